@@ -1,0 +1,50 @@
+/* One table per process declares every option; the command line, the environment, a JSON file and
+ * the defaults fill it, in that order of precedence.
+ *
+ * A row names the option as on the command line ("kv-tokens"): the flag is --kv-tokens, the
+ * environment variable PREFIX_KV_TOKENS, the key in the file "kv-tokens" ("kv_tokens" is accepted).
+ * Unknown flags and keys are errors. --help and --print-config are made from the table.
+ *
+ * Ownership: text values are owned by the struct baton_config until baton_config_fini.
+ * Threading: filled once, before threads start; read-only after.
+ * Errors:    INVALID names the source (flag, variable or file), the option, the value and its range.
+ */
+#ifndef BATON_BASE_CONFIG_H
+#define BATON_BASE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+enum baton_option_kind { BATON_OPTION_TEXT, BATON_OPTION_INT, BATON_OPTION_REAL, BATON_OPTION_BOOL };
+
+/* BATON_OPTION_BOOL takes "true" or "false"; the bare flag means true. */
+struct baton_option {
+    const char *name;
+    enum baton_option_kind kind;
+    size_t offset; /* of a const char *, int64_t, double or bool in the process's option struct */
+    const char *fallback; /* the default, as text; NULL for a text option that may stay unset */
+    double min, max;      /* INT and REAL */
+    const char *unit;     /* "" when it has none */
+    const char *help;
+};
+
+struct baton_config {
+    const char *process;    /* "baton-gateway" */
+    const char *summary;    /* one line for --help */
+    const char *env_prefix; /* "BATON_GATEWAY" */
+    const struct baton_option *options;
+    size_t n_options;
+    char **texts; /* owned copies of text values */
+    size_t n_texts;
+};
+
+/* Fills target. Sets *done when --help, --version or --print-config answered on stdout and the
+ * process should exit 0. The file is the one named by --config FILE or PREFIX_CONFIG. */
+enum baton_err baton_config_load(struct baton_config *config, void *target, int argc, char **argv,
+                                 bool *done, struct baton_why *why) BATON_MUST_CHECK;
+void baton_config_fini(struct baton_config *config);
+
+#endif

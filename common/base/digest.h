@@ -1,0 +1,26 @@
+/* SHA-256 of what must be the same everywhere, CRC32C of what travels.
+ *
+ * Ownership: a baton_sha256 is created and destroyed by its user (final destroys it).
+ * Threading: one owner at a time; baton_crc32c is pure.
+ * Errors:    creation may return NULL (out of memory).
+ */
+#ifndef BATON_BASE_DIGEST_H
+#define BATON_BASE_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BATON_SHA256_BYTES = 32, BATON_SHA256_HEX = 65 };
+
+struct baton_sha256;
+
+struct baton_sha256 *baton_sha256_create(void);
+void baton_sha256_update(struct baton_sha256 *sha, const void *bytes, size_t n);
+/* Writes 64 lower-case hex digits and a zero, and destroys sha. */
+void baton_sha256_final(struct baton_sha256 *sha, char hex[BATON_SHA256_HEX]);
+
+/* CRC-32C (Castagnoli, RFC 3720 appendix B.4): baton_crc32c(0, "123456789", 9) == 0xe3069283.
+ * crc is 0 to begin with, or the value returned for the bytes before. */
+uint32_t baton_crc32c(uint32_t crc, const void *bytes, size_t n);
+
+#endif

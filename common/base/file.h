@@ -1,0 +1,30 @@
+/* Whole files in, without surprises.
+ *
+ * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until unmapped.
+ * Threading: any thread.
+ * Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's maximum), each with the path in *why.
+ */
+#ifndef BATON_BASE_FILE_H
+#define BATON_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/error.h"
+
+/* Appends the file's bytes to out. */
+enum baton_err baton_file_read(const char *path, struct baton_buf *out,
+                               struct baton_why *why) BATON_MUST_CHECK;
+
+/* A read-only private mapping of a whole file; an empty file maps to n_bytes 0 and data NULL. */
+struct baton_mapping {
+    const uint8_t *data;
+    size_t n_bytes;
+};
+
+enum baton_err baton_file_map(const char *path, struct baton_mapping *mapping,
+                              struct baton_why *why) BATON_MUST_CHECK;
+void baton_file_unmap(struct baton_mapping *mapping);
+
+#endif

@@ -1,0 +1,247 @@
+#include "common/base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/utf8.h"
+
+/* struct baton_json is json_t under another name, so that no caller sees the library. */
+static json_t *raw(const struct baton_json *value)
+{
+    return (json_t *)(uintptr_t)value;
+}
+
+static const struct baton_json *wrap(const json_t *value)
+{
+    return (const struct baton_json *)value;
+}
+
+enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
+                                struct baton_why *why)
+{
+    json_error_t error;
+    json_t *value = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL,
+                               &error);
+    if (!value)
+        return baton_fail(why, BATON_INVALID, "line %d column %d: %s", error.line, error.column,
+                          error.text);
+    *root = (struct baton_json *)value;
+    return BATON_OK;
+}
+
+enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct baton_json **root,
+                                    struct baton_why *why)
+{
+    struct baton_buf text;
+    struct baton_why reason;
+    baton_buf_init(&text, max_bytes);
+    enum baton_err err = baton_file_read(path, &text, why);
+    if (!err) {
+        err = baton_json_parse(baton_buf_text(&text), text.len, root, &reason);
+        if (err)
+            (void)baton_fail(why, err, "%s: %s", path, reason.text);
+    }
+    baton_buf_fini(&text);
+    return err;
+}
+
+void baton_json_free(struct baton_json *root)
+{
+    json_decref(raw(root));
+}
+
+enum baton_json_kind baton_json_kind(const struct baton_json *value)
+{
+    if (!value)
+        return BATON_JSON_NULL;
+    switch (json_typeof(raw(value))) {
+    case JSON_OBJECT:
+        return BATON_JSON_OBJECT;
+    case JSON_ARRAY:
+        return BATON_JSON_ARRAY;
+    case JSON_STRING:
+        return BATON_JSON_STRING;
+    case JSON_INTEGER:
+        return BATON_JSON_INT;
+    case JSON_REAL:
+        return BATON_JSON_REAL;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return BATON_JSON_BOOL;
+    case JSON_NULL:
+        break;
+    }
+    return BATON_JSON_NULL;
+}
+
+const char *baton_json_kind_name(enum baton_json_kind kind)
+{
+    static const char *const names[] = {"null",   "boolean", "integer", "number",
+                                        "string", "array",   "object"};
+    return names[kind];
+}
+
+bool baton_json_bool(const struct baton_json *value)
+{
+    return value && json_is_true(raw(value));
+}
+
+int64_t baton_json_int(const struct baton_json *value)
+{
+    return value ? json_integer_value(raw(value)) : 0;
+}
+
+double baton_json_number(const struct baton_json *value)
+{
+    return value ? json_number_value(raw(value)) : 0;
+}
+
+const char *baton_json_string(const struct baton_json *value, size_t *n)
+{
+    if (n)
+        *n = value ? json_string_length(raw(value)) : 0;
+    return value ? json_string_value(raw(value)) : NULL;
+}
+
+size_t baton_json_size(const struct baton_json *value)
+{
+    enum baton_json_kind kind = baton_json_kind(value);
+    if (kind == BATON_JSON_OBJECT)
+        return json_object_size(raw(value));
+    return kind == BATON_JSON_ARRAY ? json_array_size(raw(value)) : 0;
+}
+
+const struct baton_json *baton_json_at(const struct baton_json *array, size_t index)
+{
+    return array ? wrap(json_array_get(raw(array), index)) : NULL;
+}
+
+const struct baton_json *baton_json_get(const struct baton_json *object, const char *key)
+{
+    return object ? wrap(json_object_get(raw(object), key)) : NULL;
+}
+
+void *baton_json_first(const struct baton_json *object)
+{
+    return object ? json_object_iter(raw(object)) : NULL;
+}
+
+void *baton_json_next(const struct baton_json *object, void *it)
+{
+    return json_object_iter_next(raw(object), it);
+}
+
+const char *baton_json_key(void *it)
+{
+    return json_object_iter_key(it);
+}
+
+const struct baton_json *baton_json_member(void *it)
+{
+    return wrap(json_object_iter_value(it));
+}
+
+static void put_escaped(struct baton_buf *buf, const char *text, size_t n)
+{
+    baton_buf_putc(buf, '"');
+    size_t plain = 0; /* start of the run not yet written */
+    for (size_t i = 0; i < n;) {
+        size_t skip = 1;
+        int length = baton_utf8_next(text + i, n - i, &skip);
+        if (length == BATON_UTF8_INCOMPLETE)
+            skip = n - i;
+        unsigned char c = (unsigned char)text[i];
+        if (length > 0 && c >= ' ' && c != '"' && c != '\\') {
+            i += (size_t)length;
+            continue;
+        }
+        baton_buf_append(buf, text + plain, i - plain);
+        if (length <= 0)
+            baton_buf_puts(buf, "\xef\xbf\xbd");
+        else if (c == '"' || c == '\\')
+            baton_buf_printf(buf, "\\%c", c);
+        else if (c == '\n')
+            baton_buf_puts(buf, "\\n");
+        else
+            baton_buf_printf(buf, "\\u%04x", c);
+        i += length > 0 ? (size_t)length : skip;
+        plain = i;
+    }
+    baton_buf_append(buf, text + plain, n - plain);
+    baton_buf_putc(buf, '"');
+}
+
+/* What comes before any value: a comma if one is due, then the key. */
+static void begin(struct baton_json_out *out, const char *key)
+{
+    if (out->comma)
+        baton_buf_putc(out->buf, ',');
+    if (key) {
+        put_escaped(out->buf, key, strlen(key));
+        baton_buf_putc(out->buf, ':');
+    }
+    out->comma = true;
+}
+
+void baton_json_open(struct baton_json_out *out, const char *key, char bracket)
+{
+    begin(out, key);
+    baton_buf_putc(out->buf, bracket);
+    out->comma = false;
+}
+
+void baton_json_close(struct baton_json_out *out, char bracket)
+{
+    baton_buf_putc(out->buf, bracket);
+    out->comma = true;
+}
+
+void baton_json_put_text(struct baton_json_out *out, const char *key, const char *text, size_t n)
+{
+    begin(out, key);
+    put_escaped(out->buf, text, n);
+}
+
+void baton_json_put_string(struct baton_json_out *out, const char *key, const char *text)
+{
+    baton_json_put_text(out, key, text, strlen(text));
+}
+
+void baton_json_put_int(struct baton_json_out *out, const char *key, int64_t value)
+{
+    begin(out, key);
+    baton_buf_printf(out->buf, "%" PRId64, value);
+}
+
+void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t value)
+{
+    begin(out, key);
+    baton_buf_printf(out->buf, "%" PRIu64, value);
+}
+
+void baton_json_put_real(struct baton_json_out *out, const char *key, double value)
+{
+    if (!isfinite(value)) {
+        baton_json_put_null(out, key);
+        return;
+    }
+    begin(out, key);
+    baton_buf_printf(out->buf, "%.9g", value);
+}
+
+void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value)
+{
+    begin(out, key);
+    baton_buf_puts(out->buf, value ? "true" : "false");
+}
+
+void baton_json_put_null(struct baton_json_out *out, const char *key)
+{
+    begin(out, key);
+    baton_buf_puts(out->buf, "null");
+}

@@ -1,0 +1,88 @@
+/* JSON in (strict, through a library that only this file's .c knows) and JSON out (a small writer).
+ *
+ * Ownership: baton_json_parse gives a tree to baton_json_free; every other value is borrowed from it.
+ * Threading: a tree is read by any thread while nobody frees it.
+ * Errors:    parse: INVALID with line, column and reason. Readers of the wrong kind return the
+ *            neutral value (NULL, 0, false); check the kind first where it matters.
+ */
+#ifndef BATON_BASE_JSON_H
+#define BATON_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/error.h"
+
+/* ---- in ---- */
+
+struct baton_json; /* one value */
+
+enum baton_json_kind {
+    BATON_JSON_NULL,
+    BATON_JSON_BOOL,
+    BATON_JSON_INT, /* written without fraction or exponent, and fits int64 */
+    BATON_JSON_REAL,
+    BATON_JSON_STRING,
+    BATON_JSON_ARRAY,
+    BATON_JSON_OBJECT
+};
+
+/* Refuses duplicate keys, invalid UTF-8, trailing bytes, NaN and integers outside int64. Strings may
+ * hold U+0000. Any kind is accepted at the top. */
+enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
+                                struct baton_why *why) BATON_MUST_CHECK;
+
+/* Reads and parses a whole file of at most max_bytes. Errors besides parse's: NOT_FOUND, IO, LIMIT. */
+enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct baton_json **root,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+void baton_json_free(struct baton_json *root);
+
+/* value may be NULL (absent): its kind is then BATON_JSON_NULL. */
+enum baton_json_kind baton_json_kind(const struct baton_json *value);
+const char *baton_json_kind_name(enum baton_json_kind kind);
+bool baton_json_bool(const struct baton_json *value);
+int64_t baton_json_int(const struct baton_json *value);
+double baton_json_number(const struct baton_json *value); /* INT or REAL */
+/* NUL-terminated; *n (may be NULL) is its length in bytes, which may count zero bytes inside. */
+const char *baton_json_string(const struct baton_json *value, size_t *n);
+/* Members of an object, elements of an array, 0 for anything else. */
+size_t baton_json_size(const struct baton_json *value);
+const struct baton_json *baton_json_at(const struct baton_json *array, size_t index);
+const struct baton_json *baton_json_get(const struct baton_json *object, const char *key);
+
+/* Members in insertion order:
+ *     for (void *it = baton_json_first(o); it; it = baton_json_next(o, it)) */
+void *baton_json_first(const struct baton_json *object);
+void *baton_json_next(const struct baton_json *object, void *it);
+const char *baton_json_key(void *it);
+const struct baton_json *baton_json_member(void *it);
+
+/* ---- out ----
+ * Commas come by themselves; key is NULL inside an array and at the top. Text that is not UTF-8 is
+ * written with U+FFFD in place of each bad part, so that what leaves is always JSON. Failures stick
+ * in the buffer. */
+
+struct baton_json_out {
+    struct baton_buf *buf;
+    bool comma;
+};
+
+static inline struct baton_json_out baton_json_out(struct baton_buf *buf)
+{
+    return (struct baton_json_out){.buf = buf};
+}
+
+void baton_json_open(struct baton_json_out *out, const char *key, char bracket); /* '{' or '[' */
+void baton_json_close(struct baton_json_out *out, char bracket);                 /* '}' or ']' */
+void baton_json_put_text(struct baton_json_out *out, const char *key, const char *text, size_t n);
+void baton_json_put_string(struct baton_json_out *out, const char *key, const char *text);
+void baton_json_put_int(struct baton_json_out *out, const char *key, int64_t value);
+void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t value);
+/* NaN and infinities, which JSON has no word for, become null. */
+void baton_json_put_real(struct baton_json_out *out, const char *key, double value);
+void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value);
+void baton_json_put_null(struct baton_json_out *out, const char *key);
+
+#endif

@@ -1,0 +1,47 @@
+/* One logfmt line per event on stderr: ts= lvl= proc= pid= ev= and the caller's fields.
+ *
+ *     baton_log(BATON_LOG_INFO, "listening", BATON_S("url", url), BATON_I("port", port));
+ *
+ * Values are quoted and escaped when they need it; prompts and generated text are never logged.
+ *
+ * Ownership: nothing is kept but the process name.
+ * Threading: any thread; a line is one write(2), so lines never mix.
+ * Errors:    none; a line that cannot be written is lost.
+ */
+#ifndef BATON_BASE_LOG_H
+#define BATON_BASE_LOG_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+enum baton_log_level { BATON_LOG_DEBUG, BATON_LOG_INFO, BATON_LOG_WARN, BATON_LOG_ERROR };
+
+struct baton_log_field {
+    const char *key;
+    enum { BATON_FIELD_TEXT, BATON_FIELD_INT, BATON_FIELD_HEX, BATON_FIELD_REAL } kind;
+    union {
+        const char *text;
+        int64_t integer;
+        uint64_t hex;
+        double real;
+    };
+};
+
+#define BATON_S(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_TEXT, .text = (v)})
+#define BATON_I(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_INT, .integer = (int64_t)(v)})
+#define BATON_X(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_HEX, .hex = (v)})
+/* A real number; seconds by convention end their key in _s. */
+#define BATON_F(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_REAL, .real = (v)})
+
+/* process is kept, not copied. level_name is "debug", "info", "warn" or "error". */
+enum baton_err baton_log_init(const char *process, const char *level_name,
+                              struct baton_why *why) BATON_MUST_CHECK;
+
+void baton_log_fields(enum baton_log_level level, const char *event,
+                      const struct baton_log_field *fields);
+
+#define baton_log(level, event, ...)                                                               \
+    baton_log_fields((level), (event), (const struct baton_log_field[]){__VA_ARGS__, {.key = 0}})
+
+#endif

@@ -1,0 +1,53 @@
+/* Which files make a model, what a process without weights needs to know of it, and its fingerprint.
+ *
+ * A model directory is a Hugging Face checkout: config.json, tokenizer.json (or vocab.json and
+ * merges.txt), model.safetensors or model.safetensors.index.json with its shards.
+ *
+ * Ownership: plain data in the caller's struct.
+ * Threading: any thread.
+ * Errors:    NOT_FOUND, IO, INVALID with the file and the field.
+ */
+#ifndef BATON_BASE_MODEL_DIR_H
+#define BATON_BASE_MODEL_DIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/digest.h"
+#include "common/base/error.h"
+
+enum { BATON_MODEL_MAX_EOS = 8 };
+
+/* SHA-256 of each part, in hex. Two processes serve the same model when all parts they both know
+ * are equal; `weights` is "" in a process that has no weights at hand. */
+struct baton_fingerprint {
+    char config[BATON_SHA256_HEX];
+    char tokenizer[BATON_SHA256_HEX];
+    char weights[BATON_SHA256_HEX];
+};
+
+struct baton_model_facts {
+    char name[128];           /* the directory's own name, for people */
+    int64_t n_vocab;          /* V */
+    int64_t n_context_tokens; /* prompt and output together */
+    int64_t eos_ids[BATON_MODEL_MAX_EOS];
+    int n_eos;
+};
+
+/* From config.json and, if present, generation_config.json (its eos ids are added). */
+enum baton_err baton_model_dir_facts(const char *dir, struct baton_model_facts *facts,
+                                     struct baton_why *why) BATON_MUST_CHECK;
+
+/* Hashes every byte of the model's files, each preceded by its name and length. with_weights false
+ * leaves `weights` empty; true without weight files is NOT_FOUND. */
+enum baton_err baton_model_dir_fingerprint(const char *dir, bool with_weights,
+                                           struct baton_fingerprint *fingerprint,
+                                           struct baton_why *why) BATON_MUST_CHECK;
+
+/* Calls visit with the path of each weight file, in order of name; stops at the first error. */
+enum baton_err baton_model_dir_weights(const char *dir,
+                                       enum baton_err (*visit)(void *arg, const char *path,
+                                                               struct baton_why *why),
+                                       void *arg, struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

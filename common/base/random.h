@@ -1,0 +1,15 @@
+/* Random identifiers from the kernel: epochs, link ids, default seeds.
+ *
+ * Ownership: nothing.
+ * Threading: any thread.
+ * Errors:    none; the process aborts if the kernel has no randomness to give (it never has none).
+ */
+#ifndef BATON_BASE_RANDOM_H
+#define BATON_BASE_RANDOM_H
+
+#include <stdint.h>
+
+/* Never 0, so that 0 can mean "none" in a message. */
+uint64_t baton_random_id(void);
+
+#endif

@@ -1,0 +1,59 @@
+#include "common/base/utf8.h"
+
+/* The second byte's range by first byte, from table 3-7 of the Unicode standard; later bytes are
+ * always 80..bf. Length 0 marks a byte that starts nothing. */
+static int classify(unsigned char first, unsigned char *low, unsigned char *high)
+{
+    *low = 0x80;
+    *high = 0xbf;
+    if (first < 0x80)
+        return 1;
+    if (first < 0xc2 || first > 0xf4)
+        return 0;
+    if (first < 0xe0)
+        return 2;
+    if (first < 0xf0) {
+        if (first == 0xe0)
+            *low = 0xa0;
+        if (first == 0xed)
+            *high = 0x9f;
+        return 3;
+    }
+    if (first == 0xf0)
+        *low = 0x90;
+    if (first == 0xf4)
+        *high = 0x8f;
+    return 4;
+}
+
+int baton_utf8_next(const char *p, size_t n, size_t *skip)
+{
+    const unsigned char *s = (const unsigned char *)p;
+    unsigned char low, high;
+    int length = classify(s[0], &low, &high);
+    for (int i = 1; i < length; i++) {
+        if ((size_t)i == n)
+            return BATON_UTF8_INCOMPLETE;
+        if (s[i] < low || s[i] > high) {
+            if (skip)
+                *skip = (size_t)i;
+            return BATON_UTF8_BAD;
+        }
+        low = 0x80;
+        high = 0xbf;
+    }
+    if (!length && skip)
+        *skip = 1;
+    return length;
+}
+
+bool baton_utf8_valid(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        int length = baton_utf8_next(p + i, n - i, NULL);
+        if (length <= 0)
+            return false;
+        i += (size_t)length;
+    }
+    return true;
+}

@@ -1,0 +1,54 @@
+/* The engine: runs a model over sequences. Servers never see a tensor, only tokens and logits rows.
+ *
+ * Ownership: an engine owns its scratch memory, sized at creation; model and pools are borrowed.
+ * Threading: one thread calls an engine (the engine thread); it drives a compute pool of its own.
+ * Errors:    create: NO_MEMORY, INVALID. The runs: INVALID (token id or position out of range),
+ *            CANCELED (the layer callback said stop). A step allocates nothing.
+ */
+#ifndef BATON_ENGINE_ENGINE_H
+#define BATON_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+
+#include "common/engine/kv.h"
+#include "common/engine/model.h"
+
+struct baton_engine;
+
+struct baton_engine_options {
+    int max_prefill_tokens; /* T of one prefill call */
+    int max_batch;          /* B of one decode call */
+    int n_threads;          /* of the compute pool, the caller included */
+};
+
+enum baton_err baton_engine_create(const struct baton_model *model,
+                                   const struct baton_engine_options *options,
+                                   struct baton_engine **engine,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+void baton_engine_destroy(struct baton_engine *engine);
+
+/* Called when layer's K and V of the positions just run are in the sequence's blocks; returning
+ * false ends the run with CANCELED. */
+typedef bool (*baton_layer_fn)(void *arg, int layer);
+
+/* Runs T prompt tokens at positions seq->n_tokens .. + T - 1 in one pass (dense GEMM over all rows)
+ * and advances the sequence; the sequence must have blocks for them. tokens [T]. on_layer may be NULL.
+ * logits [V] float of the last position only, or NULL when they are not wanted. After CANCELED the
+ * sequence has not advanced. */
+enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
+                                    const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
+                                    void *arg, float *logits) BATON_MUST_CHECK;
+
+/* One step of B sequences: tokens[b] at position seqs[b]->n_tokens. logits [B][V] float. Kernels here
+ * read each weight once per step. */
+enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
+                                   const uint32_t *tokens, int n_seqs,
+                                   float *logits) BATON_MUST_CHECK;
+
+/* The naive step: runs the whole prefix tokens [T] from position 0 and keeps nothing. scratch is a
+ * sequence with blocks for T positions, left empty (n_tokens 0). logits [V] of the last position. */
+enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq *scratch,
+                                  const uint32_t *tokens, int n_tokens,
+                                  float *logits) BATON_MUST_CHECK;
+
+#endif

@@ -1,0 +1,62 @@
+/* The KV cache: a pool of fixed-size blocks, reserved once, and sequences that own some of them.
+ *
+ * A block holds BATON_KV_BLOCK_TOKENS consecutive positions, fixed at absolute positions: position p
+ * of a sequence is slot p % BLOCK of its block p / BLOCK. The pool's memory is
+ *
+ *     [L][n_blocks][K, V][G][BATON_KV_BLOCK_TOKENS][D] float
+ *
+ * so one block of one layer is one contiguous piece of baton_kv_block_bytes bytes - which is also
+ * exactly what travels from prefill to decode.
+ *
+ * Ownership: the pool owns the memory; a sequence owns its block numbers until baton_seq_fini.
+ * Threading: one thread allocates and frees (take, fini). Different threads may touch the blocks of
+ *            different sequences; a sequence moves between threads by message.
+ * Errors:    create: NO_MEMORY, INVALID. take: LIMIT when not enough blocks are free.
+ */
+#ifndef BATON_ENGINE_KV_H
+#define BATON_ENGINE_KV_H
+
+#include <stdbool.h>
+
+#include "common/engine/model.h"
+
+enum { BATON_KV_BLOCK_TOKENS = 16 };
+
+struct baton_kv;
+
+enum baton_err baton_kv_create(const struct baton_model *model, int n_blocks, struct baton_kv **kv,
+                               struct baton_why *why) BATON_MUST_CHECK;
+void baton_kv_destroy(struct baton_kv *kv);
+
+int baton_kv_n_blocks(const struct baton_kv *kv);
+int baton_kv_n_free(const struct baton_kv *kv);
+
+/* Bytes of one block of one layer: 2 * G * BATON_KV_BLOCK_TOKENS * D * sizeof(float). */
+size_t baton_kv_block_bytes(const struct baton_kv *kv);
+
+/* "f32": the element type as stored and as sent. */
+const char *baton_kv_dtype(const struct baton_kv *kv);
+
+static inline int baton_kv_blocks_for(int n_tokens)
+{
+    return (n_tokens + BATON_KV_BLOCK_TOKENS - 1) / BATON_KV_BLOCK_TOKENS;
+}
+
+/* One timeline: which blocks hold its positions, and how many positions are filled. */
+struct baton_seq {
+    struct baton_kv *kv;
+    int *blocks;  /* owned: pool block of each BATON_KV_BLOCK_TOKENS positions */
+    int n_blocks;
+    int n_tokens; /* P: positions filled, advanced by prefill, decode and placement */
+};
+
+/* Takes blocks for n_tokens positions, all or none. On success *seq is empty (n_tokens 0). */
+enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv,
+                              int n_tokens) BATON_MUST_CHECK;
+/* Gives the blocks back; harmless on a zeroed struct and when called twice. */
+void baton_seq_fini(struct baton_seq *seq);
+
+/* Memory of block index (counted in the sequence) of one layer: baton_kv_block_bytes bytes. */
+void *baton_seq_block(const struct baton_seq *seq, int layer, int index);
+
+#endif

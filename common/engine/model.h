@@ -1,0 +1,43 @@
+/* A loaded model: its configuration and its immutable weights, mapped from a Hugging Face directory.
+ *
+ * Dimension letters, here and everywhere below: B sequences, T tokens in this call, P past tokens,
+ * C model width, H query heads, G key/value heads, D head dimension, F feed-forward width,
+ * V vocabulary, L layers.
+ *
+ * Ownership: the model owns its mappings and packed copies; engines and pools borrow it.
+ * Threading: immutable after open; shared by any number of threads.
+ * Errors:    open: NOT_FOUND, IO, INVALID or CORRUPT with file, tensor or field and the reason.
+ */
+#ifndef BATON_ENGINE_MODEL_H
+#define BATON_ENGINE_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct baton_model;
+
+struct baton_model_shape {
+    int n_layers;  /* L */
+    int n_embd;    /* C */
+    int n_heads;   /* H */
+    int n_kv_heads; /* G; equal to H for GPT-2 */
+    int head_dim;  /* D */
+    int n_ff;      /* F */
+    int n_vocab;   /* V */
+    int n_context; /* positions the model knows */
+    float norm_epsilon;
+};
+
+/* dir holds config.json and the weights (single file or sharded; F32, F16 or BF16; tensor names
+ * with or without the "transformer." prefix). */
+enum baton_err baton_model_open(const char *dir, struct baton_model **model,
+                                struct baton_why *why) BATON_MUST_CHECK;
+void baton_model_close(struct baton_model *model);
+const struct baton_model_shape *baton_model_shape(const struct baton_model *model);
+
+/* The dtype that is computed with: "f32". */
+const char *baton_model_dtype(const struct baton_model *model);
+
+#endif

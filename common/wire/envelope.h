@@ -1,0 +1,42 @@
+/* Envelopes in and out of bytes: unpacked into a capped arena, then every field checked.
+ *
+ * The generated parser accepts too much (empty input, bad UTF-8, embedded NUL, enum values that do
+ * not exist), so nothing reaches a process before baton_envelope_check said yes.
+ *
+ * Ownership: an unpacked Envelope lives in the arena it was unpacked into.
+ * Threading: pure functions over the caller's arena.
+ * Errors:    CORRUPT (not an Envelope), INVALID (a field out of range, named in *why),
+ *            NO_MEMORY (the arena's cap: the message is too greedy).
+ */
+#ifndef BATON_WIRE_ENVELOPE_H
+#define BATON_WIRE_ENVELOPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "proto/baton.pb-c.h"
+
+typedef Baton__V1__Envelope baton_envelope; /* the one typedef: generated names are long */
+
+enum {
+    BATON_MAX_PROMPT_TOKENS = 1 << 20,
+    BATON_MAX_TOKENS_IN_MESSAGE = 4096,
+    BATON_MAX_STOP_IDS = 64,
+    BATON_MAX_ID_BYTES = 64,   /* worker ids, dtypes */
+    BATON_MAX_TEXT_BYTES = 512 /* urls, reasons, names */
+};
+
+enum baton_err baton_envelope_unpack(const uint8_t *bytes, size_t n, struct baton_arena *arena,
+                                     baton_envelope **envelope,
+                                     struct baton_why *why) BATON_MUST_CHECK;
+
+/* payload_bytes is that of the frame: a KvChunk must have one, nothing else may. */
+enum baton_err baton_envelope_check(const baton_envelope *envelope, size_t payload_bytes,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+/* "hello", "kv_chunk", ... for logs and metrics. */
+const char *baton_envelope_kind(const baton_envelope *envelope);
+
+#endif

@@ -1,0 +1,63 @@
+/* An inbox: the socket a process listens on, where everybody's messages to it arrive.
+ *
+ * NNG's threads receive and queue; the owner is woken and takes. When the queue is full no further
+ * message is received, which the senders feel as back-pressure.
+ *
+ * Ownership: a taken message belongs to the taker until baton_message_fini.
+ * Threading: take, reject and close from one thread; wake is called from NNG's threads and must not
+ *            block (uv_async_send and baton_doorbell_ring are made for it).
+ * Errors:    open: INVALID (url), IO (address in use), NO_MEMORY, with the url in *why.
+ */
+#ifndef BATON_WIRE_INBOX_H
+#define BATON_WIRE_INBOX_H
+
+#include <stdbool.h>
+
+#include "common/wire/envelope.h"
+
+struct baton_inbox;
+
+struct baton_inbox_options {
+    const char *url;        /* "tcp://127.0.0.1:0": port 0 takes a free one */
+    size_t max_queued;      /* messages waiting to be taken */
+    void (*wake)(void *arg);
+    void *wake_arg;
+};
+
+struct baton_message {
+    baton_envelope *envelope;
+    const uint8_t *payload; /* aligned to 4 bytes at least */
+    size_t payload_bytes;
+    char peer_host[48]; /* numeric address the message came from */
+    /* private */
+    void *nng_msg;
+    struct baton_arena *arena;
+    uint32_t pipe;
+};
+
+struct baton_inbox_stats {
+    uint64_t n_received, n_bytes, n_rejected;
+};
+
+enum baton_err baton_inbox_open(const struct baton_inbox_options *options,
+                                struct baton_inbox **inbox, struct baton_why *why) BATON_MUST_CHECK;
+
+/* Stops receiving, then frees the queue. Not from a callback. */
+void baton_inbox_close(struct baton_inbox *inbox);
+
+/* The url with the real port, as listened on ("tcp://127.0.0.1:40123"). */
+const char *baton_inbox_url(const struct baton_inbox *inbox);
+
+/* Takes the oldest well-formed message; false when there is none. Messages that are no valid frame
+ * or envelope are counted, logged, and their pipe is closed, so that the sender's link goes down. */
+bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message);
+
+/* Closes the pipe a message came by: its sender broke the protocol (a gap, a stale life) and must
+ * begin a new link. The message is still to be finished by the caller. */
+void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message);
+
+void baton_message_fini(struct baton_message *message);
+
+void baton_inbox_get_stats(const struct baton_inbox *inbox, struct baton_inbox_stats *stats);
+
+#endif

@@ -1,0 +1,69 @@
+/* A worker's membership: it joins every gateway it was told of, beats, notices silence, rejoins.
+ *
+ *     DIALLING --pipe up, Hello sent--> JOINING --Welcome--> JOINED
+ *         ^                                |Refused              |
+ *         +------ after a pause -----------+<--- down, gap, silence (lost() is called)
+ *
+ * A gateway's name may resolve to several addresses: each is one gateway. Names are resolved again
+ * while a gateway is not joined, on a thread of the member's own, so that nothing here blocks.
+ *
+ * Ownership: the member owns its links; baton_member_link lends one (hold it to keep it).
+ * Threading: every call from the worker's main thread. status and lost are called from inside tick
+ *            and receive.
+ * Errors:    create: INVALID (a gateway url), NO_MEMORY. Afterwards failures are logged and retried.
+ */
+#ifndef BATON_WIRE_MEMBER_H
+#define BATON_WIRE_MEMBER_H
+
+#include "common/base/model_dir.h"
+#include "common/wire/link.h"
+
+struct baton_member;
+
+struct baton_member_options {
+    const char *gateways; /* "tcp://gateway:7100[,tcp://...]" */
+    uint64_t epoch;
+    int64_t beat_ns;    /* between heartbeats: 250 ms */
+    int64_t silence_ns; /* without a word from a gateway, the link is lost: 6 beats */
+    int64_t retry_ns;   /* pause after Refused: 2 s */
+    /* What Hello says; texts are borrowed for the member's life. */
+    Baton__V1__Role role;
+    const char *worker_id, *inbox_url, *bulk_url;
+    const struct baton_fingerprint *fingerprint;
+    const char *model, *dtype, *kv_dtype, *cluster_token;
+    uint32_t kv_block_tokens, n_context_tokens, n_cores;
+    double start_to_ready_s, model_load_s;
+    /* Fills in the true state, for a heartbeat. */
+    void (*status)(void *arg, Baton__V1__Status *status);
+    /* A joined gateway is gone: everything it asked for is void. */
+    void (*lost)(void *arg, uint64_t gateway_epoch);
+    void *arg;
+    void (*wake)(void *arg); /* for the links' state changes */
+    void *wake_arg;
+};
+
+enum baton_err baton_member_create(const struct baton_member_options *options,
+                                   struct baton_member **member,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+void baton_member_destroy(struct baton_member *member);
+
+/* Does what is due (dial, Hello, beat, detect loss); returns when it wants to be called next. To be
+ * called after every wake, too. */
+int64_t baton_member_tick(struct baton_member *member, int64_t now_ns);
+
+/* Handles membership messages. For any other FRESH message of a joined gateway returns that
+ * gateway's link (borrowed); NULL means the message is done with (stale, or membership). */
+struct baton_link *baton_member_receive(struct baton_member *member, struct baton_inbox *inbox,
+                                        const struct baton_message *message, int64_t now_ns);
+
+/* The joined link to that gateway life, or NULL. */
+struct baton_link *baton_member_link(struct baton_member *member, uint64_t gateway_epoch);
+
+size_t baton_member_n_joined(const struct baton_member *member);
+
+/* Says Goodbye everywhere and stops rejoining; is_drained once every joined gateway acknowledged
+ * everything sent (or went away). Keep ticking and receiving in between. */
+void baton_member_leave(struct baton_member *member, const char *reason);
+bool baton_member_is_drained(const struct baton_member *member);
+
+#endif

@@ -1,0 +1,51 @@
+/* An outbox: one PUSH socket dialled to one peer's inbox, with a bounded queue of its own.
+ *
+ *     CONNECTING --pipe added--> UP --pipe removed--> DOWN (for good: open another)
+ *
+ * NNG keeps no send buffer here, so what waits is ours to count and to drop. A message handed to NNG
+ * is not delivered until the peer says so (common/wire/link.h).
+ *
+ * Ownership: send copies; the caller keeps envelope and payload.
+ * Threading: send and state from any thread; open and close from one. wake as in inbox.h, called when
+ *            the state changes and when a full queue has room again.
+ * Errors:    send: AGAIN (queue full), CLOSED (DOWN or closing), LIMIT (too big for a frame),
+ *            NO_MEMORY. Nothing blocks.
+ */
+#ifndef BATON_WIRE_OUTBOX_H
+#define BATON_WIRE_OUTBOX_H
+
+#include <stdbool.h>
+
+#include "common/wire/envelope.h"
+
+struct baton_outbox;
+
+enum baton_outbox_state { BATON_OUTBOX_CONNECTING, BATON_OUTBOX_UP, BATON_OUTBOX_DOWN };
+
+struct baton_outbox_options {
+    const char *url;         /* numeric host: "tcp://10.0.0.7:7101" */
+    size_t max_queued;       /* messages */
+    size_t max_queued_bytes; /* at least one message is always admitted */
+    void (*wake)(void *arg);
+    void *wake_arg;
+};
+
+enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
+                                 struct baton_outbox **outbox,
+                                 struct baton_why *why) BATON_MUST_CHECK;
+void baton_outbox_close(struct baton_outbox *outbox);
+
+/* Queues one frame. *link_seq of the envelope is set under the queue's lock to 1, 2, 3, ... in the
+ * order of sending, counting only messages that were queued. */
+enum baton_err baton_outbox_send(struct baton_outbox *outbox, baton_envelope *envelope,
+                                 const void *payload, size_t payload_bytes) BATON_MUST_CHECK;
+
+enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox);
+
+/* Whether everything queued was handed to the network stack. */
+bool baton_outbox_is_idle(struct baton_outbox *outbox);
+
+/* Messages queued so far (the last link_seq given out). */
+uint64_t baton_outbox_n_sent(struct baton_outbox *outbox);
+
+#endif

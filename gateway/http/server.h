@@ -1,0 +1,86 @@
+/* The HTTP/1.1 server: connections on a libuv loop, one exchange (request and response) at a time each.
+ *
+ *     connection:  HEAD --> BODY --> HANDLED (exchange with the handler) --> HEAD (keep-alive) | CLOSING
+ *
+ * It keeps reading while a response is open, so a client that leaves is seen at once. Requests that
+ * are no strict HTTP/1.1 (gateway/http/reader.h) are answered here, in the error shape of the API,
+ * and never reach the handler.
+ *
+ * Ownership: an exchange belongs to the server; the handler may use it until it ends it (respond or
+ *            stream_end) or until on_gone was called for it, whichever is first.
+ * Threading: everything on the loop thread.
+ * Errors:    start: IO with address and reason. Writes to a client that left are dropped silently;
+ *            on_gone has told, or will tell, the handler.
+ */
+#ifndef BATON_GATEWAY_HTTP_SERVER_H
+#define BATON_GATEWAY_HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "common/base/error.h"
+
+struct gw_http_server;
+struct gw_exchange;
+
+struct gw_http_options {
+    const char *host; /* numeric address to bind */
+    int port;         /* 0: any */
+    int backlog;
+    size_t max_connections;
+    size_t max_head_bytes;  /* 16 KiB -> 431 */
+    size_t max_body_bytes;  /* -> 413 */
+    int64_t head_timeout_ms; /* from the first byte of a request to its empty line -> 408 */
+    int64_t body_timeout_ms; /* of the body -> 408 */
+    int64_t idle_timeout_ms; /* keep-alive without a request: closed */
+    size_t pause_bytes;      /* output queued at which on_full is called: 64 KiB */
+    size_t cancel_bytes;     /* output queued at which the client is cut off: 256 KiB; a plain
+                                respond() is exempt, it is bounded by its own size */
+    /* A whole request was read. The handler answers now or later. */
+    void (*on_request)(void *arg, struct gw_exchange *exchange);
+    /* The client left, or was cut off, before the response ended. The exchange dies on return. */
+    void (*on_gone)(void *arg, struct gw_exchange *exchange, const char *reason);
+    /* A stream's queue passed pause_bytes (full), or is empty again after that (not full). */
+    void (*on_full)(void *arg, struct gw_exchange *exchange, bool full);
+    void *arg;
+};
+
+enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *options,
+                             struct gw_http_server **server, struct baton_why *why) BATON_MUST_CHECK;
+/* The port listened on. */
+int gw_http_port(const struct gw_http_server *server);
+/* Stops accepting; idle connections are closed, responses from now on say Connection: close. */
+void gw_http_drain(struct gw_http_server *server);
+/* Exchanges open now (with the handler). */
+size_t gw_http_n_exchanges(const struct gw_http_server *server);
+size_t gw_http_n_connections(const struct gw_http_server *server);
+/* Closes everything; the server is freed by the loop's last close callback, then closed(arg). */
+void gw_http_stop(struct gw_http_server *server, void (*closed)(void *arg), void *arg);
+
+/* ---- the request: borrowed views that live as long as the exchange ---- */
+const char *gw_exchange_method(const struct gw_exchange *exchange); /* "POST" */
+const char *gw_exchange_path(const struct gw_exchange *exchange);   /* without the query */
+const char *gw_exchange_query(const struct gw_exchange *exchange);  /* after '?', "" without one */
+/* The value of a header by lower-case name, "" when absent. */
+const char *gw_exchange_header(const struct gw_exchange *exchange, const char *name);
+const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
+const char *gw_exchange_peer(const struct gw_exchange *exchange); /* "127.0.0.1:51234" */
+int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange); /* last byte of the request read */
+/* One pointer for the handler. */
+void gw_exchange_set_data(struct gw_exchange *exchange, void *data);
+void *gw_exchange_data(const struct gw_exchange *exchange);
+
+/* ---- the response ---- */
+/* headers: "Retry-After: 3\r\n..." or "". Sends everything and ends the exchange (HEAD gets no body). */
+void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *content_type,
+                         const char *headers, const char *body, size_t n);
+/* A response of unknown length: chunked on 1.1, close-delimited on 1.0. TCP_NODELAY is on. */
+void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const char *content_type,
+                              const char *headers);
+void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, size_t n);
+void gw_exchange_stream_end(struct gw_exchange *exchange);
+size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange);
+
+#endif
