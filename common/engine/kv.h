@@ -3,9 +3,10 @@
  * A block holds BATON_KV_BLOCK_TOKENS consecutive positions, fixed at absolute positions: position p
  * of a sequence is slot p % BLOCK of its block p / BLOCK. The pool's memory is
  *
- *     [L][n_blocks][K, V][G][BATON_KV_BLOCK_TOKENS][D] float
+ *     [L][n_blocks] { K [G][D][BATON_KV_BLOCK_TOKENS], V [G][BATON_KV_BLOCK_TOKENS][D] } float
  *
- * so one block of one layer is one contiguous piece of baton_kv_block_bytes bytes - which is also
+ * (K is transposed so that 16 scores are one vector, summed over D without a reduction across
+ * lanes), so one block of one layer is one contiguous piece of baton_kv_block_bytes bytes - which is also
  * exactly what travels from prefill to decode.
  *
  * Ownership: the pool owns the memory; a sequence owns its block numbers until baton_seq_fini.

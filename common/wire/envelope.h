@@ -32,9 +32,20 @@ enum baton_err baton_envelope_unpack(const uint8_t *bytes, size_t n, struct bato
                                      baton_envelope **envelope,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
+/* The cap of an arena fit for unpacking n bytes: generous to honest senders, a small multiple of n.
+ */
+size_t baton_envelope_arena_bytes(size_t n);
+
 /* payload_bytes is that of the frame: a KvChunk must have one, nothing else may. */
 enum baton_err baton_envelope_check(const baton_envelope *envelope, size_t payload_bytes,
                                     struct baton_why *why) BATON_MUST_CHECK;
+
+/* A text for a string field (NULL is ""): the generated fields lack const, though packing only
+ * reads. */
+static inline char *baton_envelope_text(const char *text)
+{
+    return (char *)(uintptr_t)(text ? text : "");
+}
 
 /* "hello", "kv_chunk", ... for logs and metrics. */
 const char *baton_envelope_kind(const baton_envelope *envelope);

@@ -4,9 +4,9 @@
  * message is received, which the senders feel as back-pressure.
  *
  * Ownership: a taken message belongs to the taker until baton_message_fini.
- * Threading: take, reject and close from one thread; wake is called from NNG's threads and must not
- *            block (uv_async_send and baton_doorbell_ring are made for it).
- * Errors:    open: INVALID (url), IO (address in use), NO_MEMORY, with the url in *why.
+ * Threading: take, reject, close and get_stats from one thread; message_fini from any; wake is
+ * called from NNG's threads and must not block (uv_async_send and baton_doorbell_ring are made for
+ * it). Errors:    open: INVALID (url), IO (address in use), NO_MEMORY, with the url in *why.
  */
 #ifndef BATON_WIRE_INBOX_H
 #define BATON_WIRE_INBOX_H
@@ -18,8 +18,9 @@
 struct baton_inbox;
 
 struct baton_inbox_options {
-    const char *url;        /* "tcp://127.0.0.1:0": port 0 takes a free one */
-    size_t max_queued;      /* messages waiting to be taken */
+    const char *url;         /* "tcp://127.0.0.1:0": port 0 takes a free one */
+    size_t max_queued;       /* messages waiting to be taken */
+    size_t max_queued_bytes; /* of them together, one message more at most; 0: 64 MiB */
     void (*wake)(void *arg);
     void *wake_arg;
 };
@@ -49,11 +50,13 @@ void baton_inbox_close(struct baton_inbox *inbox);
 const char *baton_inbox_url(const struct baton_inbox *inbox);
 
 /* Takes the oldest well-formed message; false when there is none. Messages that are no valid frame
- * or envelope are counted, logged, and their pipe is closed, so that the sender's link goes down. */
+ * or envelope are counted, logged, and their pipe is closed, so that the sender's link goes down.
+ */
 bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message);
 
-/* Closes the pipe a message came by: its sender broke the protocol (a gap, a stale life) and must
- * begin a new link. The message is still to be finished by the caller. */
+/* Closes the pipe a message came by and drops what else came by it: its sender broke the protocol
+ * (a gap, a stale life) and must begin a new link. The message is still to be finished by the
+ * caller. */
 void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message);
 
 void baton_message_fini(struct baton_message *message);

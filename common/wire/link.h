@@ -1,9 +1,10 @@
 /* A link: two processes, one outbox each way, and the numbers that make a loss visible.
  *
- * The dialling side (a worker to a gateway; a prefill worker to a decode worker's bulk inbox) chooses
- * a random link id and sends first; the other side opens its half back with the same id. Every
- * envelope carries both epochs, the link id, a sequence number and the highest one received. A link
- * never recovers: after DOWN, a gap or silence both sides forget what it carried and begin another.
+ * The dialling side (a worker to a gateway; a prefill worker to a decode worker's bulk inbox)
+ * chooses a random link id and sends first; the other side opens its half back with the same id.
+ * Every envelope carries both epochs, the link id, a sequence number and the highest one received.
+ * A link never recovers: after DOWN, a gap or silence both sides forget what it carried and begin
+ * another.
  *
  * Ownership: counted; whoever keeps a pointer holds a reference. close ends the link for everybody
  *            (sends then say CLOSED), the last release frees it.

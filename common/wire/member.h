@@ -10,7 +10,8 @@
  * Ownership: the member owns its links; baton_member_link lends one (hold it to keep it).
  * Threading: every call from the worker's main thread. status and lost are called from inside tick
  *            and receive.
- * Errors:    create: INVALID (a gateway url), NO_MEMORY. Afterwards failures are logged and retried.
+ * Errors:    create: INVALID (a gateway url), NO_MEMORY. Afterwards failures are logged and
+ * retried.
  */
 #ifndef BATON_WIRE_MEMBER_H
 #define BATON_WIRE_MEMBER_H
@@ -48,7 +49,9 @@ enum baton_err baton_member_create(const struct baton_member_options *options,
 void baton_member_destroy(struct baton_member *member);
 
 /* Does what is due (dial, Hello, beat, detect loss); returns when it wants to be called next. To be
- * called after every wake, too. */
+ * called after every wake, too, and after the inbox was taken empty. A process that was itself
+ * stopped for a while (no tick for half of silence_ns) begins to count the silence anew: what the
+ * gateways said meanwhile may still be on its way up. */
 int64_t baton_member_tick(struct baton_member *member, int64_t now_ns);
 
 /* Handles membership messages. For any other FRESH message of a joined gateway returns that

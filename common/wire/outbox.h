@@ -2,14 +2,13 @@
  *
  *     CONNECTING --pipe added--> UP --pipe removed--> DOWN (for good: open another)
  *
- * NNG keeps no send buffer here, so what waits is ours to count and to drop. A message handed to NNG
- * is not delivered until the peer says so (common/wire/link.h).
+ * NNG keeps no send buffer here, so what waits is ours to count and to drop. A message handed to
+ * NNG is not delivered until the peer says so (common/wire/link.h).
  *
  * Ownership: send copies; the caller keeps envelope and payload.
- * Threading: send and state from any thread; open and close from one. wake as in inbox.h, called when
- *            the state changes and when a full queue has room again.
- * Errors:    send: AGAIN (queue full), CLOSED (DOWN or closing), LIMIT (too big for a frame),
- *            NO_MEMORY. Nothing blocks.
+ * Threading: send and state from any thread; open and close from one. wake as in inbox.h, called
+ * when the state changes and when a full queue has room again. Errors:    send: AGAIN (queue full),
+ * CLOSED (DOWN or closing), LIMIT (too big for a frame), NO_MEMORY. Nothing blocks.
  */
 #ifndef BATON_WIRE_OUTBOX_H
 #define BATON_WIRE_OUTBOX_H

@@ -1,6 +1,7 @@
-/* The HTTP/1.1 server: connections on a libuv loop, one exchange (request and response) at a time each.
+/* The HTTP/1.1 server: connections on a libuv loop, one exchange (request and response) at a time.
  *
- *     connection:  HEAD --> BODY --> HANDLED (exchange with the handler) --> HEAD (keep-alive) | CLOSING
+ *     connection:  HEAD --> BODY --> HANDLED (exchange with the handler) --> HEAD (keep-alive)
+ *                                                                       \--> closing
  *
  * It keeps reading while a response is open, so a client that leaves is seen at once. Requests that
  * are no strict HTTP/1.1 (gateway/http/reader.h) are answered here, in the error shape of the API,
@@ -8,7 +9,8 @@
  *
  * Ownership: an exchange belongs to the server; the handler may use it until it ends it (respond or
  *            stream_end) or until on_gone was called for it, whichever is first.
- * Threading: everything on the loop thread.
+ * Threading: everything on the loop thread. on_request and on_gone are called by the loop and by
+ *            gw_http_stop, never from inside a gw_exchange_ call; on_full also from stream_write.
  * Errors:    start: IO with address and reason. Writes to a client that left are dropped silently;
  *            on_gone has told, or will tell, the handler.
  */
@@ -29,9 +31,9 @@ struct gw_http_options {
     const char *host; /* numeric address to bind */
     int port;         /* 0: any */
     int backlog;
-    size_t max_connections;
-    size_t max_head_bytes;  /* 16 KiB -> 431 */
-    size_t max_body_bytes;  /* -> 413 */
+    size_t max_connections;  /* over it the oldest idle one is closed; without an idle one, 503 */
+    size_t max_head_bytes;   /* 16 KiB -> 431 */
+    size_t max_body_bytes;   /* -> 413 */
     int64_t head_timeout_ms; /* from the first byte of a request to its empty line -> 408 */
     int64_t body_timeout_ms; /* of the body -> 408 */
     int64_t idle_timeout_ms; /* keep-alive without a request: closed */
@@ -47,8 +49,11 @@ struct gw_http_options {
     void *arg;
 };
 
+/* The options are copied; what they point to is used during the call, and arg for ever. After a
+ * failure the loop has handles to close: run it once more, or leave the process. */
 enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *options,
-                             struct gw_http_server **server, struct baton_why *why) BATON_MUST_CHECK;
+                             struct gw_http_server **server,
+                             struct baton_why *why) BATON_MUST_CHECK;
 /* The port listened on. */
 int gw_http_port(const struct gw_http_server *server);
 /* Stops accepting; idle connections are closed, responses from now on say Connection: close. */
@@ -56,7 +61,8 @@ void gw_http_drain(struct gw_http_server *server);
 /* Exchanges open now (with the handler). */
 size_t gw_http_n_exchanges(const struct gw_http_server *server);
 size_t gw_http_n_connections(const struct gw_http_server *server);
-/* Closes everything; the server is freed by the loop's last close callback, then closed(arg). */
+/* Closes everything (open exchanges are told gone); the server is freed by the loop's last close
+ * callback, then closed(arg), which may be NULL. */
 void gw_http_stop(struct gw_http_server *server, void (*closed)(void *arg), void *arg);
 
 /* ---- the request: borrowed views that live as long as the exchange ---- */
@@ -66,14 +72,17 @@ const char *gw_exchange_query(const struct gw_exchange *exchange);  /* after '?'
 /* The value of a header by lower-case name, "" when absent. */
 const char *gw_exchange_header(const struct gw_exchange *exchange, const char *name);
 const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
-const char *gw_exchange_peer(const struct gw_exchange *exchange); /* "127.0.0.1:51234" */
-int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange); /* last byte of the request read */
+/* "127.0.0.1:51234", "[::1]:51234". */
+const char *gw_exchange_peer(const struct gw_exchange *exchange);
+/* When the last byte of the request was read, on baton_now_ns's clock. */
+int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange);
 /* One pointer for the handler. */
 void gw_exchange_set_data(struct gw_exchange *exchange, void *data);
 void *gw_exchange_data(const struct gw_exchange *exchange);
 
 /* ---- the response ---- */
-/* headers: "Retry-After: 3\r\n..." or "". Sends everything and ends the exchange (HEAD gets no body). */
+/* headers: "Retry-After: 3\r\n..." or "". Sends everything (HEAD gets no body) and ends the
+ * exchange. */
 void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *content_type,
                          const char *headers, const char *body, size_t n);
 /* A response of unknown length: chunked on 1.1, close-delimited on 1.0. TCP_NODELAY is on. */

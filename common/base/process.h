@@ -1,0 +1,22 @@
+/* What every main() does: options in, log on, run, an exit status and one readable line on failure.
+ *
+ * Ownership: the option struct is the caller's.
+ * Threading: the main thread.
+ * Errors:    printed as "baton-x: reason"; the return value is main's.
+ */
+#ifndef BATON_BASE_PROCESS_H
+#define BATON_BASE_PROCESS_H
+
+#include "common/base/config.h"
+
+struct baton_process {
+    struct baton_config config;
+    void *options;          /* filled from config */
+    const char **log_level; /* the option that names the level */
+    const char *log_name;   /* "prefill" */
+    enum baton_err (*run)(void *options, struct baton_why *why);
+};
+
+int baton_process_main(struct baton_process *process, int argc, char **argv);
+
+#endif

@@ -1,0 +1,180 @@
+#include "common/engine/formats/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/model_dir.h"
+
+enum { TILE = 32 };
+
+struct shard {
+    struct baton_mapping mapping;
+    struct baton_safetensors file;
+};
+
+struct baton_weights {
+    struct shard *shards;
+    size_t n_shards;
+    const struct baton_tensor **by_name; /* sorted */
+    size_t n_tensors;
+};
+
+static enum baton_err add_shard(void *arg, const char *path, struct baton_why *why)
+{
+    struct baton_weights *weights = arg;
+    struct baton_why reason;
+    struct shard *shards =
+        realloc(weights->shards, (weights->n_shards + 1) * sizeof weights->shards[0]);
+    if (!shards)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    weights->shards = shards;
+    struct shard *shard = &shards[weights->n_shards];
+    enum baton_err err = baton_file_map(path, &shard->mapping, why);
+    if (err)
+        return err;
+    err = baton_safetensors_parse(shard->mapping.data, shard->mapping.n_bytes, &shard->file, &reason);
+    if (err) {
+        baton_file_unmap(&shard->mapping);
+        return baton_fail(why, err, "%s: %s", path, reason.text);
+    }
+    weights->n_shards++;
+    weights->n_tensors += shard->file.n_tensors;
+    return BATON_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct baton_tensor *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static enum baton_err index_names(struct baton_weights *weights, const char *dir,
+                                  struct baton_why *why)
+{
+    size_t n = 0;
+    weights->by_name = calloc(weights->n_tensors + 1, sizeof weights->by_name[0]);
+    if (!weights->by_name)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", dir);
+    for (size_t i = 0; i < weights->n_shards; i++)
+        for (size_t k = 0; k < weights->shards[i].file.n_tensors; k++)
+            weights->by_name[n++] = &weights->shards[i].file.tensors[k];
+    qsort(weights->by_name, n, sizeof weights->by_name[0], by_name);
+    for (size_t i = 1; i < n; i++)
+        if (!strcmp(weights->by_name[i - 1]->name, weights->by_name[i]->name))
+            return baton_fail(why, BATON_INVALID, "%s: tensor %s is in two files", dir,
+                              weights->by_name[i]->name);
+    return BATON_OK;
+}
+
+enum baton_err baton_weights_open(const char *dir, struct baton_weights **weights,
+                                  struct baton_why *why)
+{
+    struct baton_weights *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", dir);
+    enum baton_err err = baton_model_dir_weights(dir, add_shard, opened, why);
+    if (!err)
+        err = index_names(opened, dir, why);
+    if (err)
+        baton_weights_close(opened);
+    else
+        *weights = opened;
+    return err;
+}
+
+void baton_weights_close(struct baton_weights *weights)
+{
+    if (!weights)
+        return;
+    for (size_t i = 0; i < weights->n_shards; i++) {
+        baton_safetensors_fini(&weights->shards[i].file);
+        baton_file_unmap(&weights->shards[i].mapping);
+    }
+    free(weights->by_name);
+    free(weights->shards);
+    free(weights);
+}
+
+const struct baton_tensor *baton_weights_find(const struct baton_weights *weights, const char *name)
+{
+    const struct baton_tensor wanted = {.name = name}, *key = &wanted;
+    const struct baton_tensor **found =
+        bsearch(&key, weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
+    return found ? *found : NULL;
+}
+
+static enum baton_err find_shaped(const struct baton_weights *weights, const char *name, int n_dims,
+                                  const int64_t shape[2], const struct baton_tensor **tensor,
+                                  struct baton_why *why)
+{
+    const struct baton_tensor *found = baton_weights_find(weights, name);
+    if (!found)
+        return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
+    if (!baton_dtype_converts(found->dtype))
+        return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; F32, F16 or BF16 is wanted", name,
+                          baton_dtype_name(found->dtype));
+    bool same = found->n_dims == n_dims;
+    for (int i = 0; i < n_dims && same; i++)
+        same = found->shape[i] == shape[i];
+    if (!same && n_dims == 1)
+        return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%lld]", name,
+                          (long long)shape[0]);
+    if (!same)
+        return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%lld, %lld]", name,
+                          (long long)shape[0], (long long)shape[1]);
+    *tensor = found;
+    return BATON_OK;
+}
+
+enum baton_err baton_weights_vector(const struct baton_weights *weights, const char *name, int n,
+                                    float *floats, struct baton_why *why)
+{
+    const struct baton_tensor *tensor;
+    enum baton_err err = find_shaped(weights, name, 1, (int64_t[2]){n, 0}, &tensor, why);
+    if (!err)
+        baton_convert(tensor->dtype, tensor->data, (size_t)n, floats);
+    return err;
+}
+
+enum baton_err baton_weights_matrix(const struct baton_weights *weights, const char *name,
+                                    int n_rows, int n_columns, float *floats, struct baton_why *why)
+{
+    const struct baton_tensor *tensor;
+    enum baton_err err =
+        find_shaped(weights, name, 2, (int64_t[2]){n_rows, n_columns}, &tensor, why);
+    if (!err)
+        baton_convert(tensor->dtype, tensor->data, (size_t)n_rows * (size_t)n_columns, floats);
+    return err;
+}
+
+/* In tiles, so that the scattered side stays in the cache. */
+static void transpose_tile(const struct baton_tensor *tensor, size_t row, size_t column,
+                           float *floats)
+{
+    size_t n_rows = (size_t)tensor->shape[0], n_columns = (size_t)tensor->shape[1];
+    size_t width = n_columns - column < TILE ? n_columns - column : TILE;
+    float line[TILE];
+    for (size_t r = row; r < row + TILE && r < n_rows; r++) {
+        const uint8_t *source =
+            tensor->data + (r * n_columns + column) * baton_dtype_bytes(tensor->dtype);
+        baton_convert(tensor->dtype, source, width, line);
+        for (size_t c = 0; c < width; c++)
+            floats[(column + c) * n_rows + r] = line[c];
+    }
+}
+
+enum baton_err baton_weights_transposed(const struct baton_weights *weights, const char *name,
+                                        int n_rows, int n_columns, float *floats,
+                                        struct baton_why *why)
+{
+    const struct baton_tensor *tensor;
+    enum baton_err err =
+        find_shaped(weights, name, 2, (int64_t[2]){n_rows, n_columns}, &tensor, why);
+    if (err)
+        return err;
+    for (size_t row = 0; row < (size_t)n_rows; row += TILE)
+        for (size_t column = 0; column < (size_t)n_columns; column += TILE)
+            transpose_tile(tensor, row, column, floats);
+    return BATON_OK;
+}

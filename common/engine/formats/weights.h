@@ -1,0 +1,37 @@
+/* All tensors of a model directory, whatever number of files they are spread over, read as float.
+ *
+ * Ownership: owns the mappings; tensors are borrowed from them.
+ * Threading: immutable once open.
+ * Errors:    open: as baton_model_dir_weights and baton_safetensors_parse, with the file; INVALID for
+ *            a name in two files. read: INVALID naming tensor, expected and found shape or dtype.
+ */
+#ifndef BATON_ENGINE_FORMATS_WEIGHTS_H
+#define BATON_ENGINE_FORMATS_WEIGHTS_H
+
+#include "common/engine/formats/safetensors.h"
+
+struct baton_weights;
+
+enum baton_err baton_weights_open(const char *dir, struct baton_weights **weights,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+void baton_weights_close(struct baton_weights *weights);
+
+/* NULL when there is no such tensor. */
+const struct baton_tensor *baton_weights_find(const struct baton_weights *weights,
+                                              const char *name);
+
+/* The vector [n]. */
+enum baton_err baton_weights_vector(const struct baton_weights *weights, const char *name, int n,
+                                    float *floats, struct baton_why *why) BATON_MUST_CHECK;
+
+/* The matrix [n_rows][n_columns], row-major. */
+enum baton_err baton_weights_matrix(const struct baton_weights *weights, const char *name,
+                                    int n_rows, int n_columns, float *floats,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+/* The matrix stored as [n_rows][n_columns], read as [n_columns][n_rows]. */
+enum baton_err baton_weights_transposed(const struct baton_weights *weights, const char *name,
+                                        int n_rows, int n_columns, float *floats,
+                                        struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

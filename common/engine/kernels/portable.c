@@ -1,0 +1,8 @@
+#include "common/engine/kernels/variants.h"
+
+#define KERNELS      baton_kernels_portable
+#define KERNELS_NAME "portable"
+#define REG_BYTES    16
+#define TILE_OUTS    1
+#define TILE_ROWS    2
+#include "common/engine/kernels/body.h"

@@ -1,0 +1,391 @@
+/* baton_envelope_check: the range of every field of every message. Each message has one function
+ * that reads like its part of proto/baton.proto; the first failure sticks and names the field. */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/base/utf8.h"
+#include "common/wire/envelope.h"
+#include "common/wire/url.h"
+
+enum {
+    MAX_LAYERS = 1024,
+    MAX_BLOCK_TOKENS = 1 << 16,
+    MAX_CORES = 1 << 16,
+    MAX_TOKENS = BATON_MAX_PROMPT_TOKENS, /* prompt and output of one request */
+    MAX_TOKEN_ID = INT32_MAX,
+    FINGERPRINT_HEX = 64
+};
+
+static const double max_seconds = 1e9;           /* 31 years: more is a broken clock */
+static const uint64_t max_kv_bytes = 1ULL << 44; /* of one request */
+static const double max_temperature = 1e6;
+
+struct checker {
+    struct baton_why *why;
+    const char *message; /* the message being checked, "hello" */
+    enum baton_err err;
+};
+
+#define FAIL(checker, field, fmt, ...)                                                             \
+    do {                                                                                           \
+        if (!(checker)->err)                                                                       \
+            (checker)->err = baton_fail((checker)->why, BATON_INVALID, "%s.%s: " fmt,              \
+                                        (checker)->message, (field), ##__VA_ARGS__);               \
+    } while (0)
+
+/* ---- kinds of fields ---- */
+
+static void range(struct checker *c, const char *field, uint64_t value, uint64_t min, uint64_t max)
+{
+    if (value < min || value > max)
+        FAIL(c, field, "%llu is outside %llu..%llu", (unsigned long long)value,
+             (unsigned long long)min, (unsigned long long)max);
+}
+
+static void real(struct checker *c, const char *field, double value, double max)
+{
+    if (!(value >= 0 && value <= max)) /* NaN is outside, too */
+        FAIL(c, field, "%g is outside 0..%g", value, max);
+}
+
+static void seconds(struct checker *c, const char *field, double value)
+{
+    real(c, field, value, max_seconds);
+}
+
+static void known(struct checker *c, const char *field, int value,
+                  const ProtobufCEnumDescriptor *values)
+{
+    if (!value || !protobuf_c_enum_descriptor_get_value(values, value))
+        FAIL(c, field, "%d is not a value of %s", value, values->short_name);
+}
+
+static void text(struct checker *c, const char *field, const char *value, size_t max_bytes)
+{
+    size_t n = value ? strnlen(value, max_bytes + 1) : 0;
+    if (n > max_bytes)
+        FAIL(c, field, "it is longer than %zu bytes", max_bytes);
+    else if (n && !baton_utf8_valid(value, n))
+        FAIL(c, field, "it is not valid UTF-8");
+}
+
+static void charset(struct checker *c, const char *field, const char *value, const char *allowed,
+                    size_t min_bytes, size_t max_bytes)
+{
+    size_t n = value ? strnlen(value, max_bytes + 1) : 0;
+    if (n < min_bytes || n > max_bytes)
+        FAIL(c, field, "its length is outside %zu..%zu", min_bytes, max_bytes);
+    else if (n && strspn(value, allowed) != n)
+        FAIL(c, field, "it holds a character outside [%s]", allowed);
+}
+
+static void name(struct checker *c, const char *field, const char *value)
+{
+    charset(c, field, value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", 1,
+            BATON_MAX_ID_BYTES);
+}
+
+static void sha256(struct checker *c, const char *field, const char *value)
+{
+    charset(c, field, value, "0123456789abcdef", FINGERPRINT_HEX, FINGERPRINT_HEX);
+}
+
+enum host_rule { HOST_OR_STAR, HOST_ONLY };
+
+static void url(struct checker *c, const char *field, const char *value, enum host_rule rule)
+{
+    struct baton_url parsed;
+    struct baton_why why;
+    text(c, field, value, BATON_MAX_TEXT_BYTES);
+    if (c->err)
+        return;
+    if (baton_url_parse(value ? value : "", &parsed, &why))
+        FAIL(c, field, "%s", why.text);
+    else if (!parsed.port)
+        FAIL(c, field, "\"%s\" has port 0", value);
+    else if (rule == HOST_ONLY && baton_url_is_any_host(&parsed))
+        FAIL(c, field, "\"%s\" names no host", value);
+}
+
+static void token_ids(struct checker *c, const char *field, const uint32_t *ids, size_t n,
+                      size_t min, size_t max)
+{
+    if (n < min || n > max)
+        FAIL(c, field, "%zu tokens are outside %zu..%zu", n, min, max);
+    for (size_t i = 0; !c->err && i < n; i++)
+        if (ids[i] > MAX_TOKEN_ID)
+            FAIL(c, field, "token %zu is %u", i, ids[i]);
+}
+
+static void present(struct checker *c, const char *field, const void *message)
+{
+    if (!message)
+        FAIL(c, field, "it is missing");
+}
+
+static void absent(struct checker *c, const char *field, bool is_set, const char *reason)
+{
+    if (is_set)
+        FAIL(c, field, "%s", reason);
+}
+
+/* ---- membership ---- */
+
+static void check_fingerprint(struct checker *c, const Baton__V1__Fingerprint *m)
+{
+    sha256(c, "fingerprint.config", m->config);
+    sha256(c, "fingerprint.tokenizer", m->tokenizer);
+    sha256(c, "fingerprint.weights", m->weights);
+}
+
+static void check_status(struct checker *c, const Baton__V1__Status *m)
+{
+    range(c, "kv_blocks_free", m->kv_blocks_free, 0, m->kv_blocks_total);
+    range(c, "kv_blocks_reserved", m->kv_blocks_reserved, 0, m->kv_blocks_total);
+    seconds(c, "last_step_s", m->last_step_s);
+}
+
+static void check_hello_urls(struct checker *c, const Baton__V1__Hello *m)
+{
+    url(c, "inbox_url", m->inbox_url, HOST_OR_STAR);
+    if (m->role == BATON__V1__ROLE__ROLE_DECODE)
+        url(c, "bulk_url", m->bulk_url, HOST_OR_STAR);
+    else
+        absent(c, "bulk_url", m->bulk_url && *m->bulk_url, "only a decode worker has one");
+}
+
+static void check_hello(struct checker *c, const Baton__V1__Hello *m)
+{
+    known(c, "role", (int)m->role, &baton__v1__role__descriptor);
+    name(c, "worker_id", m->worker_id);
+    range(c, "pid", m->pid, 1, INT32_MAX);
+    check_hello_urls(c, m);
+    present(c, "fingerprint", m->fingerprint);
+    if (m->fingerprint)
+        check_fingerprint(c, m->fingerprint);
+    text(c, "model", m->model, BATON_MAX_TEXT_BYTES);
+    name(c, "dtype", m->dtype);
+    name(c, "kv_dtype", m->kv_dtype);
+    range(c, "kv_block_tokens", m->kv_block_tokens, 1, MAX_BLOCK_TOKENS);
+    range(c, "n_context_tokens", m->n_context_tokens, 1, MAX_TOKENS);
+    range(c, "n_cores", m->n_cores, 1, MAX_CORES);
+    text(c, "cluster_token", m->cluster_token, BATON_MAX_TEXT_BYTES);
+    present(c, "status", m->status);
+    if (m->status)
+        check_status(c, m->status);
+    seconds(c, "start_to_ready_s", m->start_to_ready_s);
+    seconds(c, "model_load_s", m->model_load_s);
+}
+
+static void check_refused(struct checker *c, const Baton__V1__Refused *m)
+{
+    known(c, "code", (int)m->code, &baton__v1__refused__code__descriptor);
+    text(c, "reason", m->reason, BATON_MAX_TEXT_BYTES);
+}
+
+/* ---- prefill ---- */
+
+static void check_sampling(struct checker *c, const Baton__V1__Sampling *m)
+{
+    present(c, "sampling", m);
+    if (!m)
+        return;
+    real(c, "sampling.temperature", m->temperature, max_temperature);
+    range(c, "sampling.top_k", m->top_k, 0, INT32_MAX);
+    if (!(m->top_p > 0 && m->top_p <= 1))
+        FAIL(c, "sampling.top_p", "%g is outside (0, 1]", m->top_p);
+    token_ids(c, "sampling.stop_token_ids", m->stop_token_ids, m->n_stop_token_ids, 0,
+              BATON_MAX_STOP_IDS);
+}
+
+static void check_deliver_to(struct checker *c, const Baton__V1__DeliverTo *m)
+{
+    url(c, "deliver_to.bulk_url", m->bulk_url, HOST_ONLY);
+    range(c, "deliver_to.epoch", m->epoch, 1, UINT64_MAX);
+    name(c, "deliver_to.worker_id", m->worker_id);
+}
+
+static void check_prefill_request(struct checker *c, const Baton__V1__PrefillRequest *m)
+{
+    token_ids(c, "tokens", m->tokens, m->n_tokens, 1, BATON_MAX_PROMPT_TOKENS);
+    check_sampling(c, m->sampling);
+    if (m->deliver_to)
+        check_deliver_to(c, m->deliver_to);
+    range(c, "max_new_tokens", m->max_new_tokens, m->naive ? 1 : 0, MAX_TOKENS);
+    absent(c, "deliver_to", m->naive && m->deliver_to, "naive mode delivers no context");
+}
+
+static void check_first_token(struct checker *c, const Baton__V1__FirstToken *m)
+{
+    range(c, "token", m->token, 0, MAX_TOKEN_ID);
+    seconds(c, "prefill_queue_s", m->prefill_queue_s);
+    seconds(c, "prefill_compute_s", m->prefill_compute_s);
+    seconds(c, "sample_s", m->sample_s);
+    range(c, "cached_tokens", m->cached_tokens, 0, BATON_MAX_PROMPT_TOKENS);
+    seconds(c, "process_age_s", m->process_age_s);
+}
+
+/* ---- decode ---- */
+
+static void check_reserve(struct checker *c, const Baton__V1__Reserve *m)
+{
+    range(c, "n_prompt_tokens", m->n_prompt_tokens, 1, BATON_MAX_PROMPT_TOKENS);
+    range(c, "max_new_tokens", m->max_new_tokens, 1, MAX_TOKENS);
+}
+
+static void check_decode_start(struct checker *c, const Baton__V1__DecodeStart *m)
+{
+    range(c, "first_token", m->first_token, 0, MAX_TOKEN_ID);
+    range(c, "n_prompt_tokens", m->n_prompt_tokens, 1, BATON_MAX_PROMPT_TOKENS);
+    range(c, "max_new_tokens", m->max_new_tokens, 1, MAX_TOKENS);
+    check_sampling(c, m->sampling);
+}
+
+static void check_began(struct checker *c, const Baton__V1__DecodeBegan *m)
+{
+    seconds(c, "began.kv_transfer_s", m->kv_transfer_s);
+    seconds(c, "began.decode_queue_s", m->decode_queue_s);
+    range(c, "began.kv_bytes", m->kv_bytes, 0, max_kv_bytes);
+}
+
+static void check_tokens(struct checker *c, const Baton__V1__Tokens *m)
+{
+    range(c, "first_index", m->first_index, 0, MAX_TOKENS);
+    token_ids(c, "tokens", m->tokens, m->n_tokens, 1, BATON_MAX_TOKENS_IN_MESSAGE);
+    seconds(c, "step_s", m->step_s);
+    if (m->began)
+        check_began(c, m->began);
+}
+
+static void check_finished(struct checker *c, const Baton__V1__Finished *m)
+{
+    known(c, "reason", (int)m->reason, &baton__v1__finished__reason__descriptor);
+    range(c, "n_tokens", m->n_tokens, 0, MAX_TOKENS);
+    seconds(c, "decode_s", m->decode_s);
+}
+
+/* ---- context ---- */
+
+static void check_kv_begin(struct checker *c, const Baton__V1__KvBegin *m)
+{
+    url(c, "reply_url", m->reply_url, HOST_OR_STAR);
+    range(c, "n_layers", m->n_layers, 1, MAX_LAYERS);
+    range(c, "n_tokens", m->n_tokens, 1, BATON_MAX_PROMPT_TOKENS);
+    range(c, "block_tokens", m->block_tokens, 1, MAX_BLOCK_TOKENS);
+    range(c, "total_bytes", m->total_bytes, 1, max_kv_bytes);
+    name(c, "kv_dtype", m->kv_dtype);
+}
+
+static void check_kv_chunk(struct checker *c, const Baton__V1__KvChunk *m)
+{
+    range(c, "offset", m->offset, 0, max_kv_bytes);
+    range(c, "layer", m->layer, 0, MAX_LAYERS - 1);
+    range(c, "first_block", m->first_block, 0, MAX_TOKENS - 1);
+    range(c, "n_blocks", m->n_blocks, 1, MAX_TOKENS);
+}
+
+static void check_kv_end(struct checker *c, const Baton__V1__KvEnd *m)
+{
+    range(c, "total_bytes", m->total_bytes, 1, max_kv_bytes);
+    range(c, "n_chunks", m->n_chunks, 1, UINT32_MAX);
+}
+
+static void check_kv_ack(struct checker *c, const Baton__V1__KvAck *m)
+{
+    range(c, "offset", m->offset, 0, max_kv_bytes);
+    range(c, "credit_bytes", m->credit_bytes, 0, max_kv_bytes);
+}
+
+/* ---- the envelope ---- */
+
+static void check_failed(struct checker *c, const Baton__V1__Failed *m)
+{
+    known(c, "code", (int)m->code, &baton__v1__failed__code__descriptor);
+    text(c, "message", m->message, BATON_MAX_TEXT_BYTES);
+}
+
+static void check_body(struct checker *c, const baton_envelope *e)
+{
+    switch (e->body_case) {
+    case BATON__V1__ENVELOPE__BODY_HELLO:
+        return check_hello(c, e->hello);
+    case BATON__V1__ENVELOPE__BODY_WELCOME:
+        return text(c, "gateway_id", e->welcome->gateway_id, BATON_MAX_TEXT_BYTES);
+    case BATON__V1__ENVELOPE__BODY_REFUSED:
+        return check_refused(c, e->refused);
+    case BATON__V1__ENVELOPE__BODY_STATUS:
+        return check_status(c, e->status);
+    case BATON__V1__ENVELOPE__BODY_GOODBYE:
+        return text(c, "reason", e->goodbye->reason, BATON_MAX_TEXT_BYTES);
+    case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
+        return check_prefill_request(c, e->prefill_request);
+    case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
+        return check_first_token(c, e->first_token);
+    case BATON__V1__ENVELOPE__BODY_RESERVE:
+        return check_reserve(c, e->reserve);
+    case BATON__V1__ENVELOPE__BODY_RESERVED:
+        return range(c, "n_blocks", e->reserved->n_blocks, 1, MAX_TOKENS);
+    case BATON__V1__ENVELOPE__BODY_REJECTED: /* any number of blocks */
+        return;
+    case BATON__V1__ENVELOPE__BODY_DECODE_START:
+        return check_decode_start(c, e->decode_start);
+    case BATON__V1__ENVELOPE__BODY_TOKENS:
+        return check_tokens(c, e->tokens);
+    case BATON__V1__ENVELOPE__BODY_TOKEN_ACK:
+        return range(c, "next_index", e->token_ack->next_index, 0, MAX_TOKENS);
+    case BATON__V1__ENVELOPE__BODY_FINISHED:
+        return check_finished(c, e->finished);
+    case BATON__V1__ENVELOPE__BODY_KV_BEGIN:
+        return check_kv_begin(c, e->kv_begin);
+    case BATON__V1__ENVELOPE__BODY_KV_CHUNK:
+        return check_kv_chunk(c, e->kv_chunk);
+    case BATON__V1__ENVELOPE__BODY_KV_END:
+        return check_kv_end(c, e->kv_end);
+    case BATON__V1__ENVELOPE__BODY_KV_ACK:
+        return check_kv_ack(c, e->kv_ack);
+    case BATON__V1__ENVELOPE__BODY_CANCEL:
+        return text(c, "reason", e->cancel->reason, BATON_MAX_TEXT_BYTES);
+    case BATON__V1__ENVELOPE__BODY_FAILED:
+        return check_failed(c, e->failed);
+    case BATON__V1__ENVELOPE__BODY__NOT_SET:
+    default:
+        return;
+    }
+}
+
+static bool is_membership(const baton_envelope *e)
+{
+    return e->body_case >= BATON__V1__ENVELOPE__BODY_HELLO &&
+           e->body_case <= BATON__V1__ENVELOPE__BODY_GOODBYE;
+}
+
+static void check_addressing(struct checker *c, const baton_envelope *e)
+{
+    bool begins_link = e->body_case == BATON__V1__ENVELOPE__BODY_HELLO ||
+                       e->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    uint64_t max_request = is_membership(e) ? 0 : UINT64_MAX;
+    range(c, "src_epoch", e->src_epoch, 1, UINT64_MAX);
+    range(c, "dst_epoch", e->dst_epoch, begins_link ? 0 : 1, UINT64_MAX);
+    range(c, "link", e->link, 1, UINT64_MAX);
+    range(c, "link_seq", e->link_seq, 1, UINT64_MAX);
+    range(c, "request_id", e->request_id, max_request ? 1 : 0, max_request);
+    range(c, "attempt", e->attempt, max_request ? 1 : 0, max_request ? UINT32_MAX : 0);
+}
+
+enum baton_err baton_envelope_check(const baton_envelope *envelope, size_t payload_bytes,
+                                    struct baton_why *why)
+{
+    struct checker c = {.why = why, .message = "envelope"};
+    bool is_chunk = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK;
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY__NOT_SET || !envelope->hello)
+        FAIL(&c, "body", "it is missing or unknown to this version");
+    check_addressing(&c, envelope);
+    c.message = baton_envelope_kind(envelope);
+    if (!c.err)
+        check_body(&c, envelope);
+    if (is_chunk != (payload_bytes > 0))
+        FAIL(&c, "payload", "%zu bytes where %s", payload_bytes,
+             is_chunk ? "data must follow" : "nothing may follow");
+    return c.err;
+}

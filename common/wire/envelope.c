@@ -1,0 +1,101 @@
+#include "common/wire/envelope.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/wire/frame.h"
+
+/* protobuf-c hands strings out NUL-terminated and forgets their length, so a zero byte inside one
+ * would silently cut it. Each allocation therefore remembers its size in front of it. */
+struct sized {
+    _Alignas(16) size_t size;
+    char bytes[];
+};
+
+struct unpacker {
+    struct baton_arena *arena;
+    bool out_of_memory;
+};
+
+static void *arena_alloc(void *data, size_t size)
+{
+    struct unpacker *unpacker = data;
+    size_t whole;
+    struct sized *block = NULL;
+    if (!__builtin_add_overflow(size, sizeof *block, &whole))
+        block = baton_arena_alloc(unpacker->arena, whole);
+    if (!block) {
+        unpacker->out_of_memory = true;
+        return NULL;
+    }
+    block->size = size;
+    return block + 1;
+}
+
+static void arena_free(void *data, void *pointer)
+{
+    (void)data; /* the arena forgets everything at once */
+    (void)pointer;
+}
+
+static bool is_cut(const char *text)
+{
+    const struct sized *block = (const struct sized *)(const void *)text - 1;
+    return strlen(text) + 1 != block->size;
+}
+
+/* Looks for a zero byte inside any string of message or of the messages within it; returns the
+ * field's descriptor, NULL when all is well. */
+static const ProtobufCFieldDescriptor *find_cut_text(const ProtobufCMessage *message)
+{
+    const char *base = (const char *)message;
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+        const void *const *value = (const void *const *)(const void *)(base + field->offset);
+        const uint32_t *oneof = (const uint32_t *)(const void *)(base + field->quantifier_offset);
+        if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && *oneof != field->id)
+            continue;
+        if (field->type == PROTOBUF_C_TYPE_STRING && *value && *value != field->default_value &&
+            is_cut(*value))
+            return field;
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE && *value) {
+            const ProtobufCFieldDescriptor *found = find_cut_text(*value);
+            if (found)
+                return found;
+        }
+    }
+    return NULL;
+}
+
+enum baton_err baton_envelope_unpack(const uint8_t *bytes, size_t n, struct baton_arena *arena,
+                                     baton_envelope **envelope, struct baton_why *why)
+{
+    struct unpacker unpacker = {.arena = arena};
+    ProtobufCAllocator allocator = {arena_alloc, arena_free, &unpacker};
+    if (!n || n > BATON_FRAME_MAX_HEADER)
+        return baton_fail(why, BATON_CORRUPT, "envelope: %zu bytes are no Envelope", n);
+    baton_envelope *unpacked = baton__v1__envelope__unpack(&allocator, n, bytes);
+    if (!unpacked && unpacker.out_of_memory)
+        return baton_fail(why, BATON_NO_MEMORY,
+                          "envelope: %zu bytes would unpack into more memory than they may", n);
+    if (!unpacked)
+        return baton_fail(why, BATON_CORRUPT, "envelope: %zu bytes are no Envelope", n);
+    const ProtobufCFieldDescriptor *cut = find_cut_text(&unpacked->base);
+    if (cut)
+        return baton_fail(why, BATON_CORRUPT, "envelope: %s holds a zero byte", cut->name);
+    *envelope = unpacked;
+    return BATON_OK;
+}
+
+size_t baton_envelope_arena_bytes(size_t n)
+{
+    /* One-byte tokens become four; every string and message pays 32 bytes for its place. */
+    return 16 * (size_t)1024 + 8 * n;
+}
+
+const char *baton_envelope_kind(const baton_envelope *envelope)
+{
+    const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(
+        &baton__v1__envelope__descriptor, envelope->body_case);
+    return field ? field->name : "none";
+}

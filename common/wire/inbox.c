@@ -1,0 +1,293 @@
+#include "common/wire/inbox.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nng/nng.h>
+#include <nng/protocol/pipeline0/pull.h>
+
+#include "common/base/log.h"
+#include "common/wire/frame.h"
+#include "common/wire/nng_error.h"
+#include "common/wire/url.h"
+
+enum { DEFAULT_QUEUED_BYTES = 64 << 20, N_PEERS = 64 };
+
+/* The address behind a pipe, remembered because asking for it costs a system call. */
+struct peer {
+    uint32_t pipe; /* 0: free */
+    char host[48];
+};
+
+struct baton_inbox {
+    nng_socket socket;
+    nng_aio *aio; /* the one receive */
+    void (*wake)(void *arg);
+    void *wake_arg;
+    char url[300];
+    struct baton_inbox_stats stats;
+    struct peer peers[N_PEERS]; /* by pipe modulo N_PEERS */
+
+    pthread_mutex_t lock; /* guards what follows */
+    bool armed, closing;
+    size_t max_queued, max_queued_bytes;
+    size_t head, n, n_bytes;
+    nng_msg **ring;
+};
+
+/* ---- the queue; the lock is held ---- */
+
+static bool has_room(const struct baton_inbox *inbox)
+{
+    return inbox->n < inbox->max_queued && inbox->n_bytes < inbox->max_queued_bytes;
+}
+
+static void push(struct baton_inbox *inbox, nng_msg *msg)
+{
+    inbox->ring[(inbox->head + inbox->n++) % inbox->max_queued] = msg;
+    inbox->n_bytes += nng_msg_len(msg);
+}
+
+static nng_msg *pop(struct baton_inbox *inbox)
+{
+    if (!inbox->n)
+        return NULL;
+    nng_msg *msg = inbox->ring[inbox->head];
+    inbox->head = (inbox->head + 1) % inbox->max_queued;
+    inbox->n--;
+    inbox->n_bytes -= nng_msg_len(msg);
+    return msg;
+}
+
+static uint32_t pipe_of(const nng_msg *msg)
+{
+    return (uint32_t)nng_pipe_id(nng_msg_get_pipe(msg));
+}
+
+static void drop_pipe(struct baton_inbox *inbox, uint32_t pipe)
+{
+    for (size_t left = inbox->n; left; left--) {
+        nng_msg *msg = pop(inbox);
+        if (pipe_of(msg) == pipe)
+            nng_msg_free(msg);
+        else
+            push(inbox, msg);
+    }
+}
+
+/* Claims the receive when it may be started; the caller then does so without the lock. */
+static bool claim_receive(struct baton_inbox *inbox)
+{
+    bool claimed = !inbox->armed && !inbox->closing && has_room(inbox);
+    inbox->armed |= claimed;
+    return claimed;
+}
+
+/* ---- receiving, on NNG's threads ---- */
+
+static void on_received(void *arg)
+{
+    struct baton_inbox *inbox = arg;
+    if (nng_aio_result(inbox->aio))
+        return; /* the socket is closing: armed stays set, nothing is received any more */
+    nng_msg *msg = nng_aio_get_msg(inbox->aio);
+    nng_aio_set_msg(inbox->aio, NULL);
+    pthread_mutex_lock(&inbox->lock);
+    push(inbox, msg);
+    inbox->armed = false;
+    bool again = claim_receive(inbox);
+    pthread_mutex_unlock(&inbox->lock);
+    if (again)
+        nng_recv_aio(inbox->socket, inbox->aio);
+    inbox->wake(inbox->wake_arg);
+}
+
+/* ---- open and close ---- */
+
+static enum baton_err listen_on(struct baton_inbox *inbox, const char *text, struct baton_why *why)
+{
+    struct baton_url url;
+    nng_listener listener;
+    int port = 0;
+    enum baton_err err = baton_url_parse(text, &url, why);
+    if (err)
+        return err;
+    /* Without a limit, eight bytes from anybody make NNG allocate as much as they say. */
+    size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, BATON_FRAME_MAX_PAYLOAD);
+    int rv = nng_socket_set_size(inbox->socket, NNG_OPT_RECVMAXSZ, max_bytes);
+    if (!rv)
+        rv = nng_listen(inbox->socket, text, &listener, 0);
+    if (!rv)
+        rv = nng_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &port);
+    if (rv)
+        return baton_nng_fail(why, rv, "listen on", text);
+    return baton_url_format(&url, url.host, port, inbox->url, sizeof inbox->url, why);
+}
+
+static void destroy(struct baton_inbox *inbox)
+{
+    for (nng_msg *msg; (msg = pop(inbox));)
+        nng_msg_free(msg);
+    nng_aio_free(inbox->aio);
+    pthread_mutex_destroy(&inbox->lock);
+    free(inbox->ring);
+    free(inbox);
+}
+
+static struct baton_inbox *create(const struct baton_inbox_options *options)
+{
+    struct baton_inbox *inbox = calloc(1, sizeof *inbox);
+    if (!inbox)
+        return NULL;
+    pthread_mutex_init(&inbox->lock, NULL);
+    inbox->wake = options->wake;
+    inbox->wake_arg = options->wake_arg;
+    inbox->max_queued = options->max_queued;
+    inbox->max_queued_bytes =
+        options->max_queued_bytes ? options->max_queued_bytes : DEFAULT_QUEUED_BYTES;
+    inbox->ring = calloc(options->max_queued, sizeof(nng_msg *));
+    if (!inbox->ring || nng_aio_alloc(&inbox->aio, on_received, inbox)) {
+        destroy(inbox);
+        return NULL;
+    }
+    return inbox;
+}
+
+enum baton_err baton_inbox_open(const struct baton_inbox_options *options,
+                                struct baton_inbox **inbox, struct baton_why *why)
+{
+    struct baton_inbox *opened = options->max_queued ? create(options) : NULL;
+    if (!opened)
+        return baton_fail(why, BATON_NO_MEMORY, "inbox \"%s\": no memory for %zu messages",
+                          options->url, options->max_queued);
+    int rv = nng_pull0_open(&opened->socket);
+    if (rv) {
+        destroy(opened);
+        return baton_nng_fail(why, rv, "open an inbox for", options->url);
+    }
+    enum baton_err err = listen_on(opened, options->url, why);
+    if (err) {
+        nng_close(opened->socket);
+        destroy(opened);
+        return err;
+    }
+    opened->armed = true;
+    nng_recv_aio(opened->socket, opened->aio);
+    *inbox = opened;
+    return BATON_OK;
+}
+
+void baton_inbox_close(struct baton_inbox *inbox)
+{
+    if (!inbox)
+        return;
+    pthread_mutex_lock(&inbox->lock);
+    inbox->closing = true;
+    pthread_mutex_unlock(&inbox->lock);
+    nng_aio_stop(inbox->aio);
+    nng_close(inbox->socket);
+    destroy(inbox);
+}
+
+const char *baton_inbox_url(const struct baton_inbox *inbox)
+{
+    return inbox->url;
+}
+
+void baton_inbox_get_stats(const struct baton_inbox *inbox, struct baton_inbox_stats *stats)
+{
+    *stats = inbox->stats;
+}
+
+/* ---- taking, on the owner's thread ---- */
+
+static void ask_peer(uint32_t pipe, char *host, size_t size)
+{
+    nng_sockaddr addr;
+    host[0] = 0;
+    if (nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &addr))
+        return; /* the pipe is gone already: nobody to answer to */
+    if (addr.s_family == NNG_AF_INET)
+        (void)inet_ntop(AF_INET, &addr.s_in.sa_addr, host, (socklen_t)size);
+    else if (addr.s_family == NNG_AF_INET6)
+        (void)inet_ntop(AF_INET6, addr.s_in6.sa_addr, host, (socklen_t)size);
+}
+
+static const char *peer_host(struct baton_inbox *inbox, uint32_t pipe)
+{
+    struct peer *peer = &inbox->peers[pipe % N_PEERS];
+    if (peer->pipe != pipe) {
+        ask_peer(pipe, peer->host, sizeof peer->host);
+        peer->pipe = peer->host[0] ? pipe : 0;
+    }
+    return peer->host;
+}
+
+static nng_msg *take_raw(struct baton_inbox *inbox)
+{
+    pthread_mutex_lock(&inbox->lock);
+    nng_msg *msg = pop(inbox);
+    bool receive = claim_receive(inbox);
+    pthread_mutex_unlock(&inbox->lock);
+    if (receive)
+        nng_recv_aio(inbox->socket, inbox->aio);
+    return msg;
+}
+
+static enum baton_err open_message(struct baton_message *message, struct baton_why *why)
+{
+    struct baton_frame frame;
+    nng_msg *msg = message->nng_msg;
+    enum baton_err err = baton_frame_open(nng_msg_body(msg), nng_msg_len(msg), &frame, why);
+    if (err)
+        return err;
+    message->arena = baton_arena_create(baton_envelope_arena_bytes(frame.header_bytes));
+    if (!message->arena)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory to unpack a message");
+    message->payload = frame.payload;
+    message->payload_bytes = frame.payload_bytes;
+    err = baton_envelope_unpack(frame.header, frame.header_bytes, message->arena,
+                                &message->envelope, why);
+    return err ? err : baton_envelope_check(message->envelope, frame.payload_bytes, why);
+}
+
+bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message)
+{
+    for (nng_msg *msg; (msg = take_raw(inbox));) {
+        struct baton_message taken = {.nng_msg = msg, .pipe = pipe_of(msg)};
+        struct baton_why why;
+        memcpy(taken.peer_host, peer_host(inbox, taken.pipe), sizeof taken.peer_host);
+        if (!open_message(&taken, &why)) {
+            inbox->stats.n_received++;
+            inbox->stats.n_bytes += nng_msg_len(msg);
+            *message = taken;
+            return true;
+        }
+        baton_log(BATON_LOG_WARN, "message_rejected", BATON_S("inbox", inbox->url),
+                  BATON_S("peer", taken.peer_host), BATON_S("reason", why.text));
+        baton_inbox_reject(inbox, &taken);
+        baton_message_fini(&taken);
+    }
+    return false;
+}
+
+void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message)
+{
+    inbox->stats.n_rejected++;
+    (void)nng_pipe_close((nng_pipe){.id = message->pipe}); /* it may be gone already */
+    pthread_mutex_lock(&inbox->lock);
+    drop_pipe(inbox, message->pipe);
+    bool receive = claim_receive(inbox);
+    pthread_mutex_unlock(&inbox->lock);
+    if (receive)
+        nng_recv_aio(inbox->socket, inbox->aio);
+}
+
+void baton_message_fini(struct baton_message *message)
+{
+    baton_arena_destroy(message->arena);
+    nng_msg_free(message->nng_msg);
+    memset(message, 0, sizeof *message);
+}

@@ -1,0 +1,450 @@
+#include "common/wire/member.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/list.h"
+#include "common/base/log.h"
+#include "common/wire/resolver.h"
+
+enum peer_state { PAUSED, DIALLING, JOINING, JOINED };
+
+/* One address of a gateway. */
+struct peer {
+    struct baton_node node;
+    enum peer_state state;
+    struct baton_link *link; /* NULL while PAUSED */
+    int64_t due_ns;          /* PAUSED: dial; JOINING: give up; JOINED: beat */
+    bool said_goodbye;
+    char refusal[BATON_MAX_TEXT_BYTES + 1]; /* the last one logged: a repetition is no news */
+    char url[];
+};
+
+BATON_LIST(peer_list, struct peer, node)
+
+struct baton_member {
+    struct baton_member_options options;
+    struct peer_list peers;
+    struct baton_resolver *resolver;
+    int64_t resolve_ns; /* when to ask again */
+    int64_t ticked_ns;  /* the last tick */
+    int64_t awake_ns;   /* since when this process itself has not been stopped for long */
+    bool leaving;
+    char leave_reason[BATON_MAX_TEXT_BYTES + 1];
+};
+
+/* ---- states ---- */
+
+static void set_state(struct peer *peer, enum peer_state state, int64_t due_ns)
+{
+    static const char *const names[] = {"paused", "dialling", "joining", "joined"};
+    baton_log(BATON_LOG_DEBUG, "gateway_state", BATON_S("url", peer->url),
+              BATON_S("from", names[peer->state]), BATON_S("to", names[state]));
+    peer->state = state;
+    peer->due_ns = due_ns;
+}
+
+/* Ends the link, whatever it was good for; whoever had joined learns that it is over. */
+static void pause_peer(struct baton_member *member, struct peer *peer, int64_t until_ns)
+{
+    struct baton_link *link = peer->link;
+    uint64_t epoch = peer->state == JOINED ? baton_link_peer_epoch(link) : 0;
+    peer->link = NULL;
+    set_state(peer, PAUSED, until_ns);
+    if (link)
+        baton_link_close(link);
+    if (epoch)
+        member->options.lost(member->options.arg, epoch);
+    baton_link_release(link);
+}
+
+static void lose(struct baton_member *member, struct peer *peer, const char *reason, int64_t now_ns)
+{
+    baton_log(BATON_LOG_WARN, "gateway_lost", BATON_S("url", peer->url), BATON_S("reason", reason));
+    pause_peer(member, peer, now_ns + member->options.beat_ns);
+}
+
+static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
+{
+    struct baton_link_options options = {
+        .url = peer->url,
+        .local_epoch = member->options.epoch,
+        .wake = member->options.wake,
+        .wake_arg = member->options.wake_arg,
+    };
+    struct baton_why why;
+    if (baton_link_open(&options, &peer->link, &why)) {
+        baton_log(BATON_LOG_ERROR, "gateway_undialled", BATON_S("url", peer->url),
+                  BATON_S("reason", why.text));
+        set_state(peer, PAUSED, now_ns + member->options.retry_ns);
+    } else {
+        set_state(peer, DIALLING, INT64_MAX); /* NNG dials on; the link's wake-up ends the wait */
+    }
+}
+
+/* ---- what is said ---- */
+
+static void fill_hello(const struct baton_member_options *options, Baton__V1__Hello *hello)
+{
+    hello->role = options->role;
+    hello->worker_id = baton_envelope_text(options->worker_id);
+    hello->pid = (uint32_t)getpid();
+    hello->inbox_url = baton_envelope_text(options->inbox_url);
+    hello->bulk_url = baton_envelope_text(options->bulk_url);
+    hello->model = baton_envelope_text(options->model);
+    hello->dtype = baton_envelope_text(options->dtype);
+    hello->kv_dtype = baton_envelope_text(options->kv_dtype);
+    hello->kv_block_tokens = options->kv_block_tokens;
+    hello->n_context_tokens = options->n_context_tokens;
+    hello->n_cores = options->n_cores;
+    hello->cluster_token = baton_envelope_text(options->cluster_token);
+    hello->start_to_ready_s = options->start_to_ready_s;
+    hello->model_load_s = options->model_load_s;
+}
+
+static enum baton_err send_hello(struct baton_member *member, struct peer *peer)
+{
+    const struct baton_member_options *options = &member->options;
+    Baton__V1__Fingerprint fingerprint = BATON__V1__FINGERPRINT__INIT;
+    Baton__V1__Status status = BATON__V1__STATUS__INIT;
+    Baton__V1__Hello hello = BATON__V1__HELLO__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    fingerprint.config = baton_envelope_text(options->fingerprint->config);
+    fingerprint.tokenizer = baton_envelope_text(options->fingerprint->tokenizer);
+    fingerprint.weights = baton_envelope_text(options->fingerprint->weights);
+    options->status(options->arg, &status);
+    fill_hello(options, &hello);
+    hello.fingerprint = &fingerprint;
+    hello.status = &status;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_HELLO;
+    envelope.hello = &hello;
+    return baton_link_send(peer->link, &envelope, NULL, 0);
+}
+
+/* A beat that does not fit into a full queue is left out: what fills the queue says as much. */
+static void beat(struct baton_member *member, struct peer *peer, int64_t now_ns)
+{
+    Baton__V1__Status status = BATON__V1__STATUS__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    member->options.status(member->options.arg, &status);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_STATUS;
+    envelope.status = &status;
+    enum baton_err err = baton_link_send(peer->link, &envelope, NULL, 0);
+    if (err)
+        baton_log(BATON_LOG_DEBUG, "beat_skipped", BATON_S("url", peer->url),
+                  BATON_S("err", baton_err_name(err)));
+    peer->due_ns = now_ns + member->options.beat_ns;
+}
+
+static void say_goodbye(struct baton_member *member, struct peer *peer)
+{
+    Baton__V1__Goodbye goodbye = BATON__V1__GOODBYE__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    goodbye.reason = member->leave_reason;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_GOODBYE;
+    envelope.goodbye = &goodbye;
+    peer->said_goodbye = !baton_link_send(peer->link, &envelope, NULL, 0);
+}
+
+/* ---- the peers ---- */
+
+static struct peer *find_url(struct baton_member *member, const char *url)
+{
+    struct peer *peer = peer_list_first(&member->peers);
+    while (peer && strcmp(peer->url, url) != 0)
+        peer = peer_list_next(&member->peers, peer);
+    return peer;
+}
+
+static struct peer *find_link(struct baton_member *member, uint64_t link_id)
+{
+    struct peer *peer = peer_list_first(&member->peers);
+    while (peer && (!peer->link || baton_link_id(peer->link) != link_id))
+        peer = peer_list_next(&member->peers, peer);
+    return peer;
+}
+
+static void add_peer(struct baton_member *member, const char *url, int64_t now_ns)
+{
+    size_t n = strlen(url) + 1;
+    struct peer *peer = calloc(1, sizeof *peer + n);
+    if (!peer)
+        return; /* the next look-up tries again */
+    memcpy(peer->url, url, n);
+    peer->due_ns = now_ns;
+    peer_list_push_back(&member->peers, peer);
+    baton_log(BATON_LOG_INFO, "gateway_found", BATON_S("url", url));
+}
+
+static void remove_peer(struct baton_member *member, struct peer *peer)
+{
+    peer_list_remove(&member->peers, peer);
+    if (peer->link)
+        baton_link_close(peer->link);
+    baton_link_release(peer->link);
+    free(peer);
+}
+
+static bool is_listed(const struct baton_addresses *addresses, const char *url)
+{
+    for (size_t i = 0; i < addresses->n; i++)
+        if (!strcmp(addresses->urls[i], url))
+            return true;
+    return false;
+}
+
+/* A joined gateway stays even when its name no longer says so: its link tells better. */
+static void adopt(struct baton_member *member, const struct baton_addresses *addresses,
+                  int64_t now_ns)
+{
+    for (size_t i = 0; i < addresses->n; i++)
+        if (!find_url(member, addresses->urls[i]))
+            add_peer(member, addresses->urls[i], now_ns);
+    if (!addresses->complete)
+        return;
+    for (struct peer *peer = peer_list_first(&member->peers), *next; peer; peer = next) {
+        next = peer_list_next(&member->peers, peer);
+        if (peer->state != JOINED && !is_listed(addresses, peer->url))
+            remove_peer(member, peer);
+    }
+}
+
+/* Keeps the list of gateways fresh; returns when it wants to be called next. */
+static int64_t resolve(struct baton_member *member, int64_t now_ns)
+{
+    struct baton_addresses addresses;
+    if (baton_resolver_take(member->resolver, &addresses)) {
+        adopt(member, &addresses, now_ns);
+        baton_addresses_free(&addresses);
+    }
+    bool all_joined = member->peers.n && baton_member_n_joined(member) == member->peers.n;
+    if (all_joined)
+        return INT64_MAX;
+    if (now_ns >= member->resolve_ns) {
+        baton_resolver_ask(member->resolver);
+        member->resolve_ns = now_ns + member->options.retry_ns;
+    }
+    return member->resolve_ns;
+}
+
+/* ---- what is due ---- */
+
+static void tick_dialling(struct baton_member *member, struct peer *peer, int64_t now_ns)
+{
+    enum baton_outbox_state state = baton_link_state(peer->link);
+    if (state == BATON_OUTBOX_DOWN)
+        pause_peer(member, peer, now_ns + member->options.beat_ns);
+    else if (state == BATON_OUTBOX_UP && send_hello(member, peer))
+        lose(member, peer, "hello could not be sent", now_ns);
+    else if (state == BATON_OUTBOX_UP)
+        set_state(peer, JOINING, now_ns + member->options.silence_ns);
+}
+
+static void tick_joining(struct baton_member *member, struct peer *peer, int64_t now_ns)
+{
+    if (baton_link_state(peer->link) == BATON_OUTBOX_DOWN)
+        lose(member, peer, "connection closed before an answer", now_ns);
+    else if (now_ns >= peer->due_ns)
+        lose(member, peer, "no answer to hello", now_ns);
+}
+
+/* Since when the gateway has been silent while we were there to hear it. */
+static int64_t silent_since(const struct baton_member *member, const struct peer *peer)
+{
+    int64_t heard_ns = baton_link_heard_ns(peer->link);
+    return heard_ns > member->awake_ns ? heard_ns : member->awake_ns;
+}
+
+static void tick_joined(struct baton_member *member, struct peer *peer, int64_t now_ns)
+{
+    if (baton_link_state(peer->link) == BATON_OUTBOX_DOWN) {
+        lose(member, peer, "connection closed", now_ns);
+        return;
+    }
+    if (now_ns - silent_since(member, peer) > member->options.silence_ns) {
+        lose(member, peer, "silence", now_ns);
+        return;
+    }
+    if (member->leaving && !peer->said_goodbye)
+        say_goodbye(member, peer);
+    if (now_ns >= peer->due_ns)
+        beat(member, peer, now_ns);
+}
+
+static int64_t next_tick(const struct baton_member *member, const struct peer *peer)
+{
+    if (peer->state != JOINED)
+        return peer->due_ns;
+    int64_t silent_ns = silent_since(member, peer) + member->options.silence_ns + 1;
+    return silent_ns < peer->due_ns ? silent_ns : peer->due_ns;
+}
+
+static void tick_peer(struct baton_member *member, struct peer *peer, int64_t now_ns)
+{
+    if (peer->state == PAUSED && now_ns >= peer->due_ns)
+        dial(member, peer, now_ns);
+    else if (peer->state == DIALLING)
+        tick_dialling(member, peer, now_ns);
+    else if (peer->state == JOINING)
+        tick_joining(member, peer, now_ns);
+    else if (peer->state == JOINED)
+        tick_joined(member, peer, now_ns);
+}
+
+int64_t baton_member_tick(struct baton_member *member, int64_t now_ns)
+{
+    if (now_ns - member->ticked_ns > member->options.silence_ns / 2)
+        member->awake_ns = now_ns;
+    member->ticked_ns = now_ns;
+    int64_t due_ns = member->leaving ? INT64_MAX : resolve(member, now_ns);
+    for (struct peer *peer = peer_list_first(&member->peers), *next; peer; peer = next) {
+        next = peer_list_next(&member->peers, peer);
+        if (member->leaving && peer->state != JOINED) {
+            remove_peer(member, peer);
+            continue;
+        }
+        tick_peer(member, peer, now_ns);
+        int64_t peer_due_ns = next_tick(member, peer);
+        due_ns = peer_due_ns < due_ns ? peer_due_ns : due_ns;
+    }
+    return due_ns;
+}
+
+/* ---- what is heard ---- */
+
+static void on_welcome(struct baton_member *member, struct peer *peer, const char *gateway_id,
+                       int64_t now_ns)
+{
+    if (peer->state != JOINING)
+        return;
+    peer->refusal[0] = 0;
+    set_state(peer, JOINED, now_ns);
+    baton_log(BATON_LOG_INFO, "gateway_joined", BATON_S("url", peer->url),
+              BATON_S("gateway", gateway_id),
+              BATON_X("gateway_epoch", baton_link_peer_epoch(peer->link)));
+    beat(member, peer, now_ns);
+}
+
+static void on_refused(struct baton_member *member, struct peer *peer,
+                       const Baton__V1__Refused *refused, int64_t now_ns)
+{
+    const ProtobufCEnumValue *code = protobuf_c_enum_descriptor_get_value(
+        &baton__v1__refused__code__descriptor, (int)refused->code);
+    bool news = strcmp(peer->refusal, refused->reason) != 0;
+    (void)snprintf(peer->refusal, sizeof peer->refusal, "%s", refused->reason);
+    baton_log(news ? BATON_LOG_WARN : BATON_LOG_DEBUG, "gateway_refused", BATON_S("url", peer->url),
+              BATON_S("code", code ? code->name : "?"), BATON_S("reason", refused->reason),
+              BATON_F("retry_s", baton_seconds(member->options.retry_ns)));
+    pause_peer(member, peer, now_ns + member->options.retry_ns);
+}
+
+static struct baton_link *on_fresh(struct baton_member *member, struct peer *peer,
+                                   const baton_envelope *envelope, int64_t now_ns)
+{
+    switch ((int)envelope->body_case) {
+    case BATON__V1__ENVELOPE__BODY_WELCOME:
+        on_welcome(member, peer, envelope->welcome->gateway_id, now_ns);
+        return NULL;
+    case BATON__V1__ENVELOPE__BODY_REFUSED:
+        on_refused(member, peer, envelope->refused, now_ns);
+        return NULL;
+    case BATON__V1__ENVELOPE__BODY_GOODBYE:
+        baton_log(BATON_LOG_INFO, "gateway_leaving", BATON_S("url", peer->url),
+                  BATON_S("reason", envelope->goodbye->reason));
+        return NULL;
+    case BATON__V1__ENVELOPE__BODY_HELLO: /* only workers say hello */
+    case BATON__V1__ENVELOPE__BODY_STATUS:
+        return NULL;
+    default:
+        return peer->state == JOINED ? peer->link : NULL;
+    }
+}
+
+struct baton_link *baton_member_receive(struct baton_member *member, struct baton_inbox *inbox,
+                                        const struct baton_message *message, int64_t now_ns)
+{
+    struct peer *peer = find_link(member, message->envelope->link);
+    if (!peer)
+        return NULL;
+    switch (baton_link_accept(peer->link, message->envelope, now_ns)) {
+    case BATON_LINK_FRESH:
+        return on_fresh(member, peer, message->envelope, now_ns);
+    case BATON_LINK_GAP:
+        baton_inbox_reject(inbox, message);
+        lose(member, peer, "a message was lost", now_ns);
+        return NULL;
+    case BATON_LINK_STALE:
+    default:
+        return NULL;
+    }
+}
+
+/* ---- the rest of the interface ---- */
+
+enum baton_err baton_member_create(const struct baton_member_options *options,
+                                   struct baton_member **member, struct baton_why *why)
+{
+    struct baton_member *created = calloc(1, sizeof *created);
+    if (!created)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory to join a gateway");
+    created->options = *options;
+    created->options.gateways = NULL; /* not kept */
+    peer_list_init(&created->peers);
+    enum baton_err err = baton_resolver_create(options->gateways, options->wake, options->wake_arg,
+                                               &created->resolver, why);
+    if (err)
+        free(created);
+    else
+        *member = created;
+    return err;
+}
+
+void baton_member_destroy(struct baton_member *member)
+{
+    if (!member)
+        return;
+    baton_resolver_destroy(member->resolver);
+    for (struct peer *peer; (peer = peer_list_first(&member->peers));)
+        remove_peer(member, peer);
+    free(member);
+}
+
+struct baton_link *baton_member_link(struct baton_member *member, uint64_t gateway_epoch)
+{
+    for (struct peer *peer = peer_list_first(&member->peers); peer;
+         peer = peer_list_next(&member->peers, peer))
+        if (peer->state == JOINED && baton_link_peer_epoch(peer->link) == gateway_epoch)
+            return peer->link;
+    return NULL;
+}
+
+size_t baton_member_n_joined(const struct baton_member *member)
+{
+    size_t n = 0;
+    for (struct peer *peer = peer_list_first(&member->peers); peer;
+         peer = peer_list_next(&member->peers, peer))
+        n += peer->state == JOINED;
+    return n;
+}
+
+void baton_member_leave(struct baton_member *member, const char *reason)
+{
+    (void)snprintf(member->leave_reason, sizeof member->leave_reason, "%s", reason);
+    member->leaving = true;
+    for (struct peer *peer = peer_list_first(&member->peers); peer;
+         peer = peer_list_next(&member->peers, peer))
+        if (peer->state == JOINED && !peer->said_goodbye)
+            say_goodbye(member, peer);
+}
+
+bool baton_member_is_drained(const struct baton_member *member)
+{
+    for (struct peer *peer = peer_list_first(&member->peers); peer;
+         peer = peer_list_next(&member->peers, peer))
+        if (peer->state == JOINED && (!peer->said_goodbye || baton_link_n_unacked(peer->link)))
+            return false;
+    return member->leaving;
+}

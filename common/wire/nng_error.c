@@ -1,0 +1,33 @@
+#include "common/wire/nng_error.h"
+
+#include <nng/nng.h>
+
+static enum baton_err map(int nng_result)
+{
+    switch (nng_result) {
+    case NNG_ENOMEM:
+        return BATON_NO_MEMORY;
+    case NNG_EINVAL:
+    case NNG_EADDRINVAL:
+    case NNG_ENOTSUP:
+        return BATON_INVALID;
+    case NNG_ETIMEDOUT:
+        return BATON_TIMEOUT;
+    case NNG_EAGAIN:
+        return BATON_AGAIN;
+    case NNG_ECLOSED:
+    case NNG_ECANCELED:
+        return BATON_CLOSED;
+    case NNG_EMSGSIZE:
+        return BATON_LIMIT;
+    default:
+        return BATON_IO;
+    }
+}
+
+enum baton_err baton_nng_fail(struct baton_why *why, int nng_result, const char *action,
+                              const char *url)
+{
+    return baton_fail(why, map(nng_result), "cannot %s \"%.200s\": %s", action, url,
+                      nng_strerror(nng_result));
+}

@@ -1,0 +1,222 @@
+#include "common/worker/host.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/random.h"
+#include "common/worker/cores.h"
+
+enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
+
+/* Signal handlers see nothing else; a process has one host. */
+static volatile sig_atomic_t n_stop_signals;
+static struct baton_doorbell *signal_bell;
+
+static void on_stop_signal(int signal_number)
+{
+    (void)signal_number;
+    n_stop_signals++;
+    baton_doorbell_ring(signal_bell);
+}
+
+static void catch_signals(struct baton_doorbell *bell)
+{
+    struct sigaction stop = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART};
+    signal_bell = bell;
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGINT, &stop, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+void baton_host_wake(void *arg)
+{
+    struct baton_host *host = arg;
+    baton_doorbell_ring(&host->bell);
+}
+
+static enum baton_err set_id(struct baton_host *host, const char *role_name, struct baton_why *why)
+{
+    char name[64] = "";
+    if (host->options->id) {
+        if (strlen(host->options->id) >= sizeof host->id)
+            return baton_fail(why, BATON_INVALID, "id: longer than %zu bytes", sizeof host->id - 1);
+        (void)strcpy(host->id, host->options->id);
+        return BATON_OK;
+    }
+    (void)gethostname(name, sizeof name - 1);
+    (void)snprintf(host->id, sizeof host->id, "%s-%.40s", role_name, name);
+    return BATON_OK;
+}
+
+static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
+{
+    const char *dir = host->options->model, *dtype = host->options->dtype;
+    int64_t begin_ns = baton_now_ns();
+    if (strcmp(dtype, "auto") != 0 && strcmp(dtype, "f32") != 0)
+        return baton_fail(why, BATON_INVALID, "dtype: \"%s\" must be auto or f32", dtype);
+    enum baton_err err = baton_model_dir_facts(dir, &host->facts, why);
+    if (!err)
+        err = baton_model_open(dir, &host->model, why);
+    if (!err)
+        err = baton_model_dir_fingerprint(dir, true, &host->fingerprint, why);
+    if (err)
+        return err;
+    host->model_load_s = baton_seconds(baton_now_ns() - begin_ns);
+    baton_log(BATON_LOG_INFO, "model_loaded", BATON_S("model", host->facts.name),
+              BATON_S("dtype", baton_model_dtype(host->model)),
+              BATON_S("weights_sha256", host->fingerprint.weights),
+              BATON_F("load_s", host->model_load_s),
+              BATON_F("process_age_s", baton_process_age_s()));
+    return BATON_OK;
+}
+
+enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
+                               const char *role_name, struct baton_why *why)
+{
+    *host = (struct baton_host){.options = options, .epoch = baton_random_id(), .bell = {.fd = -1}};
+    enum baton_err err = set_id(host, role_name, why);
+    if (!err)
+        err = baton_cores_choose(options->cores, &host->n_cores, why);
+    host->n_threads = options->threads ? (int)options->threads : host->n_cores;
+    if (!err && baton_doorbell_init(&host->bell))
+        err = baton_fail(why, BATON_IO, "no eventfd to be had");
+    if (err)
+        return err;
+    catch_signals(&host->bell);
+    err = load_model(host, why);
+    if (err)
+        return err;
+    return baton_inbox_open(&(struct baton_inbox_options){.url = options->inbox,
+                                                          .max_queued = INBOX_MAX_QUEUED,
+                                                          .wake = baton_host_wake,
+                                                          .wake_arg = host},
+                            &host->inbox, why);
+}
+
+static void fill_status(void *arg, Baton__V1__Status *status)
+{
+    struct baton_host *host = arg;
+    host->hooks.status(host->hooks.arg, status);
+    status->draining = host->draining;
+}
+
+static void gateway_lost(void *arg, uint64_t gateway_epoch)
+{
+    struct baton_host *host = arg;
+    host->hooks.lost(host->hooks.arg, gateway_epoch);
+}
+
+enum baton_err baton_host_join(struct baton_host *host, Baton__V1__Role role, const char *bulk_url,
+                               const char *kv_dtype, const struct baton_host_hooks *hooks,
+                               struct baton_why *why)
+{
+    const struct baton_worker_options *options = host->options;
+    int64_t beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND);
+    host->hooks = *hooks;
+    struct baton_member_options member = {
+        .gateways = options->gateway,
+        .epoch = host->epoch,
+        .beat_ns = beat_ns,
+        .silence_ns = SILENT_BEATS * beat_ns,
+        .retry_ns = 2 * BATON_SECOND,
+        .role = role,
+        .worker_id = host->id,
+        .inbox_url = options->advertise ? options->advertise : baton_inbox_url(host->inbox),
+        .bulk_url = bulk_url ? bulk_url : "",
+        .fingerprint = &host->fingerprint,
+        .model = host->facts.name,
+        .dtype = baton_model_dtype(host->model),
+        .kv_dtype = kv_dtype,
+        .cluster_token = options->cluster_token,
+        .kv_block_tokens = BATON_KV_BLOCK_TOKENS,
+        .n_context_tokens = (uint32_t)host->facts.n_context_tokens,
+        .n_cores = (uint32_t)host->n_cores,
+        .start_to_ready_s = baton_process_age_s(),
+        .model_load_s = host->model_load_s,
+        .status = fill_status,
+        .lost = gateway_lost,
+        .arg = host,
+        .wake = baton_host_wake,
+        .wake_arg = host,
+    };
+    return baton_member_create(&member, &host->member, why);
+}
+
+static void touch_alive_file(struct baton_host *host, int64_t now_ns)
+{
+    if (!host->options->alive_file || now_ns < host->alive_next_ns)
+        return;
+    host->alive_next_ns = now_ns + BATON_SECOND;
+    int fd = open(host->options->alive_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd >= 0) {
+        (void)futimens(fd, NULL);
+        close(fd);
+    }
+}
+
+static void take_messages(struct baton_host *host, int64_t now_ns)
+{
+    struct baton_message message;
+    while (baton_inbox_take(host->inbox, &message)) {
+        if (message.envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_ACK) {
+            if (host->hooks.from_peer)
+                host->hooks.from_peer(host->hooks.arg, &message);
+        } else {
+            struct baton_link *gateway =
+                baton_member_receive(host->member, host->inbox, &message, now_ns);
+            if (gateway)
+                host->hooks.from_gateway(host->hooks.arg, gateway, &message);
+        }
+        baton_message_fini(&message);
+    }
+}
+
+/* Whether it is time to return: drained, out of patience, or asked twice. */
+static bool is_finished(struct baton_host *host, int64_t now_ns)
+{
+    if (!n_stop_signals)
+        return false;
+    if (!host->draining) {
+        host->draining = true;
+        host->drain_until_ns = now_ns + (int64_t)(host->options->drain_s * (double)BATON_SECOND);
+        baton_log(BATON_LOG_INFO, "draining", BATON_F("at_most_s", host->options->drain_s));
+        baton_member_leave(host->member, "stopping");
+    }
+    return n_stop_signals > 1 || now_ns >= host->drain_until_ns ||
+           (host->hooks.is_idle(host->hooks.arg) && baton_member_is_drained(host->member));
+}
+
+void baton_host_run(struct baton_host *host)
+{
+    int64_t now_ns = baton_now_ns();
+    while (!is_finished(host, now_ns)) {
+        take_messages(host, now_ns);
+        int64_t work_ns = host->hooks.work(host->hooks.arg, now_ns);
+        int64_t next_ns = baton_member_tick(host->member, baton_now_ns());
+        touch_alive_file(host, now_ns);
+        if (work_ns < next_ns)
+            next_ns = work_ns;
+        now_ns = baton_now_ns();
+        baton_doorbell_wait(&host->bell, next_ns > now_ns ? next_ns - now_ns : 0);
+        now_ns = baton_now_ns();
+    }
+    baton_log(BATON_LOG_INFO, "stopped", BATON_S("worker", host->id));
+}
+
+void baton_host_close(struct baton_host *host)
+{
+    if (host->member)
+        baton_member_destroy(host->member);
+    if (host->inbox)
+        baton_inbox_close(host->inbox);
+    if (host->model)
+        baton_model_close(host->model);
+    baton_doorbell_fini(&host->bell);
+}

@@ -1,0 +1,106 @@
+/* What a prefill and a decode worker share around their own work: options, the model, the inbox,
+ * membership, signals, and the main thread's loop.
+ *
+ * A worker has NNG's I/O threads, this main thread (messages, hand-off, heartbeats) and one engine
+ * thread of its own (compute). The main thread never computes, so heartbeats are never late.
+ *
+ *     SERVING --SIGTERM--> DRAINING (Goodbye said, running work goes on) --idle or timeout--> return
+ *
+ * Ownership: the host owns model, inbox and membership; hooks borrow them.
+ * Threading: everything on the main thread; only baton_host_wake may be called from any thread.
+ * Errors:    open: as its parts, with a readable reason.
+ */
+#ifndef BATON_WORKER_HOST_H
+#define BATON_WORKER_HOST_H
+
+#include "common/base/config.h"
+#include "common/base/doorbell.h"
+#include "common/engine/kv.h"
+#include "common/engine/model.h"
+#include "common/wire/member.h"
+
+struct baton_worker_options {
+    const char *model, *dtype, *gateway, *id, *inbox, *advertise, *cluster_token, *cores;
+    const char *alive_file, *log_level;
+    int64_t threads;
+    double beat_s, drain_s;
+};
+
+/* Rows of a worker's option table; member is the struct baton_worker_options inside its struct. */
+#define BATON_WORKER_OPTIONS(type, member)                                                         \
+    {"model", BATON_OPTION_TEXT, offsetof(type, member.model), "models/tale", 0, 0, "",            \
+     "model directory in Hugging Face's layout"},                                                  \
+    {"dtype", BATON_OPTION_TEXT, offsetof(type, member.dtype), "auto", 0, 0, "",                   \
+     "what weights are computed in: auto or f32"},                                                 \
+    {"gateway", BATON_OPTION_TEXT, offsetof(type, member.gateway), "tcp://127.0.0.1:7100", 0, 0,   \
+     "", "inbox urls of the gateways to join, separated by commas"},                               \
+    {"id", BATON_OPTION_TEXT, offsetof(type, member.id), NULL, 0, 0, "",                           \
+     "name of this worker, unique in the fleet; default: role and host name"},                     \
+    {"inbox", BATON_OPTION_TEXT, offsetof(type, member.inbox), "tcp://127.0.0.1:0", 0, 0, "",      \
+     "where to listen; port 0 takes a free one"},                                                  \
+    {"advertise", BATON_OPTION_TEXT, offsetof(type, member.advertise), NULL, 0, 0, "",             \
+     "inbox url told to others; host * is the address they see; default: as listened on"},         \
+    {"cluster-token", BATON_OPTION_TEXT, offsetof(type, member.cluster_token), "", 0, 0, "",       \
+     "shared secret of the fleet"},                                                                \
+    {"cores", BATON_OPTION_TEXT, offsetof(type, member.cores), "", 0, 0, "",                       \
+     "processors to run on, such as 0 or 0,2-3; default: all"},                                    \
+    {"threads", BATON_OPTION_INT, offsetof(type, member.threads), "0", 0, 256, "",                 \
+     "compute threads; 0: as many as cores"},                                                      \
+    {"alive-file", BATON_OPTION_TEXT, offsetof(type, member.alive_file), NULL, 0, 0, "",           \
+     "file touched every second while the main thread lives, for health checks"},                  \
+    {"beat-s", BATON_OPTION_REAL, offsetof(type, member.beat_s), "0.25", 0.01, 60, "s",            \
+     "pause between heartbeats; a gateway silent for six is lost"},                                \
+    {"drain-s", BATON_OPTION_REAL, offsetof(type, member.drain_s), "8", 0, 3600, "s",              \
+     "how long running work may go on after SIGTERM"},                                             \
+    {"log-level", BATON_OPTION_TEXT, offsetof(type, member.log_level), "info", 0, 0, "",           \
+     "debug, info, warn or error"}
+
+struct baton_host;
+
+struct baton_host_hooks {
+    void *arg;
+    /* A message of a joined gateway; link is borrowed, message too. */
+    void (*from_gateway)(void *arg, struct baton_link *gateway, const struct baton_message *message);
+    /* KvAck, the one message another worker sends here. NULL where none comes. */
+    void (*from_peer)(void *arg, const struct baton_message *message);
+    /* Called after every wake, messages first: do what is due. Returns when to be called again. */
+    int64_t (*work)(void *arg, int64_t now_ns);
+    void (*status)(void *arg, Baton__V1__Status *status);
+    void (*lost)(void *arg, uint64_t gateway_epoch);
+    bool (*is_idle)(void *arg);
+};
+
+struct baton_host {
+    const struct baton_worker_options *options;
+    struct baton_host_hooks hooks;
+    uint64_t epoch;
+    char id[65];
+    int n_cores, n_threads;
+    struct baton_model_facts facts;
+    struct baton_fingerprint fingerprint;
+    struct baton_model *model;
+    double model_load_s;
+    struct baton_doorbell bell;
+    struct baton_inbox *inbox;
+    struct baton_member *member;
+    bool draining;
+    int64_t drain_until_ns, alive_next_ns;
+};
+
+/* First half: signals, cores, model, inbox. role_name is "prefill" or "decode". */
+enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
+                               const char *role_name, struct baton_why *why) BATON_MUST_CHECK;
+
+/* Second half, when the worker is able to work: joins the gateways. bulk_url may be NULL. */
+enum baton_err baton_host_join(struct baton_host *host, Baton__V1__Role role, const char *bulk_url,
+                               const char *kv_dtype, const struct baton_host_hooks *hooks,
+                               struct baton_why *why) BATON_MUST_CHECK;
+
+/* Returns after SIGTERM or SIGINT, drained. */
+void baton_host_run(struct baton_host *host);
+void baton_host_close(struct baton_host *host);
+
+/* Wakes the main thread; takes the host as void *. */
+void baton_host_wake(void *host);
+
+#endif

@@ -1,0 +1,36 @@
+/* The message side of a decode worker: promises blocks, starts sequences, cancels, gives blocks back.
+ *
+ * Blocks are reserved for the whole request (prompt and every token it may make) before its prompt is
+ * run anywhere, so no prefill is wasted and no two requests can wait for each other's blocks.
+ *
+ * Ownership: owns the contexts, the KV pool, the batch and the bulk side.
+ * Threading: main thread.
+ * Errors:    create: as its parts. A request that can not be promised is answered with Rejected.
+ */
+#ifndef BATON_DECODE_ADMIT_H
+#define BATON_DECODE_ADMIT_H
+
+#include "common/worker/host.h"
+
+struct dc_admit;
+
+struct dc_admit_options {
+    struct baton_host *host;
+    const char *bulk_url;
+    int64_t kv_tokens; /* 0: sixteen contexts */
+    int64_t max_batch;
+};
+
+enum baton_err dc_admit_create(const struct dc_admit_options *options, struct dc_admit **admit,
+                               struct baton_why *why) BATON_MUST_CHECK;
+void dc_admit_destroy(struct dc_admit *admit);
+
+/* What the host calls; arg is the admit. */
+struct baton_host_hooks dc_admit_hooks(struct dc_admit *admit);
+
+const char *dc_admit_kv_dtype(const struct dc_admit *admit);
+
+/* The bulk inbox as listened on. */
+const char *dc_admit_bulk_url(const struct dc_admit *admit);
+
+#endif

@@ -1,0 +1,64 @@
+/* One request in a decode worker, from the promise of blocks to the last token.
+ *
+ *     RESERVED --KvBegin--> PLACING --all blocks placed--> PLACED --DecodeStart (or before)--> RUNNING
+ *        any state --Cancel, loss, end--> gone, blocks free
+ *
+ * Ownership: the admission side owns every context; the engine thread borrows one while RUNNING.
+ * Threading: main thread, except the fields under "shared", and those under "engine" while RUNNING.
+ */
+#ifndef BATON_DECODE_CONTEXT_H
+#define BATON_DECODE_CONTEXT_H
+
+#include <stdatomic.h>
+
+#include "common/base/list.h"
+#include "common/engine/kv.h"
+#include "common/engine/sample.h"
+#include "common/wire/link.h"
+
+enum dc_state { DC_RESERVED, DC_PLACING, DC_PLACED, DC_RUNNING };
+
+struct dc_context {
+    struct baton_node in_contexts;
+    enum dc_state state;
+
+    struct baton_link *gateway; /* held */
+    uint64_t gateway_epoch, request_id;
+    uint32_t attempt;
+    int n_prompt, max_new_tokens;
+    struct baton_seq seq;
+
+    /* placement */
+    uint64_t source_link; /* link id of the prefill worker that sends */
+    uint64_t total_bytes, placed_bytes, acked_bytes;
+    uint32_t n_chunks;
+    int64_t kv_began_ns, kv_placed_ns, ready_ns; /* ready: placed and started */
+
+    /* from DecodeStart */
+    bool started;
+    uint32_t next_token; /* input of the next step */
+    struct baton_sampling sampling;
+    uint32_t stop_ids[BATON_MAX_STOP_IDS];
+    int n_stop_ids;
+    int64_t deadline_ns; /* 0: none */
+
+    /* shared between the main and the engine thread */
+    atomic_bool canceled;
+    atomic_uint_least64_t credit_end; /* output index that may not be reached yet */
+
+    /* engine */
+    uint64_t n_output; /* tokens so far, the first (prefill's) included */
+    uint32_t n_steps;
+    double decode_s;
+    bool cold;
+};
+
+BATON_LIST(dc_context_list, struct dc_context, in_contexts)
+
+/* Sends body (with its body_case set) for this context's request. AGAIN when the link is full. */
+enum baton_err dc_context_send(const struct dc_context *context,
+                               baton_envelope *envelope) BATON_MUST_CHECK;
+void dc_context_fail(const struct dc_context *context, Baton__V1__Failed__Code code,
+                     const char *message);
+
+#endif

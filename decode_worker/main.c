@@ -1,0 +1,63 @@
+/* baton-decode: takes contexts over and streams tokens, one batch step at a time. */
+#include "common/base/process.h"
+#include "decode_worker/admit.h"
+
+struct options {
+    struct baton_worker_options worker;
+    const char *bulk, *bulk_advertise;
+    int64_t kv_tokens, max_batch;
+};
+
+static const struct baton_option option_table[] = {
+    BATON_WORKER_OPTIONS(struct options, worker),
+    {"bulk", BATON_OPTION_TEXT, offsetof(struct options, bulk), "tcp://127.0.0.1:0", 0, 0, "",
+     "where contexts arrive; port 0 takes a free one"},
+    {"bulk-advertise", BATON_OPTION_TEXT, offsetof(struct options, bulk_advertise), NULL, 0, 0, "",
+     "bulk url told to others; host * is the address they see; default: as listened on"},
+    {"kv-tokens", BATON_OPTION_INT, offsetof(struct options, kv_tokens), "0", 0, 1 << 28, "tokens",
+     "KV cache for every running request; 0: sixteen contexts"},
+    {"max-batch", BATON_OPTION_INT, offsetof(struct options, max_batch), "64", 1, 1024, "sequences",
+     "sequences in one step"},
+};
+
+static enum baton_err run(void *arg, struct baton_why *why)
+{
+    const struct options *options = arg;
+    struct baton_host host;
+    struct dc_admit *admit = NULL;
+    enum baton_err err = baton_host_open(&host, &options->worker, "decode", why);
+    if (!err)
+        err = dc_admit_create(&(struct dc_admit_options){.host = &host,
+                                                         .bulk_url = options->bulk,
+                                                         .kv_tokens = options->kv_tokens,
+                                                         .max_batch = options->max_batch},
+                              &admit, why);
+    if (!err) {
+        struct baton_host_hooks hooks = dc_admit_hooks(admit);
+        const char *bulk = options->bulk_advertise ? options->bulk_advertise : dc_admit_bulk_url(admit);
+        err = baton_host_join(&host, BATON__V1__ROLE__ROLE_DECODE, bulk, dc_admit_kv_dtype(admit),
+                              &hooks, why);
+    }
+    if (!err)
+        baton_host_run(&host);
+    dc_admit_destroy(admit);
+    baton_host_close(&host);
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct baton_process process = {
+        .config = {.process = "baton-decode",
+                   .summary = "a decode worker: contexts in, tokens out",
+                   .env_prefix = "BATON_DECODE",
+                   .options = option_table,
+                   .n_options = sizeof option_table / sizeof option_table[0]},
+        .options = &options,
+        .log_level = &options.worker.log_level,
+        .log_name = "decode",
+        .run = run,
+    };
+    return baton_process_main(&process, argc, argv);
+}

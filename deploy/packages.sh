@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# The one list of the distribution's packages that Baton needs, and the way to install what is
+# missing of it. Everybody asks here: deploy/local, tests/run and the Dockerfile.
+#
+#     deploy/packages.sh SET...          installs what is missing of these sets
+#     deploy/packages.sh --list SET...   prints the sets, installs nothing
+#
+# Made for Debian 12 and 13, Ubuntu 22.04 and 24.04. Where a package has another name on some of
+# them, "a|b" means: the first that this system knows.
+set -euo pipefail
+
+declare -A sets=(
+    # compile the four programs
+    [build]="gcc libc6-dev cmake ninja-build pkg-config libnng-dev libprotobuf-c-dev
+        protobuf-c-compiler libuv1-dev libopenblas-dev libjansson-dev libpcre2-dev libssl-dev
+        libisal-dev"
+    # run them
+    [run]="libnng1|libnng1t64 libprotobuf-c1 libuv1|libuv1t64 libopenblas0-pthread libjansson4
+        libpcre2-8-0 libssl3|libssl3t64 libisal2"
+    # start them by hand and talk to them: deploy/local, deploy/get-model
+    [tools]="ca-certificates curl procps"
+    # tests/run; recommended packages are left out on purpose, so what is needed of them is named
+    [test]="git clang libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
+        python3-numpy nodejs docker-compose|docker-compose-v2 shellcheck iproute2 procps curl"
+    # tests/run --bare
+    [bare]="git debootstrap debian-archive-keyring python3 iproute2"
+)
+
+die() { echo "packages.sh: $*" >&2; exit 1; }
+
+is_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+is_known() { apt-cache policy "$1" | awk '/Candidate:/ {known = $2 != "(none)"} END {exit !known}'; }
+
+# The words of the sets named, each once.
+wanted() {
+    local set
+    for set in "$@"; do
+        [ -n "${sets[$set]:-}" ] || die "no set is called '$set'; there are: ${!sets[*]}"
+        # shellcheck disable=SC2086 # one word per package
+        printf '%s\n' ${sets[$set]}
+    done | sort -u
+}
+
+# Of the words on stdin, those of which no alternative is installed.
+missing() {
+    local word name
+    while read -r word; do
+        for name in ${word//|/ }; do
+            is_installed "$name" && continue 2
+        done
+        echo "$word"
+    done
+}
+
+# For each word on stdin the alternative that this system knows.
+choose() {
+    local word name
+    while read -r word; do
+        for name in ${word//|/ }; do
+            is_known "$name" && echo "$name" && continue 2
+        done
+        die "this system's package sources have no ${word//|/ or } (on Ubuntu: is universe enabled?)"
+    done
+}
+
+# Commands run as root from here on.
+as_root=()
+become_root() {
+    [ "$(id -u)" -ne 0 ] || return 0
+    as_root=(sudo)
+    if ! command -v sudo >/dev/null || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then
+        die "these packages are missing and only root can install them; as root run:
+    apt-get update && apt-get install --no-install-recommends $(tr '\n|' '  ' <<<"$1")"
+    fi
+}
+
+install() {
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
+    local names
+    become_root "$1"
+    "${as_root[@]}" "${apt[@]}" update
+    names=$(choose <<<"$1")
+    # shellcheck disable=SC2086 # one word per package
+    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends $names
+}
+
+main() {
+    local list_only=false lacking
+    [ "${1:-}" != --list ] || { list_only=true; shift; }
+    [ $# -gt 0 ] || die "name at least one set: ${!sets[*]}"
+    lacking=$(wanted "$@")
+    if $list_only; then
+        echo "$lacking"
+        return
+    fi
+    command -v apt-get >/dev/null || die "this system has no apt; install the equivalents of:
+$lacking"
+    lacking=$(missing <<<"$lacking")
+    [ -z "$lacking" ] || install "$lacking"
+}
+
+main "$@"

@@ -1,0 +1,211 @@
+#include "gateway/api/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gateway/api/generate.h"
+#include "gateway/api/info.h"
+#include "gateway/api/text.h"
+#include "gateway/http/status.h"
+
+/* Parsing runs at 20-40 MB/s: a body larger than this would hold every stream up. */
+enum { PARSE_INLINE_MAX_BYTES = 64 << 10, ERROR_MAX_BYTES = 4096 };
+
+struct route {
+    const char *method, *path;
+    gw_endpoint endpoint;
+};
+
+static const struct route routes[] = {
+    {"POST", "/generate", gw_generate},      {"POST", "/generate/stream", gw_generate_stream},
+    {"POST", "/tokenize", gw_tokenize},      {"POST", "/detokenize", gw_detokenize},
+    {"GET", "/health", gw_info_health},      {"GET", "/ready", gw_info_ready},
+    {"GET", "/workers", gw_info_workers},    {"GET", "/metrics", gw_info_metrics},
+};
+
+void gw_api_fail(struct gw_exchange *exchange, int status, const char *message, const char *param,
+                 const char *code)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, ERROR_MAX_BYTES);
+    gw_error_body(&body, status, message, param, code);
+    gw_exchange_respond(exchange, status, "application/json",
+                        status == 429 || status == 503 ? "Retry-After: 1\r\n" : "",
+                        baton_buf_text(&body), body.len);
+    baton_buf_fini(&body);
+}
+
+void gw_api_refuse(struct gw_exchange *exchange, const struct gw_problem *problem)
+{
+    gw_api_fail(exchange, problem->status, problem->message, *problem->param ? problem->param : NULL,
+                problem->code);
+}
+
+void gw_api_json(struct gw_exchange *exchange, int status, const struct baton_buf *body)
+{
+    if (baton_buf_err(body))
+        gw_api_fail(exchange, 500, "the answer is too large", NULL, "internal_error");
+    else
+        gw_exchange_respond(exchange, status, "application/json", "", baton_buf_text(body),
+                            body->len);
+}
+
+/* ---- bodies ---- */
+
+/* A body being parsed on libuv's pool. The client may leave meanwhile: exchange is then NULL. */
+struct parse_work {
+    uv_work_t work;
+    struct gw_api *api;
+    struct gw_exchange *exchange;
+    gw_endpoint endpoint;
+    struct baton_json *body;
+    struct baton_why why;
+    enum baton_err err;
+    size_t n;
+    char text[];
+};
+
+static void run_endpoint(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
+                         enum baton_err err, const struct baton_json *body,
+                         const struct baton_why *why)
+{
+    char message[sizeof why->text + 32];
+    if (!err) {
+        endpoint(api, exchange, body);
+        return;
+    }
+    (void)snprintf(message, sizeof message, "the body is not JSON: %s", why->text);
+    gw_api_fail(exchange, 400, message, NULL, "invalid_json");
+}
+
+static void parse_on_pool(uv_work_t *work)
+{
+    struct parse_work *parse = work->data;
+    parse->err = baton_json_parse(parse->text, parse->n, &parse->body, &parse->why);
+}
+
+static void parsed(uv_work_t *work, int status)
+{
+    struct parse_work *parse = work->data;
+    if (parse->exchange && !status) {
+        gw_exchange_set_data(parse->exchange, NULL);
+        run_endpoint(parse->api, parse->exchange, parse->endpoint, parse->err, parse->body,
+                     &parse->why);
+    }
+    if (!parse->err)
+        baton_json_free(parse->body);
+    free(parse);
+}
+
+static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
+                        const char *text, size_t n)
+{
+    struct parse_work *parse = calloc(1, sizeof *parse + n);
+    if (!parse) {
+        gw_api_fail(exchange, 503, "no memory for the request", NULL, "overloaded");
+        return;
+    }
+    parse->work.data = parse;
+    parse->api = api;
+    parse->exchange = exchange;
+    parse->endpoint = endpoint;
+    parse->n = n;
+    memcpy(parse->text, text, n);
+    gw_exchange_set_data(exchange, parse);
+    if (uv_queue_work(api->loop, &parse->work, parse_on_pool, parsed)) {
+        gw_exchange_set_data(exchange, NULL);
+        free(parse);
+        gw_api_fail(exchange, 500, "the body could not be parsed", NULL, "internal_error");
+    }
+}
+
+static bool is_json(const char *content_type)
+{
+    static const char json[] = "application/json";
+    size_t n = sizeof json - 1;
+    if (!*content_type)
+        return true;
+    return !strncasecmp(content_type, json, n) &&
+           (!content_type[n] || content_type[n] == ';' || content_type[n] == ' ');
+}
+
+static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint)
+{
+    size_t n;
+    const char *text = gw_exchange_body(exchange, &n);
+    struct baton_json *body = NULL;
+    struct baton_why why = {""};
+    if (!is_json(gw_exchange_header(exchange, "content-type"))) {
+        gw_api_fail(exchange, 415, "Content-Type must be application/json", NULL,
+                    "unsupported_media_type");
+        return;
+    }
+    if (n > PARSE_INLINE_MAX_BYTES) {
+        parse_later(api, exchange, endpoint, text, n);
+        return;
+    }
+    enum baton_err err = baton_json_parse(text, n, &body, &why);
+    run_endpoint(api, exchange, endpoint, err, body, &why);
+    if (!err)
+        baton_json_free(body);
+}
+
+/* ---- routes ---- */
+
+void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
+{
+    const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
+    const struct route *other = NULL;
+    char allow[32];
+    if (!strcmp(method, "HEAD"))
+        method = "GET"; /* the server leaves the body out */
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (strcmp(routes[i].path, path) != 0)
+            continue;
+        other = &routes[i];
+        if (strcmp(routes[i].method, method) != 0)
+            continue;
+        if (!strcmp(method, "POST"))
+            post(api, exchange, routes[i].endpoint);
+        else
+            routes[i].endpoint(api, exchange, NULL);
+        return;
+    }
+    if (!other) {
+        gw_api_fail(exchange, 404, "no such path", NULL, "not_found");
+        return;
+    }
+    struct baton_buf body;
+    baton_buf_init(&body, ERROR_MAX_BYTES);
+    (void)snprintf(allow, sizeof allow, "Allow: %s\r\n", other->method);
+    gw_error_body(&body, 405, "this path takes another method", NULL, "method_not_allowed");
+    gw_exchange_respond(exchange, 405, "application/json", allow, baton_buf_text(&body), body.len);
+    baton_buf_fini(&body);
+}
+
+/* ---- clients that leave or are slow ----
+ * An exchange's data is its gw_call while it generates, a parse_work while its body is parsed, NULL
+ * otherwise; the call table knows its own. */
+
+void gw_api_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason)
+{
+    void *data = gw_exchange_data(exchange);
+    if (!data || gw_generate_gone(api, data, reason))
+        return;
+    struct parse_work *parse = data;
+    parse->exchange = NULL;
+}
+
+void gw_api_full(struct gw_api *api, struct gw_exchange *exchange, bool full)
+{
+    void *data = gw_exchange_data(exchange);
+    if (data)
+        gw_generate_full(api, data, full);
+}
+
+void gw_api_tick(struct gw_api *api, int64_t now_ns)
+{
+    gw_generate_tick(api, now_ns);
+}

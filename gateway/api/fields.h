@@ -1,0 +1,59 @@
+/* Typed fields out of a JSON body, each checked against its range; the first problem is kept.
+ *
+ *     struct gw_fields fields = gw_fields(body);
+ *     gw_field_int(&fields, "top_k", 0, UINT32_MAX, &top_k);
+ *     gw_fields_refuse_unknown(&fields);
+ *     if (fields.failed) ... fields.problem
+ *
+ * A field that is absent or null leaves its target alone, so the target holds the default.
+ *
+ * Ownership: borrowed from the body.
+ * Threading: none; one owner at a time.
+ * Errors:    problem names the field and the allowed range; after the first one readers do nothing.
+ */
+#ifndef BATON_GATEWAY_API_FIELDS_H
+#define BATON_GATEWAY_API_FIELDS_H
+
+#include "common/base/json.h"
+
+enum { GW_MAX_FIELDS = 32 };
+
+struct gw_problem {
+    int status; /* 400 unless said otherwise */
+    char message[320];
+    char param[64]; /* "" for none */
+    const char *code;
+};
+
+struct gw_fields {
+    const struct baton_json *body;
+    const char *known[GW_MAX_FIELDS];
+    int n_known;
+    bool failed;
+    struct gw_problem problem;
+};
+
+struct gw_fields gw_fields(const struct baton_json *body);
+
+/* Records a problem with a field (code such as "out_of_range"); the first one stays. */
+void gw_fields_fail(struct gw_fields *fields, const char *param, const char *code, const char *fmt,
+                    ...) BATON_PRINTF(4, 5);
+
+/* The member, noted as known; NULL when absent, null, or a problem came before. */
+const struct baton_json *gw_field(struct gw_fields *fields, const char *name);
+
+void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64_t max,
+                  int64_t *value);
+/* min <= value <= max, or min < value with open_min. */
+void gw_field_real(struct gw_fields *fields, const char *name, double min, bool open_min, double max,
+                   double *value);
+void gw_field_bool(struct gw_fields *fields, const char *name, bool *value);
+
+/* An array of token ids 0..n_vocab-1, at most max_ids of them. Returns how many; 0 when absent. */
+size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct baton_json *array,
+                    int64_t n_vocab, size_t max_ids, uint32_t *ids);
+
+/* Fails on a member that no reader asked for, and on a body that is no object. */
+void gw_fields_refuse_unknown(struct gw_fields *fields);
+
+#endif

@@ -1,0 +1,172 @@
+#include "gateway/api/info.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/obs/prom.h"
+
+enum { ANSWER_MAX_BYTES = 16 << 20 };
+
+void gw_info_health(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    static const char ok[] = "{\"status\":\"ok\"}";
+    (void)api;
+    (void)body;
+    gw_exchange_respond(exchange, 200, "application/json", "", ok, sizeof ok - 1);
+}
+
+void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused)
+{
+    size_t n_prefill = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_PREFILL, GW_WORKER_READY);
+    size_t n_decode = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY);
+    struct baton_buf body;
+    (void)unused;
+    if (!n_prefill || !n_decode || api->router->draining) {
+        gw_api_fail(exchange, 503,
+                    api->router->draining ? "draining"
+                    : n_prefill           ? "no decode worker is ready"
+                    : n_decode            ? "no prefill worker is ready"
+                                          : "no prefill and no decode worker is ready",
+                    NULL, "not_ready");
+        return;
+    }
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "status", "ready");
+    baton_json_put_string(&out, "model", api->facts->name);
+    baton_json_put_uint(&out, "prefill", n_prefill);
+    baton_json_put_uint(&out, "decode", n_decode);
+    baton_json_close(&out, '}');
+    gw_api_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+static void put_worker(struct baton_json_out *out, const struct gw_worker *worker)
+{
+    const struct gw_worker_status *status = &worker->status;
+    baton_json_open(out, NULL, '{');
+    baton_json_put_string(out, "id", worker->id);
+    baton_json_put_string(out, "role", gw_worker_role_name(worker->role));
+    baton_json_put_string(out, "state", gw_worker_state_name(worker->state));
+    baton_json_put_uint(out, "pid", worker->pid);
+    baton_json_put_string(out, "address", worker->address);
+    baton_json_put_string(out, "model", worker->model);
+    baton_json_put_string(out, "fingerprint", worker->fingerprint.weights);
+    baton_json_put_uint(out, "cores", worker->n_cores);
+    baton_json_put_uint(out, "queued", status->n_queued);
+    baton_json_put_uint(out, "running", status->n_running);
+    baton_json_put_uint(out, "kv_blocks_total", status->kv_blocks_total);
+    baton_json_put_uint(out, "kv_blocks_free", status->kv_blocks_free);
+    baton_json_put_uint(out, "kv_blocks_reserved", status->kv_blocks_reserved);
+    baton_json_put_real(out, "last_step_s", status->last_step_s);
+    baton_json_close(out, '}');
+}
+
+void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *unused)
+{
+    struct baton_buf body;
+    (void)unused;
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_open(&out, "workers", '[');
+    for (struct gw_worker *worker = gw_worker_list_first(&api->fleet->workers); worker;
+         worker = gw_worker_list_next(&api->fleet->workers, worker))
+        put_worker(&out, worker);
+    baton_json_close(&out, ']');
+    baton_json_close(&out, '}');
+    gw_api_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+/* One gauge of every worker: a row of the table below. */
+struct worker_gauge {
+    const char *name, *help;
+    double (*read)(const struct gw_worker *worker);
+};
+
+#define GAUGE(field)                                                                               \
+    static double read_##field(const struct gw_worker *worker)                                     \
+    {                                                                                              \
+        return (double)worker->field;                                                              \
+    }
+GAUGE(start_to_ready_s)
+GAUGE(model_load_s)
+GAUGE(n_active)
+#undef GAUGE
+#define GAUGE(field)                                                                               \
+    static double read_##field(const struct gw_worker *worker)                                     \
+    {                                                                                              \
+        return (double)worker->status.field;                                                       \
+    }
+GAUGE(n_queued)
+GAUGE(n_running)
+GAUGE(kv_blocks_total)
+GAUGE(kv_blocks_free)
+GAUGE(kv_blocks_reserved)
+GAUGE(last_step_s)
+#undef GAUGE
+
+static const struct worker_gauge worker_gauges[] = {
+    {"baton_worker_queued_requests", "Requests waiting in the worker.", read_n_queued},
+    {"baton_worker_running_requests", "Requests being computed.", read_n_running},
+    {"baton_worker_active_requests", "Requests this gateway placed there.", read_n_active},
+    {"baton_worker_kv_blocks", "KV blocks in all.", read_kv_blocks_total},
+    {"baton_worker_kv_blocks_free", "KV blocks free.", read_kv_blocks_free},
+    {"baton_worker_kv_blocks_reserved", "KV blocks promised or in use.", read_kv_blocks_reserved},
+    {"baton_worker_last_step_seconds", "Duration of the last step or pass.", read_last_step_s},
+    {"baton_worker_start_to_ready_seconds", "Process start to model loaded.", read_start_to_ready_s},
+    {"baton_worker_model_load_seconds", "Time to load the model.", read_model_load_s},
+};
+
+static void put_worker_gauges(struct baton_buf *out, const struct gw_fleet *fleet)
+{
+    for (size_t i = 0; i < sizeof worker_gauges / sizeof worker_gauges[0]; i++) {
+        const struct worker_gauge *gauge = &worker_gauges[i];
+        baton_prom_family(out, gauge->name, "gauge", gauge->help);
+        for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+             worker = gw_worker_list_next(&fleet->workers, worker))
+            baton_prom_sample(out, gauge->name, gauge->read(worker), "role",
+                              gw_worker_role_name(worker->role), "worker", worker->id, NULL);
+    }
+    baton_prom_family(out, "baton_workers", "gauge", "Workers by role and state.");
+    for (int state = GW_WORKER_JOINING; state <= GW_WORKER_DRAINING; state++)
+        for (int role = BATON__V1__ROLE__ROLE_PREFILL; role <= BATON__V1__ROLE__ROLE_DECODE; role++)
+            baton_prom_sample(
+                out, "baton_workers",
+                (double)gw_fleet_n(fleet, (Baton__V1__Role)role, (enum gw_worker_state)state),
+                "role", gw_worker_role_name((Baton__V1__Role)role), "state",
+                gw_worker_state_name((enum gw_worker_state)state), NULL);
+}
+
+static void put_gateway_gauges(struct baton_buf *out, const struct gw_api *api)
+{
+    baton_prom_family(out, "baton_requests_open", "gauge", "Requests by state.");
+    for (int state = GW_QUEUED; state <= GW_DECODING; state++)
+        baton_prom_sample(out, "baton_requests_open", (double)api->requests->by_state[state].n,
+                          "state", gw_state_name((enum gw_state)state), NULL);
+    baton_prom_family(out, "baton_http_connections", "gauge", "Open client connections.");
+    baton_prom_sample(out, "baton_http_connections", (double)gw_http_n_connections(api->server),
+                      NULL);
+    baton_prom_family(out, "baton_process_uptime_seconds", "gauge", "Age of the gateway process.");
+    baton_prom_sample(out, "baton_process_uptime_seconds", baton_process_age_s(), NULL);
+}
+
+void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *unused)
+{
+    struct baton_buf body;
+    (void)unused;
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    gw_metrics_write(api->metrics, &body);
+    put_gateway_gauges(&body, api);
+    put_worker_gauges(&body, api->fleet);
+    if (baton_buf_err(&body))
+        gw_api_fail(exchange, 500, "the answer is too large", NULL, "internal_error");
+    else
+        gw_exchange_respond(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", "", body.data,
+                            body.len);
+    baton_buf_fini(&body);
+}

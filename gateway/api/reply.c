@@ -1,0 +1,134 @@
+#include "gateway/api/reply.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void gw_reply_id(const struct gw_request *request, char id[GW_REPLY_ID_BYTES])
+{
+    (void)snprintf(id, GW_REPLY_ID_BYTES, "gen-%016" PRIx64, request->id);
+}
+
+static void put_id(struct baton_json_out *out, const struct gw_request *request)
+{
+    char id[GW_REPLY_ID_BYTES];
+    gw_reply_id(request, id);
+    baton_json_put_string(out, "id", id);
+}
+
+/* "" means that no worker of that role took part. */
+static void put_worker(struct baton_json_out *out, const char *key, const char *id)
+{
+    if (*id)
+        baton_json_put_string(out, key, id);
+    else
+        baton_json_put_null(out, key);
+}
+
+static void put_served_by(struct baton_json_out *out, const struct gw_request *request)
+{
+    baton_json_open(out, "served_by", '{');
+    put_worker(out, "prefill", request->prefill_id);
+    put_worker(out, "decode", request->decode_id);
+    baton_json_put_uint(out, "attempts", request->n_failures + 1);
+    baton_json_close(out, '}');
+}
+
+static void put_timeline(struct baton_json_out *out, const struct gw_request *request)
+{
+    baton_json_open(out, "timeline", '{');
+    baton_json_open(out, "stages", '[');
+    for (int i = 0; i < BATON_N_STAGES; i++) {
+        struct gw_stage_span span;
+        if (!gw_request_stage(request, (enum baton_stage)i, &span))
+            continue;
+        baton_json_open(out, NULL, '{');
+        baton_json_put_string(out, "name", baton_stage_name((enum baton_stage)i));
+        baton_json_put_string(out, "worker", span.worker);
+        baton_json_put_real(out, "start_s", span.start_s);
+        baton_json_put_real(out, "duration_s", span.duration_s);
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, ']');
+    baton_json_close(out, '}');
+}
+
+static void put_ending(struct baton_json_out *out, const struct gw_request *request)
+{
+    double e2el_s = gw_request_e2el_s(request);
+    baton_json_put_real(out, "e2el_s", e2el_s);
+    baton_json_put_real(out, "token_generation_s", e2el_s - gw_request_ttft_s(request));
+    baton_json_put_uint(out, "output_tokens", request->n_output);
+    baton_json_put_real(out, "tpot_s", gw_request_tpot_s(request));
+    baton_json_put_real(out, "mean_itl_s", gw_request_mean_itl_s(request));
+    baton_json_put_string(out, "finish_reason", gw_finish_name(request->finish));
+}
+
+void gw_reply_meta(struct baton_buf *buf, const struct gw_request *request)
+{
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    put_id(&out, request);
+    baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
+    baton_json_put_uint(&out, "prompt_tokens", request->ask.prompt.n);
+    baton_json_put_uint(&out, "seed", request->ask.seed);
+    baton_json_close(&out, '}');
+}
+
+void gw_reply_summary(struct baton_buf *buf, const struct gw_request *request, bool timeline)
+{
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    put_ending(&out, request);
+    baton_json_put_bool(&out, "cold", request->cold);
+    put_served_by(&out, request);
+    if (timeline)
+        put_timeline(&out, request);
+    baton_json_close(&out, '}');
+}
+
+/* The shape of the logits of the prompt's pass, [B, T, V] as model code writes it; of its T rows only
+ * the last is computed. */
+static void put_shapes(struct baton_json_out *out, const struct gw_request *request, int64_t n_vocab)
+{
+    uint64_t n_tokens = request->ask.prompt.n;
+    baton_json_open(out, "logits_shape", '[');
+    baton_json_put_int(out, NULL, 1);
+    baton_json_put_uint(out, NULL, n_tokens);
+    baton_json_put_int(out, NULL, n_vocab);
+    baton_json_close(out, ']');
+    baton_json_open(out, "input", '{');
+    baton_json_put_int(out, "batch_size", 1);
+    baton_json_open(out, "tokens_per_sequence", '[');
+    baton_json_put_uint(out, NULL, n_tokens);
+    baton_json_close(out, ']');
+    baton_json_put_uint(out, "total_tokens", n_tokens);
+    baton_json_put_int(out, "padding_tokens", 0);
+    baton_json_close(out, '}');
+}
+
+void gw_reply_whole(struct baton_buf *buf, const struct gw_api *api, const struct gw_request *request,
+                    const struct baton_buf *prompt, const struct baton_buf *generated, bool timeline)
+{
+    struct baton_buf text;
+    struct baton_json_out out = baton_json_out(buf);
+    baton_buf_init(&text, prompt->max_bytes + generated->max_bytes);
+    baton_buf_append(&text, baton_buf_text(prompt), prompt->len);
+    baton_buf_append(&text, baton_buf_text(generated), generated->len);
+    baton_json_open(&out, NULL, '{');
+    put_id(&out, request);
+    baton_json_put_string(&out, "model", api->facts->name);
+    baton_json_put_text(&out, "text", baton_buf_text(&text), text.len);
+    baton_json_put_text(&out, "generated_text", baton_buf_text(generated), generated->len);
+    baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
+    put_ending(&out, request);
+    baton_json_put_uint(&out, "prompt_tokens", request->ask.prompt.n);
+    baton_json_put_uint(&out, "cached_tokens", request->cached_tokens);
+    baton_json_put_uint(&out, "seed", request->ask.seed);
+    baton_json_put_bool(&out, "cold", request->cold);
+    put_served_by(&out, request);
+    put_shapes(&out, request, api->facts->n_vocab);
+    if (timeline)
+        put_timeline(&out, request);
+    baton_json_close(&out, '}');
+    baton_buf_fini(&text);
+}

@@ -1,0 +1,103 @@
+#include "gateway/api/text.h"
+
+#include <stdlib.h>
+
+enum { MAX_TOKENS = 1 << 20, ANSWER_MAX_BYTES = 256 << 20 };
+
+static void put_tokens(struct baton_json_out *out, const struct baton_tokens *tokens)
+{
+    baton_json_open(out, "tokens", '[');
+    for (size_t i = 0; i < tokens->n; i++)
+        baton_json_put_uint(out, NULL, tokens->ids[i]);
+    baton_json_close(out, ']');
+}
+
+/* Each token's own bytes; a piece that is half a character shows as U+FFFD. */
+static void put_pieces(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
+                       const struct baton_tokens *tokens)
+{
+    baton_json_open(out, "pieces", '[');
+    for (size_t i = 0; i < tokens->n; i++) {
+        size_t n;
+        const char *bytes = baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n);
+        baton_json_put_text(out, NULL, bytes, n);
+    }
+    baton_json_close(out, ']');
+}
+
+static void answer_tokens(struct gw_exchange *exchange, const struct gw_api *api,
+                          const struct baton_tokens *tokens)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    put_tokens(&out, tokens);
+    put_pieces(&out, api->tokenizer, tokens);
+    baton_json_put_uint(&out, "count", tokens->n);
+    baton_json_close(&out, '}');
+    gw_api_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    struct gw_fields fields = gw_fields(body);
+    struct baton_tokens tokens = {0};
+    struct baton_why why = {""};
+    const struct baton_json *text = gw_field(&fields, "text");
+    size_t n = 0;
+    const char *bytes = baton_json_string(text, &n);
+    gw_fields_refuse_unknown(&fields);
+    if (baton_json_kind(text) != BATON_JSON_STRING)
+        gw_fields_fail(&fields, "text", text ? "invalid_type" : "missing_field",
+                       "text: must be a string");
+    if (!fields.failed &&
+        baton_tokenizer_encode(api->tokenizer, bytes, n, true, MAX_TOKENS, &tokens, &why))
+        gw_fields_fail(&fields, "text", "invalid_value", "text: %s", why.text);
+    if (fields.failed)
+        gw_api_refuse(exchange, &fields.problem);
+    else
+        answer_tokens(exchange, api, &tokens);
+    baton_tokens_fini(&tokens);
+}
+
+static void answer_text(struct gw_exchange *exchange, const struct gw_api *api, const uint32_t *ids,
+                        size_t n_ids)
+{
+    struct baton_buf text, body;
+    baton_buf_init(&text, ANSWER_MAX_BYTES);
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    for (size_t i = 0; i < n_ids; i++) {
+        size_t n;
+        const char *bytes = baton_tokenizer_bytes(api->tokenizer, ids[i], &n);
+        if (bytes)
+            baton_buf_append(&text, bytes, n);
+    }
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_text(&out, "text", baton_buf_text(&text), text.len);
+    baton_json_close(&out, '}');
+    gw_api_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+    baton_buf_fini(&text);
+}
+
+void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    struct gw_fields fields = gw_fields(body);
+    const struct baton_json *array = gw_field(&fields, "tokens");
+    size_t n = baton_json_size(array);
+    uint32_t *ids = malloc((n ? n : 1) * sizeof *ids);
+    gw_fields_refuse_unknown(&fields);
+    if (!array)
+        gw_fields_fail(&fields, "tokens", "missing_field", "tokens: must be an array of token ids");
+    if (!ids)
+        gw_fields_fail(&fields, "tokens", "out_of_memory", "tokens: no memory for them");
+    n = gw_field_ids(&fields, "tokens", array, api->facts->n_vocab, MAX_TOKENS, ids);
+    if (fields.failed)
+        gw_api_refuse(exchange, &fields.problem);
+    else
+        answer_text(exchange, api, ids, n);
+    free(ids);
+}

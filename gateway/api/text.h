@@ -1,0 +1,14 @@
+/* POST /tokenize and POST /detokenize.
+ *
+ * Ownership, threading: as api.h.
+ * Errors:    400 with the field.
+ */
+#ifndef BATON_GATEWAY_API_TEXT_H
+#define BATON_GATEWAY_API_TEXT_H
+
+#include "gateway/api/api.h"
+
+void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+
+#endif

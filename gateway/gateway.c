@@ -1,0 +1,338 @@
+#include "gateway/gateway.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/random.h"
+#include "gateway/api/api.h"
+#include "gateway/api/generate.h"
+
+enum { INBOX_MAX_QUEUED = 8192, TICK_MS = 25, HEAD_MAX_BYTES = 16 << 10, BACKLOG = 511 };
+enum { PAUSE_BYTES = 64 << 10, CANCEL_BYTES = 256 << 10 };
+
+struct gateway {
+    const struct gw_options *options;
+    uint64_t epoch;
+    uv_loop_t loop;
+    uv_async_t wake;
+    uv_timer_t ticker;
+    uv_signal_t on_term, on_int;
+    struct baton_model_facts facts;
+    struct baton_fingerprint fingerprint;
+    struct baton_tokenizer *tokenizer;
+    struct baton_inbox *inbox;
+    struct gw_fleet fleet;
+    struct gw_requests requests;
+    struct gw_router router;
+    struct gw_metrics metrics;
+    struct gw_http_server *server;
+    struct gw_api api;
+    bool closing;
+    int64_t drain_until_ns;
+};
+
+static struct gateway *of(const uv_handle_t *handle)
+{
+    return handle->data;
+}
+
+/* ---- the wire's door into the loop ---- */
+
+static void wake(void *arg)
+{
+    struct gateway *gateway = arg;
+    (void)uv_async_send(&gateway->wake);
+}
+
+static void on_wake(uv_async_t *async)
+{
+    struct gateway *gateway = of((uv_handle_t *)async);
+    struct baton_message message;
+    int64_t now_ns = baton_now_ns();
+    while (!gateway->closing && baton_inbox_take(gateway->inbox, &message)) {
+        gw_fleet_receive(&gateway->fleet, &message, now_ns);
+        baton_message_fini(&message);
+    }
+    if (!gateway->closing) /* a link may have gone down; messages come first, they may explain it */
+        gw_fleet_tick(&gateway->fleet, now_ns);
+}
+
+static void on_worker_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
+{
+    struct gateway *gateway = arg;
+    gw_router_message(&gateway->router, worker, envelope);
+}
+
+static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reason)
+{
+    struct gateway *gateway = arg;
+    (void)reason;
+    gw_router_worker_lost(&gateway->router, worker);
+}
+
+static void on_room(void *arg)
+{
+    struct gateway *gateway = arg;
+    gw_router_pump(&gateway->router);
+}
+
+/* ---- the HTTP side ---- */
+
+static void on_request(void *arg, struct gw_exchange *exchange)
+{
+    struct gateway *gateway = arg;
+    gw_api_request(&gateway->api, exchange);
+}
+
+static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
+{
+    struct gateway *gateway = arg;
+    gw_api_gone(&gateway->api, exchange, reason);
+}
+
+static void on_full(void *arg, struct gw_exchange *exchange, bool full)
+{
+    struct gateway *gateway = arg;
+    gw_api_full(&gateway->api, exchange, full);
+}
+
+/* ---- the end ---- */
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+    (void)arg;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void on_server_closed(void *arg)
+{
+    struct gateway *gateway = arg;
+    uv_walk(&gateway->loop, close_handle, NULL);
+}
+
+static void close_all(struct gateway *gateway)
+{
+    gateway->closing = true;
+    gw_fleet_goodbye(&gateway->fleet);
+    gw_http_stop(gateway->server, on_server_closed, gateway);
+    gateway->server = NULL;
+}
+
+static void on_stop_signal(uv_signal_t *handle, int number)
+{
+    struct gateway *gateway = of((uv_handle_t *)handle);
+    (void)number;
+    if (gateway->router.draining) { /* asked twice: at once */
+        gateway->drain_until_ns = 0;
+        return;
+    }
+    gateway->router.draining = true;
+    gateway->drain_until_ns =
+        baton_now_ns() + (int64_t)(gateway->options->drain_s * (double)BATON_SECOND);
+    gw_http_drain(gateway->server);
+    baton_log(BATON_LOG_INFO, "draining", BATON_I("open", gw_router_n_open(&gateway->router)));
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct gateway *gateway = of((uv_handle_t *)timer);
+    int64_t now_ns = baton_now_ns();
+    if (gateway->closing)
+        return;
+    on_wake(&gateway->wake);
+    gw_router_tick(&gateway->router, now_ns);
+    gw_api_tick(&gateway->api, now_ns);
+    if (gateway->router.draining &&
+        (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
+        close_all(gateway);
+}
+
+/* ---- the beginning ---- */
+
+/* A gateway beside the weights insists on them; one without takes the fleet's word. */
+static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
+{
+    const char *dir = gateway->options->model;
+    enum baton_err err = baton_model_dir_facts(dir, &gateway->facts, why);
+    if (!err)
+        err = baton_model_dir_fingerprint(dir, true, &gateway->fingerprint, why);
+    if (err == BATON_NOT_FOUND)
+        err = baton_model_dir_fingerprint(dir, false, &gateway->fingerprint, why);
+    if (!err)
+        err = baton_tokenizer_open(dir, &gateway->tokenizer, why);
+    return err;
+}
+
+static size_t longest_token(const struct baton_tokenizer *tokenizer)
+{
+    size_t longest = 1;
+    for (size_t id = 0; id < baton_tokenizer_n_vocab(tokenizer); id++) {
+        size_t n = 0;
+        if (baton_tokenizer_bytes(tokenizer, (uint32_t)id, &n) && n > longest)
+            longest = n;
+    }
+    return longest;
+}
+
+static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
+{
+    int status = uv_loop_init(&gateway->loop);
+    if (status)
+        return baton_fail(why, BATON_IO, "no event loop: %s", uv_strerror(status));
+    if (!status)
+        status = uv_async_init(&gateway->loop, &gateway->wake, on_wake);
+    if (!status)
+        status = uv_timer_init(&gateway->loop, &gateway->ticker);
+    if (!status)
+        status = uv_signal_init(&gateway->loop, &gateway->on_term);
+    if (!status)
+        status = uv_signal_init(&gateway->loop, &gateway->on_int);
+    gateway->wake.data = gateway->ticker.data = gateway->on_term.data = gateway->on_int.data = gateway;
+    if (!status)
+        status = uv_timer_start(&gateway->ticker, on_tick, TICK_MS, TICK_MS);
+    if (!status)
+        status = uv_signal_start(&gateway->on_term, on_stop_signal, SIGTERM);
+    if (!status)
+        status = uv_signal_start(&gateway->on_int, on_stop_signal, SIGINT);
+    signal(SIGPIPE, SIG_IGN);
+    return status ? baton_fail(why, BATON_IO, "event loop: %s", uv_strerror(status)) : BATON_OK;
+}
+
+static void init_fleet(struct gateway *gateway)
+{
+    const struct gw_options *options = gateway->options;
+    gw_fleet_init(&gateway->fleet,
+                  &(struct gw_fleet_options){.epoch = gateway->epoch,
+                                             .gateway_id = options->id,
+                                             .inbox = gateway->inbox,
+                                             .fingerprint = &gateway->fingerprint,
+                                             .facts = &gateway->facts,
+                                             .cluster_token = options->cluster_token,
+                                             .beat_ns = (int64_t)(options->beat_s *
+                                                                  (double)BATON_SECOND),
+                                             .wake = wake,
+                                             .wake_arg = gateway,
+                                             .on_message = on_worker_message,
+                                             .on_lost = on_worker_lost,
+                                             .on_room = on_room,
+                                             .arg = gateway});
+    gw_router_init(&gateway->router,
+                   &(struct gw_router_options){.requests = &gateway->requests,
+                                               .fleet = &gateway->fleet,
+                                               .metrics = &gateway->metrics,
+                                               .output = {.tokenizer = gateway->tokenizer,
+                                                          .facts = &gateway->facts},
+                                               .max_queued = options->max_queued,
+                                               .max_queued_tokens = options->max_queued_tokens,
+                                               .max_attempts = options->max_attempts});
+}
+
+static int64_t to_ms(double seconds)
+{
+    return (int64_t)(seconds * 1e3);
+}
+
+static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
+{
+    const struct gw_options *options = gateway->options;
+    enum baton_err err = gw_http_start(
+        &gateway->loop,
+        &(struct gw_http_options){.host = options->host,
+                                  .port = (int)options->port,
+                                  .backlog = BACKLOG,
+                                  .max_connections = (size_t)options->max_connections,
+                                  .max_head_bytes = HEAD_MAX_BYTES,
+                                  .max_body_bytes = (size_t)options->max_body_bytes,
+                                  .head_timeout_ms = to_ms(options->head_timeout_s),
+                                  .body_timeout_ms = to_ms(options->body_timeout_s),
+                                  .idle_timeout_ms = to_ms(options->idle_timeout_s),
+                                  .pause_bytes = PAUSE_BYTES,
+                                  .cancel_bytes = CANCEL_BYTES,
+                                  .on_request = on_request,
+                                  .on_gone = on_gone,
+                                  .on_full = on_full,
+                                  .arg = gateway},
+        &gateway->server, why);
+    if (err)
+        return err;
+    gateway->api = (struct gw_api){.loop = &gateway->loop,
+                                   .requests = &gateway->requests,
+                                   .router = &gateway->router,
+                                   .fleet = &gateway->fleet,
+                                   .metrics = &gateway->metrics,
+                                   .tokenizer = gateway->tokenizer,
+                                   .facts = &gateway->facts,
+                                   .server = gateway->server,
+                                   .longest_token_bytes = longest_token(gateway->tokenizer),
+                                   .timeout_s = options->timeout_s,
+                                   .calls = gw_calls_create()};
+    if (!gateway->api.calls)
+        return BATON_NO_MEMORY;
+    baton_log(BATON_LOG_INFO, "listening", BATON_S("host", options->host),
+              BATON_I("port", gw_http_port(gateway->server)),
+              BATON_S("inbox", baton_inbox_url(gateway->inbox)),
+              BATON_S("model", gateway->facts.name),
+              BATON_F("process_age_s", baton_process_age_s()));
+    return BATON_OK;
+}
+
+static enum baton_err start(struct gateway *gateway, struct baton_why *why)
+{
+    enum baton_err err = read_model(gateway, why);
+    if (!err)
+        err = baton_inbox_open(&(struct baton_inbox_options){.url = gateway->options->inbox,
+                                                             .max_queued = INBOX_MAX_QUEUED,
+                                                             .wake = wake,
+                                                             .wake_arg = gateway},
+                               &gateway->inbox, why);
+    if (err)
+        return err;
+    gw_requests_init(&gateway->requests);
+    init_fleet(gateway);
+    return start_http(gateway, why);
+}
+
+/* Requests still open when the time is up; their clients' connections are closed already. */
+static void forget_requests(struct gateway *gateway)
+{
+    for (int state = 0; state < GW_N_STATES; state++)
+        for (struct gw_request *request;
+             (request = gw_request_list_first(&gateway->requests.by_state[state]));)
+            gw_request_destroy(&gateway->requests, request);
+}
+
+static void release(struct gateway *gateway)
+{
+    if (gateway->inbox) {
+        gw_fleet_fini(&gateway->fleet);
+        forget_requests(gateway);
+        baton_inbox_close(gateway->inbox);
+    }
+    gw_calls_destroy(gateway->api.calls);
+    if (gateway->tokenizer)
+        baton_tokenizer_close(gateway->tokenizer);
+}
+
+enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
+{
+    struct gateway gateway = {.options = options, .epoch = baton_random_id()};
+    enum baton_err err = init_loop(&gateway, why);
+    if (err)
+        return err;
+    err = start(&gateway, why);
+    if (!err) {
+        (void)uv_run(&gateway.loop, UV_RUN_DEFAULT);
+        baton_log(BATON_LOG_INFO, "stopped", BATON_S("gateway", options->id));
+    } else if (gateway.server) {
+        close_all(&gateway);
+    } else {
+        uv_walk(&gateway.loop, close_handle, NULL);
+    }
+    release(&gateway); /* NNG's threads ring the async handle until its sockets are closed */
+    (void)uv_run(&gateway.loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&gateway.loop);
+    return err;
+}

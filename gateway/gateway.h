@@ -1,0 +1,24 @@
+/* The gateway's parts, wired to one libuv loop: start, run until told to stop, tear down.
+ *
+ *     RUNNING --SIGTERM--> DRAINING (no new requests) --none open or time up--> CLOSING --> return
+ *
+ * Ownership: owns every part.
+ * Threading: one loop thread; NNG's threads only ring the loop's async handle.
+ * Errors:    as its parts, with a readable reason.
+ */
+#ifndef BATON_GATEWAY_GATEWAY_H
+#define BATON_GATEWAY_GATEWAY_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct gw_options {
+    const char *model, *host, *inbox, *id, *cluster_token, *log_level;
+    int64_t port, max_connections, max_body_bytes, max_queued, max_queued_tokens, max_attempts;
+    double beat_s, timeout_s, head_timeout_s, body_timeout_s, idle_timeout_s, drain_s;
+};
+
+enum baton_err gw_run(const struct gw_options *options, struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

@@ -1,0 +1,397 @@
+#include "gateway/http/conn.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+static const struct gw_refusal no_memory = {503, "out_of_memory", "The server is out of memory."};
+
+#define TO(state) (1U << GW_CONN_##state)
+
+static const unsigned edges[GW_CONN_N_STATES] = {
+    [GW_CONN_NEW] = TO(IDLE) | TO(CLOSING),
+    [GW_CONN_IDLE] = TO(HEAD) | TO(FLUSH) | TO(CLOSING),
+    [GW_CONN_HEAD] = TO(BODY) | TO(FLUSH) | TO(CLOSING),
+    [GW_CONN_BODY] = TO(HANDLED) | TO(FLUSH) | TO(CLOSING),
+    [GW_CONN_HANDLED] = TO(FLUSH) | TO(CLOSING),
+    [GW_CONN_FLUSH] = TO(IDLE) | TO(FLUSH) | TO(LINGER) | TO(CLOSING),
+    [GW_CONN_LINGER] = TO(CLOSING),
+};
+
+void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state)
+{
+    struct gw_conn_list *lists = conn->server->conns;
+    bool allowed = edges[conn->state] & (1U << state);
+    assert(allowed);
+    if (!allowed)
+        baton_log(BATON_LOG_ERROR, "http_state_bug", BATON_I("from", conn->state),
+                  BATON_I("to", state));
+    gw_conn_list_remove(&lists[conn->state], conn);
+    conn->state = state;
+    conn->entered_ms = uv_now(conn->server->loop);
+    gw_conn_list_push_back(&lists[state], conn);
+}
+
+/* ---- the end of a connection ---- */
+
+static void free_conn(uv_handle_t *handle)
+{
+    struct gw_conn *conn = handle->data;
+    struct gw_http_server *server = conn->server;
+    gw_conn_list_remove(&server->conns[GW_CONN_CLOSING], conn);
+    server->n_conns--;
+    baton_buf_fini(&conn->in);
+    baton_buf_fini(&conn->out);
+    free(conn);
+    gw_server_release(server);
+}
+
+/* The handler may still call into the exchange from on_gone, and may even end it there. */
+static void drop_exchange(struct gw_conn *conn, const char *reason)
+{
+    const struct gw_http_options *options = &conn->server->options;
+    if (conn->exchange && conn->exchange->handled)
+        options->on_gone(options->arg, conn->exchange, reason);
+    if (conn->exchange)
+        gw_exchange_destroy(conn->exchange);
+    conn->exchange = NULL;
+}
+
+void gw_conn_close(struct gw_conn *conn, const char *reason)
+{
+    if (conn->state == GW_CONN_CLOSING)
+        return;
+    /* A RST tells a client that its response is not whole, which on HTTP/1.0 a FIN would hide. */
+    bool truncated = conn->state == GW_CONN_HANDLED || conn->cut_reason;
+    gw_conn_set_state(conn, GW_CONN_CLOSING);
+    if (conn->due.next)
+        gw_due_list_remove(&conn->server->due, conn);
+    if (!truncated || uv_tcp_close_reset(&conn->tcp, free_conn))
+        uv_close((uv_handle_t *)&conn->tcp, free_conn);
+    drop_exchange(conn, reason);
+}
+
+void gw_conn_cut(struct gw_conn *conn, const char *reason)
+{
+    if (conn->cut_reason || conn->state == GW_CONN_CLOSING)
+        return;
+    conn->cut_reason = reason;
+    gw_server_due(conn->server, conn);
+}
+
+/* ---- the end of a response ---- */
+
+static void enter_flush(struct gw_conn *conn)
+{
+    gw_conn_set_state(conn, GW_CONN_FLUSH);
+    conn->unflushed_bytes = gw_conn_queued_bytes(conn);
+    if (!conn->unflushed_bytes)
+        gw_conn_flushed(conn);
+}
+
+static void linger(struct gw_conn *conn)
+{
+    uv_os_fd_t fd;
+    if (conn->saw_eof || uv_fileno((uv_handle_t *)&conn->tcp, &fd) || shutdown(fd, SHUT_WR) < 0)
+        gw_conn_close(conn, "client left");
+    else
+        gw_conn_set_state(conn, GW_CONN_LINGER);
+}
+
+void gw_conn_flushed(struct gw_conn *conn)
+{
+    if (!conn->keep_alive || conn->saw_eof || conn->server->draining) {
+        linger(conn);
+        return;
+    }
+    gw_conn_set_state(conn, GW_CONN_IDLE);
+    if (conn->in.len)
+        gw_server_due(conn->server, conn);
+}
+
+void gw_conn_response_ended(struct gw_conn *conn)
+{
+    if (conn->state == GW_CONN_HANDLED && !conn->cut_reason)
+        enter_flush(conn);
+}
+
+void gw_conn_refuse(struct gw_conn *conn, const struct gw_refusal *refusal)
+{
+    baton_log(BATON_LOG_DEBUG, "http_refused", BATON_S("peer", conn->peer),
+              BATON_I("status", refusal->status), BATON_S("reason", refusal->message));
+    drop_exchange(conn, refusal->message);
+    conn->keep_alive = false;
+    gw_conn_send_refusal(conn, refusal);
+    enter_flush(conn);
+}
+
+void gw_conn_expire(struct gw_conn *conn)
+{
+    static const struct gw_refusal slow_head = {408, "head_timeout",
+                                                "The request's headers did not arrive in time."};
+    static const struct gw_refusal slow_body = {408, "body_timeout",
+                                                "The request's body did not arrive in time."};
+    if (conn->state == GW_CONN_HEAD)
+        gw_conn_refuse(conn, &slow_head);
+    else if (conn->state == GW_CONN_BODY)
+        gw_conn_refuse(conn, &slow_body);
+    else if (conn->state == GW_CONN_FLUSH && gw_conn_queued_bytes(conn) < conn->unflushed_bytes)
+        enter_flush(conn);
+    else
+        gw_conn_close(conn, "timed out");
+}
+
+/* ---- the bytes of requests ---- */
+
+static void whole_request(struct gw_conn *conn)
+{
+    struct gw_http_server *server = conn->server;
+    gw_conn_set_state(conn, GW_CONN_HANDLED);
+    conn->exchange->arrived_ns = baton_now_ns();
+    conn->exchange->handled = true;
+    server->n_exchanges++;
+    server->options.on_request(server->options.arg, conn->exchange);
+}
+
+static void send_continue(struct gw_conn *conn)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    uv_buf_t part = gw_part(text, sizeof text - 1);
+    gw_conn_send(conn, &part, 1);
+}
+
+/* The head is whole: begins the body, and ends it too when it is empty. */
+static void begin_body(struct gw_conn *conn, const struct gw_head *head)
+{
+    static const struct gw_refusal too_large = {413, "body_too_large",
+                                                "The request's body is over the server's limit."};
+    bool has_body = head->chunked || head->content_length;
+    if (head->content_length > conn->server->options.max_body_bytes) {
+        gw_conn_refuse(conn, &too_large);
+        return;
+    }
+    conn->exchange = gw_exchange_create(conn, head);
+    if (!conn->exchange) {
+        gw_conn_refuse(conn, &no_memory);
+        return;
+    }
+    conn->keep_alive = head->keep_alive;
+    conn->is_chunked = head->chunked;
+    conn->body_left_bytes = head->content_length;
+    gw_chunked_init(&conn->chunked);
+    gw_conn_set_state(conn, GW_CONN_BODY);
+    if (has_body && head->expects_continue)
+        send_continue(conn);
+    if (!has_body)
+        whole_request(conn);
+}
+
+static size_t take_head(struct gw_conn *conn, const char *bytes, size_t n)
+{
+    struct gw_head head;
+    struct gw_refusal refusal;
+    size_t used = 0;
+    enum baton_err err = gw_head_parse(bytes, n, conn->server->options.max_head_bytes, &conn->scan,
+                                       &head, &used, &refusal);
+    if (err == BATON_OK)
+        begin_body(conn, &head);
+    else if (err != BATON_AGAIN)
+        gw_conn_refuse(conn, &refusal);
+    return used;
+}
+
+static enum baton_err take_plain(struct gw_conn *conn, const char *bytes, size_t n, size_t *used)
+{
+    *used = n < conn->body_left_bytes ? n : (size_t)conn->body_left_bytes;
+    baton_buf_append(&conn->exchange->body, bytes, *used);
+    conn->body_left_bytes -= *used;
+    if (baton_buf_err(&conn->exchange->body))
+        return baton_buf_err(&conn->exchange->body);
+    return conn->body_left_bytes ? BATON_AGAIN : BATON_OK;
+}
+
+static void refuse_body(struct gw_conn *conn, enum baton_err err)
+{
+    static const struct gw_refusal bad = {400, "malformed_body",
+                                          "The request's chunked body is malformed."};
+    static const struct gw_refusal too_large = {413, "body_too_large",
+                                                "The request's body is over the server's limit."};
+    if (err == BATON_LIMIT)
+        gw_conn_refuse(conn, &too_large);
+    else
+        gw_conn_refuse(conn, err == BATON_NO_MEMORY ? &no_memory : &bad);
+}
+
+static size_t take_body(struct gw_conn *conn, const char *bytes, size_t n)
+{
+    size_t used = 0;
+    enum baton_err err =
+        conn->is_chunked ? gw_chunked_feed(&conn->chunked, bytes, n, &used, &conn->exchange->body)
+                         : take_plain(conn, bytes, n, &used);
+    if (err == BATON_OK)
+        whole_request(conn);
+    else if (err != BATON_AGAIN)
+        refuse_body(conn, err);
+    return used;
+}
+
+/* Reads requests out of the bytes until one is with the handler or more bytes are needed; returns
+ * how many were used up. A handler that answers at once leaves the connection IDLE, and the loop
+ * goes on with the next request instead of recursing into it. */
+static size_t consume(struct gw_conn *conn, const char *bytes, size_t n)
+{
+    size_t used = 0;
+    while (used < n && !conn->cut_reason) {
+        size_t before = used;
+        if (conn->state == GW_CONN_IDLE) {
+            gw_conn_set_state(conn, GW_CONN_HEAD);
+            conn->scan = (struct gw_head_scan){0};
+        }
+        if (conn->state == GW_CONN_HEAD)
+            used += take_head(conn, bytes + used, n - used);
+        else if (conn->state == GW_CONN_BODY)
+            used += take_body(conn, bytes + used, n - used);
+        if (used == before)
+            break;
+    }
+    return used;
+}
+
+/* False once nothing that the client sends is read as a request any more. */
+static bool wants_input(const struct gw_conn *conn)
+{
+    return conn->state != GW_CONN_LINGER && conn->state != GW_CONN_CLOSING &&
+           (conn->keep_alive || conn->state != GW_CONN_FLUSH) && !conn->cut_reason;
+}
+
+/* Keeps what is left for later; an idle connection keeps no memory for it. */
+static void keep(struct gw_conn *conn, const char *bytes, size_t n, size_t used)
+{
+    if (!wants_input(conn))
+        used = n;
+    if (bytes == conn->in.data)
+        baton_buf_consume(&conn->in, used);
+    else
+        baton_buf_append(&conn->in, bytes + used, n - used);
+    if (baton_buf_err(&conn->in))
+        gw_conn_cut(conn, "out of memory");
+    else if (conn->state >= GW_CONN_HANDLED && conn->in.len > GW_MAX_PIPELINED_BYTES)
+        gw_conn_cut(conn, "client sent too much ahead");
+    if (!conn->in.len)
+        free(baton_buf_take(&conn->in));
+}
+
+static void feed(struct gw_conn *conn, const char *bytes, size_t n)
+{
+    if (conn->in.len) {
+        baton_buf_append(&conn->in, bytes, n);
+        bytes = conn->in.data;
+        n = conn->in.len;
+    }
+    keep(conn, bytes, n, consume(conn, bytes, n));
+}
+
+void gw_conn_attend(struct gw_conn *conn)
+{
+    if (conn->cut_reason)
+        gw_conn_close(conn, conn->cut_reason);
+    else if (conn->in.len)
+        feed(conn, NULL, 0);
+}
+
+/* ---- libuv's side ---- */
+
+static void lend_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    struct gw_conn *conn = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(conn->server->read_buffer, GW_READ_BYTES);
+}
+
+/* A client that half-closes while its answer is under way has left (it cannot be told from one that
+ * closed); one whose answer is only being flushed gets the rest. */
+static void read_failed(struct gw_conn *conn, int status)
+{
+    conn->saw_eof = true;
+    if (conn->state == GW_CONN_FLUSH && status == UV_EOF)
+        return;
+    gw_conn_close(conn, status == UV_ETIMEDOUT ? "client does not answer" : "client left");
+}
+
+static void read_done(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct gw_conn *conn = stream->data;
+    if (n < 0)
+        read_failed(conn, (int)n);
+    else if (n > 0 && wants_input(conn))
+        feed(conn, buf->base, (size_t)n);
+}
+
+static void name_peer(struct gw_conn *conn)
+{
+    struct sockaddr_storage address;
+    int size = sizeof address;
+    char host[INET6_ADDRSTRLEN] = "?";
+    if (uv_tcp_getpeername(&conn->tcp, (struct sockaddr *)&address, &size))
+        address.ss_family = AF_UNSPEC;
+    if (address.ss_family == AF_INET6) {
+        const struct sockaddr_in6 *ip6 = (const struct sockaddr_in6 *)&address;
+        (void)uv_ip6_name(ip6, host, sizeof host);
+        (void)snprintf(conn->peer, sizeof conn->peer, "[%s]:%d", host, ntohs(ip6->sin6_port));
+    } else if (address.ss_family == AF_INET) {
+        const struct sockaddr_in *ip4 = (const struct sockaddr_in *)&address;
+        (void)uv_ip4_name(ip4, host, sizeof host);
+        (void)snprintf(conn->peer, sizeof conn->peer, "%s:%d", host, ntohs(ip4->sin_port));
+    }
+}
+
+static struct gw_conn *create(struct gw_http_server *server)
+{
+    struct gw_conn *conn = calloc(1, sizeof *conn);
+    if (!conn || uv_tcp_init(server->loop, &conn->tcp)) {
+        free(conn);
+        return NULL;
+    }
+    conn->tcp.data = conn;
+    conn->server = server;
+    baton_buf_init(&conn->in, server->options.max_head_bytes + 2 * GW_READ_BYTES);
+    baton_buf_init(&conn->out, PTRDIFF_MAX); /* cancel_bytes, or one response, bounds it */
+    gw_conn_list_push_back(&server->conns[GW_CONN_NEW], conn);
+    server->n_conns++;
+    return conn;
+}
+
+/* Over the limit the oldest connection without a request makes room; without one, 503. */
+static void make_room(struct gw_conn *conn)
+{
+    static const struct gw_refusal too_many = {503, "too_many_connections",
+                                               "The server has too many connections."};
+    struct gw_http_server *server = conn->server;
+    size_t open = server->n_conns - server->conns[GW_CONN_CLOSING].n;
+    if (open <= server->options.max_connections)
+        return;
+    struct gw_conn *oldest = gw_conn_list_first(&server->conns[GW_CONN_IDLE]);
+    if (oldest != conn)
+        gw_conn_close(oldest, "room for another");
+    else
+        gw_conn_refuse(conn, &too_many);
+}
+
+void gw_conn_accept(struct gw_http_server *server)
+{
+    struct gw_conn *conn = create(server);
+    if (!conn)
+        return;
+    if (uv_accept((uv_stream_t *)&server->listener, (uv_stream_t *)&conn->tcp) ||
+        uv_read_start((uv_stream_t *)&conn->tcp, lend_buffer, read_done)) {
+        gw_conn_close(conn, "not accepted");
+        return;
+    }
+    name_peer(conn);
+    gw_conn_set_state(conn, GW_CONN_IDLE);
+    make_room(conn);
+}

@@ -1,0 +1,171 @@
+/* Inside the HTTP server: the connection's states and the parts its files share.
+ *
+ *     IDLE --> HEAD --> BODY --> HANDLED --> FLUSH --> IDLE (keep-alive)
+ *       |        |        |         |          |
+ *       |        +-refuse-+---------|--> FLUSH +-----> LINGER --> CLOSING
+ *       +---------------------------+--------------------------> CLOSING
+ *
+ *     IDLE     no byte of a request yet          closed after idle_timeout_ms
+ *     HEAD     part of a head                    408 after head_timeout_ms
+ *     BODY     part of a body                    408 after body_timeout_ms
+ *     HANDLED  the exchange is with the handler  the handler's own deadline
+ *     FLUSH    the response is being written     closed when nothing moves for GW_STALL_MS
+ *     LINGER   our FIN is sent, input is dropped closed after GW_LINGER_MS; closing at once would
+ *              make the kernel send a RST, which can take the answer away from the client
+ *     CLOSING  waits for the loop's close callback
+ *
+ * A state is membership of one list of the server, in order of entry, so that the janitor looks
+ * only at the front of each; gw_conn_set_state is the one place that changes it.
+ *
+ * Ownership: the server owns connections, a connection its exchange.
+ * Threading: the loop thread.
+ * Errors:    whatever goes wrong with a client ends in gw_conn_close, gw_conn_cut or
+ * gw_conn_refuse.
+ */
+#ifndef BATON_GATEWAY_HTTP_CONN_H
+#define BATON_GATEWAY_HTTP_CONN_H
+
+#include "common/base/buf.h"
+#include "common/base/list.h"
+#include "gateway/http/chunked.h"
+#include "gateway/http/reader.h"
+#include "gateway/http/server.h"
+
+enum {
+    GW_READ_BYTES = 64 << 10,          /* the one buffer all connections of a loop read into */
+    GW_MAX_PIPELINED_BYTES = 64 << 10, /* read ahead while a response is open */
+    GW_SEND_BUFFER_BYTES = 64 << 10,   /* SO_SNDBUF: what the kernel may hide from our own limits */
+    GW_STALL_MS = 20000,               /* TCP_USER_TIMEOUT, and FLUSH without progress */
+    GW_LINGER_MS = 2000,
+    GW_PEER_BYTES = 56 /* "[IPv6 address]:port" */
+};
+
+enum gw_conn_state {
+    GW_CONN_NEW,
+    GW_CONN_IDLE,
+    GW_CONN_HEAD,
+    GW_CONN_BODY,
+    GW_CONN_HANDLED,
+    GW_CONN_FLUSH,
+    GW_CONN_LINGER,
+    GW_CONN_CLOSING,
+    GW_CONN_N_STATES
+};
+
+struct gw_conn {
+    uv_tcp_t tcp;
+    struct gw_http_server *server;
+    enum gw_conn_state state;
+    struct baton_node in_state; /* in server->conns[state] */
+    struct baton_node due;      /* in server->due when it wants the sweep */
+    uint64_t entered_ms;        /* its state */
+    const char *cut_reason;     /* not NULL: to be closed by the sweep */
+    struct gw_exchange *exchange;
+    struct baton_buf in;       /* a partial head, or requests read ahead */
+    struct baton_buf out;      /* not yet given to libuv, while a write is under way */
+    size_t unflushed_bytes;    /* when FLUSH was last seen to move */
+    struct gw_head_scan scan;  /* HEAD */
+    struct gw_chunked chunked; /* BODY */
+    uint64_t body_left_bytes;  /* BODY, not chunked */
+    bool is_chunked;           /* BODY */
+    bool keep_alive;
+    bool saw_eof;
+    char peer[GW_PEER_BYTES];
+};
+
+BATON_LIST(gw_conn_list, struct gw_conn, in_state)
+BATON_LIST(gw_due_list, struct gw_conn, due)
+
+struct gw_http_server {
+    struct gw_http_options options;
+    uv_loop_t *loop;
+    uv_tcp_t listener;
+    uv_timer_t janitor; /* every timeout of every connection */
+    uv_idle_t
+        sweep;     /* runs while `due` has members: what must not happen inside a handler's call */
+    int n_handles; /* of the three above, not yet closed */
+    int port;
+    bool draining, stopping;
+    size_t n_exchanges;
+    size_t n_conns;
+    struct gw_conn_list conns[GW_CONN_N_STATES];
+    struct gw_due_list due;
+    void (*closed)(void *arg);
+    void *closed_arg;
+    int64_t date_s; /* the second that `date` says */
+    char date[32];
+    char read_buffer[GW_READ_BYTES];
+};
+
+struct gw_exchange {
+    struct gw_conn *conn;
+    void *data; /* the handler's */
+    const char *method, *path, *query;
+    const char *headers; /* n_headers times name, 0, value, 0; names in lower case */
+    size_t n_headers;
+    struct baton_buf body;
+    int64_t arrived_ns;
+    int minor;
+    bool handled;   /* on_request was called: counted in n_exchanges */
+    bool is_head;   /* the HEAD method: no body in the answer */
+    bool streaming; /* stream_begin was called */
+    bool chunked;   /* ... and the stream is chunked */
+    bool full;      /* on_full(true) was the last that the handler heard */
+    char text[];
+};
+
+/* ---- server.c ---- */
+
+/* Has the sweep look at the connection before the loop sleeps again. */
+void gw_server_due(struct gw_http_server *server, struct gw_conn *conn);
+/* The last handle of a stopped server is gone: frees it. */
+void gw_server_release(struct gw_http_server *server);
+
+/* ---- conn.c ---- */
+
+void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state);
+/* Takes the connection that waits at the listener. */
+void gw_conn_accept(struct gw_http_server *server);
+/* Closes now. An exchange with the handler is told gone for that reason first. */
+void gw_conn_close(struct gw_conn *conn, const char *reason);
+/* Closes on the next turn of the loop, so that no handler is called from inside its own call. */
+void gw_conn_cut(struct gw_conn *conn, const char *reason);
+/* Answers with the error object, then closes: what comes after a malformed request has no meaning.
+ */
+void gw_conn_refuse(struct gw_conn *conn, const struct gw_refusal *refusal);
+/* The response was handed over and its exchange is gone. */
+void gw_conn_response_ended(struct gw_conn *conn);
+/* FLUSH has nothing left to write. */
+void gw_conn_flushed(struct gw_conn *conn);
+/* What the sweep does: cuts the connection, or reads on in what came ahead. */
+void gw_conn_attend(struct gw_conn *conn);
+/* What the janitor does: the time of its state is up. */
+void gw_conn_expire(struct gw_conn *conn);
+
+/* ---- output.c ---- */
+
+/* libuv's buffers are not const, but what is written is only read. */
+static inline uv_buf_t gw_part(const char *bytes, size_t n)
+{
+    return (uv_buf_t){.base = (char *)bytes, .len = n};
+}
+
+/* Writes the parts at once as far as the kernel takes them and queues the rest; n <= 3. A
+ * connection that is closing or cut takes nothing. */
+void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
+size_t gw_conn_queued_bytes(const struct gw_conn *conn);
+
+/* ---- exchange.c ---- */
+
+/* NULL when memory is out. Copies what it keeps of head. */
+struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head);
+void gw_exchange_destroy(struct gw_exchange *exchange);
+
+/* ---- response.c ---- */
+
+/* The whole error answer, for a request that never became an exchange. */
+void gw_conn_send_refusal(struct gw_conn *conn, const struct gw_refusal *refusal);
+/* The client takes bytes again: tells the handler, once the queue is empty. */
+void gw_exchange_drained(struct gw_exchange *exchange);
+
+#endif

@@ -1,0 +1,120 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/http/conn.h"
+
+static size_t text_bytes(const struct gw_head *head)
+{
+    size_t n = head->method.n + head->path.n + head->query.n + 3;
+    for (size_t i = 0; i < head->n_headers; i++)
+        n += head->headers[i].name.n + head->headers[i].value.n + 2;
+    return n;
+}
+
+/* Copies the view with a terminating zero; *at moves past it. */
+static char *put(char **at, struct gw_view view)
+{
+    char *text = *at;
+    if (view.n)
+        memcpy(text, view.p, view.n);
+    text[view.n] = 0;
+    *at += view.n + 1;
+    return text;
+}
+
+static void lower(char *text)
+{
+    for (; *text; text++)
+        if (*text >= 'A' && *text <= 'Z')
+            *text = (char)(*text - 'A' + 'a');
+}
+
+static void put_headers(struct gw_exchange *exchange, char *at, const struct gw_head *head)
+{
+    exchange->headers = at;
+    exchange->n_headers = head->n_headers;
+    for (size_t i = 0; i < head->n_headers; i++) {
+        lower(put(&at, head->headers[i].name));
+        put(&at, head->headers[i].value);
+    }
+}
+
+struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head)
+{
+    struct gw_exchange *exchange = calloc(1, sizeof *exchange + text_bytes(head));
+    if (!exchange)
+        return NULL;
+    char *at = exchange->text;
+    exchange->conn = conn;
+    exchange->method = put(&at, head->method);
+    char *path = put(&at, head->path);
+    gw_path_normalise(path);
+    exchange->path = path;
+    exchange->query = put(&at, head->query);
+    put_headers(exchange, at, head);
+    exchange->minor = head->minor;
+    exchange->is_head = gw_view_equals(head->method, "HEAD");
+    baton_buf_init(&exchange->body, conn->server->options.max_body_bytes);
+    return exchange;
+}
+
+void gw_exchange_destroy(struct gw_exchange *exchange)
+{
+    if (exchange->handled)
+        exchange->conn->server->n_exchanges--;
+    baton_buf_fini(&exchange->body);
+    free(exchange);
+}
+
+const char *gw_exchange_method(const struct gw_exchange *exchange)
+{
+    return exchange->method;
+}
+
+const char *gw_exchange_path(const struct gw_exchange *exchange)
+{
+    return exchange->path;
+}
+
+const char *gw_exchange_query(const struct gw_exchange *exchange)
+{
+    return exchange->query;
+}
+
+const char *gw_exchange_header(const struct gw_exchange *exchange, const char *name)
+{
+    const char *at = exchange->headers;
+    for (size_t i = 0; i < exchange->n_headers; i++) {
+        const char *value = at + strlen(at) + 1;
+        if (!strcmp(at, name))
+            return value;
+        at = value + strlen(value) + 1;
+    }
+    return "";
+}
+
+const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n)
+{
+    *n = exchange->body.len;
+    return baton_buf_text(&exchange->body);
+}
+
+const char *gw_exchange_peer(const struct gw_exchange *exchange)
+{
+    return exchange->conn->peer;
+}
+
+int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange)
+{
+    return exchange->arrived_ns;
+}
+
+void gw_exchange_set_data(struct gw_exchange *exchange, void *data)
+{
+    exchange->data = data;
+}
+
+void *gw_exchange_data(const struct gw_exchange *exchange)
+{
+    return exchange->data;
+}

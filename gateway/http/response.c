@@ -1,0 +1,165 @@
+#include <stdio.h>
+#include <time.h>
+
+#include "gateway/http/conn.h"
+#include "gateway/http/status.h"
+
+enum { HEAD_MAX_BYTES = 16 << 10, CHUNK_SIZE_BYTES = 20 };
+
+/* The Date header's value (RFC 9110 section 5.6.7), made once a second. Its names are English
+ * because no process of ours leaves the C locale. */
+static const char *http_date(struct gw_http_server *server)
+{
+    time_t now = time(NULL);
+    struct tm t;
+    if (now != server->date_s) {
+        gmtime_r(&now, &t);
+        (void)strftime(server->date, sizeof server->date, "%a, %d %b %Y %H:%M:%S GMT", &t);
+        server->date_s = now;
+    }
+    return server->date;
+}
+
+static bool has_no_body(int status)
+{
+    return status < 200 || status == 204 || status == 304;
+}
+
+/* minor is the client's; framing is "Content-Length: 3\r\n" and the like. */
+static void put_head(struct baton_buf *out, struct gw_conn *conn, int minor, int status,
+                     const char *content_type, const char *headers, const char *framing)
+{
+    baton_buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", status, gw_status_reason(status),
+                     http_date(conn->server));
+    if (content_type && *content_type && !has_no_body(status))
+        baton_buf_printf(out, "Content-Type: %s\r\n", content_type);
+    baton_buf_puts(out, framing);
+    if (!conn->keep_alive)
+        baton_buf_puts(out, "Connection: close\r\n");
+    else if (minor == 0)
+        baton_buf_puts(out, "Connection: keep-alive\r\n");
+    baton_buf_puts(out, headers ? headers : "");
+    baton_buf_puts(out, "\r\n");
+}
+
+static void send_whole(struct gw_conn *conn, const struct baton_buf *head, const char *body,
+                       size_t n)
+{
+    uv_buf_t parts[2] = {gw_part(head->data, head->len), gw_part(body, n)};
+    if (baton_buf_err(head))
+        gw_conn_cut(conn, "the response's head is too large");
+    else
+        gw_conn_send(conn, parts, n ? 2 : 1);
+}
+
+static void put_length(char *text, size_t size, size_t n)
+{
+    (void)snprintf(text, size, "Content-Length: %zu\r\n", n);
+}
+
+void gw_conn_send_refusal(struct gw_conn *conn, const struct gw_refusal *refusal)
+{
+    struct baton_buf head, body;
+    char length[48];
+    baton_buf_init(&head, HEAD_MAX_BYTES);
+    baton_buf_init(&body, HEAD_MAX_BYTES);
+    gw_error_body(&body, refusal->status, refusal->message, NULL, refusal->code);
+    put_length(length, sizeof length, body.len);
+    put_head(&head, conn, 1, refusal->status, "application/json", "", length);
+    send_whole(conn, &head, body.data, body.len);
+    baton_buf_fini(&body);
+    baton_buf_fini(&head);
+}
+
+/* The exchange is over for the handler; the connection goes on without it. */
+static void end(struct gw_exchange *exchange)
+{
+    struct gw_conn *conn = exchange->conn;
+    conn->exchange = NULL;
+    gw_exchange_destroy(exchange);
+    gw_conn_response_ended(conn);
+}
+
+void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *content_type,
+                         const char *headers, const char *body, size_t n)
+{
+    struct gw_conn *conn = exchange->conn;
+    struct baton_buf head;
+    char length[48] = "";
+    baton_buf_init(&head, HEAD_MAX_BYTES);
+    if (conn->server->draining)
+        conn->keep_alive = false;
+    if (!has_no_body(status))
+        put_length(length, sizeof length, n);
+    put_head(&head, conn, exchange->minor, status, content_type, headers, length);
+    send_whole(conn, &head, body, exchange->is_head || has_no_body(status) ? 0 : n);
+    baton_buf_fini(&head);
+    end(exchange);
+}
+
+void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const char *content_type,
+                              const char *headers)
+{
+    struct gw_conn *conn = exchange->conn;
+    struct baton_buf head;
+    baton_buf_init(&head, HEAD_MAX_BYTES);
+    exchange->streaming = true;
+    exchange->chunked = exchange->minor == 1;
+    if (conn->server->draining || !exchange->chunked)
+        conn->keep_alive = false;
+    put_head(&head, conn, exchange->minor, status, content_type, headers,
+             exchange->chunked ? "Transfer-Encoding: chunked\r\n" : "");
+    send_whole(conn, &head, NULL, 0);
+    baton_buf_fini(&head);
+}
+
+/* Nothing may follow the call of on_full: the handler may end the exchange in it. */
+static void check_queue(struct gw_exchange *exchange)
+{
+    const struct gw_http_options *options = &exchange->conn->server->options;
+    size_t queued = gw_conn_queued_bytes(exchange->conn);
+    if (queued > options->cancel_bytes) {
+        gw_conn_cut(exchange->conn, "client reads too slowly");
+    } else if (queued >= options->pause_bytes && !exchange->full) {
+        exchange->full = true;
+        options->on_full(options->arg, exchange, true);
+    }
+}
+
+void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, size_t n)
+{
+    if (!n || exchange->is_head) /* an empty chunk would end the body */
+        return;
+    char size[CHUNK_SIZE_BYTES];
+    uv_buf_t payload = gw_part(bytes, n);
+    if (exchange->chunked) {
+        int digits = snprintf(size, sizeof size, "%zx\r\n", n);
+        uv_buf_t parts[3] = {gw_part(size, (size_t)digits), payload, gw_part("\r\n", 2)};
+        gw_conn_send(exchange->conn, parts, 3);
+    } else {
+        gw_conn_send(exchange->conn, &payload, 1);
+    }
+    check_queue(exchange);
+}
+
+void gw_exchange_stream_end(struct gw_exchange *exchange)
+{
+    uv_buf_t last = gw_part("0\r\n\r\n", 5);
+    if (exchange->chunked && !exchange->is_head)
+        gw_conn_send(exchange->conn, &last, 1);
+    end(exchange);
+}
+
+size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange)
+{
+    return gw_conn_queued_bytes(exchange->conn);
+}
+
+void gw_exchange_drained(struct gw_exchange *exchange)
+{
+    const struct gw_http_options *options = &exchange->conn->server->options;
+    if (!exchange->full)
+        return;
+    exchange->full = false;
+    options->on_full(options->arg, exchange, false);
+}

@@ -1,0 +1,224 @@
+#include "gateway/http/server.h"
+
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "common/base/log.h"
+#include "gateway/http/conn.h"
+
+enum { TICK_MIN_MS = 5, TICK_MAX_MS = 250, TICKS_A_TIMEOUT = 8 };
+
+/* 0: the state has no timeout. */
+static int64_t timeout_ms(const struct gw_http_server *server, enum gw_conn_state state)
+{
+    switch (state) {
+    case GW_CONN_IDLE:
+        return server->options.idle_timeout_ms;
+    case GW_CONN_HEAD:
+        return server->options.head_timeout_ms;
+    case GW_CONN_BODY:
+        return server->options.body_timeout_ms;
+    case GW_CONN_FLUSH:
+        return GW_STALL_MS;
+    case GW_CONN_LINGER:
+        return GW_LINGER_MS;
+    default:
+        return 0;
+    }
+}
+
+/* Expiring a connection takes it from the front of its list, or stamps it anew at the back. */
+static void expire_state(struct gw_http_server *server, enum gw_conn_state state)
+{
+    uint64_t now_ms = uv_now(server->loop);
+    int64_t limit_ms = timeout_ms(server, state);
+    struct gw_conn *conn;
+    if (limit_ms <= 0)
+        return;
+    while ((conn = gw_conn_list_first(&server->conns[state])) &&
+           now_ms - conn->entered_ms >= (uint64_t)limit_ms)
+        gw_conn_expire(conn);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    for (int state = GW_CONN_IDLE; state < GW_CONN_CLOSING; state++)
+        expire_state(timer->data, (enum gw_conn_state)state);
+}
+
+/* Fine enough that no timeout is late by more than an eighth. */
+static uint64_t tick_ms(const struct gw_http_server *server)
+{
+    int64_t tick = TICK_MAX_MS;
+    for (int state = GW_CONN_IDLE; state < GW_CONN_CLOSING; state++) {
+        int64_t limit_ms = timeout_ms(server, (enum gw_conn_state)state);
+        if (limit_ms > 0 && limit_ms / TICKS_A_TIMEOUT < tick)
+            tick = limit_ms / TICKS_A_TIMEOUT;
+    }
+    return (uint64_t)(tick < TICK_MIN_MS ? TICK_MIN_MS : tick);
+}
+
+static void on_sweep(uv_idle_t *idle)
+{
+    struct gw_http_server *server = idle->data;
+    for (size_t n = server->due.n; n && server->due.n; n--)
+        gw_conn_attend(gw_due_list_pop_front(&server->due));
+    if (!server->due.n)
+        uv_idle_stop(idle);
+}
+
+void gw_server_due(struct gw_http_server *server, struct gw_conn *conn)
+{
+    if (conn->due.next || server->stopping)
+        return;
+    gw_due_list_push_back(&server->due, conn);
+    uv_idle_start(&server->sweep, on_sweep);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    if (status < 0)
+        baton_log(BATON_LOG_WARN, "accept_failed", BATON_S("reason", uv_strerror(status)));
+    else
+        gw_conn_accept(listener->data);
+}
+
+/* ---- start ---- */
+
+/* Linux hands these on from the listener to every connection it accepts. */
+static void set_socket_options(struct gw_http_server *server)
+{
+    const int on = 1, send_bytes = GW_SEND_BUFFER_BYTES, stall_ms = GW_STALL_MS;
+    uv_os_fd_t fd;
+    if (uv_fileno((uv_handle_t *)&server->listener, &fd) ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) ||
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &stall_ms, sizeof stall_ms) ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes))
+        baton_log(BATON_LOG_WARN, "socket_options", BATON_S("reason", "not all could be set"));
+}
+
+static int bind_and_listen(struct gw_http_server *server)
+{
+    const struct gw_http_options *options = &server->options;
+    struct sockaddr_storage address;
+    int size = sizeof address;
+    int err = uv_ip4_addr(options->host, options->port, (struct sockaddr_in *)&address);
+    if (err)
+        err = uv_ip6_addr(options->host, options->port, (struct sockaddr_in6 *)&address);
+    if (!err)
+        err = uv_tcp_bind(&server->listener, (const struct sockaddr *)&address, 0);
+    if (!err)
+        err = uv_listen((uv_stream_t *)&server->listener, options->backlog, on_connection);
+    if (!err)
+        err = uv_tcp_getsockname(&server->listener, (struct sockaddr *)&address, &size);
+    if (!err) /* the port is at the same place in both families */
+        server->port = ntohs(((const struct sockaddr_in *)&address)->sin_port);
+    return err;
+}
+
+static struct gw_http_server *create(uv_loop_t *loop, const struct gw_http_options *options)
+{
+    struct gw_http_server *server = calloc(1, sizeof *server);
+    if (!server)
+        return NULL;
+    server->options = *options;
+    server->loop = loop;
+    for (int state = 0; state < GW_CONN_N_STATES; state++)
+        gw_conn_list_init(&server->conns[state]);
+    gw_due_list_init(&server->due);
+    return server;
+}
+
+enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *options,
+                             struct gw_http_server **server, struct baton_why *why)
+{
+    struct gw_http_server *made = create(loop, options);
+    if (!made)
+        return baton_fail(why, BATON_NO_MEMORY, "http: out of memory");
+    int err = uv_tcp_init(loop, &made->listener);
+    if (err) {
+        free(made);
+        return baton_fail(why, BATON_IO, "http: %s", uv_strerror(err));
+    }
+    uv_timer_init(loop, &made->janitor); /* neither of these can fail */
+    uv_idle_init(loop, &made->sweep);
+    made->listener.data = made->janitor.data = made->sweep.data = made;
+    made->n_handles = 3;
+    err = bind_and_listen(made);
+    if (err) {
+        gw_http_stop(made, NULL, NULL);
+        return baton_fail(why, BATON_IO, "http: cannot listen on %s port %d: %s", options->host,
+                          options->port, uv_strerror(err));
+    }
+    set_socket_options(made);
+    uv_timer_start(&made->janitor, on_tick, tick_ms(made), tick_ms(made));
+    *server = made;
+    return BATON_OK;
+}
+
+int gw_http_port(const struct gw_http_server *server)
+{
+    return server->port;
+}
+
+size_t gw_http_n_exchanges(const struct gw_http_server *server)
+{
+    return server->n_exchanges;
+}
+
+size_t gw_http_n_connections(const struct gw_http_server *server)
+{
+    return server->n_conns;
+}
+
+/* ---- drain and stop ---- */
+
+void gw_server_release(struct gw_http_server *server)
+{
+    if (!server->stopping || server->n_handles || server->n_conns)
+        return;
+    void (*closed)(void *arg) = server->closed;
+    void *arg = server->closed_arg;
+    free(server);
+    if (closed)
+        closed(arg);
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+    struct gw_http_server *server = handle->data;
+    server->n_handles--;
+    gw_server_release(server);
+}
+
+static void close_handle(void *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, handle_closed);
+}
+
+static void close_state(struct gw_http_server *server, enum gw_conn_state state)
+{
+    for (struct gw_conn *conn; (conn = gw_conn_list_first(&server->conns[state]));)
+        gw_conn_close(conn, "the server stops");
+}
+
+void gw_http_drain(struct gw_http_server *server)
+{
+    server->draining = true;
+    close_handle(&server->listener);
+    close_state(server, GW_CONN_IDLE);
+}
+
+void gw_http_stop(struct gw_http_server *server, void (*closed)(void *arg), void *arg)
+{
+    server->closed = closed;
+    server->closed_arg = arg;
+    server->stopping = true;
+    gw_http_drain(server);
+    for (int state = GW_CONN_NEW; state < GW_CONN_CLOSING; state++)
+        close_state(server, (enum gw_conn_state)state);
+    close_handle(&server->janitor);
+    close_handle(&server->sweep);
+}

@@ -1,0 +1,87 @@
+#include "gateway/http/status.h"
+
+#include <stddef.h>
+
+#include "common/base/json.h"
+
+static const struct {
+    int status;
+    const char *reason;
+} reasons[] = {
+    {100, "Continue"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {204, "No Content"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {417, "Expectation Failed"},
+    {422, "Unprocessable Content"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {499, "Client Closed Request"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+};
+
+const char *gw_status_reason(int status)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Unknown";
+}
+
+static const char *error_type(int status)
+{
+    switch (status) {
+    case 401:
+        return "authentication_error";
+    case 403:
+        return "permission_error";
+    case 429:
+        return "rate_limit_error";
+    default:
+        return status >= 500 ? "server_error" : "invalid_request_error";
+    }
+}
+
+static void put_or_null(struct baton_json_out *out, const char *key, const char *text)
+{
+    if (text)
+        baton_json_put_string(out, key, text);
+    else
+        baton_json_put_null(out, key);
+}
+
+void gw_error_body(struct baton_buf *out, int status, const char *message,
+                   const char *param_or_null, const char *code_or_null)
+{
+    struct baton_json_out json = baton_json_out(out);
+    baton_json_open(&json, NULL, '{');
+    baton_json_open(&json, "error", '{');
+    baton_json_put_string(&json, "message", message);
+    baton_json_put_string(&json, "type", error_type(status));
+    put_or_null(&json, "param", param_or_null);
+    put_or_null(&json, "code", code_or_null);
+    baton_json_close(&json, '}');
+    baton_json_close(&json, '}');
+}

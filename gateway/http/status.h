@@ -1,0 +1,20 @@
+/* Status codes in words, and the error object that every failed request is answered with.
+ *
+ * Ownership: reasons are static; the object goes to the caller's buffer.
+ * Threading: pure functions.
+ * Errors:    those of the buffer.
+ */
+#ifndef BATON_GATEWAY_HTTP_STATUS_H
+#define BATON_GATEWAY_HTTP_STATUS_H
+
+#include "common/base/buf.h"
+
+/* "Not Found"; "Unknown" for a code that is not in the table. */
+const char *gw_status_reason(int status);
+
+/* Appends {"error":{"message":..,"type":..,"param":..,"code":..}}, the shape OpenAI's clients read;
+ * the type follows from the status. param and code may be NULL, which is written as null. */
+void gw_error_body(struct baton_buf *out, int status, const char *message,
+                   const char *param_or_null, const char *code_or_null);
+
+#endif

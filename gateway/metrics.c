@@ -1,0 +1,55 @@
+#include "gateway/metrics.h"
+
+#include "common/obs/prom.h"
+
+static const char *const outcome_names[] = {
+#define X(name, text) #name,
+    GW_OUTCOMES(X)
+#undef X
+};
+
+const char *gw_outcome_name(enum gw_outcome outcome)
+{
+    return outcome_names[outcome];
+}
+
+static void write_latency(struct baton_buf *out, const char *name, const char *help,
+                          const struct baton_hist *hist)
+{
+    baton_prom_family(out, name, "histogram", help);
+    baton_prom_hist(out, name, hist, NULL, NULL);
+}
+
+static void write_counter(struct baton_buf *out, const char *name, const char *help, uint64_t value)
+{
+    baton_prom_family(out, name, "counter", help);
+    baton_prom_sample(out, name, (double)value, NULL);
+}
+
+void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
+{
+    baton_prom_family(out, "baton_stage_duration_seconds", "histogram",
+                      "Time of one request in one stage.");
+    for (int i = 0; i < BATON_N_STAGES; i++)
+        baton_prom_hist(out, "baton_stage_duration_seconds", &metrics->stages[i], "stage",
+                        baton_stage_name((enum baton_stage)i));
+    write_latency(out, "baton_time_to_first_token_seconds",
+                  "Last byte of the request read to first token at the gateway.", &metrics->ttft);
+    write_latency(out, "baton_inter_token_latency_seconds",
+                  "Gap between two tokens of one request at the gateway.", &metrics->itl);
+    write_latency(out, "baton_request_duration_seconds",
+                  "Last byte of the request read to last token at the gateway.", &metrics->e2el);
+    write_latency(out, "baton_cold_first_token_seconds",
+                  "Start of a worker process to its first token.", &metrics->cold_first_token);
+    baton_prom_family(out, "baton_requests_total", "counter", "Requests by how they ended.");
+    for (int i = 0; i < GW_N_OUTCOMES; i++)
+        baton_prom_sample(out, "baton_requests_total", (double)metrics->outcomes[i], "outcome",
+                          outcome_names[i], NULL);
+    write_counter(out, "baton_prompt_tokens_total", "Prompt tokens of requests answered.",
+                  metrics->n_prompt_tokens);
+    write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
+    write_counter(out, "baton_retries_total", "Attempts beyond a request's first.",
+                  metrics->n_retries);
+    write_counter(out, "baton_kv_transfer_bytes_total", "Context bytes handed over.",
+                  metrics->n_kv_bytes);
+}

@@ -1,0 +1,38 @@
+/* What the gateway counts: stages, latencies, outcomes; written out as Prometheus text.
+ *
+ * Ownership: plain data in the gateway.
+ * Threading: loop thread.
+ * Errors:    stick in the output buffer.
+ */
+#ifndef BATON_GATEWAY_METRICS_H
+#define BATON_GATEWAY_METRICS_H
+
+#include "common/base/buf.h"
+#include "common/obs/hist.h"
+#include "common/obs/stage.h"
+
+#define GW_OUTCOMES(X)                                                                             \
+    X(ok, "answered in full")                                                                      \
+    X(failed, "ended by a failure of ours")                                                        \
+    X(canceled, "the client left")                                                                 \
+    X(rejected, "refused before any work")
+
+enum gw_outcome {
+#define X(name, text) GW_OUTCOME_##name,
+    GW_OUTCOMES(X)
+#undef X
+        GW_N_OUTCOMES
+};
+
+struct gw_metrics {
+    struct baton_hist stages[BATON_N_STAGES];
+    struct baton_hist ttft, itl, e2el, cold_first_token;
+    uint64_t outcomes[GW_N_OUTCOMES];
+    uint64_t n_prompt_tokens, n_output_tokens, n_retries, n_kv_bytes;
+};
+
+const char *gw_outcome_name(enum gw_outcome outcome);
+
+void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out);
+
+#endif

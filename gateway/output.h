@@ -1,0 +1,30 @@
+/* Tokens that came back, turned into text that may be shown.
+ *
+ * Ownership: works on the request it is given.
+ * Threading: loop thread.
+ * Errors:    none of its own.
+ */
+#ifndef BATON_GATEWAY_OUTPUT_H
+#define BATON_GATEWAY_OUTPUT_H
+
+#include "common/base/model_dir.h"
+#include "gateway/request.h"
+
+struct gw_output {
+    struct baton_tokenizer *tokenizer;
+    const struct baton_model_facts *facts;
+};
+
+/* One more token of the request: counts it, and passes on the text that became showable. An id that
+ * ends generation shows nothing. Returns true when a stop string was met: the request is then
+ * finished as far as the client is concerned (finish is set). */
+bool gw_output_token(const struct gw_output *output, struct gw_request *request, uint32_t token);
+
+/* Forgets everything shown so far: the request is run again from its prompt. */
+void gw_output_restart(struct gw_request *request);
+
+/* No more tokens: passes on what was held back, and settles why it ended (unless a stop string did).
+ * stopped: the last token was one of stop_ids. */
+void gw_output_end(const struct gw_output *output, struct gw_request *request, bool stopped);
+
+#endif

@@ -1,0 +1,28 @@
+/* The message side of a prefill worker: takes requests, feeds the engine, ships contexts, cancels.
+ *
+ * Ownership: the service owns the jobs, the KV pool, the schedule and the hand-off.
+ * Threading: main thread.
+ * Errors:    create: as its parts. Requests that can not be served are answered with Failed.
+ */
+#ifndef BATON_PREFILL_SERVICE_H
+#define BATON_PREFILL_SERVICE_H
+
+#include "common/worker/host.h"
+
+struct pf_service;
+
+struct pf_service_options {
+    struct baton_host *host;
+    int64_t kv_tokens; /* context kept at once: running and not yet handed over */
+};
+
+enum baton_err pf_service_create(const struct pf_service_options *options, struct pf_service **service,
+                                 struct baton_why *why) BATON_MUST_CHECK;
+void pf_service_destroy(struct pf_service *service);
+
+/* What the host calls; arg is the service. */
+struct baton_host_hooks pf_service_hooks(struct pf_service *service);
+
+const char *pf_service_kv_dtype(const struct pf_service *service);
+
+#endif

@@ -1,0 +1,277 @@
+"""tests/run --bare WORK: proves that nothing installed by hand is missing from the scripts.
+
+In a bare Debian 12 (debootstrap, minbase) it takes the Dockerfile's own steps, serves a request from
+the resulting file system as the compose file would (read-only, no privileges), then does what the
+README tells a new user and runs the tests. tests/run calls it with mount and pid namespaces of its
+own: whatever is mounted or left running goes with it.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import dockerfile
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+SUITE = "bookworm"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+STARTED = time.monotonic()
+
+
+def say(text):
+    print(f"\n== {text} ({time.monotonic() - STARTED:.0f} s)", flush=True)
+
+
+def fail(text):
+    sys.exit(f"tests/run --bare: {text}")
+
+
+def output_of(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def run(command, log):
+    """Output goes to the log, whose end is shown when the command fails."""
+    with open(log, "w") as out:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+    if done.returncode:
+        print("".join(open(log, errors="replace").readlines()[-60:]))
+        fail(f"{command[-1]!r} exits with {done.returncode}")
+
+
+# The system everything starts from.
+
+
+def apt_sources():
+    """This host's mirror and security mirror: nothing else may be reachable from here."""
+    host = dict(line.rstrip().split("=", 1) for line in open("/etc/os-release") if "=" in line)
+    targets = output_of("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
+    uris = {release: uri for uri, release in (line.split() for line in reversed(targets.splitlines()))}
+    release = host.get("VERSION_CODENAME", "").strip('"')
+    if host["ID"].strip('"') != "debian" or release not in uris:
+        fail("needs a Debian host whose apt sources name a mirror of Debian")
+    lines = [f"deb {uris[release]} {SUITE} main"]
+    if f"{release}-security" in uris:
+        lines.append(f"deb {uris[f'{release}-security']} {SUITE}-security main")
+    return uris[release], "\n".join(lines) + "\n"
+
+
+def make_base(base, log):
+    mirror, sources = apt_sources()
+    say(f"debootstrap {SUITE} from {mirror}")
+    run(["debootstrap", "--variant=minbase", SUITE, str(base), mirror], log)
+    (base / "etc/apt/sources.list").write_text(sources)
+    settings = [
+        line
+        for line in output_of("apt-config", "dump").splitlines()
+        if re.match(r"Acquire::(https?::.|Check-|Retries)", line)
+    ]
+    (base / "etc/apt/apt.conf.d/90host").write_text("\n".join(settings) + "\n")
+    shutil.copytree("/etc/apt/trusted.gpg.d", base / "etc/apt/trusted.gpg.d", dirs_exist_ok=True)
+    for name in ("resolv.conf", "hosts"):
+        shutil.copy(f"/etc/{name}", base / "etc" / name)
+    # As in the official image: no services are started, packages are not flushed one by one.
+    (base / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
+    (base / "usr/sbin/policy-rc.d").chmod(0o755)
+    (base / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")
+
+
+def tracked_files():
+    names = output_of("git", "-C", str(REPO), "ls-files", "-z").split("\0")
+    return [name for name in names if name and (REPO / name).exists()]
+
+
+def copy_tracked(target, names):
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(REPO / name, target / name, follow_symlinks=False)
+
+
+@contextlib.contextmanager
+def mounted(root, archives):
+    """What a container engine mounts; archives keeps packages from being fetched three times."""
+    mounts = [
+        (["-t", "proc", "proc"], "proc"),
+        (["-t", "sysfs", "-o", "ro", "sysfs"], "sys"),
+        (["--rbind", "/dev"], "dev"),
+        (["--bind", str(archives)], "var/cache/apt/archives"),
+    ]
+    for arguments, target in mounts:
+        subprocess.run(["mount", *arguments, str(root / target)], check=True)
+    try:
+        yield
+    finally:
+        for _, target in reversed(mounts):
+            subprocess.run(["umount", "--recursive", "--lazy", str(root / target)], check=True)
+
+
+def in_root(root, workdir, env, *command):
+    proxies = {name: os.environ[name] for name in PROXIES if name in os.environ}
+    assignments = [f"{name}={value}" for name, value in {"PATH": PATH, **proxies, **env}.items()]
+    return ["chroot", str(root), "env", "-i", "-C", workdir, *assignments, *command]
+
+
+# The image.
+
+
+def copy(source, target):
+    """COPY: a directory's contents into the target, a file to the target."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target)
+
+
+def build_stage(stage, work):
+    root, workdir = work / stage.name, pathlib.PurePosixPath("/")
+    subprocess.run(["cp", "-a", str(work / "base"), str(root)], check=True)
+    with mounted(root, work / "archives"):
+        for step, *arguments in stage.steps:
+            say(f"{stage.name}: {step} {' '.join(filter(None, arguments))}")
+            if step == "WORKDIR":
+                workdir /= arguments[0]
+                (root / str(workdir).lstrip("/")).mkdir(parents=True, exist_ok=True)
+            elif step == "COPY":
+                origin, source, target = arguments
+                origin = work / (origin or "context")
+                copy(origin / source.lstrip("/"), root / str(workdir / target).lstrip("/"))
+            else:
+                run(in_root(root, str(workdir), stage.env, "/bin/sh", "-c", arguments[0]), work / "step.log")
+
+
+def build_image(work):
+    stages = dockerfile.parse((REPO / "deploy/Dockerfile").read_text())
+    ignored = dockerfile.ignore_patterns((REPO / ".dockerignore").read_text())
+    copy_tracked(work / "context", [name for name in tracked_files() if not dockerfile.is_ignored(name, ignored)])
+    for stage in stages:
+        if stage.base != "debian:12-slim":
+            fail(f"the Dockerfile's stage {stage.name} starts from {stage.base}, not from Debian 12")
+        build_stage(stage, work)
+    return stages[-1]
+
+
+# One request through three processes of the image, in a network of their own.
+
+
+def serve(work):
+    stage = dockerfile.parse((REPO / "deploy/Dockerfile").read_text())[-1]
+    root = work / stage.name
+    say("serving from the image: read-only, as its user, without privileges")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    (root / "etc/hosts").write_text("127.0.0.1 localhost gateway\n")
+    subprocess.run(["mount", "--bind", str(root), str(root)], check=True)
+    for arguments, target in ((["-t", "proc", "proc"], "proc"), (["--rbind", "/dev"], "dev"), (["-t", "tmpfs", "tmpfs"], "tmp")):
+        subprocess.run(["mount", *arguments, str(root / target)], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", str(root)], check=True)
+
+    confined = ["setpriv", f"--reuid={stage.user}", f"--regid={stage.user}", "--clear-groups", "--no-new-privs", "--bounding-set=-all"]
+    logs, processes = work / "logs", {}
+    logs.mkdir()
+    # One network for the three: the two workers cannot both have port 7101.
+    apart = {"BATON_DECODE_INBOX": "tcp://0.0.0.0:7103", "BATON_DECODE_ADVERTISE": "tcp://*:7103"}
+    alive = {role: {f"BATON_{role.upper()}_ALIVE_FILE": f"/tmp/{role}-alive"} for role in ("prefill", "decode")}
+    env = {**stage.env, **apart, **alive["prefill"], **alive["decode"]}
+    for role in ("gateway", "prefill", "decode"):
+        command = in_root(root, "/tmp", env, *confined, f"baton-{role}")
+        processes[role] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=open(logs / role, "w"), stderr=subprocess.STDOUT)
+    try:
+        wait_until_ready(processes)
+        for role in processes:
+            subprocess.run(in_root(root, "/tmp", env, *confined, "baton-healthcheck", role), check=True)
+        generate()
+        for role, process in processes.items():
+            process.terminate()
+            if process.wait(30):
+                raise RuntimeError(f"baton-{role} exits with {process.returncode} on SIGTERM")
+    except Exception:
+        for role, process in processes.items():
+            process.kill()
+            print(f"--- {role}\n{(logs / role).read_text(errors='replace')[-3000:]}")
+        raise
+
+
+def ask(method, path, body=None):
+    connection = http.client.HTTPConnection("127.0.0.1", 8000, timeout=30)
+    connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def wait_until_ready(processes):
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for role, process in processes.items():
+            if process.poll() is not None:
+                raise RuntimeError(f"baton-{role} ended with {process.returncode}")
+        with contextlib.suppress(OSError):
+            if ask("GET", "/ready")[0] == 200:
+                return
+        time.sleep(0.1)
+    raise RuntimeError("not ready after 60 s")
+
+
+def generate():
+    prompt = "Once upon a time"
+    status, body = ask("POST", "/generate", json.dumps({"prompt": prompt, "max_new_tokens": 16, "temperature": 0}))
+    if status != 200 or not json.loads(body)["text"].startswith(prompt):
+        raise RuntimeError(f"/generate answers {status}: {body}")
+    print(json.loads(body)["text"])
+
+
+# What a new user does.
+
+
+def readme_commands():
+    """The README's first block of commands that starts Baton, less getting the sources."""
+    for block in re.findall(r"^```(?:sh|bash|console)\n(.*?)^```", (REPO / "README.md").read_text(), re.M | re.S):
+        if "deploy/local up" in block:
+            return "".join(line for line in block.splitlines(True) if not re.match(r"git clone |cd ", line))
+    fail("README.md has no block of commands with 'deploy/local up'")
+
+
+def follow_readme(work):
+    root, env = work / "user", {"HOME": "/root", "LANG": "C.UTF-8"}
+    if "BATON_FUZZ_RUNS" in os.environ:
+        env["BATON_FUZZ_RUNS"] = os.environ["BATON_FUZZ_RUNS"]
+    subprocess.run(["cp", "-a", str(work / "base"), str(root)], check=True)
+    copy_tracked(root / "root/baton", tracked_files())
+    with mounted(root, work / "archives"):
+        commands = readme_commands()
+        say("the README's commands\n" + commands.rstrip())
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", 8000)) == 0:
+                fail("somebody listens on port 8000, which the README's commands use")
+        log = work / "readme.log"
+        run(in_root(root, "/root/baton", env, "/bin/sh", "-ec", commands), log)
+        if "event: summary" not in log.read_text():
+            fail(f"the README's commands streamed no answer:\n{log.read_text()[-3000:]}")
+        print(log.read_text()[-1500:])
+        say("tests/run")
+        if subprocess.run(in_root(root, "/root/baton", env, "tests/run"), stdin=subprocess.DEVNULL).returncode:
+            fail("tests/run failed")
+
+
+def main():
+    work = pathlib.Path(sys.argv[1])
+    if sys.argv[2:] == ["serve"]:
+        return serve(work)
+    (work / "archives").mkdir()
+    make_base(work / "base", work / "step.log")
+    build_image(work)
+    subprocess.run(["unshare", "--net", "--mount", sys.executable, __file__, str(work), "serve"], check=True)
+    follow_readme(work)
+    say("bare: everything passed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+#include "tests/support/sample_envelope.h"
+
+#include <string.h>
+
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+const Baton__V1__Envelope__BodyCase sample_kinds[] = {
+    BATON__V1__ENVELOPE__BODY_HELLO,        BATON__V1__ENVELOPE__BODY_WELCOME,
+    BATON__V1__ENVELOPE__BODY_REFUSED,      BATON__V1__ENVELOPE__BODY_STATUS,
+    BATON__V1__ENVELOPE__BODY_GOODBYE,      BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST,
+    BATON__V1__ENVELOPE__BODY_FIRST_TOKEN,  BATON__V1__ENVELOPE__BODY_RESERVE,
+    BATON__V1__ENVELOPE__BODY_RESERVED,     BATON__V1__ENVELOPE__BODY_REJECTED,
+    BATON__V1__ENVELOPE__BODY_DECODE_START, BATON__V1__ENVELOPE__BODY_TOKENS,
+    BATON__V1__ENVELOPE__BODY_TOKEN_ACK,    BATON__V1__ENVELOPE__BODY_FINISHED,
+    BATON__V1__ENVELOPE__BODY_KV_BEGIN,     BATON__V1__ENVELOPE__BODY_KV_CHUNK,
+    BATON__V1__ENVELOPE__BODY_KV_END,       BATON__V1__ENVELOPE__BODY_KV_ACK,
+    BATON__V1__ENVELOPE__BODY_CANCEL,       BATON__V1__ENVELOPE__BODY_FAILED,
+    BATON__V1__ENVELOPE__BODY__NOT_SET};
+
+static void init_parts(struct sample_envelope *s)
+{
+    static const uint32_t tokens[4] = {1, 50256, 0, 300};
+    memcpy(s->tokens, tokens, sizeof tokens);
+    s->stops[0] = 50256;
+    baton__v1__fingerprint__init(&s->fingerprint);
+    s->fingerprint.config = s->fingerprint.tokenizer = s->fingerprint.weights =
+        baton_envelope_text(DIGEST);
+    baton__v1__status__init(&s->hello_status);
+    s->hello_status.kv_blocks_total = s->hello_status.kv_blocks_free = 64;
+    baton__v1__sampling__init(&s->sampling);
+    s->sampling.temperature = 0.8;
+    s->sampling.top_p = 0.95;
+    s->sampling.seed = 7;
+    s->sampling.stop_token_ids = s->stops;
+    s->sampling.n_stop_token_ids = 1;
+    baton__v1__deliver_to__init(&s->deliver_to);
+    s->deliver_to.bulk_url = baton_envelope_text("tcp://10.0.0.7:7202");
+    s->deliver_to.epoch = 99;
+    s->deliver_to.worker_id = baton_envelope_text("decode-0");
+    baton__v1__decode_began__init(&s->began);
+    s->began.kv_transfer_s = 0.0125;
+}
+
+static void init_hello(struct sample_envelope *s)
+{
+    Baton__V1__Hello *hello = &s->body.hello;
+    baton__v1__hello__init(hello);
+    hello->role = BATON__V1__ROLE__ROLE_DECODE;
+    hello->worker_id = baton_envelope_text("decode-0");
+    hello->pid = 4711;
+    hello->inbox_url = baton_envelope_text("tcp://*:7201");
+    hello->bulk_url = baton_envelope_text("tcp://*:7202");
+    hello->fingerprint = &s->fingerprint;
+    hello->model = baton_envelope_text("tale");
+    hello->dtype = baton_envelope_text("f32");
+    hello->kv_dtype = baton_envelope_text("f32");
+    hello->kv_block_tokens = 16;
+    hello->n_context_tokens = 512;
+    hello->n_cores = 1;
+    hello->cluster_token = baton_envelope_text("s3cret");
+    hello->status = &s->hello_status;
+    hello->start_to_ready_s = 0.4;
+}
+
+static void init_prefill_request(struct sample_envelope *s)
+{
+    Baton__V1__PrefillRequest *request = &s->body.prefill_request;
+    baton__v1__prefill_request__init(request);
+    request->tokens = s->tokens;
+    request->n_tokens = 4;
+    request->sampling = &s->sampling;
+    request->deliver_to = &s->deliver_to;
+    request->deadline_ms = 30000;
+    request->max_new_tokens = 60;
+}
+
+static void init_decode_start(struct sample_envelope *s)
+{
+    Baton__V1__DecodeStart *start = &s->body.decode_start;
+    baton__v1__decode_start__init(start);
+    start->first_token = 11;
+    start->n_prompt_tokens = 4;
+    start->max_new_tokens = 60;
+    start->sampling = &s->sampling;
+    start->credit_tokens = 256;
+}
+
+static void init_tokens(struct sample_envelope *s)
+{
+    baton__v1__tokens__init(&s->body.tokens);
+    s->body.tokens.first_index = 1;
+    s->body.tokens.tokens = s->tokens;
+    s->body.tokens.n_tokens = 4;
+    s->body.tokens.step_s = 0.002;
+    s->body.tokens.began = &s->began;
+}
+
+static void init_kv_begin(struct sample_envelope *s)
+{
+    baton__v1__kv_begin__init(&s->body.kv_begin);
+    s->body.kv_begin.reply_url = baton_envelope_text("tcp://10.0.0.6:7101");
+    s->body.kv_begin.n_layers = 6;
+    s->body.kv_begin.n_tokens = 4;
+    s->body.kv_begin.block_tokens = 16;
+    s->body.kv_begin.total_bytes = 1 << 20;
+    s->body.kv_begin.kv_dtype = baton_envelope_text("f32");
+}
+
+/* Kinds of few fields; those of many have a function above. */
+static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase kind)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(&baton__v1__envelope__descriptor, kind);
+    protobuf_c_message_init(field->descriptor, &s->body);
+    switch ((int)kind) {
+    case BATON__V1__ENVELOPE__BODY_WELCOME:
+        s->body.welcome.gateway_id = baton_envelope_text("gateway-0");
+        break;
+    case BATON__V1__ENVELOPE__BODY_REFUSED:
+        s->body.refused.code = BATON__V1__REFUSED__CODE__BAD_TOKEN;
+        break;
+    case BATON__V1__ENVELOPE__BODY_RESERVE:
+        s->body.reserve.n_prompt_tokens = 4;
+        s->body.reserve.max_new_tokens = 60;
+        break;
+    case BATON__V1__ENVELOPE__BODY_RESERVED:
+        s->body.reserved.n_blocks = 4;
+        break;
+    case BATON__V1__ENVELOPE__BODY_FINISHED:
+        s->body.finished.reason = BATON__V1__FINISHED__REASON__LENGTH;
+        break;
+    case BATON__V1__ENVELOPE__BODY_KV_CHUNK:
+        s->body.kv_chunk.n_blocks = 1;
+        break;
+    case BATON__V1__ENVELOPE__BODY_KV_END:
+        s->body.kv_end.total_bytes = 1 << 20;
+        s->body.kv_end.n_chunks = 4;
+        break;
+    case BATON__V1__ENVELOPE__BODY_FAILED:
+        s->body.failed.code = BATON__V1__FAILED__CODE__CONTEXT_LOST;
+        break;
+    default:
+        break;
+    }
+}
+
+static void init_body(struct sample_envelope *s, Baton__V1__Envelope__BodyCase kind)
+{
+    switch ((int)kind) {
+    case BATON__V1__ENVELOPE__BODY_HELLO:
+        return init_hello(s);
+    case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
+        return init_prefill_request(s);
+    case BATON__V1__ENVELOPE__BODY_DECODE_START:
+        return init_decode_start(s);
+    case BATON__V1__ENVELOPE__BODY_TOKENS:
+        return init_tokens(s);
+    case BATON__V1__ENVELOPE__BODY_KV_BEGIN:
+        return init_kv_begin(s);
+    default:
+        return init_small(s, kind);
+    }
+}
+
+void sample_envelope_init(struct sample_envelope *sample, Baton__V1__Envelope__BodyCase kind)
+{
+    memset(sample, 0, sizeof *sample);
+    init_parts(sample);
+    init_body(sample, kind);
+    baton_envelope *envelope = &sample->envelope;
+    baton__v1__envelope__init(envelope);
+    envelope->src_epoch = 1001;
+    envelope->dst_epoch = 2002;
+    envelope->link = 3003;
+    envelope->link_seq = 1;
+    envelope->body_case = kind;
+    envelope->hello = &sample->body.hello; /* one pointer for all: the oneof is a union */
+    if (kind > BATON__V1__ENVELOPE__BODY_GOODBYE) {
+        envelope->request_id = 42;
+        envelope->attempt = 1;
+    }
+}

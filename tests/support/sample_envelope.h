@@ -1,0 +1,50 @@
+/* One valid envelope of every kind, for tests to send or to break.
+ *
+ * Ownership: everything lives in the caller's struct, which must not move after init.
+ * Threading: none.
+ * Errors:    none.
+ */
+#ifndef BATON_TESTS_SAMPLE_ENVELOPE_H
+#define BATON_TESTS_SAMPLE_ENVELOPE_H
+
+#include "common/wire/envelope.h"
+
+struct sample_envelope {
+    baton_envelope envelope;
+    union {
+        Baton__V1__Hello hello;
+        Baton__V1__Welcome welcome;
+        Baton__V1__Refused refused;
+        Baton__V1__Status status;
+        Baton__V1__Goodbye goodbye;
+        Baton__V1__PrefillRequest prefill_request;
+        Baton__V1__FirstToken first_token;
+        Baton__V1__Reserve reserve;
+        Baton__V1__Reserved reserved;
+        Baton__V1__Rejected rejected;
+        Baton__V1__DecodeStart decode_start;
+        Baton__V1__Tokens tokens;
+        Baton__V1__TokenAck token_ack;
+        Baton__V1__Finished finished;
+        Baton__V1__KvBegin kv_begin;
+        Baton__V1__KvChunk kv_chunk;
+        Baton__V1__KvEnd kv_end;
+        Baton__V1__KvAck kv_ack;
+        Baton__V1__Cancel cancel;
+        Baton__V1__Failed failed;
+    } body;
+    Baton__V1__Fingerprint fingerprint;
+    Baton__V1__Status hello_status;
+    Baton__V1__Sampling sampling;
+    Baton__V1__DeliverTo deliver_to;
+    Baton__V1__DecodeBegan began;
+    uint32_t tokens[4], stops[2];
+};
+
+/* Every kind there is, ended by BODY__NOT_SET. */
+extern const Baton__V1__Envelope__BodyCase sample_kinds[];
+
+/* A valid envelope; what a kv_chunk needs besides is a payload. */
+void sample_envelope_init(struct sample_envelope *sample, Baton__V1__Envelope__BodyCase kind);
+
+#endif
