@@ -30,7 +30,9 @@ die() { echo "packages.sh: $*" >&2; exit 1; }
 
 is_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-is_known() { apt-cache policy "$1" | awk '/Candidate:/ {known = $2 != "(none)"} END {exit !known}'; }
+is_known() {
+    apt-cache policy "$1" | awk '/Candidate:/ {known = $2 != "(none)"} END {exit !known}'
+}
 
 # The words of the sets named, each once.
 wanted() {
@@ -60,7 +62,7 @@ choose() {
         for name in ${word//|/ }; do
             is_known "$name" && echo "$name" && continue 2
         done
-        die "this system's package sources have no ${word//|/ or } (on Ubuntu: is universe enabled?)"
+        die "the package sources here have no ${word//|/ or } (on Ubuntu: is universe enabled?)"
     done
 }
 

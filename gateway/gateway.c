@@ -107,10 +107,20 @@ static void close_handle(uv_handle_t *handle, void *arg)
         uv_close(handle, NULL);
 }
 
+/* NNG's threads ring the async handle until their sockets are closed: sockets first. */
+static void close_handles(struct gateway *gateway)
+{
+    if (gateway->inbox) {
+        gw_fleet_fini(&gateway->fleet);
+        baton_inbox_close(gateway->inbox);
+        gateway->inbox = NULL;
+    }
+    uv_walk(&gateway->loop, close_handle, NULL);
+}
+
 static void on_server_closed(void *arg)
 {
-    struct gateway *gateway = arg;
-    uv_walk(&gateway->loop, close_handle, NULL);
+    close_handles(arg);
 }
 
 static void close_all(struct gateway *gateway)
@@ -290,7 +300,6 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
                                &gateway->inbox, why);
     if (err)
         return err;
-    gw_requests_init(&gateway->requests);
     init_fleet(gateway);
     return start_http(gateway, why);
 }
@@ -306,11 +315,7 @@ static void forget_requests(struct gateway *gateway)
 
 static void release(struct gateway *gateway)
 {
-    if (gateway->inbox) {
-        gw_fleet_fini(&gateway->fleet);
-        forget_requests(gateway);
-        baton_inbox_close(gateway->inbox);
-    }
+    forget_requests(gateway);
     gw_calls_destroy(gateway->api.calls);
     if (gateway->tokenizer)
         baton_tokenizer_close(gateway->tokenizer);
@@ -319,6 +324,7 @@ static void release(struct gateway *gateway)
 enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
 {
     struct gateway gateway = {.options = options, .epoch = baton_random_id()};
+    gw_requests_init(&gateway.requests);
     enum baton_err err = init_loop(&gateway, why);
     if (err)
         return err;
@@ -329,10 +335,10 @@ enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
     } else if (gateway.server) {
         close_all(&gateway);
     } else {
-        uv_walk(&gateway.loop, close_handle, NULL);
+        close_handles(&gateway);
     }
-    release(&gateway); /* NNG's threads ring the async handle until its sockets are closed */
     (void)uv_run(&gateway.loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&gateway.loop);
+    release(&gateway);
     return err;
 }

@@ -68,6 +68,13 @@ static int64_t first_int(const struct baton_json *config, const char *const *key
     return 0;
 }
 
+static int64_t bos_id(const struct baton_model_facts *facts, const struct baton_json *config)
+{
+    const struct baton_json *value = baton_json_get(config, "bos_token_id");
+    int64_t id = baton_json_int(value);
+    return baton_json_kind(value) == BATON_JSON_INT && id >= 0 && id < facts->n_vocab ? id : -1;
+}
+
 static void set_name(struct baton_model_facts *facts, const char *dir)
 {
     char *real = realpath(dir, NULL);
@@ -94,6 +101,7 @@ enum baton_err baton_model_dir_facts(const char *dir, struct baton_model_facts *
     else if (found.n_context_tokens < 1 || found.n_context_tokens > INT_MAX)
         err = baton_fail(why, BATON_INVALID, "%s/config.json: n_positions must be 1..%d", dir, INT_MAX);
     if (!err) {
+        found.bos_id = bos_id(&found, config);
         add_eos(&found, baton_json_get(config, "eos_token_id"));
         if (has_file(dir, "generation_config.json"))
             err = read_json(dir, "generation_config.json", &generation, why);

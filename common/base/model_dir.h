@@ -32,6 +32,7 @@ struct baton_model_facts {
     int64_t n_context_tokens; /* prompt and output together */
     int64_t eos_ids[BATON_MODEL_MAX_EOS];
     int n_eos;
+    int64_t bos_id; /* what an empty prompt stands for; -1: none */
 };
 
 /* From config.json and, if present, generation_config.json (its eos ids are added). */

@@ -35,6 +35,9 @@ int baton_kv_n_free(const struct baton_kv *kv);
 /* Bytes of one block of one layer: 2 * G * BATON_KV_BLOCK_TOKENS * D * sizeof(float). */
 size_t baton_kv_block_bytes(const struct baton_kv *kv);
 
+/* Block 0 of a layer; block b is baton_kv_block_bytes * b further on. */
+const float *baton_kv_layer(const struct baton_kv *kv, int layer);
+
 /* "f32": the element type as stored and as sent. */
 const char *baton_kv_dtype(const struct baton_kv *kv);
 

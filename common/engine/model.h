@@ -35,7 +35,16 @@ struct baton_model_shape {
 enum baton_err baton_model_open(const char *dir, struct baton_model **model,
                                 struct baton_why *why) BATON_MUST_CHECK;
 void baton_model_close(struct baton_model *model);
+
+/* A GPT-2 of this shape with pseudo-random weights from seed, for benchmarks and tests of speed and
+ * consistency. Errors: INVALID (a shape config.json could not have), NO_MEMORY. */
+enum baton_err baton_model_random(const struct baton_model_shape *shape, uint64_t seed,
+                                  struct baton_model **model,
+                                  struct baton_why *why) BATON_MUST_CHECK;
 const struct baton_model_shape *baton_model_shape(const struct baton_model *model);
+
+/* Bytes of weights that one decode step reads, whatever its batch. */
+size_t baton_model_step_bytes(const struct baton_model *model);
 
 /* The dtype that is computed with: "f32". */
 const char *baton_model_dtype(const struct baton_model *model);

@@ -1,9 +1,10 @@
-/* config.json of a Hugging Face model: which architecture it is, its shape, and a refusal of whatever
- * the architecture's code does not compute.
+/* config.json of a Hugging Face model: which architecture it is, its shape, and a refusal of
+ * whatever the architecture's code does not compute.
  *
  * Ownership: plain data.
  * Threading: pure.
- * Errors:    INVALID with the field and the reason (CORRUPT is not used: the text is an operator's).
+ * Errors:    INVALID with the field and the reason (CORRUPT is not used: the text is an
+ * operator's).
  */
 #ifndef BATON_ENGINE_MODEL_CONFIG_H
 #define BATON_ENGINE_MODEL_CONFIG_H

@@ -1,11 +1,13 @@
 /* The compute pool: helpers that share the items of one parallel loop with the calling thread.
  *
- * Items are handed out by a counter, so that a helper that lost its core delays one item only; which
- * thread runs an item never changes its result. Helpers spin briefly for the next loop, then sleep.
+ * Items are handed out by a counter, so that a helper that lost its core delays one item only;
+ * which thread runs an item never changes its result. Helpers spin briefly for the next loop, then
+ * sleep.
  *
  * Ownership: created and destroyed by the engine thread.
  * Threading: run is called by one thread at a time, never from inside an item.
- * Errors:    create: NO_MEMORY, INVALID (n_threads outside 1..BATON_POOL_MAX_THREADS), IO (no thread).
+ * Errors:    create: NO_MEMORY, INVALID (n_threads outside 1..BATON_POOL_MAX_THREADS), IO (no
+ * thread).
  */
 #ifndef BATON_ENGINE_POOL_H
 #define BATON_ENGINE_POOL_H

@@ -2,26 +2,33 @@
  *
  * Bytes go in as tokens produce them. What comes out is the longest prefix that can be shown: an
  * incomplete character waits for its rest, and bytes that might be the beginning of a stop string
- * wait until it is clear. Bad bytes come out as U+FFFD, as Python's errors="replace" does.
+ * wait until it is clear. Bad bytes come out as U+FFFD, as Python's errors="replace" does. The
+ * first stop string to be complete ends the text; of those complete at the same byte, the longest.
  *
  * Ownership: the stream owns what waits; stop strings are copied.
  * Threading: one owner at a time.
- * Errors:    init: LIMIT (too many or too long stop strings), NO_MEMORY. push: the out buffer's.
+ * Errors:    init: INVALID (an empty stop string, or one that is not UTF-8), LIMIT (too many or too
+ *            long ones), NO_MEMORY. push, end: the out buffer's.
  */
 #ifndef BATON_TEXT_STREAM_H
 #define BATON_TEXT_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/buf.h"
 
 enum { BATON_STOP_MAX = 16, BATON_STOP_MAX_BYTES = 256 };
 
 struct baton_text_stream {
-    struct baton_buf held; /* valid or not yet decidable bytes that were not shown */
+    struct baton_buf held; /* the end of the text, as far as it may be the beginning of a stop */
+    char begun[4];         /* an incomplete character */
+    size_t n_begun;
     char *stops[BATON_STOP_MAX];
     size_t stop_bytes[BATON_STOP_MAX];
+    uint16_t *borders[BATON_STOP_MAX]; /* see stream.c */
+    uint16_t matched[BATON_STOP_MAX];  /* how many bytes of each stop the text ends with */
     int n_stops;
     bool stopped;
 };

@@ -17,10 +17,18 @@ struct run {
     struct baton_why *why;
 };
 
+struct baton_tokenizer *baton_tokenizer_create(void)
+{
+    struct baton_tokenizer *tokenizer = calloc(1, sizeof *tokenizer);
+    if (tokenizer)
+        baton_vocab_init(&tokenizer->vocab);
+    return tokenizer;
+}
+
 enum baton_err baton_tokenizer_open(const char *dir, struct baton_tokenizer **tokenizer,
                                     struct baton_why *why)
 {
-    struct baton_tokenizer *opened = calloc(1, sizeof *opened);
+    struct baton_tokenizer *opened = baton_tokenizer_create();
     if (!opened)
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", dir);
     enum baton_err err = baton_tokenizer_read_json(opened, dir, why);

@@ -24,13 +24,16 @@ struct baton_tokenizer {
     bool add_prefix_space;
 };
 
-/* A tokenizer from the n bytes of a tokenizer.json; name stands for the file in messages. */
-enum baton_err baton_tokenizer_parse(const char *name, const void *json, size_t n,
-                                     struct baton_tokenizer **tokenizer,
-                                     struct baton_why *why) BATON_MUST_CHECK;
+enum { BATON_TOKENIZER_FILE_MAX_BYTES = 64 << 20 };
 
-/* Fill a zeroed tokenizer, which the caller closes whatever the result. NOT_FOUND when dir holds no
- * such file. */
+struct baton_tokenizer *baton_tokenizer_create(void);
+
+/* Each fills a tokenizer just created, which the caller closes whatever the result: from the n bytes
+ * of a tokenizer.json (name stands for the file in messages), from the tokenizer.json in dir, or
+ * from vocab.json and merges.txt there. NOT_FOUND when dir holds no such file. */
+enum baton_err baton_tokenizer_parse_json(struct baton_tokenizer *tokenizer, const char *name,
+                                          const void *json, size_t n,
+                                          struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_tokenizer_read_json(struct baton_tokenizer *tokenizer, const char *dir,
                                          struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_tokenizer_read_pair(struct baton_tokenizer *tokenizer, const char *dir,

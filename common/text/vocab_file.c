@@ -1,14 +1,10 @@
 #include "common/text/vocab_file.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/base/file.h"
 #include "common/text/byte_level.h"
 
-enum { FILE_MAX_BYTES = 64 << 20, TOKEN_MAX_BYTES = 1 << 20 };
+enum { TOKEN_MAX_BYTES = 1 << 20 };
 
 static enum baton_err out_of_memory(const struct baton_vocab_source *source)
 {

@@ -63,6 +63,19 @@ static void read_stops(struct gw_fields *fields, struct gw_request *request)
         gw_fields_fail(fields, "stop", "out_of_range", "stop: could not be taken");
 }
 
+/* The beginning of a text is what an empty one continues. */
+static void take_bos(const struct gw_api *api, struct gw_request *request)
+{
+    struct baton_tokens *tokens = &request->ask.prompt;
+    if (tokens->n || api->facts->bos_id < 0)
+        return;
+    uint32_t *ids = realloc(tokens->ids, sizeof *ids);
+    if (!ids)
+        return;
+    ids[0] = (uint32_t)api->facts->bos_id;
+    *tokens = (struct baton_tokens){.ids = ids, .n = 1, .cap = 1};
+}
+
 static void encode(struct gw_api *api, struct gw_fields *fields, struct gw_request *request,
                    const struct gw_ask_options *options)
 {
@@ -78,6 +91,8 @@ static void encode(struct gw_api *api, struct gw_fields *fields, struct gw_reque
                        "prompt: longer than the model's context of %zu tokens", context);
     else if (err)
         gw_fields_fail(fields, "prompt", "invalid_value", "prompt: %s", why.text);
+    else
+        take_bos(api, request);
 }
 
 static void take_ids(struct gw_api *api, struct gw_fields *fields, struct gw_request *request,

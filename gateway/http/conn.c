@@ -365,7 +365,8 @@ static struct gw_conn *create(struct gw_http_server *server)
     return conn;
 }
 
-/* Over the limit the oldest connection without a request makes room; without one, 503. */
+/* Over the limit the oldest connection without a request makes room; without one, 503, and past
+ * GW_MAX_TURNED_AWAY of those at a time not even that. */
 static void make_room(struct gw_conn *conn)
 {
     static const struct gw_refusal too_many = {503, "too_many_connections",
@@ -377,6 +378,8 @@ static void make_room(struct gw_conn *conn)
     struct gw_conn *oldest = gw_conn_list_first(&server->conns[GW_CONN_IDLE]);
     if (oldest != conn)
         gw_conn_close(oldest, "room for another");
+    else if (open > server->options.max_connections + GW_MAX_TURNED_AWAY)
+        gw_conn_close(conn, "too many connections");
     else
         gw_conn_refuse(conn, &too_many);
 }
@@ -384,6 +387,7 @@ static void make_room(struct gw_conn *conn)
 void gw_conn_accept(struct gw_http_server *server)
 {
     struct gw_conn *conn = create(server);
+    server->accept_waits = !conn;
     if (!conn)
         return;
     if (uv_accept((uv_stream_t *)&server->listener, (uv_stream_t *)&conn->tcp) ||

@@ -37,7 +37,8 @@ enum {
     GW_SEND_BUFFER_BYTES = 64 << 10,   /* SO_SNDBUF: what the kernel may hide from our own limits */
     GW_STALL_MS = 20000,               /* TCP_USER_TIMEOUT, and FLUSH without progress */
     GW_LINGER_MS = 2000,
-    GW_PEER_BYTES = 56 /* "[IPv6 address]:port" */
+    GW_MAX_TURNED_AWAY = 64, /* connections over the limit that are told so */
+    GW_PEER_BYTES = 56       /* "[IPv6 address]:port" */
 };
 
 enum gw_conn_state {
@@ -86,6 +87,8 @@ struct gw_http_server {
     int n_handles; /* of the three above, not yet closed */
     int port;
     bool draining, stopping;
+    bool accept_waits; /* memory was out: libuv holds one connection, and the listener, until taken
+                        */
     size_t n_exchanges;
     size_t n_conns;
     struct gw_conn_list conns[GW_CONN_N_STATES];

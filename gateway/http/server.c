@@ -43,8 +43,11 @@ static void expire_state(struct gw_http_server *server, enum gw_conn_state state
 
 static void on_tick(uv_timer_t *timer)
 {
+    struct gw_http_server *server = timer->data;
     for (int state = GW_CONN_IDLE; state < GW_CONN_CLOSING; state++)
-        expire_state(timer->data, (enum gw_conn_state)state);
+        expire_state(server, (enum gw_conn_state)state);
+    if (server->accept_waits && !server->draining)
+        gw_conn_accept(server);
 }
 
 /* Fine enough that no timeout is late by more than an eighth. */

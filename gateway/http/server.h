@@ -50,7 +50,8 @@ struct gw_http_options {
 };
 
 /* The options are copied; what they point to is used during the call, and arg for ever. After a
- * failure the loop has handles to close: run it once more, or leave the process. */
+ * failure the loop has handles to close: run it once more, or leave the process. The process must
+ * ignore SIGPIPE, which libuv's writes to a closed connection raise. */
 enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *options,
                              struct gw_http_server **server,
                              struct baton_why *why) BATON_MUST_CHECK;

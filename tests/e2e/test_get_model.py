@@ -1,4 +1,4 @@
-"""deploy/get-model against a server of our own that speaks as much of the Hub's layout as it needs."""
+"""deploy/get-model against a server of our own with the Hub's layout."""
 
 import hashlib
 import http.server
@@ -16,7 +16,7 @@ AT = "/distilbert/distilgpt2/resolve/2290a62682d06624634c1f46a6ad5be0f47f38aa/"
 
 
 class Hub(http.server.ThreadingHTTPServer):
-    """Serves `files`; `breaks` counts down the answers that stop half-way; `asked` records requests."""
+    """Serves `files`; so many answers break off half-way; `asked` records the requests."""
 
     def __init__(self, files):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -54,7 +54,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub():
-    files = {"config.json": b'{"model_type":"gpt2"}', "model.safetensors": random.Random(7).randbytes(3_000_000)}
+    files = {
+        "config.json": b'{"model_type":"gpt2"}',
+        "model.safetensors": random.Random(7).randbytes(3_000_000),
+    }
     server = Hub(files)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
@@ -64,7 +67,9 @@ def hub():
 @pytest.fixture
 def sums(hub, tmp_path):
     path = tmp_path / "sums"
-    path.write_text("".join(f"{hashlib.sha256(body).hexdigest()}  {name}\n" for name, body in hub.files.items()))
+    path.write_text(
+        "".join(f"{hashlib.sha256(body).hexdigest()}  {name}\n" for name, body in hub.files.items())
+    )
     return path
 
 
@@ -96,7 +101,9 @@ def test_a_broken_transfer_goes_on_where_it_stopped(hub, sums, tmp_path):
     done = get_model(tmp_path, hub.url, sums)
     assert done.returncode == 0, done.stderr
     assert of_weights(hub) == [None, "bytes=1500000-", "bytes=2250000-"]
-    assert (tmp_path / "models/distilgpt2/model.safetensors").read_bytes() == hub.files["model.safetensors"]
+    assert (tmp_path / "models/distilgpt2/model.safetensors").read_bytes() == hub.files[
+        "model.safetensors"
+    ]
 
 
 def test_an_interrupted_command_goes_on_where_it_stopped(hub, sums, tmp_path):
@@ -115,7 +122,9 @@ def test_a_server_without_ranges_is_read_from_the_start(hub, sums, tmp_path):
     hub.breaks, hub.ranges_work = 1, False
     done = get_model(tmp_path, hub.url, sums)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "models/distilgpt2/model.safetensors").read_bytes() == hub.files["model.safetensors"]
+    assert (tmp_path / "models/distilgpt2/model.safetensors").read_bytes() == hub.files[
+        "model.safetensors"
+    ]
 
 
 def test_a_corrupt_file_is_refused_and_thrown_away(hub, sums, tmp_path):
@@ -169,7 +178,9 @@ def test_a_bad_option_is_named(arguments, message):
 
 @pytest.mark.parametrize("name", ["distilgpt2", "gpt2", "gpt2-medium"])
 def test_the_pinned_vocabulary_is_the_one_our_tokenizer_is_tested_with(name):
-    pinned = subprocess.run([GET_MODEL, name, "--list"], capture_output=True, text=True, check=True).stdout
+    pinned = subprocess.run(
+        [GET_MODEL, name, "--list"], capture_output=True, text=True, check=True
+    ).stdout
     for file in ("vocab.json", "merges.txt"):
         body = (REPO / "tests/golden/gpt2-tokenizer" / file).read_bytes()
         assert f"{hashlib.sha256(body).hexdigest()}  {file}" in pinned

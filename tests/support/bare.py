@@ -1,9 +1,9 @@
 """tests/run --bare WORK: proves that nothing installed by hand is missing from the scripts.
 
-In a bare Debian 12 (debootstrap, minbase) it takes the Dockerfile's own steps, serves a request from
-the resulting file system as the compose file would (read-only, no privileges), then does what the
-README tells a new user and runs the tests. tests/run calls it with mount and pid namespaces of its
-own: whatever is mounted or left running goes with it.
+In a bare Debian 12 (debootstrap, minbase) it takes the Dockerfile's own steps, serves a request
+from the resulting file system as the compose file would (read-only, no privileges), then does what
+the README tells a new user and runs the tests. tests/run calls it with mount and pid namespaces of
+its own: whatever is mounted or left running goes with it.
 """
 
 import contextlib
@@ -42,7 +42,9 @@ def output_of(*command):
 def run(command, log):
     """Output goes to the log, whose end is shown when the command fails."""
     with open(log, "w") as out:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+        )
     if done.returncode:
         print("".join(open(log, errors="replace").readlines()[-60:]))
         fail(f"{command[-1]!r} exits with {done.returncode}")
@@ -54,8 +56,12 @@ def run(command, log):
 def apt_sources():
     """This host's mirror and security mirror: nothing else may be reachable from here."""
     host = dict(line.rstrip().split("=", 1) for line in open("/etc/os-release") if "=" in line)
-    targets = output_of("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
-    uris = {release: uri for uri, release in (line.split() for line in reversed(targets.splitlines()))}
+    targets = output_of(
+        "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"
+    )
+    uris = {
+        release: uri for uri, release in (line.split() for line in reversed(targets.splitlines()))
+    }
     release = host.get("VERSION_CODENAME", "").strip('"')
     if host["ID"].strip('"') != "debian" or release not in uris:
         fail("needs a Debian host whose apt sources name a mirror of Debian")
@@ -146,21 +152,50 @@ def build_stage(stage, work):
                 origin = work / (origin or "context")
                 copy(origin / source.lstrip("/"), root / str(workdir / target).lstrip("/"))
             else:
-                run(in_root(root, str(workdir), stage.env, "/bin/sh", "-c", arguments[0]), work / "step.log")
+                run(
+                    in_root(root, str(workdir), stage.env, "/bin/sh", "-c", arguments[0]),
+                    work / "step.log",
+                )
 
 
 def build_image(work):
     stages = dockerfile.parse((REPO / "deploy/Dockerfile").read_text())
     ignored = dockerfile.ignore_patterns((REPO / ".dockerignore").read_text())
-    copy_tracked(work / "context", [name for name in tracked_files() if not dockerfile.is_ignored(name, ignored)])
+    copy_tracked(
+        work / "context",
+        [name for name in tracked_files() if not dockerfile.is_ignored(name, ignored)],
+    )
     for stage in stages:
         if stage.base != "debian:12-slim":
-            fail(f"the Dockerfile's stage {stage.name} starts from {stage.base}, not from Debian 12")
+            fail(f"the Dockerfile's stage {stage.name} starts from {stage.base}")
         build_stage(stage, work)
     return stages[-1]
 
 
 # One request through three processes of the image, in a network of their own.
+
+
+def confine(root):
+    """Read-only but for /tmp, as the compose file has it."""
+    subprocess.run(["mount", "--bind", str(root), str(root)], check=True)
+    for arguments, target in (
+        (["-t", "proc", "proc"], "proc"),
+        (["--rbind", "/dev"], "dev"),
+        (["-t", "tmpfs", "tmpfs"], "tmp"),
+    ):
+        subprocess.run(["mount", *arguments, str(root / target)], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", str(root)], check=True)
+
+
+def environment(stage):
+    """The image's own, less what two workers in one container would share."""
+    return {
+        **stage.env,
+        "BATON_DECODE_INBOX": "tcp://0.0.0.0:7103",
+        "BATON_DECODE_ADVERTISE": "tcp://*:7103",
+        "BATON_PREFILL_ALIVE_FILE": "/tmp/prefill-alive",
+        "BATON_DECODE_ALIVE_FILE": "/tmp/decode-alive",
+    }
 
 
 def serve(work):
@@ -169,25 +204,25 @@ def serve(work):
     say("serving from the image: read-only, as its user, without privileges")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     (root / "etc/hosts").write_text("127.0.0.1 localhost gateway\n")
-    subprocess.run(["mount", "--bind", str(root), str(root)], check=True)
-    for arguments, target in ((["-t", "proc", "proc"], "proc"), (["--rbind", "/dev"], "dev"), (["-t", "tmpfs", "tmpfs"], "tmp")):
-        subprocess.run(["mount", *arguments, str(root / target)], check=True)
-    subprocess.run(["mount", "-o", "remount,bind,ro", str(root)], check=True)
+    confine(root)
 
-    confined = ["setpriv", f"--reuid={stage.user}", f"--regid={stage.user}", "--clear-groups", "--no-new-privs", "--bounding-set=-all"]
-    logs, processes = work / "logs", {}
-    logs.mkdir()
-    # One network for the three: the two workers cannot both have port 7101.
-    apart = {"BATON_DECODE_INBOX": "tcp://0.0.0.0:7103", "BATON_DECODE_ADVERTISE": "tcp://*:7103"}
-    alive = {role: {f"BATON_{role.upper()}_ALIVE_FILE": f"/tmp/{role}-alive"} for role in ("prefill", "decode")}
-    env = {**stage.env, **apart, **alive["prefill"], **alive["decode"]}
-    for role in ("gateway", "prefill", "decode"):
-        command = in_root(root, "/tmp", env, *confined, f"baton-{role}")
-        processes[role] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=open(logs / role, "w"), stderr=subprocess.STDOUT)
+    ids = [f"--reuid={stage.user}", f"--regid={stage.user}", "--clear-groups"]
+    confined = ["setpriv", *ids, "--no-new-privs", "--bounding-set=-all"]
+    container = in_root(root, "/tmp", environment(stage), *confined)
+    logs = {role: work / f"{role}.log" for role in ("gateway", "prefill", "decode")}
+    processes = {
+        role: subprocess.Popen(
+            [*container, f"baton-{role}"],
+            stdin=subprocess.DEVNULL,
+            stdout=log.open("w"),
+            stderr=subprocess.STDOUT,
+        )
+        for role, log in logs.items()
+    }
     try:
         wait_until_ready(processes)
         for role in processes:
-            subprocess.run(in_root(root, "/tmp", env, *confined, "baton-healthcheck", role), check=True)
+            subprocess.run([*container, "baton-healthcheck", role], check=True)
         generate()
         for role, process in processes.items():
             process.terminate()
@@ -196,7 +231,7 @@ def serve(work):
     except Exception:
         for role, process in processes.items():
             process.kill()
-            print(f"--- {role}\n{(logs / role).read_text(errors='replace')[-3000:]}")
+            print(f"--- {role}\n{logs[role].read_text(errors='replace')[-3000:]}")
         raise
 
 
@@ -222,7 +257,9 @@ def wait_until_ready(processes):
 
 def generate():
     prompt = "Once upon a time"
-    status, body = ask("POST", "/generate", json.dumps({"prompt": prompt, "max_new_tokens": 16, "temperature": 0}))
+    status, body = ask(
+        "POST", "/generate", json.dumps({"prompt": prompt, "max_new_tokens": 16, "temperature": 0})
+    )
     if status != 200 or not json.loads(body)["text"].startswith(prompt):
         raise RuntimeError(f"/generate answers {status}: {body}")
     print(json.loads(body)["text"])
@@ -233,9 +270,11 @@ def generate():
 
 def readme_commands():
     """The README's first block of commands that starts Baton, less getting the sources."""
-    for block in re.findall(r"^```(?:sh|bash|console)\n(.*?)^```", (REPO / "README.md").read_text(), re.M | re.S):
+    readme = (REPO / "README.md").read_text()
+    for block in re.findall(r"^```(?:sh|bash|console)\n(.*?)^```", readme, re.M | re.S):
         if "deploy/local up" in block:
-            return "".join(line for line in block.splitlines(True) if not re.match(r"git clone |cd ", line))
+            lines = block.splitlines(True)
+            return "".join(line for line in lines if not re.match(r"git clone |cd ", line))
     fail("README.md has no block of commands with 'deploy/local up'")
 
 
@@ -257,7 +296,9 @@ def follow_readme(work):
             fail(f"the README's commands streamed no answer:\n{log.read_text()[-3000:]}")
         print(log.read_text()[-1500:])
         say("tests/run")
-        if subprocess.run(in_root(root, "/root/baton", env, "tests/run"), stdin=subprocess.DEVNULL).returncode:
+        if subprocess.run(
+            in_root(root, "/root/baton", env, "tests/run"), stdin=subprocess.DEVNULL
+        ).returncode:
             fail("tests/run failed")
 
 
@@ -268,7 +309,9 @@ def main():
     (work / "archives").mkdir()
     make_base(work / "base", work / "step.log")
     build_image(work)
-    subprocess.run(["unshare", "--net", "--mount", sys.executable, __file__, str(work), "serve"], check=True)
+    subprocess.run(
+        ["unshare", "--net", "--mount", sys.executable, __file__, str(work), "serve"], check=True
+    )
     follow_readme(work)
     say("bare: everything passed")
 

@@ -15,7 +15,9 @@ METADATA = {"VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"}
 class Stage:
     base: str
     name: str
-    steps: list = dataclasses.field(default_factory=list)  # ("RUN", command) ("COPY", from, source, target) ("WORKDIR", path)
+    steps: list = dataclasses.field(
+        default_factory=list
+    )  # ("RUN", command) ("COPY", from, source, target) ("WORKDIR", path)
     env: dict = dataclasses.field(default_factory=dict)
     user: str = "root"
     command: list = dataclasses.field(default_factory=list)
@@ -62,7 +64,9 @@ def read_step(stage, word, arguments, earlier_names):
     elif word == "ENV":
         key, _, value = arguments.partition("=")
         if not re.fullmatch(r"[A-Z_]+", key) or re.search(r"[\s$\"']", value):
-            raise ValueError(f"ENV {arguments} is not understood: one NAME=value, nothing to expand")
+            raise ValueError(
+                f"ENV {arguments} is not understood: one NAME=value, nothing to expand"
+            )
         stage.env[key] = value
     elif word == "USER":
         stage.user = arguments

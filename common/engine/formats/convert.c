@@ -34,7 +34,7 @@ size_t baton_dtype_bytes(enum baton_dtype dtype)
 
 bool baton_dtype_converts(enum baton_dtype dtype)
 {
-    return dtype == BATON_F32 || dtype == BATON_F16 || dtype == BATON_BF16;
+    return dtype == BATON_DTYPE_F32 || dtype == BATON_DTYPE_F16 || dtype == BATON_DTYPE_BF16;
 }
 
 static float float_of_bits(uint32_t bits)
@@ -57,13 +57,14 @@ static float float_of_f16(uint16_t half)
 
 void baton_convert(enum baton_dtype dtype, const uint8_t *source, size_t n, float *floats)
 {
-    if (dtype == BATON_F32) {
+    if (dtype == BATON_DTYPE_F32) {
         memcpy(floats, source, n * sizeof *floats);
         return;
     }
     for (size_t i = 0; i < n; i++) {
         uint16_t bits;
         memcpy(&bits, source + i * sizeof bits, sizeof bits);
-        floats[i] = dtype == BATON_F16 ? float_of_f16(bits) : float_of_bits((uint32_t)bits << 16);
+        floats[i] =
+            dtype == BATON_DTYPE_F16 ? float_of_f16(bits) : float_of_bits((uint32_t)bits << 16);
     }
 }

@@ -30,7 +30,7 @@
     X(U64, 8)
 
 enum baton_dtype {
-#define X(name, bytes) BATON_##name,
+#define X(name, bytes) BATON_DTYPE_##name,
     BATON_DTYPES(X)
 #undef X
 };

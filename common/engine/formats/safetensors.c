@@ -48,7 +48,8 @@ static enum baton_err read_shape(const struct baton_json *shape, struct baton_te
         const struct baton_json *dim = baton_json_at(shape, i);
         int64_t length = baton_json_int(dim);
         if (baton_json_kind(dim) != BATON_JSON_INT || length < 0)
-            return baton_fail(why, BATON_CORRUPT, "%s: shape must hold whole numbers", tensor->name);
+            return baton_fail(why, BATON_CORRUPT, "%s: shape must hold whole numbers",
+                              tensor->name);
         if (__builtin_mul_overflow(n_bytes, (size_t)length, &n_bytes))
             return baton_fail(why, BATON_CORRUPT, "%s: size overflows", tensor->name);
         tensor->shape[i] = length;
@@ -60,7 +61,8 @@ static enum baton_err read_shape(const struct baton_json *shape, struct baton_te
 }
 
 static enum baton_err read_offsets(const struct baton_json *offsets, const uint8_t *data,
-                                   size_t n_data, struct baton_tensor *tensor, struct baton_why *why)
+                                   size_t n_data, struct baton_tensor *tensor,
+                                   struct baton_why *why)
 {
     const struct baton_json *first = baton_json_at(offsets, 0), *second = baton_json_at(offsets, 1);
     int64_t begin = baton_json_int(first), end = baton_json_int(second);
@@ -140,7 +142,7 @@ enum baton_err baton_safetensors_parse(const uint8_t *bytes, size_t n_bytes,
 {
     struct baton_safetensors read = {0};
     struct baton_why reason;
-    size_t n_header;
+    size_t n_header = 0;
     enum baton_err err = find_header(bytes, n_bytes, &n_header, why);
     if (err)
         return err;

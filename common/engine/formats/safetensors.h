@@ -5,7 +5,8 @@
  *      "data_offsets": [begin, end]}, ...}         offsets count from the first byte of data
  *
  * Accepted exactly when the reference implementation accepts it: tensors tile the data without gaps
- * or overlaps, sizes match dtype and shape, the header is at most 100,000,000 bytes and starts with '{'.
+ * or overlaps, sizes match dtype and shape, the header is at most 100,000,000 bytes and starts with
+ * '{'.
  *
  * Ownership: names belong to the parsed file, data to whoever owns the bytes that were parsed.
  * Threading: immutable once parsed.

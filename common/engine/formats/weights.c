@@ -33,7 +33,8 @@ static enum baton_err add_shard(void *arg, const char *path, struct baton_why *w
     enum baton_err err = baton_file_map(path, &shard->mapping, why);
     if (err)
         return err;
-    err = baton_safetensors_parse(shard->mapping.data, shard->mapping.n_bytes, &shard->file, &reason);
+    err =
+        baton_safetensors_parse(shard->mapping.data, shard->mapping.n_bytes, &shard->file, &reason);
     if (err) {
         baton_file_unmap(&shard->mapping);
         return baton_fail(why, err, "%s: %s", path, reason.text);
@@ -104,6 +105,14 @@ const struct baton_tensor *baton_weights_find(const struct baton_weights *weight
     return found ? *found : NULL;
 }
 
+size_t baton_weights_n_elements(const struct baton_weights *weights)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < weights->n_tensors; i++)
+        n += weights->by_name[i]->n_bytes / baton_dtype_bytes(weights->by_name[i]->dtype);
+    return n;
+}
+
 static enum baton_err find_shaped(const struct baton_weights *weights, const char *name, int n_dims,
                                   const int64_t shape[2], const struct baton_tensor **tensor,
                                   struct baton_why *why)
@@ -112,8 +121,8 @@ static enum baton_err find_shaped(const struct baton_weights *weights, const cha
     if (!found)
         return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
     if (!baton_dtype_converts(found->dtype))
-        return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; F32, F16 or BF16 is wanted", name,
-                          baton_dtype_name(found->dtype));
+        return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; F32, F16 or BF16 is wanted",
+                          name, baton_dtype_name(found->dtype));
     bool same = found->n_dims == n_dims;
     for (int i = 0; i < n_dims && same; i++)
         same = found->shape[i] == shape[i];

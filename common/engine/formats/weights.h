@@ -2,8 +2,8 @@
  *
  * Ownership: owns the mappings; tensors are borrowed from them.
  * Threading: immutable once open.
- * Errors:    open: as baton_model_dir_weights and baton_safetensors_parse, with the file; INVALID for
- *            a name in two files. read: INVALID naming tensor, expected and found shape or dtype.
+ * Errors:    open: as baton_model_dir_weights and baton_safetensors_parse, with the file; INVALID
+ * for a name in two files. read: INVALID naming tensor, expected and found shape or dtype.
  */
 #ifndef BATON_ENGINE_FORMATS_WEIGHTS_H
 #define BATON_ENGINE_FORMATS_WEIGHTS_H
@@ -19,6 +19,9 @@ void baton_weights_close(struct baton_weights *weights);
 /* NULL when there is no such tensor. */
 const struct baton_tensor *baton_weights_find(const struct baton_weights *weights,
                                               const char *name);
+
+/* Elements of all tensors together. */
+size_t baton_weights_n_elements(const struct baton_weights *weights);
 
 /* The vector [n]. */
 enum baton_err baton_weights_vector(const struct baton_weights *weights, const char *name, int n,

@@ -1,5 +1,6 @@
-/* The kernels' text, compiled once per instruction set: the including file defines KERNELS (the table's
- * name), KERNELS_NAME, REG_BYTES, and the tile of `linear` in outputs and rows that fits its registers.
+/* The kernels' text, compiled once per instruction set: the including file defines KERNELS (the
+ * table's name), KERNELS_NAME, REG_BYTES, and the tile of `linear` in outputs and rows that fits
+ * its registers.
  *
  * Everything is written over vectors of 16 floats, which the compiler maps to one, two or four
  * registers; so lanes, and with them the order of every sum, are the same everywhere. */
@@ -130,11 +131,12 @@ INLINE vec apply(enum baton_epilogue epilogue, vec result, vec before)
     return result;
 }
 
-/* results[r][o] = row + r of x dot row out + o of the weights. n_outs, n_rows and fetch are constants at
- * each call, so that the loops over them unroll and acc lives in registers.
+/* results[r][o] = row + r of x dot row out + o of the weights. n_outs, n_rows and fetch are
+ * constants at each call, so that the loops over them unroll and acc lives in registers.
  *
- * fetch asks memory for the weights of the next n_outs outputs, in the order of their addresses: read
- * by these loops alone they would be n_outs short streams, which DRAM serves at half its speed. */
+ * fetch asks memory for the weights of the next n_outs outputs, in the order of their addresses:
+ * read by these loops alone they would be n_outs short streams, which DRAM serves at half its
+ * speed. */
 INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
                         bool fetch, float *results)
 {
@@ -205,8 +207,8 @@ static void apply_strip(const struct baton_linear *job, int out, int row, int n_
     }
 }
 
-/* A strip of at most 16 outputs for at most STRIP_ROWS rows: the weights come from memory for the first
- * rows and from the cache for the others. */
+/* A strip of at most 16 outputs for at most STRIP_ROWS rows: the weights come from memory for the
+ * first rows and from the cache for the others. */
 enum { STRIP_ROWS = 32 };
 
 static void linear_strip(const struct baton_linear *job, int out, int n_outs)

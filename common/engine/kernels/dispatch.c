@@ -23,7 +23,8 @@ static bool runs_avx512(void)
 static const struct {
     const struct baton_kernels *kernels;
     bool (*runs)(void);
-} variants[] = { /* fastest first */
+} variants[] = {
+    /* fastest first */
 #if defined(__x86_64__)
     {&baton_kernels_avx512, runs_avx512},
     {&baton_kernels_avx2, runs_avx2},

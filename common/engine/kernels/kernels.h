@@ -1,4 +1,5 @@
-/* The arithmetic of one machine: the same kernels built for each instruction set, chosen at run time.
+/* The arithmetic of one machine: the same kernels built for each instruction set, chosen at run
+ * time.
  *
  * Row invariance: every element of a result is one chain of operations whose order depends only on
  * the lengths of the vectors (and, for attention, on absolute positions), never on how many rows
@@ -34,14 +35,14 @@ struct baton_linear {
  * sequence starts at layer + blocks[b] * block_floats; the head's K [D][BLOCK] is k_offset floats
  * into it, its V [BLOCK][D] v_offset floats (see kv.h). */
 struct baton_attend {
-    const float *q;      /* [D] */
-    float *out;          /* [D] */
+    const float *q; /* [D] */
+    float *out;     /* [D] */
     const float *layer;
     const int *blocks;
     size_t block_floats, k_offset, v_offset;
     int n_positions, head_dim;
-    float scale;         /* of the scores, before the softmax */
-    float *scores;       /* scratch: n_positions rounded up to a whole block */
+    float scale;   /* of the scores, before the softmax */
+    float *scores; /* scratch: n_positions rounded up to a whole block */
 };
 
 struct baton_kernels {

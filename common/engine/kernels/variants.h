@@ -1,4 +1,5 @@
-/* The builds of body.h there are: only dispatch.c looks at them, and only at those the CPU can run. */
+/* The builds of body.h there are: only dispatch.c looks at them, and only at those the CPU can run.
+ */
 #ifndef BATON_ENGINE_KERNELS_VARIANTS_H
 #define BATON_ENGINE_KERNELS_VARIANTS_H
 

@@ -1,0 +1,41 @@
+/* baton-bench: one binary, a table of subcommands; each prints one JSON object on stdout.
+ *
+ * Ownership: each subcommand owns what it opens.
+ * Threading: the main thread, plus the engine's compute pool.
+ * Errors:    a message on stderr; the subcommand's error becomes exit status 1 (2 for bad options).
+ */
+#ifndef BATON_BENCH_H
+#define BATON_BENCH_H
+
+#include "common/base/config.h"
+#include "common/base/json.h"
+#include "common/engine/engine.h"
+
+/* argv[0] is the subcommand's name. */
+enum baton_err bench_generate(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_engine(int argc, char **argv, struct baton_why *why);
+
+/* A model with a KV cache and an engine. */
+struct bench_machine {
+    struct baton_model *model;
+    struct baton_kv *kv;
+    struct baton_engine *engine;
+    float *logits; /* [max_batch][V] */
+};
+
+/* model is a directory, or "shape:distilgpt2" or "shape:gpt2" for random weights of that shape. */
+enum baton_err bench_machine_init(struct bench_machine *machine, const char *model, int n_kv_tokens,
+                                  const struct baton_engine_options *options,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+void bench_machine_fini(struct bench_machine *machine);
+bool bench_is_shape(const char *model);
+
+/* Fills *target from the subcommand's options; *done as baton_config_load says. The texts belong to
+ * *config. */
+enum baton_err bench_options(struct baton_config *config, void *target, int argc, char **argv,
+                             bool *done, struct baton_why *why) BATON_MUST_CHECK;
+
+/* Writes the buffer and a newline to stdout and ends it. */
+enum baton_err bench_print(struct baton_buf *json) BATON_MUST_CHECK;
+
+#endif

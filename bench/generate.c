@@ -1,0 +1,245 @@
+/* One prompt, one process: what the gateway and its workers must reproduce token for token. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "common/base/clock.h"
+#include "common/base/model_dir.h"
+#include "common/engine/sample.h"
+#include "common/text/tokenizer.h"
+
+enum { OUTPUT_MAX_BYTES = 64 << 20, MAX_CONTEXT = 1 << 20 };
+
+struct options {
+    const char *model, *tokens, *prompt;
+    int64_t max_new, top_k, seed, threads;
+    double temperature, top_p;
+    bool naive, ignore_eos;
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct baton_option table[] = {
+    {"model", BATON_OPTION_TEXT, AT(model), "models/tale", 0, 0, "",
+     "model directory, or shape:NAME"},
+    {"tokens", BATON_OPTION_TEXT, AT(tokens), NULL, 0, 0, "", "the prompt as ids: 1,2,3"},
+    {"prompt", BATON_OPTION_TEXT, AT(prompt), NULL, 0, 0, "", "the prompt as text"},
+    {"max-new", BATON_OPTION_INT, AT(max_new), "20", 1, MAX_CONTEXT, "tokens",
+     "tokens to generate"},
+    {"temperature", BATON_OPTION_REAL, AT(temperature), "0", 0, 100, "", "0 is greedy"},
+    {"top-k", BATON_OPTION_INT, AT(top_k), "0", 0, UINT32_MAX, "tokens", "0 is off"},
+    {"top-p", BATON_OPTION_REAL, AT(top_p), "1", 1e-9, 1, "", "1 is off"},
+    {"seed", BATON_OPTION_INT, AT(seed), "0", 0, 9.0e15, "", "of the draws"},
+    {"threads", BATON_OPTION_INT, AT(threads), "1", 1, 256, "", "compute threads"},
+    {"naive", BATON_OPTION_BOOL, AT(naive), "false", 0, 0, "", "re-run the whole prefix each step"},
+    {"ignore-eos", BATON_OPTION_BOOL, AT(ignore_eos), "false", 0, 0, "",
+     "go on after the end of text"},
+};
+
+struct generation {
+    const struct options *options;
+    struct bench_machine machine;
+    struct baton_sampler *sampler;
+    struct baton_model_facts facts;
+    struct baton_seq seq;
+    struct baton_tokens tokens; /* the prompt, then what is generated */
+    size_t n_prompt;
+    bool ended; /* by an end-of-text token, which is not in tokens */
+    double prefill_s, decode_s;
+};
+
+static enum baton_err add_token(struct baton_tokens *tokens, uint32_t id)
+{
+    if (tokens->n == tokens->cap) {
+        size_t cap = tokens->cap ? 2 * tokens->cap : 64;
+        uint32_t *ids = realloc(tokens->ids, cap * sizeof *ids);
+        if (!ids)
+            return BATON_NO_MEMORY;
+        tokens->ids = ids;
+        tokens->cap = cap;
+    }
+    tokens->ids[tokens->n++] = id;
+    return BATON_OK;
+}
+
+static enum baton_err parse_ids(const char *text, struct baton_tokens *tokens,
+                                struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    for (const char *p = text; !err; p++) {
+        char *end;
+        unsigned long id = strtoul(p, &end, 10);
+        if (end == p || *p < '0' || *p > '9' || id > UINT32_MAX || (*end && *end != ','))
+            return baton_fail(why, BATON_INVALID, "--tokens: must be numbers with commas between");
+        err = add_token(tokens, (uint32_t)id);
+        if (!*end)
+            break;
+        p = end;
+    }
+    return err;
+}
+
+static enum baton_err read_prompt(struct generation *g, struct baton_tokenizer *tokenizer,
+                                  struct baton_why *why)
+{
+    const struct options *options = g->options;
+    enum baton_err err;
+    if (!options->tokens == !options->prompt)
+        return baton_fail(why, BATON_INVALID, "give either --tokens or --prompt");
+    if (options->tokens)
+        err = parse_ids(options->tokens, &g->tokens, why);
+    else if (!tokenizer)
+        return baton_fail(why, BATON_INVALID, "--prompt needs a model with a tokenizer");
+    else
+        err = baton_tokenizer_encode(tokenizer, options->prompt, strlen(options->prompt), true,
+                                     MAX_CONTEXT, &g->tokens, why);
+    if (!err && !g->tokens.n)
+        err = baton_fail(why, BATON_INVALID, "the prompt has no tokens");
+    g->n_prompt = g->tokens.n;
+    return err;
+}
+
+static bool is_eos(const struct generation *g, uint32_t id)
+{
+    for (int i = 0; i < g->facts.n_eos; i++)
+        if (g->facts.eos_ids[i] == (int64_t)id)
+            return !g->options->ignore_eos;
+    return false;
+}
+
+/* Logits of the position after all tokens so far. */
+static enum baton_err compute(struct generation *g)
+{
+    struct bench_machine *machine = &g->machine;
+    struct baton_seq *seq = &g->seq;
+    const uint32_t *ids = g->tokens.ids;
+    int n = (int)g->tokens.n;
+    if (g->options->naive)
+        return baton_engine_naive(machine->engine, seq, ids, n, machine->logits);
+    if (!seq->n_tokens)
+        return baton_engine_prefill(machine->engine, seq, ids, n, NULL, NULL, machine->logits);
+    return baton_engine_decode(machine->engine, &seq, &ids[n - 1], 1, machine->logits);
+}
+
+static enum baton_err generate(struct generation *g)
+{
+    const struct baton_sampling sampling = {.temperature = g->options->temperature,
+                                            .top_k = (uint32_t)g->options->top_k,
+                                            .top_p = g->options->top_p,
+                                            .seed = (uint64_t)g->options->seed};
+    int64_t start = baton_now_ns();
+    enum baton_err err = BATON_OK;
+    for (int64_t i = 0; i < g->options->max_new && !err && !g->ended; i++) {
+        err = compute(g);
+        if (err)
+            break;
+        uint32_t id = baton_sampler_pick(g->sampler, g->machine.logits, &sampling, g->tokens.n);
+        if (i == 0)
+            g->prefill_s = baton_seconds(baton_now_ns() - start);
+        g->ended = is_eos(g, id);
+        if (!g->ended)
+            err = add_token(&g->tokens, id);
+    }
+    g->decode_s = baton_seconds(baton_now_ns() - start) - g->prefill_s;
+    return err;
+}
+
+static enum baton_err prepare(struct generation *g, struct baton_why *why)
+{
+    const struct options *options = g->options;
+    int64_t n = (int64_t)g->n_prompt + options->max_new;
+    const struct baton_engine_options engine_options = {
+        .max_prefill_tokens = (int)n, .max_batch = 1, .n_threads = (int)options->threads};
+    enum baton_err err =
+        bench_machine_init(&g->machine, options->model, (int)n, &engine_options, why);
+    if (err)
+        return err;
+    const struct baton_model_shape *shape = baton_model_shape(g->machine.model);
+    if (n > shape->n_context)
+        return baton_fail(why, BATON_INVALID, "prompt and --max-new need %lld positions of %d",
+                          (long long)n, shape->n_context);
+    for (size_t i = 0; i < g->n_prompt; i++)
+        if (g->tokens.ids[i] >= (uint32_t)shape->n_vocab)
+            return baton_fail(why, BATON_INVALID, "--tokens: %u is not below the vocabulary of %d",
+                              g->tokens.ids[i], shape->n_vocab);
+    g->sampler = baton_sampler_create(shape->n_vocab);
+    if (!g->sampler)
+        return BATON_NO_MEMORY;
+    return baton_seq_init(&g->seq, g->machine.kv, (int)n);
+}
+
+static void put_text(struct baton_json_out *out, const struct generation *g,
+                     struct baton_tokenizer *tokenizer)
+{
+    struct baton_buf text;
+    if (!tokenizer)
+        return;
+    baton_buf_init(&text, OUTPUT_MAX_BYTES);
+    for (size_t i = g->n_prompt; i < g->tokens.n; i++) {
+        size_t n = 0;
+        const char *bytes = baton_tokenizer_bytes(tokenizer, g->tokens.ids[i], &n);
+        baton_buf_append(&text, bytes, n);
+    }
+    baton_json_put_text(out, "text", baton_buf_text(&text), text.len);
+    baton_buf_fini(&text);
+}
+
+static enum baton_err report(const struct generation *g, struct baton_tokenizer *tokenizer)
+{
+    struct baton_buf buf;
+    baton_buf_init(&buf, OUTPUT_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&buf);
+    baton_json_open(&out, NULL, '{');
+    baton_json_open(&out, "tokens", '[');
+    for (size_t i = g->n_prompt; i < g->tokens.n; i++)
+        baton_json_put_uint(&out, NULL, g->tokens.ids[i]);
+    baton_json_close(&out, ']');
+    put_text(&out, g, tokenizer);
+    baton_json_put_int(&out, "prompt_tokens", (int64_t)g->n_prompt);
+    baton_json_put_string(&out, "finish_reason", g->ended ? "eos" : "length");
+    baton_json_put_real(&out, "prefill_s", g->prefill_s);
+    baton_json_put_real(&out, "decode_s", g->decode_s);
+    baton_json_close(&out, '}');
+    return bench_print(&buf);
+}
+
+static enum baton_err run(const struct options *options, struct baton_why *why)
+{
+    struct generation g = {.options = options};
+    struct baton_tokenizer *tokenizer = NULL;
+    enum baton_err err = BATON_OK;
+    if (!bench_is_shape(options->model)) {
+        err = baton_model_dir_facts(options->model, &g.facts, why);
+        if (!err)
+            err = baton_tokenizer_open(options->model, &tokenizer, why);
+    }
+    if (!err)
+        err = read_prompt(&g, tokenizer, why);
+    if (!err)
+        err = prepare(&g, why);
+    if (!err)
+        err = generate(&g);
+    if (!err)
+        err = report(&g, tokenizer);
+    baton_seq_fini(&g.seq);
+    baton_sampler_destroy(g.sampler);
+    bench_machine_fini(&g.machine);
+    baton_tokens_fini(&g.tokens);
+    baton_tokenizer_close(tokenizer);
+    return err;
+}
+
+enum baton_err bench_generate(int argc, char **argv, struct baton_why *why)
+{
+    struct options options = {0};
+    struct baton_config config = {.process = "baton-bench generate",
+                                  .summary = "generates from one prompt in a single process",
+                                  .options = table,
+                                  .n_options = sizeof table / sizeof table[0]};
+    bool done = false;
+    enum baton_err err = bench_options(&config, &options, argc, argv, &done, why);
+    if (!err && !done)
+        err = run(&options, why);
+    baton_config_fini(&config);
+    return err;
+}

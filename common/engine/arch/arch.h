@@ -1,0 +1,56 @@
+/* An architecture: how its configuration is read, where its weights lie, and the parts of one layer
+ * around the attention, which the engine runs for all of them (it owns the KV cache).
+ *
+ * A step over R rows is: embed; for each layer project, store K and V, attend, complete; logits.
+ *
+ * Ownership: a table of constants.
+ * Threading: pure but for the run, which belongs to the engine thread.
+ * Errors:    configure: INVALID with the field. load: INVALID with the tensor.
+ */
+#ifndef BATON_ENGINE_ARCH_H
+#define BATON_ENGINE_ARCH_H
+
+#include "common/base/json.h"
+#include "common/engine/formats/weights.h"
+#include "common/engine/model_config.h"
+#include "common/engine/model_parts.h"
+#include "common/engine/run.h"
+
+struct baton_arch {
+    const char *model_type; /* as config.json names it */
+
+    /* Fills shape; refuses what the functions below do not compute. */
+    enum baton_err (*configure)(const struct baton_json *config, struct baton_model_shape *shape,
+                                struct baton_why *why);
+
+    /* Points every array of the model into its slab, in an order that never changes: it runs twice,
+     * first to measure. */
+    void (*lay_out)(struct baton_model *model);
+    enum baton_err (*load)(struct baton_model *model, const struct baton_weights *weights,
+                           struct baton_why *why);
+
+    void (*embed)(struct baton_run *run);                 /* rows -> x */
+    void (*project)(struct baton_run *run, int layer);    /* x -> qkv */
+    void (*complete)(struct baton_run *run, int layer);   /* mixed, x -> x */
+    void (*logits)(struct baton_run *run, float *logits); /* x -> logits [n_rows][V] */
+};
+
+extern const struct baton_arch baton_arch_gpt2;
+
+/* NULL when unknown. */
+const struct baton_arch *baton_arch_find(const char *model_type);
+
+/* "supported: gpt2", for messages. */
+const char *baton_arch_names(void);
+
+/* The bounds that hold for every architecture: heads divide the width, no size is absurd. */
+enum {
+    BATON_MAX_LAYERS = 1024,
+    BATON_MAX_WIDTH = 1 << 17,
+    BATON_MAX_VOCAB = 1 << 24,
+    BATON_MAX_CONTEXT = 1 << 24
+};
+enum baton_err baton_arch_check_shape(const struct baton_model_shape *shape,
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

@@ -1,0 +1,273 @@
+/* GPT-2 as Hugging Face's GPT2LMHeadModel computes it: learned positions, pre-norm blocks, Conv1D
+ * matrices stored [in][out], gelu_new, the head tied to the token embedding. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/engine/arch/arch.h"
+
+enum { NAME_MAX_BYTES = 96 };
+
+static enum baton_err check_activation(const struct baton_json *config, struct baton_why *why)
+{
+    const struct baton_json *field = baton_json_get(config, "activation_function");
+    const char *name = baton_json_string(field, NULL);
+    if (baton_json_kind(field) == BATON_JSON_NULL)
+        return BATON_OK; /* the default is gelu_new */
+    if (!name || (strcmp(name, "gelu_new") != 0 && strcmp(name, "gelu_pytorch_tanh") != 0))
+        return baton_fail(why, BATON_INVALID,
+                          "activation_function: \"%.40s\" is not supported (supported: gelu_new)",
+                          name ? name : baton_json_kind_name(baton_json_kind(field)));
+    return BATON_OK;
+}
+
+static enum baton_err check_variants(const struct baton_json *config, struct baton_why *why)
+{
+    static const struct {
+        const char *field;
+        bool computed;
+    } flags[] = {
+        {"scale_attn_weights", true},
+        {"scale_attn_by_inverse_layer_idx", false},
+        {"reorder_and_upcast_attn", false},
+        {"add_cross_attention", false},
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        bool value = flags[i].computed;
+        enum baton_err err = baton_config_bool(config, flags[i].field, &value, why);
+        if (err)
+            return err;
+        if (value != flags[i].computed)
+            return baton_fail(why, BATON_INVALID, "%s: %s is not supported", flags[i].field,
+                              value ? "true" : "false");
+    }
+    return BATON_OK;
+}
+
+static enum baton_err read_epsilon(const struct baton_json *config, float *epsilon,
+                                   struct baton_why *why)
+{
+    const struct baton_json *field = baton_json_get(config, "layer_norm_epsilon");
+    enum baton_json_kind kind = baton_json_kind(field);
+    if (kind == BATON_JSON_NULL) {
+        *epsilon = 1e-5F;
+        return BATON_OK;
+    }
+    if ((kind != BATON_JSON_REAL && kind != BATON_JSON_INT) ||
+        !(baton_json_number(field) > 0 && baton_json_number(field) < 1))
+        return baton_fail(why, BATON_INVALID, "layer_norm_epsilon: must be between 0 and 1");
+    *epsilon = (float)baton_json_number(field);
+    return BATON_OK;
+}
+
+static enum baton_err read_sizes(const struct baton_json *config, struct baton_model_shape *shape,
+                                 struct baton_why *why)
+{
+    const struct {
+        const char *field;
+        bool required;
+        int max, *value;
+    } sizes[] = {
+        {"n_layer", true, BATON_MAX_LAYERS, &shape->n_layers},
+        {"n_embd", true, BATON_MAX_WIDTH / 4, &shape->n_embd},
+        {"n_head", true, BATON_MAX_WIDTH, &shape->n_heads},
+        {"n_inner", false, BATON_MAX_WIDTH, &shape->n_ff},
+        {"vocab_size", true, BATON_MAX_VOCAB, &shape->n_vocab},
+        {"n_ctx", false, BATON_MAX_CONTEXT, &shape->n_context}, /* the old name */
+        {"n_positions", !baton_json_get(config, "n_ctx"), BATON_MAX_CONTEXT, &shape->n_context},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        enum baton_err err = baton_config_int(config, sizes[i].field, sizes[i].required,
+                                              sizes[i].max, sizes[i].value, why);
+        if (err)
+            return err;
+    }
+    return BATON_OK;
+}
+
+static enum baton_err configure(const struct baton_json *config, struct baton_model_shape *shape,
+                                struct baton_why *why)
+{
+    struct baton_model_shape read = {0};
+    enum baton_err err = check_activation(config, why);
+    if (!err)
+        err = check_variants(config, why);
+    if (!err)
+        err = read_epsilon(config, &read.norm_epsilon, why);
+    if (!err)
+        err = read_sizes(config, &read, why);
+    if (err)
+        return err;
+    if (read.n_embd % read.n_heads)
+        return baton_fail(why, BATON_INVALID, "n_head: %d does not divide n_embd %d", read.n_heads,
+                          read.n_embd);
+    read.n_kv_heads = read.n_heads;
+    read.head_dim = read.n_embd / read.n_heads;
+    if (!read.n_ff)
+        read.n_ff = 4 * read.n_embd;
+    err = baton_arch_check_shape(&read, why);
+    if (!err)
+        *shape = read;
+    return err;
+}
+
+static struct baton_norm take_norm(struct baton_model *model)
+{
+    int n = model->shape.n_embd;
+    float *weight = baton_model_take(model, 1, n), *bias = baton_model_take(model, 1, n);
+    return (struct baton_norm){.weight = weight, .bias = bias};
+}
+
+static struct baton_matrix take_matrix(struct baton_model *model, int n_out, int n_in)
+{
+    float *weights = baton_model_take(model, n_out, n_in),
+          *bias = baton_model_take(model, 1, n_out);
+    return (struct baton_matrix){.n_out = n_out, .n_in = n_in, .weights = weights, .bias = bias};
+}
+
+static void lay_out(struct baton_model *model)
+{
+    int n_embd = model->shape.n_embd, n_ff = model->shape.n_ff, n_vocab = model->shape.n_vocab;
+    model->token_embedding = baton_model_take(model, n_vocab, n_embd);
+    model->position_embedding = baton_model_take(model, model->shape.n_context, n_embd);
+    for (int i = 0; i < model->shape.n_layers; i++) {
+        struct baton_layer *layer = &model->layers[i];
+        layer->attention_norm = take_norm(model);
+        layer->qkv = take_matrix(model, 3 * n_embd, n_embd);
+        layer->attention_out = take_matrix(model, n_embd, n_embd);
+        layer->mlp_norm = take_norm(model);
+        layer->up = take_matrix(model, n_ff, n_embd);
+        layer->down = take_matrix(model, n_embd, n_ff);
+    }
+    model->final_norm = take_norm(model);
+    model->head = (struct baton_matrix){.n_out = n_vocab, .n_in = n_embd};
+    model->head.weights =
+        model->own_head ? baton_model_take(model, n_vocab, n_embd) : model->token_embedding;
+}
+
+/* Reads tensors of one name space ("transformer.h.3.attn.c_attn") and remembers the first failure.
+ */
+struct loader {
+    const struct baton_weights *weights;
+    const char *prefix; /* "transformer." or "" */
+    char scope[NAME_MAX_BYTES / 2];
+    enum baton_err err;
+    struct baton_why *why;
+};
+
+static const char *full_name(const struct loader *loader, const char *name, const char *part,
+                             char full[NAME_MAX_BYTES])
+{
+    (void)snprintf(full, NAME_MAX_BYTES, "%s%s%s%s", loader->prefix, loader->scope, name, part);
+    return full;
+}
+
+static void load_norm(struct loader *loader, const char *name, const struct baton_norm *norm, int n)
+{
+    char full[NAME_MAX_BYTES];
+    if (!loader->err)
+        loader->err =
+            baton_weights_vector(loader->weights, full_name(loader, name, ".weight", full), n,
+                                 norm->weight, loader->why);
+    if (!loader->err)
+        loader->err = baton_weights_vector(loader->weights, full_name(loader, name, ".bias", full),
+                                           n, norm->bias, loader->why);
+}
+
+static void load_table(struct loader *loader, const char *name, int n_rows, int n_columns,
+                       float *table)
+{
+    char full[NAME_MAX_BYTES];
+    if (!loader->err)
+        loader->err =
+            baton_weights_matrix(loader->weights, full_name(loader, name, ".weight", full), n_rows,
+                                 n_columns, table, loader->why);
+}
+
+static void load_conv1d(struct loader *loader, const char *name, const struct baton_matrix *matrix)
+{
+    char full[NAME_MAX_BYTES];
+    if (!loader->err)
+        loader->err =
+            baton_weights_transposed(loader->weights, full_name(loader, name, ".weight", full),
+                                     matrix->n_in, matrix->n_out, matrix->weights, loader->why);
+    if (!loader->err)
+        loader->err = baton_weights_vector(loader->weights, full_name(loader, name, ".bias", full),
+                                           matrix->n_out, matrix->bias, loader->why);
+}
+
+static void load_layer(struct loader *loader, int index, const struct baton_layer *layer,
+                       int n_embd)
+{
+    (void)snprintf(loader->scope, sizeof loader->scope, "h.%d.", index);
+    load_norm(loader, "ln_1", &layer->attention_norm, n_embd);
+    load_conv1d(loader, "attn.c_attn", &layer->qkv);
+    load_conv1d(loader, "attn.c_proj", &layer->attention_out);
+    load_norm(loader, "ln_2", &layer->mlp_norm, n_embd);
+    load_conv1d(loader, "mlp.c_fc", &layer->up);
+    load_conv1d(loader, "mlp.c_proj", &layer->down);
+    loader->scope[0] = 0;
+}
+
+static enum baton_err load(struct baton_model *model, const struct baton_weights *weights,
+                           struct baton_why *why)
+{
+    const struct baton_model_shape *shape = &model->shape;
+    bool prefixed = baton_weights_find(weights, "transformer.wte.weight") != NULL;
+    struct loader loader = {
+        .weights = weights, .prefix = prefixed ? "transformer." : "", .why = why};
+    load_table(&loader, "wte", shape->n_vocab, shape->n_embd, model->token_embedding);
+    load_table(&loader, "wpe", shape->n_context, shape->n_embd, model->position_embedding);
+    for (int i = 0; i < shape->n_layers; i++)
+        load_layer(&loader, i, &model->layers[i], shape->n_embd);
+    load_norm(&loader, "ln_f", &model->final_norm, shape->n_embd);
+    loader.prefix = "";
+    if (model->own_head)
+        load_table(&loader, "lm_head", shape->n_vocab, shape->n_embd, model->head.weights);
+    return loader.err;
+}
+
+static void embed(struct baton_run *run)
+{
+    const struct baton_model *model = run->model;
+    size_t n_embd = (size_t)model->shape.n_embd;
+    for (int r = 0; r < run->n_rows; r++) {
+        const float *token = model->token_embedding + run->rows[r].token * n_embd;
+        const float *position = model->position_embedding + (size_t)run->rows[r].position * n_embd;
+        float *x = run->x + (size_t)r * n_embd;
+        for (size_t i = 0; i < n_embd; i++)
+            x[i] = token[i] + position[i];
+    }
+}
+
+static void project(struct baton_run *run, int index)
+{
+    const struct baton_layer *layer = &run->model->layers[index];
+    baton_run_norm(run, &layer->attention_norm);
+    baton_run_linear(run, &layer->qkv, run->normed, run->qkv, BATON_STORE);
+}
+
+static void complete(struct baton_run *run, int index)
+{
+    const struct baton_layer *layer = &run->model->layers[index];
+    baton_run_linear(run, &layer->attention_out, run->mixed, run->x, BATON_ADD);
+    baton_run_norm(run, &layer->mlp_norm);
+    baton_run_linear(run, &layer->up, run->normed, run->hidden, BATON_GELU_TANH);
+    baton_run_linear(run, &layer->down, run->hidden, run->x, BATON_ADD);
+}
+
+static void logits(struct baton_run *run, float *row_logits)
+{
+    baton_run_norm(run, &run->model->final_norm);
+    baton_run_linear(run, &run->model->head, run->normed, row_logits, BATON_STORE);
+}
+
+const struct baton_arch baton_arch_gpt2 = {
+    .model_type = "gpt2",
+    .configure = configure,
+    .lay_out = lay_out,
+    .load = load,
+    .embed = embed,
+    .project = project,
+    .complete = complete,
+    .logits = logits,
+};

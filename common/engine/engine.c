@@ -1,0 +1,185 @@
+#include "common/engine/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/engine/arch/arch.h"
+#include "common/engine/floats.h"
+
+enum { MAX_ROWS = 1 << 20 };
+
+struct baton_engine {
+    struct baton_engine_options options;
+    struct baton_run run; /* a view of all scratch; each call works on a copy */
+    float *scratch;
+};
+
+/* Points the run into scratch, or measures it while scratch is NULL. */
+static size_t lay_out(struct baton_run *run, float *scratch, size_t n_rows)
+{
+    const struct baton_model_shape *shape = &run->model->shape;
+    size_t n_embd = (size_t)shape->n_embd;
+    size_t n_qkv = (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim;
+    size_t n_scores = baton_run_scores_size(shape) * (size_t)baton_pool_n_threads(run->pool);
+    const struct {
+        float **array;
+        size_t n;
+    } parts[] = {
+        {&run->x, n_rows * n_embd},
+        {&run->normed, n_rows * n_embd},
+        {&run->qkv, n_rows * n_qkv},
+        {&run->mixed, n_rows * n_embd},
+        {&run->hidden, n_rows * (size_t)shape->n_ff},
+        {&run->scores, n_scores},
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        *parts[i].array = scratch ? scratch + n : NULL;
+        n += (parts[i].n + 15) / 16 * 16; /* each on its own cache lines */
+    }
+    return n;
+}
+
+static enum baton_err allocate(struct baton_engine *engine, struct baton_why *why)
+{
+    const struct baton_engine_options *options = &engine->options;
+    int n_rows = options->max_prefill_tokens > options->max_batch ? options->max_prefill_tokens
+                                                                  : options->max_batch;
+    enum baton_err err = baton_pool_create(options->n_threads, &engine->run.pool, why);
+    if (err)
+        return err;
+    engine->scratch = baton_floats_create(lay_out(&engine->run, NULL, (size_t)n_rows));
+    engine->run.rows = calloc((size_t)n_rows, sizeof engine->run.rows[0]);
+    if (!engine->scratch || !engine->run.rows)
+        return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
+    (void)lay_out(&engine->run, engine->scratch, (size_t)n_rows);
+    return BATON_OK;
+}
+
+enum baton_err baton_engine_create(const struct baton_model *model,
+                                   const struct baton_engine_options *options,
+                                   struct baton_engine **engine, struct baton_why *why)
+{
+    if (options->max_prefill_tokens < 1 || options->max_prefill_tokens > MAX_ROWS ||
+        options->max_batch < 1 || options->max_batch > MAX_ROWS)
+        return baton_fail(why, BATON_INVALID, "engine: prefill tokens and batch must be 1..%d",
+                          MAX_ROWS);
+    struct baton_engine *made = calloc(1, sizeof *made);
+    if (!made)
+        return baton_fail(why, BATON_NO_MEMORY, "engine: out of memory");
+    made->options = *options;
+    made->run.model = model;
+    made->run.kernels = baton_kernels_best();
+    made->run.attention_scale = 1.0F / sqrtf((float)model->shape.head_dim);
+    enum baton_err err = allocate(made, why);
+    if (err)
+        baton_engine_destroy(made);
+    else
+        *engine = made;
+    return err;
+}
+
+void baton_engine_destroy(struct baton_engine *engine)
+{
+    if (!engine)
+        return;
+    baton_pool_destroy(engine->run.pool);
+    free(engine->run.rows);
+    free(engine->scratch);
+    free(engine);
+}
+
+static bool fits(const struct baton_model_shape *shape, const struct baton_seq *seq,
+                 const uint32_t *tokens, int n_tokens)
+{
+    int64_t end = (int64_t)seq->n_tokens + n_tokens;
+    if (seq->n_tokens < 0 || end > shape->n_context ||
+        end > (int64_t)seq->n_blocks * BATON_KV_BLOCK_TOKENS)
+        return false;
+    for (int i = 0; i < n_tokens; i++)
+        if (tokens[i] >= (uint32_t)shape->n_vocab)
+            return false;
+    return true;
+}
+
+/* Everything but the logits: rows are set, K and V of each layer end in the blocks, x is the
+ * result. only_last: the last layer goes on past K and V with the last row only. */
+static enum baton_err forward(struct baton_run *run, bool only_last, baton_layer_fn on_layer,
+                              void *arg)
+{
+    const struct baton_arch *arch = run->model->arch;
+    int n_layers = run->model->shape.n_layers;
+    arch->embed(run);
+    for (int layer = 0; layer < n_layers; layer++) {
+        arch->project(run, layer);
+        baton_run_store_kv(run, layer);
+        if (on_layer && !on_layer(arg, layer))
+            return BATON_CANCELED;
+        if (only_last && layer == n_layers - 1)
+            baton_run_keep_last(run);
+        baton_run_attend(run, layer);
+        arch->complete(run, layer);
+    }
+    return BATON_OK;
+}
+
+enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
+                                    const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
+                                    void *arg, float *logits)
+{
+    struct baton_run run = engine->run;
+    if (n_tokens < 1 || n_tokens > engine->options.max_prefill_tokens ||
+        !fits(&run.model->shape, seq, tokens, n_tokens))
+        return BATON_INVALID;
+    run.may_use_dense = true;
+    run.n_rows = n_tokens;
+    for (int i = 0; i < n_tokens; i++)
+        run.rows[i] =
+            (struct baton_row){.seq = seq, .position = seq->n_tokens + i, .token = tokens[i]};
+    enum baton_err err = forward(&run, true, on_layer, arg);
+    if (err)
+        return err;
+    if (logits)
+        run.model->arch->logits(&run, logits);
+    seq->n_tokens += n_tokens;
+    return BATON_OK;
+}
+
+enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
+                                   const uint32_t *tokens, int n_seqs, float *logits)
+{
+    struct baton_run run = engine->run;
+    if (n_seqs < 1 || n_seqs > engine->options.max_batch)
+        return BATON_INVALID;
+    for (int b = 0; b < n_seqs; b++) {
+        if (!fits(&run.model->shape, seqs[b], &tokens[b], 1))
+            return BATON_INVALID;
+        run.rows[b] =
+            (struct baton_row){.seq = seqs[b], .position = seqs[b]->n_tokens, .token = tokens[b]};
+    }
+    run.n_rows = n_seqs;
+    enum baton_err err = forward(&run, false, NULL, NULL);
+    if (err)
+        return err;
+    run.model->arch->logits(&run, logits);
+    for (int b = 0; b < n_seqs; b++)
+        seqs[b]->n_tokens++;
+    return BATON_OK;
+}
+
+enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq *scratch,
+                                  const uint32_t *tokens, int n_tokens, float *logits)
+{
+    enum baton_err err = BATON_OK;
+    if (n_tokens < 1 || scratch->n_tokens)
+        return BATON_INVALID;
+    for (int done = 0, n = 0; done < n_tokens && !err; done += n) {
+        n = n_tokens - done;
+        if (n > engine->options.max_prefill_tokens)
+            n = engine->options.max_prefill_tokens;
+        err = baton_engine_prefill(engine, scratch, tokens + done, n, NULL, NULL,
+                                   done + n == n_tokens ? logits : NULL);
+    }
+    scratch->n_tokens = 0;
+    return err;
+}

@@ -1,0 +1,251 @@
+"""Starts real Baton processes for a test, talks to them over real sockets, and stops what it started."""
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin"))
+MODEL = ROOT / "models/tale"
+# Sanitizers make everything slower: bounds that are about speed are stretched by this.
+SLOW = float(os.environ.get("BATON_SLOW", "1"))
+
+
+def free_port():
+    """A port below the ephemeral range, so that nobody's outgoing connection takes it meanwhile."""
+    for port in range(20000 + os.getpid() % 5000, 32000):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError("no free port")
+
+
+def wait_for(condition, seconds, what):
+    """Polls until condition() is true; says what was waited for when it does not become so."""
+    end = time.monotonic() + seconds * SLOW
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited {seconds * SLOW:.1f} s for {what}")
+
+
+class Event:
+    """One server-sent event."""
+
+    def __init__(self, name, data):
+        self.name, self.data = name, data
+
+    def json(self):
+        return json.loads(self.data)
+
+    def __repr__(self):
+        return f"{self.name}: {self.data!r}"
+
+
+def read_events(response):
+    """Parses an SSE body as it arrives."""
+    name, data = "message", []
+    for raw in response:
+        line = raw.decode().rstrip("\n")
+        if line.startswith("event: "):
+            name = line[7:]
+        elif line.startswith("data: "):
+            data.append(line[6:])
+        elif line == "data:":
+            data.append("")
+        elif line == "" and data:
+            yield Event(name, "\n".join(data))
+            name, data = "message", []
+
+
+class Stream:
+    """A POST /generate/stream in progress."""
+
+    def __init__(self, port, body, timeout=60):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout * SLOW)
+        self.connection.request("POST", "/generate/stream", json.dumps(body),
+                                {"Content-Type": "application/json"})
+        self.response = self.connection.getresponse()
+        self.status = self.response.status
+        self.events = read_events(self.response)
+
+    def text(self):
+        """Reads to the end; the text, and the last event."""
+        text, last = "", None
+        for last in self.events:
+            if last.name == "token":
+                text += last.data
+        return text, last
+
+    def abandon(self):
+        """Leaves without a word, as a client that crashes does."""
+        sock = self.connection.sock or self.response.fp.raw._sock
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.response.close()
+        self.connection.close()
+
+
+class Process:
+    def __init__(self, name, argv, log, env=None):
+        self.name, self.log = name, Path(log)
+        self.file = open(log, "wb")
+        self.popen = subprocess.Popen([str(a) for a in argv], stdout=self.file, stderr=self.file,
+                                      cwd=ROOT, env={**os.environ, **(env or {})})
+        self.pid = self.popen.pid
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.popen.wait()
+
+    def stop(self, seconds=20):
+        """Asks nicely; the exit status."""
+        if self.popen.poll() is None:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+        try:
+            return self.popen.wait(seconds * SLOW)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not stop within {seconds} s:\n{self.tail()}")
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def tail(self, n=30):
+        return "\n".join(self.text().splitlines()[-n:])
+
+
+class Fleet:
+    """A gateway and its workers. Use as a context manager."""
+
+    def __init__(self, prefill=1, decode=1, model=MODEL, token="secret", gateway_args=(),
+                 worker_args=(), decode_args=()):
+        self.model, self.token = model, token
+        self.dir = tempfile.TemporaryDirectory(prefix="baton-test-")
+        self.gateway_args, self.worker_args, self.decode_args = gateway_args, worker_args, decode_args
+        self.n = {"prefill": prefill, "decode": decode}
+        self.workers = {}
+        self.gateway = None
+
+    def __enter__(self):
+        self.start_gateway()
+        try:
+            for role, n in self.n.items():
+                for i in range(n):
+                    self.start_worker(role, f"{role}-{i}")
+            if all(self.n.values()):
+                self.wait_ready(sum(self.n.values()))
+        except BaseException:
+            self.kill_all()
+            raise
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                for process in [*self.workers.values(), self.gateway]:
+                    if process.popen.poll() is None:
+                        status = process.stop()
+                        assert status == 0, f"{process.name} exited with {status}:\n{process.tail()}"
+        finally:
+            if kind is not None:
+                for process in [self.gateway, *self.workers.values()]:
+                    print(f"---- {process.name}\n{process.tail()}")
+            self.kill_all()
+            self.dir.cleanup()
+
+    def kill_all(self):
+        for process in [*self.workers.values(), self.gateway]:
+            if process and process.popen.poll() is None:
+                process.kill()
+
+    def start_gateway(self):
+        if self.gateway is None:
+            self.inbox = f"tcp://127.0.0.1:{free_port()}"
+            self.port = None
+        log = f"{self.dir.name}/gateway-{time.monotonic_ns()}.log"
+        self.gateway = Process("gateway", [
+            BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
+            "--cluster-token", self.token, *self.gateway_args], log)
+
+        def port():
+            assert self.gateway.popen.poll() is None, self.gateway.tail()
+            for line in self.gateway.text().splitlines():
+                if " ev=listening " in line:
+                    return int(line.split(" port=")[1].split()[0])
+        self.port = wait_for(port, 20, "the gateway to listen")
+
+    def start_worker(self, role, name, args=(), model=None, token=None):
+        extra = self.decode_args if role == "decode" else ()
+        process = Process(name, [
+            BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
+            "--cluster-token", self.token if token is None else token,
+            *self.worker_args, *extra, *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
+        self.workers[name] = process
+        return process
+
+    def wait_ready(self, n_workers):
+        def ready():
+            for process in self.workers.values():
+                if process.popen.poll() not in (None, -signal.SIGKILL, 0):
+                    raise AssertionError(f"{process.name} died:\n{process.tail()}")
+            return sum(w["state"] == "ready" for w in self.fleet()) >= n_workers
+        wait_for(ready, 60, f"{n_workers} workers to be ready")
+
+    def request(self, method, path, body=None, headers=None, timeout=60):
+        """(status, parsed JSON or text, headers)"""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
+        try:
+            if body is not None and not isinstance(body, (bytes, str)):
+                body = json.dumps(body)
+            headers = {"Content-Type": "application/json", **(headers or {})} if body is not None else headers or {}
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            data = response.read()
+            is_json = response.getheader("Content-Type", "").startswith("application/json")
+            return response.status, json.loads(data) if is_json else data.decode(), response.headers
+        finally:
+            connection.close()
+
+    def generate(self, **body):
+        status, answer, _ = self.request("POST", "/generate", body)
+        assert status == 200, (status, answer)
+        return answer
+
+    def stream(self, **body):
+        stream = Stream(self.port, body)
+        assert stream.status == 200, (stream.status, stream.response.read())
+        return stream
+
+    def fleet(self):
+        return self.request("GET", "/workers")[1]["workers"]
+
+    def worker(self, name):
+        return next((w for w in self.fleet() if w["id"] == name), None)
+
+    def wait_all_free(self, seconds=5):
+        """Until every KV block of every worker is free and nothing runs."""
+        def free():
+            workers = self.fleet()
+            return workers and all(w["kv_blocks_free"] == w["kv_blocks_total"] and not w["running"]
+                                   and not w["queued"] for w in workers)
+        wait_for(free, seconds, "all blocks to be free")
+
+    def metrics(self):
+        """{'name{labels}': value}"""
+        text = self.request("GET", "/metrics")[1]
+        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
+                for line in text.splitlines() if line and not line.startswith("#")}

@@ -1,0 +1,365 @@
+"""deploy/: the scripts start, show and stop a fleet; the container files say what they should."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+LOCAL = REPO / "deploy/local"
+BIN = pathlib.Path(os.environ.get("BATON_BIN", REPO / "build/release/bin"))
+COMPOSE = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
+
+sys.path.insert(0, str(REPO / "tests/support"))
+import dockerfile  # noqa: E402
+
+
+def local(*arguments, timeout=180, env=None):
+    return subprocess.run(
+        [LOCAL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env=env
+    )
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def get(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        return json.load(answer)
+
+
+def pids(state):
+    return {path.stem: int(path.read_text().split()[0]) for path in state.glob("*.pid")}
+
+
+def is_alive(pid):
+    try:
+        return (
+            pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        )
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition, seconds=15):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not condition():
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.fixture
+def state(tmp_path):
+    yield tmp_path / "state"
+    local("down", "--state", tmp_path / "state")
+
+
+# deploy/local
+
+
+def test_a_detached_fleet_starts_serves_shows_itself_and_stops(state):
+    port = free_port()
+    up = local(
+        "up",
+        "--detach",
+        "--bin",
+        BIN,
+        "--state",
+        state,
+        "--port",
+        port,
+        "--prefill",
+        2,
+        "--decode",
+        2,
+    )
+    assert up.returncode == 0, up.stderr
+    assert f"curl -N -X POST http://localhost:{port}/generate/stream" in up.stdout
+
+    started = pids(state)
+    assert set(started) == {"gateway", "prefill-0", "prefill-1", "decode-0", "decode-1"}
+    workers = get(port, "/workers")["workers"]
+    assert {worker["id"] for worker in workers} == set(started) - {"gateway"}
+
+    body = json.dumps(
+        {"prompt": "Once upon a time", "max_new_tokens": 8, "temperature": 0}
+    ).encode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/generate", body, {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert json.load(answer)["text"].startswith("Once upon a time")
+
+    status = local("status", "--state", state)
+    assert status.returncode == 0
+    assert all(re.search(rf"^{name} +{pid} ", status.stdout, re.M) for name, pid in started.items())
+
+    second = local("up", "--detach", "--bin", BIN, "--state", state, "--port", free_port())
+    assert second.returncode == 1 and "already running" in second.stderr
+    taken = local("up", "--detach", "--bin", BIN, "--state", state / "other", "--port", port)
+    assert taken.returncode == 1 and f"--port {port}" in taken.stderr
+
+    down = local("down", "--state", state)
+    assert down.returncode == 0 and "killed" not in down.stderr
+    assert not any(is_alive(pid) for pid in started.values())
+    assert local("status", "--state", state).returncode == 3
+
+
+def test_the_cluster_token_is_secret(state):
+    assert (
+        local("up", "--detach", "--bin", BIN, "--state", state, "--port", free_port()).returncode
+        == 0
+    )
+    token = state / "cluster-token"
+    assert token.stat().st_mode & 0o077 == 0
+    for pid in pids(state).values():
+        assert token.read_bytes().strip() not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_a_worker_that_died_is_shown_and_only_the_others_are_stopped(state):
+    assert (
+        local("up", "--detach", "--bin", BIN, "--state", state, "--port", free_port()).returncode
+        == 0
+    )
+    os.kill(pids(state)["decode-0"], signal.SIGKILL)
+    assert wait_for(lambda: not is_alive(pids(state)["decode-0"]))
+    status = local("status", "--state", state)
+    assert status.returncode == 3 and re.search(r"^decode-0 +- +ended", status.stdout, re.M)
+
+
+def test_down_leaves_a_process_alone_that_got_the_pid_later(state):
+    bystander = subprocess.Popen(["sleep", "60"])
+    try:
+        state.mkdir()
+        (state / "gateway.pid").write_text(f"{bystander.pid} 1\n")
+        assert "nothing is running" in local("down", "--state", state).stdout
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_in_the_foreground_an_interrupt_stops_everything(state):
+    port = free_port()
+    up = subprocess.Popen(
+        [LOCAL, "up", "--bin", BIN, "--state", state, "--port", str(port)],
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    try:
+        for line in up.stdout:
+            if "Ctrl-C stops it" in line:
+                break
+        started = pids(state)
+        up.send_signal(signal.SIGINT)
+        assert up.wait(40) == 0
+        assert len(started) == 3 and not any(is_alive(pid) for pid in started.values())
+    finally:
+        up.kill()
+        up.wait()
+
+
+def test_a_process_that_dies_at_start_shows_why_and_nothing_is_left(state):
+    up = local(
+        "up", "--detach", "--bin", BIN, "--state", state, "--port", free_port(), "--dtype", "f31"
+    )
+    assert up.returncode == 1
+    assert re.search(r"(prefill|decode)-0 ended; the end of", up.stderr) and "f31" in up.stderr
+    assert not pids(state) and local("status", "--state", state).returncode == 3
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["up", "--port", "x"], "--port takes a whole number from 1 to 65535, not 'x'"),
+        (["up", "--port", "65536"], "--port takes a whole number"),
+        (["up", "--prefill", "0"], "--prefill takes a whole number from 1 to 64, not '0'"),
+        (["up", "--decode", "-1"], "--decode takes a whole number"),
+        (["up", "--decode-cores", "a"], "--decode-cores takes processors such as"),
+        (["up", "--model", "/nowhere"], "--model /nowhere: no config.json there"),
+        (["up", "--bin", "/nowhere"], "--bin /nowhere: no baton-gateway there"),
+        (["up", "--model"], "--model needs a value"),
+        (["up", "--prefil", "2"], "the option --prefil;"),
+        (["down", "--port", "1"], "down does not take the option --port"),
+        (["restart"], "'restart' is no command"),
+    ],
+)
+def test_a_bad_option_is_named(arguments, message, tmp_path):
+    refused = local(*arguments, *(["--state", tmp_path] if arguments != ["up", "--model"] else []))
+    assert refused.returncode == 1 and message in refused.stderr
+
+
+# Example configurations
+
+
+@pytest.mark.parametrize("role", ["gateway", "prefill", "decode"])
+def test_the_example_configuration_is_understood(role):
+    example = REPO / f"deploy/config/{role}.json"
+    done = subprocess.run(
+        [BIN / f"baton-{role}", "--config", example, "--print-config"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(example.read_text()).items() <= json.loads(done.stdout).items()
+
+
+# Containers
+
+
+def compose(*arguments, **settings):
+    command = [*COMPOSE, "-f", REPO / "deploy/docker-compose.yml", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings})
+
+
+def test_the_compose_file_is_valid_and_takes_its_settings():
+    done = compose(
+        "config",
+        BATON_CLUSTER_TOKEN="a-secret",
+        BATON_MODEL="/models/distilgpt2",
+        BATON_PORT="8001",
+    )
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout.count("a-secret") == 3 and done.stdout.count("_MODEL: /models/distilgpt2") == 3
+    )
+    assert "8001" in done.stdout and "127.0.0.1" in done.stdout
+    assert set(compose("config", "--services").stdout.split()) == {"gateway", "prefill", "decode"}
+
+
+def test_every_service_is_confined():
+    text = compose("config").stdout
+    for line in (
+        "read_only: true",
+        "no-new-privileges:true",
+        "- ALL",
+        "- /tmp",
+        "stop_grace_period: 30s",
+    ):
+        assert text.count(line) >= 3, line
+
+
+def test_workers_can_be_scaled():
+    """What makes --scale fail: fixed names, host ports, an id or an address of one's own."""
+    text = (REPO / "deploy/docker-compose.yml").read_text()
+    for service in ("prefill", "decode"):
+        section = re.search(rf"^  {service}:\n((?:    .*\n)+)", text, re.M).group(1)
+        assert not re.search(r"container_name|hostname|ports:|_ID:|ipv4_address", section)
+    stage = image()[-1]
+    for role in ("PREFILL", "DECODE"):
+        assert f"BATON_{role}_ID" not in stage.env and stage.env[
+            f"BATON_{role}_ADVERTISE"
+        ].startswith("tcp://*:")
+
+
+def image():
+    return dockerfile.parse((REPO / "deploy/Dockerfile").read_text())
+
+
+def test_the_image_is_small_unprivileged_and_checked():
+    build, run = image()
+    assert build.base == run.base == "debian:12-slim"
+    assert run.user == "baton" and run.command == ["baton-gateway"]
+    assert (
+        run.metadata["STOPSIGNAL"] == "SIGTERM"
+        and "baton-healthcheck" in run.metadata["HEALTHCHECK"]
+    )
+    installs = [
+        command
+        for step, *rest in build.steps + run.steps
+        if step == "RUN"
+        for command in rest
+        if "packages" in command
+    ]
+    assert [re.search(r"packages\.sh (\w+)", command).group(1) for command in installs] == [
+        "build",
+        "run",
+    ]
+    assert not any("apt-get" in command for command in installs)
+
+
+def test_everything_the_image_copies_is_there():
+    ignored = dockerfile.ignore_patterns((REPO / ".dockerignore").read_text())
+    for stage in image():
+        for step, *rest in stage.steps:
+            if step == "COPY" and rest[0] is None:
+                assert (REPO / rest[1]).exists() and not dockerfile.is_ignored(
+                    rest[1], ignored
+                ), rest[1]
+    assert dockerfile.is_ignored("tests/run", ignored) and dockerfile.is_ignored(
+        "models/gpt2/config.json", ignored
+    )
+    assert not dockerfile.is_ignored("models/tale/config.json", ignored)
+
+
+@pytest.mark.parametrize("variable", sorted(name for stage in image() for name in stage.env))
+def test_the_image_sets_only_options_that_exist(variable):
+    role, option = re.fullmatch(r"BATON_([A-Z]+)_([A-Z_]+)", variable).groups()
+    usage = subprocess.run(
+        [BIN / f"baton-{role.lower()}", "--help"], capture_output=True, text=True, check=True
+    )
+    assert f"--{option.lower().replace('_', '-')} " in usage.stdout
+
+
+# The scripts
+
+
+def scripts():
+    names = [
+        ".ci/run",
+        "tests/run",
+        "deploy/local",
+        "deploy/get-model",
+        "deploy/packages.sh",
+        "deploy/healthcheck",
+    ]
+    return [REPO / name for name in names]
+
+
+@pytest.mark.parametrize("script", scripts(), ids=lambda path: str(path.relative_to(REPO)))
+def test_a_script_is_executable_strict_and_clean(script):
+    assert os.access(script, os.X_OK) and "\nset -euo pipefail\n" in script.read_text()
+    done = subprocess.run(["shellcheck", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_packages_of_an_unknown_set_are_refused():
+    refused = subprocess.run(
+        [REPO / "deploy/packages.sh", "nonsense"], capture_output=True, text=True
+    )
+    assert refused.returncode == 1 and "no set is called 'nonsense'" in refused.stderr
+
+
+@pytest.mark.parametrize("age_s, code", [(0, 0), (60, 1)])
+def test_the_health_check_believes_a_worker_whose_alive_file_is_fresh(tmp_path, age_s, code):
+    alive = tmp_path / "alive"
+    alive.touch()
+    os.utime(alive, (time.time() - age_s,) * 2)
+    env = {**os.environ, "BATON_PREFILL_ALIVE_FILE": str(alive)}
+    assert subprocess.run([REPO / "deploy/healthcheck", "prefill"], env=env).returncode == code
+
+
+def test_the_health_check_asks_the_gateway(state):
+    port = free_port()
+    env = {**os.environ, "BATON_GATEWAY_PORT": str(port)}
+
+    def check():
+        return subprocess.run(
+            [REPO / "deploy/healthcheck", "gateway"], env=env, capture_output=True
+        ).returncode
+
+    assert check() != 0
+    assert local("up", "--detach", "--bin", BIN, "--state", state, "--port", port).returncode == 0
+    assert check() == 0

@@ -1,0 +1,215 @@
+"""One fleet, one of each role: the answers, their fields, and their equality in every mode."""
+import json
+import math
+import random
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fleet import BIN, MODEL, ROOT, Fleet
+
+GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())
+STORY = "Once upon a time"
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    with Fleet() as started:
+        yield started
+
+
+def prompts(n):
+    """n different token prompts, cut from the golden ones at various lengths."""
+    rng = random.Random(7)
+    sources = [p["ids"] + p["greedy_ids"] for p in GOLDEN["prompts"]]
+    return [source[:rng.randint(1, min(len(source), 60))]
+            for source in (sources[i % len(sources)] for i in range(n))]
+
+
+def single_process(ids, n_new, *extra):
+    """The same model in one process, without gateway, wire or hand-off."""
+    out = subprocess.run([BIN / "baton-bench", "generate", "--model", MODEL, "--tokens",
+                          ",".join(map(str, ids)), "--max-new", str(n_new), *extra],
+                         check=True, capture_output=True, text=True, cwd=ROOT)
+    return json.loads(out.stdout)["text"]
+
+
+def test_a_stream_is_meta_then_tokens_then_summary(fleet):
+    events = list(fleet.stream(prompt=STORY, max_new_tokens=60, temperature=0).events)
+    names = [e.name for e in events]
+    assert names[0] == "meta" and names[-1] == "summary" and set(names[1:-1]) == {"token"}
+    meta, summary = events[0].json(), events[-1].json()
+    assert set(meta) >= {"id", "ttft_s", "prompt_tokens", "seed"}
+    assert set(summary) >= {"e2el_s", "token_generation_s", "output_tokens", "tpot_s", "mean_itl_s",
+                            "finish_reason"}
+    assert summary["output_tokens"] == 60 and summary["finish_reason"] == "length"
+    assert 0 < meta["ttft_s"] < summary["e2el_s"]
+
+
+def test_generate_returns_every_field(fleet):
+    answer = fleet.generate(prompt=STORY, max_new_tokens=20, temperature=0)
+    assert answer["text"] == STORY + answer["generated_text"]
+    assert answer["model"] == "tale" and answer["finish_reason"] == "length"
+    n = answer["prompt_tokens"]
+    assert answer["output_tokens"] == 20 and n > 0
+    assert answer["logits_shape"] == [1, n, 2560]
+    assert answer["input"] == {"batch_size": 1, "tokens_per_sequence": [n], "total_tokens": n,
+                               "padding_tokens": 0}
+    assert answer["served_by"] == {"prefill": "prefill-0", "decode": "decode-0", "attempts": 1}
+    assert answer["tpot_s"] == pytest.approx(answer["token_generation_s"] / 19)
+    assert answer["token_generation_s"] == pytest.approx(answer["e2el_s"] - answer["ttft_s"])
+    assert {"id", "cached_tokens", "seed", "cold", "mean_itl_s"} <= set(answer)
+
+
+def test_the_stream_shows_the_text_that_generate_returns(fleet):
+    for prompt in GOLDEN["prompts"]:
+        body = dict(prompt=prompt["prompt"], max_new_tokens=50, temperature=0.8, top_p=0.95, seed=11)
+        text, last = fleet.stream(**body).text()
+        assert last.name == "summary"
+        assert text == fleet.generate(**body)["generated_text"]
+
+
+def test_greedy_continuations_are_the_golden_ones(fleet):
+    for prompt in GOLDEN["prompts"]:
+        n = len(prompt["greedy_ids"])
+        answer = fleet.generate(prompt=prompt["prompt"], max_new_tokens=n, temperature=0, ignore_eos=True)
+        assert answer["prompt_tokens"] == len(prompt["ids"])  # an empty prompt is the begin of text
+        assert answer["generated_text"] == prompt["greedy_text"].replace("<|endoftext|>", ""), prompt["prompt"]
+
+
+def test_distributed_single_process_and_naive_agree_over_50_prompts(fleet):
+    for i, ids in enumerate(prompts(50)):
+        sampled = i % 2
+        extra = ["--temperature", "0.9", "--top-k", "50", "--top-p", "0.9", "--seed", str(i)] if sampled \
+            else ["--temperature", "0"]
+        body = dict(prompt=ids, max_new_tokens=24, seed=i)
+        body |= dict(temperature=0.9, top_k=50, top_p=0.9) if sampled else dict(temperature=0)
+        distributed = fleet.generate(**body)["generated_text"]
+        naive = fleet.generate(**body, kv_cache=False)
+        assert naive["served_by"]["decode"] is None
+        assert distributed == naive["generated_text"], ids
+        assert distributed == single_process(ids, 24, *extra), ids
+
+
+def test_a_seed_fixes_the_text_and_is_echoed(fleet):
+    body = dict(prompt=STORY, max_new_tokens=30, temperature=1.0)
+    first = fleet.generate(**body)
+    again = fleet.generate(**body, seed=first["seed"])
+    assert again["generated_text"] == first["generated_text"] and again["seed"] == first["seed"]
+    assert fleet.generate(**body, seed=first["seed"] + 1)["generated_text"] != first["generated_text"]
+
+
+def test_a_stop_string_ends_the_text_before_itself(fleet):
+    whole = fleet.generate(prompt=STORY, max_new_tokens=60, temperature=0)["generated_text"]
+    stop = whole[20:26]
+    for kv_cache in True, False:
+        answer = fleet.generate(prompt=STORY, max_new_tokens=60, temperature=0, stop=["@@", stop],
+                                kv_cache=kv_cache)
+        assert answer["finish_reason"] == "stop"
+        assert answer["generated_text"] == whole[:whole.index(stop)]
+    text, last = fleet.stream(prompt=STORY, max_new_tokens=60, temperature=0, stop=stop).text()
+    assert text == whole[:whole.index(stop)] and last.json()["finish_reason"] == "stop"
+    fleet.wait_all_free()
+
+
+def test_a_stop_token_ends_generation(fleet):
+    ids = fleet.request("POST", "/tokenize", {"text": STORY})[1]["tokens"]
+    whole = fleet.generate(prompt=ids, max_new_tokens=10, temperature=0)["generated_text"]
+    tokens = fleet.request("POST", "/tokenize", {"text": STORY + whole})[1]["tokens"][len(ids):]
+    answer = fleet.generate(prompt=ids, max_new_tokens=10, temperature=0, stop_token_ids=[tokens[3]])
+    assert answer["finish_reason"] == "stop" and whole.startswith(answer["generated_text"])
+    assert answer["output_tokens"] <= 4
+    fleet.wait_all_free()
+
+
+def test_one_token_needs_no_decode_worker(fleet):
+    answer = fleet.generate(prompt=STORY, max_new_tokens=1, temperature=0)
+    assert answer["output_tokens"] == 1 and answer["served_by"]["decode"] is None
+    assert answer["tpot_s"] is None and answer["mean_itl_s"] is None
+
+
+def test_the_stages_up_to_the_first_token_add_up_to_ttft(fleet):
+    upto = ["parse", "tokenize", "queue", "prefill_queue", "prefill_compute", "first_token"]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: fleet.generate(prompt=STORY, max_new_tokens=8, timeline=True,
+                                                         kv_cache=i % 5 != 0), range(60)))
+    for answer in answers:
+        stages = {s["name"]: s for s in answer["timeline"]["stages"]}
+        assert abs(sum(stages[name]["duration_s"] for name in upto) - answer["ttft_s"]) < 1e-3
+        for name in upto:
+            assert stages[name]["duration_s"] >= 0, (name, answer["timeline"])
+        for earlier, later in zip(upto, upto[1:]):
+            end = stages[earlier]["start_s"] + stages[earlier]["duration_s"]
+            assert math.isclose(end, stages[later]["start_s"], abs_tol=1e-6)
+        if answer["served_by"]["decode"]:
+            assert {"kv_transfer", "decode_queue", "decode", "detokenize", "flush"} <= set(stages)
+            assert stages["kv_transfer"]["worker"] == "decode-0"
+
+
+def test_a_prompt_that_fills_the_context_leaves_no_room(fleet):
+    status, answer, _ = fleet.request("POST", "/generate", {"prompt": [5] * 512})
+    assert status == 400 and "512" in answer["error"]["message"]
+    answer = fleet.generate(prompt=[5] * 511, temperature=0)
+    assert answer["output_tokens"] == 1
+    answer = fleet.generate(prompt=[5] * 10, max_new_tokens=502, temperature=0, ignore_eos=True)
+    assert answer["output_tokens"] == 502
+    fleet.wait_all_free()
+
+
+def test_tokenize_and_detokenize_are_each_others_inverse(fleet):
+    for vector in GOLDEN["tokenizer"][:40]:
+        status, answer, _ = fleet.request("POST", "/tokenize", {"text": vector["text"]})
+        assert status == 200 and answer["tokens"] == vector["ids"] and answer["count"] == len(vector["ids"])
+        assert len(answer["pieces"]) == answer["count"]
+        assert fleet.request("POST", "/detokenize", {"tokens": vector["ids"]})[1] == {"text": vector["text"]}
+
+
+def test_only_the_first_answer_of_a_worker_is_cold():
+    with Fleet() as fleet:
+        assert fleet.generate(prompt=STORY)["cold"] is True
+        assert fleet.generate(prompt=STORY)["cold"] is False
+        metrics = fleet.metrics()
+        assert metrics["baton_cold_first_token_seconds_count"] == 1
+        assert metrics['baton_worker_start_to_ready_seconds{role="prefill",worker="prefill-0"}'] > 0
+        assert " ev=cold_start " in fleet.workers["prefill-0"].text()
+
+
+def test_every_stage_is_logged_by_its_process_and_counted(fleet):
+    before = fleet.metrics()
+    answer = fleet.generate(prompt=STORY, max_new_tokens=12, timeline=True)
+    after = fleet.metrics()
+    request = "req=" + answer["id"].removeprefix("gen-")
+    where = {"gateway": fleet.gateway, "prefill-0": fleet.workers["prefill-0"],
+             "decode-0": fleet.workers["decode-0"]}
+    stages = [s["name"] for s in answer["timeline"]["stages"]]
+    assert len(stages) == 11
+    for stage in answer["timeline"]["stages"]:
+        name = stage["name"]
+        key = f'baton_stage_duration_seconds_count{{stage="{name}"}}'
+        assert after[key] == before[key] + 1
+        log = where[stage["worker"]].text().splitlines()
+        assert sum(request in line and f" stage={name} " in line + " " for line in log) == 1, name
+
+
+def test_metrics_are_well_formed(fleet):
+    fleet.generate(prompt=STORY)
+    text = fleet.request("GET", "/metrics")[1]
+    families = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))
+    for line in text.splitlines():
+        name = line.split()[2] if line.startswith("#") else line.split("{")[0].split(" ")[0]
+        assert any(name.startswith(family) for family in families), line
+    metrics = fleet.metrics()
+    assert metrics['baton_requests_total{outcome="ok"}'] > 0
+    assert metrics["baton_time_to_first_token_seconds_count"] > 0
+    assert metrics["baton_inter_token_latency_seconds_count"] > 0
+
+
+def test_health_ready_and_workers_tell_the_state(fleet):
+    assert fleet.request("GET", "/health")[0] == 200
+    assert fleet.request("GET", "/ready")[0] == 200
+    for worker in fleet.fleet():
+        assert set(worker) >= {"id", "role", "state", "pid", "address", "model", "fingerprint", "cores",
+                               "queued", "running", "kv_blocks_total", "kv_blocks_free",
+                               "kv_blocks_reserved", "last_step_s"}
+        assert worker["pid"] == fleet.workers[worker["id"]].pid

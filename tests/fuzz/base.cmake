@@ -1,0 +1,1 @@
+baton_fuzzer(json LIBS baton_base)

@@ -1,0 +1,61 @@
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "common/base/arena.h"
+
+static void pieces_are_aligned_and_do_not_overlap(void **state)
+{
+    struct baton_arena *arena = baton_arena_create(1 << 20);
+    char *pieces[200];
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        size_t size = (size_t)(i * 37 % 900 + 1);
+        pieces[i] = baton_arena_alloc(arena, size);
+        assert_int_equal((uintptr_t)pieces[i] % 16, 0);
+        memset(pieces[i], i, size);
+    }
+    for (int i = 0; i < 200; i++)
+        for (int k = 0; k < i * 37 % 900 + 1; k++)
+            assert_int_equal((unsigned char)pieces[i][k], i);
+    baton_arena_destroy(arena);
+}
+
+static void the_cap_counts_everything_handed_out(void **state)
+{
+    struct baton_arena *arena = baton_arena_create(100);
+    (void)state;
+    assert_non_null(baton_arena_alloc(arena, 64));
+    assert_null(baton_arena_alloc(arena, 48));
+    assert_non_null(baton_arena_alloc(arena, 32));
+    assert_null(baton_arena_alloc(arena, 1));
+    assert_null(baton_arena_alloc(arena, (size_t)-1));
+    assert_null(baton_arena_strndup(arena, "", (size_t)-1));
+    baton_arena_reset(arena);
+    assert_string_equal(baton_arena_strndup(arena, "textual", 4), "text");
+    baton_arena_destroy(arena);
+}
+
+static void one_piece_may_be_larger_than_a_block(void **state)
+{
+    struct baton_arena *arena = baton_arena_create(1 << 20);
+    (void)state;
+    char *big = baton_arena_alloc(arena, 100000);
+    assert_non_null(big);
+    memset(big, 1, 100000);
+    assert_non_null(baton_arena_alloc(arena, 10));
+    baton_arena_reset(arena);
+    memset(baton_arena_alloc(arena, 5000), 2, 5000);
+    baton_arena_destroy(arena);
+    baton_arena_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(the_cap_counts_everything_handed_out),
+        cmocka_unit_test(one_piece_may_be_larger_than_a_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

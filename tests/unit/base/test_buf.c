@@ -1,0 +1,79 @@
+#include "tests/support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+
+static void what_was_appended_is_there_and_terminated(void **state)
+{
+    struct baton_buf buf;
+    (void)state;
+    baton_buf_init(&buf, 1000);
+    assert_string_equal(baton_buf_text(&buf), "");
+    baton_buf_puts(&buf, "ab");
+    baton_buf_putc(&buf, 'c');
+    baton_buf_printf(&buf, "%d-%s", 42, "x");
+    baton_buf_append(&buf, "\0z", 2);
+    assert_int_equal(buf.len, 9);
+    assert_memory_equal(buf.data, "abc42-x\0z", 10);
+    baton_buf_fini(&buf);
+}
+
+static void the_maximum_is_exact_and_its_failure_sticks(void **state)
+{
+    struct baton_buf buf;
+    (void)state;
+    baton_buf_init(&buf, 5);
+    baton_buf_puts(&buf, "12345");
+    assert_int_equal(baton_buf_err(&buf), BATON_OK);
+    baton_buf_puts(&buf, "6");
+    assert_int_equal(baton_buf_err(&buf), BATON_LIMIT);
+    baton_buf_append(&buf, "", 0);
+    assert_string_equal(baton_buf_text(&buf), "12345");
+    baton_buf_reset(&buf);
+    assert_int_equal(baton_buf_err(&buf), BATON_OK);
+    baton_buf_printf(&buf, "%s", "123456");
+    assert_int_equal(baton_buf_err(&buf), BATON_LIMIT);
+    baton_buf_fini(&buf);
+}
+
+static void consuming_keeps_the_rest(void **state)
+{
+    struct baton_buf buf;
+    (void)state;
+    baton_buf_init(&buf, 100);
+    baton_buf_puts(&buf, "hello world");
+    baton_buf_consume(&buf, 6);
+    assert_string_equal(baton_buf_text(&buf), "world");
+    baton_buf_consume(&buf, 5);
+    assert_string_equal(baton_buf_text(&buf), "");
+    baton_buf_consume(&buf, 0);
+    baton_buf_fini(&buf);
+}
+
+static void taking_moves_the_bytes_out(void **state)
+{
+    struct baton_buf buf;
+    (void)state;
+    baton_buf_init(&buf, 100);
+    baton_buf_puts(&buf, "mine");
+    char *text = baton_buf_take(&buf);
+    assert_string_equal(text, "mine");
+    assert_null(baton_buf_take(&buf));
+    baton_buf_puts(&buf, "more");
+    assert_string_equal(baton_buf_text(&buf), "more");
+    free(text);
+    baton_buf_fini(&buf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_appended_is_there_and_terminated),
+        cmocka_unit_test(the_maximum_is_exact_and_its_failure_sticks),
+        cmocka_unit_test(consuming_keeps_the_rest),
+        cmocka_unit_test(taking_moves_the_bytes_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+
+static void time_does_not_run_backwards(void **state)
+{
+    int64_t before = baton_now_ns();
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        int64_t now = baton_now_ns();
+        assert_true(now >= before);
+        before = now;
+    }
+}
+
+static void a_process_has_an_age_and_it_is_young(void **state)
+{
+    double age_s = baton_process_age_s();
+    (void)state;
+    assert_true(age_s >= 0 && age_s < 60);
+}
+
+static void wall_time_is_iso_8601_with_milliseconds(void **state)
+{
+    char text[32];
+    (void)state;
+    baton_wall_time(text, sizeof text);
+    assert_int_equal(strlen(text), strlen("2026-11-21T04:16:06.123Z"));
+    assert_int_equal(text[10], 'T');
+    assert_int_equal(text[19], '.');
+    assert_int_equal(text[23], 'Z');
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(time_does_not_run_backwards),
+        cmocka_unit_test(a_process_has_an_age_and_it_is_young),
+        cmocka_unit_test(wall_time_is_iso_8601_with_milliseconds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

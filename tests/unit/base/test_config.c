@@ -1,0 +1,136 @@
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/config.h"
+
+struct options {
+    const char *name, *unset;
+    int64_t port;
+    double beat_s;
+    bool on;
+};
+
+static const struct baton_option table[] = {
+    {"name", BATON_OPTION_TEXT, offsetof(struct options, name), "a", 0, 0, "", "a name"},
+    {"unset", BATON_OPTION_TEXT, offsetof(struct options, unset), NULL, 0, 0, "", "may stay unset"},
+    {"the-port", BATON_OPTION_INT, offsetof(struct options, port), "80", 0, 65535, "", "a port"},
+    {"beat-s", BATON_OPTION_REAL, offsetof(struct options, beat_s), "0.25", 0, 60, "s", "a pause"},
+    {"on", BATON_OPTION_BOOL, offsetof(struct options, on), "false", 0, 0, "", "a switch"},
+};
+
+static struct baton_config config;
+static struct options options;
+static struct baton_why why;
+
+static enum baton_err load(int argc, const char *const *args)
+{
+    char **argv = (char **)(uintptr_t)args; /* read only, but main's argv is not const */
+    bool done = false;
+    config = (struct baton_config){.process = "t",
+                                   .summary = "test",
+                                   .env_prefix = "T_CONFIG",
+                                   .options = table,
+                                   .n_options = sizeof table / sizeof table[0]};
+    why.text[0] = 0;
+    return baton_config_load(&config, &options, argc, argv, &done, &why);
+}
+
+#define LOAD(...)                                                                                  \
+    load((int)(sizeof((const char *[]){"t", __VA_ARGS__}) / sizeof(char *)),                       \
+         (const char *const[]){"t", __VA_ARGS__})
+
+static int clean(void **state)
+{
+    (void)state;
+    baton_config_fini(&config);
+    unsetenv("T_CONFIG_THE_PORT");
+    unsetenv("T_CONFIG_NAME");
+    return 0;
+}
+
+static void defaults_hold_when_nothing_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(load(1, (const char *const[]){"t"}), BATON_OK);
+    assert_string_equal(options.name, "a");
+    assert_null(options.unset);
+    assert_int_equal(options.port, 80);
+    assert_true(options.beat_s == 0.25);
+    assert_false(options.on);
+}
+
+static void flags_take_both_forms_and_bare_booleans(void **state)
+{
+    (void)state;
+    assert_int_equal(LOAD("--name=b", "--the-port", "81", "--on", "--beat-s", "1e-1"), BATON_OK);
+    assert_string_equal(options.name, "b");
+    assert_int_equal(options.port, 81);
+    assert_true(options.on);
+    assert_true(options.beat_s == 0.1);
+}
+
+static void a_flag_wins_over_the_environment_over_the_file(void **state)
+{
+    char path[] = "/tmp/baton-config-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    (void)state;
+    assert_true(fputs("{\"name\":\"file\",\"the_port\":1,\"on\":true}", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    setenv("T_CONFIG_THE_PORT", "2", 1);
+    setenv("T_CONFIG_NAME", "env", 1);
+    assert_int_equal(LOAD("--config", path, "--the-port", "3"), BATON_OK);
+    unlink(path);
+    assert_int_equal(options.port, 3);
+    assert_string_equal(options.name, "env");
+    assert_true(options.on);
+}
+
+static void mistakes_name_source_option_and_range(void **state)
+{
+    (void)state;
+    assert_int_equal(LOAD("--the-port", "70000"), BATON_INVALID);
+    assert_non_null(strstr(why.text, "the-port must be an integer from 0 to 65535"));
+    clean(NULL);
+    assert_int_equal(LOAD("--the-port", "8o"), BATON_INVALID);
+    clean(NULL);
+    assert_int_equal(LOAD("--beat-s", "nan"), BATON_INVALID);
+    clean(NULL);
+    assert_int_equal(LOAD("--nonsense", "1"), BATON_INVALID);
+    assert_non_null(strstr(why.text, "--nonsense"));
+    clean(NULL);
+    assert_int_equal(LOAD("name"), BATON_INVALID);
+    clean(NULL);
+    assert_int_equal(LOAD("--name"), BATON_INVALID);
+    clean(NULL);
+    setenv("T_CONFIG_THE_PORT", "-1", 1);
+    assert_int_equal(load(1, (const char *const[]){"t"}), BATON_INVALID);
+    assert_non_null(strstr(why.text, "T_CONFIG_THE_PORT"));
+}
+
+static void a_file_with_an_unknown_key_is_refused(void **state)
+{
+    char path[] = "/tmp/baton-config-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    (void)state;
+    assert_true(fputs("{\"nmae\":\"x\"}", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(LOAD("--config", path), BATON_INVALID);
+    unlink(path);
+    assert_non_null(strstr(why.text, "nmae"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(defaults_hold_when_nothing_is_said, clean),
+        cmocka_unit_test_teardown(flags_take_both_forms_and_bare_booleans, clean),
+        cmocka_unit_test_teardown(a_flag_wins_over_the_environment_over_the_file, clean),
+        cmocka_unit_test_teardown(mistakes_name_source_option_and_range, clean),
+        cmocka_unit_test_teardown(a_file_with_an_unknown_key_is_refused, clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,50 @@
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "common/base/digest.h"
+
+static void sha256_of_the_fips_180_examples(void **state)
+{
+    char hex[BATON_SHA256_HEX];
+    struct baton_sha256 *sha = baton_sha256_create();
+    (void)state;
+    baton_sha256_update(sha, "ab", 2);
+    baton_sha256_update(sha, "c", 1);
+    baton_sha256_final(sha, hex);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    baton_sha256_final(baton_sha256_create(), hex);
+    assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+static void crc32c_of_the_rfc_3720_examples(void **state)
+{
+    unsigned char bytes[32];
+    (void)state;
+    assert_int_equal(baton_crc32c(0, "123456789", 9), 0xe3069283);
+    memset(bytes, 0, sizeof bytes);
+    assert_int_equal(baton_crc32c(0, bytes, sizeof bytes), 0x8a9136aa);
+    memset(bytes, 0xff, sizeof bytes);
+    assert_int_equal(baton_crc32c(0, bytes, sizeof bytes), 0x62a8ab43);
+    assert_int_equal(baton_crc32c(0, "", 0), 0);
+}
+
+static void crc32c_continues_where_it_left_off(void **state)
+{
+    const char *text = "The KV cache is the baton.";
+    size_t n = strlen(text);
+    (void)state;
+    for (size_t i = 0; i <= n; i++)
+        assert_int_equal(baton_crc32c(baton_crc32c(0, text, i), text + i, n - i),
+                         baton_crc32c(0, text, n));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sha256_of_the_fips_180_examples),
+        cmocka_unit_test(crc32c_of_the_rfc_3720_examples),
+        cmocka_unit_test(crc32c_continues_where_it_left_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "common/base/utf8.h"
+
+static int next(const char *text, size_t *skip)
+{
+    return baton_utf8_next(text, strlen(text), skip);
+}
+
+static void each_length_is_recognised(void **state)
+{
+    (void)state;
+    assert_int_equal(next("a", NULL), 1);
+    assert_int_equal(next("\xc3\xa9", NULL), 2);
+    assert_int_equal(next("\xe2\x82\xac", NULL), 3);
+    assert_int_equal(next("\xf0\x9f\xa6\x84", NULL), 4);
+    assert_int_equal(next("\xf4\x8f\xbf\xbf", NULL), 4);
+}
+
+static void beginnings_are_incomplete_and_not_bad(void **state)
+{
+    (void)state;
+    assert_int_equal(next("\xc3", NULL), BATON_UTF8_INCOMPLETE);
+    assert_int_equal(next("\xe2\x82", NULL), BATON_UTF8_INCOMPLETE);
+    assert_int_equal(next("\xf0\x9f\xa6", NULL), BATON_UTF8_INCOMPLETE);
+}
+
+static void overlong_forms_surrogates_and_beyond_are_bad(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t skip;
+    } bad[] = {{"\x80", 1},         {"\xc0\x80", 1},     {"\xc1\xbf", 1},         {"\xe0\x80\x80", 1},
+               {"\xed\xa0\x80", 1}, {"\xf5\x80", 1},     {"\xf4\x90\x80\x80", 1}, {"\xf0\x8f\xbf\xbf", 1},
+               {"\xe2\x82z", 2},    {"\xf0\x9f\xa6z", 3}, {"\xff", 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        size_t skip = 0;
+        assert_int_equal(next(bad[i].text, &skip), BATON_UTF8_BAD);
+        assert_int_equal(skip, bad[i].skip);
+    }
+}
+
+static void a_whole_text_is_valid_or_not(void **state)
+{
+    (void)state;
+    assert_true(baton_utf8_valid("", 0));
+    assert_true(baton_utf8_valid("a\0\xc3\xa9", 4));
+    assert_false(baton_utf8_valid("a\xc3", 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_length_is_recognised),
+        cmocka_unit_test(beginnings_are_incomplete_and_not_bad),
+        cmocka_unit_test(overlong_forms_surrogates_and_beyond_are_bad),
+        cmocka_unit_test(a_whole_text_is_valid_or_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

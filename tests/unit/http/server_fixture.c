@@ -1,0 +1,212 @@
+#include "server_fixture.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+
+enum { MAX_REPLY_BYTES = 64 << 20 };
+
+static void show(struct gw_exchange *exchange)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text, "%s|%s|%s|%s", gw_exchange_method(exchange),
+                     gw_exchange_path(exchange), gw_exchange_query(exchange),
+                     gw_exchange_header(exchange, "x-show"));
+    gw_exchange_respond(exchange, 200, "text/plain", "X-More: yes\r\n", text, (size_t)n);
+}
+
+static void on_request(void *arg, struct gw_exchange *exchange)
+{
+    struct fixture *f = arg;
+    size_t n;
+    const char *path = gw_exchange_path(exchange);
+    const char *body = gw_exchange_body(exchange, &n);
+    f->n_requests++;
+    gw_exchange_set_data(exchange, f);
+    if (!strcmp(path, "/echo")) {
+        gw_exchange_respond(exchange, 200, "text/plain", "", body, n);
+    } else if (!strncmp(path, "/show", 5)) {
+        show(exchange);
+    } else {
+        if (!strcmp(path, "/stream"))
+            gw_exchange_stream_begin(exchange, 200, "text/event-stream", "");
+        f->held = exchange;
+    }
+}
+
+static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
+{
+    struct fixture *f = arg;
+    assert_ptr_equal(gw_exchange_data(exchange), f);
+    f->n_gone++;
+    (void)snprintf(f->gone_reason, sizeof f->gone_reason, "%s", reason);
+    f->held = NULL;
+}
+
+static void on_full(void *arg, struct gw_exchange *exchange, bool full)
+{
+    struct fixture *f = arg;
+    (void)exchange;
+    if (full)
+        f->n_full++;
+    else
+        f->n_empty++;
+}
+
+void fixture_init(struct fixture *f)
+{
+    *f = (struct fixture){.options = {.host = "127.0.0.1",
+                                      .backlog = 1024,
+                                      .max_connections = 2000,
+                                      .max_head_bytes = 16 << 10,
+                                      .max_body_bytes = 1 << 20,
+                                      .head_timeout_ms = 10000,
+                                      .body_timeout_ms = 10000,
+                                      .idle_timeout_ms = 10000,
+                                      .pause_bytes = 64 << 10,
+                                      .cancel_bytes = 256 << 10,
+                                      .on_request = on_request,
+                                      .on_gone = on_gone,
+                                      .on_full = on_full}};
+    (void)signal(SIGPIPE, SIG_IGN);
+    f->options.arg = f;
+    baton_buf_init(&f->reply, MAX_REPLY_BYTES);
+    assert_int_equal(uv_loop_init(&f->loop), 0);
+}
+
+void fixture_start(struct fixture *f)
+{
+    struct baton_why why;
+    assert_int_equal(gw_http_start(&f->loop, &f->options, &f->server, &why), BATON_OK);
+}
+
+static void on_closed(void *arg)
+{
+    struct fixture *f = arg;
+    f->closed = true;
+}
+
+void fixture_stop(struct fixture *f)
+{
+    gw_http_stop(f->server, on_closed, f);
+    (void)uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_true(f->closed);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    baton_buf_fini(&f->reply);
+}
+
+/* ---- waiting ---- */
+
+static void turn(struct fixture *f, int64_t started_ns)
+{
+    if (baton_now_ns() - started_ns > WAIT_MS * BATON_MS)
+        fail_msg("waited in vain; the reply so far is: %s", baton_buf_text(&f->reply));
+    if (!uv_run(&f->loop, UV_RUN_NOWAIT))
+        fail_msg("the loop has nothing to do");
+    (void)usleep(50);
+}
+
+int64_t fixture_wait_count(struct fixture *f, const int *count, int n)
+{
+    int64_t started_ns = baton_now_ns();
+    while (*count < n)
+        turn(f, started_ns);
+    return (baton_now_ns() - started_ns) / BATON_MS;
+}
+
+void fixture_wait_connections(struct fixture *f, size_t n)
+{
+    int64_t started_ns = baton_now_ns();
+    while (gw_http_n_connections(f->server) != n)
+        turn(f, started_ns);
+}
+
+void fixture_run_ms(struct fixture *f, int64_t ms)
+{
+    int64_t started_ns = baton_now_ns();
+    while (baton_now_ns() - started_ns < ms * BATON_MS)
+        turn(f, started_ns);
+}
+
+/* ---- clients ---- */
+
+int client_open(struct fixture *f, int receive_bytes)
+{
+    struct sockaddr_in address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    if (receive_bytes)
+        assert_int_equal(
+            setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes), 0);
+    assert_int_equal(uv_ip4_addr("127.0.0.1", gw_http_port(f->server), &address), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+void client_send(struct fixture *f, int fd, const char *bytes, size_t n)
+{
+    int64_t started_ns = baton_now_ns();
+    while (n) {
+        ssize_t sent = send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN)
+            return; /* the server closed; what it said before is still to be read */
+        if (sent > 0) {
+            bytes += sent;
+            n -= (size_t)sent;
+        }
+        turn(f, started_ns);
+    }
+}
+
+void client_say(struct fixture *f, int fd, const char *text)
+{
+    client_send(f, fd, text, strlen(text));
+}
+
+/* False at the server's end of the connection. */
+static bool read_some(struct fixture *f, int fd)
+{
+    char bytes[16384];
+    ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n > 0)
+        baton_buf_append(&f->reply, bytes, (size_t)n);
+    return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
+const char *client_read(struct fixture *f, int fd, const char *needle)
+{
+    int64_t started_ns = baton_now_ns();
+    baton_buf_reset(&f->reply);
+    while (!strstr(baton_buf_text(&f->reply), needle)) {
+        turn(f, started_ns);
+        if (!read_some(f, fd))
+            fail_msg("closed before \"%s\": %s", needle, baton_buf_text(&f->reply));
+    }
+    return baton_buf_text(&f->reply);
+}
+
+const char *client_read_all(struct fixture *f, int fd)
+{
+    int64_t started_ns = baton_now_ns();
+    baton_buf_reset(&f->reply);
+    while (read_some(f, fd))
+        turn(f, started_ns);
+    return baton_buf_text(&f->reply);
+}
+
+void client_reset(int fd)
+{
+    struct linger linger = {.l_onoff = 1, .l_linger = 0};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+    (void)close(fd);
+}

@@ -1,0 +1,192 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gateway/http/chunked.h"
+
+enum { MAX_BODY_BYTES = 64 };
+
+static struct baton_buf body;
+
+/* Feeds the text in two pieces, or as a whole when cut is its length. Adds up *n_used. */
+static enum baton_err decode_cut(const char *text, size_t cut, size_t *n_used)
+{
+    struct gw_chunked chunked;
+    size_t used = 0;
+    gw_chunked_init(&chunked);
+    baton_buf_reset(&body);
+    *n_used = 0;
+    enum baton_err err = gw_chunked_feed(&chunked, text, cut, &used, &body);
+    *n_used = used;
+    if (err != BATON_AGAIN)
+        return err;
+    used = 0;
+    err = gw_chunked_feed(&chunked, text + cut, strlen(text) - cut, &used, &body);
+    *n_used += used;
+    return err;
+}
+
+static enum baton_err decode(const char *text)
+{
+    size_t n_used;
+    return decode_cut(text, strlen(text), &n_used);
+}
+
+static void chunks_are_put_together(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("5\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\n\r\n"), BATON_OK);
+    assert_string_equal(baton_buf_text(&body), "hello world");
+}
+
+static void an_empty_body_is_its_last_chunk_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("0\r\n\r\n"), BATON_OK);
+    assert_int_equal(body.len, 0);
+    assert_int_equal(decode("00000000\r\n\r\n"), BATON_OK);
+}
+
+static void sizes_are_hexadecimal_in_either_case(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("a\r\n0123456789\r\n0A\r\n0123456789\r\n0\r\n\r\n"), BATON_OK);
+    assert_int_equal(body.len, 20);
+}
+
+static void what_follows_the_body_is_left_alone(void **state)
+{
+    size_t n_used;
+    const char *text = "1\r\na\r\n0\r\n\r\nGET /";
+    (void)state;
+    assert_int_equal(decode_cut(text, strlen(text), &n_used), BATON_OK);
+    assert_int_equal(n_used, strlen(text) - 5);
+}
+
+static void extensions_and_trailers_are_dropped(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("3;name=\"a b\"\r\nabc\r\n0;last\r\nX-Sum: 1\r\nY:\r\n\r\n"), BATON_OK);
+    assert_string_equal(baton_buf_text(&body), "abc");
+}
+
+static void malformed_sizes_are_refused(void **state)
+{
+    static const char *const bad[] = {"\r\n",          ";\r\n",      "g\r\n",     " 5\r\n",
+                                      "5 \r\n",        "5 ;a\r\n",   "+5\r\n",    "-5\r\n",
+                                      "0x5\r\n",       "5\n",        "5\r5\r\n",  "5\r\r\n",
+                                      "5,5\r\n",       "5\t\r\n",    "5h\r\n",    "000000005\r\n",
+                                      "123456789\r\n", "5;a\nb\r\n", "5;a\rb\r\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (decode(bad[i]) != BATON_INVALID)
+            fail_msg("accepted: %s", bad[i]);
+}
+
+static void a_chunk_ends_in_exactly_cr_lf(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("1\r\nab\r\n"), BATON_INVALID);
+    assert_int_equal(decode("1\r\na\n"), BATON_INVALID);
+    assert_int_equal(decode("1\r\na\rb"), BATON_INVALID);
+    assert_int_equal(decode("1\r\na\r\n\r\n"), BATON_INVALID);
+}
+
+static void malformed_trailers_are_refused(void **state)
+{
+    static const char *const bad[] = {"0\r\n: a\r\n",      "0\r\n a: b\r\n", "0\r\na : b\r\n",
+                                      "0\r\na\r\n",        "0\r\na: b\n",    "0\r\na: b\r\r\n",
+                                      "0\r\na: b\x01\r\n", "0\r\n\rx",       "0\r\n\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (decode(bad[i]) != BATON_INVALID)
+            fail_msg("accepted: %s", bad[i]);
+}
+
+static void a_body_over_the_limit_is_refused_before_its_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("41\r\n"), BATON_LIMIT);
+    assert_int_equal(decode("FFFFFFFF\r\n"), BATON_LIMIT);
+    assert_int_equal(decode("40\r\n"), BATON_AGAIN);
+    assert_int_equal(decode("1\r\na\r\n40\r\n"), BATON_LIMIT);
+}
+
+/* `before`, then n times c, then `after`. */
+static enum baton_err decode_long(const char *before, char c, size_t n, const char *after)
+{
+    struct baton_buf text;
+    baton_buf_init(&text, 1 << 16);
+    baton_buf_puts(&text, before);
+    while (n--)
+        baton_buf_putc(&text, c);
+    baton_buf_puts(&text, after);
+    enum baton_err err = decode(baton_buf_text(&text));
+    baton_buf_fini(&text);
+    return err;
+}
+
+static void extensions_are_capped(void **state)
+{
+    size_t max = GW_CHUNK_MAX_EXTENSION_BYTES;
+    (void)state;
+    assert_int_equal(decode_long("0;", 'a', max, "\r\n\r\n"), BATON_OK);
+    assert_int_equal(decode_long("0;", 'a', max + 1, "\r\n\r\n"), BATON_INVALID);
+}
+
+static void trailers_are_capped(void **state)
+{
+    size_t max = GW_CHUNK_MAX_TRAILER_BYTES;
+    (void)state;
+    assert_int_equal(decode_long("0\r\na:", 'a', max - 2, "\r\n\r\n"), BATON_OK);
+    assert_int_equal(decode_long("0\r\na:", 'a', max + 1, "\r\n\r\n"), BATON_INVALID);
+}
+
+static void a_body_split_at_any_byte_decodes_the_same(void **state)
+{
+    const char *text = "5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nT: v\r\n\r\nrest";
+    (void)state;
+    for (size_t cut = 0; cut <= strlen(text); cut++) {
+        size_t n_used;
+        assert_int_equal(decode_cut(text, cut, &n_used), BATON_OK);
+        assert_int_equal(n_used, strlen(text) - 4);
+        assert_string_equal(baton_buf_text(&body), "hello world");
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    baton_buf_init(&body, MAX_BODY_BYTES);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    baton_buf_fini(&body);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_are_put_together),
+        cmocka_unit_test(an_empty_body_is_its_last_chunk_alone),
+        cmocka_unit_test(sizes_are_hexadecimal_in_either_case),
+        cmocka_unit_test(what_follows_the_body_is_left_alone),
+        cmocka_unit_test(extensions_and_trailers_are_dropped),
+        cmocka_unit_test(malformed_sizes_are_refused),
+        cmocka_unit_test(a_chunk_ends_in_exactly_cr_lf),
+        cmocka_unit_test(malformed_trailers_are_refused),
+        cmocka_unit_test(a_body_over_the_limit_is_refused_before_its_bytes),
+        cmocka_unit_test(extensions_are_capped),
+        cmocka_unit_test(trailers_are_capped),
+        cmocka_unit_test(a_body_split_at_any_byte_decodes_the_same),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,307 @@
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "server_fixture.h"
+
+enum { SEEN_WITHIN_MS = 50, PIECE_BYTES = 4096 };
+
+static struct fixture f;
+static char piece[PIECE_BYTES];
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_init(&f);
+    memset(piece, 'x', sizeof piece);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_stop(&f);
+    return 0;
+}
+
+/* A client whose request for path is with the handler. */
+static int start_request(const char *path, int receive_bytes)
+{
+    struct baton_buf request;
+    if (!f.server)
+        fixture_start(&f);
+    int fd = client_open(&f, receive_bytes);
+    int n_before = f.n_requests;
+    baton_buf_init(&request, 256);
+    baton_buf_printf(&request, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path);
+    client_say(&f, fd, request.data);
+    fixture_wait_count(&f, &f.n_requests, n_before + 1);
+    baton_buf_fini(&request);
+    return fd;
+}
+
+static void a_client_that_leaves_before_the_answer_is_seen_at_once(void **state)
+{
+    int fd = start_request("/hold", 0);
+    (void)state;
+    assert_int_equal(gw_http_n_exchanges(f.server), 1);
+    close(fd);
+    assert_true(fixture_wait_count(&f, &f.n_gone, 1) < SEEN_WITHIN_MS);
+    assert_string_equal(f.gone_reason, "client left");
+    assert_int_equal(gw_http_n_exchanges(f.server), 0);
+    fixture_wait_connections(&f, 0);
+}
+
+static void a_client_that_leaves_in_mid_stream_is_seen_at_once(void **state)
+{
+    int fd = start_request("/stream", 0);
+    (void)state;
+    gw_exchange_stream_write(f.held, "some", 4);
+    client_read(&f, fd, "some");
+    close(fd);
+    assert_true(fixture_wait_count(&f, &f.n_gone, 1) < SEEN_WITHIN_MS);
+    assert_string_equal(f.gone_reason, "client left");
+}
+
+static void a_client_that_closes_only_its_side_has_left_too(void **state)
+{
+    int fd = start_request("/hold", 0);
+    (void)state;
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_true(fixture_wait_count(&f, &f.n_gone, 1) < SEEN_WITHIN_MS);
+    close(fd);
+}
+
+static void a_connection_that_is_reset_is_seen_at_once(void **state)
+{
+    int fd = start_request("/stream", 0);
+    (void)state;
+    client_reset(fd);
+    assert_true(fixture_wait_count(&f, &f.n_gone, 1) < SEEN_WITHIN_MS);
+    assert_string_equal(f.gone_reason, "client left");
+}
+
+static void writing_to_a_client_that_left_is_harmless(void **state)
+{
+    int fd = start_request("/stream", 0);
+    (void)state;
+    client_reset(fd);
+    for (int i = 0; i < 100; i++)
+        gw_exchange_stream_write(f.held, piece, sizeof piece);
+    assert_int_equal(f.n_gone, 0); /* never from inside the handler's own call */
+    fixture_wait_count(&f, &f.n_gone, 1);
+}
+
+static void an_answer_to_a_client_that_left_is_harmless(void **state)
+{
+    int fd = start_request("/hold", 0);
+    (void)state;
+    client_reset(fd);
+    gw_exchange_respond(f.held, 200, "text/plain", "", piece, sizeof piece);
+    fixture_wait_connections(&f, 0);
+    assert_int_equal(f.n_gone, 0);
+}
+
+/* Writes until on_full was called; returns the bytes written. */
+static size_t fill(void)
+{
+    size_t written = 0;
+    for (; !f.n_full; written += sizeof piece)
+        gw_exchange_stream_write(f.held, piece, sizeof piece);
+    return written;
+}
+
+static void a_slow_reader_pauses_its_producer_until_it_has_caught_up(void **state)
+{
+    int fd = start_request("/stream", 4096);
+    (void)state;
+    size_t written = fill();
+    assert_true(gw_exchange_queued_bytes(f.held) >= f.options.pause_bytes);
+    assert_int_equal(f.n_empty, 0);
+    int64_t started_ns = baton_now_ns();
+    while (!f.n_empty && baton_now_ns() - started_ns < WAIT_MS * BATON_MS) {
+        char bytes[8192];
+        (void)!recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        (void)uv_run(&f.loop, UV_RUN_NOWAIT);
+    }
+    assert_int_equal(f.n_empty, 1);
+    assert_int_equal(f.n_full, 1);
+    assert_int_equal(gw_exchange_queued_bytes(f.held), 0);
+    assert_true(written > f.options.pause_bytes);
+    gw_exchange_stream_end(f.held);
+    close(fd);
+    assert_int_equal(f.n_gone, 0);
+}
+
+static void a_reader_past_the_cap_is_cut_off(void **state)
+{
+    int fd = start_request("/stream", 4096);
+    (void)state;
+    (void)fill();
+    struct gw_exchange *exchange = f.held;
+    for (size_t n = 0; n < 2 * f.options.cancel_bytes; n += sizeof piece)
+        gw_exchange_stream_write(exchange, piece, sizeof piece);
+    assert_true(gw_exchange_queued_bytes(exchange) <= f.options.cancel_bytes + 2 * sizeof piece);
+    assert_int_equal(f.n_gone, 0);
+    fixture_wait_count(&f, &f.n_gone, 1);
+    assert_string_equal(f.gone_reason, "client reads too slowly");
+    fixture_wait_connections(&f, 0);
+    close(fd);
+}
+
+static void a_plain_answer_may_be_larger_than_the_cap(void **state)
+{
+    enum { BIG_BYTES = 4 << 20 };
+    char *big = malloc(BIG_BYTES);
+    int fd = start_request("/hold", 4096);
+    (void)state;
+    assert_non_null(big);
+    memset(big, 'b', BIG_BYTES);
+    gw_exchange_respond(f.held, 200, "text/plain", "", big, BIG_BYTES);
+    const char *head = client_read(&f, fd, "\r\n\r\n");
+    size_t got = f.reply.len - (size_t)(strstr(head, "\r\n\r\n") + 4 - head);
+    int64_t started_ns = baton_now_ns();
+    while (got < BIG_BYTES && baton_now_ns() - started_ns < WAIT_MS * BATON_MS) {
+        ssize_t n = recv(fd, big, BIG_BYTES, MSG_DONTWAIT);
+        got += n > 0 ? (size_t)n : 0;
+        (void)uv_run(&f.loop, UV_RUN_NOWAIT);
+    }
+    assert_int_equal(got, BIG_BYTES);
+    assert_int_equal(f.n_gone, 0);
+    free(big);
+    close(fd);
+}
+
+static void a_client_that_sends_too_much_ahead_is_cut_off(void **state)
+{
+    int fd = start_request("/hold", 0);
+    (void)state;
+    for (int n = 0; n < 64 << 10; n += PIECE_BYTES)
+        client_send(&f, fd, piece, sizeof piece);
+    fixture_run_ms(&f, 20);
+    assert_int_equal(f.n_gone, 0);
+    client_say(&f, fd, "x");
+    fixture_wait_count(&f, &f.n_gone, 1);
+    assert_string_equal(f.gone_reason, "client sent too much ahead");
+    close(fd);
+}
+
+static size_t count_descriptors(void)
+{
+    size_t n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static void a_thousand_connections_leave_no_descriptor_behind(void **state)
+{
+    (void)state;
+    fixture_start(&f);
+    fixture_run_ms(&f, 1);
+    size_t before = count_descriptors();
+    for (int i = 0; i < 1000; i++) {
+        int fd = client_open(&f, 0);
+        if (i % 4)
+            client_say(&f, fd, i % 4 == 1 ? "GET /show HTTP/1.1\r\nHost: a\r\n\r\n" : "GET / HT");
+        if (i % 4 == 3)
+            client_reset(fd);
+        else
+            close(fd);
+    }
+    fixture_run_ms(&f, 1);
+    fixture_wait_connections(&f, 0);
+    assert_int_equal(count_descriptors(), before);
+    assert_int_equal(f.n_requests, 250);
+}
+
+static void over_the_limit_the_oldest_idle_connection_makes_room(void **state)
+{
+    f.options.max_connections = 2;
+    int held = start_request("/hold", 0);
+    int idle = client_open(&f, 0);
+    (void)state;
+    fixture_wait_connections(&f, 2);
+    int fd = client_open(&f, 0);
+    client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\n\r\n");
+    client_read(&f, fd, "GET|/show");
+    assert_string_equal(client_read_all(&f, idle), "");
+    assert_int_equal(f.n_gone, 0);
+    close(held);
+    close(idle);
+    close(fd);
+}
+
+static void over_the_limit_without_an_idle_connection_the_answer_is_503(void **state)
+{
+    f.options.max_connections = 1;
+    int held = start_request("/hold", 0);
+    int fd = client_open(&f, 0);
+    (void)state;
+    assert_non_null(strstr(client_read_all(&f, fd), "HTTP/1.1 503 "));
+    assert_int_equal(f.n_gone, 0);
+    close(held);
+    close(fd);
+}
+
+static void draining_ends_what_is_open_and_takes_nothing_new(void **state)
+{
+    int held = start_request("/hold", 0);
+    int idle = client_open(&f, 0);
+    (void)state;
+    fixture_wait_connections(&f, 2);
+    gw_http_drain(f.server);
+    assert_string_equal(client_read_all(&f, idle), "");
+    gw_exchange_respond(f.held, 200, "text/plain", "", "last", 4);
+    assert_non_null(strstr(client_read_all(&f, held), "Connection: close\r\n"));
+    close(held);
+    close(idle);
+    fixture_wait_connections(&f, 0);
+    assert_int_equal(f.n_gone, 0);
+}
+
+static void stopping_tells_the_handler_of_every_open_exchange(void **state)
+{
+    int held = start_request("/hold", 0);
+    int stream = start_request("/stream", 0);
+    (void)state;
+    gw_http_stop(f.server, NULL, NULL);
+    assert_int_equal(f.n_gone, 2);
+    assert_string_equal(f.gone_reason, "the server stops");
+    close(held);
+    close(stream);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_client_that_leaves_before_the_answer_is_seen_at_once),
+        TEST(a_client_that_leaves_in_mid_stream_is_seen_at_once),
+        TEST(a_client_that_closes_only_its_side_has_left_too),
+        TEST(a_connection_that_is_reset_is_seen_at_once),
+        TEST(writing_to_a_client_that_left_is_harmless),
+        TEST(an_answer_to_a_client_that_left_is_harmless),
+        TEST(a_slow_reader_pauses_its_producer_until_it_has_caught_up),
+        TEST(a_reader_past_the_cap_is_cut_off),
+        TEST(a_plain_answer_may_be_larger_than_the_cap),
+        TEST(a_client_that_sends_too_much_ahead_is_cut_off),
+        TEST(a_thousand_connections_leave_no_descriptor_behind),
+        TEST(over_the_limit_the_oldest_idle_connection_makes_room),
+        TEST(over_the_limit_without_an_idle_connection_the_answer_is_503),
+        TEST(draining_ends_what_is_open_and_takes_nothing_new),
+        TEST(stopping_tells_the_handler_of_every_open_exchange),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

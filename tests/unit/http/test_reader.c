@@ -1,0 +1,430 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gateway/http/reader.h"
+
+enum { MAX_HEAD_BYTES = 16 << 10 };
+
+static struct gw_head head;
+static struct gw_refusal refusal;
+static size_t n_used;
+
+/* Parses n bytes copied to memory of exactly that size, which the views then point into. */
+static char *copied;
+
+static enum baton_err parse_n(const char *text, size_t n)
+{
+    struct gw_head_scan scan = {0};
+    free(copied);
+    copied = malloc(n ? n : 1);
+    assert_non_null(copied);
+    memcpy(copied, text, n);
+    return gw_head_parse(copied, n, MAX_HEAD_BYTES, &scan, &head, &n_used, &refusal);
+}
+
+static enum baton_err parse(const char *text)
+{
+    return parse_n(text, strlen(text));
+}
+
+static void assert_view(struct gw_view view, const char *text)
+{
+    assert_int_equal(view.n, strlen(text));
+    assert_memory_equal(view.p, text, view.n);
+}
+
+static void assert_accepted(const char *text)
+{
+    if (parse(text) != BATON_OK)
+        fail_msg("refused with %d \"%s\":\n%s", refusal.status, refusal.message, text);
+    assert_int_equal(n_used, strlen(text));
+}
+
+static void assert_refused_n(const char *text, size_t n, int status)
+{
+    if (parse_n(text, n) != BATON_INVALID)
+        fail_msg("not refused:\n%s", text);
+    if (refusal.status != status)
+        fail_msg("%d instead of %d (%s):\n%s", refusal.status, status, refusal.message, text);
+}
+
+static void assert_refused(const char *text, int status)
+{
+    assert_refused_n(text, strlen(text), status);
+}
+
+#define GET(headers) "GET / HTTP/1.1\r\nHost: a\r\n" headers "\r\n"
+
+static void a_request_line_is_split_into_method_path_and_query(void **state)
+{
+    (void)state;
+    assert_accepted("POST /generate/stream?a=b&c=?d HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_view(head.method, "POST");
+    assert_view(head.path, "/generate/stream");
+    assert_view(head.query, "a=b&c=?d");
+    assert_int_equal(head.minor, 1);
+    assert_int_equal(head.n_headers, 1);
+}
+
+static void a_target_without_a_query_has_an_empty_one(void **state)
+{
+    (void)state;
+    assert_accepted(GET(""));
+    assert_view(head.path, "/");
+    assert_view(head.query, "");
+}
+
+static void an_absolute_target_is_read_as_its_path(void **state)
+{
+    (void)state;
+    assert_accepted("GET http://host:80/a?b HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_view(head.path, "/a");
+    assert_view(head.query, "b");
+    assert_accepted("GET HTTPS://[::1]:80?b HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_view(head.path, "/");
+    assert_view(head.query, "b");
+}
+
+static void a_target_of_another_form_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("GET foo HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET http:///a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET ftp://host/a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET http://user@host/a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET ?a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+}
+
+static void a_star_is_a_target_of_options_only(void **state)
+{
+    (void)state;
+    assert_accepted("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_view(head.path, "*");
+}
+
+static void a_target_with_characters_outside_visible_ascii_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("GET /\xc3\xa4 HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET /a\tb HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+}
+
+static void a_percent_needs_two_hexadecimal_digits(void **state)
+{
+    (void)state;
+    assert_accepted("GET /%4a%4A?%00 HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_refused("GET /%4 HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET /%4?a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+}
+
+static void only_escapes_of_unreserved_characters_are_decoded(void **state)
+{
+    char path[] = "/v1%2Fmod%65ls%2e%7E%00%3F%25";
+    (void)state;
+    gw_path_normalise(path);
+    assert_string_equal(path, "/v1%2Fmodels.~%00%3F%25");
+}
+
+static void a_request_line_has_exactly_two_spaces(void **state)
+{
+    (void)state;
+    assert_refused("GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET /  HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET / HTTP/1.1 \r\nHost: a\r\n\r\n", 400);
+    assert_refused(" GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET\t/\tHTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET /\r\n\r\n", 400);
+    assert_refused("GET\r\n\r\n", 400);
+}
+
+static void versions_other_than_1_0_and_1_1_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505);
+    assert_refused("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
+    assert_refused("GET / HTTP/0.9\r\nHost: a\r\n\r\n", 505);
+    assert_refused("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505);
+    assert_refused("GET / HTTP/1.10\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET / HTTP/11\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET / http/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET / HTTP/1.x\r\nHost: a\r\n\r\n", 400);
+}
+
+static void unknown_methods_and_connect_are_not_implemented(void **state)
+{
+    (void)state;
+    assert_refused("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 501);
+    assert_refused("BREW / HTTP/1.1\r\nHost: a\r\n\r\n", 501);
+    assert_refused("get / HTTP/1.1\r\nHost: a\r\n\r\n", 501);
+    assert_refused("G@T / HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+}
+
+static void header_values_lose_the_space_around_them(void **state)
+{
+    (void)state;
+    assert_accepted(GET("X-One: \t a b \t\r\nx-two:\r\n"));
+    assert_int_equal(head.n_headers, 3);
+    assert_view(head.headers[1].name, "X-One");
+    assert_view(head.headers[1].value, "a b");
+    assert_view(head.headers[2].value, "");
+}
+
+static void a_header_name_is_a_token_right_before_its_colon(void **state)
+{
+    (void)state;
+    assert_refused(GET("X : a\r\n"), 400);
+    assert_refused(GET("X\t: a\r\n"), 400);
+    assert_refused(GET("X Y: a\r\n"), 400);
+    assert_refused(GET(": a\r\n"), 400);
+    assert_refused(GET("X\xc3\xa4: a\r\n"), 400);
+    assert_refused(GET("X(Y): a\r\n"), 400);
+    assert_refused(GET("no colon here\r\n"), 400);
+}
+
+static void folded_headers_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(GET("X: a\r\n b\r\n"), 400);
+    assert_refused(GET("X: a\r\n\tb\r\n"), 400);
+    assert_refused("GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400);
+}
+
+static void control_characters_are_refused(void **state)
+{
+    static const char nul[] = "GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n";
+    (void)state;
+    assert_refused_n(nul, sizeof nul - 1, 400);
+    assert_refused(GET("X: a\x01\r\n"), 400);
+    assert_refused(GET("X: a\x7f\r\n"), 400);
+    assert_accepted(GET("X: \xc3\xa4\tb\r\n"));
+}
+
+static void bare_cr_and_bare_lf_are_refused_as_soon_as_they_are_seen(void **state)
+{
+    (void)state;
+    assert_refused("GET / HTTP/1.1\n", 400);
+    assert_refused("GET / HTTP/1.1\r\nHost: a\n", 400);
+    assert_refused("GET / HTTP/1.1\r\nHost: a\rb", 400);
+    assert_refused("GET / HTTP/1.1\r\r\n", 400);
+    assert_refused("\n", 400);
+}
+
+static void empty_lines_before_the_request_line_are_skipped(void **state)
+{
+    (void)state;
+    assert_accepted("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_view(head.method, "GET");
+    assert_int_equal(parse("\r\n\r\n"), BATON_AGAIN);
+}
+
+static void a_host_is_required_on_1_1_and_allowed_once(void **state)
+{
+    (void)state;
+    assert_refused("GET / HTTP/1.1\r\n\r\n", 400);
+    assert_accepted("GET / HTTP/1.0\r\n\r\n");
+    assert_accepted("GET / HTTP/1.1\r\nHost:\r\n\r\n");
+    assert_refused("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
+    assert_refused("GET / HTTP/1.0\r\nHost: a\r\nhost: b\r\n\r\n", 400);
+    assert_refused("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400);
+    assert_refused("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400);
+    assert_accepted("GET / HTTP/1.1\r\nHost: [::1]:8000\r\n\r\n");
+}
+
+static void a_content_length_is_digits_and_comes_once(void **state)
+{
+    (void)state;
+    assert_accepted(GET("Content-Length: 0012\r\n"));
+    assert_int_equal(head.content_length, 12);
+    assert_refused(GET("Content-Length: 5\r\nContent-Length: 5\r\n"), 400);
+    assert_refused(GET("Content-Length: 5, 5\r\n"), 400);
+    assert_refused(GET("Content-Length: +5\r\n"), 400);
+    assert_refused(GET("Content-Length: -5\r\n"), 400);
+    assert_refused(GET("Content-Length: 0x5\r\n"), 400);
+    assert_refused(GET("Content-Length: 5 5\r\n"), 400);
+    assert_refused(GET("Content-Length:\r\n"), 400);
+}
+
+static void a_content_length_past_64_bits_is_read_as_the_largest(void **state)
+{
+    (void)state;
+    assert_accepted(GET("Content-Length: 18446744073709551614\r\n"));
+    assert_true(head.content_length == UINT64_MAX - 1);
+    assert_accepted(GET("Content-Length: 18446744073709551621\r\n"));
+    assert_true(head.content_length == UINT64_MAX);
+    assert_refused(GET("Content-Length: 99999999999999999999999x\r\n"), 400);
+}
+
+static void the_only_transfer_encoding_is_chunked(void **state)
+{
+    (void)state;
+    assert_accepted(GET("Transfer-Encoding: Chunked\r\n"));
+    assert_true(head.chunked);
+    assert_refused(GET("Transfer-Encoding: gzip, chunked\r\n"), 501);
+    assert_refused(GET("Transfer-Encoding: chunked, identity\r\n"), 501);
+    assert_refused(GET("Transfer-Encoding: identity\r\n"), 501);
+    assert_refused(GET("Transfer-Encoding: xchunked\r\n"), 501);
+    assert_refused(GET("Transfer-Encoding: \"chunked\"\r\n"), 501);
+    assert_refused(GET("Transfer-Encoding:\r\n"), 501);
+}
+
+static void a_transfer_encoding_comes_once_alone_and_not_on_1_0(void **state)
+{
+    (void)state;
+    assert_refused(GET("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), 400);
+    assert_refused(GET("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"), 400);
+    assert_refused(GET("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"), 400);
+    assert_refused("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400);
+}
+
+static void connection_and_version_decide_on_keep_alive(void **state)
+{
+    (void)state;
+    assert_accepted(GET(""));
+    assert_true(head.keep_alive);
+    assert_accepted(GET("Connection: upgrade, Close\r\n"));
+    assert_false(head.keep_alive);
+    assert_accepted(GET("Connection: keep-alive\r\nConnection: close\r\n"));
+    assert_false(head.keep_alive);
+    assert_accepted("GET / HTTP/1.0\r\n\r\n");
+    assert_false(head.keep_alive);
+    assert_accepted("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
+    assert_true(head.keep_alive);
+}
+
+static void an_upgrade_is_ignored(void **state)
+{
+    (void)state;
+    assert_accepted(GET("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"));
+    assert_true(head.keep_alive);
+}
+
+static void the_only_expectation_is_100_continue(void **state)
+{
+    (void)state;
+    assert_accepted(GET("Expect: 100-Continue\r\n"));
+    assert_true(head.expects_continue);
+    assert_accepted("GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n");
+    assert_false(head.expects_continue);
+    assert_refused(GET("Expect: cookies\r\n"), 417);
+}
+
+static void a_head_over_the_limit_is_refused(void **state)
+{
+    static char big[MAX_HEAD_BYTES + 1];
+    static const char start[] = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
+    (void)state;
+    memset(big, 'x', sizeof big);
+    memcpy(big, start, sizeof start - 1);
+    memcpy(big + MAX_HEAD_BYTES - 4, "\r\n\r\n", 4);
+    assert_int_equal(parse_n(big, MAX_HEAD_BYTES), BATON_OK);
+    assert_int_equal(parse_n(big, MAX_HEAD_BYTES - 1), BATON_AGAIN);
+    memcpy(big + MAX_HEAD_BYTES - 4, "x\r\n\r\n", 5);
+    assert_refused_n(big, MAX_HEAD_BYTES, 431);
+    assert_refused_n(big, MAX_HEAD_BYTES + 1, 431);
+}
+
+static void a_request_line_over_the_limit_is_a_target_too_long(void **state)
+{
+    static char big[MAX_HEAD_BYTES];
+    (void)state;
+    memset(big, 'x', sizeof big);
+    assert_refused_n(big, sizeof big, 414);
+}
+
+static void too_many_headers_are_refused(void **state)
+{
+    char text[2048] = "GET / HTTP/1.1\r\nHost: a\r\n";
+    (void)state;
+    for (int i = 1; i < GW_HEAD_MAX_HEADERS; i++)
+        strcat(text, "x: y\r\n");
+    size_t n = strlen(text);
+    strcat(text, "\r\n");
+    assert_accepted(text);
+    memcpy(text + n, "x: y\r\n\r\n", 9);
+    assert_refused(text, 431);
+}
+
+static void what_follows_the_head_is_left_alone(void **state)
+{
+    static const char text[] = GET("Content-Length: 5\r\n") "hello\n\n\0";
+    (void)state;
+    assert_int_equal(parse_n(text, sizeof text), BATON_OK);
+    assert_int_equal(n_used, strlen(GET("Content-Length: 5\r\n")));
+}
+
+/* Grows the bytes one by one through one scan, as they would trickle in. */
+static enum baton_err trickle(const char *text, size_t n)
+{
+    struct gw_head_scan scan = {0};
+    enum baton_err err = BATON_AGAIN;
+    for (size_t i = 0; i <= n && err == BATON_AGAIN; i++)
+        err = gw_head_parse(text, i, MAX_HEAD_BYTES, &scan, &head, &n_used, &refusal);
+    return err;
+}
+
+static void a_head_that_trickles_in_is_read_the_same(void **state)
+{
+    static const char good[] = "\r\nPOST /a?b HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\n";
+    static const char bad[] = "GET / HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n";
+    (void)state;
+    assert_int_equal(trickle(good, strlen(good)), BATON_OK);
+    assert_int_equal(n_used, strlen(good));
+    assert_view(head.path, "/a");
+    assert_int_equal(head.content_length, 7);
+    assert_int_equal(trickle(bad, strlen(bad)), BATON_INVALID);
+    assert_int_equal(refusal.status, 400);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(copied);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_line_is_split_into_method_path_and_query),
+        cmocka_unit_test(a_target_without_a_query_has_an_empty_one),
+        cmocka_unit_test(an_absolute_target_is_read_as_its_path),
+        cmocka_unit_test(a_target_of_another_form_is_refused),
+        cmocka_unit_test(a_star_is_a_target_of_options_only),
+        cmocka_unit_test(a_target_with_characters_outside_visible_ascii_is_refused),
+        cmocka_unit_test(a_percent_needs_two_hexadecimal_digits),
+        cmocka_unit_test(only_escapes_of_unreserved_characters_are_decoded),
+        cmocka_unit_test(a_request_line_has_exactly_two_spaces),
+        cmocka_unit_test(versions_other_than_1_0_and_1_1_are_refused),
+        cmocka_unit_test(unknown_methods_and_connect_are_not_implemented),
+        cmocka_unit_test(header_values_lose_the_space_around_them),
+        cmocka_unit_test(a_header_name_is_a_token_right_before_its_colon),
+        cmocka_unit_test(folded_headers_are_refused),
+        cmocka_unit_test(control_characters_are_refused),
+        cmocka_unit_test(bare_cr_and_bare_lf_are_refused_as_soon_as_they_are_seen),
+        cmocka_unit_test(empty_lines_before_the_request_line_are_skipped),
+        cmocka_unit_test(a_host_is_required_on_1_1_and_allowed_once),
+        cmocka_unit_test(a_content_length_is_digits_and_comes_once),
+        cmocka_unit_test(a_content_length_past_64_bits_is_read_as_the_largest),
+        cmocka_unit_test(the_only_transfer_encoding_is_chunked),
+        cmocka_unit_test(a_transfer_encoding_comes_once_alone_and_not_on_1_0),
+        cmocka_unit_test(connection_and_version_decide_on_keep_alive),
+        cmocka_unit_test(an_upgrade_is_ignored),
+        cmocka_unit_test(the_only_expectation_is_100_continue),
+        cmocka_unit_test(a_head_over_the_limit_is_refused),
+        cmocka_unit_test(a_request_line_over_the_limit_is_a_target_too_long),
+        cmocka_unit_test(too_many_headers_are_refused),
+        cmocka_unit_test(what_follows_the_head_is_left_alone),
+        cmocka_unit_test(a_head_that_trickles_in_is_read_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}

@@ -1,0 +1,58 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/json.h"
+#include "gateway/http/status.h"
+
+static void every_status_of_the_contract_has_a_reason(void **state)
+{
+    static const int statuses[] = {200, 400, 401, 404, 405, 408, 413, 414, 415, 417,
+                                   429, 431, 499, 500, 501, 502, 503, 504, 505};
+    (void)state;
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+        assert_string_not_equal(gw_status_reason(statuses[i]), "Unknown");
+    assert_string_equal(gw_status_reason(777), "Unknown");
+}
+
+static void assert_type(int status, const char *type)
+{
+    struct baton_buf out;
+    struct baton_json *root = NULL;
+    baton_buf_init(&out, 1024);
+    gw_error_body(&out, status, "why \"so\"", NULL, "a_code");
+    assert_int_equal(baton_json_parse(out.data, out.len, &root, NULL), BATON_OK);
+    const struct baton_json *error = baton_json_get(root, "error");
+    assert_string_equal(baton_json_string(baton_json_get(error, "type"), NULL), type);
+    assert_string_equal(baton_json_string(baton_json_get(error, "message"), NULL), "why \"so\"");
+    assert_string_equal(baton_json_string(baton_json_get(error, "code"), NULL), "a_code");
+    assert_int_equal(baton_json_kind(baton_json_get(error, "param")), BATON_JSON_NULL);
+    assert_int_equal(baton_json_size(error), 4);
+    baton_json_free(root);
+    baton_buf_fini(&out);
+}
+
+static void the_type_of_an_error_follows_from_its_status(void **state)
+{
+    static const int requests[] = {400, 404, 405, 408, 413, 415, 431};
+    (void)state;
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+        assert_type(requests[i], "invalid_request_error");
+    assert_type(401, "authentication_error");
+    assert_type(429, "rate_limit_error");
+    assert_type(500, "server_error");
+    assert_type(503, "server_error");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_status_of_the_contract_has_a_reason),
+        cmocka_unit_test(the_type_of_an_error_follows_from_its_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

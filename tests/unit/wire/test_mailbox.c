@@ -1,0 +1,346 @@
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/wire/frame.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/sample_envelope.h"
+
+enum { PATIENCE_MS = 20000, QUEUE = 64 };
+
+static enum baton_err send_kind(struct baton_link *link, Baton__V1__Envelope__BodyCase kind,
+                                const void *payload, size_t n)
+{
+    struct sample_envelope s;
+    sample_envelope_init(&s, kind);
+    return baton_link_send(link, &s.envelope, payload, n);
+}
+
+/* Two mailboxes and a link from the first to the second. */
+struct pair {
+    struct mailbox from, to;
+    struct baton_link *link;
+};
+
+static int open_pair(void **state)
+{
+    static struct pair pair;
+    if (mailbox_open(&pair.from, NULL, QUEUE) || mailbox_open(&pair.to, NULL, QUEUE))
+        return -1;
+    pair.link = mailbox_dial(&pair.from, baton_inbox_url(pair.to.inbox), 1001, 2002, 0);
+    *state = &pair;
+    return pair.link ? 0 : -1;
+}
+
+static int close_pair(void **state)
+{
+    struct pair *pair = *state;
+    baton_link_release(pair->link);
+    mailbox_close(&pair->from);
+    if (pair->to.inbox)
+        mailbox_close(&pair->to);
+    return 0;
+}
+
+static void an_envelope_and_its_payload_arrive_as_sent(void **state)
+{
+    struct pair *pair = *state;
+    struct baton_message message;
+    uint8_t payload[1000];
+    for (size_t i = 0; i < sizeof payload; i++)
+        payload[i] = (uint8_t)(i * 31);
+    assert_int_equal(
+        send_kind(pair->link, BATON__V1__ENVELOPE__BODY_KV_CHUNK, payload, sizeof payload),
+        BATON_OK);
+    assert_true(mailbox_take(&pair->to, &message, PATIENCE_MS));
+    assert_int_equal(message.envelope->body_case, BATON__V1__ENVELOPE__BODY_KV_CHUNK);
+    assert_int_equal(message.envelope->link, baton_link_id(pair->link));
+    assert_int_equal(message.payload_bytes, sizeof payload);
+    assert_memory_equal(message.payload, payload, sizeof payload);
+    assert_int_equal((uintptr_t)message.payload % 4, 0);
+    assert_string_equal(message.peer_host, "127.0.0.1");
+    baton_message_fini(&message);
+    struct baton_inbox_stats stats;
+    baton_inbox_get_stats(pair->to.inbox, &stats);
+    assert_int_equal(stats.n_received, 1);
+    assert_true(stats.n_bytes > sizeof payload);
+}
+
+static void a_link_comes_up_and_goes_down_for_good_with_its_peer(void **state)
+{
+    struct pair *pair = *state;
+    assert_true(mailbox_await(&pair->from, pair->link, BATON_OUTBOX_UP, PATIENCE_MS));
+    char url[64];
+    (void)snprintf(url, sizeof url, "%s", baton_inbox_url(pair->to.inbox));
+    mailbox_close(&pair->to);
+    pair->to.inbox = NULL;
+    assert_true(mailbox_await(&pair->from, pair->link, BATON_OUTBOX_DOWN, PATIENCE_MS));
+    assert_int_equal(send_kind(pair->link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0),
+                     BATON_CLOSED);
+
+    /* Another life on the same port gets nothing from the old link, though NNG dials again. */
+    struct baton_message message;
+    assert_int_equal(mailbox_open(&pair->to, url, QUEUE), BATON_OK);
+    assert_false(mailbox_take(&pair->to, &message, 500));
+    assert_int_equal(baton_link_state(pair->link), BATON_OUTBOX_DOWN);
+}
+
+static void what_was_sent_before_the_peer_listens_arrives_once_it_does(void **state)
+{
+    struct pair *pair = *state;
+    char url[64];
+    struct baton_message message;
+    (void)snprintf(url, sizeof url, "%s", baton_inbox_url(pair->to.inbox));
+    mailbox_close(&pair->to);
+    struct baton_link *early = mailbox_dial(&pair->from, url, 1001, 2002, 0);
+    assert_non_null(early);
+    assert_int_equal(send_kind(early, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_int_equal(baton_link_state(early), BATON_OUTBOX_CONNECTING);
+    assert_false(baton_link_is_idle(early));
+    assert_int_equal(mailbox_open(&pair->to, url, QUEUE), BATON_OK);
+    assert_true(mailbox_take(&pair->to, &message, PATIENCE_MS));
+    baton_message_fini(&message);
+    baton_link_release(early);
+}
+
+static void an_idle_link_may_be_closed_without_losing_its_last_words(void **state)
+{
+    struct pair *pair = *state;
+    struct baton_message message;
+    const int n_messages = 50;
+    for (int i = 0; i < n_messages; i++)
+        assert_int_equal(send_kind(pair->link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0),
+                         BATON_OK);
+    int taken = 0;
+    int64_t until_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+    while (!baton_link_is_idle(pair->link) && baton_now_ns() < until_ns)
+        for (; baton_inbox_take(pair->to.inbox, &message); taken++)
+            baton_message_fini(&message);
+    assert_true(baton_link_is_idle(pair->link));
+    baton_link_close(pair->link);
+    for (; taken < n_messages; taken++) {
+        assert_true(mailbox_take(&pair->to, &message, PATIENCE_MS));
+        baton_message_fini(&message);
+    }
+}
+
+static void too_much_for_a_frame_is_refused_and_counts_for_nothing(void **state)
+{
+    struct pair *pair = *state;
+    struct baton_message message;
+    uint8_t *huge = calloc(1, BATON_FRAME_MAX_PAYLOAD + 1);
+    assert_non_null(huge);
+    assert_int_equal(send_kind(pair->link, BATON__V1__ENVELOPE__BODY_KV_CHUNK, huge,
+                               BATON_FRAME_MAX_PAYLOAD + 1),
+                     BATON_LIMIT);
+    assert_int_equal(
+        send_kind(pair->link, BATON__V1__ENVELOPE__BODY_KV_CHUNK, huge, BATON_FRAME_MAX_PAYLOAD),
+        BATON_OK);
+    assert_true(mailbox_take(&pair->to, &message, PATIENCE_MS));
+    assert_int_equal(message.envelope->link_seq, 1);
+    assert_int_equal(message.payload_bytes, BATON_FRAME_MAX_PAYLOAD);
+    baton_message_fini(&message);
+    free(huge);
+}
+
+static void an_invalid_envelope_closes_the_senders_connection(void **state)
+{
+    struct pair *pair = *state;
+    struct sample_envelope s;
+    struct baton_message message;
+    struct baton_inbox_stats stats;
+    sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
+    s.body.status.last_step_s = -1;
+    assert_int_equal(baton_link_send(pair->link, &s.envelope, NULL, 0), BATON_OK);
+    assert_false(mailbox_take(&pair->to, &message, 200));
+    assert_true(mailbox_await(&pair->from, pair->link, BATON_OUTBOX_DOWN, PATIENCE_MS));
+    baton_inbox_get_stats(pair->to.inbox, &stats);
+    assert_int_equal(stats.n_rejected, 1);
+    assert_int_equal(stats.n_received, 0);
+}
+
+static void rejecting_a_message_drops_what_came_with_it_and_nothing_else(void **state)
+{
+    struct pair *pair = *state;
+    struct baton_message message;
+    struct baton_link *other =
+        mailbox_dial(&pair->from, baton_inbox_url(pair->to.inbox), 1001, 2002, 0);
+    assert_non_null(other);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(send_kind(pair->link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0),
+                         BATON_OK);
+    assert_true(mailbox_take(&pair->to, &message, PATIENCE_MS));
+    baton_inbox_reject(pair->to.inbox, &message);
+    baton_message_fini(&message);
+    assert_true(mailbox_await(&pair->from, pair->link, BATON_OUTBOX_DOWN, PATIENCE_MS));
+    assert_int_equal(send_kind(other, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    bool heard_other = false;
+    while (!heard_other && mailbox_take(&pair->to, &message, PATIENCE_MS)) {
+        heard_other = message.envelope->link == baton_link_id(other);
+        baton_message_fini(&message);
+    }
+    assert_true(heard_other);
+    baton_link_release(other);
+}
+
+static void a_full_queue_says_again_and_wakes_the_sender_when_there_is_room(void **state)
+{
+    struct pair *pair = *state;
+    struct baton_outbox *outbox;
+    struct baton_outbox_options options = {.url = baton_inbox_url(pair->to.inbox),
+                                           .max_queued = 8,
+                                           .max_queued_bytes = 1 << 20,
+                                           .wake = baton_doorbell_ring,
+                                           .wake_arg = &pair->from.bell};
+    enum { N = 400, BYTES = 1 << 16 };
+    uint8_t *payload = calloc(1, BYTES);
+    assert_non_null(payload);
+    assert_int_equal(baton_outbox_open(&options, &outbox, NULL), BATON_OK);
+    uint64_t sent = 0, taken = 0, n_again = 0;
+    while (taken < N) {
+        struct sample_envelope s;
+        sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_KV_CHUNK);
+        enum baton_err err =
+            sent < N ? baton_outbox_send(outbox, &s.envelope, payload, BYTES) : BATON_AGAIN;
+        sent += !err;
+        if (!err)
+            continue;
+        n_again++;
+        struct baton_message message;
+        assert_true(mailbox_take(&pair->to, &message, PATIENCE_MS));
+        assert_int_equal(message.envelope->link_seq, ++taken);
+        baton_message_fini(&message);
+        if (sent < N && n_again % 16 == 0)
+            baton_doorbell_wait(&pair->from.bell, BATON_MS);
+    }
+    assert_true(n_again > N / 2);
+    assert_int_equal(baton_outbox_n_sent(outbox), N);
+    baton_outbox_close(outbox);
+    free(payload);
+}
+
+/* ---- several threads ---- */
+
+enum { N_SENDERS = 4, N_EACH = 2000 };
+
+static void *send_many(void *arg)
+{
+    struct baton_link *link = arg;
+    for (int i = 0; i < N_EACH;) {
+        enum baton_err err = send_kind(link, BATON__V1__ENVELOPE__BODY_TOKENS, NULL, 0);
+        if (err == BATON_CLOSED)
+            break;
+        i += !err;
+    }
+    baton_link_release(link);
+    return NULL;
+}
+
+static void start_senders(struct pair *pair, pthread_t *threads)
+{
+    for (int i = 0; i < N_SENDERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, send_many, baton_link_hold(pair->link)),
+                         0);
+}
+
+static void join_senders(const pthread_t *threads)
+{
+    for (int i = 0; i < N_SENDERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+static void many_senders_make_one_sequence_without_a_hole(void **state)
+{
+    struct pair *pair = *state;
+    pthread_t threads[N_SENDERS];
+    start_senders(pair, threads);
+    for (uint64_t seq = 1; seq <= N_SENDERS * N_EACH; seq++) {
+        struct baton_message message;
+        assert_true(mailbox_take(&pair->to, &message, PATIENCE_MS));
+        assert_int_equal(message.envelope->link_seq, seq);
+        baton_message_fini(&message);
+    }
+    join_senders(threads);
+}
+
+static void closing_a_link_under_its_senders_ends_them_all(void **state)
+{
+    struct pair *pair = *state;
+    pthread_t threads[N_SENDERS];
+    struct baton_message message;
+    start_senders(pair, threads);
+    for (int i = 0; i < 100; i++) {
+        assert_true(mailbox_take(&pair->to, &message, PATIENCE_MS));
+        baton_message_fini(&message);
+    }
+    baton_link_close(pair->link);
+    join_senders(threads);
+}
+
+/* ---- opening ---- */
+
+static void a_used_port_and_a_bad_address_are_told_with_the_url(void **state)
+{
+    struct pair *pair = *state;
+    struct baton_inbox *inbox;
+    struct baton_why why;
+    struct baton_inbox_options options = {.url = baton_inbox_url(pair->to.inbox),
+                                          .max_queued = 1,
+                                          .wake = baton_doorbell_ring,
+                                          .wake_arg = &pair->to.bell};
+    assert_int_equal(baton_inbox_open(&options, &inbox, &why), BATON_IO);
+    assert_non_null(strstr(why.text, options.url));
+    options.url = "ipc:///tmp/never";
+    assert_int_equal(baton_inbox_open(&options, &inbox, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, options.url));
+}
+
+static void a_free_port_is_named_in_the_url(void **state)
+{
+    struct pair *pair = *state;
+    int port = 0;
+    assert_int_equal(sscanf(baton_inbox_url(pair->to.inbox), "tcp://127.0.0.1:%d", &port), 1);
+    assert_true(port > 0);
+}
+
+static void a_mailbox_in_use_closes_quickly(void **state)
+{
+    struct pair *pair = *state;
+    assert_true(mailbox_await(&pair->from, pair->link, BATON_OUTBOX_UP, PATIENCE_MS));
+    int64_t begin_ns = baton_now_ns();
+    baton_link_close(pair->link);
+    double close_s = baton_seconds(baton_now_ns() - begin_ns);
+    print_message("closing a link took %.2f ms\n", close_s * 1e3);
+    assert_true(close_s < 2);
+}
+
+#define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PAIR_TEST(an_envelope_and_its_payload_arrive_as_sent),
+        PAIR_TEST(a_link_comes_up_and_goes_down_for_good_with_its_peer),
+        PAIR_TEST(what_was_sent_before_the_peer_listens_arrives_once_it_does),
+        PAIR_TEST(an_idle_link_may_be_closed_without_losing_its_last_words),
+        PAIR_TEST(too_much_for_a_frame_is_refused_and_counts_for_nothing),
+        PAIR_TEST(an_invalid_envelope_closes_the_senders_connection),
+        PAIR_TEST(rejecting_a_message_drops_what_came_with_it_and_nothing_else),
+        PAIR_TEST(a_full_queue_says_again_and_wakes_the_sender_when_there_is_room),
+        PAIR_TEST(many_senders_make_one_sequence_without_a_hole),
+        PAIR_TEST(closing_a_link_under_its_senders_ends_them_all),
+        PAIR_TEST(a_used_port_and_a_bad_address_are_told_with_the_url),
+        PAIR_TEST(a_free_port_is_named_in_the_url),
+        PAIR_TEST(a_mailbox_in_use_closes_quickly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
