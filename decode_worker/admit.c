@@ -1,7 +1,6 @@
 #include "decode_worker/admit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -170,7 +169,6 @@ static void run_if_ready(struct dc_admit *admit, struct dc_context *context)
 static void take_start(struct dc_admit *admit, struct dc_context *context,
                        const Baton__V1__DecodeStart *start)
 {
-    const Baton__V1__Sampling *sampling = start->sampling;
     if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
         start->max_new_tokens > (uint32_t)context->max_new_tokens ||
         start->first_token >= (uint64_t)admit->host->facts.n_vocab) {
@@ -183,13 +181,7 @@ static void take_start(struct dc_admit *admit, struct dc_context *context,
     context->next_token = start->first_token;
     context->n_output = 1;
     context->max_new_tokens = (int)start->max_new_tokens;
-    context->sampling = (struct baton_sampling){.temperature = sampling->temperature,
-                                                .top_k = sampling->top_k,
-                                                .top_p = sampling->top_p,
-                                                .seed = sampling->seed};
-    context->n_stop_ids = (int)sampling->n_stop_token_ids;
-    memcpy(context->stop_ids, sampling->stop_token_ids,
-           (size_t)context->n_stop_ids * sizeof context->stop_ids[0]);
+    baton_plan_set(&context->plan, start->sampling);
     context->deadline_ns = start->deadline_ms ? baton_now_ns() + start->deadline_ms * BATON_MS : 0;
     atomic_store(&context->credit_end, start->credit_tokens);
     run_if_ready(admit, context);

@@ -35,14 +35,6 @@ struct dc_batch {
     _Atomic double last_step_s;
 };
 
-static bool is_stop(const struct dc_context *context, uint32_t token)
-{
-    for (int i = 0; i < context->n_stop_ids; i++)
-        if (context->stop_ids[i] == token)
-            return true;
-    return false;
-}
-
 /* Puts the context at place i back into the main thread's hands; the last one takes its place. */
 static void leave(struct dc_batch *batch, int i)
 {
@@ -92,7 +84,7 @@ static int choose(struct dc_batch *batch)
 static bool advance(struct dc_batch *batch, struct dc_context *context, const float *logits,
                     int64_t begin_ns, double step_s)
 {
-    uint32_t token = baton_sampler_pick(batch->sampler, logits, &context->sampling,
+    uint32_t token = baton_sampler_pick(batch->sampler, logits, &context->plan.sampling,
                                         (uint64_t)context->seq.n_tokens);
     if (!context->n_steps)
         context->cold = !batch->warm;
@@ -109,7 +101,7 @@ static bool advance(struct dc_batch *batch, struct dc_context *context, const fl
     batch->warm = true;
     context->next_token = token;
     context->n_output++;
-    bool stopped = is_stop(context, token);
+    bool stopped = baton_plan_is_stop(&context->plan, token);
     if (!stopped && context->n_output < (uint64_t)context->max_new_tokens)
         return false;
     dc_stream_finished(context, stopped);

@@ -13,8 +13,8 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv.h"
-#include "common/engine/sample.h"
 #include "common/wire/link.h"
+#include "common/worker/plan.h"
 
 enum dc_state { DC_RESERVED, DC_PLACING, DC_PLACED, DC_RUNNING };
 
@@ -37,9 +37,7 @@ struct dc_context {
     /* from DecodeStart */
     bool started;
     uint32_t next_token; /* input of the next step */
-    struct baton_sampling sampling;
-    uint32_t stop_ids[BATON_MAX_STOP_IDS];
-    int n_stop_ids;
+    struct baton_plan plan;
     int64_t deadline_ns; /* 0: none */
 
     /* shared between the main and the engine thread */

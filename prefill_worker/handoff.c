@@ -1,7 +1,6 @@
 #include "prefill_worker/handoff.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"

@@ -14,8 +14,8 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv.h"
-#include "common/engine/sample.h"
 #include "common/wire/link.h"
+#include "common/worker/plan.h"
 
 enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SHIPPING };
 
@@ -30,9 +30,7 @@ struct pf_job {
 
     uint32_t *tokens; /* the prompt; in naive mode with room for what is generated */
     int n_prompt, n_tokens, max_new_tokens;
-    struct baton_sampling sampling;
-    uint32_t stop_ids[BATON_MAX_STOP_IDS];
-    int n_stop_ids;
+    struct baton_plan plan;
     bool naive;
     struct baton_seq seq;
 
@@ -59,14 +57,6 @@ struct pf_job {
 };
 
 BATON_LIST(pf_job_list, struct pf_job, in_jobs)
-
-static inline bool pf_job_is_stop(const struct pf_job *job, uint32_t token)
-{
-    for (int i = 0; i < job->n_stop_ids; i++)
-        if (job->stop_ids[i] == token)
-            return true;
-    return false;
-}
 
 /* Sends body (with its body_case set) for this job's request; a full or closed link is logged. */
 void pf_job_send(const struct pf_job *job, baton_envelope *envelope);

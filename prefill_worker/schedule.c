@@ -40,7 +40,7 @@ static bool on_layer(void *arg, int layer)
 
 static uint32_t pick(struct pf_schedule *schedule, const struct pf_job *job)
 {
-    return baton_sampler_pick(schedule->sampler, schedule->logits, &job->sampling,
+    return baton_sampler_pick(schedule->sampler, schedule->logits, &job->plan.sampling,
                               (uint64_t)job->n_tokens);
 }
 
@@ -58,7 +58,7 @@ static void send_first_token(struct pf_schedule *schedule, struct pf_job *job, u
     first.prefill_compute_s = baton_seconds(times->computed_ns - times->begin_ns);
     first.sample_s = baton_seconds(times->sampled_ns - times->computed_ns);
     first.cold = !schedule->warm;
-    first.stopped = pf_job_is_stop(job, token);
+    first.stopped = baton_plan_is_stop(&job->plan, token);
     first.process_age_s = baton_process_age_s();
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &first;
@@ -129,7 +129,7 @@ static bool run_pass(struct pf_schedule *schedule, struct pf_job *job)
     times.sampled_ns = baton_now_ns();
     double pass_s = baton_seconds(times.sampled_ns - times.begin_ns);
     atomic_store(&schedule->last_pass_s, pass_s);
-    bool stopped = pf_job_is_stop(job, token), first = !job->has_first_token;
+    bool stopped = baton_plan_is_stop(&job->plan, token), first = !job->has_first_token;
     if (first)
         send_first_token(schedule, job, token, &times);
     else

@@ -81,16 +81,6 @@ const char *pf_service_kv_dtype(const struct pf_service *service)
     return baton_kv_dtype(service->kv);
 }
 
-static void set_sampling(struct pf_job *job, const Baton__V1__Sampling *sampling)
-{
-    job->sampling = (struct baton_sampling){.temperature = sampling->temperature,
-                                            .top_k = sampling->top_k,
-                                            .top_p = sampling->top_p,
-                                            .seed = sampling->seed};
-    job->n_stop_ids = (int)sampling->n_stop_token_ids;
-    memcpy(job->stop_ids, sampling->stop_token_ids, (size_t)job->n_stop_ids * sizeof job->stop_ids[0]);
-}
-
 static void set_handoff(struct pf_job *job, const Baton__V1__DeliverTo *deliver_to)
 {
     if (!deliver_to)
@@ -140,7 +130,7 @@ static struct pf_job *new_job(struct baton_link *gateway, const baton_envelope *
     job->naive = request->naive;
     job->max_new_tokens = (int)request->max_new_tokens;
     atomic_store(&job->credit_end, request->credit_tokens);
-    set_sampling(job, request->sampling);
+    baton_plan_set(&job->plan, request->sampling);
     set_handoff(job, request->deliver_to);
     return job;
 }

@@ -8,7 +8,6 @@
 
 /* Scratch for longer words is given back after use, so one hostile word does not stay in memory. */
 enum { KEEP_SCRATCH_BYTES = 16384, FIRST_SCRATCH_BYTES = 256 };
-enum { CACHE_SLOTS = 8192, CACHE_WORD_BYTES = 15, CACHE_IDS = 3 };
 
 struct baton_bpe_pair {
     uint32_t left, right, rank, merged; /* left BATON_NO_TOKEN: a free slot */
@@ -25,24 +24,14 @@ struct baton_bpe_candidate {
     int32_t at; /* of the left symbol */
 };
 
-/* 32 bytes; n_bytes 0: free. Unused bytes of text are 0, so that a word compares as 16 bytes. */
-struct baton_bpe_word {
-    char text[CACHE_WORD_BYTES];
-    uint8_t n_bytes;
-    uint32_t n_ids, ids[CACHE_IDS];
-};
-
 enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs)
 {
     *bpe = (struct baton_bpe){.n_slots = 16};
     while (bpe->n_slots / 2 < n_pairs)
         bpe->n_slots *= 2;
     bpe->pairs = calloc(bpe->n_slots, sizeof *bpe->pairs);
-    bpe->cache = calloc(CACHE_SLOTS, sizeof *bpe->cache);
-    if (!bpe->pairs || !bpe->cache) {
-        baton_bpe_fini(bpe);
+    if (!bpe->pairs)
         return BATON_NO_MEMORY;
-    }
     for (size_t i = 0; i < bpe->n_slots; i++)
         bpe->pairs[i].left = BATON_NO_TOKEN;
     memset(bpe->byte_ids, 0xff, sizeof bpe->byte_ids);
@@ -62,7 +51,6 @@ void baton_bpe_fini(struct baton_bpe *bpe)
 {
     drop_scratch(bpe);
     free(bpe->pairs);
-    free(bpe->cache);
     *bpe = (struct baton_bpe){0};
 }
 
@@ -184,8 +172,8 @@ static enum baton_err set_symbols(struct baton_bpe *bpe, const char *word, int32
     return BATON_OK;
 }
 
-static enum baton_err encode_word(struct baton_bpe *bpe, const char *word, size_t n,
-                                  struct baton_tokens *out, struct baton_why *why)
+enum baton_err baton_bpe_encode(struct baton_bpe *bpe, const char *word, size_t n,
+                                struct baton_tokens *out, struct baton_why *why)
 {
     if (n > INT32_MAX)
         return baton_fail(why, BATON_LIMIT, "a word of %zu bytes", n);
@@ -200,37 +188,4 @@ static enum baton_err encode_word(struct baton_bpe *bpe, const char *word, size_
     if (bpe->scratch_bytes > KEEP_SCRATCH_BYTES)
         drop_scratch(bpe);
     return err;
-}
-
-static struct baton_bpe_word *cache_slot(struct baton_bpe *bpe, const struct baton_bpe_word *key)
-{
-    uint64_t halves[2];
-    memcpy(halves, key, sizeof halves);
-    uint64_t hash = (halves[0] ^ halves[1] * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u;
-    return &bpe->cache[(hash >> 40) % CACHE_SLOTS];
-}
-
-enum baton_err baton_bpe_encode(struct baton_bpe *bpe, const char *word, size_t n,
-                                struct baton_tokens *out, struct baton_why *why)
-{
-    if (n > CACHE_WORD_BYTES)
-        return encode_word(bpe, word, n, out, why);
-    struct baton_bpe_word key = {.n_bytes = (uint8_t)n};
-    memcpy(key.text, word, n);
-    struct baton_bpe_word *slot = cache_slot(bpe, &key);
-    if (memcmp(slot, &key, CACHE_WORD_BYTES + 1) != 0) {
-        size_t start = out->n;
-        enum baton_err err = encode_word(bpe, word, n, out, why);
-        if (err || out->n - start > CACHE_IDS)
-            return err;
-        key.n_ids = (uint32_t)(out->n - start);
-        memcpy(key.ids, out->ids + start, key.n_ids * sizeof *key.ids);
-        *slot = key;
-        return BATON_OK;
-    }
-    if (baton_tokens_reserve(out, CACHE_IDS))
-        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
-    for (uint32_t i = 0; i < slot->n_ids; i++)
-        out->ids[out->n++] = slot->ids[i];
-    return BATON_OK;
 }

@@ -1,13 +1,14 @@
 /* Byte-pair encoding of one word: its bytes become ids, then the adjacent pair of lowest rank (the
- * leftmost of equals) is replaced by its merged id until no pair has a rank; private to common/text.
+ * leftmost of equals) is replaced by its merged id until no pair has a rank; private to
+ * common/text.
  *
  * Pairs lie in an open-addressed table of (left, right) -> (rank, merged). A word of n bytes costs
  * O(n log n): its symbols form a linked list and candidate pairs a heap by (rank, position); a
- * candidate whose symbols were merged away in the meantime is dropped when it is popped. Short words
- * are remembered in a small direct-mapped cache.
+ * candidate whose symbols were merged away in the meantime is dropped when it is popped. (A cache
+ * of words was measured: 1.4 times faster on English, not worth keeping users' text in memory.)
  *
  * Ownership: the struct is embedded and owns its tables and scratch.
- * Threading: one thread at a time (scratch and cache).
+ * Threading: one thread at a time (scratch).
  * Errors:    init, encode: NO_MEMORY. encode: INVALID (a byte without a token), LIMIT (a word of
  *            2 GiB); ids of the failed word are not appended.
  */
@@ -27,7 +28,6 @@ struct baton_bpe {
     struct baton_bpe_symbol *symbols;
     struct baton_bpe_candidate *heap;
     size_t scratch_bytes; /* longest word that symbols and heap have room for */
-    struct baton_bpe_word *cache;
 };
 
 /* Leaves every byte without a token: the caller fills byte_ids. */

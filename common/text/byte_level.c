@@ -5,7 +5,12 @@
 
 /* The bytes that do not stand for themselves form three runs: 00..20, 7f..a0 and ad. Their
  * characters follow U+0100 in that order. */
-enum { SHIFTED = 0x100, FIRST_RUN = 0x21, SECOND_RUN = 0x22, N_SHIFTED = FIRST_RUN + SECOND_RUN + 1 };
+enum {
+    SHIFTED = 0x100,
+    FIRST_RUN = 0x21,
+    SECOND_RUN = 0x22,
+    N_SHIFTED = FIRST_RUN + SECOND_RUN + 1
+};
 
 static bool stands_for_itself(unsigned c)
 {

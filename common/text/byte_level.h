@@ -1,5 +1,5 @@
-/* The byte-level alphabet: every byte has one printable character, so that a vocabulary of arbitrary
- * bytes can be written as JSON text; private to common/text.
+/* The byte-level alphabet: every byte has one printable character, so that a vocabulary of
+ * arbitrary bytes can be written as JSON text; private to common/text.
  *
  * The 188 bytes 0x21..0x7e, 0xa1..0xac and 0xae..0xff stand for themselves (as U+0021..); the other
  * 68, in ascending order, are U+0100..U+0143: a space is U+0120. This is bytes_to_unicode of

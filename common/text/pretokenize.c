@@ -13,8 +13,8 @@
 struct baton_pretokenizer {
     pcre2_code *code;
     pcre2_match_data *match;
-    int (*run)(const pcre2_code *, PCRE2_SPTR, PCRE2_SIZE, PCRE2_SIZE, uint32_t,
-               pcre2_match_data *, pcre2_match_context *);
+    int (*run)(const pcre2_code *, PCRE2_SPTR, PCRE2_SIZE, PCRE2_SIZE, uint32_t, pcre2_match_data *,
+               pcre2_match_context *);
 };
 
 static enum baton_err fail(struct baton_why *why, enum baton_err err, int code)
@@ -61,8 +61,8 @@ enum baton_err baton_pretokenizer_next(struct baton_pretokenizer *pretokenizer, 
                                        size_t n, size_t start, size_t *end, struct baton_why *why)
 {
     /* The text was validated once; checking it again at every word would be quadratic. */
-    int code = pretokenizer->run(pretokenizer->code, (PCRE2_SPTR)text, n, start,
-                                 PCRE2_NO_UTF_CHECK, pretokenizer->match, NULL);
+    int code = pretokenizer->run(pretokenizer->code, (PCRE2_SPTR)text, n, start, PCRE2_NO_UTF_CHECK,
+                                 pretokenizer->match, NULL);
     if (code < 0)
         return fail(why, code == PCRE2_ERROR_NOMEMORY ? BATON_NO_MEMORY : BATON_INTERNAL, code);
     *end = pcre2_get_ovector_pointer(pretokenizer->match)[1];

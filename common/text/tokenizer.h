@@ -6,8 +6,8 @@
  * Ownership: results go to the caller's growable array or buffer.
  * Threading: a tokenizer is immutable after open, except for encode's scratch: one thread at a time
  *            may encode; decode is free for all.
- * Errors:    open: NOT_FOUND, IO, INVALID with the file and the reason (an unsupported part is named).
- *            encode: LIMIT (more than max_tokens), INVALID (not UTF-8), NO_MEMORY.
+ * Errors:    open: NOT_FOUND, IO, INVALID with the file and the reason (an unsupported part is
+ * named). encode: LIMIT (more than max_tokens), INVALID (not UTF-8), NO_MEMORY.
  */
 #ifndef BATON_TEXT_TOKENIZER_H
 #define BATON_TEXT_TOKENIZER_H

@@ -1,5 +1,6 @@
 /* tokenizer.json: what is supported is read, and what is not but would change ids is refused.
- * "truncation" and "padding" are ignored, as Hugging Face's transformers sets both anew per call. */
+ * "truncation" and "padding" are ignored, as Hugging Face's transformers sets both anew per call.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,9 +65,9 @@ static enum baton_err check_model(const struct baton_vocab_source *source,
     /* The files of the first years name no type: merges tell that it is BPE. */
     if (!is_absent(type) && strcmp(type_of(model), "BPE") != 0)
         return unsupported(source, "model", type_of(model));
-    if (!is_absent(dropout) && (baton_json_kind(dropout) < BATON_JSON_INT ||
-                                baton_json_kind(dropout) > BATON_JSON_REAL ||
-                                baton_json_number(dropout) != 0))
+    if (!is_absent(dropout) &&
+        (baton_json_kind(dropout) < BATON_JSON_INT || baton_json_kind(dropout) > BATON_JSON_REAL ||
+         baton_json_number(dropout) != 0))
         return unsupported(source, "model", "dropout");
     enum baton_err err = check_off(source, model, "byte_fallback");
     if (!err)
@@ -164,7 +165,8 @@ static enum baton_err check_added(const struct baton_vocab_source *source,
         return wrong(source, "added_tokens", "id must be an integer 0..1048575");
     for (size_t i = 0; i < sizeof matching / sizeof *matching; i++) {
         const struct baton_json *value = baton_json_get(token, matching[i]);
-        if (!is_absent(value) && (baton_json_kind(value) != BATON_JSON_BOOL || baton_json_bool(value)))
+        if (!is_absent(value) &&
+            (baton_json_kind(value) != BATON_JSON_BOOL || baton_json_bool(value)))
             return unsupported(source, "added_tokens", matching[i]);
     }
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -185,9 +187,10 @@ static enum baton_err put_added(const struct baton_vocab_source *source,
     const struct baton_json *in_vocab = strlen(text) == n ? baton_json_get(vocab, text) : NULL;
     const char *known = baton_vocab_bytes(&source->tokenizer->vocab, id, &n_known);
     if (in_vocab && baton_json_int(in_vocab) != (int64_t)id)
-        return baton_fail(source->why, BATON_INVALID,
-                          "%s: added_tokens: \"%.40s\" has id %u, but another one in the vocabulary",
-                          source->file, text, (unsigned)id);
+        return baton_fail(
+            source->why, BATON_INVALID,
+            "%s: added_tokens: \"%.40s\" has id %u, but another one in the vocabulary",
+            source->file, text, (unsigned)id);
     if (known && (n != n_known || memcmp(known, text, n) != 0))
         return baton_fail(source->why, BATON_INVALID,
                           "%s: added_tokens: \"%.40s\": id %u stands for other bytes", source->file,

@@ -25,8 +25,8 @@ static enum baton_err read_vocab_and_merges(const struct baton_vocab_source *sou
     struct baton_json *vocab = NULL;
     struct baton_buf merges;
     baton_buf_init(&merges, BATON_TOKENIZER_FILE_MAX_BYTES);
-    enum baton_err err = baton_json_read_file(vocab_path, BATON_TOKENIZER_FILE_MAX_BYTES, &vocab,
-                                              source->why);
+    enum baton_err err =
+        baton_json_read_file(vocab_path, BATON_TOKENIZER_FILE_MAX_BYTES, &vocab, source->why);
     if (!err)
         err = baton_file_read(merges_path, &merges, source->why);
     if (!err)
@@ -36,7 +36,8 @@ static enum baton_err read_vocab_and_merges(const struct baton_vocab_source *sou
     return err;
 }
 
-/* GPT-2's one special token is an ordinary member of vocab.json; no file says that it is special. */
+/* GPT-2's one special token is an ordinary member of vocab.json; no file says that it is special.
+ */
 static enum baton_err mark_end_of_text(struct baton_tokenizer *tokenizer, struct baton_why *why)
 {
     for (uint32_t id = 0; id < tokenizer->vocab.n_tokens; id++) {
@@ -66,8 +67,8 @@ enum baton_err baton_tokenizer_read_pair(struct baton_tokenizer *tokenizer, cons
     if (err)
         return err;
     if (access(vocab_path, F_OK) != 0)
-        return baton_fail(why, BATON_NOT_FOUND, "%s: neither tokenizer.json nor vocab.json is there",
-                          dir);
+        return baton_fail(why, BATON_NOT_FOUND,
+                          "%s: neither tokenizer.json nor vocab.json is there", dir);
     if (!access(added_path, F_OK))
         return baton_fail(why, BATON_INVALID,
                           "%s: is supported only as a part of tokenizer.json, which is missing",

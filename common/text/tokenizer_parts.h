@@ -28,9 +28,9 @@ enum { BATON_TOKENIZER_FILE_MAX_BYTES = 64 << 20 };
 
 struct baton_tokenizer *baton_tokenizer_create(void);
 
-/* Each fills a tokenizer just created, which the caller closes whatever the result: from the n bytes
- * of a tokenizer.json (name stands for the file in messages), from the tokenizer.json in dir, or
- * from vocab.json and merges.txt there. NOT_FOUND when dir holds no such file. */
+/* Each fills a tokenizer just created, which the caller closes whatever the result: from the n
+ * bytes of a tokenizer.json (name stands for the file in messages), from the tokenizer.json in dir,
+ * or from vocab.json and merges.txt there. NOT_FOUND when dir holds no such file. */
 enum baton_err baton_tokenizer_parse_json(struct baton_tokenizer *tokenizer, const char *name,
                                           const void *json, size_t n,
                                           struct baton_why *why) BATON_MUST_CHECK;

@@ -23,8 +23,8 @@ static enum baton_err count_ids(const struct baton_vocab_source *source,
         if (baton_json_kind(baton_json_member(it)) != BATON_JSON_INT || id < 0 ||
             id >= BATON_VOCAB_MAX_TOKENS)
             return baton_fail(source->why, BATON_INVALID,
-                              "%s: vocab: the id of \"%.40s\" must be an integer 0..%d", source->file,
-                              baton_json_key(it), BATON_VOCAB_MAX_TOKENS - 1);
+                              "%s: vocab: the id of \"%.40s\" must be an integer 0..%d",
+                              source->file, baton_json_key(it), BATON_VOCAB_MAX_TOKENS - 1);
         if ((size_t)id >= n)
             n = (size_t)id + 1;
     }
@@ -43,8 +43,8 @@ static enum baton_err put_token(const struct baton_vocab_source *source, const c
                           source->file, n);
     if (n)
         n = baton_byte_level_decode(key, n, bytes->data);
-    enum baton_err err = baton_vocab_put(&source->tokenizer->vocab, (uint32_t)id,
-                                         baton_buf_text(bytes), n);
+    enum baton_err err =
+        baton_vocab_put(&source->tokenizer->vocab, (uint32_t)id, baton_buf_text(bytes), n);
     if (err == BATON_INVALID)
         return baton_fail(source->why, err, "%s: vocab: id %d has two tokens, one is \"%.40s\"",
                           source->file, (int)id, key);

@@ -358,7 +358,7 @@ static struct gw_conn *create(struct gw_http_server *server)
     }
     conn->tcp.data = conn;
     conn->server = server;
-    baton_buf_init(&conn->in, server->options.max_head_bytes + 2 * GW_READ_BYTES);
+    baton_buf_init(&conn->in, server->options.max_head_bytes + (size_t)2 * GW_READ_BYTES);
     baton_buf_init(&conn->out, PTRDIFF_MAX); /* cancel_bytes, or one response, bounds it */
     gw_conn_list_push_back(&server->conns[GW_CONN_NEW], conn);
     server->n_conns++;

@@ -115,6 +115,8 @@ def test_a_detached_fleet_starts_serves_shows_itself_and_stops(state):
     assert down.returncode == 0 and "killed" not in down.stderr
     assert not any(is_alive(pid) for pid in started.values())
     assert local("status", "--state", state).returncode == 3
+    for log in (state / "log").glob("*.log"):
+        assert not re.search("Sanitizer|runtime error:", log.read_text()), log
 
 
 def test_the_cluster_token_is_secret(state):

@@ -1,7 +1,7 @@
 /* Checks a tokenizer against the vectors of another implementation:
  *     golden_tokenizer MODEL_DIR VECTORS.json KEY COUNT
- * KEY names an array of COUNT objects {"text", "ids"}. Encoding text must give ids, and the bytes of
- * ids must be text. */
+ * KEY names an array of COUNT objects {"text", "ids"}. Encoding text must give ids, and the bytes
+ * of ids must be text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,8 @@ static int check(struct baton_tokenizer *tokenizer, const struct baton_json *vec
     size_t n;
     const char *text = baton_json_string(baton_json_get(vector, "text"), &n);
     const struct baton_json *ids = baton_json_get(vector, "ids");
-    int good = text && !baton_tokenizer_encode(tokenizer, text, n, true, MAX_TOKENS, &tokens, &why) &&
+    int good = text &&
+               !baton_tokenizer_encode(tokenizer, text, n, true, MAX_TOKENS, &tokens, &why) &&
                same_ids(&tokens, ids);
     if (!good)
         (void)fprintf(stderr, "encode \"%s\": %s\n", text ? text : "", why.text);

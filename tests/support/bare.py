@@ -286,7 +286,8 @@ def follow_readme(work):
     copy_tracked(root / "root/baton", tracked_files())
     with mounted(root, work / "archives"):
         commands = readme_commands()
-        say("the README's commands\n" + commands.rstrip())
+        say("the README's commands")
+        print(commands, flush=True)
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", 8000)) == 0:
                 fail("somebody listens on port 8000, which the README's commands use")
@@ -294,7 +295,7 @@ def follow_readme(work):
         run(in_root(root, "/root/baton", env, "/bin/sh", "-ec", commands), log)
         if "event: summary" not in log.read_text():
             fail(f"the README's commands streamed no answer:\n{log.read_text()[-3000:]}")
-        print(log.read_text()[-1500:])
+        print(log.read_text()[-600:])
         say("tests/run")
         if subprocess.run(
             in_root(root, "/root/baton", env, "tests/run"), stdin=subprocess.DEVNULL

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -41,7 +42,7 @@ static void dispatch(struct client *client)
     if (client->data.len) {
         const char *name = client->event.len ? baton_buf_text(&client->event) : "message";
         client->n_events++;
-        strcpy(client->last_event, name);
+        (void)snprintf(client->last_event, sizeof client->last_event, "%s", name);
         baton_buf_reset(&client->last_data);
         baton_buf_append(&client->last_data, client->data.data, client->data.len - 1);
     }

@@ -1,0 +1,48 @@
+/* A chunked body decodes the same however it is cut, and never to more than its limit. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/http/chunked.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_BODY_BYTES = 512 };
+
+struct result {
+    enum baton_err err;
+    size_t n_used;
+    struct baton_buf body;
+};
+
+static void decode(struct result *result, const char *bytes, size_t size, size_t step)
+{
+    struct gw_chunked chunked;
+    gw_chunked_init(&chunked);
+    *result = (struct result){.err = BATON_AGAIN};
+    baton_buf_init(&result->body, MAX_BODY_BYTES);
+    for (size_t at = 0; at < size && result->err == BATON_AGAIN; at += step) {
+        size_t used = 0, n = size - at < step ? size - at : step;
+        result->err = gw_chunked_feed(&chunked, bytes + at, n, &used, &result->body);
+        result->n_used += used;
+        if (result->err == BATON_AGAIN && used != n)
+            abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct result whole, cut;
+    if (!size)
+        return 0;
+    decode(&whole, (const char *)data + 1, size - 1, size);
+    decode(&cut, (const char *)data + 1, size - 1, 1 + data[0] % 32);
+    if (whole.err != cut.err || whole.body.len != cut.body.len ||
+        memcmp(baton_buf_text(&whole.body), baton_buf_text(&cut.body), whole.body.len) != 0)
+        abort();
+    if ((whole.err == BATON_OK || whole.err == BATON_AGAIN) && whole.n_used != cut.n_used)
+        abort();
+    baton_buf_fini(&whole.body);
+    baton_buf_fini(&cut.body);
+    return 0;
+}

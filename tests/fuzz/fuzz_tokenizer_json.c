@@ -1,0 +1,43 @@
+/* A hostile tokenizer.json is refused with a reason, or gives a tokenizer whose ids decode to what
+ * was encoded (after the space that it may put before each piece of text). */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/text/tokenizer_parts.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(struct baton_tokenizer *tokenizer, const char *text)
+{
+    struct baton_tokens tokens = {0};
+    size_t size = strlen(text), at = 0, n;
+    if (baton_tokenizer_encode(tokenizer, text, size, true, 2 * size, &tokens, NULL))
+        return;
+    for (size_t i = 0; i < tokens.n; i++, at += n) {
+        const char *bytes = baton_tokenizer_bytes(tokenizer, tokens.ids[i], &n);
+        if (!bytes || tokens.ids[i] >= baton_tokenizer_n_vocab(tokenizer))
+            abort();
+        if (!tokenizer->add_prefix_space && (n > size - at || memcmp(bytes, text + at, n) != 0))
+            abort();
+    }
+    if (!tokenizer->add_prefix_space && at != size)
+        abort();
+    baton_tokens_fini(&tokens);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct baton_tokenizer *tokenizer = baton_tokenizer_create();
+    struct baton_why why = {.text = ""};
+    if (!tokenizer)
+        return 0;
+    if (!baton_tokenizer_parse_json(tokenizer, "fuzz", data, size, &why)) {
+        check(tokenizer, "ab a<s>b!");
+        check(tokenizer, "aaabbbab");
+    } else if (!why.text[0]) {
+        abort();
+    }
+    baton_tokenizer_close(tokenizer);
+    return 0;
+}

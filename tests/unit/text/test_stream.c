@@ -1,0 +1,246 @@
+#include "tests/support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/utf8.h"
+#include "common/text/stream.h"
+
+enum { MAX_OUT = 1 << 16 };
+
+static struct baton_text_stream stream;
+static struct baton_buf out;
+
+static void start(const char *const *stops, int n_stops)
+{
+    size_t n_bytes[BATON_STOP_MAX];
+    for (int i = 0; i < n_stops; i++)
+        n_bytes[i] = strlen(stops[i]);
+    baton_buf_init(&out, MAX_OUT);
+    assert_int_equal(baton_text_stream_init(&stream, stops, n_bytes, n_stops), BATON_OK);
+}
+
+/* Pushes bytes and checks all that was shown so far. */
+static void push(const char *bytes, const char *shown)
+{
+    baton_text_stream_push(&stream, bytes, strlen(bytes), &out);
+    assert_string_equal(baton_buf_text(&out), shown);
+}
+
+static void end(const char *shown)
+{
+    baton_text_stream_end(&stream, &out);
+    assert_string_equal(baton_buf_text(&out), shown);
+    baton_text_stream_fini(&stream);
+    baton_buf_fini(&out);
+}
+
+static void plain_text_is_shown_at_once(void **state)
+{
+    (void)state;
+    start(NULL, 0);
+    push("Once", "Once");
+    push(" upon", "Once upon");
+    end("Once upon");
+}
+
+static void half_a_character_waits_for_its_rest(void **state)
+{
+    (void)state;
+    start(NULL, 0);
+    push("a\xf0", "a");
+    push("\x9f\xa6", "a");
+    push("\x99z\xc3", "a\xf0\x9f\xa6\x99z");
+    push("\xa9", "a\xf0\x9f\xa6\x99z\xc3\xa9");
+    end("a\xf0\x9f\xa6\x99z\xc3\xa9");
+}
+
+static void bad_bytes_become_replacement_characters(void **state)
+{
+    (void)state;
+    start(NULL, 0);
+    push("\xff\x80", "\ufffd\ufffd");
+    push("\xe2\x82", "\ufffd\ufffd");
+    push("x", "\ufffd\ufffd\ufffdx");
+    push("\xf0\x9f", "\ufffd\ufffd\ufffdx");
+    push("\xe9", "\ufffd\ufffd\ufffdx\ufffd");
+    end("\ufffd\ufffd\ufffdx\ufffd\ufffd");
+}
+
+static void an_incomplete_character_ends_as_one_replacement(void **state)
+{
+    (void)state;
+    start(NULL, 0);
+    push("a\xf0\x9f\xa6", "a");
+    end("a\ufffd");
+}
+
+static void a_stop_string_split_over_two_tokens_is_withheld(void **state)
+{
+    static const char *const stops[] = {"\n\nUser:"};
+    (void)state;
+    start(stops, 1);
+    push("yes.\n", "yes.");
+    push("\nUs", "yes.");
+    push("er: and", "yes.");
+    assert_true(stream.stopped);
+    push("more", "yes.");
+    end("yes.");
+}
+
+static void what_turns_out_not_to_be_a_stop_string_is_shown(void **state)
+{
+    static const char *const stops[] = {"aab"};
+    (void)state;
+    start(stops, 1);
+    push("xaa", "x");
+    push("a", "xa");
+    push("c", "xaaac");
+    push("aa", "xaaac");
+    assert_false(stream.stopped);
+    end("xaaacaa");
+}
+
+static void the_stop_string_that_is_complete_first_ends_the_text(void **state)
+{
+    static const char *const stops[] = {"abcd", "bc"};
+    (void)state;
+    start(stops, 2);
+    push("xabcd", "xa");
+    assert_true(stream.stopped);
+    end("xa");
+}
+
+static void of_stop_strings_complete_together_the_longest_is_removed(void **state)
+{
+    static const char *const stops[] = {"c", "abc"};
+    (void)state;
+    start(stops, 2);
+    push("xabc", "x");
+    end("x");
+}
+
+static void a_stop_string_may_begin_with_part_of_a_character_shown(void **state)
+{
+    static const char *const stops[] = {"\u00e9!"};
+    (void)state;
+    start(stops, 1);
+    push("\u00e8\u00e9", "\u00e8");
+    push("\u00e9!", "\u00e8\u00e9");
+    assert_true(stream.stopped);
+    end("\u00e8\u00e9");
+}
+
+static void a_replacement_at_the_end_can_complete_a_stop_string(void **state)
+{
+    static const char *const stops[] = {"z\ufffd"};
+    (void)state;
+    start(stops, 1);
+    push("az\xc3", "a");
+    end("a");
+}
+
+static void init_refuses_what_it_cannot_follow(void **state)
+{
+    const char *many[BATON_STOP_MAX + 1];
+    size_t n_bytes[BATON_STOP_MAX + 1];
+    char longest[BATON_STOP_MAX_BYTES + 1];
+    const char *one;
+    size_t n;
+    (void)state;
+    for (int i = 0; i <= BATON_STOP_MAX; i++) {
+        many[i] = "x";
+        n_bytes[i] = 1;
+    }
+    assert_int_equal(baton_text_stream_init(&stream, many, n_bytes, BATON_STOP_MAX + 1),
+                     BATON_LIMIT);
+    memset(longest, 'x', sizeof longest);
+    one = longest;
+    n = sizeof longest;
+    assert_int_equal(baton_text_stream_init(&stream, &one, &n, 1), BATON_LIMIT);
+    n = 0;
+    assert_int_equal(baton_text_stream_init(&stream, &one, &n, 1), BATON_INVALID);
+    one = "\xc3";
+    n = 1;
+    assert_int_equal(baton_text_stream_init(&stream, &one, &n, 1), BATON_INVALID);
+}
+
+static void the_longest_stop_string_is_held_back_whole(void **state)
+{
+    enum { N = BATON_STOP_MAX_BYTES };
+    char stop[N + 1] = {0}, almost[N] = {0}, shown[N + 1] = {0};
+    const char *const stops[] = {stop};
+    (void)state;
+    memset(stop, 'x', N);
+    memset(almost, 'x', N - 1);
+    memcpy(shown, almost, N - 1);
+    shown[N - 1] = 'y';
+    start(stops, 1);
+    push(almost, "");
+    push("y", shown);
+    push(almost, shown);
+    assert_false(stream.stopped);
+    push("x", shown);
+    assert_true(stream.stopped);
+    end(shown);
+}
+
+/* What a stream must show in all: the text up to the match that is complete first. */
+static size_t naive_length(const char *text, const char *const *stops, int n_stops)
+{
+    for (size_t done = 1; done <= strlen(text); done++) {
+        size_t longest = 0;
+        for (int i = 0; i < n_stops; i++) {
+            size_t n = strlen(stops[i]);
+            if (n <= done && n > longest && !memcmp(text + done - n, stops[i], n))
+                longest = n;
+        }
+        if (longest)
+            return done - longest;
+    }
+    return strlen(text);
+}
+
+static void random_texts_in_random_pieces_agree_with_the_naive_search(void **state)
+{
+    static const char *const stops[] = {"abab", "bb\u00e9", "caa", "\u00e9\u00e9"};
+    static const char *const letters[] = {"a", "b", "c", "a", "b", "\u00e9"};
+    unsigned seed = 9;
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        char text[64] = {0};
+        for (int i = 0; i < 24; i++)
+            (void)strcat(text, letters[rand_r(&seed) % 6]);
+        int n_stops = rand_r(&seed) % 5;
+        start(stops, n_stops);
+        size_t n = strlen(text);
+        for (size_t at = 0, piece; at < n; at += piece) {
+            piece = 1 + (size_t)rand_r(&seed) % 5;
+            piece = piece < n - at ? piece : n - at;
+            baton_text_stream_push(&stream, text + at, piece, &out);
+            assert_true(baton_utf8_valid(baton_buf_text(&out), out.len));
+        }
+        text[naive_length(text, stops, n_stops)] = 0;
+        end(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_text_is_shown_at_once),
+        cmocka_unit_test(half_a_character_waits_for_its_rest),
+        cmocka_unit_test(bad_bytes_become_replacement_characters),
+        cmocka_unit_test(an_incomplete_character_ends_as_one_replacement),
+        cmocka_unit_test(a_stop_string_split_over_two_tokens_is_withheld),
+        cmocka_unit_test(what_turns_out_not_to_be_a_stop_string_is_shown),
+        cmocka_unit_test(the_stop_string_that_is_complete_first_ends_the_text),
+        cmocka_unit_test(of_stop_strings_complete_together_the_longest_is_removed),
+        cmocka_unit_test(a_stop_string_may_begin_with_part_of_a_character_shown),
+        cmocka_unit_test(a_replacement_at_the_end_can_complete_a_stop_string),
+        cmocka_unit_test(init_refuses_what_it_cannot_follow),
+        cmocka_unit_test(the_longest_stop_string_is_held_back_whole),
+        cmocka_unit_test(random_texts_in_random_pieces_agree_with_the_naive_search),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

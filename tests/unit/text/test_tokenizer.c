@@ -1,0 +1,266 @@
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/utf8.h"
+#include "common/text/tokenizer.h"
+
+enum { END_OF_TEXT = 2559, GPT2_END_OF_TEXT = 50256, PLENTY = 1 << 20 };
+
+static struct baton_tokenizer *tale, *gpt2;
+
+static int set_up(void **state)
+{
+    struct baton_why why;
+    (void)state;
+    if (!baton_tokenizer_open("models/tale", &tale, &why) &&
+        !baton_tokenizer_open("tests/golden/gpt2-tokenizer", &gpt2, &why))
+        return 0;
+    print_error("%s\n", why.text);
+    return -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    baton_tokenizer_close(tale);
+    baton_tokenizer_close(gpt2);
+    return 0;
+}
+
+static struct baton_tokens encode(struct baton_tokenizer *tokenizer, const char *text, size_t n,
+                                  bool parse_special)
+{
+    struct baton_tokens tokens = {0};
+    assert_int_equal(
+        baton_tokenizer_encode(tokenizer, text, n, parse_special, PLENTY, &tokens, NULL), BATON_OK);
+    return tokens;
+}
+
+static void assert_round_trip(struct baton_tokenizer *tokenizer, const char *text, size_t n,
+                              bool parse_special)
+{
+    struct baton_tokens tokens = encode(tokenizer, text, n, parse_special);
+    struct baton_buf back;
+    baton_buf_init(&back, n + 1);
+    for (size_t i = 0; i < tokens.n; i++) {
+        size_t n_bytes;
+        const char *bytes = baton_tokenizer_bytes(tokenizer, tokens.ids[i], &n_bytes);
+        assert_non_null(bytes);
+        baton_buf_append(&back, bytes, n_bytes);
+    }
+    assert_int_equal(baton_buf_err(&back), BATON_OK);
+    assert_int_equal(back.len, n);
+    assert_memory_equal(baton_buf_text(&back), text, n);
+    baton_buf_fini(&back);
+    baton_tokens_fini(&tokens);
+}
+
+static void a_known_text_has_its_known_ids(void **state)
+{
+    (void)state;
+    struct baton_tokens tokens = encode(gpt2, "Hello, world!", 13, true);
+    assert_int_equal(tokens.n, 4);
+    assert_int_equal(tokens.ids[0], 15496);
+    assert_int_equal(tokens.ids[1], 11);
+    assert_int_equal(tokens.ids[2], 995);
+    assert_int_equal(tokens.ids[3], 0);
+    baton_tokens_fini(&tokens);
+}
+
+static void a_special_token_is_one_id_only_when_asked_for(void **state)
+{
+    static const char text[] = "one<|endoftext|>two";
+    (void)state;
+    struct baton_tokens special = encode(tale, text, strlen(text), true);
+    struct baton_tokens plain = encode(tale, text, strlen(text), false);
+    size_t n_special = 0;
+    for (size_t i = 0; i < special.n; i++)
+        n_special += special.ids[i] == END_OF_TEXT;
+    assert_int_equal(n_special, 1);
+    for (size_t i = 0; i < plain.n; i++)
+        assert_int_not_equal(plain.ids[i], END_OF_TEXT);
+    assert_round_trip(tale, text, strlen(text), true);
+    assert_round_trip(tale, text, strlen(text), false);
+    baton_tokens_fini(&special);
+    baton_tokens_fini(&plain);
+}
+
+static void end_of_text_is_special_without_a_tokenizer_json(void **state)
+{
+    (void)state;
+    struct baton_tokens tokens = encode(gpt2, "<|endoftext|>", 13, true);
+    assert_int_equal(tokens.n, 1);
+    assert_int_equal(tokens.ids[0], GPT2_END_OF_TEXT);
+    assert_true(baton_tokenizer_is_special(gpt2, GPT2_END_OF_TEXT));
+    assert_false(baton_tokenizer_is_special(gpt2, 0));
+    baton_tokens_fini(&tokens);
+}
+
+static void an_id_outside_the_vocabulary_has_no_bytes(void **state)
+{
+    size_t n;
+    (void)state;
+    assert_int_equal(baton_tokenizer_n_vocab(tale), 2560);
+    assert_non_null(baton_tokenizer_bytes(tale, 2559, &n));
+    assert_int_equal(n, strlen("<|endoftext|>"));
+    assert_null(baton_tokenizer_bytes(tale, 2560, &n));
+    assert_null(baton_tokenizer_bytes(tale, UINT32_MAX, &n));
+    assert_false(baton_tokenizer_is_special(tale, 2560));
+}
+
+static void ids_are_appended_to_what_is_there(void **state)
+{
+    struct baton_tokens tokens = {0};
+    (void)state;
+    assert_int_equal(baton_tokenizer_encode(tale, "a", 1, true, 1, &tokens, NULL), BATON_OK);
+    assert_int_equal(baton_tokenizer_encode(tale, "a", 1, true, 1, &tokens, NULL), BATON_OK);
+    assert_int_equal(tokens.n, 2);
+    assert_int_equal(tokens.ids[0], tokens.ids[1]);
+    baton_tokens_fini(&tokens);
+}
+
+static void one_token_too_many_is_a_limit_and_appends_nothing(void **state)
+{
+    static const char text[] = "Once upon a time<|endoftext|>";
+    struct baton_why why;
+    (void)state;
+    struct baton_tokens all = encode(tale, text, strlen(text), true), tokens = {0};
+    assert_int_equal(baton_tokenizer_encode(tale, text, strlen(text), true, all.n, &tokens, &why),
+                     BATON_OK);
+    assert_int_equal(
+        baton_tokenizer_encode(tale, text, strlen(text), true, all.n - 1, &tokens, &why),
+        BATON_LIMIT);
+    assert_int_equal(tokens.n, all.n);
+    assert_int_equal(baton_tokenizer_encode(tale, text, strlen(text), true, 0, &tokens, &why),
+                     BATON_LIMIT);
+    assert_non_null(strstr(why.text, "0 tokens"));
+    baton_tokens_fini(&all);
+    baton_tokens_fini(&tokens);
+}
+
+static void no_text_is_no_tokens(void **state)
+{
+    struct baton_tokens tokens = {0};
+    (void)state;
+    assert_int_equal(baton_tokenizer_encode(tale, "", 0, true, 0, &tokens, NULL), BATON_OK);
+    assert_int_equal(tokens.n, 0);
+    baton_tokens_fini(&tokens);
+}
+
+static void text_that_is_not_utf8_is_refused(void **state)
+{
+    struct baton_tokens tokens = {0};
+    struct baton_why why;
+    (void)state;
+    assert_int_equal(baton_tokenizer_encode(tale, "a\xff", 2, true, PLENTY, &tokens, &why),
+                     BATON_INVALID);
+    assert_int_equal(baton_tokenizer_encode(tale, "\xe2\x82", 2, true, PLENTY, &tokens, &why),
+                     BATON_INVALID);
+    assert_null(tokens.ids);
+}
+
+static size_t put_character(char *text, uint32_t c)
+{
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = n; i-- > 1; c >>= 6)
+        text[i] = (char)(0x80 | (c & 0x3f));
+    text[0] = (char)(leads[n] | c);
+    return n;
+}
+
+static uint32_t random_character(unsigned *seed)
+{
+    static const uint32_t ends[] = {0x80,   0x80,   0x80,    0x250,   0x800,
+                                    0x3100, 0xd800, 0x20000, 0x110000};
+    uint32_t c = (uint32_t)rand_r(seed) % ends[rand_r(seed) % 9];
+    return c >= 0xd800 && c < 0xe000 ? ' ' : c;
+}
+
+static void any_characters_come_back_exactly(void **state)
+{
+    unsigned seed = 3;
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        char text[4 * 64];
+        size_t n = 0;
+        for (int length = rand_r(&seed) % 64; length > 0; length--)
+            n += put_character(text + n, random_character(&seed));
+        assert_round_trip(tale, text, n, round & 1);
+        assert_round_trip(gpt2, text, n, round & 1);
+    }
+}
+
+static void any_bytes_come_back_exactly_or_are_refused(void **state)
+{
+    unsigned seed = 4;
+    size_t n_valid = 0;
+    (void)state;
+    for (int round = 0; round < 50000; round++) {
+        char text[6];
+        size_t n = 1 + (size_t)rand_r(&seed) % sizeof text;
+        for (size_t i = 0; i < n; i++)
+            text[i] = (char)(rand_r(&seed) % 3 ? rand_r(&seed) % 128 : rand_r(&seed) % 256);
+        struct baton_tokens tokens = {0};
+        bool valid = baton_utf8_valid(text, n);
+        enum baton_err err = baton_tokenizer_encode(tale, text, n, true, PLENTY, &tokens, NULL);
+        assert_int_equal(err, valid ? BATON_OK : BATON_INVALID);
+        baton_tokens_fini(&tokens);
+        if (valid)
+            assert_round_trip(tale, text, n, true);
+        n_valid += valid;
+    }
+    assert_true(n_valid > 1000);
+}
+
+static void every_single_byte_has_a_token(void **state)
+{
+    (void)state;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        bool found = false;
+        for (uint32_t id = 0; id < baton_tokenizer_n_vocab(gpt2) && !found; id++) {
+            size_t n;
+            const char *bytes = baton_tokenizer_bytes(gpt2, id, &n);
+            found = bytes && n == 1 && (unsigned char)bytes[0] == byte;
+        }
+        assert_true(found);
+    }
+}
+
+static void a_hostile_million_bytes_is_refused_at_once_or_encoded(void **state)
+{
+    enum { N = 1000000 };
+    char *text = malloc(N);
+    struct baton_tokens tokens = {0};
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < N; i++)
+        text[i] = "abcdefghij"[i * i % 7];
+    assert_int_equal(baton_tokenizer_encode(gpt2, text, N, true, 512, &tokens, NULL), BATON_LIMIT);
+    assert_null(tokens.ids);
+    assert_round_trip(gpt2, text, N, true);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_known_text_has_its_known_ids),
+        cmocka_unit_test(a_special_token_is_one_id_only_when_asked_for),
+        cmocka_unit_test(end_of_text_is_special_without_a_tokenizer_json),
+        cmocka_unit_test(an_id_outside_the_vocabulary_has_no_bytes),
+        cmocka_unit_test(ids_are_appended_to_what_is_there),
+        cmocka_unit_test(one_token_too_many_is_a_limit_and_appends_nothing),
+        cmocka_unit_test(no_text_is_no_tokens),
+        cmocka_unit_test(text_that_is_not_utf8_is_refused),
+        cmocka_unit_test(any_characters_come_back_exactly),
+        cmocka_unit_test(any_bytes_come_back_exactly_or_are_refused),
+        cmocka_unit_test(every_single_byte_has_a_token),
+        cmocka_unit_test(a_hostile_million_bytes_is_refused_at_once_or_encoded),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
