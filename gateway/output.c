@@ -44,8 +44,7 @@ bool gw_output_token(const struct gw_output *output, struct gw_request *request,
 
 void gw_output_restart(struct gw_request *request)
 {
-    baton_buf_reset(&request->text.held);
-    request->text.stopped = false;
+    baton_text_stream_restart(&request->text);
     request->n_output = request->acked_index = 0;
     request->times.detokenize_ns = request->times.flush_ns = 0;
     request->decode_began = request->cold = false;

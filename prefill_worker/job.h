@@ -45,7 +45,8 @@ struct pf_job {
 
     /* hand-off, main thread */
     struct {
-        bool wanted, began, ended, complete;
+        bool wanted; /* set once: the engine thread reads it, too */
+        bool began, ended, complete, over;
         char url[BATON_MAX_TEXT_BYTES + 1];
         uint64_t epoch; /* life of the decode worker */
         struct pf_peer *peer;

@@ -241,9 +241,9 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
     if (job->handoff.peer && (job->state == PF_RUNNING || job->state == PF_SHIPPING) &&
         pf_handoff_pump(service->handoff, job)) {
         pf_handoff_release(job);
-        job->handoff.wanted = false;
+        job->handoff.over = true;
     }
-    if (job->state == PF_SHIPPING && !job->handoff.wanted)
+    if (job->state == PF_SHIPPING && (!job->handoff.wanted || job->handoff.over))
         free_job(service, job);
 }
 

@@ -7,36 +7,35 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Each stop string is followed through the text by Knuth, Morris and Pratt's automaton: matched is
- * the longest beginning of the stop string that the text ends with, and borders[k] the longest
+/* Each stop string is followed through the text by Knuth, Morris and Pratt's automaton: n_matched
+ * is the longest beginning of the stop string that the text ends with, and borders[k] the longest
  * proper beginning that the stop string's first k + 1 bytes end with. */
-static void fill_borders(uint16_t *borders, const char *stop, size_t n)
+static void fill_borders(struct baton_text_stop *stop)
 {
     uint16_t matched = 0;
-    borders[0] = 0;
-    for (size_t i = 1; i < n; i++) {
-        while (matched && stop[i] != stop[matched])
-            matched = borders[matched - 1];
-        if (stop[i] == stop[matched])
+    stop->borders[0] = 0;
+    for (size_t i = 1; i < stop->n_bytes; i++) {
+        while (matched && stop->text[i] != stop->text[matched])
+            matched = stop->borders[matched - 1];
+        if (stop->text[i] == stop->text[matched])
             matched++;
-        borders[i] = matched;
+        stop->borders[i] = matched;
     }
 }
 
-static enum baton_err add_stop(struct baton_text_stream *stream, const char *stop, size_t n)
+static enum baton_err init_stop(struct baton_text_stop *stop, const char *text, size_t n)
 {
-    if (!n || !baton_utf8_valid(stop, n))
+    if (!n || !baton_utf8_valid(text, n))
         return BATON_INVALID;
     if (n > BATON_STOP_MAX_BYTES)
         return BATON_LIMIT;
-    int i = stream->n_stops++;
-    stream->stop_bytes[i] = n;
-    stream->stops[i] = malloc(n);
-    stream->borders[i] = malloc(n * sizeof *stream->borders[i]);
-    if (!stream->stops[i] || !stream->borders[i])
+    stop->n_bytes = n;
+    stop->text = malloc(n);
+    stop->borders = malloc(n * sizeof *stop->borders);
+    if (!stop->text || !stop->borders)
         return BATON_NO_MEMORY;
-    memcpy(stream->stops[i], stop, n);
-    fill_borders(stream->borders[i], stop, n);
+    memcpy(stop->text, text, n);
+    fill_borders(stop);
     return BATON_OK;
 }
 
@@ -57,7 +56,7 @@ enum baton_err baton_text_stream_init(struct baton_text_stream *stream, const ch
     enum baton_err err = n_stops > BATON_STOP_MAX ? BATON_LIMIT : BATON_OK;
     baton_buf_init(&made.held, BATON_STOP_MAX_BYTES);
     for (int i = 0; i < n_stops && !err; i++)
-        err = add_stop(&made, stops[i], stop_bytes[i]);
+        err = init_stop(&made.stops[made.n_stops++], stops[i], stop_bytes[i]);
     if (!err && n_stops)
         err = reserve_held(&made.held);
     if (err)
@@ -70,20 +69,19 @@ enum baton_err baton_text_stream_init(struct baton_text_stream *stream, const ch
 void baton_text_stream_fini(struct baton_text_stream *stream)
 {
     for (int i = 0; i < stream->n_stops; i++) {
-        free(stream->stops[i]);
-        free(stream->borders[i]);
+        free(stream->stops[i].text);
+        free(stream->stops[i].borders);
     }
     baton_buf_fini(&stream->held);
     *stream = (struct baton_text_stream){0};
 }
 
-static void advance(struct baton_text_stream *stream, int i, char c)
+static void advance(struct baton_text_stop *stop, char c)
 {
-    const char *stop = stream->stops[i];
-    uint16_t matched = stream->matched[i];
-    while (matched && stop[matched] != c)
-        matched = stream->borders[i][matched - 1];
-    stream->matched[i] = stop[matched] == c ? (uint16_t)(matched + 1) : 0;
+    while (stop->n_matched && stop->text[stop->n_matched] != c)
+        stop->n_matched = stop->borders[stop->n_matched - 1];
+    if (stop->text[stop->n_matched] == c)
+        stop->n_matched++;
 }
 
 /* Feeds one byte to every automaton. Returns how many bytes at the end of the text must wait: the
@@ -92,12 +90,12 @@ static size_t follow(struct baton_text_stream *stream, char c)
 {
     size_t waiting = 0, met = 0;
     for (int i = 0; i < stream->n_stops; i++) {
-        advance(stream, i, c);
-        size_t matched = stream->matched[i];
-        if (matched == stream->stop_bytes[i] && matched > met)
-            met = matched;
-        if (matched > waiting)
-            waiting = matched;
+        struct baton_text_stop *stop = &stream->stops[i];
+        advance(stop, c);
+        if (stop->n_matched == stop->n_bytes && stop->n_bytes > met)
+            met = stop->n_bytes;
+        if (stop->n_matched > waiting)
+            waiting = stop->n_matched;
     }
     stream->stopped = met > 0;
     return met ? met : waiting;
@@ -161,6 +159,15 @@ static size_t resume(struct baton_text_stream *stream, char byte, struct baton_b
     character[n] = byte;
     stream->n_begun = 0;
     return take(stream, character, n + 1, out) - n;
+}
+
+void baton_text_stream_restart(struct baton_text_stream *stream)
+{
+    baton_buf_reset(&stream->held);
+    stream->n_begun = 0;
+    stream->stopped = false;
+    for (int i = 0; i < stream->n_stops; i++)
+        stream->stops[i].n_matched = 0;
 }
 
 void baton_text_stream_push(struct baton_text_stream *stream, const char *bytes, size_t n,

@@ -21,14 +21,18 @@
 
 enum { BATON_STOP_MAX = 16, BATON_STOP_MAX_BYTES = 256 };
 
+/* A stop string and how much of it the text ends with (borders: see stream.c). */
+struct baton_text_stop {
+    char *text;
+    uint16_t *borders;
+    size_t n_bytes, n_matched;
+};
+
 struct baton_text_stream {
     struct baton_buf held; /* the end of the text, as far as it may be the beginning of a stop */
     char begun[4];         /* an incomplete character */
     size_t n_begun;
-    char *stops[BATON_STOP_MAX];
-    size_t stop_bytes[BATON_STOP_MAX];
-    uint16_t *borders[BATON_STOP_MAX]; /* see stream.c */
-    uint16_t matched[BATON_STOP_MAX];  /* how many bytes of each stop the text ends with */
+    struct baton_text_stop stops[BATON_STOP_MAX];
     int n_stops;
     bool stopped;
 };
@@ -36,6 +40,9 @@ struct baton_text_stream {
 enum baton_err baton_text_stream_init(struct baton_text_stream *stream, const char *const *stops,
                                       const size_t *stop_bytes, int n_stops) BATON_MUST_CHECK;
 void baton_text_stream_fini(struct baton_text_stream *stream);
+
+/* Forgets every byte so far; the stop strings stay. */
+void baton_text_stream_restart(struct baton_text_stream *stream);
 
 /* Takes n more bytes and appends to out what may be shown now. After a stop string was met, stopped
  * is true, out holds what came before the match, and everything later is swallowed. */

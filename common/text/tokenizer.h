@@ -31,6 +31,7 @@ enum baton_err baton_tokenizer_open(const char *dir, struct baton_tokenizer **to
                                     struct baton_why *why) BATON_MUST_CHECK;
 void baton_tokenizer_close(struct baton_tokenizer *tokenizer);
 
+/* One more than the highest id; ids between may be unused. */
 size_t baton_tokenizer_n_vocab(const struct baton_tokenizer *tokenizer);
 
 /* Appends the ids of text. Special tokens written out in the text become their ids when

@@ -175,7 +175,7 @@ static struct merges begin_merges(const struct baton_vocab_source *source,
                                   const struct baton_json *vocab)
 {
     struct merges merges = {.source = source, .vocab = vocab};
-    baton_buf_init(&merges.text, 4 * TOKEN_MAX_BYTES);
+    baton_buf_init(&merges.text, (size_t)4 * TOKEN_MAX_BYTES);
     return merges;
 }
 

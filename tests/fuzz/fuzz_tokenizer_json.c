@@ -8,20 +8,28 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(struct baton_tokenizer *tokenizer, const char *text)
+static void check_ids(const struct baton_tokenizer *tokenizer, const struct baton_tokens *tokens,
+                      const char *text)
 {
-    struct baton_tokens tokens = {0};
     size_t size = strlen(text), at = 0, n;
-    if (baton_tokenizer_encode(tokenizer, text, size, true, 2 * size, &tokens, NULL))
-        return;
-    for (size_t i = 0; i < tokens.n; i++, at += n) {
-        const char *bytes = baton_tokenizer_bytes(tokenizer, tokens.ids[i], &n);
-        if (!bytes || tokens.ids[i] >= baton_tokenizer_n_vocab(tokenizer))
+    for (size_t i = 0; i < tokens->n; i++, at += n) {
+        const char *bytes = baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n);
+        if (!bytes || tokens->ids[i] >= baton_tokenizer_n_vocab(tokenizer))
             abort();
         if (!tokenizer->add_prefix_space && (n > size - at || memcmp(bytes, text + at, n) != 0))
             abort();
     }
     if (!tokenizer->add_prefix_space && at != size)
+        abort();
+}
+
+static void check(struct baton_tokenizer *tokenizer, const char *text)
+{
+    struct baton_tokens tokens = {0};
+    size_t n = strlen(text);
+    if (!baton_tokenizer_encode(tokenizer, text, n, true, 2 * n, &tokens, NULL))
+        check_ids(tokenizer, &tokens, text);
+    else if (tokens.n)
         abort();
     baton_tokens_fini(&tokens);
 }

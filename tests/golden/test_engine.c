@@ -1,11 +1,6 @@
 /* The story model against numbers of another implementation, and the three ways to run a model
  * against each other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <math.h>
 #include <stdlib.h>

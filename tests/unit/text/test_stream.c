@@ -140,6 +140,23 @@ static void a_replacement_at_the_end_can_complete_a_stop_string(void **state)
     end("a");
 }
 
+static void a_restart_forgets_the_text_and_keeps_the_stop_strings(void **state)
+{
+    static const char *const stops[] = {"end"};
+    (void)state;
+    start(stops, 1);
+    push("a\xc3", "a");
+    push("en", "a\xef\xbf\xbd");
+    baton_text_stream_restart(&stream);
+    baton_buf_reset(&out);
+    push("d b", "d b");
+    push(" end", "d b ");
+    assert_true(stream.stopped);
+    baton_text_stream_restart(&stream);
+    push("c", "d b c");
+    end("d b c");
+}
+
 static void init_refuses_what_it_cannot_follow(void **state)
 {
     const char *many[BATON_STOP_MAX + 1];
@@ -209,11 +226,14 @@ static void random_texts_in_random_pieces_agree_with_the_naive_search(void **sta
     (void)state;
     for (int round = 0; round < 20000; round++) {
         char text[64] = {0};
-        for (int i = 0; i < 24; i++)
-            (void)strcat(text, letters[rand_r(&seed) % 6]);
+        size_t n = 0;
+        for (int i = 0; i < 24; i++) {
+            const char *letter = letters[rand_r(&seed) % 6];
+            memcpy(text + n, letter, strlen(letter));
+            n += strlen(letter);
+        }
         int n_stops = rand_r(&seed) % 5;
         start(stops, n_stops);
-        size_t n = strlen(text);
         for (size_t at = 0, piece; at < n; at += piece) {
             piece = 1 + (size_t)rand_r(&seed) % 5;
             piece = piece < n - at ? piece : n - at;
@@ -238,6 +258,7 @@ int main(void)
         cmocka_unit_test(of_stop_strings_complete_together_the_longest_is_removed),
         cmocka_unit_test(a_stop_string_may_begin_with_part_of_a_character_shown),
         cmocka_unit_test(a_replacement_at_the_end_can_complete_a_stop_string),
+        cmocka_unit_test(a_restart_forgets_the_text_and_keeps_the_stop_strings),
         cmocka_unit_test(init_refuses_what_it_cannot_follow),
         cmocka_unit_test(the_longest_stop_string_is_held_back_whole),
         cmocka_unit_test(random_texts_in_random_pieces_agree_with_the_naive_search),

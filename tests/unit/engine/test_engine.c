@@ -1,0 +1,291 @@
+#include "tests/unit/engine/unit.h"
+
+#include "common/engine/engine.h"
+#include "common/engine/kernels/kernels.h"
+
+enum { CONTEXT = 200, N_TOKENS = 100, MAX_BATCH = 9, MAX_PREFILL = 160, N_VOCAB = 83 };
+
+_Static_assert(N_TOKENS < (int)BATON_DENSE_MIN_ROWS, "all paths give the same bits up to there");
+_Static_assert(MAX_PREFILL >= (int)BATON_DENSE_MIN_ROWS, "the GEMM is tested too");
+
+/* Sizes that fill neither vectors nor tiles. */
+static const struct baton_model_shape shape = {.n_layers = 3,
+                                               .n_embd = 6 * 7,
+                                               .n_heads = 6,
+                                               .n_kv_heads = 6,
+                                               .head_dim = 7,
+                                               .n_ff = 61,
+                                               .n_vocab = N_VOCAB,
+                                               .n_context = CONTEXT,
+                                               .norm_epsilon = 1e-5F};
+
+static struct baton_model *model;
+static struct baton_kv *kv;
+static struct baton_engine *engine;
+static uint32_t tokens[CONTEXT];
+static float logits[MAX_BATCH][N_VOCAB], expected[N_VOCAB];
+
+static int set_up(void **state)
+{
+    const struct baton_engine_options options = {
+        .max_prefill_tokens = MAX_PREFILL, .max_batch = MAX_BATCH, .n_threads = 3};
+    (void)state;
+    for (int i = 0; i < CONTEXT; i++)
+        tokens[i] = (uint32_t)(baton_philox_uniform(2, (uint64_t)i) * N_VOCAB);
+    return baton_model_random(&shape, 3, &model, NULL) || baton_kv_create(model, 200, &kv, NULL) ||
+           baton_engine_create(model, &options, &engine, NULL);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    baton_engine_destroy(engine);
+    baton_kv_destroy(kv);
+    baton_model_close(model);
+    return 0;
+}
+
+static void prefill(struct baton_seq *seq, const uint32_t *ids, int n, float *row)
+{
+    assert_int_equal(baton_engine_prefill(engine, seq, ids, n, NULL, NULL, row), BATON_OK);
+}
+
+/* expected = logits after all N_TOKENS tokens, in one prefill. */
+static void compute_expected(void)
+{
+    struct baton_seq seq;
+    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    prefill(&seq, tokens, N_TOKENS, expected);
+    assert_int_equal(seq.n_tokens, N_TOKENS);
+    baton_seq_fini(&seq);
+}
+
+static void prefill_in_chunks_of_any_size_gives_the_same_bits(void **state)
+{
+    (void)state;
+    compute_expected();
+    for (int chunk = 1; chunk < N_TOKENS; chunk += 1 + chunk / 3) {
+        struct baton_seq seq;
+        assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+        for (int done = 0, n; done < N_TOKENS; done += n) {
+            n = N_TOKENS - done < chunk ? N_TOKENS - done : chunk;
+            prefill(&seq, tokens + done, n, done + n == N_TOKENS ? logits[0] : NULL);
+        }
+        assert_memory_equal(logits[0], expected, sizeof expected);
+        baton_seq_fini(&seq);
+    }
+}
+
+static void decoding_token_by_token_gives_the_bits_of_prefill(void **state)
+{
+    struct baton_seq seq, *seqs[] = {&seq};
+    (void)state;
+    compute_expected();
+    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    for (int i = 0; i < N_TOKENS; i++)
+        assert_int_equal(baton_engine_decode(engine, seqs, &tokens[i], 1, logits[0]), BATON_OK);
+    assert_int_equal(seq.n_tokens, N_TOKENS);
+    assert_memory_equal(logits[0], expected, sizeof expected);
+    baton_seq_fini(&seq);
+}
+
+static void the_naive_step_gives_the_same_and_leaves_its_scratch_empty(void **state)
+{
+    struct baton_seq seq;
+    (void)state;
+    compute_expected();
+    assert_int_equal(baton_seq_init(&seq, kv, CONTEXT), BATON_OK);
+    assert_int_equal(baton_engine_naive(engine, &seq, tokens, N_TOKENS, logits[0]), BATON_OK);
+    assert_memory_equal(logits[0], expected, sizeof expected);
+    assert_int_equal(seq.n_tokens, 0);
+    /* Longer than one prefill takes. */
+    assert_int_equal(baton_engine_naive(engine, &seq, tokens, CONTEXT, logits[0]), BATON_OK);
+    assert_int_equal(seq.n_tokens, 0);
+    baton_seq_fini(&seq);
+}
+
+static void dense_prefill_agrees_with_decoding_closely(void **state)
+{
+    struct baton_seq dense, stepped, *seqs[] = {&stepped};
+    (void)state;
+    assert_int_equal(baton_seq_init(&dense, kv, MAX_PREFILL), BATON_OK);
+    assert_int_equal(baton_seq_init(&stepped, kv, MAX_PREFILL), BATON_OK);
+    prefill(&dense, tokens, MAX_PREFILL, logits[0]);
+    for (int i = 0; i < MAX_PREFILL; i++)
+        assert_int_equal(baton_engine_decode(engine, seqs, &tokens[i], 1, logits[1]), BATON_OK);
+    for (int i = 0; i < N_VOCAB; i++)
+        assert_true(fabsf(logits[0][i] - logits[1][i]) < 1e-5F);
+    baton_seq_fini(&dense);
+    baton_seq_fini(&stepped);
+}
+
+static void a_sequence_decodes_to_the_same_bits_in_any_batch(void **state)
+{
+    struct baton_seq seqs[MAX_BATCH], *batch[MAX_BATCH];
+    uint32_t next[MAX_BATCH];
+    (void)state;
+    for (int n_seqs = 1; n_seqs <= MAX_BATCH; n_seqs++) {
+        for (int b = 0; b < n_seqs; b++) {
+            int n = 1 + 11 * b; /* of different lengths, the last batch member the same each time */
+            int n_last = 37;
+            assert_int_equal(baton_seq_init(&seqs[b], kv, CONTEXT), BATON_OK);
+            prefill(&seqs[b], tokens, b == n_seqs - 1 ? n_last : n, NULL);
+            next[b] = (uint32_t)(b == n_seqs - 1 ? 5 : b);
+            batch[b] = &seqs[b];
+        }
+        assert_int_equal(baton_engine_decode(engine, batch, next, n_seqs, logits[0]), BATON_OK);
+        if (n_seqs == 1)
+            memcpy(expected, logits[0], sizeof expected);
+        assert_memory_equal(logits[n_seqs - 1], expected, sizeof expected);
+        for (int b = 0; b < n_seqs; b++)
+            baton_seq_fini(&seqs[b]);
+    }
+}
+
+struct layers_seen {
+    const struct baton_seq *seq;
+    int n, stop_at;
+    float first_k[8];
+};
+
+static bool see_layer(void *arg, int layer)
+{
+    struct layers_seen *seen = arg;
+    const float *block = baton_seq_block(seen->seq, layer, 0);
+    assert_int_equal(layer, seen->n);
+    seen->first_k[seen->n++] = block[0];
+    return layer != seen->stop_at;
+}
+
+static void each_layers_kv_is_complete_when_its_callback_runs(void **state)
+{
+    struct baton_seq seq;
+    (void)state;
+    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    struct layers_seen seen = {.seq = &seq, .stop_at = -1};
+    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, N_TOKENS, see_layer, &seen, NULL),
+                     BATON_OK);
+    assert_int_equal(seen.n, shape.n_layers);
+    for (int layer = 0; layer < shape.n_layers; layer++)
+        assert_true(seen.first_k[layer] == *(float *)baton_seq_block(&seq, layer, 0));
+    baton_seq_fini(&seq);
+}
+
+static void a_callback_that_says_stop_cancels_and_the_sequence_can_start_again(void **state)
+{
+    struct baton_seq seq;
+    (void)state;
+    compute_expected();
+    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    for (int stop_at = 0; stop_at < shape.n_layers; stop_at++) {
+        struct layers_seen seen = {.seq = &seq, .stop_at = stop_at};
+        assert_int_equal(
+            baton_engine_prefill(engine, &seq, tokens, N_TOKENS, see_layer, &seen, logits[0]),
+            BATON_CANCELED);
+        assert_int_equal(seen.n, stop_at + 1);
+        assert_int_equal(seq.n_tokens, 0);
+    }
+    prefill(&seq, tokens, N_TOKENS, logits[0]);
+    assert_memory_equal(logits[0], expected, sizeof expected);
+    baton_seq_fini(&seq);
+}
+
+static void blocks_copied_to_another_sequence_continue_it(void **state)
+{
+    struct baton_seq first, other, *one[] = {&first}, *two[] = {&other};
+    (void)state;
+    assert_int_equal(baton_seq_init(&first, kv, 40), BATON_OK);
+    assert_int_equal(baton_seq_init(&other, kv, 40), BATON_OK);
+    prefill(&first, tokens, 21, NULL);
+    for (int layer = 0; layer < shape.n_layers; layer++)
+        for (int i = 0; i < baton_kv_blocks_for(21); i++)
+            memcpy(baton_seq_block(&other, layer, i), baton_seq_block(&first, layer, i),
+                   baton_kv_block_bytes(kv));
+    other.n_tokens = 21;
+    assert_int_equal(baton_engine_decode(engine, one, &tokens[21], 1, logits[0]), BATON_OK);
+    assert_int_equal(baton_engine_decode(engine, two, &tokens[21], 1, logits[1]), BATON_OK);
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+    baton_seq_fini(&first);
+    baton_seq_fini(&other);
+}
+
+static void calls_out_of_range_are_invalid_and_change_nothing(void **state)
+{
+    const uint32_t bad[] = {1, N_VOCAB};
+    struct baton_seq seq, full, *batch[MAX_BATCH + 1];
+    float *row = logits[0];
+    (void)state;
+    assert_int_equal(baton_seq_init(&seq, kv, 16), BATON_OK);
+    assert_int_equal(baton_seq_init(&full, kv, CONTEXT + 16), BATON_OK);
+    full.n_tokens = CONTEXT;
+    for (int i = 0; i <= MAX_BATCH; i++)
+        batch[i] = &seq;
+    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 0, NULL, NULL, row), BATON_INVALID);
+    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 17, NULL, NULL, row),
+                     BATON_INVALID);
+    assert_int_equal(baton_engine_prefill(engine, &seq, bad, 2, NULL, NULL, row), BATON_INVALID);
+    assert_int_equal(baton_engine_prefill(engine, &full, tokens, 1, NULL, NULL, row),
+                     BATON_INVALID);
+    assert_int_equal(baton_engine_prefill(engine, &full, tokens, MAX_PREFILL + 1, NULL, NULL, row),
+                     BATON_INVALID);
+    assert_int_equal(baton_engine_decode(engine, batch, tokens, 0, row), BATON_INVALID);
+    assert_int_equal(baton_engine_decode(engine, batch, tokens, MAX_BATCH + 1, row), BATON_INVALID);
+    assert_int_equal(baton_engine_decode(engine, batch, &bad[1], 1, row), BATON_INVALID);
+    assert_int_equal(baton_engine_naive(engine, &full, tokens, 1, row), BATON_INVALID);
+    assert_int_equal(baton_engine_naive(engine, &seq, tokens, 17, row), BATON_INVALID);
+    assert_int_equal(seq.n_tokens, 0);
+    assert_int_equal(full.n_tokens, CONTEXT);
+    baton_seq_fini(&seq);
+    baton_seq_fini(&full);
+}
+
+static void the_number_of_threads_never_changes_a_bit(void **state)
+{
+    (void)state;
+    compute_expected();
+    for (int n_threads = 1; n_threads <= 5; n_threads += 2) {
+        const struct baton_engine_options options = {
+            .max_prefill_tokens = N_TOKENS, .max_batch = 1, .n_threads = n_threads};
+        struct baton_engine *other;
+        struct baton_seq seq;
+        assert_int_equal(baton_engine_create(model, &options, &other, NULL), BATON_OK);
+        assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+        assert_int_equal(baton_engine_prefill(other, &seq, tokens, N_TOKENS, NULL, NULL, logits[0]),
+                         BATON_OK);
+        assert_memory_equal(logits[0], expected, sizeof expected);
+        baton_seq_fini(&seq);
+        baton_engine_destroy(other);
+    }
+}
+
+static void senseless_options_are_refused(void **state)
+{
+    const struct baton_engine_options cases[] = {
+        {.max_prefill_tokens = 0, .max_batch = 1, .n_threads = 1},
+        {.max_prefill_tokens = 1, .max_batch = 0, .n_threads = 1},
+        {.max_prefill_tokens = 1, .max_batch = 1, .n_threads = 0},
+    };
+    struct baton_engine *none = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(baton_engine_create(model, &cases[i], &none, NULL), BATON_INVALID);
+    assert_null(none);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefill_in_chunks_of_any_size_gives_the_same_bits),
+        cmocka_unit_test(decoding_token_by_token_gives_the_bits_of_prefill),
+        cmocka_unit_test(the_naive_step_gives_the_same_and_leaves_its_scratch_empty),
+        cmocka_unit_test(dense_prefill_agrees_with_decoding_closely),
+        cmocka_unit_test(a_sequence_decodes_to_the_same_bits_in_any_batch),
+        cmocka_unit_test(each_layers_kv_is_complete_when_its_callback_runs),
+        cmocka_unit_test(a_callback_that_says_stop_cancels_and_the_sequence_can_start_again),
+        cmocka_unit_test(blocks_copied_to_another_sequence_continue_it),
+        cmocka_unit_test(calls_out_of_range_are_invalid_and_change_nothing),
+        cmocka_unit_test(the_number_of_threads_never_changes_a_bit),
+        cmocka_unit_test(senseless_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,110 @@
+#include "tests/unit/engine/unit.h"
+
+#include <stdio.h>
+
+#include "common/engine/model_config.h"
+
+static const char small[] = "{\"model_type\":\"gpt2\",\"n_layer\":2,\"n_head\":3,\"n_embd\":12,"
+                            "\"vocab_size\":50,\"n_positions\":32%s}";
+
+static enum baton_err parse(const char *more, struct baton_model_config *config,
+                            struct baton_why *why)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text, small, more);
+    assert_in_range(n, 1, sizeof text - 1);
+    return baton_model_config_parse(text, (size_t)n, config, why);
+}
+
+static void gpt2_defaults_are_those_of_its_authors(void **state)
+{
+    struct baton_model_config config;
+    (void)state;
+    assert_int_equal(parse("", &config, NULL), BATON_OK);
+    assert_int_equal(config.shape.n_layers, 2);
+    assert_int_equal(config.shape.n_heads, 3);
+    assert_int_equal(config.shape.n_kv_heads, 3);
+    assert_int_equal(config.shape.head_dim, 4);
+    assert_int_equal(config.shape.n_ff, 48);
+    assert_int_equal(config.shape.n_context, 32);
+    assert_true(config.shape.norm_epsilon == 1e-5F);
+    assert_true(config.tied_head);
+}
+
+static void given_fields_are_taken(void **state)
+{
+    struct baton_model_config config;
+    (void)state;
+    assert_int_equal(parse(",\"n_inner\":20,\"n_ctx\":16,\"layer_norm_epsilon\":0.001,"
+                           "\"tie_word_embeddings\":false,\"activation_function\":\"gelu_new\","
+                           "\"scale_attn_weights\":true,\"add_cross_attention\":false",
+                           &config, NULL),
+                     BATON_OK);
+    assert_int_equal(config.shape.n_ff, 20);
+    assert_int_equal(config.shape.n_context, 32); /* n_positions wins over the old name */
+    assert_true(config.shape.norm_epsilon == 0.001F);
+    assert_false(config.tied_head);
+}
+
+static void what_is_not_computed_is_refused_by_name(void **state)
+{
+    const char *const refused[][2] = {
+        {",\"activation_function\":\"relu\"", "activation_function"},
+        {",\"activation_function\":\"gelu\"", "activation_function"},
+        {",\"activation_function\":3", "activation_function"},
+        {",\"scale_attn_weights\":false", "scale_attn_weights"},
+        {",\"scale_attn_by_inverse_layer_idx\":true", "scale_attn_by_inverse_layer_idx"},
+        {",\"reorder_and_upcast_attn\":true", "reorder_and_upcast_attn"},
+        {",\"add_cross_attention\":true", "add_cross_attention"},
+        {",\"reorder_and_upcast_attn\":1", "reorder_and_upcast_attn"},
+        {",\"layer_norm_epsilon\":0", "layer_norm_epsilon"},
+        {",\"layer_norm_epsilon\":\"x\"", "layer_norm_epsilon"},
+        {",\"n_inner\":0", "n_inner"},
+        {",\"n_inner\":-4", "n_inner"},
+        {",\"tie_word_embeddings\":\"yes\"", "tie_word_embeddings"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct baton_model_config config = {0};
+        struct baton_why why = {.text = ""};
+        assert_int_equal(parse(refused[i][0], &config, &why), BATON_INVALID);
+        assert_non_null(strstr(why.text, refused[i][1]));
+        assert_null(config.arch);
+    }
+}
+
+static void configs_of_other_kinds_are_refused(void **state)
+{
+    const char *const texts[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"model_type\":7}",
+        "{\"model_type\":\"t5\"}",
+        "{\"model_type\":\"gpt2\"}",
+        "{\"model_type\":\"gpt2\",\"n_layer\":2,\"n_head\":5,\"n_embd\":12,\"vocab_size\":50,"
+        "\"n_positions\":32}",
+        "{\"model_type\":\"gpt2\",\"n_layer\":99999,\"n_head\":3,\"n_embd\":12,\"vocab_size\":50,"
+        "\"n_positions\":32}",
+        "{\"model_type\":\"gpt2\",\"n_layer\":2.5,\"n_head\":3,\"n_embd\":12,\"vocab_size\":50,"
+        "\"n_positions\":32}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct baton_model_config config;
+        struct baton_why why;
+        assert_int_equal(baton_model_config_parse(texts[i], strlen(texts[i]), &config, &why),
+                         BATON_INVALID);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpt2_defaults_are_those_of_its_authors),
+        cmocka_unit_test(given_fields_are_taken),
+        cmocka_unit_test(what_is_not_computed_is_refused_by_name),
+        cmocka_unit_test(configs_of_other_kinds_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,35 @@
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gateway/metrics.h"
+
+static void every_stage_has_a_histogram_and_every_outcome_a_counter(void **state)
+{
+    struct gw_metrics metrics = {0};
+    struct baton_buf out;
+    (void)state;
+    baton_buf_init(&out, 1 << 20);
+    baton_hist_observe(&metrics.stages[BATON_STAGE_kv_transfer], 0.01);
+    metrics.outcomes[GW_OUTCOME_canceled] = 3;
+    gw_metrics_write(&metrics, &out);
+    const char *text = baton_buf_text(&out);
+    for (int i = 0; i < BATON_N_STAGES; i++) {
+        char line[128];
+        (void)snprintf(line, sizeof line, "baton_stage_duration_seconds_count{stage=\"%s\"} %d\n",
+                       baton_stage_name((enum baton_stage)i), i == BATON_STAGE_kv_transfer);
+        assert_non_null(strstr(text, line));
+    }
+    assert_non_null(strstr(text, "baton_requests_total{outcome=\"canceled\"} 3\n"));
+    assert_non_null(strstr(text, "baton_requests_total{outcome=\"ok\"} 0\n"));
+    baton_buf_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_stage_has_a_histogram_and_every_outcome_a_counter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

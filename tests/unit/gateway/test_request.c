@@ -1,0 +1,124 @@
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "gateway/request.h"
+
+static struct gw_requests requests;
+static const struct gw_sink no_sink;
+
+static int init(void **state)
+{
+    (void)state;
+    gw_requests_init(&requests);
+    return 0;
+}
+
+static struct gw_request *new_request(void)
+{
+    struct gw_request *request = gw_request_create(&requests, &no_sink, baton_now_ns());
+    assert_non_null(request);
+    return request;
+}
+
+static void requests_have_ids_of_their_own_and_are_found_by_them(void **state)
+{
+    struct gw_request *all[3000];
+    (void)state;
+    for (int i = 0; i < 3000; i++)
+        all[i] = new_request();
+    for (int i = 0; i < 3000; i++)
+        assert_ptr_equal(gw_request_find(&requests, all[i]->id), all[i]);
+    assert_int_equal(requests.by_state[GW_READING].n, 3000);
+    for (int i = 0; i < 3000; i++) {
+        uint64_t id = all[i]->id;
+        gw_request_destroy(&requests, all[i]);
+        assert_null(gw_request_find(&requests, id));
+    }
+}
+
+static void a_state_is_membership_of_one_list(void **state)
+{
+    static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED, GW_RESERVING, GW_QUEUED,
+                                         GW_RESERVING, GW_PREFILLING, GW_DECODING, GW_DONE};
+    struct gw_request *request = new_request();
+    (void)state;
+    for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
+        gw_request_set_state(&requests, request, path[i], "");
+        for (int s = 0; s < GW_N_STATES; s++)
+            assert_int_equal(requests.by_state[s].n, s == (int)path[i]);
+    }
+    gw_request_destroy(&requests, request);
+    assert_int_equal(requests.by_state[GW_DONE].n, 0);
+}
+
+static void an_edge_that_is_not_in_the_picture_aborts(void **state)
+{
+    struct gw_request *request = new_request();
+    (void)state;
+    pid_t child = fork();
+    if (!child) {
+        (void)close(STDERR_FILENO);
+        gw_request_set_state(&requests, request, GW_DONE, "");
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    gw_request_destroy(&requests, request);
+}
+
+static void the_stages_up_to_the_first_token_follow_without_gap(void **state)
+{
+    struct gw_request *request = new_request();
+    struct gw_times *times = &request->times;
+    struct gw_stage_span span;
+    double end_s = 0;
+    (void)state;
+    times->parsed_ns = times->arrived_ns + 1000;
+    times->tokenized_ns = times->parsed_ns + 5000;
+    times->prefill_sent_ns = times->tokenized_ns + 70000;
+    times->first_ns = times->prefill_sent_ns + 9000000;
+    times->prefill_queue_s = 0.001;
+    times->prefill_compute_s = 0.0075;
+    for (int stage = BATON_STAGE_parse; stage <= BATON_STAGE_first_token; stage++) {
+        assert_true(gw_request_stage(request, (enum baton_stage)stage, &span));
+        assert_true(fabs(span.start_s - end_s) < 1e-12);
+        end_s = span.start_s + span.duration_s;
+    }
+    assert_true(fabs(end_s - gw_request_ttft_s(request)) < 1e-12);
+    assert_false(gw_request_stage(request, BATON_STAGE_decode, &span));
+    gw_request_destroy(&requests, request);
+}
+
+static void times_per_token_need_two_tokens(void **state)
+{
+    struct gw_request *request = new_request();
+    (void)state;
+    request->times.first_ns = request->times.arrived_ns;
+    request->times.end_ns = request->times.first_ns + 90 * BATON_MS;
+    request->times.last_token_ns = request->times.first_ns + 81 * BATON_MS;
+    request->n_output = 1;
+    assert_true(isnan(gw_request_tpot_s(request)));
+    request->n_output = 10;
+    assert_true(fabs(gw_request_tpot_s(request) - 0.010) < 1e-9);
+    assert_true(fabs(gw_request_mean_itl_s(request) - 0.009) < 1e-9);
+    gw_request_destroy(&requests, request);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(requests_have_ids_of_their_own_and_are_found_by_them, init),
+        cmocka_unit_test_setup(a_state_is_membership_of_one_list, init),
+        cmocka_unit_test_setup(an_edge_that_is_not_in_the_picture_aborts, init),
+        cmocka_unit_test_setup(the_stages_up_to_the_first_token_follow_without_gap, init),
+        cmocka_unit_test_setup(times_per_token_need_two_tokens, init),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
