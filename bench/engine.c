@@ -42,24 +42,41 @@ static double median(double values[REPEATS])
 
 /* ---- the machine ---- */
 
-typedef float reg __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float vec __attribute__((vector_size(64)));
+typedef float unaligned_vec __attribute__((vector_size(64), aligned(4), may_alias));
+
+enum { LANES = 16 };
 
 struct reading {
     const float *floats;
     size_t n_per_item;
-    reg sums[BATON_POOL_MAX_THREADS]; /* so that the reads are needed */
+    float sums[BATON_POOL_MAX_THREADS]; /* so that the reads are needed */
 };
+
+#if defined(__x86_64__)
+#define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST_VECTORS
+#endif
+
+WIDEST_VECTORS static float sum_all(const float *p, size_t n)
+{
+    vec a = {0}, b = {0}, c = {0}, d = {0};
+    for (size_t i = 0; i + 4 * LANES <= n; i += 4 * LANES) {
+        a += *(const unaligned_vec *)(p + i);
+        b += *(const unaligned_vec *)(p + i + LANES);
+        c += *(const unaligned_vec *)(p + i + 2 * LANES);
+        d += *(const unaligned_vec *)(p + i + 3 * LANES);
+    }
+    vec sum = (a + b) + (c + d);
+    return sum[0] + sum[LANES / 2];
+}
 
 static void read_part(void *arg, int item, int worker)
 {
     struct reading *reading = arg;
     const float *p = reading->floats + (size_t)item * reading->n_per_item;
-    reg sums[8] = {0};
-    for (size_t i = 0; i + 32 <= reading->n_per_item; i += 32)
-        for (int lane = 0; lane < 8; lane++)
-            sums[lane] += *(const reg *)(p + i + 4 * lane);
-    for (int lane = 0; lane < 8; lane++)
-        reading->sums[worker] += sums[lane];
+    reading->sums[worker] += sum_all(p, reading->n_per_item);
 }
 
 struct machine_reader {

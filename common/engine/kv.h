@@ -5,14 +5,15 @@
  *
  *     [L][n_blocks] { K [G][D][BATON_KV_BLOCK_TOKENS], V [G][BATON_KV_BLOCK_TOKENS][D] } float
  *
- * (K is transposed so that 16 scores are one vector, summed over D without a reduction across
- * lanes), so one block of one layer is one contiguous piece of baton_kv_block_bytes bytes - which is also
- * exactly what travels from prefill to decode.
+ * (K is transposed so that 16 scores are one vector, summed over D without a reduction across lanes),
+ * so one block of one layer is one contiguous piece of baton_kv_block_bytes bytes - which is also exactly
+ * what travels from prefill to decode.
  *
  * Ownership: the pool owns the memory; a sequence owns its block numbers until baton_seq_fini.
- * Threading: one thread allocates and frees (take, fini). Different threads may touch the blocks of
- *            different sequences; a sequence moves between threads by message.
- * Errors:    create: NO_MEMORY, INVALID. take: LIMIT when not enough blocks are free.
+ * Threading: one thread allocates and frees (baton_seq_init, baton_seq_fini). Different threads may
+ *            touch the blocks of different sequences; a sequence moves between threads by message.
+ * Errors:    create: NO_MEMORY, INVALID. seq_init: LIMIT when not enough blocks are free, INVALID for
+ *            no tokens, NO_MEMORY.
  */
 #ifndef BATON_ENGINE_KV_H
 #define BATON_ENGINE_KV_H

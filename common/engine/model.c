@@ -101,7 +101,7 @@ static enum baton_err load(const struct baton_model_config *config,
 enum baton_err baton_model_open(const char *dir, struct baton_model **model, struct baton_why *why)
 {
     struct baton_model_config config;
-    struct baton_weights *weights;
+    struct baton_weights *weights = NULL;
     struct baton_why reason;
     enum baton_err err = read_config(dir, &config, why);
     if (!err)

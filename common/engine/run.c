@@ -67,7 +67,7 @@ void baton_run_linear(struct baton_run *run, const struct baton_matrix *matrix, 
                 .n_in = matrix->n_in,
                 .n_out = matrix->n_out,
                 .epilogue = epilogue},
-        .dense = run->may_use_dense && run->n_rows >= BATON_DENSE_MIN_ROWS,
+        .dense = run->may_use_dense && run->n_rows >= run->kernels->dense_min_rows,
     };
     /* Each GEMM packs all of its input: as few of them as there are threads. */
     int n_items = baton_pool_n_threads(run->pool) * (loop.dense ? 1 : ITEMS_PER_THREAD);

@@ -26,7 +26,7 @@ struct baton_run {
     const struct baton_model *model;
     const struct baton_kernels *kernels;
     struct baton_pool *pool;
-    bool may_use_dense;    /* prefill: GEMM from BATON_DENSE_MIN_ROWS rows on */
+    bool may_use_dense;    /* prefill: GEMM from dense_min_rows rows on */
     float attention_scale; /* 1 / sqrt(D) */
 
     int n_rows;

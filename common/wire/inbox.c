@@ -1,19 +1,23 @@
 #include "common/wire/inbox.h"
 
-#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <nng/nng.h>
 #include <nng/protocol/pipeline0/pull.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/frame.h"
+#include "common/wire/hang_up.h"
 #include "common/wire/nng_error.h"
 #include "common/wire/url.h"
 
-enum { DEFAULT_QUEUED_BYTES = 64 << 20, N_PEERS = 64 };
+enum { DEFAULT_QUEUED_BYTES = 64 << 20, N_PEERS = 64, N_BANNED = 64, DRAIN_MS = 1000 };
 
 /* The address behind a pipe, remembered because asking for it costs a system call. */
 struct peer {
@@ -27,11 +31,17 @@ struct baton_inbox {
     void (*wake)(void *arg);
     void *wake_arg;
     char url[300];
+    int port;
     struct baton_inbox_stats stats;
     struct peer peers[N_PEERS]; /* by pipe modulo N_PEERS */
 
     pthread_mutex_t lock; /* guards what follows */
-    bool armed, closing;
+    pthread_cond_t pipe_gone;
+    size_t n_pipes;
+    bool armed;
+    bool draining;             /* closing: what still arrives is dropped, nobody new is let in */
+    uint32_t banned[N_BANNED]; /* the last pipes rejected: what they still bring is dropped */
+    size_t n_banned;
     size_t max_queued, max_queued_bytes;
     size_t head, n, n_bytes;
     nng_msg **ring;
@@ -66,21 +76,30 @@ static uint32_t pipe_of(const nng_msg *msg)
     return (uint32_t)nng_pipe_id(nng_msg_get_pipe(msg));
 }
 
-static void drop_pipe(struct baton_inbox *inbox, uint32_t pipe)
+static bool is_wanted(const struct baton_inbox *inbox, const nng_msg *msg)
+{
+    uint32_t pipe = pipe_of(msg);
+    for (size_t i = 0; i < N_BANNED; i++)
+        if (inbox->banned[i] == pipe)
+            return false;
+    return !inbox->draining;
+}
+
+static void drop_unwanted(struct baton_inbox *inbox)
 {
     for (size_t left = inbox->n; left; left--) {
         nng_msg *msg = pop(inbox);
-        if (pipe_of(msg) == pipe)
-            nng_msg_free(msg);
-        else
+        if (is_wanted(inbox, msg))
             push(inbox, msg);
+        else
+            nng_msg_free(msg);
     }
 }
 
 /* Claims the receive when it may be started; the caller then does so without the lock. */
 static bool claim_receive(struct baton_inbox *inbox)
 {
-    bool claimed = !inbox->armed && !inbox->closing && has_room(inbox);
+    bool claimed = !inbox->armed && has_room(inbox);
     inbox->armed |= claimed;
     return claimed;
 }
@@ -95,13 +114,41 @@ static void on_received(void *arg)
     nng_msg *msg = nng_aio_get_msg(inbox->aio);
     nng_aio_set_msg(inbox->aio, NULL);
     pthread_mutex_lock(&inbox->lock);
-    push(inbox, msg);
+    bool wanted = is_wanted(inbox, msg);
+    if (wanted)
+        push(inbox, msg);
     inbox->armed = false;
     bool again = claim_receive(inbox);
     pthread_mutex_unlock(&inbox->lock);
     if (again)
         nng_recv_aio(inbox->socket, inbox->aio);
-    inbox->wake(inbox->wake_arg);
+    if (wanted)
+        inbox->wake(inbox->wake_arg);
+    else
+        nng_msg_free(msg);
+}
+
+static void on_pipe_adding(nng_pipe pipe, nng_pipe_ev event, void *arg)
+{
+    struct baton_inbox *inbox = arg;
+    (void)event;
+    pthread_mutex_lock(&inbox->lock);
+    bool refuse = inbox->draining;
+    inbox->n_pipes++;
+    pthread_mutex_unlock(&inbox->lock);
+    if (refuse) /* nothing is received on it yet, so NNG closes it safely */
+        (void)nng_pipe_close(pipe);
+}
+
+static void on_pipe_removed(nng_pipe pipe, nng_pipe_ev event, void *arg)
+{
+    struct baton_inbox *inbox = arg;
+    (void)pipe;
+    (void)event;
+    pthread_mutex_lock(&inbox->lock);
+    inbox->n_pipes--;
+    pthread_cond_signal(&inbox->pipe_gone);
+    pthread_mutex_unlock(&inbox->lock);
 }
 
 /* ---- open and close ---- */
@@ -110,7 +157,6 @@ static enum baton_err listen_on(struct baton_inbox *inbox, const char *text, str
 {
     struct baton_url url;
     nng_listener listener;
-    int port = 0;
     enum baton_err err = baton_url_parse(text, &url, why);
     if (err)
         return err;
@@ -118,12 +164,16 @@ static enum baton_err listen_on(struct baton_inbox *inbox, const char *text, str
     size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, BATON_FRAME_MAX_PAYLOAD);
     int rv = nng_socket_set_size(inbox->socket, NNG_OPT_RECVMAXSZ, max_bytes);
     if (!rv)
+        rv = nng_pipe_notify(inbox->socket, NNG_PIPE_EV_ADD_PRE, on_pipe_adding, inbox);
+    if (!rv)
+        rv = nng_pipe_notify(inbox->socket, NNG_PIPE_EV_REM_POST, on_pipe_removed, inbox);
+    if (!rv)
         rv = nng_listen(inbox->socket, text, &listener, 0);
     if (!rv)
-        rv = nng_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &port);
+        rv = nng_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &inbox->port);
     if (rv)
         return baton_nng_fail(why, rv, "listen on", text);
-    return baton_url_format(&url, url.host, port, inbox->url, sizeof inbox->url, why);
+    return baton_url_format(&url, url.host, inbox->port, inbox->url, sizeof inbox->url, why);
 }
 
 static void destroy(struct baton_inbox *inbox)
@@ -131,9 +181,19 @@ static void destroy(struct baton_inbox *inbox)
     for (nng_msg *msg; (msg = pop(inbox));)
         nng_msg_free(msg);
     nng_aio_free(inbox->aio);
+    pthread_cond_destroy(&inbox->pipe_gone);
     pthread_mutex_destroy(&inbox->lock);
     free(inbox->ring);
     free(inbox);
+}
+
+static void init_monotonic(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
 }
 
 static struct baton_inbox *create(const struct baton_inbox_options *options)
@@ -142,6 +202,7 @@ static struct baton_inbox *create(const struct baton_inbox_options *options)
     if (!inbox)
         return NULL;
     pthread_mutex_init(&inbox->lock, NULL);
+    init_monotonic(&inbox->pipe_gone);
     inbox->wake = options->wake;
     inbox->wake_arg = options->wake_arg;
     inbox->max_queued = options->max_queued;
@@ -179,15 +240,32 @@ enum baton_err baton_inbox_open(const struct baton_inbox_options *options,
     return BATON_OK;
 }
 
+/* Lets every connection come to its end: it is noticed only by receiving, so receiving goes on. */
+static void drain(struct baton_inbox *inbox)
+{
+    int64_t until_ns = baton_now_ns() + DRAIN_MS * BATON_MS;
+    struct timespec until = {.tv_sec = until_ns / BATON_SECOND, .tv_nsec = until_ns % BATON_SECOND};
+    pthread_mutex_lock(&inbox->lock);
+    inbox->draining = true;
+    drop_unwanted(inbox);
+    bool receive = claim_receive(inbox);
+    pthread_mutex_unlock(&inbox->lock);
+    if (receive)
+        nng_recv_aio(inbox->socket, inbox->aio);
+    (void)baton_hang_up(inbox->port, NULL);
+    pthread_mutex_lock(&inbox->lock);
+    while (inbox->n_pipes && !pthread_cond_timedwait(&inbox->pipe_gone, &inbox->lock, &until))
+        ;
+    pthread_mutex_unlock(&inbox->lock);
+}
+
 void baton_inbox_close(struct baton_inbox *inbox)
 {
     if (!inbox)
         return;
-    pthread_mutex_lock(&inbox->lock);
-    inbox->closing = true;
-    pthread_mutex_unlock(&inbox->lock);
+    drain(inbox);
     nng_aio_stop(inbox->aio);
-    nng_close(inbox->socket);
+    nng_close(inbox->socket); /* waits for the last pipe event */
     destroy(inbox);
 }
 
@@ -203,16 +281,34 @@ void baton_inbox_get_stats(const struct baton_inbox *inbox, struct baton_inbox_s
 
 /* ---- taking, on the owner's thread ---- */
 
+/* Where a pipe comes from; false when it is gone already. */
+static bool pipe_address(uint32_t pipe, struct sockaddr_storage *address)
+{
+    nng_sockaddr found;
+    if (nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &found))
+        return false;
+    *address = (struct sockaddr_storage){0};
+    if (found.s_family == NNG_AF_INET) {
+        struct sockaddr_in *in = (struct sockaddr_in *)(void *)address;
+        in->sin_family = AF_INET;
+        in->sin_port = found.s_in.sa_port;
+        in->sin_addr.s_addr = found.s_in.sa_addr;
+    } else {
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)address;
+        in6->sin6_family = AF_INET6;
+        in6->sin6_port = found.s_in6.sa_port;
+        memcpy(&in6->sin6_addr, found.s_in6.sa_addr, sizeof in6->sin6_addr);
+    }
+    return true;
+}
+
 static void ask_peer(uint32_t pipe, char *host, size_t size)
 {
-    nng_sockaddr addr;
-    host[0] = 0;
-    if (nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &addr))
-        return; /* the pipe is gone already: nobody to answer to */
-    if (addr.s_family == NNG_AF_INET)
-        (void)inet_ntop(AF_INET, &addr.s_in.sa_addr, host, (socklen_t)size);
-    else if (addr.s_family == NNG_AF_INET6)
-        (void)inet_ntop(AF_INET6, addr.s_in6.sa_addr, host, (socklen_t)size);
+    struct sockaddr_storage peer;
+    host[0] = 0; /* a pipe that is gone: nobody to answer to */
+    if (pipe_address(pipe, &peer))
+        (void)getnameinfo((struct sockaddr *)&peer, sizeof peer, host, (socklen_t)size, NULL, 0,
+                          NI_NUMERICHOST);
 }
 
 static const char *peer_host(struct baton_inbox *inbox, uint32_t pipe)
@@ -275,14 +371,17 @@ bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message)
 
 void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message)
 {
+    struct sockaddr_storage peer;
     inbox->stats.n_rejected++;
-    (void)nng_pipe_close((nng_pipe){.id = message->pipe}); /* it may be gone already */
     pthread_mutex_lock(&inbox->lock);
-    drop_pipe(inbox, message->pipe);
+    inbox->banned[inbox->n_banned++ % N_BANNED] = message->pipe;
+    drop_unwanted(inbox);
     bool receive = claim_receive(inbox);
     pthread_mutex_unlock(&inbox->lock);
     if (receive)
         nng_recv_aio(inbox->socket, inbox->aio);
+    if (pipe_address(message->pipe, &peer))
+        (void)baton_hang_up(inbox->port, &peer);
 }
 
 void baton_message_fini(struct baton_message *message)

@@ -12,11 +12,12 @@
 #include "common/wire/nng_error.h"
 #include "common/wire/url.h"
 
-enum { RECONNECT_MIN_MS = 10, RECONNECT_MAX_MS = 200, MAX_RECEIVED_BYTES = 64 };
+enum { RECONNECT_MIN_MS = 10, RECONNECT_MAX_MS = 200, MAX_RECEIVED_BYTES = 64, LINGER_MS = 50 };
 
 struct baton_outbox {
     nng_socket socket;
-    nng_aio *aio; /* the one send in flight; `sending` says who may touch it */
+    nng_aio *aio;    /* the one send in flight; `sending` says who may touch it */
+    int writable_fd; /* readable while the kernel has all that NNG was given */
     void (*wake)(void *arg);
     void *wake_arg;
 
@@ -171,6 +172,8 @@ static int dial(struct baton_outbox *outbox, const char *url)
     if (!rv) /* an inbox never sends; whoever else we may have dialled shall not fill our memory */
         rv = nng_socket_set_size(s, NNG_OPT_RECVMAXSZ, MAX_RECEIVED_BYTES);
     if (!rv)
+        rv = nng_socket_get_int(s, NNG_OPT_SENDFD, &outbox->writable_fd);
+    if (!rv)
         rv = nng_socket_set_ms(s, NNG_OPT_RECONNMINT, RECONNECT_MIN_MS);
     if (!rv)
         rv = nng_socket_set_ms(s, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
@@ -238,6 +241,15 @@ enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
     return BATON_OK;
 }
 
+/* A send that NNG accepted may still be in its hands; waits until the kernel has all of it. */
+static bool await_kernel(struct baton_outbox *outbox, int timeout_ms)
+{
+    struct pollfd writable = {.fd = outbox->writable_fd, .events = POLLIN};
+    return poll(&writable, 1, timeout_ms) == 1;
+}
+
+/* NNG must not close a connection in the middle of a message that moves (common/wire/hang_up.h);
+ * one that a stalled peer does not let move is safe. */
 void baton_outbox_close(struct baton_outbox *outbox)
 {
     if (!outbox)
@@ -246,6 +258,8 @@ void baton_outbox_close(struct baton_outbox *outbox)
     nng_msg *unsent = nng_aio_get_msg(outbox->aio); /* handed over while the aio was stopping */
     if (unsent)
         nng_msg_free(unsent);
+    if (baton_outbox_state(outbox) == BATON_OUTBOX_UP)
+        (void)await_kernel(outbox, LINGER_MS);
     nng_close(outbox->socket); /* waits for the last pipe event */
     destroy(outbox);
 }
@@ -333,16 +347,6 @@ uint64_t baton_outbox_n_sent(struct baton_outbox *outbox)
     return n_sent;
 }
 
-/* An accepted send may still be in NNG's hands. The socket is writable again once the kernel has
- * all of it. Asked for only here, because from then on NNG pays system calls to keep the answer
- * true. */
-static bool kernel_has_all(struct baton_outbox *outbox)
-{
-    struct pollfd writable = {.events = POLLIN};
-    return !nng_socket_get_int(outbox->socket, NNG_OPT_SENDFD, &writable.fd) &&
-           poll(&writable, 1, 0) == 1;
-}
-
 bool baton_outbox_is_idle(struct baton_outbox *outbox)
 {
     pthread_mutex_lock(&outbox->lock);
@@ -350,5 +354,5 @@ bool baton_outbox_is_idle(struct baton_outbox *outbox)
     bool waiting = outbox->n || outbox->sending;
     bool used = outbox->n_sent > 0;
     pthread_mutex_unlock(&outbox->lock);
-    return lost || !used || (!waiting && kernel_has_all(outbox));
+    return lost || !used || (!waiting && await_kernel(outbox, 0));
 }

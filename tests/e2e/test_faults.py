@@ -240,3 +240,22 @@ def test_a_gateway_told_to_stop_finishes_what_is_open():
         assert fleet.gateway.popen.wait(15 * SLOW) == 0
 
 
+
+
+def test_two_gateways_share_one_fleet():
+    with Fleet(prefill=0, decode=0) as one, Fleet(prefill=0, decode=0) as two:
+        for role in "prefill", "decode":
+            one.start_worker(role, f"{role}-0", args=["--gateway", f"{one.inbox},{two.inbox}"])
+        one.wait_ready(2)
+        two.wait_ready(2)
+        with ThreadPoolExecutor(8) as pool:
+            texts = set(pool.map(lambda i: (one, two)[i % 2].generate(**LONG, seed=4)["generated_text"],
+                                 range(8)))
+        assert len(texts) == 1
+        streams = [gateway.stream(**LONG, seed=4) for gateway in (one, two)]
+        for stream in streams:
+            wait_tokens(stream, 2)
+        two.gateway.kill()
+        text, last = streams[0].text()
+        assert last.name == "summary" and texts.pop().endswith(text)
+        one.wait_all_free()

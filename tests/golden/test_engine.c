@@ -8,7 +8,6 @@
 
 #include "common/base/json.h"
 #include "common/engine/engine.h"
-#include "common/engine/sample.h"
 
 enum {
     N_GOLDEN = 8,

@@ -139,7 +139,7 @@ static enum baton_err find_shaped(const struct baton_weights *weights, const cha
 enum baton_err baton_weights_vector(const struct baton_weights *weights, const char *name, int n,
                                     float *floats, struct baton_why *why)
 {
-    const struct baton_tensor *tensor;
+    const struct baton_tensor *tensor = NULL;
     enum baton_err err = find_shaped(weights, name, 1, (int64_t[2]){n, 0}, &tensor, why);
     if (!err)
         baton_convert(tensor->dtype, tensor->data, (size_t)n, floats);
@@ -149,7 +149,7 @@ enum baton_err baton_weights_vector(const struct baton_weights *weights, const c
 enum baton_err baton_weights_matrix(const struct baton_weights *weights, const char *name,
                                     int n_rows, int n_columns, float *floats, struct baton_why *why)
 {
-    const struct baton_tensor *tensor;
+    const struct baton_tensor *tensor = NULL;
     enum baton_err err =
         find_shaped(weights, name, 2, (int64_t[2]){n_rows, n_columns}, &tensor, why);
     if (!err)
@@ -177,7 +177,7 @@ enum baton_err baton_weights_transposed(const struct baton_weights *weights, con
                                         int n_rows, int n_columns, float *floats,
                                         struct baton_why *why)
 {
-    const struct baton_tensor *tensor;
+    const struct baton_tensor *tensor = NULL;
     enum baton_err err =
         find_shaped(weights, name, 2, (int64_t[2]){n_rows, n_columns}, &tensor, why);
     if (err)

@@ -1,8 +1,9 @@
 #include "common/engine/kernels/variants.h"
 
-#define KERNELS      baton_kernels_avx2
-#define KERNELS_NAME "avx2"
-#define REG_BYTES    32
-#define TILE_OUTS    2
-#define TILE_ROWS    2
+#define KERNELS        baton_kernels_avx2
+#define KERNELS_NAME   "avx2"
+#define DENSE_MIN_ROWS 32
+#define REG_BYTES      32
+#define TILE_OUTS      2
+#define TILE_ROWS      2
 #include "common/engine/kernels/body.h"

@@ -1,8 +1,9 @@
 #include "common/engine/kernels/variants.h"
 
-#define KERNELS      baton_kernels_avx512
-#define KERNELS_NAME "avx512"
-#define REG_BYTES    64
-#define TILE_OUTS    4
-#define TILE_ROWS    4
+#define KERNELS        baton_kernels_avx512
+#define KERNELS_NAME   "avx512"
+#define DENSE_MIN_ROWS 128
+#define REG_BYTES      64
+#define TILE_OUTS      4
+#define TILE_ROWS      4
 #include "common/engine/kernels/body.h"

@@ -1,6 +1,6 @@
 /* The kernels' text, compiled once per instruction set: the including file defines KERNELS (the
- * table's name), KERNELS_NAME, REG_BYTES, and the tile of `linear` in outputs and rows that fits
- * its registers.
+ * table's name), KERNELS_NAME, DENSE_MIN_ROWS, REG_BYTES, and the tile of `linear` in outputs and
+ * rows that fits its registers.
  *
  * Everything is written over vectors of 16 floats, which the compiler maps to one, two or four
  * registers; so lanes, and with them the order of every sum, are the same everywhere. */
@@ -131,18 +131,27 @@ INLINE vec apply(enum baton_epilogue epilogue, vec result, vec before)
     return result;
 }
 
-/* results[r][o] = row + r of x dot row out + o of the weights. n_outs, n_rows and fetch are
+/* Asks for a cache line in the first level, or in the second only. */
+INLINE void fetch_line(const float *p, bool first_level)
+{
+    if (first_level)
+        __builtin_prefetch(p, 0, 3);
+    else
+        __builtin_prefetch(p, 0, 2);
+}
+
+/* results[r][o] = row + r of x dot row out + o of the weights. n_outs, n_rows and n_fetch are
  * constants at each call, so that the loops over them unroll and acc lives in registers.
  *
- * fetch asks memory for the weights of the next n_outs outputs, in the order of their addresses:
- * read by these loops alone they would be n_outs short streams, which DRAM serves at half its
- * speed. */
+ * Meanwhile n_fetch rows of weights, from next on, are asked of memory in the order of their
+ * addresses: the loops alone would ask for n_outs short streams at a time, which DRAM serves at
+ * half its speed. Where rows of x share the first-level cache with the weights, the second level is
+ * room enough. */
 INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
-                        bool fetch, float *results)
+                        int n_fetch, const float *next, float *results)
 {
     const size_t n_in = (size_t)job->n_in;
     const float *w = job->weights + (size_t)out * n_in, *x = job->x + (size_t)row * n_in;
-    const float *next = w + (size_t)n_outs * n_in;
     union {
         reg part[REGS];
         vec whole;
@@ -150,8 +159,8 @@ INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_
     size_t k = 0;
     for (; k + LANES <= n_in; k += LANES) {
         for (int o = 0; o < n_outs; o++) {
-            if (fetch)
-                __builtin_prefetch(next + n_outs * k + o * LANES);
+            if (o < n_fetch)
+                fetch_line(next + n_fetch * k + o * LANES, n_rows <= 2);
             for (int i = 0; i < REGS; i++) {
                 reg weight = *(const unaligned_reg *)(w + o * n_in + k + i * REG_LANES);
                 for (int r = 0; r < n_rows; r++)
@@ -173,26 +182,40 @@ INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_
 
 /* At most a tile's rows. */
 INLINE void linear_rows(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
-                        bool fetch, float *results)
+                        int n_fetch, const float *next, float *results)
 {
     _Static_assert(TILE_ROWS == 2 || TILE_ROWS == 4, "one case for each");
     if (n_rows >= TILE_ROWS)
-        linear_tile(job, out, row, n_outs, TILE_ROWS, fetch, results);
+        linear_tile(job, out, row, n_outs, TILE_ROWS, n_fetch, next, results);
     else if (TILE_ROWS == 4 && n_rows == 3)
-        linear_tile(job, out, row, n_outs, TILE_ROWS - 1, fetch, results);
+        linear_tile(job, out, row, n_outs, TILE_ROWS - 1, n_fetch, next, results);
     else if (TILE_ROWS == 4 && n_rows == 2)
-        linear_tile(job, out, row, n_outs, TILE_ROWS / 2, fetch, results);
+        linear_tile(job, out, row, n_outs, TILE_ROWS / 2, n_fetch, next, results);
     else
-        linear_tile(job, out, row, n_outs, 1, fetch, results);
+        linear_tile(job, out, row, n_outs, 1, n_fetch, next, results);
 }
 
+/* All tiles of rows for n_outs outputs. The first rows' tiles fetch the next outputs' weights
+ * between them, in equal shares, so that memory works while every one of them computes. */
 INLINE void linear_outs(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
                         float *results)
 {
-    if (row == 0)
-        linear_rows(job, out, 0, n_outs, n_rows, true, results);
-    for (int r = row == 0 ? TILE_ROWS : 0; r < n_rows; r += TILE_ROWS)
-        linear_rows(job, out, row + r, n_outs, n_rows - r, false, results + r * LANES);
+    const float *next = job->weights + (size_t)(out + n_outs) * (size_t)job->n_in;
+    int n_tiles = (n_rows + TILE_ROWS - 1) / TILE_ROWS, n_fetched = row ? n_outs : 0;
+    int share = n_tiles == 1 ? n_outs : n_tiles < n_outs ? n_outs / 2 : 1;
+    for (int r = 0; r < n_rows; r += TILE_ROWS) {
+        float *to = results + r * LANES;
+        if (n_fetched >= n_outs)
+            linear_rows(job, out, row + r, n_outs, n_rows - r, 0, next, to);
+        else if (share == 1)
+            linear_rows(job, out, row + r, n_outs, n_rows - r, 1, next, to);
+        else if (share == n_outs)
+            linear_rows(job, out, row + r, n_outs, n_rows - r, n_outs, next, to);
+        else
+            linear_rows(job, out, row + r, n_outs, n_rows - r, n_outs / 2, next, to);
+        n_fetched += share;
+        next += (size_t)share * (size_t)job->n_in;
+    }
 }
 
 static void apply_strip(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
@@ -380,6 +403,7 @@ static void attend(const struct baton_attend *job)
 
 const struct baton_kernels KERNELS = {
     .name = KERNELS_NAME,
+    .dense_min_rows = DENSE_MIN_ROWS,
     .linear = linear,
     .finish = finish,
     .layer_norm = layer_norm,

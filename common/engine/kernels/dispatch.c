@@ -24,7 +24,7 @@ static const struct {
     const struct baton_kernels *kernels;
     bool (*runs)(void);
 } variants[] = {
-    /* fastest first */
+/* fastest first */
 #if defined(__x86_64__)
     {&baton_kernels_avx512, runs_avx512},
     {&baton_kernels_avx2, runs_avx2},

@@ -46,7 +46,8 @@ struct baton_attend {
 };
 
 struct baton_kernels {
-    const char *name; /* "avx512", "avx2", "portable" */
+    const char *name;   /* "avx512", "avx2", "portable" */
+    int dense_min_rows; /* from this many rows on baton_dense_linear is the faster one (measured) */
 
     /* Few rows: columns first_out..end_out-1 of y; reads each of their weights from memory once. */
     void (*linear)(const struct baton_linear *job, int first_out, int end_out);
@@ -75,8 +76,5 @@ const struct baton_kernels *baton_kernels_at(int index);
  * thread only. The order of its sums is OpenBLAS's own. */
 void baton_dense_linear(const struct baton_kernels *kernels, const struct baton_linear *job,
                         int first_out, int end_out);
-
-/* From this many rows on the GEMM is the faster one. */
-enum { BATON_DENSE_MIN_ROWS = 128 };
 
 #endif

@@ -1,8 +1,9 @@
 #include "common/engine/kernels/variants.h"
 
-#define KERNELS      baton_kernels_portable
-#define KERNELS_NAME "portable"
-#define REG_BYTES    16
-#define TILE_OUTS    1
-#define TILE_ROWS    2
+#define KERNELS        baton_kernels_portable
+#define KERNELS_NAME   "portable"
+#define DENSE_MIN_ROWS 16
+#define REG_BYTES      16
+#define TILE_OUTS      1
+#define TILE_ROWS      2
 #include "common/engine/kernels/body.h"

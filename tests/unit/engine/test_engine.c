@@ -5,9 +5,6 @@
 
 enum { CONTEXT = 200, N_TOKENS = 100, MAX_BATCH = 9, MAX_PREFILL = 160, N_VOCAB = 83 };
 
-_Static_assert(N_TOKENS < (int)BATON_DENSE_MIN_ROWS, "all paths give the same bits up to there");
-_Static_assert(MAX_PREFILL >= (int)BATON_DENSE_MIN_ROWS, "the GEMM is tested too");
-
 /* Sizes that fill neither vectors nor tiles. */
 static const struct baton_model_shape shape = {.n_layers = 3,
                                                .n_embd = 6 * 7,
@@ -60,7 +57,19 @@ static void compute_expected(void)
     baton_seq_fini(&seq);
 }
 
-static void prefill_in_chunks_of_any_size_gives_the_same_bits(void **state)
+/* To the last bit where prefill goes through the few-row kernels; OpenBLAS sums in an order of its
+ * own. */
+static void assert_same_logits(const float *row)
+{
+    int dense_min_rows = baton_kernels_best()->dense_min_rows;
+    assert_in_range(dense_min_rows, 2, MAX_PREFILL);
+    if (N_TOKENS < dense_min_rows)
+        assert_memory_equal(row, expected, sizeof expected);
+    for (int i = 0; i < N_VOCAB; i++)
+        assert_true(fabsf(row[i] - expected[i]) < 1e-5F);
+}
+
+static void prefill_in_chunks_of_any_size_gives_the_same_logits(void **state)
 {
     (void)state;
     compute_expected();
@@ -71,12 +80,12 @@ static void prefill_in_chunks_of_any_size_gives_the_same_bits(void **state)
             n = N_TOKENS - done < chunk ? N_TOKENS - done : chunk;
             prefill(&seq, tokens + done, n, done + n == N_TOKENS ? logits[0] : NULL);
         }
-        assert_memory_equal(logits[0], expected, sizeof expected);
+        assert_same_logits(logits[0]);
         baton_seq_fini(&seq);
     }
 }
 
-static void decoding_token_by_token_gives_the_bits_of_prefill(void **state)
+static void decoding_token_by_token_gives_the_logits_of_prefill(void **state)
 {
     struct baton_seq seq, *seqs[] = {&seq};
     (void)state;
@@ -85,7 +94,7 @@ static void decoding_token_by_token_gives_the_bits_of_prefill(void **state)
     for (int i = 0; i < N_TOKENS; i++)
         assert_int_equal(baton_engine_decode(engine, seqs, &tokens[i], 1, logits[0]), BATON_OK);
     assert_int_equal(seq.n_tokens, N_TOKENS);
-    assert_memory_equal(logits[0], expected, sizeof expected);
+    assert_same_logits(logits[0]);
     baton_seq_fini(&seq);
 }
 
@@ -96,7 +105,7 @@ static void the_naive_step_gives_the_same_and_leaves_its_scratch_empty(void **st
     compute_expected();
     assert_int_equal(baton_seq_init(&seq, kv, CONTEXT), BATON_OK);
     assert_int_equal(baton_engine_naive(engine, &seq, tokens, N_TOKENS, logits[0]), BATON_OK);
-    assert_memory_equal(logits[0], expected, sizeof expected);
+    assert_same_logits(logits[0]);
     assert_int_equal(seq.n_tokens, 0);
     /* Longer than one prefill takes. */
     assert_int_equal(baton_engine_naive(engine, &seq, tokens, CONTEXT, logits[0]), BATON_OK);
@@ -275,8 +284,8 @@ static void senseless_options_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefill_in_chunks_of_any_size_gives_the_same_bits),
-        cmocka_unit_test(decoding_token_by_token_gives_the_bits_of_prefill),
+        cmocka_unit_test(prefill_in_chunks_of_any_size_gives_the_same_logits),
+        cmocka_unit_test(decoding_token_by_token_gives_the_logits_of_prefill),
         cmocka_unit_test(the_naive_step_gives_the_same_and_leaves_its_scratch_empty),
         cmocka_unit_test(dense_prefill_agrees_with_decoding_closely),
         cmocka_unit_test(a_sequence_decodes_to_the_same_bits_in_any_batch),
