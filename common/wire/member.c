@@ -270,7 +270,12 @@ static void tick_joined(struct baton_member *member, struct peer *peer, int64_t 
     }
     if (member->leaving && !peer->said_goodbye)
         say_goodbye(member, peer);
-    if (now_ns >= peer->due_ns)
+    if (now_ns < peer->due_ns)
+        return;
+    if (member->leaving && baton_link_n_unacked(peer->link))
+        peer->due_ns =
+            now_ns + member->options.beat_ns; /* one more would only delay the last ack */
+    else
         beat(member, peer, now_ns);
 }
 

@@ -46,8 +46,9 @@ static bool take_line(struct process *process, char *line, size_t size)
     if (!end)
         return false;
     *end = 0;
-    (void)snprintf(line, size, "%s", process->buffer);
     size_t used = (size_t)(end - process->buffer) + 1;
+    memcpy(line, process->buffer, used < size ? used : size);
+    line[size - 1] = 0;
     process->n -= used;
     memmove(process->buffer, end + 1, process->n);
     return true;
