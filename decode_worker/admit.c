@@ -22,7 +22,8 @@ static enum baton_err create_parts(struct dc_admit *admit, const struct dc_admit
     int64_t context_tokens = host->facts.n_context_tokens;
     int64_t kv_tokens = options->kv_tokens ? options->kv_tokens : 16 * context_tokens;
     if (kv_tokens < context_tokens)
-        return baton_fail(why, BATON_INVALID, "kv-tokens: must be at least the model's context, %lld",
+        return baton_fail(why, BATON_INVALID,
+                          "kv-tokens: must be at least the model's context, %lld",
                           (long long)context_tokens);
     enum baton_err err =
         baton_kv_create(host->model, baton_kv_blocks_for((int)kv_tokens), &admit->kv, why);
@@ -199,9 +200,9 @@ static void cancel(struct dc_admit *admit, struct dc_context *context, const cha
 static struct dc_context *find(const struct dc_admit *admit, const baton_envelope *envelope)
 {
     struct dc_context *context = dc_context_list_first(&admit->contexts);
-    while (context && (context->request_id != envelope->request_id ||
-                       context->attempt != envelope->attempt ||
-                       context->gateway_epoch != envelope->src_epoch))
+    while (context &&
+           (context->request_id != envelope->request_id || context->attempt != envelope->attempt ||
+            context->gateway_epoch != envelope->src_epoch))
         context = dc_context_list_next(&admit->contexts, context);
     return context;
 }

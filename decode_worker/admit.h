@@ -1,7 +1,8 @@
-/* The message side of a decode worker: promises blocks, starts sequences, cancels, gives blocks back.
+/* The message side of a decode worker: promises blocks, starts sequences, cancels, gives blocks
+ * back.
  *
- * Blocks are reserved for the whole request (prompt and every token it may make) before its prompt is
- * run anywhere, so no prefill is wasted and no two requests can wait for each other's blocks.
+ * Blocks are reserved for the whole request (prompt and every token it may make) before its prompt
+ * is run anywhere, so no prefill is wasted and no two requests can wait for each other's blocks.
  *
  * Ownership: owns the contexts, the KV pool, the batch and the bulk side.
  * Threading: main thread.

@@ -90,8 +90,8 @@ static bool advance(struct dc_batch *batch, struct dc_context *context, const fl
         context->cold = !batch->warm;
     context->decode_s += step_s;
     context->n_steps++;
-    enum baton_err err = dc_stream_token(context, token, step_s,
-                                         baton_seconds(begin_ns - context->ready_ns));
+    enum baton_err err =
+        dc_stream_token(context, token, step_s, baton_seconds(begin_ns - context->ready_ns));
     if (err == BATON_AGAIN) { /* undo: the same step makes the same token when the link has room */
         context->seq.n_tokens--;
         return false;
@@ -198,12 +198,12 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
     batch->max_batch = options->max_batch;
     batch->wake = options->wake;
     batch->wake_arg = options->wake_arg;
-    enum baton_err err = baton_engine_create(
-        options->model,
-        &(struct baton_engine_options){.max_prefill_tokens = 1,
-                                       .max_batch = options->max_batch,
-                                       .n_threads = options->n_threads},
-        &batch->engine, why);
+    enum baton_err err =
+        baton_engine_create(options->model,
+                            &(struct baton_engine_options){.max_prefill_tokens = 1,
+                                                           .max_batch = options->max_batch,
+                                                           .n_threads = options->n_threads},
+                            &batch->engine, why);
     if (!err)
         err = reserve_memory(batch, why);
     if (!err && pthread_create(&batch->thread, NULL, engine_thread, batch))

@@ -15,7 +15,7 @@ void dc_context_fail(const struct dc_context *context, Baton__V1__Failed__Code c
     Baton__V1__Failed failed = BATON__V1__FAILED__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     failed.code = code;
-    failed.message = (char *)(uintptr_t)message; /* packed, never written to */
+    failed.message = baton_envelope_text(message);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FAILED;
     envelope.failed = &failed;
     enum baton_err err = dc_context_send(context, &envelope);

@@ -1,7 +1,7 @@
 /* One request in a decode worker, from the promise of blocks to the last token.
  *
- *     RESERVED --KvBegin--> PLACING --all blocks placed--> PLACED --DecodeStart (or before)--> RUNNING
- *        any state --Cancel, loss, end--> gone, blocks free
+ *     RESERVED --KvBegin--> PLACING --all blocks placed--> PLACED --DecodeStart (or before)-->
+ * RUNNING any state --Cancel, loss, end--> gone, blocks free
  *
  * Ownership: the admission side owns every context; the engine thread borrows one while RUNNING.
  * Threading: main thread, except the fields under "shared", and those under "engine" while RUNNING.

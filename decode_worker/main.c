@@ -10,14 +10,14 @@ struct options {
 
 static const struct baton_option option_table[] = {
     BATON_WORKER_OPTIONS(struct options, worker),
-    {"bulk", BATON_OPTION_TEXT, offsetof(struct options, bulk), "tcp://127.0.0.1:0", 0, 0, "",
-     "where contexts arrive; port 0 takes a free one"},
-    {"bulk-advertise", BATON_OPTION_TEXT, offsetof(struct options, bulk_advertise), NULL, 0, 0, "",
-     "bulk url told to others; host * is the address they see; default: as listened on"},
-    {"kv-tokens", BATON_OPTION_INT, offsetof(struct options, kv_tokens), "0", 0, 1 << 28, "tokens",
-     "KV cache for every running request; 0: sixteen contexts"},
-    {"max-batch", BATON_OPTION_INT, offsetof(struct options, max_batch), "64", 1, 1024, "sequences",
-     "sequences in one step"},
+    BATON_ROW_TEXT(struct options, bulk, "bulk", "tcp://127.0.0.1:0",
+                   "where contexts arrive; port 0 takes a free one"),
+    BATON_ROW_TEXT(struct options, bulk_advertise, "bulk-advertise", NULL,
+                   "bulk url told to others; host * is the address they see"),
+    BATON_ROW_INT(struct options, kv_tokens, "kv-tokens", "0", 0, 1 << 28, "tokens",
+                  "KV cache for every running request; 0: sixteen contexts"),
+    BATON_ROW_INT(struct options, max_batch, "max-batch", "64", 1, 1024, "sequences",
+                  "in one step"),
 };
 
 static enum baton_err run(void *arg, struct baton_why *why)
@@ -34,7 +34,8 @@ static enum baton_err run(void *arg, struct baton_why *why)
                               &admit, why);
     if (!err) {
         struct baton_host_hooks hooks = dc_admit_hooks(admit);
-        const char *bulk = options->bulk_advertise ? options->bulk_advertise : dc_admit_bulk_url(admit);
+        const char *bulk =
+            options->bulk_advertise ? options->bulk_advertise : dc_admit_bulk_url(admit);
         err = baton_host_join(&host, BATON__V1__ROLE__ROLE_DECODE, bulk, dc_admit_kv_dtype(admit),
                               &hooks, why);
     }

@@ -31,11 +31,12 @@ enum baton_err dc_place_create(const struct dc_place_options *options, struct dc
         return BATON_NO_MEMORY;
     place->options = *options;
     source_list_init(&place->sources);
-    enum baton_err err = baton_inbox_open(&(struct baton_inbox_options){.url = options->bulk_url,
-                                                                        .max_queued = BULK_MAX_QUEUED,
-                                                                        .wake = options->wake,
-                                                                        .wake_arg = options->wake_arg},
-                                          &place->inbox, why);
+    enum baton_err err =
+        baton_inbox_open(&(struct baton_inbox_options){.url = options->bulk_url,
+                                                       .max_queued = BULK_MAX_QUEUED,
+                                                       .wake = options->wake,
+                                                       .wake_arg = options->wake_arg},
+                         &place->inbox, why);
     if (err)
         free(place);
     else
@@ -187,8 +188,7 @@ static void place_chunk(const struct source *source, struct dc_context *context,
         send_ack(source, context, false);
 }
 
-static void end(const struct source *source, struct dc_context *context,
-                const Baton__V1__KvEnd *kv)
+static void end(const struct source *source, struct dc_context *context, const Baton__V1__KvEnd *kv)
 {
     if (context->state != DC_PLACING || kv->total_bytes != context->total_bytes ||
         context->placed_bytes != context->total_bytes || kv->n_chunks != context->n_chunks) {

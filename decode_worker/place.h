@@ -4,8 +4,8 @@
  *
  * Ownership: contexts are borrowed; the inbox and the links back to the senders belong to it.
  * Threading: main thread.
- * Errors:    a gap, a bad frame or a chunk that does not fit fails that transfer: the context is marked
- *            canceled and its gateway told CONTEXT_LOST.
+ * Errors:    a gap, a bad frame or a chunk that does not fit fails that transfer: the context is
+ * marked canceled and its gateway told CONTEXT_LOST.
  */
 #ifndef BATON_DECODE_PLACE_H
 #define BATON_DECODE_PLACE_H

@@ -34,8 +34,8 @@ void dc_stream_finished(const struct dc_context *context, bool stopped)
 {
     Baton__V1__Finished finished = BATON__V1__FINISHED__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    finished.reason = stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN
-                              : BATON__V1__FINISHED__REASON__LENGTH;
+    finished.reason =
+        stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN : BATON__V1__FINISHED__REASON__LENGTH;
     finished.n_tokens = context->n_output;
     finished.decode_s = context->decode_s;
     finished.n_steps = context->n_steps;

@@ -18,8 +18,7 @@ void dc_stream_finished(const struct dc_context *context, bool stopped);
 /* Whether the gateway allows one token more now. */
 static inline bool dc_stream_has_credit(const struct dc_context *context)
 {
-    return context->n_output <
-           atomic_load_explicit(&context->credit_end, memory_order_relaxed);
+    return context->n_output < atomic_load_explicit(&context->credit_end, memory_order_relaxed);
 }
 
 #endif

@@ -119,8 +119,8 @@ static bool same_model(const struct gw_fleet *fleet, const Baton__V1__Hello *hel
     const struct baton_fingerprint *ours = fleet->options.fingerprint;
     const char *weights = *ours->weights ? ours->weights : fleet->terms.weights;
     const Baton__V1__Fingerprint *theirs = hello->fingerprint;
-    const char *part = strcmp(ours->config, theirs->config) != 0         ? "config.json"
-                       : strcmp(ours->tokenizer, theirs->tokenizer) != 0 ? "the tokenizer"
+    const char *part = strcmp(ours->config, theirs->config) != 0           ? "config.json"
+                       : strcmp(ours->tokenizer, theirs->tokenizer) != 0   ? "the tokenizer"
                        : *weights && strcmp(weights, theirs->weights) != 0 ? "the weights"
                                                                            : NULL;
     if (!part)
@@ -159,8 +159,8 @@ static struct gw_worker *find_id(const struct gw_fleet *fleet, const char *id)
     return worker;
 }
 
-/* A name is taken while its bearer answers; a bearer that does not, or the same process coming back on
- * a new link, makes room. */
+/* A name is taken while its bearer answers; a bearer that does not, or the same process coming back
+ * on a new link, makes room. */
 static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
                        struct verdict *verdict)
 {
@@ -176,7 +176,8 @@ static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
     return true;
 }
 
-static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope, struct verdict *verdict)
+static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
+                     struct verdict *verdict)
 {
     const Baton__V1__Hello *hello = envelope->hello;
     if (!token_matches(fleet->options.cluster_token, hello->cluster_token))
@@ -184,7 +185,8 @@ static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope, str
     if (hello->role != BATON__V1__ROLE__ROLE_PREFILL && hello->role != BATON__V1__ROLE__ROLE_DECODE)
         return refuse(verdict, BATON__V1__REFUSED__CODE__BAD_HELLO, "no such role");
     if (fleet->workers.n >= MAX_WORKERS)
-        return refuse(verdict, BATON__V1__REFUSED__CODE__FULL, "%d workers are enough", MAX_WORKERS);
+        return refuse(verdict, BATON__V1__REFUSED__CODE__FULL, "%d workers are enough",
+                      MAX_WORKERS);
     return same_model(fleet, hello, verdict) && same_terms(fleet, hello, verdict) &&
            id_is_free(fleet, envelope, verdict);
 }
@@ -194,8 +196,8 @@ static void copy(char *to, size_t size, const char *from)
     (void)snprintf(to, size, "%s", from);
 }
 
-static struct gw_worker *new_worker(const struct gw_fleet *fleet, const struct baton_message *message,
-                                    struct baton_why *why)
+static struct gw_worker *new_worker(const struct gw_fleet *fleet,
+                                    const struct baton_message *message, struct baton_why *why)
 {
     const baton_envelope *envelope = message->envelope;
     const Baton__V1__Hello *hello = envelope->hello;
@@ -238,7 +240,7 @@ static void send_welcome(const struct gw_fleet *fleet, struct gw_worker *worker)
 {
     Baton__V1__Welcome welcome = BATON__V1__WELCOME__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    welcome.gateway_id = (char *)(uintptr_t)fleet->options.gateway_id; /* packed, never written to */
+    welcome.gateway_id = baton_envelope_text(fleet->options.gateway_id);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_WELCOME;
     envelope.welcome = &welcome;
     gw_worker_send(worker, &envelope);
@@ -317,7 +319,8 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
     fleet->options.on_room(fleet->options.arg);
 }
 
-static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker, const baton_envelope *envelope)
+static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
+                     const baton_envelope *envelope)
 {
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS) {
         take_status(fleet, worker, envelope->status);
@@ -405,7 +408,7 @@ void gw_fleet_goodbye(struct gw_fleet *fleet)
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         Baton__V1__Goodbye goodbye = BATON__V1__GOODBYE__INIT;
         baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-        goodbye.reason = (char *)(uintptr_t) "the gateway stops";
+        goodbye.reason = baton_envelope_text("the gateway stops");
         envelope.body_case = BATON__V1__ENVELOPE__BODY_GOODBYE;
         envelope.goodbye = &goodbye;
         gw_worker_send(worker, &envelope);

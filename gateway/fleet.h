@@ -94,7 +94,8 @@ size_t gw_fleet_n(const struct gw_fleet *fleet, Baton__V1__Role role, enum gw_wo
 const char *gw_worker_state_name(enum gw_worker_state state);
 const char *gw_worker_role_name(Baton__V1__Role role);
 
-/* Sends for a request (id and attempt set by the caller). A failure takes the worker's link down. */
+/* Sends for a request (id and attempt set by the caller). A failure takes the worker's link down.
+ */
 void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope);
 
 #endif

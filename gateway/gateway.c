@@ -200,44 +200,44 @@ static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
         status = uv_signal_init(&gateway->loop, &gateway->on_term);
     if (!status)
         status = uv_signal_init(&gateway->loop, &gateway->on_int);
-    gateway->wake.data = gateway->ticker.data = gateway->on_term.data = gateway->on_int.data = gateway;
+    gateway->wake.data = gateway->ticker.data = gateway->on_term.data = gateway->on_int.data =
+        gateway;
     if (!status)
         status = uv_timer_start(&gateway->ticker, on_tick, TICK_MS, TICK_MS);
     if (!status)
         status = uv_signal_start(&gateway->on_term, on_stop_signal, SIGTERM);
     if (!status)
         status = uv_signal_start(&gateway->on_int, on_stop_signal, SIGINT);
-    signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN);
     return status ? baton_fail(why, BATON_IO, "event loop: %s", uv_strerror(status)) : BATON_OK;
 }
 
 static void init_fleet(struct gateway *gateway)
 {
     const struct gw_options *options = gateway->options;
-    gw_fleet_init(&gateway->fleet,
-                  &(struct gw_fleet_options){.epoch = gateway->epoch,
-                                             .gateway_id = options->id,
-                                             .inbox = gateway->inbox,
-                                             .fingerprint = &gateway->fingerprint,
-                                             .facts = &gateway->facts,
-                                             .cluster_token = options->cluster_token,
-                                             .beat_ns = (int64_t)(options->beat_s *
-                                                                  (double)BATON_SECOND),
-                                             .wake = wake,
-                                             .wake_arg = gateway,
-                                             .on_message = on_worker_message,
-                                             .on_lost = on_worker_lost,
-                                             .on_room = on_room,
-                                             .arg = gateway});
+    gw_fleet_init(&gateway->fleet, &(struct gw_fleet_options){
+                                       .epoch = gateway->epoch,
+                                       .gateway_id = options->id,
+                                       .inbox = gateway->inbox,
+                                       .fingerprint = &gateway->fingerprint,
+                                       .facts = &gateway->facts,
+                                       .cluster_token = options->cluster_token,
+                                       .beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
+                                       .wake = wake,
+                                       .wake_arg = gateway,
+                                       .on_message = on_worker_message,
+                                       .on_lost = on_worker_lost,
+                                       .on_room = on_room,
+                                       .arg = gateway});
     gw_router_init(&gateway->router,
-                   &(struct gw_router_options){.requests = &gateway->requests,
-                                               .fleet = &gateway->fleet,
-                                               .metrics = &gateway->metrics,
-                                               .output = {.tokenizer = gateway->tokenizer,
-                                                          .facts = &gateway->facts},
-                                               .max_queued = options->max_queued,
-                                               .max_queued_tokens = options->max_queued_tokens,
-                                               .max_attempts = options->max_attempts});
+                   &(struct gw_router_options){
+                       .requests = &gateway->requests,
+                       .fleet = &gateway->fleet,
+                       .metrics = &gateway->metrics,
+                       .output = {.tokenizer = gateway->tokenizer, .facts = &gateway->facts},
+                       .max_queued = options->max_queued,
+                       .max_queued_tokens = options->max_queued_tokens,
+                       .max_attempts = options->max_attempts});
 }
 
 static int64_t to_ms(double seconds)
@@ -248,24 +248,24 @@ static int64_t to_ms(double seconds)
 static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 {
     const struct gw_options *options = gateway->options;
-    enum baton_err err = gw_http_start(
-        &gateway->loop,
-        &(struct gw_http_options){.host = options->host,
-                                  .port = (int)options->port,
-                                  .backlog = BACKLOG,
-                                  .max_connections = (size_t)options->max_connections,
-                                  .max_head_bytes = HEAD_MAX_BYTES,
-                                  .max_body_bytes = (size_t)options->max_body_bytes,
-                                  .head_timeout_ms = to_ms(options->head_timeout_s),
-                                  .body_timeout_ms = to_ms(options->body_timeout_s),
-                                  .idle_timeout_ms = to_ms(options->idle_timeout_s),
-                                  .pause_bytes = PAUSE_BYTES,
-                                  .cancel_bytes = CANCEL_BYTES,
-                                  .on_request = on_request,
-                                  .on_gone = on_gone,
-                                  .on_full = on_full,
-                                  .arg = gateway},
-        &gateway->server, why);
+    enum baton_err err =
+        gw_http_start(&gateway->loop,
+                      &(struct gw_http_options){.host = options->host,
+                                                .port = (int)options->port,
+                                                .backlog = BACKLOG,
+                                                .max_connections = (size_t)options->max_connections,
+                                                .max_head_bytes = HEAD_MAX_BYTES,
+                                                .max_body_bytes = (size_t)options->max_body_bytes,
+                                                .head_timeout_ms = to_ms(options->head_timeout_s),
+                                                .body_timeout_ms = to_ms(options->body_timeout_s),
+                                                .idle_timeout_ms = to_ms(options->idle_timeout_s),
+                                                .pause_bytes = PAUSE_BYTES,
+                                                .cancel_bytes = CANCEL_BYTES,
+                                                .on_request = on_request,
+                                                .on_gone = on_gone,
+                                                .on_full = on_full,
+                                                .arg = gateway},
+                      &gateway->server, why);
     if (err)
         return err;
     gateway->api = (struct gw_api){.loop = &gateway->loop,

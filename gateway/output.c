@@ -33,7 +33,8 @@ bool gw_output_token(const struct gw_output *output, struct gw_request *request,
     const char *bytes = baton_tokenizer_bytes(output->tokenizer, token, &n);
     request->n_output++;
     request->last_token = token;
-    if (bytes && !is_stop_id(request, token) && !baton_tokenizer_is_special(output->tokenizer, token))
+    if (bytes && !is_stop_id(request, token) &&
+        !baton_tokenizer_is_special(output->tokenizer, token))
         baton_text_stream_push(&request->text, bytes, n, &request->text_out);
     request->times.detokenize_ns += baton_now_ns() - begin_ns;
     show(request);
@@ -59,5 +60,6 @@ void gw_output_end(const struct gw_output *output, struct gw_request *request, b
     if (!stopped)
         request->finish = GW_FINISH_LENGTH;
     else
-        request->finish = is_eos(output->facts, request->last_token) ? GW_FINISH_EOS : GW_FINISH_STOP;
+        request->finish =
+            is_eos(output->facts, request->last_token) ? GW_FINISH_EOS : GW_FINISH_STOP;
 }

@@ -23,8 +23,8 @@ bool gw_output_token(const struct gw_output *output, struct gw_request *request,
 /* Forgets everything shown so far: the request is run again from its prompt. */
 void gw_output_restart(struct gw_request *request);
 
-/* No more tokens: passes on what was held back, and settles why it ended (unless a stop string did).
- * stopped: the last token was one of stop_ids. */
+/* No more tokens: passes on what was held back, and settles why it ended (unless a stop string
+ * did). stopped: the last token was one of stop_ids. */
 void gw_output_end(const struct gw_output *output, struct gw_request *request, bool stopped);
 
 #endif

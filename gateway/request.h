@@ -22,8 +22,8 @@
 #include "common/wire/envelope.h"
 
 #define GW_STATES(X)                                                                               \
-    X(READING) X(TOKENIZING) X(QUEUED) X(RESERVING) X(PREFILLING) X(DECODING) X(DONE) X(CANCELING) \
-    X(FAILED)
+    X(READING)                                                                                     \
+    X(TOKENIZING) X(QUEUED) X(RESERVING) X(PREFILLING) X(DECODING) X(DONE) X(CANCELING) X(FAILED)
 
 enum gw_state {
 #define X(name) GW_##name,
@@ -132,8 +132,8 @@ double gw_request_e2el_s(const struct gw_request *request);
 double gw_request_tpot_s(const struct gw_request *request);
 double gw_request_mean_itl_s(const struct gw_request *request);
 
-/* Where and when a stage was; false when the request did not go through it. start_s is relative to the
- * arrival. The stages up to first_token follow each other without gap and end at ttft_s. */
+/* Where and when a stage was; false when the request did not go through it. start_s is relative to
+ * the arrival. The stages up to first_token follow each other without gap and end at ttft_s. */
 struct gw_stage_span {
     const char *worker; /* "gateway" or a worker id */
     double start_s, duration_s;

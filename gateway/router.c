@@ -7,12 +7,13 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* Tokens that may be in flight to a reader, and after how many the worker hears that they arrived. */
+/* Tokens that may be in flight to a reader, and after how many the worker hears that they arrived.
+ */
 enum { CREDIT_TOKENS = 256, ACK_EVERY_TOKENS = 32 };
 #define ACK_EVERY_NS (50 * BATON_MS)
 
-static const struct gw_failure no_prefill = {
-    503, "no_worker", "no prefill worker is ready; try again shortly"};
+static const struct gw_failure no_prefill = {503, "no_worker",
+                                             "no prefill worker is ready; try again shortly"};
 static const struct gw_failure no_decode = {503, "no_worker",
                                             "no decode worker is ready; try again shortly"};
 static const struct gw_failure deadline_passed = {504, "deadline_exceeded",
@@ -81,7 +82,7 @@ static void send_cancel(struct gw_worker *worker, const struct gw_request *reque
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     if (!worker)
         return;
-    cancel.reason = (char *)(uintptr_t)reason; /* packed, never written to */
+    cancel.reason = baton_envelope_text(reason);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
     envelope.cancel = &cancel;
     send(worker, request, &envelope);
@@ -119,15 +120,16 @@ static void log_gateway_stages(const struct gw_request *request)
     }
 }
 
-static void log_summary(const struct gw_request *request, enum gw_outcome outcome, const char *reason)
+static void log_summary(const struct gw_request *request, enum gw_outcome outcome,
+                        const char *reason)
 {
     log_gateway_stages(request);
     baton_log(outcome == GW_OUTCOME_ok ? BATON_LOG_INFO : BATON_LOG_WARN, "request",
               BATON_X("req", request->id), BATON_S("outcome", gw_outcome_name(outcome)),
               BATON_S("reason", reason), BATON_I("attempt", request->attempt),
               BATON_I("prompt_tokens", request->ask.prompt.n),
-              BATON_I("output_tokens", request->n_output),
-              BATON_S("prefill", request->prefill_id), BATON_S("decode", request->decode_id),
+              BATON_I("output_tokens", request->n_output), BATON_S("prefill", request->prefill_id),
+              BATON_S("decode", request->decode_id),
               BATON_F("ttft_s", request->times.first_ns ? gw_request_ttft_s(request) : NAN),
               BATON_F("e2el_s", gw_request_e2el_s(request)));
 }
@@ -333,9 +335,9 @@ bool gw_router_submit(struct gw_router *router, struct gw_request *request,
     struct gw_failure draining = {503, "draining", "the gateway is stopping"};
     if (!reason && router->draining)
         reason = &draining;
-    if (!reason && (list_of(router, GW_QUEUED)->n >= (size_t)options->max_queued ||
-                    router->n_queued_tokens + request->ask.prompt.n >
-                        (size_t)options->max_queued_tokens))
+    if (!reason &&
+        (list_of(router, GW_QUEUED)->n >= (size_t)options->max_queued ||
+         router->n_queued_tokens + request->ask.prompt.n > (size_t)options->max_queued_tokens))
         reason = &full;
     if (reason) {
         *failure = *reason;
@@ -406,7 +408,8 @@ static void take_rejected(struct gw_router *router, struct gw_request *request)
     request->decode->full = true; /* until its next Status */
     unassign(&request->prefill);
     unassign(&request->decode);
-    request->attempt++; /* an answer to this reservation may no longer be taken for the next one's */
+    request
+        ->attempt++; /* an answer to this reservation may no longer be taken for the next one's */
     set_state(router, request, GW_QUEUED, "no room for the context");
 }
 
@@ -518,8 +521,7 @@ static void take_failed(struct gw_router *router, struct gw_request *request,
 void gw_router_message(struct gw_router *router, struct gw_worker *worker,
                        const baton_envelope *envelope)
 {
-    struct gw_request *request =
-        gw_request_find(router->options.requests, envelope->request_id);
+    struct gw_request *request = gw_request_find(router->options.requests, envelope->request_id);
     if (!request || request->attempt != envelope->attempt ||
         (worker != request->prefill && worker != request->decode))
         return; /* over, or of an earlier attempt */

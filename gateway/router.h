@@ -1,8 +1,9 @@
 /* The flow of a request through the fleet: placement, reservation, prefill, decode, retry, cancel.
  *
- * Placement takes the ready worker of each role with the fewest requests of ours (then the most free
- * blocks). Decode blocks are reserved before the prompt is run. When a worker fails before anything
- * was shown to the client the request goes back to QUEUED for another attempt; later it fails.
+ * Placement takes the ready worker of each role with the fewest requests of ours (then the most
+ * free blocks). Decode blocks are reserved before the prompt is run. When a worker fails before
+ * anything was shown to the client the request goes back to QUEUED for another attempt; later it
+ * fails.
  *
  * Ownership: requests belong to their table; the router destroys each after its sink's last call.
  * Threading: loop thread.
@@ -32,8 +33,8 @@ struct gw_router {
 
 void gw_router_init(struct gw_router *router, const struct gw_router_options *options);
 
-/* Queues a tokenized request (state TOKENIZING, its ask filled in). False: refused for the reason in
- * *failure; the request is in state FAILED, and still the caller's to destroy. */
+/* Queues a tokenized request (state TOKENIZING, its ask filled in). False: refused for the reason
+ * in *failure; the request is in state FAILED, and still the caller's to destroy. */
 bool gw_router_submit(struct gw_router *router, struct gw_request *request,
                       struct gw_failure *failure);
 

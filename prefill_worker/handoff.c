@@ -122,13 +122,13 @@ static enum baton_err send_begin(const struct pf_handoff *handoff, struct pf_job
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     int n_blocks = baton_kv_blocks_for(job->n_prompt);
-    begin.reply_url = (char *)(uintptr_t)handoff->options.reply_url; /* packed, never written to */
+    begin.reply_url = baton_envelope_text(handoff->options.reply_url);
     begin.n_layers = (uint32_t)handoff->options.n_layers;
     begin.n_tokens = (uint32_t)job->n_prompt;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
     begin.total_bytes = (uint64_t)handoff->options.n_layers * (uint64_t)n_blocks *
                         baton_kv_block_bytes(job->seq.kv);
-    begin.kv_dtype = (char *)(uintptr_t)baton_kv_dtype(job->seq.kv);
+    begin.kv_dtype = baton_envelope_text(baton_kv_dtype(job->seq.kv));
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
     enum baton_err err = send(job, &envelope, NULL, 0);
@@ -163,9 +163,9 @@ static enum baton_err send_chunk(struct pf_job *job, int n_blocks)
     chunk.n_blocks = (uint32_t)n;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
-    enum baton_err err = send(job, &envelope,
-                              baton_seq_block(&job->seq, job->handoff.layer, job->handoff.block),
-                              (size_t)n * block_bytes);
+    enum baton_err err =
+        send(job, &envelope, baton_seq_block(&job->seq, job->handoff.layer, job->handoff.block),
+             (size_t)n * block_bytes);
     if (err)
         return err;
     job->handoff.sent_bytes += (uint64_t)n * block_bytes;

@@ -1,7 +1,7 @@
 /* The baton: a prompt's KV cache on its way to the decode worker that the gateway named.
  *
- * Each layer leaves as soon as the engine is through with it, in chunks of whole blocks, as far as the
- * receiver's credit reaches. One link per decode worker life; a link that goes down takes its
+ * Each layer leaves as soon as the engine is through with it, in chunks of whole blocks, as far as
+ * the receiver's credit reaches. One link per decode worker life; a link that goes down takes its
  * transfers with it.
  *
  * Ownership: jobs are borrowed; peers and their links belong to the hand-off.

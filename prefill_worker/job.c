@@ -18,7 +18,7 @@ void pf_job_fail(const struct pf_job *job, Baton__V1__Failed__Code code, const c
     Baton__V1__Failed failed = BATON__V1__FAILED__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     failed.code = code;
-    failed.message = (char *)(uintptr_t)message; /* packed, never written to */
+    failed.message = baton_envelope_text(message);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FAILED;
     envelope.failed = &failed;
     pf_job_send(job, &envelope);

@@ -1,11 +1,12 @@
 /* One prompt on its way through a prefill worker.
  *
- *     WAITING --blocks taken, given to the engine thread--> RUNNING --pass done--> SHIPPING --> gone
- *                                                             |  naive mode: no credit
+ *     WAITING --blocks taken, given to the engine thread--> RUNNING --pass done--> SHIPPING -->
+ * gone |  naive mode: no credit
  *                                                             +--> PAUSED --TokenAck--> RUNNING
  *
  * Ownership: the service owns every job; the engine thread borrows one while it is RUNNING.
- * Threading: main thread, except the fields under "shared", and the fields under "engine" while RUNNING.
+ * Threading: main thread, except the fields under "shared", and the fields under "engine" while
+ * RUNNING.
  */
 #ifndef BATON_PREFILL_JOB_H
 #define BATON_PREFILL_JOB_H

@@ -9,8 +9,8 @@ struct options {
 
 static const struct baton_option option_table[] = {
     BATON_WORKER_OPTIONS(struct options, worker),
-    {"kv-tokens", BATON_OPTION_INT, offsetof(struct options, kv_tokens), "0", 0, 1 << 28, "tokens",
-     "KV cache for prompts running or being handed over; 0: eight contexts"},
+    BATON_ROW_INT(struct options, kv_tokens, "kv-tokens", "0", 0, 1 << 28, "tokens",
+                  "KV cache for prompts running or being handed over; 0: eight contexts"),
 };
 
 static enum baton_err run(void *arg, struct baton_why *why)
@@ -25,8 +25,8 @@ static enum baton_err run(void *arg, struct baton_why *why)
             why);
     if (!err) {
         struct baton_host_hooks hooks = pf_service_hooks(service);
-        err = baton_host_join(&host, BATON__V1__ROLE__ROLE_PREFILL, NULL, pf_service_kv_dtype(service),
-                              &hooks, why);
+        err = baton_host_join(&host, BATON__V1__ROLE__ROLE_PREFILL, NULL,
+                              pf_service_kv_dtype(service), &hooks, why);
     }
     if (!err)
         baton_host_run(&host);

@@ -63,7 +63,8 @@ static void send_first_token(struct pf_schedule *schedule, struct pf_job *job, u
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &first;
     pf_job_send(job, &envelope);
-    baton_stage_log(BATON_STAGE_prefill_queue, job->request_id, job->attempt, first.prefill_queue_s);
+    baton_stage_log(BATON_STAGE_prefill_queue, job->request_id, job->attempt,
+                    first.prefill_queue_s);
     baton_stage_log(BATON_STAGE_prefill_compute, job->request_id, job->attempt,
                     first.prefill_compute_s);
     baton_stage_log(BATON_STAGE_first_token, job->request_id, job->attempt, first.sample_s);
@@ -90,8 +91,8 @@ static void send_finished(struct pf_job *job, bool stopped)
 {
     Baton__V1__Finished finished = BATON__V1__FINISHED__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    finished.reason = stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN
-                              : BATON__V1__FINISHED__REASON__LENGTH;
+    finished.reason =
+        stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN : BATON__V1__FINISHED__REASON__LENGTH;
     finished.n_tokens = (uint64_t)(job->n_tokens - job->n_prompt);
     finished.n_steps = (uint32_t)finished.n_tokens - 1;
     finished.decode_s = job->decode_s;
@@ -199,7 +200,8 @@ enum baton_err pf_schedule_start(const struct baton_model *model, int n_threads,
         schedule->sampler = baton_sampler_create(shape->n_vocab);
         schedule->logits = malloc((size_t)shape->n_vocab * sizeof *schedule->logits);
         schedule->todo = baton_queue_create(QUEUE_CAPACITY);
-        schedule->done = baton_queue_create(QUEUE_CAPACITY + 1); /* what was todo, and the running one */
+        schedule->done =
+            baton_queue_create(QUEUE_CAPACITY + 1); /* what was todo, and the running one */
         if (!schedule->sampler || !schedule->logits || !schedule->todo || !schedule->done)
             err = baton_fail(why, BATON_NO_MEMORY, "no memory for the engine thread");
     }

@@ -23,7 +23,8 @@ enum baton_err pf_schedule_start(const struct baton_model *model, int n_threads,
 /* Waits for the thread; jobs still queued are simply forgotten. */
 void pf_schedule_stop(struct pf_schedule *schedule);
 
-enum baton_err pf_schedule_submit(struct pf_schedule *schedule, struct pf_job *job) BATON_MUST_CHECK;
+enum baton_err pf_schedule_submit(struct pf_schedule *schedule,
+                                  struct pf_job *job) BATON_MUST_CHECK;
 
 /* A job the engine is through with: finished, canceled, failed, or (naive) out of credit. NULL when
  * there is none. */

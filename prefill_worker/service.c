@@ -28,7 +28,8 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
     int64_t kv_tokens = options->kv_tokens ? options->kv_tokens : 8 * host->facts.n_context_tokens;
     enum baton_err err =
         kv_tokens < host->facts.n_context_tokens
-            ? baton_fail(why, BATON_INVALID, "kv-tokens: must be at least the model's context, %lld",
+            ? baton_fail(why, BATON_INVALID,
+                         "kv-tokens: must be at least the model's context, %lld",
                          (long long)host->facts.n_context_tokens)
             : baton_kv_create(host->model, baton_kv_blocks_for((int)kv_tokens), &service->kv, why);
     if (!err)
@@ -37,8 +38,8 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
     if (!err) {
         service->handoff = pf_handoff_create(&(struct pf_handoff_options){
             .epoch = host->epoch,
-            .reply_url = host->options->advertise ? host->options->advertise
-                                                  : baton_inbox_url(host->inbox),
+            .reply_url =
+                host->options->advertise ? host->options->advertise : baton_inbox_url(host->inbox),
             .n_layers = baton_model_shape(host->model)->n_layers,
             .wake = baton_host_wake,
             .wake_arg = host});
@@ -91,7 +92,8 @@ static void set_handoff(struct pf_job *job, const Baton__V1__DeliverTo *deliver_
 }
 
 /* The positions a request needs here, checked against the model; 0 when they do not fit. */
-static int positions_wanted(const struct pf_service *service, const Baton__V1__PrefillRequest *request)
+static int positions_wanted(const struct pf_service *service,
+                            const Baton__V1__PrefillRequest *request)
 {
     size_t n = request->n_tokens, context = (size_t)service->host->facts.n_context_tokens;
     if (n < 1 || n > context)
@@ -144,9 +146,8 @@ static void take_request(struct pf_service *service, struct baton_link *gateway,
         pf_job_list_push_back(&service->jobs, job);
         return;
     }
-    struct pf_job refused = {.gateway = gateway,
-                             .request_id = envelope->request_id,
-                             .attempt = envelope->attempt};
+    struct pf_job refused = {
+        .gateway = gateway, .request_id = envelope->request_id, .attempt = envelope->attempt};
     if (n_positions)
         pf_job_fail(&refused, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
     else
@@ -182,8 +183,8 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
         break;
     case BATON__V1__ENVELOPE__BODY_TOKEN_ACK:
         if (job)
-            atomic_store(&job->credit_end, envelope->token_ack->next_index +
-                                               envelope->token_ack->credit_tokens);
+            atomic_store(&job->credit_end,
+                         envelope->token_ack->next_index + envelope->token_ack->credit_tokens);
         break;
     default:
         baton_log(BATON_LOG_WARN, "unexpected_message",
@@ -220,7 +221,8 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
 }
 
 /* One job, one look: what it needs next. Frees it when nothing is left to do. */
-static void step_job(struct pf_service *service, struct pf_job *job, int64_t now_ns, bool *pool_full)
+static void step_job(struct pf_service *service, struct pf_job *job, int64_t now_ns,
+                     bool *pool_full)
 {
     bool canceled = atomic_load(&job->canceled);
     if (job->deadline_ns && now_ns >= job->deadline_ns && !canceled) {
@@ -250,8 +252,8 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
 static void take_done(struct pf_service *service)
 {
     for (struct pf_job *job; (job = pf_schedule_take_done(service->schedule));)
-        job->state = job->naive && !job->finished && !atomic_load(&job->canceled) ? PF_PAUSED
-                                                                                   : PF_SHIPPING;
+        job->state =
+            job->naive && !job->finished && !atomic_load(&job->canceled) ? PF_PAUSED : PF_SHIPPING;
 }
 
 static int64_t work(void *arg, int64_t now_ns)
@@ -272,8 +274,8 @@ static void status(void *arg, Baton__V1__Status *out)
     struct pf_service *service = arg;
     struct pf_schedule_stats stats = pf_schedule_stats(service->schedule);
     out->n_running = stats.n_running;
-    for (const struct pf_job *job = pf_job_list_first(&service->jobs); job;
-         job = pf_job_list_next(&service->jobs, (struct pf_job *)(uintptr_t)job))
+    for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
+         job = pf_job_list_next(&service->jobs, job))
         if (job->state == PF_WAITING) {
             out->n_queued++;
             out->n_queued_tokens += (uint32_t)job->n_prompt;

@@ -16,7 +16,8 @@ struct pf_service_options {
     int64_t kv_tokens; /* context kept at once: running and not yet handed over */
 };
 
-enum baton_err pf_service_create(const struct pf_service_options *options, struct pf_service **service,
+enum baton_err pf_service_create(const struct pf_service_options *options,
+                                 struct pf_service **service,
                                  struct baton_why *why) BATON_MUST_CHECK;
 void pf_service_destroy(struct pf_service *service);
 

@@ -1,7 +1,8 @@
 /* A growable byte buffer that is told its maximum when it is made.
  *
  * Invariants: data[len] == 0 whenever data is not NULL; len < cap <= max + 1. The first failure
- * (maximum passed, out of memory) sticks: later appends do nothing, so a writer checks once, at the end.
+ * (maximum passed, out of memory) sticks: later appends do nothing, so a writer checks once, at the
+ * end.
  *
  * Ownership: the struct is embedded; the bytes belong to it until baton_buf_take.
  * Threading: none; one owner at a time.
@@ -38,7 +39,8 @@ void baton_buf_consume(struct baton_buf *buf, size_t n);
  * NULL when nothing was ever appended. */
 char *baton_buf_take(struct baton_buf *buf);
 
-/* The content as a C string, "" when empty. Borrowed until the next call that changes the buffer. */
+/* The content as a C string, "" when empty. Borrowed until the next call that changes the buffer.
+ */
 const char *baton_buf_text(const struct baton_buf *buf);
 
 static inline enum baton_err baton_buf_err(const struct baton_buf *buf)

@@ -25,9 +25,10 @@ double baton_process_age_s(void)
     line[n] = 0;
     const char *p = strrchr(line, ')');
     unsigned long long start_ticks = 0;
-    if (!p || sscanf(p + 1, /* NOLINT(cert-err34-c): the kernel writes digits */
-                     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                     &start_ticks) != 1)
+    if (!p ||
+        sscanf(p + 1, /* NOLINT(cert-err34-c): the kernel writes digits */
+               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+               &start_ticks) != 1)
         return 0;
     struct timespec boot;
     clock_gettime(CLOCK_BOOTTIME, &boot);

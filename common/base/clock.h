@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BATON_MS ((int64_t)1000000)
+#define BATON_MS     ((int64_t)1000000)
 #define BATON_SECOND ((int64_t)1000000000)
 
 int64_t baton_now_ns(void);

@@ -49,8 +49,9 @@ static enum baton_err set_number(const struct baton_option *option, void *field,
     long long integer = is_int ? strtoll(value, &end, 10) : 0;
     double real = is_int ? (double)integer : strtod(value, &end);
     if (end == value || *end || errno || isnan(real) || real < option->min || real > option->max)
-        return baton_fail(why, BATON_INVALID, "%s: %s must be %s from %.15g to %.15g%s%s, not \"%s\"",
-                          source, option->name, is_int ? "an integer" : "a number", option->min,
+        return baton_fail(why, BATON_INVALID,
+                          "%s: %s must be %s from %.15g to %.15g%s%s, not \"%s\"", source,
+                          option->name, is_int ? "an integer" : "a number", option->min,
                           option->max, *option->unit ? " " : "", option->unit, value);
     if (is_int)
         *(int64_t *)field = integer;
@@ -69,8 +70,8 @@ static enum baton_err set(struct baton_config *config, void *target,
         return keep_text(config, value, (const char **)field);
     case BATON_OPTION_BOOL:
         if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-            return baton_fail(why, BATON_INVALID, "%s: %s must be true or false, not \"%s\"", source,
-                              option->name, value);
+            return baton_fail(why, BATON_INVALID, "%s: %s must be true or false, not \"%s\"",
+                              source, option->name, value);
         *(bool *)field = !strcmp(value, "true");
         return BATON_OK;
     case BATON_OPTION_INT:
@@ -104,7 +105,8 @@ static enum baton_err set_from_file(struct baton_config *config, void *target, c
         return err;
     if (baton_json_kind(root) != BATON_JSON_OBJECT)
         err = baton_fail(why, BATON_INVALID, "%s: must hold one JSON object", path);
-    for (void *it = err ? NULL : baton_json_first(root); it && !err; it = baton_json_next(root, it)) {
+    for (void *it = err ? NULL : baton_json_first(root); it && !err;
+         it = baton_json_next(root, it)) {
         const char *key = baton_json_key(it);
         const struct baton_json *member = baton_json_member(it);
         const struct baton_option *option = find(config, key, strlen(key));
@@ -131,7 +133,8 @@ static enum baton_err set_from_file(struct baton_config *config, void *target, c
         if (!option)
             err = baton_fail(why, BATON_INVALID, "%s: unknown option \"%s\"", path, key);
         else if (!value)
-            err = baton_fail(why, BATON_INVALID, "%s: %s must be a text, number or boolean", path, key);
+            err = baton_fail(why, BATON_INVALID, "%s: %s must be a text, number or boolean", path,
+                             key);
         else
             err = set(config, target, option, path, value, why);
     }

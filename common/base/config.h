@@ -7,7 +7,8 @@
  *
  * Ownership: text values are owned by the struct baton_config until baton_config_fini.
  * Threading: filled once, before threads start; read-only after.
- * Errors:    INVALID names the source (flag, variable or file), the option, the value and its range.
+ * Errors:    INVALID names the source (flag, variable or file), the option, the value and its
+ * range.
  */
 #ifndef BATON_BASE_CONFIG_H
 #define BATON_BASE_CONFIG_H
@@ -18,7 +19,12 @@
 
 #include "common/base/error.h"
 
-enum baton_option_kind { BATON_OPTION_TEXT, BATON_OPTION_INT, BATON_OPTION_REAL, BATON_OPTION_BOOL };
+enum baton_option_kind {
+    BATON_OPTION_TEXT,
+    BATON_OPTION_INT,
+    BATON_OPTION_REAL,
+    BATON_OPTION_BOOL
+};
 
 /* BATON_OPTION_BOOL takes "true" or "false"; the bare flag means true. */
 struct baton_option {
@@ -30,6 +36,20 @@ struct baton_option {
     const char *unit;     /* "" when it has none */
     const char *help;
 };
+
+/* Rows of a table by kind: the field of the struct that holds it, then the row's own columns. */
+#define BATON_ROW_TEXT(type, field, name, fallback, help)                                          \
+    {                                                                                              \
+        (name), BATON_OPTION_TEXT, offsetof(type, field), (fallback), 0, 0, "", (help)             \
+    }
+#define BATON_ROW_INT(type, field, name, fallback, min, max, unit, help)                           \
+    {                                                                                              \
+        (name), BATON_OPTION_INT, offsetof(type, field), (fallback), (min), (max), (unit), (help)  \
+    }
+#define BATON_ROW_REAL(type, field, name, fallback, min, max, unit, help)                          \
+    {                                                                                              \
+        (name), BATON_OPTION_REAL, offsetof(type, field), (fallback), (min), (max), (unit), (help) \
+    }
 
 struct baton_config {
     const char *process;    /* "baton-gateway" */

@@ -30,7 +30,7 @@ enum baton_err {
 #undef X
 };
 
-#define BATON_MUST_CHECK __attribute__((warn_unused_result))
+#define BATON_MUST_CHECK        __attribute__((warn_unused_result))
 #define BATON_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* The reason for a failure, in a sentence fit for an operator. */

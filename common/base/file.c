@@ -38,7 +38,8 @@ enum baton_err baton_file_read(const char *path, struct baton_buf *out, struct b
     if (n < 0)
         err = baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
     else if (baton_buf_err(out))
-        err = baton_fail(why, baton_buf_err(out), "%s: larger than %zu bytes", path, out->max_bytes);
+        err =
+            baton_fail(why, baton_buf_err(out), "%s: larger than %zu bytes", path, out->max_bytes);
     close(fd);
     return err;
 }

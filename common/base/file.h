@@ -1,8 +1,8 @@
 /* Whole files in, without surprises.
  *
- * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until unmapped.
- * Threading: any thread.
- * Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's maximum), each with the path in *why.
+ * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until
+ * unmapped. Threading: any thread. Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's
+ * maximum), each with the path in *why.
  */
 #ifndef BATON_BASE_FILE_H
 #define BATON_BASE_FILE_H

@@ -25,8 +25,8 @@ enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **
                                 struct baton_why *why)
 {
     json_error_t error;
-    json_t *value = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL,
-                               &error);
+    json_t *value =
+        json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (!value)
         return baton_fail(why, BATON_INVALID, "line %d column %d: %s", error.line, error.column,
                           error.text);

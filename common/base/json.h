@@ -1,9 +1,9 @@
 /* JSON in (strict, through a library that only this file's .c knows) and JSON out (a small writer).
  *
- * Ownership: baton_json_parse gives a tree to baton_json_free; every other value is borrowed from it.
- * Threading: a tree is read by any thread while nobody frees it.
- * Errors:    parse: INVALID with line, column and reason. Readers of the wrong kind return the
- *            neutral value (NULL, 0, false); check the kind first where it matters.
+ * Ownership: baton_json_parse gives a tree to baton_json_free; every other value is borrowed from
+ * it. Threading: a tree is read by any thread while nobody frees it. Errors:    parse: INVALID with
+ * line, column and reason. Readers of the wrong kind return the neutral value (NULL, 0, false);
+ * check the kind first where it matters.
  */
 #ifndef BATON_BASE_JSON_H
 #define BATON_BASE_JSON_H
@@ -29,12 +29,13 @@ enum baton_json_kind {
     BATON_JSON_OBJECT
 };
 
-/* Refuses duplicate keys, invalid UTF-8, trailing bytes, NaN and integers outside int64. Strings may
- * hold U+0000. Any kind is accepted at the top. */
+/* Refuses duplicate keys, invalid UTF-8, trailing bytes, NaN and integers outside int64. Strings
+ * may hold U+0000. Any kind is accepted at the top. */
 enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
-/* Reads and parses a whole file of at most max_bytes. Errors besides parse's: NOT_FOUND, IO, LIMIT. */
+/* Reads and parses a whole file of at most max_bytes. Errors besides parse's: NOT_FOUND, IO, LIMIT.
+ */
 enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct baton_json **root,
                                     struct baton_why *why) BATON_MUST_CHECK;
 void baton_json_free(struct baton_json *root);

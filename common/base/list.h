@@ -1,8 +1,8 @@
 /* Intrusive doubly linked lists with typed wrappers: a state is membership of a list.
  *
- * BATON_LIST(name, type, member) defines struct name and inline functions name_init, name_push_back,
- * name_remove, name_first, name_next, name_pop_front that take and return `type *`, so that removing
- * an object from a list of another type does not compile.
+ * BATON_LIST(name, type, member) defines struct name and inline functions name_init,
+ * name_push_back, name_remove, name_first, name_next, name_pop_front that take and return `type *`,
+ * so that removing an object from a list of another type does not compile.
  *
  * Ownership: a list never owns its members. A member is in at most one list per node.
  * Threading: none; one owner at a time.
@@ -47,8 +47,8 @@ struct baton_node {
         node->prev = node->next = NULL;                                                            \
         list->n--;                                                                                 \
     }                                                                                              \
-    static inline __attribute__((unused)) type *name##_item(const struct name *list,               \
-                                                            struct baton_node *node)               \
+    static inline __attribute__((unused))                                                          \
+    type *name##_item(const struct name *list, struct baton_node *node)                            \
     {                                                                                              \
         return node == &list->head ? NULL : (type *)((char *)node - offsetof(type, member));       \
     }                                                                                              \

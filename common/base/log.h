@@ -29,7 +29,8 @@ struct baton_log_field {
 };
 
 #define BATON_S(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_TEXT, .text = (v)})
-#define BATON_I(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_INT, .integer = (int64_t)(v)})
+#define BATON_I(k, v)                                                                              \
+    ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_INT, .integer = (int64_t)(v)})
 #define BATON_X(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_HEX, .hex = (v)})
 /* A real number; seconds by convention end their key in _s. */
 #define BATON_F(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_REAL, .real = (v)})

@@ -97,9 +97,11 @@ enum baton_err baton_model_dir_facts(const char *dir, struct baton_model_facts *
     found.n_vocab = first_int(config, vocab_keys);
     found.n_context_tokens = first_int(config, context_keys);
     if (found.n_vocab < 1 || found.n_vocab > INT_MAX)
-        err = baton_fail(why, BATON_INVALID, "%s/config.json: vocab_size must be 1..%d", dir, INT_MAX);
+        err = baton_fail(why, BATON_INVALID, "%s/config.json: vocab_size must be 1..%d", dir,
+                         INT_MAX);
     else if (found.n_context_tokens < 1 || found.n_context_tokens > INT_MAX)
-        err = baton_fail(why, BATON_INVALID, "%s/config.json: n_positions must be 1..%d", dir, INT_MAX);
+        err = baton_fail(why, BATON_INVALID, "%s/config.json: n_positions must be 1..%d", dir,
+                         INT_MAX);
     if (!err) {
         found.bos_id = bos_id(&found, config);
         add_eos(&found, baton_json_get(config, "eos_token_id"));
@@ -131,8 +133,9 @@ static enum baton_err shard_names(const char *dir, const struct baton_json *inde
     for (void *it = baton_json_first(map); it; it = baton_json_next(map, it)) {
         const char *name = baton_json_string(baton_json_member(it), NULL);
         if (!name || !*name || strchr(name, '/') || name[0] == '.')
-            return baton_fail(why, BATON_INVALID, "%s: weight_map: \"%s\" must name a file beside it",
-                              dir, baton_json_key(it));
+            return baton_fail(why, BATON_INVALID,
+                              "%s: weight_map: \"%s\" must name a file beside it", dir,
+                              baton_json_key(it));
         size_t i = 0;
         while (i < n && strcmp(names[i], name) != 0)
             i++;
@@ -188,8 +191,8 @@ static enum baton_err hash_file(void *arg, const char *path, struct baton_why *w
     return BATON_OK;
 }
 
-static enum baton_err hash_named(const char *dir, const char *const *names, char hex[BATON_SHA256_HEX],
-                                 struct baton_why *why)
+static enum baton_err hash_named(const char *dir, const char *const *names,
+                                 char hex[BATON_SHA256_HEX], struct baton_why *why)
 {
     struct baton_sha256 *sha = baton_sha256_create();
     enum baton_err err = sha ? BATON_OK : BATON_NO_MEMORY;

@@ -1,4 +1,5 @@
-/* Which files make a model, what a process without weights needs to know of it, and its fingerprint.
+/* Which files make a model, what a process without weights needs to know of it, and its
+ * fingerprint.
  *
  * A model directory is a Hugging Face checkout: config.json, tokenizer.json (or vocab.json and
  * merges.txt), model.safetensors or model.safetensors.index.json with its shards.

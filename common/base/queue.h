@@ -3,8 +3,8 @@
  *
  * Ownership: the queue owns nothing; a pointer taken belongs to the taker.
  * Threading: any number of producers and consumers.
- * Errors:    put says AGAIN when full, CLOSED after close; take says AGAIN when nothing came in time,
- *            CLOSED when closed and empty.
+ * Errors:    put says AGAIN when full, CLOSED after close; take says AGAIN when nothing came in
+ * time, CLOSED when closed and empty.
  */
 #ifndef BATON_BASE_QUEUE_H
 #define BATON_BASE_QUEUE_H

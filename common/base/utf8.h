@@ -1,4 +1,5 @@
-/* One decision about one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms, at most U+10FFFF).
+/* One decision about one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms, at most
+ * U+10FFFF).
  *
  * Ownership: nothing.
  * Threading: pure functions.

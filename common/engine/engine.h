@@ -32,21 +32,22 @@ void baton_engine_destroy(struct baton_engine *engine);
 typedef bool (*baton_layer_fn)(void *arg, int layer);
 
 /* Runs T prompt tokens at positions seq->n_tokens .. + T - 1 in one pass (dense GEMM over all rows)
- * and advances the sequence; the sequence must have blocks for them. tokens [T]. on_layer may be NULL.
- * logits [V] float of the last position only, or NULL when they are not wanted. After CANCELED the
- * sequence has not advanced. */
+ * and advances the sequence; the sequence must have blocks for them. tokens [T]. on_layer may be
+ * NULL. logits [V] float of the last position only, or NULL when they are not wanted. After
+ * CANCELED the sequence has not advanced. */
 enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
                                     const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
                                     void *arg, float *logits) BATON_MUST_CHECK;
 
-/* One step of B sequences: tokens[b] at position seqs[b]->n_tokens. logits [B][V] float. Kernels here
- * read each weight once per step. */
+/* One step of B sequences: tokens[b] at position seqs[b]->n_tokens. logits [B][V] float. Kernels
+ * here read each weight once per step. */
 enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
                                    const uint32_t *tokens, int n_seqs,
                                    float *logits) BATON_MUST_CHECK;
 
 /* The naive step: runs the whole prefix tokens [T] from position 0 and keeps nothing. scratch is a
- * sequence with blocks for T positions, left empty (n_tokens 0). logits [V] of the last position. */
+ * sequence with blocks for T positions, left empty (n_tokens 0). logits [V] of the last position.
+ */
 enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq *scratch,
                                   const uint32_t *tokens, int n_tokens,
                                   float *logits) BATON_MUST_CHECK;

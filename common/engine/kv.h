@@ -1,19 +1,19 @@
 /* The KV cache: a pool of fixed-size blocks, reserved once, and sequences that own some of them.
  *
- * A block holds BATON_KV_BLOCK_TOKENS consecutive positions, fixed at absolute positions: position p
- * of a sequence is slot p % BLOCK of its block p / BLOCK. The pool's memory is
+ * A block holds BATON_KV_BLOCK_TOKENS consecutive positions, fixed at absolute positions: position
+ * p of a sequence is slot p % BLOCK of its block p / BLOCK. The pool's memory is
  *
  *     [L][n_blocks] { K [G][D][BATON_KV_BLOCK_TOKENS], V [G][BATON_KV_BLOCK_TOKENS][D] } float
  *
- * (K is transposed so that 16 scores are one vector, summed over D without a reduction across lanes),
- * so one block of one layer is one contiguous piece of baton_kv_block_bytes bytes - which is also exactly
- * what travels from prefill to decode.
+ * (K is transposed so that 16 scores are one vector, summed over D without a reduction across
+ * lanes), so one block of one layer is one contiguous piece of baton_kv_block_bytes bytes - which
+ * is also exactly what travels from prefill to decode.
  *
  * Ownership: the pool owns the memory; a sequence owns its block numbers until baton_seq_fini.
  * Threading: one thread allocates and frees (baton_seq_init, baton_seq_fini). Different threads may
  *            touch the blocks of different sequences; a sequence moves between threads by message.
- * Errors:    create: NO_MEMORY, INVALID. seq_init: LIMIT when not enough blocks are free, INVALID for
- *            no tokens, NO_MEMORY.
+ * Errors:    create: NO_MEMORY, INVALID. seq_init: LIMIT when not enough blocks are free, INVALID
+ * for no tokens, NO_MEMORY.
  */
 #ifndef BATON_ENGINE_KV_H
 #define BATON_ENGINE_KV_H
@@ -50,7 +50,7 @@ static inline int baton_kv_blocks_for(int n_tokens)
 /* One timeline: which blocks hold its positions, and how many positions are filled. */
 struct baton_seq {
     struct baton_kv *kv;
-    int *blocks;  /* owned: pool block of each BATON_KV_BLOCK_TOKENS positions */
+    int *blocks; /* owned: pool block of each BATON_KV_BLOCK_TOKENS positions */
     int n_blocks;
     int n_tokens; /* P: positions filled, advanced by prefill, decode and placement */
 };

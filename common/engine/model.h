@@ -1,4 +1,5 @@
-/* A loaded model: its configuration and its immutable weights, mapped from a Hugging Face directory.
+/* A loaded model: its configuration and its immutable weights, mapped from a Hugging Face
+ * directory.
  *
  * Dimension letters, here and everywhere below: B sequences, T tokens in this call, P past tokens,
  * C model width, H query heads, G key/value heads, D head dimension, F feed-forward width,
@@ -19,14 +20,14 @@
 struct baton_model;
 
 struct baton_model_shape {
-    int n_layers;  /* L */
-    int n_embd;    /* C */
-    int n_heads;   /* H */
+    int n_layers;   /* L */
+    int n_embd;     /* C */
+    int n_heads;    /* H */
     int n_kv_heads; /* G; equal to H for GPT-2 */
-    int head_dim;  /* D */
-    int n_ff;      /* F */
-    int n_vocab;   /* V */
-    int n_context; /* positions the model knows */
+    int head_dim;   /* D */
+    int n_ff;       /* F */
+    int n_vocab;    /* V */
+    int n_context;  /* positions the model knows */
     float norm_epsilon;
 };
 

@@ -1,8 +1,8 @@
 /* From one row of logits to one token: temperature, top-k, top-p, softmax, draw.
  *
- * The draw is a Philox 4x32-10 number (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
- * SC 2011) keyed by the seed, with the token's absolute position as counter: it does not depend on
- * worker, batch, attempt or history.
+ * The draw is a Philox 4x32-10 number (Salmon et al., "Parallel random numbers: as easy as 1, 2,
+ * 3", SC 2011) keyed by the seed, with the token's absolute position as counter: it does not depend
+ * on worker, batch, attempt or history.
  *
  * Ownership: a sampler owns scratch memory for V candidates, sized at creation.
  * Threading: one thread per sampler; baton_philox_uniform is pure.

@@ -35,8 +35,8 @@ void baton_prom_sample(struct baton_buf *out, const char *name, double value, ..
     baton_buf_printf(out, "%s %.15g\n", separator == ',' ? "}" : "", value);
 }
 
-static void put_series(struct baton_buf *out, const char *name, const char *suffix, const char *label,
-                       const char *label_value, const char *bound)
+static void put_series(struct baton_buf *out, const char *name, const char *suffix,
+                       const char *label, const char *label_value, const char *bound)
 {
     char separator = '{';
     baton_buf_printf(out, "%s%s", name, suffix);

@@ -44,27 +44,35 @@ static bool is_cut(const char *text)
     return strlen(text) + 1 != block->size;
 }
 
-/* Looks for a zero byte inside any string of message or of the messages within it; returns the
- * field's descriptor, NULL when all is well. */
-static const ProtobufCFieldDescriptor *find_cut_text(const ProtobufCMessage *message)
+static enum baton_err verify(const ProtobufCMessage *message, struct baton_why *why);
+
+static enum baton_err verify_field(const ProtobufCMessage *message,
+                                   const ProtobufCFieldDescriptor *field, struct baton_why *why)
 {
     const char *base = (const char *)message;
-    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
-        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
-        const void *const *value = (const void *const *)(const void *)(base + field->offset);
-        const uint32_t *oneof = (const uint32_t *)(const void *)(base + field->quantifier_offset);
-        if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && *oneof != field->id)
-            continue;
-        if (field->type == PROTOBUF_C_TYPE_STRING && *value && *value != field->default_value &&
-            is_cut(*value))
-            return field;
-        if (field->type == PROTOBUF_C_TYPE_MESSAGE && *value) {
-            const ProtobufCFieldDescriptor *found = find_cut_text(*value);
-            if (found)
-                return found;
-        }
-    }
-    return NULL;
+    const void *const *value = (const void *const *)(const void *)(base + field->offset);
+    const uint32_t *oneof = (const uint32_t *)(const void *)(base + field->quantifier_offset);
+    if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && *oneof != field->id)
+        return BATON_OK;
+    if (field->type == PROTOBUF_C_TYPE_STRING && *value && *value != field->default_value &&
+        is_cut(*value))
+        return baton_fail(why, BATON_CORRUPT, "envelope: %s holds a zero byte", field->name);
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE && *value)
+        return verify(*value, why);
+    return BATON_OK;
+}
+
+/* What the parser lets pass although it is no protobuf: zero bytes in strings, fields numbered 0.
+ */
+static enum baton_err verify(const ProtobufCMessage *message, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    for (unsigned i = 0; i < message->n_unknown_fields; i++)
+        if (!message->unknown_fields[i].tag)
+            return baton_fail(why, BATON_CORRUPT, "envelope: a field has the number 0");
+    for (unsigned i = 0; !err && i < message->descriptor->n_fields; i++)
+        err = verify_field(message, &message->descriptor->fields[i], why);
+    return err;
 }
 
 enum baton_err baton_envelope_unpack(const uint8_t *bytes, size_t n, struct baton_arena *arena,
@@ -80,11 +88,10 @@ enum baton_err baton_envelope_unpack(const uint8_t *bytes, size_t n, struct bato
                           "envelope: %zu bytes would unpack into more memory than they may", n);
     if (!unpacked)
         return baton_fail(why, BATON_CORRUPT, "envelope: %zu bytes are no Envelope", n);
-    const ProtobufCFieldDescriptor *cut = find_cut_text(&unpacked->base);
-    if (cut)
-        return baton_fail(why, BATON_CORRUPT, "envelope: %s holds a zero byte", cut->name);
-    *envelope = unpacked;
-    return BATON_OK;
+    enum baton_err err = verify(&unpacked->base, why);
+    if (!err)
+        *envelope = unpacked;
+    return err;
 }
 
 size_t baton_envelope_arena_bytes(size_t n)

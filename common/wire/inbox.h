@@ -43,7 +43,7 @@ struct baton_inbox_stats {
 enum baton_err baton_inbox_open(const struct baton_inbox_options *options,
                                 struct baton_inbox **inbox, struct baton_why *why) BATON_MUST_CHECK;
 
-/* Stops receiving, then frees the queue. Not from a callback. */
+/* Ends every connection, stops receiving, then frees the queue. Not from a callback. */
 void baton_inbox_close(struct baton_inbox *inbox);
 
 /* The url with the real port, as listened on ("tcp://127.0.0.1:40123"). */

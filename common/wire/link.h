@@ -58,8 +58,8 @@ int64_t baton_link_heard_ns(const struct baton_link *link); /* open time until s
 uint64_t baton_link_n_unacked(struct baton_link *link);
 bool baton_link_is_idle(struct baton_link *link);
 
-/* Replaces the host "*" of an announced url by the address its announcer was seen at.
- * INVALID for anything but tcp:// (or tls+tcp://) host:port. */
+/* Replaces the host "*" (or 0.0.0.0, [::]) of an announced url by the address its announcer was
+ * seen at. INVALID for anything but tcp:// (or tls+tcp://) host:port. */
 enum baton_err baton_link_resolve_url(const char *announced, const char *peer_host, char *url,
                                       size_t size, struct baton_why *why) BATON_MUST_CHECK;
 

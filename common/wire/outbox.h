@@ -32,6 +32,9 @@ struct baton_outbox_options {
 enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
                                  struct baton_outbox **outbox,
                                  struct baton_why *why) BATON_MUST_CHECK;
+
+/* Drops what is queued; gives a message already on its way up to 50 ms to leave. Not from a
+ * callback. */
 void baton_outbox_close(struct baton_outbox *outbox);
 
 /* Queues one frame. *link_seq of the envelope is set under the queue's lock to 1, 2, 3, ... in the
@@ -41,7 +44,8 @@ enum baton_err baton_outbox_send(struct baton_outbox *outbox, baton_envelope *en
 
 enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox);
 
-/* Whether everything queued was handed to the network stack. */
+/* Whether the kernel has everything that was queued, so that close loses nothing; true when DOWN.
+ */
 bool baton_outbox_is_idle(struct baton_outbox *outbox);
 
 /* Messages queued so far (the last link_seq given out). */

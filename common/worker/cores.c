@@ -19,7 +19,8 @@ static enum baton_err parse(const char *list, cpu_set_t *set, struct baton_why *
         if (end == p || errno || first < 0 || last < first || last >= CPU_SETSIZE ||
             (*end && *end != ','))
             return baton_fail(why, BATON_INVALID,
-                              "cores: \"%s\" must be a list of processors such as 0 or 0,2-3", list);
+                              "cores: \"%s\" must be a list of processors such as 0 or 0,2-3",
+                              list);
         for (long cpu = first; cpu <= last; cpu++)
             CPU_SET((size_t)cpu, set);
         if (!*end)

@@ -10,6 +10,7 @@
 #include "common/base/error.h"
 
 /* list is "0", "0,2-3" or "" (no change). *n_cores is how many there are then. */
-enum baton_err baton_cores_choose(const char *list, int *n_cores, struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err baton_cores_choose(const char *list, int *n_cores,
+                                  struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -32,7 +32,7 @@ static void catch_signals(struct baton_doorbell *bell)
     signal_bell = bell;
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGINT, &stop, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN);
 }
 
 void baton_host_wake(void *arg)
@@ -47,7 +47,7 @@ static enum baton_err set_id(struct baton_host *host, const char *role_name, str
     if (host->options->id) {
         if (strlen(host->options->id) >= sizeof host->id)
             return baton_fail(why, BATON_INVALID, "id: longer than %zu bytes", sizeof host->id - 1);
-        (void)strcpy(host->id, host->options->id);
+        (void)snprintf(host->id, sizeof host->id, "%s", host->options->id);
         return BATON_OK;
     }
     (void)gethostname(name, sizeof name - 1);

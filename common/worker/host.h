@@ -4,7 +4,8 @@
  * A worker has NNG's I/O threads, this main thread (messages, hand-off, heartbeats) and one engine
  * thread of its own (compute). The main thread never computes, so heartbeats are never late.
  *
- *     SERVING --SIGTERM--> DRAINING (Goodbye said, running work goes on) --idle or timeout--> return
+ *     SERVING --SIGTERM--> DRAINING (Goodbye said, running work goes on) --idle or timeout-->
+ * return
  *
  * Ownership: the host owns model, inbox and membership; hooks borrow them.
  * Threading: everything on the main thread; only baton_host_wake may be called from any thread.
@@ -26,41 +27,37 @@ struct baton_worker_options {
     double beat_s, drain_s;
 };
 
-/* Rows of a worker's option table; member is the struct baton_worker_options inside its struct. */
-#define BATON_WORKER_OPTIONS(type, member)                                                         \
-    {"model", BATON_OPTION_TEXT, offsetof(type, member.model), "models/tale", 0, 0, "",            \
-     "model directory in Hugging Face's layout"},                                                  \
-    {"dtype", BATON_OPTION_TEXT, offsetof(type, member.dtype), "auto", 0, 0, "",                   \
-     "what weights are computed in: auto or f32"},                                                 \
-    {"gateway", BATON_OPTION_TEXT, offsetof(type, member.gateway), "tcp://127.0.0.1:7100", 0, 0,   \
-     "", "inbox urls of the gateways to join, separated by commas"},                               \
-    {"id", BATON_OPTION_TEXT, offsetof(type, member.id), NULL, 0, 0, "",                           \
-     "name of this worker, unique in the fleet; default: role and host name"},                     \
-    {"inbox", BATON_OPTION_TEXT, offsetof(type, member.inbox), "tcp://127.0.0.1:0", 0, 0, "",      \
-     "where to listen; port 0 takes a free one"},                                                  \
-    {"advertise", BATON_OPTION_TEXT, offsetof(type, member.advertise), NULL, 0, 0, "",             \
-     "inbox url told to others; host * is the address they see; default: as listened on"},         \
-    {"cluster-token", BATON_OPTION_TEXT, offsetof(type, member.cluster_token), "", 0, 0, "",       \
-     "shared secret of the fleet"},                                                                \
-    {"cores", BATON_OPTION_TEXT, offsetof(type, member.cores), "", 0, 0, "",                       \
-     "processors to run on, such as 0 or 0,2-3; default: all"},                                    \
-    {"threads", BATON_OPTION_INT, offsetof(type, member.threads), "0", 0, 256, "",                 \
-     "compute threads; 0: as many as cores"},                                                      \
-    {"alive-file", BATON_OPTION_TEXT, offsetof(type, member.alive_file), NULL, 0, 0, "",           \
-     "file touched every second while the main thread lives, for health checks"},                  \
-    {"beat-s", BATON_OPTION_REAL, offsetof(type, member.beat_s), "0.25", 0.01, 60, "s",            \
-     "pause between heartbeats; a gateway silent for six is lost"},                                \
-    {"drain-s", BATON_OPTION_REAL, offsetof(type, member.drain_s), "8", 0, 3600, "s",              \
-     "how long running work may go on after SIGTERM"},                                             \
-    {"log-level", BATON_OPTION_TEXT, offsetof(type, member.log_level), "info", 0, 0, "",           \
-     "debug, info, warn or error"}
+/* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
+#define BATON_WORKER_OPTIONS(type, in)                                                             \
+    BATON_ROW_TEXT(type, in.model, "model", "models/tale", "directory in Hugging Face's layout"),  \
+        BATON_ROW_TEXT(type, in.dtype, "dtype", "auto", "computed in: auto or f32"),               \
+        BATON_ROW_TEXT(type, in.gateway, "gateway", "tcp://127.0.0.1:7100",                        \
+                       "inbox urls of the gateways to join, separated by commas"),                 \
+        BATON_ROW_TEXT(type, in.id, "id", NULL,                                                    \
+                       "this worker's name, unique in the fleet; default: role and host name"),    \
+        BATON_ROW_TEXT(type, in.inbox, "inbox", "tcp://127.0.0.1:0",                               \
+                       "where to listen; port 0 takes a free one"),                                \
+        BATON_ROW_TEXT(type, in.advertise, "advertise", NULL,                                      \
+                       "inbox url told to others; host * is the address they see"),                \
+        BATON_ROW_TEXT(type, in.cluster_token, "cluster-token", "", "shared secret of the fleet"), \
+        BATON_ROW_TEXT(type, in.cores, "cores", "", "processors to run on, as 0 or 0,2-3; all"),   \
+        BATON_ROW_INT(type, in.threads, "threads", "0", 0, 256, "",                                \
+                      "to compute with; 0: as cores"),                                             \
+        BATON_ROW_TEXT(type, in.alive_file, "alive-file", NULL,                                    \
+                       "touched every second while the main thread lives, for health checks"),     \
+        BATON_ROW_REAL(type, in.beat_s, "beat-s", "0.25", 0.01, 60, "s",                           \
+                       "between heartbeats; a gateway silent for six is lost"),                    \
+        BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
+                       "how long running work may go on after SIGTERM"),                           \
+        BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error")
 
 struct baton_host;
 
 struct baton_host_hooks {
     void *arg;
     /* A message of a joined gateway; link is borrowed, message too. */
-    void (*from_gateway)(void *arg, struct baton_link *gateway, const struct baton_message *message);
+    void (*from_gateway)(void *arg, struct baton_link *gateway,
+                         const struct baton_message *message);
     /* KvAck, the one message another worker sends here. NULL where none comes. */
     void (*from_peer)(void *arg, const struct baton_message *message);
     /* Called after every wake, messages first: do what is due. Returns when to be called again. */

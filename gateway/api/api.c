@@ -19,10 +19,10 @@ struct route {
 };
 
 static const struct route routes[] = {
-    {"POST", "/generate", gw_generate},      {"POST", "/generate/stream", gw_generate_stream},
-    {"POST", "/tokenize", gw_tokenize},      {"POST", "/detokenize", gw_detokenize},
-    {"GET", "/health", gw_info_health},      {"GET", "/ready", gw_info_ready},
-    {"GET", "/workers", gw_info_workers},    {"GET", "/metrics", gw_info_metrics},
+    {"POST", "/generate", gw_generate},   {"POST", "/generate/stream", gw_generate_stream},
+    {"POST", "/tokenize", gw_tokenize},   {"POST", "/detokenize", gw_detokenize},
+    {"GET", "/health", gw_info_health},   {"GET", "/ready", gw_info_ready},
+    {"GET", "/workers", gw_info_workers}, {"GET", "/metrics", gw_info_metrics},
 };
 
 void gw_api_fail(struct gw_exchange *exchange, int status, const char *message, const char *param,
@@ -39,8 +39,8 @@ void gw_api_fail(struct gw_exchange *exchange, int status, const char *message, 
 
 void gw_api_refuse(struct gw_exchange *exchange, const struct gw_problem *problem)
 {
-    gw_api_fail(exchange, problem->status, problem->message, *problem->param ? problem->param : NULL,
-                problem->code);
+    gw_api_fail(exchange, problem->status, problem->message,
+                *problem->param ? problem->param : NULL, problem->code);
 }
 
 void gw_api_json(struct gw_exchange *exchange, int status, const struct baton_buf *body)

@@ -12,7 +12,6 @@
 #include "gateway/http/server.h"
 #include "gateway/router.h"
 
-
 struct gw_calls;
 
 struct gw_api {

@@ -47,10 +47,11 @@ static void read_stops(struct gw_fields *fields, struct gw_request *request)
     if (fields->failed)
         return;
     if (stop && !one && baton_json_kind(stop) != BATON_JSON_ARRAY)
-        gw_fields_fail(fields, "stop", "invalid_type", "stop: must be a string or an array of strings");
+        gw_fields_fail(fields, "stop", "invalid_type",
+                       "stop: must be a string or an array of strings");
     if (n > BATON_STOP_MAX)
-        gw_fields_fail(fields, "stop", "out_of_range", "stop: must hold at most %d strings, not %zu",
-                       BATON_STOP_MAX, n);
+        gw_fields_fail(fields, "stop", "out_of_range",
+                       "stop: must hold at most %d strings, not %zu", BATON_STOP_MAX, n);
     for (size_t i = 0; i < n && !fields->failed; i++) {
         const struct baton_json *element = one ? stop : baton_json_at(stop, i);
         texts[i] = baton_json_string(element, &bytes[i]);
@@ -84,8 +85,8 @@ static void encode(struct gw_api *api, struct gw_fields *fields, struct gw_reque
     enum baton_err err =
         options->prompt_bytes / api->longest_token_bytes > context
             ? BATON_LIMIT
-            : baton_tokenizer_encode(api->tokenizer, options->prompt_text, options->prompt_bytes, true,
-                                     context, &request->ask.prompt, &why);
+            : baton_tokenizer_encode(api->tokenizer, options->prompt_text, options->prompt_bytes,
+                                     true, context, &request->ask.prompt, &why);
     if (err == BATON_LIMIT)
         gw_fields_fail(fields, "prompt", "context_length_exceeded",
                        "prompt: longer than the model's context of %zu tokens", context);
@@ -153,8 +154,8 @@ bool gw_ask_read(struct gw_api *api, struct gw_fields *fields, struct gw_request
     ask->kv_cache = true;
     const struct baton_json *prompt = gw_field(fields, "prompt");
     enum baton_json_kind kind = baton_json_kind(prompt);
-    options->prompt_text = kind == BATON_JSON_STRING ? baton_json_string(prompt, &options->prompt_bytes)
-                                                     : NULL;
+    options->prompt_text =
+        kind == BATON_JSON_STRING ? baton_json_string(prompt, &options->prompt_bytes) : NULL;
     gw_field_int(fields, "max_new_tokens", 1, api->facts->n_context_tokens, &max_new_tokens);
     read_sampling(fields, ask);
     read_stop_ids(api, fields, ask);

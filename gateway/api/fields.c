@@ -63,8 +63,8 @@ void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64
         *value = given;
 }
 
-void gw_field_real(struct gw_fields *fields, const char *name, double min, bool open_min, double max,
-                   double *value)
+void gw_field_real(struct gw_fields *fields, const char *name, double min, bool open_min,
+                   double max, double *value)
 {
     char wanted[80];
     const struct baton_json *member = gw_field(fields, name);

@@ -45,8 +45,8 @@ const struct baton_json *gw_field(struct gw_fields *fields, const char *name);
 void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64_t max,
                   int64_t *value);
 /* min <= value <= max, or min < value with open_min. */
-void gw_field_real(struct gw_fields *fields, const char *name, double min, bool open_min, double max,
-                   double *value);
+void gw_field_real(struct gw_fields *fields, const char *name, double min, bool open_min,
+                   double max, double *value);
 void gw_field_bool(struct gw_fields *fields, const char *name, bool *value);
 
 /* An array of token ids 0..n_vocab-1, at most max_ids of them. Returns how many; 0 when absent. */

@@ -77,7 +77,8 @@ static void on_first(void *arg, struct gw_request *request)
     if (!call->streaming)
         return;
     call->begun = true;
-    gw_exchange_stream_begin(call->exchange, 200, "text/event-stream", "Cache-Control: no-store\r\n");
+    gw_exchange_stream_begin(call->exchange, 200, "text/event-stream",
+                             "Cache-Control: no-store\r\n");
     baton_buf_init(&meta, EVENT_MAX_BYTES);
     gw_reply_meta(&meta, request);
     write_event(call, "meta", meta.data, meta.len);
@@ -156,7 +157,7 @@ static struct gw_call *begin_call(struct gw_api *api, struct gw_exchange *exchan
     call->wrote_ns = baton_now_ns();
     baton_buf_init(&call->prompt, TEXT_MAX_BYTES);
     baton_buf_init(&call->generated, TEXT_MAX_BYTES);
-    baton_buf_init(&call->event, 2 * EVENT_MAX_BYTES);
+    baton_buf_init(&call->event, 2 * (size_t)EVENT_MAX_BYTES);
     call_list_push_back(&api->calls->list, call);
     struct gw_sink sink = {.arg = call,
                            .first = on_first,
@@ -194,8 +195,8 @@ static void drop_call(struct gw_call *call)
     end_call(call);
 }
 
-static void generate(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
-                     bool streaming)
+static void generate(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *body, bool streaming)
 {
     struct gw_fields fields = gw_fields(body);
     struct gw_ask_options options = {0};
@@ -215,8 +216,8 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange, const str
     call->timeline = options.timeline;
     keep_prompt(call, &options);
     if (api->timeout_s > 0)
-        call->request->deadline_ns = call->request->times.arrived_ns +
-                                     (int64_t)(api->timeout_s * (double)BATON_SECOND);
+        call->request->deadline_ns =
+            call->request->times.arrived_ns + (int64_t)(api->timeout_s * (double)BATON_SECOND);
     gw_exchange_set_data(exchange, call);
     if (!gw_router_submit(api->router, call->request, &failure)) {
         gw_exchange_set_data(exchange, NULL);

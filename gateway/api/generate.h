@@ -1,7 +1,7 @@
 /* POST /generate and POST /generate/stream: one generation each.
  *
- * A call ties an exchange to a request: it is the request's sink, and turns what comes back into one
- * JSON object, or into server-sent events (meta, token..., summary | error).
+ * A call ties an exchange to a request: it is the request's sink, and turns what comes back into
+ * one JSON object, or into server-sent events (meta, token..., summary | error).
  *
  * Ownership: a call lives from the endpoint to the request's last call, or until its client left.
  * Threading: loop thread.

@@ -15,7 +15,8 @@ void gw_info_health(struct gw_api *api, struct gw_exchange *exchange, const stru
     gw_exchange_respond(exchange, 200, "application/json", "", ok, sizeof ok - 1);
 }
 
-void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused)
+void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
+                   const struct baton_json *unused)
 {
     size_t n_prefill = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_PREFILL, GW_WORKER_READY);
     size_t n_decode = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY);
@@ -117,7 +118,8 @@ static const struct worker_gauge worker_gauges[] = {
     {"baton_worker_kv_blocks_free", "KV blocks free.", read_kv_blocks_free},
     {"baton_worker_kv_blocks_reserved", "KV blocks promised or in use.", read_kv_blocks_reserved},
     {"baton_worker_last_step_seconds", "Duration of the last step or pass.", read_last_step_s},
-    {"baton_worker_start_to_ready_seconds", "Process start to model loaded.", read_start_to_ready_s},
+    {"baton_worker_start_to_ready_seconds", "Process start to model loaded.",
+     read_start_to_ready_s},
     {"baton_worker_model_load_seconds", "Time to load the model.", read_model_load_s},
 };
 
@@ -166,7 +168,7 @@ void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
     if (baton_buf_err(&body))
         gw_api_fail(exchange, 500, "the answer is too large", NULL, "internal_error");
     else
-        gw_exchange_respond(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", "", body.data,
-                            body.len);
+        gw_exchange_respond(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", "",
+                            body.data, body.len);
     baton_buf_fini(&body);
 }

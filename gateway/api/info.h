@@ -8,9 +8,12 @@
 
 #include "gateway/api/api.h"
 
-void gw_info_health(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+void gw_info_health(struct gw_api *api, struct gw_exchange *exchange,
+                    const struct baton_json *body);
 void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
-void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
-void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *body);
+void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *body);
 
 #endif

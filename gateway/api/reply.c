@@ -86,9 +86,10 @@ void gw_reply_summary(struct baton_buf *buf, const struct gw_request *request, b
     baton_json_close(&out, '}');
 }
 
-/* The shape of the logits of the prompt's pass, [B, T, V] as model code writes it; of its T rows only
- * the last is computed. */
-static void put_shapes(struct baton_json_out *out, const struct gw_request *request, int64_t n_vocab)
+/* The shape of the logits of the prompt's pass, [B, T, V] as model code writes it; of its T rows
+ * only the last is computed. */
+static void put_shapes(struct baton_json_out *out, const struct gw_request *request,
+                       int64_t n_vocab)
 {
     uint64_t n_tokens = request->ask.prompt.n;
     baton_json_open(out, "logits_shape", '[');
@@ -106,8 +107,9 @@ static void put_shapes(struct baton_json_out *out, const struct gw_request *requ
     baton_json_close(out, '}');
 }
 
-void gw_reply_whole(struct baton_buf *buf, const struct gw_api *api, const struct gw_request *request,
-                    const struct baton_buf *prompt, const struct baton_buf *generated, bool timeline)
+void gw_reply_whole(struct baton_buf *buf, const struct gw_api *api,
+                    const struct gw_request *request, const struct baton_buf *prompt,
+                    const struct baton_buf *generated, bool timeline)
 {
     struct baton_buf text;
     struct baton_json_out out = baton_json_out(buf);

@@ -20,7 +20,8 @@ void gw_reply_meta(struct baton_buf *out, const struct gw_request *request);
 void gw_reply_summary(struct baton_buf *out, const struct gw_request *request, bool timeline);
 
 /* The whole answer of POST /generate; prompt and generated are text. */
-void gw_reply_whole(struct baton_buf *out, const struct gw_api *api, const struct gw_request *request,
-                    const struct baton_buf *prompt, const struct baton_buf *generated, bool timeline);
+void gw_reply_whole(struct baton_buf *out, const struct gw_api *api,
+                    const struct gw_request *request, const struct baton_buf *prompt,
+                    const struct baton_buf *generated, bool timeline);
 
 #endif

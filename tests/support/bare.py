@@ -269,13 +269,16 @@ def generate():
 
 
 def readme_commands():
-    """The README's first block of commands that starts Baton, less getting the sources."""
+    """What the README's section Start has a new user type, less getting the sources and the tests
+    (they run afterwards, on their own), and with an end."""
     readme = (REPO / "README.md").read_text()
-    for block in re.findall(r"^```(?:sh|bash|console)\n(.*?)^```", readme, re.M | re.S):
-        if "deploy/local up" in block:
-            lines = block.splitlines(True)
-            return "".join(line for line in lines if not re.match(r"git clone |cd ", line))
-    fail("README.md has no block of commands with 'deploy/local up'")
+    start = re.search(r"^## Start\n(.*?)^## ", readme, re.M | re.S)
+    blocks = re.findall(r"^```sh\n(.*?)^```", start[1] if start else "", re.M | re.S)
+    lines = "".join(blocks).splitlines(True)
+    commands = [line for line in lines if not re.match(r"git clone |cd |tests/run", line)]
+    if "tests/run\n" not in lines or not any(line.startswith("curl ") for line in commands):
+        fail("README.md's section Start does not show deploy/local up, curl and tests/run")
+    return "".join(commands) + "deploy/local down\n"
 
 
 def follow_readme(work):

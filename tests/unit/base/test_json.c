@@ -16,8 +16,9 @@ static void values_are_read_back_with_their_kinds(void **state)
     struct baton_json *root = NULL;
     size_t n;
     (void)state;
-    assert_int_equal(parse("{\"i\":-7,\"r\":2.5,\"s\":\"a\\u0000b\",\"t\":true,\"n\":null,\"a\":[1,2]}", &root),
-                     BATON_OK);
+    assert_int_equal(
+        parse("{\"i\":-7,\"r\":2.5,\"s\":\"a\\u0000b\",\"t\":true,\"n\":null,\"a\":[1,2]}", &root),
+        BATON_OK);
     assert_int_equal(baton_json_size(root), 6);
     assert_int_equal(baton_json_int(baton_json_get(root, "i")), -7);
     assert_true(baton_json_number(baton_json_get(root, "r")) == 2.5);
@@ -35,10 +36,23 @@ static void values_are_read_back_with_their_kinds(void **state)
 
 static void what_is_not_strict_json_is_refused(void **state)
 {
-    static const char *const bad[] = {
-        "",          "{",       "{\"a\":1,\"a\":2}", "[1,]",  "{} x",   "NaN",     "[1e999]",
-        "'a'",       "[01]",    "\"\xff\"",          "[+1]",  "{a:1}",  "\"\t\"", "[18446744073709551616]",
-        "\"\\ud800\"", "tru",   "[\"\\x\"]"};
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "{\"a\":1,\"a\":2}",
+                                      "[1,]",
+                                      "{} x",
+                                      "NaN",
+                                      "[1e999]",
+                                      "'a'",
+                                      "[01]",
+                                      "\"\xff\"",
+                                      "[+1]",
+                                      "{a:1}",
+                                      "\"\t\"",
+                                      "[18446744073709551616]",
+                                      "\"\\ud800\"",
+                                      "tru",
+                                      "[\"\\x\"]"};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct baton_json *root = NULL;

@@ -94,8 +94,8 @@ static void shards_are_visited_once_each_and_may_not_point_elsewhere(void **stat
     struct baton_why why;
     int n = 0;
     (void)state;
-    write_file("model.safetensors.index.json",
-               "{\"weight_map\":{\"a\":\"2.safetensors\",\"b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}");
+    write_file("model.safetensors.index.json", "{\"weight_map\":{\"a\":\"2.safetensors\",\"b\":\"1."
+                                               "safetensors\",\"c\":\"1.safetensors\"}}");
     assert_int_equal(baton_model_dir_weights(dir, count, &n, &why), BATON_OK);
     assert_int_equal(n, 2);
     write_file("model.safetensors.index.json", "{\"weight_map\":{\"a\":\"../secret\"}}");

@@ -32,9 +32,17 @@ static void overlong_forms_surrogates_and_beyond_are_bad(void **state)
     static const struct {
         const char *text;
         size_t skip;
-    } bad[] = {{"\x80", 1},         {"\xc0\x80", 1},     {"\xc1\xbf", 1},         {"\xe0\x80\x80", 1},
-               {"\xed\xa0\x80", 1}, {"\xf5\x80", 1},     {"\xf4\x90\x80\x80", 1}, {"\xf0\x8f\xbf\xbf", 1},
-               {"\xe2\x82z", 2},    {"\xf0\x9f\xa6z", 3}, {"\xff", 1}};
+    } bad[] = {{"\x80", 1},
+               {"\xc0\x80", 1},
+               {"\xc1\xbf", 1},
+               {"\xe0\x80\x80", 1},
+               {"\xed\xa0\x80", 1},
+               {"\xf5\x80", 1},
+               {"\xf4\x90\x80\x80", 1},
+               {"\xf0\x8f\xbf\xbf", 1},
+               {"\xe2\x82z", 2},
+               {"\xf0\x9f\xa6z", 3},
+               {"\xff", 1}};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         size_t skip = 0;

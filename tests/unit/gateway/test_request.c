@@ -44,8 +44,8 @@ static void requests_have_ids_of_their_own_and_are_found_by_them(void **state)
 
 static void a_state_is_membership_of_one_list(void **state)
 {
-    static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED, GW_RESERVING, GW_QUEUED,
-                                         GW_RESERVING, GW_PREFILLING, GW_DECODING, GW_DONE};
+    static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED,     GW_RESERVING, GW_QUEUED,
+                                         GW_RESERVING,  GW_PREFILLING, GW_DECODING,  GW_DONE};
     struct gw_request *request = new_request();
     (void)state;
     for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {

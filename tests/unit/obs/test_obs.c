@@ -54,9 +54,10 @@ static void a_sample_has_its_labels(void **state)
 
 static void stages_have_their_contract_names(void **state)
 {
-    static const char *const names[] = {"parse",       "tokenize",    "queue",  "prefill_queue",
-                                        "prefill_compute", "first_token", "kv_transfer", "decode_queue",
-                                        "decode",      "detokenize",  "flush"};
+    static const char *const names[] = {
+        "parse",           "tokenize",    "queue",       "prefill_queue",
+        "prefill_compute", "first_token", "kv_transfer", "decode_queue",
+        "decode",          "detokenize",  "flush"};
     (void)state;
     assert_int_equal(BATON_N_STAGES, sizeof names / sizeof names[0]);
     for (int i = 0; i < BATON_N_STAGES; i++)

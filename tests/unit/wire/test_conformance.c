@@ -542,7 +542,7 @@ static void a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on(void *
     drop_link(&gateway);
 }
 
-static void a_worker_stopped_shorter_than_the_silence_stays_joined(void **state)
+static void a_worker_that_was_stopped_does_not_blame_its_gateway(void **state)
 {
     (void)state;
     struct gateway gateway;
@@ -643,7 +643,7 @@ int main(void)
         TEST(the_wrong_model_and_the_wrong_token_are_refused_with_the_reason),
         TEST(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it),
         TEST(a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on),
-        TEST(a_worker_stopped_shorter_than_the_silence_stays_joined),
+        TEST(a_worker_that_was_stopped_does_not_blame_its_gateway),
         TEST(a_silent_gateway_is_left_and_found_again),
         TEST(a_hole_in_the_sequence_ends_the_link_and_begins_another),
         TEST(a_repeated_hello_and_an_old_message_change_nothing),
