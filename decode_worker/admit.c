@@ -65,7 +65,7 @@ static void free_context(struct dc_admit *admit, struct dc_context *context)
 {
     dc_context_list_remove(&admit->contexts, context);
     baton_seq_fini(&context->seq);
-    baton_link_release(context->gateway);
+    baton_asker_fini(&context->asker);
     free(context);
 }
 
@@ -91,19 +91,7 @@ const char *dc_admit_bulk_url(const struct dc_admit *admit)
     return dc_place_url(admit->place);
 }
 
-static void reply(struct baton_link *gateway, const baton_envelope *request, baton_envelope *answer)
-{
-    answer->request_id = request->request_id;
-    answer->attempt = request->attempt;
-    enum baton_err err = baton_link_send(gateway, answer, NULL, 0);
-    if (err)
-        baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", request->request_id),
-                  BATON_S("message", baton_envelope_kind(answer)),
-                  BATON_S("err", baton_err_name(err)));
-}
-
-static void reject(const struct dc_admit *admit, struct baton_link *gateway,
-                   const baton_envelope *request, int n_blocks)
+static void reject(const struct dc_admit *admit, const struct baton_asker *asker, int n_blocks)
 {
     Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
@@ -112,17 +100,17 @@ static void reject(const struct dc_admit *admit, struct baton_link *gateway,
     rejected.draining = admit->host->draining;
     answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
     answer.rejected = &rejected;
-    reply(gateway, request, &answer);
+    baton_asker_tell(asker, &answer);
 }
 
-static void promise(struct baton_link *gateway, const baton_envelope *request, int n_blocks)
+static void promise(const struct baton_asker *asker, int n_blocks)
 {
     Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
     reserved.n_blocks = (uint32_t)n_blocks;
     answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
     answer.reserved = &reserved;
-    reply(gateway, request, &answer);
+    baton_asker_tell(asker, &answer);
 }
 
 /* The last token is never an input, so it needs no position. */
@@ -136,21 +124,21 @@ static void take_reserve(struct dc_admit *admit, struct baton_link *gateway,
 {
     const Baton__V1__Reserve *wanted = envelope->reserve;
     int n_positions = positions_for(wanted);
+    struct baton_asker asker;
     struct dc_context *context = calloc(1, sizeof *context);
+    baton_asker_init(&asker, gateway, envelope);
     if (!context || admit->host->draining || n_positions > admit->host->facts.n_context_tokens ||
         baton_seq_init(&context->seq, admit->kv, n_positions)) {
         free(context);
-        reject(admit, gateway, envelope, baton_kv_blocks_for(n_positions));
+        reject(admit, &asker, baton_kv_blocks_for(n_positions));
+        baton_asker_fini(&asker);
         return;
     }
-    context->gateway = baton_link_hold(gateway);
-    context->gateway_epoch = envelope->src_epoch;
-    context->request_id = envelope->request_id;
-    context->attempt = envelope->attempt;
+    context->asker = asker; /* moved */
     context->n_prompt = (int)wanted->n_prompt_tokens;
     context->max_new_tokens = (int)wanted->max_new_tokens;
     dc_context_list_push_back(&admit->contexts, context);
-    promise(gateway, envelope, context->seq.n_blocks);
+    promise(&context->asker, context->seq.n_blocks);
 }
 
 /* A context runs once its blocks are placed and its gateway said start, in whichever order. */
@@ -160,7 +148,8 @@ static void run_if_ready(struct dc_admit *admit, struct dc_context *context)
         return;
     context->ready_ns = baton_now_ns();
     if (dc_batch_submit(admit->batch, context)) {
-        dc_context_fail(context, BATON__V1__FAILED__CODE__INTERNAL, "the decode queue is full");
+        baton_asker_fail(&context->asker, BATON__V1__FAILED__CODE__INTERNAL,
+                         "the decode queue is full");
         atomic_store(&context->canceled, true);
         return;
     }
@@ -173,8 +162,8 @@ static void take_start(struct dc_admit *admit, struct dc_context *context,
     if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
         start->max_new_tokens > (uint32_t)context->max_new_tokens ||
         start->first_token >= (uint64_t)admit->host->facts.n_vocab) {
-        dc_context_fail(context, BATON__V1__FAILED__CODE__INVALID,
-                        "decode_start contradicts what was reserved");
+        baton_asker_fail(&context->asker, BATON__V1__FAILED__CODE__INVALID,
+                         "decode_start contradicts what was reserved");
         atomic_store(&context->canceled, true);
         return;
     }
@@ -190,8 +179,8 @@ static void take_start(struct dc_admit *admit, struct dc_context *context,
 
 static void cancel(struct dc_admit *admit, struct dc_context *context, const char *reason)
 {
-    baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", context->request_id),
-              BATON_I("attempt", context->attempt), BATON_S("reason", reason));
+    baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", context->asker.request_id),
+              BATON_I("attempt", context->asker.attempt), BATON_S("reason", reason));
     atomic_store(&context->canceled, true);
     if (context->state == DC_RUNNING)
         dc_batch_wake(admit->batch);
@@ -200,9 +189,7 @@ static void cancel(struct dc_admit *admit, struct dc_context *context, const cha
 static struct dc_context *find(const struct dc_admit *admit, const baton_envelope *envelope)
 {
     struct dc_context *context = dc_context_list_first(&admit->contexts);
-    while (context &&
-           (context->request_id != envelope->request_id || context->attempt != envelope->attempt ||
-            context->gateway_epoch != envelope->src_epoch))
+    while (context && !baton_asker_is(&context->asker, envelope))
         context = dc_context_list_next(&admit->contexts, context);
     return context;
 }
@@ -248,7 +235,8 @@ static void check_deadline(struct dc_admit *admit, struct dc_context *context, i
 {
     if (!context->deadline_ns || now_ns < context->deadline_ns || atomic_load(&context->canceled))
         return;
-    dc_context_fail(context, BATON__V1__FAILED__CODE__DEADLINE, "the request's deadline passed");
+    baton_asker_fail(&context->asker, BATON__V1__FAILED__CODE__DEADLINE,
+                     "the request's deadline passed");
     cancel(admit, context, "deadline");
 }
 
@@ -290,7 +278,7 @@ static void lost(void *arg, uint64_t gateway_epoch)
     struct dc_admit *admit = arg;
     for (struct dc_context *context = dc_context_list_first(&admit->contexts); context;
          context = dc_context_list_next(&admit->contexts, context))
-        if (context->gateway_epoch == gateway_epoch && !atomic_load(&context->canceled))
+        if (context->asker.gateway_epoch == gateway_epoch && !atomic_load(&context->canceled))
             cancel(admit, context, "the gateway is gone");
     baton_host_wake(admit->host);
 }

@@ -41,7 +41,7 @@ static void leave(struct dc_batch *batch, int i)
     struct dc_context *context = batch->running[i];
     batch->running[i] = batch->running[--batch->n_running];
     if (baton_queue_put(batch->done, context))
-        baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", context->request_id));
+        baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", context->asker.request_id));
     batch->wake(batch->wake_arg);
 }
 
@@ -111,7 +111,8 @@ static bool advance(struct dc_batch *batch, struct dc_context *context, const fl
 static void fail_all(struct dc_batch *batch, int n, enum baton_err err)
 {
     for (int i = 0; i < n; i++) {
-        dc_context_fail(batch->stepping[i], BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
+        baton_asker_fail(&batch->stepping[i]->asker, BATON__V1__FAILED__CODE__INTERNAL,
+                         baton_err_text(err));
         atomic_store(&batch->stepping[i]->canceled, true);
     }
 }

@@ -13,7 +13,7 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv.h"
-#include "common/wire/link.h"
+#include "common/worker/asker.h"
 #include "common/worker/plan.h"
 
 enum dc_state { DC_RESERVED, DC_PLACING, DC_PLACED, DC_RUNNING };
@@ -22,9 +22,7 @@ struct dc_context {
     struct baton_node in_contexts;
     enum dc_state state;
 
-    struct baton_link *gateway; /* held */
-    uint64_t gateway_epoch, request_id;
-    uint32_t attempt;
+    struct baton_asker asker;
     int n_prompt, max_new_tokens;
     struct baton_seq seq;
 
@@ -52,11 +50,5 @@ struct dc_context {
 };
 
 BATON_LIST(dc_context_list, struct dc_context, in_contexts)
-
-/* Sends body (with its body_case set) for this context's request. AGAIN when the link is full. */
-enum baton_err dc_context_send(const struct dc_context *context,
-                               baton_envelope *envelope) BATON_MUST_CHECK;
-void dc_context_fail(const struct dc_context *context, Baton__V1__Failed__Code code,
-                     const char *message);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/obs/stage.h"
 
 enum { BULK_MAX_QUEUED = 64, CREDIT_BYTES = 8 << 20, ACK_EVERY_BYTES = 1 << 20 };
 
@@ -69,7 +68,7 @@ const char *dc_place_url(const struct dc_place *place)
 
 static void fail(struct dc_context *context, const char *message)
 {
-    dc_context_fail(context, BATON__V1__FAILED__CODE__CONTEXT_LOST, message);
+    baton_asker_fail(&context->asker, BATON__V1__FAILED__CODE__CONTEXT_LOST, message);
     atomic_store(&context->canceled, true);
 }
 
@@ -125,8 +124,8 @@ static struct dc_context *find_context(const struct dc_context_list *contexts,
                                        const baton_envelope *envelope)
 {
     struct dc_context *context = dc_context_list_first(contexts);
-    while (context && (context->request_id != envelope->request_id ||
-                       context->attempt != envelope->attempt || atomic_load(&context->canceled)))
+    while (context &&
+           (!baton_asker_is_request(&context->asker, envelope) || atomic_load(&context->canceled)))
         context = dc_context_list_next(contexts, context);
     return context;
 }
@@ -138,8 +137,8 @@ static void send_ack(const struct source *source, struct dc_context *context, bo
     ack.offset = context->placed_bytes;
     ack.credit_bytes = CREDIT_BYTES;
     ack.complete = complete;
-    envelope.request_id = context->request_id;
-    envelope.attempt = context->attempt;
+    envelope.request_id = context->asker.request_id;
+    envelope.attempt = context->asker.attempt;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
     envelope.kv_ack = &ack;
     if (!baton_link_send(source->link, &envelope, NULL, 0))
@@ -199,8 +198,8 @@ static void end(const struct source *source, struct dc_context *context, const B
     context->kv_placed_ns = baton_now_ns();
     context->seq.n_tokens = context->n_prompt;
     send_ack(source, context, true);
-    baton_stage_log(BATON_STAGE_kv_transfer, context->request_id, context->attempt,
-                    baton_seconds(context->kv_placed_ns - context->kv_began_ns));
+    baton_asker_log_stage(&context->asker, BATON_STAGE_kv_transfer,
+                          baton_seconds(context->kv_placed_ns - context->kv_began_ns));
 }
 
 static void handle(const struct dc_place *place, const struct source *source,

@@ -1,8 +1,6 @@
 #include "decode_worker/stream.h"
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
-#include "common/obs/stage.h"
 
 enum baton_err dc_stream_token(const struct dc_context *context, uint32_t token, double step_s,
                                double queue_s)
@@ -24,9 +22,9 @@ enum baton_err dc_stream_token(const struct dc_context *context, uint32_t token,
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;
-    enum baton_err err = dc_context_send(context, &envelope);
+    enum baton_err err = baton_asker_send(&context->asker, &envelope);
     if (!err && tokens.began)
-        baton_stage_log(BATON_STAGE_decode_queue, context->request_id, context->attempt, queue_s);
+        baton_asker_log_stage(&context->asker, BATON_STAGE_decode_queue, queue_s);
     return err;
 }
 
@@ -41,9 +39,6 @@ void dc_stream_finished(const struct dc_context *context, bool stopped)
     finished.n_steps = context->n_steps;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
     envelope.finished = &finished;
-    enum baton_err err = dc_context_send(context, &envelope);
-    if (err) /* only a link that is going down is full here; its gateway retries */
-        baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", context->request_id),
-                  BATON_S("message", "finished"), BATON_S("err", baton_err_name(err)));
-    baton_stage_log(BATON_STAGE_decode, context->request_id, context->attempt, context->decode_s);
+    baton_asker_tell(&context->asker, &envelope);
+    baton_asker_log_stage(&context->asker, BATON_STAGE_decode, context->decode_s);
 }

@@ -73,18 +73,19 @@ become_root() {
     as_root=(sudo)
     if ! command -v sudo >/dev/null || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then
         die "these packages are missing and only root can install them; as root run:
-    apt-get update && apt-get install --no-install-recommends $(tr '\n|' '  ' <<<"$1")"
+    apt-get update && apt-get install --no-install-recommends $(cut -d'|' -f1 <<<"$1" | tr '\n' ' ')"
     fi
 }
 
 install() {
-    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
     local names
     become_root "$1"
     "${as_root[@]}" "${apt[@]}" update
-    names=$(choose <<<"$1")
+    names=$(choose <<<"$1" | tr '\n' ' ')
+    echo "packages.sh: installing $names"
     # shellcheck disable=SC2086 # one word per package
-    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends $names
+    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends $names >/dev/null
 }
 
 main() {

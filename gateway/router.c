@@ -6,10 +6,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/orders.h"
 
-/* Tokens that may be in flight to a reader, and after how many the worker hears that they arrived.
- */
-enum { CREDIT_TOKENS = 256, ACK_EVERY_TOKENS = 32 };
+/* After how many tokens, or how long, the worker hears that they arrived. */
+enum { ACK_EVERY_TOKENS = 32 };
 #define ACK_EVERY_NS (50 * BATON_MS)
 
 static const struct gw_failure no_prefill = {503, "no_worker",
@@ -67,32 +67,10 @@ static void unassign(struct gw_worker **place)
     *place = NULL;
 }
 
-static void send(struct gw_worker *worker, const struct gw_request *request,
-                 baton_envelope *envelope)
-{
-    envelope->request_id = request->id;
-    envelope->attempt = request->attempt;
-    gw_worker_send(worker, envelope);
-}
-
-static void send_cancel(struct gw_worker *worker, const struct gw_request *request,
-                        const char *reason)
-{
-    Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    if (!worker)
-        return;
-    cancel.reason = baton_envelope_text(reason);
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
-    envelope.cancel = &cancel;
-    send(worker, request, &envelope);
-}
-
 /* Whoever still works for the request stops, and its blocks come free. */
 static void release_workers(struct gw_request *request, const char *reason)
 {
-    send_cancel(request->prefill, request, reason);
-    send_cancel(request->decode, request, reason);
+    gw_order_cancel(request, reason);
     unassign(&request->prefill);
     unassign(&request->decode);
 }
@@ -221,60 +199,11 @@ static struct gw_worker *choose(const struct gw_router *router, Baton__V1__Role 
     return best;
 }
 
-static void fill_sampling(const struct gw_request *request, Baton__V1__Sampling *sampling)
+static void start_prefill(struct gw_router *router, struct gw_request *request)
 {
-    const struct gw_ask *ask = &request->ask;
-    sampling->temperature = ask->temperature;
-    sampling->top_k = ask->top_k;
-    sampling->top_p = ask->top_p;
-    sampling->seed = ask->seed;
-    sampling->stop_token_ids = (uint32_t *)(uintptr_t)ask->stop_ids; /* packed, never written to */
-    sampling->n_stop_token_ids = (size_t)ask->n_stop_ids;
-}
-
-static uint32_t left_ms(const struct gw_request *request)
-{
-    int64_t left_ns = request->deadline_ns - baton_now_ns();
-    return request->deadline_ns ? (uint32_t)(left_ns > BATON_MS ? left_ns / BATON_MS : 1) : 0;
-}
-
-static void send_prefill(struct gw_router *router, struct gw_request *request)
-{
-    Baton__V1__DeliverTo deliver_to = BATON__V1__DELIVER_TO__INIT;
-    Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
-    Baton__V1__PrefillRequest prefill = BATON__V1__PREFILL_REQUEST__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    fill_sampling(request, &sampling);
-    prefill.tokens = request->ask.prompt.ids;
-    prefill.n_tokens = request->ask.prompt.n;
-    prefill.sampling = &sampling;
-    prefill.deadline_ms = left_ms(request);
-    prefill.naive = !request->ask.kv_cache;
-    prefill.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
-    prefill.credit_tokens = CREDIT_TOKENS;
-    if (request->decode) {
-        deliver_to.bulk_url = request->decode->bulk_url;
-        deliver_to.epoch = request->decode->epoch;
-        deliver_to.worker_id = request->decode->id;
-        prefill.deliver_to = &deliver_to;
-    }
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
-    envelope.prefill_request = &prefill;
     request->times.prefill_sent_ns = baton_now_ns();
     set_state(router, request, GW_PREFILLING, request->prefill->id);
-    send(request->prefill, request, &envelope);
-}
-
-static void send_reserve(struct gw_router *router, struct gw_request *request)
-{
-    Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    reserve.n_prompt_tokens = (uint32_t)request->ask.prompt.n;
-    reserve.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
-    envelope.reserve = &reserve;
-    set_state(router, request, GW_RESERVING, request->decode->id);
-    send(request->decode, request, &envelope);
+    gw_order_prefill(request);
 }
 
 /* False when the request must wait for room (or a worker that is full). */
@@ -288,11 +217,12 @@ static bool place(struct gw_router *router, struct gw_request *request)
     request->prefill_id[0] = request->decode_id[0] = 0;
     assign(&request->prefill, request->prefill_id, prefill);
     if (!decode) {
-        send_prefill(router, request);
+        start_prefill(router, request);
         return true;
     }
     assign(&request->decode, request->decode_id, decode);
-    send_reserve(router, request);
+    set_state(router, request, GW_RESERVING, request->decode->id);
+    gw_order_reserve(request);
     return true;
 }
 
@@ -352,37 +282,11 @@ bool gw_router_submit(struct gw_router *router, struct gw_request *request,
 
 /* ---- what workers say ---- */
 
-static void send_start(const struct gw_request *request, uint32_t first_token)
-{
-    Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
-    Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    fill_sampling(request, &sampling);
-    start.first_token = first_token;
-    start.n_prompt_tokens = (uint32_t)request->ask.prompt.n;
-    start.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
-    start.sampling = &sampling;
-    start.credit_tokens = CREDIT_TOKENS;
-    start.deadline_ms = left_ms(request);
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
-    envelope.decode_start = &start;
-    send(request->decode, request, &envelope);
-}
-
 static void ack(struct gw_request *request, int64_t now_ns)
 {
-    struct gw_worker *worker = request->ask.kv_cache ? request->decode : request->prefill;
-    Baton__V1__TokenAck token_ack = BATON__V1__TOKEN_ACK__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    if (!worker)
-        return;
-    token_ack.next_index = request->n_output;
-    token_ack.credit_tokens = request->paused ? 0 : CREDIT_TOKENS;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
-    envelope.token_ack = &token_ack;
     request->acked_index = request->n_output;
     request->acked_ns = now_ns;
-    send(worker, request, &envelope);
+    gw_order_ack(request);
 }
 
 void gw_router_pause(struct gw_router *router, struct gw_request *request, bool paused)
@@ -398,7 +302,7 @@ void gw_router_pause(struct gw_router *router, struct gw_request *request, bool 
 static void take_reserved(struct gw_router *router, struct gw_request *request)
 {
     if (request->state == GW_RESERVING)
-        send_prefill(router, request);
+        start_prefill(router, request);
 }
 
 static void take_rejected(struct gw_router *router, struct gw_request *request)
@@ -430,7 +334,7 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     metrics->n_output_tokens++;
     bool more = !first->stopped && request->ask.max_new_tokens > 1;
     if (more && request->decode)
-        send_start(request, first->token);
+        gw_order_start(request, first->token);
     set_state(router, request, GW_DECODING, "first token");
     request->sink.first(request->sink.arg, request);
     if (gw_output_token(&router->options.output, request, first->token)) {

@@ -112,8 +112,8 @@ void pf_handoff_release(struct pf_job *job)
 static enum baton_err send(const struct pf_job *job, baton_envelope *envelope, const void *payload,
                            size_t n)
 {
-    envelope->request_id = job->request_id;
-    envelope->attempt = job->attempt;
+    envelope->request_id = job->asker.request_id;
+    envelope->attempt = job->asker.attempt;
     return baton_link_send(job->handoff.peer->link, envelope, payload, n);
 }
 
@@ -214,15 +214,15 @@ bool pf_handoff_pump(struct pf_handoff *handoff, struct pf_job *job)
         return true;
     enum baton_err err = is_down(job->handoff.peer) ? BATON_CLOSED : send_ready(handoff, job);
     if (err)
-        pf_job_fail(job, BATON__V1__FAILED__CODE__CONTEXT_LOST,
-                    "the link to the decode worker went down during the hand-off");
+        baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__CONTEXT_LOST,
+                         "the link to the decode worker went down during the hand-off");
     return err != BATON_OK;
 }
 
 static struct pf_job *find(const struct pf_job_list *jobs, const baton_envelope *envelope)
 {
     struct pf_job *job = pf_job_list_first(jobs);
-    while (job && (job->request_id != envelope->request_id || job->attempt != envelope->attempt))
+    while (job && !baton_asker_is_request(&job->asker, envelope))
         job = pf_job_list_next(jobs, job);
     return job;
 }
@@ -230,8 +230,8 @@ static struct pf_job *find(const struct pf_job_list *jobs, const baton_envelope 
 static void log_complete(const struct pf_job *job, int64_t now_ns)
 {
     double seconds = baton_seconds(now_ns - job->handoff.began_ns);
-    baton_log(BATON_LOG_INFO, "handoff", BATON_X("req", job->request_id),
-              BATON_I("attempt", job->attempt), BATON_I("bytes", job->handoff.sent_bytes),
+    baton_log(BATON_LOG_INFO, "handoff", BATON_X("req", job->asker.request_id),
+              BATON_I("attempt", job->asker.attempt), BATON_I("bytes", job->handoff.sent_bytes),
               BATON_I("chunks", job->handoff.n_chunks), BATON_F("duration_s", seconds));
 }
 

@@ -15,7 +15,7 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv.h"
-#include "common/wire/link.h"
+#include "common/worker/asker.h"
 #include "common/worker/plan.h"
 
 enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SHIPPING };
@@ -24,9 +24,7 @@ struct pf_job {
     struct baton_node in_jobs;
     enum pf_state state;
 
-    struct baton_link *gateway; /* held */
-    uint64_t gateway_epoch, request_id;
-    uint32_t attempt;
+    struct baton_asker asker;
     int64_t received_ns, deadline_ns; /* deadline 0: none */
 
     uint32_t *tokens; /* the prompt; in naive mode with room for what is generated */
@@ -59,9 +57,5 @@ struct pf_job {
 };
 
 BATON_LIST(pf_job_list, struct pf_job, in_jobs)
-
-/* Sends body (with its body_case set) for this job's request; a full or closed link is logged. */
-void pf_job_send(const struct pf_job *job, baton_envelope *envelope);
-void pf_job_fail(const struct pf_job *job, Baton__V1__Failed__Code code, const char *message);
 
 #endif

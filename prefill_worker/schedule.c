@@ -6,7 +6,6 @@
 #include "common/base/clock.h"
 #include "common/base/queue.h"
 #include "common/engine/engine.h"
-#include "common/obs/stage.h"
 
 enum { QUEUE_CAPACITY = 1024 };
 
@@ -62,14 +61,12 @@ static void send_first_token(struct pf_schedule *schedule, struct pf_job *job, u
     first.process_age_s = baton_process_age_s();
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &first;
-    pf_job_send(job, &envelope);
-    baton_stage_log(BATON_STAGE_prefill_queue, job->request_id, job->attempt,
-                    first.prefill_queue_s);
-    baton_stage_log(BATON_STAGE_prefill_compute, job->request_id, job->attempt,
-                    first.prefill_compute_s);
-    baton_stage_log(BATON_STAGE_first_token, job->request_id, job->attempt, first.sample_s);
+    baton_asker_tell(&job->asker, &envelope);
+    baton_asker_log_stage(&job->asker, BATON_STAGE_prefill_queue, first.prefill_queue_s);
+    baton_asker_log_stage(&job->asker, BATON_STAGE_prefill_compute, first.prefill_compute_s);
+    baton_asker_log_stage(&job->asker, BATON_STAGE_first_token, first.sample_s);
     if (first.cold)
-        baton_log(BATON_LOG_INFO, "cold_start", BATON_X("req", job->request_id),
+        baton_log(BATON_LOG_INFO, "cold_start", BATON_X("req", job->asker.request_id),
                   BATON_F("process_start_to_first_token_s", first.process_age_s));
     schedule->warm = true;
 }
@@ -84,7 +81,7 @@ static void send_token(struct pf_job *job, uint32_t token, double step_s)
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;
-    pf_job_send(job, &envelope);
+    baton_asker_tell(&job->asker, &envelope);
 }
 
 static void send_finished(struct pf_job *job, bool stopped)
@@ -98,8 +95,8 @@ static void send_finished(struct pf_job *job, bool stopped)
     finished.decode_s = job->decode_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
     envelope.finished = &finished;
-    pf_job_send(job, &envelope);
-    baton_stage_log(BATON_STAGE_decode, job->request_id, job->attempt, job->decode_s);
+    baton_asker_tell(&job->asker, &envelope);
+    baton_asker_log_stage(&job->asker, BATON_STAGE_decode, job->decode_s);
 }
 
 static enum baton_err compute(struct pf_schedule *schedule, struct pf_job *job)
@@ -121,7 +118,7 @@ static bool run_pass(struct pf_schedule *schedule, struct pf_job *job)
     enum baton_err err = compute(schedule, job);
     if (err) {
         if (err != BATON_CANCELED)
-            pf_job_fail(job, BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
+            baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
         atomic_store(&job->canceled, true);
         return false;
     }
@@ -167,7 +164,7 @@ static void *engine_thread(void *arg)
         if (more && has_credit(job) && !baton_queue_put(schedule->todo, job))
             continue;
         if (baton_queue_put(schedule->done, job))
-            baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", job->request_id));
+            baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", job->asker.request_id));
         schedule->wake(schedule->wake_arg);
     }
     return NULL;

@@ -57,7 +57,7 @@ static void free_job(struct pf_service *service, struct pf_job *job)
     pf_job_list_remove(&service->jobs, job);
     pf_handoff_release(job);
     baton_seq_fini(&job->seq);
-    baton_link_release(job->gateway);
+    baton_asker_fini(&job->asker);
     free(job->tokens);
     free(job);
 }
@@ -108,10 +108,8 @@ static int positions_wanted(const struct pf_service *service,
                : (int)(n + request->max_new_tokens);
 }
 
-static struct pf_job *new_job(struct baton_link *gateway, const baton_envelope *envelope,
-                              int n_positions)
+static struct pf_job *new_job(const Baton__V1__PrefillRequest *request, int n_positions)
 {
-    const Baton__V1__PrefillRequest *request = envelope->prefill_request;
     struct pf_job *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;
@@ -121,10 +119,6 @@ static struct pf_job *new_job(struct baton_link *gateway, const baton_envelope *
         return NULL;
     }
     memcpy(job->tokens, request->tokens, request->n_tokens * sizeof *job->tokens);
-    job->gateway = baton_link_hold(gateway);
-    job->gateway_epoch = envelope->src_epoch;
-    job->request_id = envelope->request_id;
-    job->attempt = envelope->attempt;
     job->received_ns = baton_now_ns();
     job->deadline_ns =
         request->deadline_ms ? job->received_ns + request->deadline_ms * BATON_MS : 0;
@@ -140,26 +134,27 @@ static struct pf_job *new_job(struct baton_link *gateway, const baton_envelope *
 static void take_request(struct pf_service *service, struct baton_link *gateway,
                          const baton_envelope *envelope)
 {
+    struct baton_asker asker;
     int n_positions = positions_wanted(service, envelope->prefill_request);
-    struct pf_job *job = n_positions ? new_job(gateway, envelope, n_positions) : NULL;
+    struct pf_job *job = n_positions ? new_job(envelope->prefill_request, n_positions) : NULL;
+    baton_asker_init(&asker, gateway, envelope);
     if (job) {
+        job->asker = asker; /* moved */
         pf_job_list_push_back(&service->jobs, job);
         return;
     }
-    struct pf_job refused = {
-        .gateway = gateway, .request_id = envelope->request_id, .attempt = envelope->attempt};
     if (n_positions)
-        pf_job_fail(&refused, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
+        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
     else
-        pf_job_fail(&refused, BATON__V1__FAILED__CODE__INVALID,
-                    "tokens: must be 1..context ids below the vocabulary size");
+        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__INVALID,
+                         "tokens: must be 1..context ids below the vocabulary size");
+    baton_asker_fini(&asker);
 }
 
 static struct pf_job *find(const struct pf_service *service, const baton_envelope *envelope)
 {
     struct pf_job *job = pf_job_list_first(&service->jobs);
-    while (job && (job->request_id != envelope->request_id || job->attempt != envelope->attempt ||
-                   job->gateway_epoch != envelope->src_epoch))
+    while (job && !baton_asker_is(&job->asker, envelope))
         job = pf_job_list_next(&service->jobs, job);
     return job;
 }
@@ -177,7 +172,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         if (job) {
             atomic_store(&job->canceled, true);
-            baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", job->request_id),
+            baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", job->asker.request_id),
                       BATON_S("reason", envelope->cancel->reason));
         }
         break;
@@ -212,7 +207,7 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
     }
     if (job->handoff.wanted && !job->handoff.peer &&
         pf_handoff_prepare(service->handoff, job, &why)) {
-        pf_job_fail(job, BATON__V1__FAILED__CODE__CONTEXT_LOST, why.text);
+        baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__CONTEXT_LOST, why.text);
         atomic_store(&job->canceled, true);
         return;
     }
@@ -226,7 +221,8 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
 {
     bool canceled = atomic_load(&job->canceled);
     if (job->deadline_ns && now_ns >= job->deadline_ns && !canceled) {
-        pf_job_fail(job, BATON__V1__FAILED__CODE__DEADLINE, "the request's deadline passed");
+        baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__DEADLINE,
+                         "the request's deadline passed");
         atomic_store(&job->canceled, true);
         canceled = true;
     }
@@ -292,7 +288,7 @@ static void lost(void *arg, uint64_t gateway_epoch)
     struct pf_service *service = arg;
     for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
          job = pf_job_list_next(&service->jobs, job))
-        if (job->gateway_epoch == gateway_epoch)
+        if (job->asker.gateway_epoch == gateway_epoch)
             atomic_store(&job->canceled, true);
     baton_host_wake(service->host);
 }

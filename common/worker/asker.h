@@ -1,0 +1,48 @@
+/* Who asked for something: the gateway, its request, and which attempt at it. Every answer goes
+ * there.
+ *
+ * Ownership: holds a reference to the gateway's link from init to fini.
+ * Threading: set up and taken down on the main thread; send and fail from any.
+ * Errors:    send as baton_link_send: AGAIN when the link's queue is full, CLOSED when it is down.
+ */
+#ifndef BATON_WORKER_ASKER_H
+#define BATON_WORKER_ASKER_H
+
+#include "common/obs/stage.h"
+#include "common/wire/link.h"
+
+struct baton_asker {
+    struct baton_link *gateway;
+    uint64_t gateway_epoch, request_id;
+    uint32_t attempt;
+};
+
+/* The sender of envelope, which came in over that link. */
+void baton_asker_init(struct baton_asker *asker, struct baton_link *gateway,
+                      const baton_envelope *envelope);
+void baton_asker_fini(struct baton_asker *asker);
+
+/* Whether envelope comes from the same gateway, about the same attempt at the same request. */
+bool baton_asker_is(const struct baton_asker *asker, const baton_envelope *envelope);
+
+/* The same for what another worker sends, which does not know the gateway. Request ids begin at
+ * random in each gateway's life, so they are enough. */
+bool baton_asker_is_request(const struct baton_asker *asker, const baton_envelope *envelope);
+
+/* Sends envelope (with its body set) as an answer. */
+enum baton_err baton_asker_send(const struct baton_asker *asker,
+                                baton_envelope *envelope) BATON_MUST_CHECK;
+
+/* The same where nothing can be done about a failure: it is logged. A link that is full for long is
+ * silent, too, and its gateway soon lost. */
+void baton_asker_tell(const struct baton_asker *asker, baton_envelope *envelope);
+
+/* The log line of a stage of this request that ran here. */
+void baton_asker_log_stage(const struct baton_asker *asker, enum baton_stage stage,
+                           double duration_s);
+
+/* Answers Failed, and logs it. */
+void baton_asker_fail(const struct baton_asker *asker, Baton__V1__Failed__Code code,
+                      const char *message);
+
+#endif

@@ -1,0 +1,117 @@
+#include "gateway/orders.h"
+
+#include "common/base/clock.h"
+
+/* Tokens that may be in flight to a reader. */
+enum { CREDIT_TOKENS = 256 };
+
+static void send(struct gw_worker *worker, const struct gw_request *request,
+                 baton_envelope *envelope)
+{
+    envelope->request_id = request->id;
+    envelope->attempt = request->attempt;
+    gw_worker_send(worker, envelope);
+}
+
+static void fill_sampling(const struct gw_request *request, Baton__V1__Sampling *sampling)
+{
+    const struct gw_ask *ask = &request->ask;
+    sampling->temperature = ask->temperature;
+    sampling->top_k = ask->top_k;
+    sampling->top_p = ask->top_p;
+    sampling->seed = ask->seed;
+    sampling->stop_token_ids = (uint32_t *)(uintptr_t)ask->stop_ids; /* packed, never written to */
+    sampling->n_stop_token_ids = (size_t)ask->n_stop_ids;
+}
+
+static uint32_t left_ms(const struct gw_request *request)
+{
+    int64_t left_ns = request->deadline_ns - baton_now_ns();
+    return request->deadline_ns ? (uint32_t)(left_ns > BATON_MS ? left_ns / BATON_MS : 1) : 0;
+}
+
+void gw_order_reserve(const struct gw_request *request)
+{
+    Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    reserve.n_prompt_tokens = (uint32_t)request->ask.prompt.n;
+    reserve.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
+    envelope.reserve = &reserve;
+    send(request->decode, request, &envelope);
+}
+
+void gw_order_prefill(const struct gw_request *request)
+{
+    Baton__V1__DeliverTo deliver_to = BATON__V1__DELIVER_TO__INIT;
+    Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
+    Baton__V1__PrefillRequest prefill = BATON__V1__PREFILL_REQUEST__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    fill_sampling(request, &sampling);
+    prefill.tokens = request->ask.prompt.ids;
+    prefill.n_tokens = request->ask.prompt.n;
+    prefill.sampling = &sampling;
+    prefill.deadline_ms = left_ms(request);
+    prefill.naive = !request->ask.kv_cache;
+    prefill.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
+    prefill.credit_tokens = CREDIT_TOKENS;
+    if (request->decode) {
+        deliver_to.bulk_url = request->decode->bulk_url;
+        deliver_to.epoch = request->decode->epoch;
+        deliver_to.worker_id = request->decode->id;
+        prefill.deliver_to = &deliver_to;
+    }
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
+    envelope.prefill_request = &prefill;
+    send(request->prefill, request, &envelope);
+}
+
+void gw_order_start(const struct gw_request *request, uint32_t first_token)
+{
+    Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
+    Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    fill_sampling(request, &sampling);
+    start.first_token = first_token;
+    start.n_prompt_tokens = (uint32_t)request->ask.prompt.n;
+    start.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
+    start.sampling = &sampling;
+    start.credit_tokens = CREDIT_TOKENS;
+    start.deadline_ms = left_ms(request);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
+    envelope.decode_start = &start;
+    send(request->decode, request, &envelope);
+}
+
+void gw_order_ack(const struct gw_request *request)
+{
+    struct gw_worker *worker = request->ask.kv_cache ? request->decode : request->prefill;
+    Baton__V1__TokenAck token_ack = BATON__V1__TOKEN_ACK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    if (!worker)
+        return;
+    token_ack.next_index = request->n_output;
+    token_ack.credit_tokens = request->paused ? 0 : CREDIT_TOKENS;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
+    envelope.token_ack = &token_ack;
+    send(worker, request, &envelope);
+}
+
+static void cancel_at(struct gw_worker *worker, const struct gw_request *request,
+                      const char *reason)
+{
+    Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    if (!worker)
+        return;
+    cancel.reason = baton_envelope_text(reason);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
+    envelope.cancel = &cancel;
+    send(worker, request, &envelope);
+}
+
+void gw_order_cancel(const struct gw_request *request, const char *reason)
+{
+    cancel_at(request->prefill, request, reason);
+    cancel_at(request->decode, request, reason);
+}

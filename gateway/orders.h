@@ -1,0 +1,31 @@
+/* What the gateway tells workers about a request: reserve, prefill, start, go on, stop.
+ *
+ * Each order goes to the worker that the request is placed at, and names the attempt. Orders change
+ * nothing in the request.
+ *
+ * Ownership: borrows the request and its workers.
+ * Threading: loop thread.
+ * Errors:    as gw_worker_send: a failure takes the worker's link down, and its loss is noticed.
+ */
+#ifndef BATON_GATEWAY_ORDERS_H
+#define BATON_GATEWAY_ORDERS_H
+
+#include "gateway/fleet.h"
+#include "gateway/request.h"
+
+/* To the decode worker: promise blocks for prompt and output. */
+void gw_order_reserve(const struct gw_request *request);
+
+/* To the prefill worker: run the prompt, and deliver the context to the decode worker, if any. */
+void gw_order_prefill(const struct gw_request *request);
+
+/* To the decode worker: go on from the first token. */
+void gw_order_start(const struct gw_request *request, uint32_t first_token);
+
+/* To whoever makes the tokens: all so far arrived; more may come unless the client is paused. */
+void gw_order_ack(const struct gw_request *request);
+
+/* To everybody who still works for the request. */
+void gw_order_cancel(const struct gw_request *request, const char *reason);
+
+#endif
