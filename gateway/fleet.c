@@ -343,8 +343,10 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
     struct gw_worker *worker = gw_worker_list_first(&fleet->workers);
     while (worker && baton_link_id(worker->link) != envelope->link)
         worker = gw_worker_list_next(&fleet->workers, worker);
-    if (!worker)
-        return; /* of a link that ended: its sender finds out by our silence */
+    if (!worker) { /* of a link that ended: its sender shall know, and begin another */
+        baton_inbox_reject(fleet->options.inbox, message);
+        return;
+    }
     switch (baton_link_accept(worker->link, envelope, now_ns)) {
     case BATON_LINK_FRESH:
         dispatch(fleet, worker, envelope);
