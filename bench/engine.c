@@ -53,7 +53,8 @@ struct reading {
     float sums[BATON_POOL_MAX_THREADS]; /* so that the reads are needed */
 };
 
-#if defined(__x86_64__)
+/* ThreadSanitizer is not up yet when the loader asks which clone to use. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WIDEST_VECTORS

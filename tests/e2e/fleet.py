@@ -179,7 +179,7 @@ class Fleet:
         log = f"{self.dir.name}/gateway-{time.monotonic_ns()}.log"
         self.gateway = Process("gateway", [
             BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
-            "--cluster-token", self.token, *self.gateway_args], log)
+            "--cluster-token", self.token, "--drain-s", 8 * SLOW, *self.gateway_args], log)
 
         def port():
             assert self.gateway.popen.poll() is None, self.gateway.tail()
@@ -192,7 +192,7 @@ class Fleet:
         extra = self.decode_args if role == "decode" else ()
         process = Process(name, [
             BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
-            "--cluster-token", self.token if token is None else token,
+            "--cluster-token", self.token if token is None else token, "--drain-s", 8 * SLOW,
             *self.worker_args, *extra, *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process
