@@ -24,13 +24,19 @@ void gw_router_init(struct gw_router *router, const struct gw_router_options *op
     *router = (struct gw_router){.options = *options};
 }
 
+/* A reservation may come to nothing: until it is answered, the request waits. */
+static bool is_waiting(enum gw_state state)
+{
+    return state == GW_QUEUED || state == GW_RESERVING;
+}
+
 static void set_state(struct gw_router *router, struct gw_request *request, enum gw_state state,
                       const char *reason)
 {
-    if (request->state == GW_QUEUED)
-        router->n_queued_tokens -= request->ask.prompt.n;
-    if (state == GW_QUEUED)
-        router->n_queued_tokens += request->ask.prompt.n;
+    if (is_waiting(request->state))
+        router->n_waiting_tokens -= request->ask.prompt.n;
+    if (is_waiting(state))
+        router->n_waiting_tokens += request->ask.prompt.n;
     gw_request_set_state(router->options.requests, request, state, reason);
 }
 
@@ -266,8 +272,9 @@ bool gw_router_submit(struct gw_router *router, struct gw_request *request,
     if (!reason && router->draining)
         reason = &draining;
     if (!reason &&
-        (list_of(router, GW_QUEUED)->n >= (size_t)options->max_queued ||
-         router->n_queued_tokens + request->ask.prompt.n > (size_t)options->max_queued_tokens))
+        (list_of(router, GW_QUEUED)->n + list_of(router, GW_RESERVING)->n >=
+             (size_t)options->max_queued ||
+         router->n_waiting_tokens + request->ask.prompt.n > (size_t)options->max_queued_tokens))
         reason = &full;
     if (reason) {
         *failure = *reason;

@@ -27,7 +27,7 @@ struct gw_router_options {
 
 struct gw_router {
     struct gw_router_options options;
-    size_t n_queued_tokens;
+    size_t n_waiting_tokens; /* of prompts in QUEUED and RESERVING */
     bool draining;
 };
 

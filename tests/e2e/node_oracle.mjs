@@ -50,6 +50,14 @@ const STRICTER = {
   "endless trailers": "our bound is 4 KiB of trailers, which nobody reads",
 };
 
+// Node 18 and older parse with a laxer llhttp, which later versions mended: there these may differ.
+const OLD_NODE = Number(process.versions.node.split(".")[0]) < 20;
+const MENDED_LATER = new Set([
+  "bytes above 0x7f in the target", "no host", "space before the colon", "space in a name", "empty name",
+  "folded first header", "bare lf ends the head", "trailer with a space before the colon",
+  "last chunk ends in lf",
+]);
+
 function startNode() {
   const options = { insecureHTTPParser: false, maxHeaderSize: 16384, keepAliveTimeout: 60000 };
   const server = createServer(options, (request, response) => {
@@ -95,8 +103,8 @@ async function startOurs(target) {
 }
 
 function judge(name, node, ours) {
-  if (node === ours) return STRICTER[name] ? `${name}: an exception that is none any more` : null;
-  if (node === "accepted" && STRICTER[name]) return null;
+  if (node === ours) return STRICTER[name] && !OLD_NODE ? `${name}: an exception that is none any more` : null;
+  if (node === "accepted" && (STRICTER[name] || (OLD_NODE && MENDED_LATER.has(name)))) return null;
   return `${name}: Node ${node} it, we ${ours} it`;
 }
 

@@ -298,7 +298,7 @@ def follow_readme(work):
         run(in_root(root, "/root/baton", env, "/bin/sh", "-ec", commands), log)
         if "event: summary" not in log.read_text():
             fail(f"the README's commands streamed no answer:\n{log.read_text()[-3000:]}")
-        print(log.read_text()[-600:])
+        print("".join(log.read_text().splitlines(True)[-6:]))
         say("tests/run")
         if subprocess.run(
             in_root(root, "/root/baton", env, "tests/run"), stdin=subprocess.DEVNULL
