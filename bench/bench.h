@@ -30,10 +30,10 @@ enum baton_err bench_machine_init(struct bench_machine *machine, const char *mod
 void bench_machine_fini(struct bench_machine *machine);
 bool bench_is_shape(const char *model);
 
-/* Fills *target from the subcommand's options; *done as baton_config_load says. The texts belong to
- * *config. */
-enum baton_err bench_options(struct baton_config *config, void *target, int argc, char **argv,
-                             bool *done, struct baton_why *why) BATON_MUST_CHECK;
+/* Fills *options from the subcommand's own, and runs it unless --help or the like answered. */
+enum baton_err bench_run(struct baton_config *config, void *options, int argc, char **argv,
+                         enum baton_err (*run)(const void *options, struct baton_why *why),
+                         struct baton_why *why) BATON_MUST_CHECK;
 
 /* Writes the buffer and a newline to stdout and ends it. */
 enum baton_err bench_print(struct baton_buf *json) BATON_MUST_CHECK;

@@ -252,8 +252,9 @@ static uint32_t *make_ids(const struct baton_model *model, int n)
     return ids;
 }
 
-static enum baton_err run(const struct options *options, struct baton_why *why)
+static enum baton_err run(const void *arg, struct baton_why *why)
 {
+    const struct options *options = arg;
     int n_threads = (int)options->threads, n_prefill = (int)options->prefill;
     int n_ids = n_prefill > MAX_BATCH ? n_prefill : MAX_BATCH;
     const struct baton_engine_options engine_options = {
@@ -283,10 +284,5 @@ enum baton_err bench_engine(int argc, char **argv, struct baton_why *why)
                                   .summary = "measures prefill and decode beside read bandwidth",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    bool done = false;
-    enum baton_err err = bench_options(&config, &options, argc, argv, &done, why);
-    if (!err && !done)
-        err = run(&options, why);
-    baton_config_fini(&config);
-    return err;
+    return bench_run(&config, &options, argc, argv, run, why);
 }

@@ -203,8 +203,9 @@ static enum baton_err report(const struct generation *g, struct baton_tokenizer 
     return bench_print(&buf);
 }
 
-static enum baton_err run(const struct options *options, struct baton_why *why)
+static enum baton_err run(const void *arg, struct baton_why *why)
 {
+    const struct options *options = arg;
     struct generation g = {.options = options};
     struct baton_tokenizer *tokenizer = NULL;
     enum baton_err err = BATON_OK;
@@ -236,10 +237,5 @@ enum baton_err bench_generate(int argc, char **argv, struct baton_why *why)
                                   .summary = "generates from one prompt in a single process",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    bool done = false;
-    enum baton_err err = bench_options(&config, &options, argc, argv, &done, why);
-    if (!err && !done)
-        err = run(&options, why);
-    baton_config_fini(&config);
-    return err;
+    return bench_run(&config, &options, argc, argv, run, why);
 }

@@ -81,11 +81,17 @@ void bench_machine_fini(struct bench_machine *machine)
     *machine = (struct bench_machine){0};
 }
 
-enum baton_err bench_options(struct baton_config *config, void *target, int argc, char **argv,
-                             bool *done, struct baton_why *why)
+enum baton_err bench_run(struct baton_config *config, void *options, int argc, char **argv,
+                         enum baton_err (*run)(const void *options, struct baton_why *why),
+                         struct baton_why *why)
 {
+    bool done = false;
     config->env_prefix = "BATON_BENCH";
-    return baton_config_load(config, target, argc, argv, done, why);
+    enum baton_err err = baton_config_load(config, options, argc, argv, &done, why);
+    if (!err && !done)
+        err = run(options, why);
+    baton_config_fini(config);
+    return err;
 }
 
 enum baton_err bench_print(struct baton_buf *json)

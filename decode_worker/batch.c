@@ -25,7 +25,7 @@ struct dc_batch {
     struct baton_seq **seqs;      /* [max_batch] */
     uint32_t *inputs;             /* [max_batch] */
     int n_running;
-    struct baton_queue *todo, *done;
+    struct baton_queue *submitted, *done;
     void (*wake)(void *arg);
     void *wake_arg;
     pthread_t thread;
@@ -52,7 +52,7 @@ static bool join_new(struct dc_batch *batch, int64_t wait_ns)
         nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);
     while (batch->n_running < batch->max_batch) {
         void *item = NULL;
-        enum baton_err err = baton_queue_take(batch->todo, wait_ns, &item);
+        enum baton_err err = baton_queue_take(batch->submitted, wait_ns, &item);
         if (err)
             return err != BATON_CLOSED;
         wait_ns = 0;
@@ -88,8 +88,6 @@ static bool advance(struct dc_batch *batch, struct dc_context *context, const fl
                                         (uint64_t)context->seq.n_tokens);
     if (!context->n_steps)
         context->cold = !batch->warm;
-    context->decode_s += step_s;
-    context->n_steps++;
     enum baton_err err =
         dc_stream_token(context, token, step_s, baton_seconds(begin_ns - context->ready_ns));
     if (err == BATON_AGAIN) { /* undo: the same step makes the same token when the link has room */
@@ -99,6 +97,8 @@ static bool advance(struct dc_batch *batch, struct dc_context *context, const fl
     if (err)
         return true; /* the gateway is gone */
     batch->warm = true;
+    context->decode_s += step_s;
+    context->n_steps++;
     context->next_token = token;
     context->n_output++;
     bool stopped = baton_plan_is_stop(&context->plan, token);
@@ -161,7 +161,7 @@ static void *engine_thread(void *arg)
 static void destroy(struct dc_batch *batch)
 {
     baton_queue_destroy(batch->done);
-    baton_queue_destroy(batch->todo);
+    baton_queue_destroy(batch->submitted);
     free(batch->inputs);
     free(batch->seqs);
     free(batch->stepping);
@@ -181,10 +181,10 @@ static enum baton_err reserve_memory(struct dc_batch *batch, struct baton_why *w
     batch->stepping = calloc(n, sizeof *batch->stepping);
     batch->seqs = calloc(n, sizeof *batch->seqs);
     batch->inputs = calloc(n, sizeof *batch->inputs);
-    batch->todo = baton_queue_create(QUEUE_CAPACITY);
+    batch->submitted = baton_queue_create(QUEUE_CAPACITY);
     batch->done = baton_queue_create(QUEUE_CAPACITY + n);
     if (!batch->sampler || !batch->logits || !batch->running || !batch->stepping || !batch->seqs ||
-        !batch->inputs || !batch->todo || !batch->done)
+        !batch->inputs || !batch->submitted || !batch->done)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for a batch of %zu", n);
     return BATON_OK;
 }
@@ -222,21 +222,21 @@ void dc_batch_stop(struct dc_batch *batch)
     if (!batch)
         return;
     atomic_store(&batch->stopping, true);
-    while (!baton_queue_take(batch->todo, 0, &item))
+    while (!baton_queue_take(batch->submitted, 0, &item))
         ;
-    baton_queue_close(batch->todo);
+    baton_queue_close(batch->submitted);
     pthread_join(batch->thread, NULL);
     destroy(batch);
 }
 
 enum baton_err dc_batch_submit(struct dc_batch *batch, struct dc_context *context)
 {
-    return baton_queue_put(batch->todo, context);
+    return baton_queue_put(batch->submitted, context);
 }
 
 void dc_batch_wake(struct dc_batch *batch)
 {
-    enum baton_err err = baton_queue_put(batch->todo, NULL);
+    enum baton_err err = baton_queue_put(batch->submitted, NULL);
     (void)err; /* a full queue wakes by itself */
 }
 

@@ -13,7 +13,7 @@ struct pf_schedule {
     struct baton_engine *engine;
     struct baton_sampler *sampler;
     float *logits; /* [V] */
-    struct baton_queue *todo, *done;
+    struct baton_queue *submitted, *done;
     void (*wake)(void *arg);
     void *wake_arg;
     pthread_t thread;
@@ -155,13 +155,13 @@ static void *engine_thread(void *arg)
 {
     struct pf_schedule *schedule = arg;
     void *item;
-    while (!baton_queue_take(schedule->todo, -1, &item)) {
+    while (!baton_queue_take(schedule->submitted, -1, &item)) {
         struct pf_job *job = item;
         atomic_store(&schedule->running, true);
         bool more = run_pass(schedule, job);
         atomic_store(&schedule->running, false);
         /* Naive steps take turns with other prompts: back to the end of the queue. */
-        if (more && has_credit(job) && !baton_queue_put(schedule->todo, job))
+        if (more && has_credit(job) && !baton_queue_put(schedule->submitted, job))
             continue;
         if (baton_queue_put(schedule->done, job))
             baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", job->asker.request_id));
@@ -173,7 +173,7 @@ static void *engine_thread(void *arg)
 static void destroy(struct pf_schedule *schedule)
 {
     baton_queue_destroy(schedule->done);
-    baton_queue_destroy(schedule->todo);
+    baton_queue_destroy(schedule->submitted);
     free(schedule->logits);
     baton_sampler_destroy(schedule->sampler);
     baton_engine_destroy(schedule->engine);
@@ -196,10 +196,10 @@ enum baton_err pf_schedule_start(const struct baton_model *model, int n_threads,
     if (!err) {
         schedule->sampler = baton_sampler_create(shape->n_vocab);
         schedule->logits = malloc((size_t)shape->n_vocab * sizeof *schedule->logits);
-        schedule->todo = baton_queue_create(QUEUE_CAPACITY);
+        schedule->submitted = baton_queue_create(QUEUE_CAPACITY);
         schedule->done =
-            baton_queue_create(QUEUE_CAPACITY + 1); /* what was todo, and the running one */
-        if (!schedule->sampler || !schedule->logits || !schedule->todo || !schedule->done)
+            baton_queue_create(QUEUE_CAPACITY + 1); /* all submitted, and the running one */
+        if (!schedule->sampler || !schedule->logits || !schedule->submitted || !schedule->done)
             err = baton_fail(why, BATON_NO_MEMORY, "no memory for the engine thread");
     }
     if (!err && pthread_create(&schedule->thread, NULL, engine_thread, schedule))
@@ -217,16 +217,16 @@ void pf_schedule_stop(struct pf_schedule *schedule)
     void *item;
     if (!schedule)
         return;
-    while (!baton_queue_take(schedule->todo, 0, &item))
+    while (!baton_queue_take(schedule->submitted, 0, &item))
         ;
-    baton_queue_close(schedule->todo);
+    baton_queue_close(schedule->submitted);
     pthread_join(schedule->thread, NULL);
     destroy(schedule);
 }
 
 enum baton_err pf_schedule_submit(struct pf_schedule *schedule, struct pf_job *job)
 {
-    return baton_queue_put(schedule->todo, job);
+    return baton_queue_put(schedule->submitted, job);
 }
 
 struct pf_job *pf_schedule_take_done(struct pf_schedule *schedule)
@@ -238,7 +238,7 @@ struct pf_job *pf_schedule_take_done(struct pf_schedule *schedule)
 struct pf_schedule_stats pf_schedule_stats(struct pf_schedule *schedule)
 {
     return (struct pf_schedule_stats){
-        .n_queued = (uint32_t)baton_queue_length(schedule->todo),
+        .n_queued = (uint32_t)baton_queue_length(schedule->submitted),
         .n_running = atomic_load(&schedule->running),
         .last_pass_s = atomic_load(&schedule->last_pass_s),
     };

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -42,6 +43,15 @@ enum baton_err baton_file_read(const char *path, struct baton_buf *out, struct b
             baton_fail(why, baton_buf_err(out), "%s: larger than %zu bytes", path, out->max_bytes);
     close(fd);
     return err;
+}
+
+enum baton_err baton_file_path(char path[PATH_MAX], const char *dir, const char *name,
+                               struct baton_why *why)
+{
+    int n = snprintf(path, PATH_MAX, "%s/%s", dir, name);
+    if (n < 0 || n >= PATH_MAX)
+        return baton_fail(why, BATON_INVALID, "%s: path too long", dir);
+    return BATON_OK;
 }
 
 enum baton_err baton_file_map(const char *path, struct baton_mapping *mapping,

@@ -7,6 +7,7 @@
 #ifndef BATON_BASE_FILE_H
 #define BATON_BASE_FILE_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,10 @@
 
 /* Appends the file's bytes to out. */
 enum baton_err baton_file_read(const char *path, struct baton_buf *out,
+                               struct baton_why *why) BATON_MUST_CHECK;
+
+/* path = dir/name. INVALID when that is longer than a path may be. */
+enum baton_err baton_file_path(char path[PATH_MAX], const char *dir, const char *name,
                                struct baton_why *why) BATON_MUST_CHECK;
 
 /* A read-only private mapping of a whole file; an empty file maps to n_bytes 0 and data NULL. */

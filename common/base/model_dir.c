@@ -11,26 +11,17 @@
 
 enum { JSON_MAX_BYTES = 64 << 20, MAX_SHARDS = 1024 };
 
-static enum baton_err join(char path[PATH_MAX], const char *dir, const char *name,
-                           struct baton_why *why)
-{
-    int n = snprintf(path, PATH_MAX, "%s/%s", dir, name);
-    if (n < 0 || n >= PATH_MAX)
-        return baton_fail(why, BATON_INVALID, "%s: path too long", dir);
-    return BATON_OK;
-}
-
 static bool has_file(const char *dir, const char *name)
 {
     char path[PATH_MAX];
-    return !join(path, dir, name, NULL) && !access(path, R_OK);
+    return !baton_file_path(path, dir, name, NULL) && !access(path, R_OK);
 }
 
 static enum baton_err read_json(const char *dir, const char *name, struct baton_json **root,
                                 struct baton_why *why)
 {
     char path[PATH_MAX];
-    enum baton_err err = join(path, dir, name, why);
+    enum baton_err err = baton_file_path(path, dir, name, why);
     if (!err)
         err = baton_json_read_file(path, JSON_MAX_BYTES, root, why);
     if (!err && baton_json_kind(*root) != BATON_JSON_OBJECT) {
@@ -166,7 +157,7 @@ enum baton_err baton_model_dir_weights(const char *dir,
     }
     for (size_t i = 0; i < n_names && !err; i++) {
         char path[PATH_MAX];
-        err = join(path, dir, names[i], why);
+        err = baton_file_path(path, dir, names[i], why);
         if (!err)
             err = visit(arg, path, why);
     }
@@ -198,7 +189,7 @@ static enum baton_err hash_named(const char *dir, const char *const *names,
     enum baton_err err = sha ? BATON_OK : BATON_NO_MEMORY;
     for (; *names && !err; names++) {
         char path[PATH_MAX];
-        err = join(path, dir, *names, why);
+        err = baton_file_path(path, dir, *names, why);
         if (!err)
             err = hash_file(sha, path, why);
     }

@@ -33,7 +33,6 @@ enum baton_stage {
 };
 
 const char *baton_stage_name(enum baton_stage stage);
-const char *baton_stage_text(enum baton_stage stage);
 
 /* The one log line of one stage of one request, written by the process that ran it. */
 void baton_stage_log(enum baton_stage stage, uint64_t request_id, uint32_t attempt,

@@ -10,15 +10,6 @@
 
 #define END_OF_TEXT "<|endoftext|>"
 
-static enum baton_err join(char path[PATH_MAX], const char *dir, const char *name,
-                           struct baton_why *why)
-{
-    int n = snprintf(path, PATH_MAX, "%s/%s", dir, name);
-    if (n < 0 || n >= PATH_MAX)
-        return baton_fail(why, BATON_INVALID, "%s: path too long", dir);
-    return BATON_OK;
-}
-
 static enum baton_err read_vocab_and_merges(const struct baton_vocab_source *source,
                                             const char *vocab_path, const char *merges_path)
 {
@@ -59,11 +50,11 @@ enum baton_err baton_tokenizer_read_pair(struct baton_tokenizer *tokenizer, cons
                                          struct baton_why *why)
 {
     char vocab_path[PATH_MAX], merges_path[PATH_MAX], added_path[PATH_MAX];
-    enum baton_err err = join(vocab_path, dir, "vocab.json", why);
+    enum baton_err err = baton_file_path(vocab_path, dir, "vocab.json", why);
     if (!err)
-        err = join(merges_path, dir, "merges.txt", why);
+        err = baton_file_path(merges_path, dir, "merges.txt", why);
     if (!err)
-        err = join(added_path, dir, "added_tokens.json", why);
+        err = baton_file_path(added_path, dir, "added_tokens.json", why);
     if (err)
         return err;
     if (access(vocab_path, F_OK) != 0)

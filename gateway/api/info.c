@@ -143,6 +143,19 @@ static void put_worker_gauges(struct baton_buf *out, const struct gw_fleet *flee
                 gw_worker_state_name((enum gw_worker_state)state), NULL);
 }
 
+static void put_inbox(struct baton_buf *out, const struct baton_inbox *inbox)
+{
+    struct baton_inbox_stats stats;
+    baton_inbox_get_stats(inbox, &stats);
+    baton_prom_family(out, "baton_inbox_messages_total", "counter", "Messages from workers.");
+    baton_prom_sample(out, "baton_inbox_messages_total", (double)stats.n_received, NULL);
+    baton_prom_family(out, "baton_inbox_bytes_total", "counter", "Bytes of those messages.");
+    baton_prom_sample(out, "baton_inbox_bytes_total", (double)stats.n_bytes, NULL);
+    baton_prom_family(out, "baton_inbox_rejected_total", "counter",
+                      "Messages that were no valid frame, or of no link: their pipe was closed.");
+    baton_prom_sample(out, "baton_inbox_rejected_total", (double)stats.n_rejected, NULL);
+}
+
 static void put_gateway_gauges(struct baton_buf *out, const struct gw_api *api)
 {
     baton_prom_family(out, "baton_requests_open", "gauge", "Requests by state.");
@@ -164,6 +177,7 @@ void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
     baton_buf_init(&body, ANSWER_MAX_BYTES);
     gw_metrics_write(api->metrics, &body);
     put_gateway_gauges(&body, api);
+    put_inbox(&body, api->fleet->options.inbox);
     put_worker_gauges(&body, api->fleet);
     if (baton_buf_err(&body))
         gw_api_fail(exchange, 500, "the answer is too large", NULL, "internal_error");

@@ -143,4 +143,5 @@ def test_a_flood_of_garbage_on_the_inbox_harms_nobody(fleet):
                 sock.sendall(len(payload).to_bytes(8, "big"))
             sock.sendall(payload)
     assert fleet.generate(prompt=STORY)["output_tokens"] == 20
+    assert fleet.metrics()["baton_inbox_rejected_total"] > 0
     assert len(fleet.fleet()) == 2
