@@ -1,4 +1,5 @@
-/* baton-bench: one binary, a table of subcommands; each prints one JSON object on stdout.
+/* baton-bench: one binary, a table of subcommands; each prints one JSON object on stdout, or a table
+ * for people.
  *
  * Ownership: each subcommand owns what it opens.
  * Threading: the main thread, plus the engine's compute pool.
@@ -14,6 +15,8 @@
 /* argv[0] is the subcommand's name. */
 enum baton_err bench_generate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_engine(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_sample(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why);
 
 /* A model with a KV cache and an engine. */
 struct bench_machine {

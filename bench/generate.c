@@ -13,7 +13,7 @@ enum { OUTPUT_MAX_BYTES = 64 << 20, MAX_CONTEXT = 1 << 20 };
 struct options {
     const char *model, *tokens, *prompt;
     int64_t max_new, top_k, seed, threads;
-    double temperature, top_p;
+    double temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;
     bool naive, ignore_eos;
 };
 
@@ -29,6 +29,13 @@ static const struct baton_option table[] = {
     {"temperature", BATON_OPTION_REAL, AT(temperature), "0", 0, 100, "", "0 is greedy"},
     {"top-k", BATON_OPTION_INT, AT(top_k), "0", 0, UINT32_MAX, "tokens", "0 is off"},
     {"top-p", BATON_OPTION_REAL, AT(top_p), "1", 1e-9, 1, "", "1 is off"},
+    {"min-p", BATON_OPTION_REAL, AT(min_p), "0", 0, 1, "", "0 is off"},
+    {"repetition-penalty", BATON_OPTION_REAL, AT(repetition_penalty), "1", 1e-3, 1e3, "",
+     "divides what was seen; 1 is off"},
+    {"presence-penalty", BATON_OPTION_REAL, AT(presence_penalty), "0", -100, 100, "",
+     "subtracted from what was generated"},
+    {"frequency-penalty", BATON_OPTION_REAL, AT(frequency_penalty), "0", -100, 100, "",
+     "subtracted once per time generated"},
     {"seed", BATON_OPTION_INT, AT(seed), "0", 0, 9.0e15, "", "of the draws"},
     {"threads", BATON_OPTION_INT, AT(threads), "1", 1, 256, "", "compute threads"},
     {"naive", BATON_OPTION_BOOL, AT(naive), "false", 0, 0, "", "re-run the whole prefix each step"},
@@ -42,7 +49,8 @@ struct generation {
     struct baton_sampler *sampler;
     struct baton_model_facts facts;
     struct baton_seq seq;
-    struct baton_tokens tokens; /* the prompt, then what is generated */
+    struct baton_tokens tokens;   /* the prompt, then what is generated */
+    struct baton_history history; /* the same, as penalties look at it */
     size_t n_prompt;
     bool ended; /* by an end-of-text token, which is not in tokens */
     double prefill_s, decode_s;
@@ -121,19 +129,30 @@ static enum baton_err compute(struct generation *g)
     return baton_engine_decode(machine->engine, &seq, &ids[n - 1], 1, machine->logits);
 }
 
+static struct baton_sampling sampling_of(const struct options *options)
+{
+    return (struct baton_sampling){.temperature = options->temperature,
+                                   .top_k = (uint32_t)options->top_k,
+                                   .top_p = options->top_p,
+                                   .min_p = options->min_p,
+                                   .repetition_penalty = options->repetition_penalty,
+                                   .presence_penalty = options->presence_penalty,
+                                   .frequency_penalty = options->frequency_penalty,
+                                   .seed = (uint64_t)options->seed};
+}
+
 static enum baton_err generate(struct generation *g)
 {
-    const struct baton_sampling sampling = {.temperature = g->options->temperature,
-                                            .top_k = (uint32_t)g->options->top_k,
-                                            .top_p = g->options->top_p,
-                                            .seed = (uint64_t)g->options->seed};
+    const struct baton_sampling sampling = sampling_of(g->options);
     int64_t start = baton_now_ns();
     enum baton_err err = BATON_OK;
     for (int64_t i = 0; i < g->options->max_new && !err && !g->ended; i++) {
         err = compute(g);
         if (err)
             break;
-        uint32_t id = baton_sampler_pick(g->sampler, g->machine.logits, &sampling, g->tokens.n);
+        uint32_t id =
+            baton_sampler_pick(g->sampler, g->machine.logits, &sampling, &g->history, g->tokens.n);
+        baton_history_add_output(&g->history, id);
         if (i == 0)
             g->prefill_s = baton_seconds(baton_now_ns() - start);
         g->ended = is_eos(g, id);
@@ -165,6 +184,10 @@ static enum baton_err prepare(struct generation *g, struct baton_why *why)
     g->sampler = baton_sampler_create(shape->n_vocab);
     if (!g->sampler)
         return BATON_NO_MEMORY;
+    err = baton_history_init(&g->history, (size_t)n);
+    if (err)
+        return err;
+    baton_history_add_prompt(&g->history, g->tokens.ids, g->n_prompt);
     return baton_seq_init(&g->seq, g->machine.kv, (int)n);
 }
 
@@ -223,6 +246,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     if (!err)
         err = report(&g, tokenizer);
     baton_seq_fini(&g.seq);
+    baton_history_fini(&g.history);
     baton_sampler_destroy(g.sampler);
     bench_machine_fini(&g.machine);
     baton_tokens_fini(&g.tokens);

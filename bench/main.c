@@ -10,6 +10,9 @@ static const struct {
     {"generate", "one prompt through prefill and decode (or the naive loop) in this process",
      bench_generate},
     {"engine", "prefill and decode speed beside the machine's read bandwidth", bench_engine},
+    {"sample", "time of one choice, by setting and vocabulary", bench_sample},
+    {"selftest", "the sampler against figures computed by hand, expected beside got",
+     bench_selftest},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

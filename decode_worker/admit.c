@@ -65,6 +65,7 @@ static void free_context(struct dc_admit *admit, struct dc_context *context)
 {
     dc_context_list_remove(&admit->contexts, context);
     baton_seq_fini(&context->seq);
+    baton_plan_fini(&context->plan);
     baton_asker_fini(&context->asker);
     free(context);
 }
@@ -156,22 +157,33 @@ static void run_if_ready(struct dc_admit *admit, struct dc_context *context)
     context->state = DC_RUNNING;
 }
 
+static void refuse_start(struct dc_context *context, Baton__V1__Failed__Code code,
+                         const char *reason)
+{
+    baton_asker_fail(&context->asker, code, reason);
+    atomic_store(&context->canceled, true);
+}
+
 static void take_start(struct dc_admit *admit, struct dc_context *context,
                        const Baton__V1__DecodeStart *start)
 {
     if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
         start->max_new_tokens > (uint32_t)context->max_new_tokens ||
         start->first_token >= (uint64_t)admit->host->facts.n_vocab) {
-        baton_asker_fail(&context->asker, BATON__V1__FAILED__CODE__INVALID,
-                         "decode_start contradicts what was reserved");
-        atomic_store(&context->canceled, true);
+        refuse_start(context, BATON__V1__FAILED__CODE__INVALID,
+                     "decode_start contradicts what was reserved");
         return;
     }
+    if (baton_plan_init(&context->plan, start->sampling, start->prompt, start->n_prompt,
+                        start->max_new_tokens)) {
+        refuse_start(context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the sampling");
+        return;
+    }
+    baton_plan_note(&context->plan, start->first_token);
     context->started = true;
     context->next_token = start->first_token;
     context->n_output = 1;
     context->max_new_tokens = (int)start->max_new_tokens;
-    baton_plan_set(&context->plan, start->sampling);
     context->deadline_ns = start->deadline_ms ? baton_now_ns() + start->deadline_ms * BATON_MS : 0;
     atomic_store(&context->credit_end, start->credit_tokens);
     run_if_ready(admit, context);

@@ -18,6 +18,7 @@ enum { QUEUE_CAPACITY = 4096 };
 struct dc_batch {
     struct baton_engine *engine;
     struct baton_sampler *sampler;
+    struct baton_choice choice; /* scratch: the token on its way out */
     int n_vocab, max_batch;
     float *logits;                /* [max_batch][V] */
     struct dc_context **running;  /* [max_batch] */
@@ -84,12 +85,13 @@ static int choose(struct dc_batch *batch)
 static bool advance(struct dc_batch *batch, struct dc_context *context, const float *logits,
                     int64_t begin_ns, double step_s)
 {
-    uint32_t token = baton_sampler_pick(batch->sampler, logits, &context->plan.sampling,
-                                        (uint64_t)context->seq.n_tokens);
+    struct baton_choice *choice = &batch->choice;
+    baton_choice_make(choice, batch->sampler, &context->plan, logits,
+                      (uint64_t)context->seq.n_tokens);
     if (!context->n_steps)
         context->cold = !batch->warm;
     enum baton_err err =
-        dc_stream_token(context, token, step_s, baton_seconds(begin_ns - context->ready_ns));
+        dc_stream_token(context, choice, step_s, baton_seconds(begin_ns - context->ready_ns));
     if (err == BATON_AGAIN) { /* undo: the same step makes the same token when the link has room */
         context->seq.n_tokens--;
         return false;
@@ -99,9 +101,10 @@ static bool advance(struct dc_batch *batch, struct dc_context *context, const fl
     batch->warm = true;
     context->decode_s += step_s;
     context->n_steps++;
-    context->next_token = token;
+    context->next_token = choice->token;
     context->n_output++;
-    bool stopped = baton_plan_is_stop(&context->plan, token);
+    baton_plan_note(&context->plan, choice->token);
+    bool stopped = baton_plan_is_stop(&context->plan, choice->token);
     if (!stopped && context->n_output < (uint64_t)context->max_new_tokens)
         return false;
     dc_stream_finished(context, stopped);

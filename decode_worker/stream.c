@@ -2,15 +2,14 @@
 
 #include "common/base/clock.h"
 
-enum baton_err dc_stream_token(const struct dc_context *context, uint32_t token, double step_s,
-                               double queue_s)
+enum baton_err dc_stream_token(const struct dc_context *context, struct baton_choice *choice,
+                               double step_s, double queue_s)
 {
     Baton__V1__DecodeBegan began = BATON__V1__DECODE_BEGAN__INIT;
     Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     tokens.first_index = context->n_output;
-    tokens.tokens = &token;
-    tokens.n_tokens = 1;
+    baton_choice_into_tokens(choice, &tokens);
     tokens.step_s = step_s;
     if (context->n_output == 1) { /* the first token was prefill's */
         began.kv_transfer_s = baton_seconds(context->kv_placed_ns - context->kv_began_ns);

@@ -7,11 +7,12 @@
 #ifndef BATON_DECODE_STREAM_H
 #define BATON_DECODE_STREAM_H
 
+#include "common/worker/choice.h"
 #include "decode_worker/context.h"
 
 /* One token at index context->n_output; step_s is the step that made it. */
-enum baton_err dc_stream_token(const struct dc_context *context, uint32_t token, double step_s,
-                               double queue_s) BATON_MUST_CHECK;
+enum baton_err dc_stream_token(const struct dc_context *context, struct baton_choice *choice,
+                               double step_s, double queue_s) BATON_MUST_CHECK;
 
 void dc_stream_finished(const struct dc_context *context, bool stopped);
 

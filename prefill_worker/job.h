@@ -30,7 +30,7 @@ struct pf_job {
     uint32_t *tokens; /* the prompt; in naive mode with room for what is generated */
     int n_prompt, n_tokens, max_new_tokens;
     struct baton_plan plan;
-    bool naive;
+    bool naive, prompt_logprobs;
     struct baton_seq seq;
 
     /* shared between the main and the engine thread */

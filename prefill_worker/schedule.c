@@ -6,13 +6,17 @@
 #include "common/base/clock.h"
 #include "common/base/queue.h"
 #include "common/engine/engine.h"
+#include "common/worker/choice.h"
+#include "prefill_worker/score.h"
 
 enum { QUEUE_CAPACITY = 1024 };
 
 struct pf_schedule {
     struct baton_engine *engine;
     struct baton_sampler *sampler;
-    float *logits; /* [V] */
+    struct baton_choice choice; /* scratch: the token on its way out */
+    struct pf_score *score;
+    float *logits; /* [BATON_SCORE_ROWS][V]; the last position's are in the first row */
     struct baton_queue *submitted, *done;
     void (*wake)(void *arg);
     void *wake_arg;
@@ -37,27 +41,23 @@ static bool on_layer(void *arg, int layer)
     return !atomic_load_explicit(&call->job->canceled, memory_order_relaxed);
 }
 
-static uint32_t pick(struct pf_schedule *schedule, const struct pf_job *job)
-{
-    return baton_sampler_pick(schedule->sampler, schedule->logits, &job->plan.sampling,
-                              (uint64_t)job->n_tokens);
-}
-
 struct pass_times {
     int64_t begin_ns, computed_ns, sampled_ns;
 };
 
-static void send_first_token(struct pf_schedule *schedule, struct pf_job *job, uint32_t token,
+static void send_first_token(struct pf_schedule *schedule, struct pf_job *job, bool stopped,
                              const struct pass_times *times)
 {
     Baton__V1__FirstToken first = BATON__V1__FIRST_TOKEN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    first.token = token;
+    first.token = schedule->choice.token;
+    first.decision = schedule->choice.decision;
+    first.logprobs = schedule->choice.logprobs;
     first.prefill_queue_s = baton_seconds(times->begin_ns - job->received_ns);
     first.prefill_compute_s = baton_seconds(times->computed_ns - times->begin_ns);
     first.sample_s = baton_seconds(times->sampled_ns - times->computed_ns);
     first.cold = !schedule->warm;
-    first.stopped = baton_plan_is_stop(&job->plan, token);
+    first.stopped = stopped;
     first.process_age_s = baton_process_age_s();
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &first;
@@ -71,13 +71,12 @@ static void send_first_token(struct pf_schedule *schedule, struct pf_job *job, u
     schedule->warm = true;
 }
 
-static void send_token(struct pf_job *job, uint32_t token, double step_s)
+static void send_token(struct pf_job *job, struct baton_choice *choice, double step_s)
 {
     Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     tokens.first_index = (uint64_t)(job->n_tokens - job->n_prompt);
-    tokens.tokens = &token;
-    tokens.n_tokens = 1;
+    baton_choice_into_tokens(choice, &tokens);
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;
@@ -107,6 +106,9 @@ static enum baton_err compute(struct pf_schedule *schedule, struct pf_job *job)
     if (job->naive)
         return baton_engine_naive(schedule->engine, &job->seq, job->tokens, job->n_tokens,
                                   schedule->logits);
+    if (job->prompt_logprobs)
+        return pf_score_prompt(schedule->score, schedule->engine, job, on_layer, &call,
+                               schedule->logits);
     return baton_engine_prefill(schedule->engine, &job->seq, job->tokens, job->n_tokens, on_layer,
                                 &call, schedule->logits);
 }
@@ -123,15 +125,17 @@ static bool run_pass(struct pf_schedule *schedule, struct pf_job *job)
         return false;
     }
     times.computed_ns = baton_now_ns();
-    uint32_t token = pick(schedule, job);
+    struct baton_choice *choice = &schedule->choice;
+    baton_choice_make(choice, schedule->sampler, &job->plan, schedule->logits,
+                      (uint64_t)job->n_tokens);
     times.sampled_ns = baton_now_ns();
     double pass_s = baton_seconds(times.sampled_ns - times.begin_ns);
     atomic_store(&schedule->last_pass_s, pass_s);
-    bool stopped = baton_plan_is_stop(&job->plan, token), first = !job->has_first_token;
+    bool stopped = baton_plan_is_stop(&job->plan, choice->token), first = !job->has_first_token;
     if (first)
-        send_first_token(schedule, job, token, &times);
+        send_first_token(schedule, job, stopped, &times);
     else
-        send_token(job, token, pass_s);
+        send_token(job, choice, pass_s);
     job->has_first_token = true;
     if (!job->naive) {
         if (stopped) /* no step follows, so nobody needs the context */
@@ -139,7 +143,8 @@ static bool run_pass(struct pf_schedule *schedule, struct pf_job *job)
         return false;
     }
     job->decode_s += first ? 0 : pass_s;
-    job->tokens[job->n_tokens++] = token;
+    job->tokens[job->n_tokens++] = choice->token;
+    baton_plan_note(&job->plan, choice->token);
     job->finished = stopped || job->n_tokens - job->n_prompt >= job->max_new_tokens;
     if (job->finished)
         send_finished(job, stopped);
@@ -175,6 +180,7 @@ static void destroy(struct pf_schedule *schedule)
     baton_queue_destroy(schedule->done);
     baton_queue_destroy(schedule->submitted);
     free(schedule->logits);
+    pf_score_destroy(schedule->score);
     baton_sampler_destroy(schedule->sampler);
     baton_engine_destroy(schedule->engine);
     free(schedule);
@@ -195,11 +201,14 @@ enum baton_err pf_schedule_start(const struct baton_model *model, int n_threads,
     enum baton_err err = baton_engine_create(model, &options, &schedule->engine, why);
     if (!err) {
         schedule->sampler = baton_sampler_create(shape->n_vocab);
-        schedule->logits = malloc((size_t)shape->n_vocab * sizeof *schedule->logits);
+        schedule->logits =
+            calloc((size_t)BATON_SCORE_ROWS * (size_t)shape->n_vocab, sizeof *schedule->logits);
+        schedule->score = pf_score_create(schedule->sampler, shape->n_vocab);
         schedule->submitted = baton_queue_create(QUEUE_CAPACITY);
         schedule->done =
             baton_queue_create(QUEUE_CAPACITY + 1); /* all submitted, and the running one */
-        if (!schedule->sampler || !schedule->logits || !schedule->submitted || !schedule->done)
+        if (!schedule->sampler || !schedule->logits || !schedule->score || !schedule->submitted ||
+            !schedule->done)
             err = baton_fail(why, BATON_NO_MEMORY, "no memory for the engine thread");
     }
     if (!err && pthread_create(&schedule->thread, NULL, engine_thread, schedule))

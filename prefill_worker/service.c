@@ -57,6 +57,7 @@ static void free_job(struct pf_service *service, struct pf_job *job)
     pf_job_list_remove(&service->jobs, job);
     pf_handoff_release(job);
     baton_seq_fini(&job->seq);
+    baton_plan_fini(&job->plan);
     baton_asker_fini(&job->asker);
     free(job->tokens);
     free(job);
@@ -114,7 +115,9 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request, int n_po
     if (!job)
         return NULL;
     job->tokens = malloc((size_t)n_positions * sizeof *job->tokens);
-    if (!job->tokens) {
+    if (!job->tokens || baton_plan_init(&job->plan, request->sampling, request->tokens,
+                                        request->n_tokens, request->max_new_tokens)) {
+        free(job->tokens);
         free(job);
         return NULL;
     }
@@ -124,9 +127,9 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request, int n_po
         request->deadline_ms ? job->received_ns + request->deadline_ms * BATON_MS : 0;
     job->n_prompt = job->n_tokens = (int)request->n_tokens;
     job->naive = request->naive;
+    job->prompt_logprobs = request->prompt_logprobs;
     job->max_new_tokens = (int)request->max_new_tokens;
     atomic_store(&job->credit_end, request->credit_tokens);
-    baton_plan_set(&job->plan, request->sampling);
     set_handoff(job, request->deliver_to);
     return job;
 }

@@ -1,9 +1,11 @@
 #include "common/base/digest.h"
 
 #include <isa-l/crc.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct baton_sha256 {
     EVP_MD_CTX *context;
@@ -36,6 +38,20 @@ void baton_sha256_final(struct baton_sha256 *sha, char hex[BATON_SHA256_HEX])
         (void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     EVP_MD_CTX_free(sha->context);
     free(sha);
+}
+
+enum baton_err baton_sha256_of(const void *bytes, size_t n, uint8_t digest[BATON_SHA256_BYTES])
+{
+    uint8_t made[BATON_SHA256_BYTES];
+    if (EVP_Digest(bytes, n, made, NULL, EVP_sha256(), NULL) != 1)
+        return BATON_NO_MEMORY;
+    memcpy(digest, made, sizeof made);
+    return BATON_OK;
+}
+
+bool baton_equal_constant_time(const void *a, const void *b, size_t n)
+{
+    return CRYPTO_memcmp(a, b, n) == 0;
 }
 
 /* The library takes an int length and leaves both inversions of the standard to its caller. */

@@ -224,20 +224,36 @@ void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t v
     baton_buf_printf(out->buf, "%" PRIu64, value);
 }
 
-void baton_json_put_real(struct baton_json_out *out, const char *key, double value)
+static void put_digits(struct baton_json_out *out, const char *key, int n_digits, double value)
 {
     if (!isfinite(value)) {
         baton_json_put_null(out, key);
         return;
     }
     begin(out, key);
-    baton_buf_printf(out->buf, "%.9g", value);
+    baton_buf_printf(out->buf, "%.*g", n_digits, value);
+}
+
+void baton_json_put_real(struct baton_json_out *out, const char *key, double value)
+{
+    put_digits(out, key, 9, value);
+}
+
+void baton_json_put_exact(struct baton_json_out *out, const char *key, double value)
+{
+    put_digits(out, key, 17, value);
 }
 
 void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value)
 {
     begin(out, key);
     baton_buf_puts(out->buf, value ? "true" : "false");
+}
+
+void baton_json_put_raw(struct baton_json_out *out, const char *key, const char *json, size_t n)
+{
+    begin(out, key);
+    baton_buf_append(out->buf, json, n);
 }
 
 void baton_json_put_null(struct baton_json_out *out, const char *key)

@@ -83,7 +83,11 @@ void baton_json_put_int(struct baton_json_out *out, const char *key, int64_t val
 void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t value);
 /* NaN and infinities, which JSON has no word for, become null. */
 void baton_json_put_real(struct baton_json_out *out, const char *key, double value);
+/* The same with all 17 digits, for numbers that are to be computed with. */
+void baton_json_put_exact(struct baton_json_out *out, const char *key, double value);
 void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value);
+/* Text that is JSON already. */
+void baton_json_put_raw(struct baton_json_out *out, const char *key, const char *json, size_t n);
 void baton_json_put_null(struct baton_json_out *out, const char *key);
 
 #endif

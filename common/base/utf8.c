@@ -57,3 +57,11 @@ bool baton_utf8_valid(const char *p, size_t n)
     }
     return true;
 }
+
+size_t baton_utf8_count(const char *text, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += ((unsigned char)text[i] & 0xc0) != 0x80; /* continuation bytes begin nothing */
+    return count;
+}

@@ -21,4 +21,7 @@ int baton_utf8_next(const char *p, size_t n, size_t *skip);
 
 bool baton_utf8_valid(const char *p, size_t n);
 
+/* Characters in n bytes of valid UTF-8. */
+size_t baton_utf8_count(const char *text, size_t n);
+
 #endif

@@ -102,25 +102,47 @@ static bool fits(const struct baton_model_shape *shape, const struct baton_seq *
     return true;
 }
 
-/* Everything but the logits: rows are set, K and V of each layer end in the blocks, x is the
- * result. only_last: the last layer goes on past K and V with the last row only. */
-static enum baton_err forward(struct baton_run *run, bool only_last, baton_layer_fn on_layer,
-                              void *arg)
+/* Everything up to the last layer's K and V: rows are set, and what is left is complete_rows. */
+static enum baton_err forward(struct baton_run *run, baton_layer_fn on_layer, void *arg)
 {
     const struct baton_arch *arch = run->model->arch;
     int n_layers = run->model->shape.n_layers;
     arch->embed(run);
     for (int layer = 0; layer < n_layers; layer++) {
+        if (layer) {
+            baton_run_attend(run, layer - 1);
+            arch->complete(run, layer - 1);
+        }
         arch->project(run, layer);
         baton_run_store_kv(run, layer);
         if (on_layer && !on_layer(arg, layer))
             return BATON_CANCELED;
-        if (only_last && layer == n_layers - 1)
-            baton_run_keep_last(run);
-        baton_run_attend(run, layer);
-        arch->complete(run, layer);
     }
     return BATON_OK;
+}
+
+/* The rest of the last layer, and the logits [n_rows][V]. */
+static void complete_rows(struct baton_run *run, float *logits)
+{
+    int last = run->model->shape.n_layers - 1;
+    baton_run_attend(run, last);
+    run->model->arch->complete(run, last);
+    run->model->arch->logits(run, logits);
+}
+
+/* The rows of one sequence's next tokens; false when they do not fit. */
+static bool set_rows(const struct baton_engine *engine, struct baton_run *run,
+                     const struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
+{
+    if (n_tokens < 1 || n_tokens > engine->options.max_prefill_tokens ||
+        !fits(&run->model->shape, seq, tokens, n_tokens))
+        return false;
+    run->may_use_dense = true;
+    run->n_rows = n_tokens;
+    for (int i = 0; i < n_tokens; i++)
+        run->rows[i] =
+            (struct baton_row){.seq = seq, .position = seq->n_tokens + i, .token = tokens[i]};
+    return true;
 }
 
 enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
@@ -128,21 +150,40 @@ enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_se
                                     void *arg, float *logits)
 {
     struct baton_run run = engine->run;
-    if (n_tokens < 1 || n_tokens > engine->options.max_prefill_tokens ||
-        !fits(&run.model->shape, seq, tokens, n_tokens))
+    if (!set_rows(engine, &run, seq, tokens, n_tokens))
         return BATON_INVALID;
-    run.may_use_dense = true;
-    run.n_rows = n_tokens;
-    for (int i = 0; i < n_tokens; i++)
-        run.rows[i] =
-            (struct baton_row){.seq = seq, .position = seq->n_tokens + i, .token = tokens[i]};
-    enum baton_err err = forward(&run, true, on_layer, arg);
+    enum baton_err err = forward(&run, on_layer, arg);
     if (err)
         return err;
-    if (logits)
-        run.model->arch->logits(&run, logits);
+    if (logits) {
+        baton_run_narrow(&run, n_tokens - 1, 1);
+        complete_rows(&run, logits);
+    }
     seq->n_tokens += n_tokens;
     return BATON_OK;
+}
+
+enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq *seq,
+                                  const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
+                                  void *layer_arg, baton_row_fn on_row, void *row_arg,
+                                  float *scratch)
+{
+    struct baton_run run = engine->run;
+    size_t n_vocab = (size_t)run.model->shape.n_vocab;
+    if (!set_rows(engine, &run, seq, tokens, n_tokens))
+        return BATON_INVALID;
+    enum baton_err err = forward(&run, on_layer, layer_arg);
+    for (int first = 0; first < n_tokens && !err; first += BATON_SCORE_ROWS) {
+        int n = n_tokens - first < BATON_SCORE_ROWS ? n_tokens - first : BATON_SCORE_ROWS;
+        struct baton_run some = run;
+        baton_run_narrow(&some, first, n);
+        complete_rows(&some, scratch);
+        for (int i = 0; i < n; i++)
+            on_row(row_arg, first + i, scratch + (size_t)i * n_vocab);
+    }
+    if (!err)
+        seq->n_tokens += n_tokens;
+    return err;
 }
 
 enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
@@ -158,10 +199,10 @@ enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq
             (struct baton_row){.seq = seqs[b], .position = seqs[b]->n_tokens, .token = tokens[b]};
     }
     run.n_rows = n_seqs;
-    enum baton_err err = forward(&run, false, NULL, NULL);
+    enum baton_err err = forward(&run, NULL, NULL);
     if (err)
         return err;
-    run.model->arch->logits(&run, logits);
+    complete_rows(&run, logits);
     for (int b = 0; b < n_seqs; b++)
         seqs[b]->n_tokens++;
     return BATON_OK;

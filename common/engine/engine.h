@@ -39,6 +39,19 @@ enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_se
                                     const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
                                     void *arg, float *logits) BATON_MUST_CHECK;
 
+/* Called with the logits [V] that follow the row-th of the tokens just run, in order of rows. */
+typedef void (*baton_row_fn)(void *arg, int row, const float *logits);
+
+/* Rows whose logits are computed together while scoring. */
+enum { BATON_SCORE_ROWS = 8 };
+
+/* As prefill, but with the logits of every position: on_row is called T times. scratch
+ * [BATON_SCORE_ROWS][V]. The last row's logits have the same bits that prefill gives. */
+enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq *seq,
+                                  const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
+                                  void *layer_arg, baton_row_fn on_row, void *row_arg,
+                                  float *scratch) BATON_MUST_CHECK;
+
 /* One step of B sequences: tokens[b] at position seqs[b]->n_tokens. logits [B][V] float. Kernels
  * here read each weight once per step. */
 enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,

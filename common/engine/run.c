@@ -75,15 +75,15 @@ void baton_run_linear(struct baton_run *run, const struct baton_matrix *matrix, 
     baton_pool_run(run->pool, divide_up(matrix->n_out, loop.outs_per_item), linear_outs, &loop);
 }
 
-void baton_run_keep_last(struct baton_run *run)
+void baton_run_narrow(struct baton_run *run, int first, int n)
 {
     const struct baton_model_shape *shape = &run->model->shape;
-    size_t skip = (size_t)run->n_rows - 1, n_embd = (size_t)shape->n_embd;
+    size_t skip = (size_t)first, n_embd = (size_t)shape->n_embd;
     run->rows += skip;
     run->x += skip * n_embd;
     run->normed += skip * n_embd;
     run->qkv += skip * (size_t)((shape->n_heads + 2 * shape->n_kv_heads) * shape->head_dim);
     run->mixed += skip * n_embd;
     run->hidden += skip * (size_t)shape->n_ff;
-    run->n_rows = 1;
+    run->n_rows = n;
 }

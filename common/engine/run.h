@@ -52,8 +52,8 @@ void baton_run_store_kv(struct baton_run *run, int layer);
 /* mixed = causal attention of each row's queries over positions 0..its own. */
 void baton_run_attend(struct baton_run *run, int layer);
 
-/* Goes on with the last row only. */
-void baton_run_keep_last(struct baton_run *run);
+/* Goes on with n rows only, from the first-th on. */
+void baton_run_narrow(struct baton_run *run, int first, int n);
 
 /* Floats of scores one thread needs. */
 size_t baton_run_scores_size(const struct baton_model_shape *shape);

@@ -1,8 +1,16 @@
-/* From one row of logits to one token: temperature, top-k, top-p, softmax, draw.
+/* From one row of logits to one token, and why it was that one.
+ *
+ *     logits -> bias -> repetition, presence, frequency penalties -> temperature
+ *            -> top-k -> top-p -> min-p -> softmax -> draw
  *
  * The draw is a Philox 4x32-10 number (Salmon et al., "Parallel random numbers: as easy as 1, 2,
  * 3", SC 2011) keyed by the seed, with the token's absolute position as counter: it does not depend
- * on worker, batch, attempt or history.
+ * on worker, batch, attempt or history. It falls into one of the intervals that the kept tokens'
+ * probabilities cut [0, 1) into, in order of id: a token whose probability is off by a rounding
+ * error moves a border by as much, and changes the choice as rarely as that.
+ *
+ * NaN logits count as -infinity. +infinity beats everything else; several share equally. A row in
+ * which nothing is above -infinity gives the lowest id, as greedy does, whatever the temperature.
  *
  * Ownership: a sampler owns scratch memory for V candidates, sized at creation.
  * Threading: one thread per sampler; baton_philox_uniform is pure.
@@ -11,15 +19,80 @@
 #ifndef BATON_ENGINE_SAMPLE_H
 #define BATON_ENGINE_SAMPLE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/engine/history.h"
+
+enum { BATON_MAX_CANDIDATES = 20 }; /* that a decision, or a list of logprobs, can name */
+
+struct baton_logit_bias {
+    uint32_t id;
+    float bias;
+};
 
 struct baton_sampling {
-    double temperature; /* 0: greedy, the lowest id wins ties */
+    double temperature; /* 0: greedy, the lowest id wins ties; the stages after it do not run */
     uint32_t top_k;     /* 0: off; ties at the k-th are kept */
     double top_p;       /* (0, 1]; 1: off; smallest set whose cumulative probability reaches p */
+    double min_p;       /* [0, 1]; 0: off; drops what is below min_p x the highest probability */
+    double repetition_penalty; /* > 0; 1: off; logits of seen tokens: divided when positive, else
+                                  multiplied (Keskar et al., CTRL, 2019) */
+    double presence_penalty;   /* subtracted from the logit of every token generated so far */
+    double frequency_penalty;  /* the same, once per time it was generated */
     uint64_t seed;
+    const struct baton_logit_bias *bias; /* [n_bias], borrowed; added first; each id once; ids past
+                                            the vocabulary do nothing, nor do those of a history */
+    size_t n_bias;
+};
+
+#define BATON_SAMPLING_INIT .temperature = 1, .top_p = 1, .repetition_penalty = 1
+
+/* True when the choice depends on what came before: the caller must then keep a history. */
+static inline bool baton_sampling_needs_history(const struct baton_sampling *sampling)
+{
+    return sampling->repetition_penalty != 1 || sampling->presence_penalty != 0 ||
+           sampling->frequency_penalty != 0;
+}
+
+enum baton_removal {
+    BATON_KEPT,
+    BATON_REMOVED_BY_TOP_K,
+    BATON_REMOVED_BY_TOP_P,
+    BATON_REMOVED_BY_MIN_P
+};
+
+/* One token as the pipeline saw it. */
+struct baton_candidate {
+    uint32_t token;
+    float logit;           /* raw */
+    float logit_penalized; /* after bias and penalties */
+    double prob_raw;       /* softmax of the raw logits */
+    double prob_shaped;    /* after bias, penalties and temperature, before anything was removed */
+    double prob;           /* of the distribution drawn from; 0 when removed */
+    enum baton_removal removed_by;
+    double interval_begin, interval_end; /* its part of [0, 1); equal when removed or greedy */
+};
+
+/* Why a token was chosen. With temperature 0 nothing is removed or drawn: prob and prob_shaped are
+ * then the softmax of the penalized logits, and draw is 0. */
+struct baton_decision {
+    bool greedy;
+    struct baton_candidate chosen;
+    uint32_t
+        rank; /* of the chosen token: 1 has the highest penalized logit, the lowest id of equals */
+    uint32_t n_after_top_k, n_after_top_p, n_after_min_p; /* tokens left */
+    double draw;                                          /* the uniform number */
+    double entropy_bits;                                  /* of the distribution drawn from */
+    int n_candidates;
+    struct baton_candidate candidates[BATON_MAX_CANDIDATES]; /* by rank */
+};
+
+struct baton_logprob {
+    uint32_t token;
+    double logprob;
 };
 
 struct baton_sampler;
@@ -27,10 +100,25 @@ struct baton_sampler;
 struct baton_sampler *baton_sampler_create(int n_vocab);
 void baton_sampler_destroy(struct baton_sampler *sampler);
 
-/* logits [V], untouched. position is the absolute position the token will have (prompt tokens
- * included). Returns the token id. NaN logits are treated as -infinity. */
+int baton_sampler_n_vocab(const struct baton_sampler *sampler);
+
+/* logits [V], untouched. history may be NULL when the sampling needs none. position is the absolute
+ * position the token will have (prompt tokens included). Returns the token id. Allocates nothing.
+ */
 uint32_t baton_sampler_pick(struct baton_sampler *sampler, const float *logits,
-                            const struct baton_sampling *sampling, uint64_t position);
+                            const struct baton_sampling *sampling,
+                            const struct baton_history *history, uint64_t position);
+
+/* The same token as pick, with its reasons; n_candidates (0..BATON_MAX_CANDIDATES) are listed. */
+uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logits,
+                               const struct baton_sampling *sampling,
+                               const struct baton_history *history, uint64_t position,
+                               int n_candidates, struct baton_decision *decision);
+
+/* Natural logarithm of the softmax of the raw logits, for token; top [n_top] gets the most probable
+ * ones (n_top 0..BATON_MAX_CANDIDATES, at most V), highest first, the lowest id of equals first. */
+double baton_sampler_logprobs(struct baton_sampler *sampler, const float *logits, uint32_t token,
+                              int n_top, struct baton_logprob *top);
 
 /* Uniform in [0, 1), 53 bits, from (seed, position). */
 double baton_philox_uniform(uint64_t seed, uint64_t position);

@@ -1,134 +1,10 @@
 /* baton_envelope_check: the range of every field of every message. Each message has one function
  * that reads like its part of proto/baton.proto; the first failure sticks and names the field. */
-#include <limits.h>
-#include <math.h>
-#include <string.h>
+#include "common/wire/check_fields.h"
 
-#include "common/base/utf8.h"
-#include "common/wire/envelope.h"
-#include "common/wire/url.h"
+enum { MAX_LAYERS = 1024, MAX_BLOCK_TOKENS = 1 << 16, MAX_CORES = 1 << 16 };
 
-enum {
-    MAX_LAYERS = 1024,
-    MAX_BLOCK_TOKENS = 1 << 16,
-    MAX_CORES = 1 << 16,
-    MAX_TOKENS = BATON_MAX_PROMPT_TOKENS, /* prompt and output of one request */
-    MAX_TOKEN_ID = INT32_MAX,
-    FINGERPRINT_HEX = 64
-};
-
-static const double max_seconds = 1e9;           /* 31 years: more is a broken clock */
 static const uint64_t max_kv_bytes = 1ULL << 44; /* of one request */
-static const double max_temperature = 1e6;
-
-struct checker {
-    struct baton_why *why;
-    const char *message; /* the message being checked, "hello" */
-    enum baton_err err;
-};
-
-#define FAIL(checker, field, fmt, ...)                                                             \
-    do {                                                                                           \
-        if (!(checker)->err)                                                                       \
-            (checker)->err = baton_fail((checker)->why, BATON_INVALID, "%s.%s: " fmt,              \
-                                        (checker)->message, (field), ##__VA_ARGS__);               \
-    } while (0)
-
-/* ---- kinds of fields ---- */
-
-static void range(struct checker *c, const char *field, uint64_t value, uint64_t min, uint64_t max)
-{
-    if (value < min || value > max)
-        FAIL(c, field, "%llu is outside %llu..%llu", (unsigned long long)value,
-             (unsigned long long)min, (unsigned long long)max);
-}
-
-static void real(struct checker *c, const char *field, double value, double max)
-{
-    if (!(value >= 0 && value <= max)) /* NaN is outside, too */
-        FAIL(c, field, "%g is outside 0..%g", value, max);
-}
-
-static void seconds(struct checker *c, const char *field, double value)
-{
-    real(c, field, value, max_seconds);
-}
-
-static void known(struct checker *c, const char *field, int value,
-                  const ProtobufCEnumDescriptor *values)
-{
-    if (!value || !protobuf_c_enum_descriptor_get_value(values, value))
-        FAIL(c, field, "%d is not a value of %s", value, values->short_name);
-}
-
-static void text(struct checker *c, const char *field, const char *value, size_t max_bytes)
-{
-    size_t n = value ? strnlen(value, max_bytes + 1) : 0;
-    if (n > max_bytes)
-        FAIL(c, field, "it is longer than %zu bytes", max_bytes);
-    else if (n && !baton_utf8_valid(value, n))
-        FAIL(c, field, "it is not valid UTF-8");
-}
-
-static void charset(struct checker *c, const char *field, const char *value, const char *allowed,
-                    size_t min_bytes, size_t max_bytes)
-{
-    size_t n = value ? strnlen(value, max_bytes + 1) : 0;
-    if (n < min_bytes || n > max_bytes)
-        FAIL(c, field, "its length is outside %zu..%zu", min_bytes, max_bytes);
-    else if (n && strspn(value, allowed) != n)
-        FAIL(c, field, "it holds a character outside [%s]", allowed);
-}
-
-static void name(struct checker *c, const char *field, const char *value)
-{
-    charset(c, field, value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", 1,
-            BATON_MAX_ID_BYTES);
-}
-
-static void sha256(struct checker *c, const char *field, const char *value)
-{
-    charset(c, field, value, "0123456789abcdef", FINGERPRINT_HEX, FINGERPRINT_HEX);
-}
-
-enum host_rule { HOST_OR_STAR, HOST_ONLY };
-
-static void url(struct checker *c, const char *field, const char *value, enum host_rule rule)
-{
-    struct baton_url parsed;
-    struct baton_why why;
-    text(c, field, value, BATON_MAX_TEXT_BYTES);
-    if (c->err)
-        return;
-    if (baton_url_parse(value ? value : "", &parsed, &why))
-        FAIL(c, field, "%s", why.text);
-    else if (!parsed.port)
-        FAIL(c, field, "\"%s\" has port 0", value);
-    else if (rule == HOST_ONLY && baton_url_is_any_host(&parsed))
-        FAIL(c, field, "\"%s\" names no host", value);
-}
-
-static void token_ids(struct checker *c, const char *field, const uint32_t *ids, size_t n,
-                      size_t min, size_t max)
-{
-    if (n < min || n > max)
-        FAIL(c, field, "%zu tokens are outside %zu..%zu", n, min, max);
-    for (size_t i = 0; !c->err && i < n; i++)
-        if (ids[i] > MAX_TOKEN_ID)
-            FAIL(c, field, "token %zu is %u", i, ids[i]);
-}
-
-static void present(struct checker *c, const char *field, const void *message)
-{
-    if (!message)
-        FAIL(c, field, "it is missing");
-}
-
-static void absent(struct checker *c, const char *field, bool is_set, const char *reason)
-{
-    if (is_set)
-        FAIL(c, field, "%s", reason);
-}
 
 /* ---- membership ---- */
 
@@ -186,19 +62,6 @@ static void check_refused(struct checker *c, const Baton__V1__Refused *m)
 
 /* ---- prefill ---- */
 
-static void check_sampling(struct checker *c, const Baton__V1__Sampling *m)
-{
-    present(c, "sampling", m);
-    if (!m)
-        return;
-    real(c, "sampling.temperature", m->temperature, max_temperature);
-    range(c, "sampling.top_k", m->top_k, 0, INT32_MAX);
-    if (!(m->top_p > 0 && m->top_p <= 1))
-        FAIL(c, "sampling.top_p", "%g is outside (0, 1]", m->top_p);
-    token_ids(c, "sampling.stop_token_ids", m->stop_token_ids, m->n_stop_token_ids, 0,
-              BATON_MAX_STOP_IDS);
-}
-
 static void check_deliver_to(struct checker *c, const Baton__V1__DeliverTo *m)
 {
     url(c, "deliver_to.bulk_url", m->bulk_url, HOST_ONLY);
@@ -209,7 +72,7 @@ static void check_deliver_to(struct checker *c, const Baton__V1__DeliverTo *m)
 static void check_prefill_request(struct checker *c, const Baton__V1__PrefillRequest *m)
 {
     token_ids(c, "tokens", m->tokens, m->n_tokens, 1, BATON_MAX_PROMPT_TOKENS);
-    check_sampling(c, m->sampling);
+    baton_check_sampling(c, m->sampling);
     if (m->deliver_to)
         check_deliver_to(c, m->deliver_to);
     range(c, "max_new_tokens", m->max_new_tokens, m->naive ? 1 : 0, MAX_TOKENS);
@@ -224,6 +87,18 @@ static void check_first_token(struct checker *c, const Baton__V1__FirstToken *m)
     seconds(c, "sample_s", m->sample_s);
     range(c, "cached_tokens", m->cached_tokens, 0, BATON_MAX_PROMPT_TOKENS);
     seconds(c, "process_age_s", m->process_age_s);
+    if (m->decision)
+        baton_check_decision(c, m->decision);
+    if (m->logprobs)
+        baton_check_logprobs(c, m->logprobs);
+}
+
+static void check_prompt_logprobs(struct checker *c, const Baton__V1__PromptLogprobs *m)
+{
+    range(c, "first_index", m->first_index, 1, BATON_MAX_PROMPT_TOKENS);
+    range(c, "logprobs", m->n_logprobs, 1, BATON_MAX_TOKENS_IN_MESSAGE);
+    for (size_t i = 0; !c->err && i < m->n_logprobs; i++)
+        baton_check_logprobs(c, m->logprobs[i]);
 }
 
 /* ---- decode ---- */
@@ -239,7 +114,8 @@ static void check_decode_start(struct checker *c, const Baton__V1__DecodeStart *
     range(c, "first_token", m->first_token, 0, MAX_TOKEN_ID);
     range(c, "n_prompt_tokens", m->n_prompt_tokens, 1, BATON_MAX_PROMPT_TOKENS);
     range(c, "max_new_tokens", m->max_new_tokens, 1, MAX_TOKENS);
-    check_sampling(c, m->sampling);
+    baton_check_sampling(c, m->sampling);
+    token_ids(c, "prompt", m->prompt, m->n_prompt, 0, BATON_MAX_PROMPT_TOKENS);
 }
 
 static void check_began(struct checker *c, const Baton__V1__DecodeBegan *m)
@@ -249,6 +125,12 @@ static void check_began(struct checker *c, const Baton__V1__DecodeBegan *m)
     range(c, "began.kv_bytes", m->kv_bytes, 0, max_kv_bytes);
 }
 
+static void each_or_none(struct checker *c, const char *field, size_t n, size_t n_tokens)
+{
+    if (n && n != n_tokens)
+        FAIL(c, field, "%zu of them for %zu tokens", n, n_tokens);
+}
+
 static void check_tokens(struct checker *c, const Baton__V1__Tokens *m)
 {
     range(c, "first_index", m->first_index, 0, MAX_TOKENS);
@@ -256,6 +138,12 @@ static void check_tokens(struct checker *c, const Baton__V1__Tokens *m)
     seconds(c, "step_s", m->step_s);
     if (m->began)
         check_began(c, m->began);
+    each_or_none(c, "decisions", m->n_decisions, m->n_tokens);
+    each_or_none(c, "logprobs", m->n_logprobs, m->n_tokens);
+    for (size_t i = 0; !c->err && i < m->n_decisions; i++)
+        baton_check_decision(c, m->decisions[i]);
+    for (size_t i = 0; !c->err && i < m->n_logprobs; i++)
+        baton_check_logprobs(c, m->logprobs[i]);
 }
 
 static void check_finished(struct checker *c, const Baton__V1__Finished *m)
@@ -322,6 +210,8 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return check_prefill_request(c, e->prefill_request);
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
         return check_first_token(c, e->first_token);
+    case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
+        return check_prompt_logprobs(c, e->prompt_logprobs);
     case BATON__V1__ENVELOPE__BODY_RESERVE:
         return check_reserve(c, e->reserve);
     case BATON__V1__ENVELOPE__BODY_RESERVED:

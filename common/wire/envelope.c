@@ -57,9 +57,16 @@ static enum baton_err verify_field(const ProtobufCMessage *message,
     if (field->type == PROTOBUF_C_TYPE_STRING && *value && *value != field->default_value &&
         is_cut(*value))
         return baton_fail(why, BATON_CORRUPT, "envelope: %s holds a zero byte", field->name);
-    if (field->type == PROTOBUF_C_TYPE_MESSAGE && *value)
+    if (field->type != PROTOBUF_C_TYPE_MESSAGE || !*value)
+        return BATON_OK;
+    if (field->label != PROTOBUF_C_LABEL_REPEATED)
         return verify(*value, why);
-    return BATON_OK;
+    const ProtobufCMessage *const *elements = *value;
+    size_t n = *(const size_t *)(const void *)(base + field->quantifier_offset);
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < n && !err; i++)
+        err = verify(elements[i], why);
+    return err;
 }
 
 /* What the parser lets pass although it is no protobuf: zero bytes in strings, fields numbered 0.

@@ -1,21 +1,71 @@
 #include "tests/support/sample_envelope.h"
 
+#include <math.h>
 #include <string.h>
 
 #define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 const Baton__V1__Envelope__BodyCase sample_kinds[] = {
-    BATON__V1__ENVELOPE__BODY_HELLO,        BATON__V1__ENVELOPE__BODY_WELCOME,
-    BATON__V1__ENVELOPE__BODY_REFUSED,      BATON__V1__ENVELOPE__BODY_STATUS,
-    BATON__V1__ENVELOPE__BODY_GOODBYE,      BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST,
-    BATON__V1__ENVELOPE__BODY_FIRST_TOKEN,  BATON__V1__ENVELOPE__BODY_RESERVE,
-    BATON__V1__ENVELOPE__BODY_RESERVED,     BATON__V1__ENVELOPE__BODY_REJECTED,
-    BATON__V1__ENVELOPE__BODY_DECODE_START, BATON__V1__ENVELOPE__BODY_TOKENS,
-    BATON__V1__ENVELOPE__BODY_TOKEN_ACK,    BATON__V1__ENVELOPE__BODY_FINISHED,
-    BATON__V1__ENVELOPE__BODY_KV_BEGIN,     BATON__V1__ENVELOPE__BODY_KV_CHUNK,
-    BATON__V1__ENVELOPE__BODY_KV_END,       BATON__V1__ENVELOPE__BODY_KV_ACK,
-    BATON__V1__ENVELOPE__BODY_CANCEL,       BATON__V1__ENVELOPE__BODY_FAILED,
-    BATON__V1__ENVELOPE__BODY__NOT_SET};
+    BATON__V1__ENVELOPE__BODY_HELLO,       BATON__V1__ENVELOPE__BODY_WELCOME,
+    BATON__V1__ENVELOPE__BODY_REFUSED,     BATON__V1__ENVELOPE__BODY_STATUS,
+    BATON__V1__ENVELOPE__BODY_GOODBYE,     BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST,
+    BATON__V1__ENVELOPE__BODY_FIRST_TOKEN, BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS,
+    BATON__V1__ENVELOPE__BODY_RESERVE,     BATON__V1__ENVELOPE__BODY_RESERVED,
+    BATON__V1__ENVELOPE__BODY_REJECTED,    BATON__V1__ENVELOPE__BODY_DECODE_START,
+    BATON__V1__ENVELOPE__BODY_TOKENS,      BATON__V1__ENVELOPE__BODY_TOKEN_ACK,
+    BATON__V1__ENVELOPE__BODY_FINISHED,    BATON__V1__ENVELOPE__BODY_KV_BEGIN,
+    BATON__V1__ENVELOPE__BODY_KV_CHUNK,    BATON__V1__ENVELOPE__BODY_KV_END,
+    BATON__V1__ENVELOPE__BODY_KV_ACK,      BATON__V1__ENVELOPE__BODY_CANCEL,
+    BATON__V1__ENVELOPE__BODY_FAILED,      BATON__V1__ENVELOPE__BODY__NOT_SET};
+
+static void init_decision(struct sample_envelope *s)
+{
+    baton__v1__candidate__init(&s->candidate);
+    s->candidate.token = 50256;
+    s->candidate.logit = s->candidate.logit_penalized = -33.1F;
+    s->candidate.prob_raw = 0.41;
+    s->candidate.prob_shaped = 0.5;
+    s->candidate.prob = s->candidate.interval_end = 0.594;
+    s->candidates[0] = &s->candidate;
+    baton__v1__decision__init(&s->decision);
+    s->decision.chosen = &s->candidate;
+    s->decision.rank = 1;
+    s->decision.draw = 0.231;
+    s->decision.entropy_bits = 1.7;
+    s->decision.candidates = s->candidates;
+    s->decision.n_candidates = 1;
+    baton__v1__logprobs__init(&s->logprobs);
+    s->top_logprobs[0] = s->logprobs.logprob = -0.52;
+    s->top_logprobs[1] = -INFINITY;
+    s->logprobs.top_tokens = s->tokens;
+    s->logprobs.top_logprobs = s->top_logprobs;
+    s->logprobs.n_top_tokens = s->logprobs.n_top_logprobs = 2;
+    for (int i = 0; i < 4; i++) {
+        s->decisions[i] = &s->decision;
+        s->logprobs_list[i] = &s->logprobs;
+    }
+}
+
+static void init_sampling(struct sample_envelope *s)
+{
+    baton__v1__logit_bias__init(&s->bias);
+    s->bias.token = 7;
+    s->bias.bias = -100;
+    s->biases[0] = &s->bias;
+    baton__v1__sampling__init(&s->sampling);
+    s->sampling.temperature = 0.8;
+    s->sampling.top_p = 0.95;
+    s->sampling.min_p = 0.05;
+    s->sampling.repetition_penalty = 1.1;
+    s->sampling.presence_penalty = -2;
+    s->sampling.frequency_penalty = 2;
+    s->sampling.logit_bias = s->biases;
+    s->sampling.n_logit_bias = 1;
+    s->sampling.explain_candidates = BATON_MAX_LISTED;
+    s->sampling.seed = 7;
+    s->sampling.stop_token_ids = s->stops;
+    s->sampling.n_stop_token_ids = 1;
+}
 
 static void init_parts(struct sample_envelope *s)
 {
@@ -27,12 +77,8 @@ static void init_parts(struct sample_envelope *s)
         baton_envelope_text(DIGEST);
     baton__v1__status__init(&s->hello_status);
     s->hello_status.kv_blocks_total = s->hello_status.kv_blocks_free = 64;
-    baton__v1__sampling__init(&s->sampling);
-    s->sampling.temperature = 0.8;
-    s->sampling.top_p = 0.95;
-    s->sampling.seed = 7;
-    s->sampling.stop_token_ids = s->stops;
-    s->sampling.n_stop_token_ids = 1;
+    init_sampling(s);
+    init_decision(s);
     baton__v1__deliver_to__init(&s->deliver_to);
     s->deliver_to.bulk_url = baton_envelope_text("tcp://10.0.0.7:7202");
     s->deliver_to.epoch = 99;
@@ -93,6 +139,9 @@ static void init_tokens(struct sample_envelope *s)
     s->body.tokens.n_tokens = 4;
     s->body.tokens.step_s = 0.002;
     s->body.tokens.began = &s->began;
+    s->body.tokens.decisions = s->decisions;
+    s->body.tokens.logprobs = s->logprobs_list;
+    s->body.tokens.n_decisions = s->body.tokens.n_logprobs = 4;
 }
 
 static void init_kv_begin(struct sample_envelope *s)
@@ -118,6 +167,15 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         break;
     case BATON__V1__ENVELOPE__BODY_REFUSED:
         s->body.refused.code = BATON__V1__REFUSED__CODE__BAD_TOKEN;
+        break;
+    case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
+        s->body.first_token.decision = &s->decision;
+        s->body.first_token.logprobs = &s->logprobs;
+        break;
+    case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
+        s->body.prompt_logprobs.first_index = 1;
+        s->body.prompt_logprobs.logprobs = s->logprobs_list;
+        s->body.prompt_logprobs.n_logprobs = 4;
         break;
     case BATON__V1__ENVELOPE__BODY_RESERVE:
         s->body.reserve.n_prompt_tokens = 4;

@@ -19,6 +19,7 @@ struct sample_envelope {
         Baton__V1__Goodbye goodbye;
         Baton__V1__PrefillRequest prefill_request;
         Baton__V1__FirstToken first_token;
+        Baton__V1__PromptLogprobs prompt_logprobs;
         Baton__V1__Reserve reserve;
         Baton__V1__Reserved reserved;
         Baton__V1__Rejected rejected;
@@ -38,6 +39,11 @@ struct sample_envelope {
     Baton__V1__Sampling sampling;
     Baton__V1__DeliverTo deliver_to;
     Baton__V1__DecodeBegan began;
+    Baton__V1__LogitBias bias, *biases[1];
+    Baton__V1__Candidate candidate, *candidates[1];
+    Baton__V1__Decision decision, *decisions[4];
+    Baton__V1__Logprobs logprobs, *logprobs_list[4];
+    double top_logprobs[2];
     uint32_t tokens[4], stops[2];
 };
 

@@ -14,6 +14,7 @@
 #define BATON_ENGINE_KERNELS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* What happens to a linear layer's result, the bias added, on its way to y. */
 enum baton_epilogue {
@@ -62,8 +63,22 @@ struct baton_kernels {
 
     void (*attend)(const struct baton_attend *job);
 
-    /* y [n] = exp(x - shift), relative error below 2e-7; 0 below -87.3. y may be x. */
-    void (*exp_shifted)(float *y, const float *x, float shift, size_t n);
+    /* The greatest of x [n]; NaN is passed over. -infinity when nothing is left. */
+    float (*max)(const float *x, size_t n);
+
+    /* The same of every 16th element of each 256: y [16 ceil(n / 256)]. */
+    void (*maxima)(float *y, const float *x, size_t n);
+
+    /* y [n] = exp((x - max) * scale), where max is finite and no x is above it; 0 when the exponent
+     * is -88 or less, or x is NaN. Relative error below 2e-7, plus that of the rounded exponent.
+     * Returns the sum. y may be x. */
+    double (*weigh)(float *y, const float *x, float max, float scale, size_t n);
+
+    /* Moves the elements that are at least `least` to the front of y, and their ids beside them, in
+     * their order; returns how many. ids NULL: an element's id is its index. Both outputs have room
+     * for n rounded up to 16; y may be x, y_ids may be ids. */
+    size_t (*keep)(float *y, uint32_t *y_ids, const float *x, const uint32_t *ids, float least,
+                   size_t n);
 };
 
 /* The fastest this CPU runs. */

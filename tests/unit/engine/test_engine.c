@@ -113,6 +113,37 @@ static void the_naive_step_gives_the_same_and_leaves_its_scratch_empty(void **st
     baton_seq_fini(&seq);
 }
 
+static float scored[N_TOKENS][N_VOCAB];
+
+static void keep_row(void *arg, int row, const float *row_logits)
+{
+    int *n = arg;
+    assert_int_equal(row, *n);
+    memcpy(scored[(*n)++], row_logits, sizeof scored[0]);
+}
+
+static void scoring_gives_every_position_the_logits_of_its_prefix(void **state)
+{
+    struct baton_seq seq;
+    int n = 0;
+    (void)state;
+    compute_expected();
+    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    assert_int_equal(
+        baton_engine_score(engine, &seq, tokens, N_TOKENS, NULL, NULL, keep_row, &n, logits[0]),
+        BATON_OK);
+    assert_int_equal(n, N_TOKENS);
+    assert_int_equal(seq.n_tokens, N_TOKENS);
+    assert_memory_equal(scored[N_TOKENS - 1], expected, sizeof expected);
+    baton_seq_fini(&seq);
+    for (int last = 0; last < N_TOKENS; last += 7) {
+        assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+        prefill(&seq, tokens, last + 1, expected);
+        assert_same_logits(scored[last]);
+        baton_seq_fini(&seq);
+    }
+}
+
 static void dense_prefill_agrees_with_decoding_closely(void **state)
 {
     struct baton_seq dense, stepped, *seqs[] = {&stepped};
@@ -287,6 +318,7 @@ int main(void)
         cmocka_unit_test(prefill_in_chunks_of_any_size_gives_the_same_logits),
         cmocka_unit_test(decoding_token_by_token_gives_the_logits_of_prefill),
         cmocka_unit_test(the_naive_step_gives_the_same_and_leaves_its_scratch_empty),
+        cmocka_unit_test(scoring_gives_every_position_the_logits_of_its_prefix),
         cmocka_unit_test(dense_prefill_agrees_with_decoding_closely),
         cmocka_unit_test(a_sequence_decodes_to_the_same_bits_in_any_batch),
         cmocka_unit_test(each_layers_kv_is_complete_when_its_callback_runs),

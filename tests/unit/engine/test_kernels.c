@@ -165,22 +165,109 @@ static void gelu_is_within_a_millionth_of_the_exact_tanh_form(void **state)
         }
 }
 
-static void exp_is_accurate_and_ends_in_zero(void **state)
+/* ---- the sampler's ---- */
+
+static const size_t row_sizes[] = {1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300, 1000};
+
+enum { N_ROW_SIZES = sizeof row_sizes / sizeof row_sizes[0], MAX_ROW = 1000, VECTOR = 16 };
+
+static void weights_are_accurate_and_end_in_zero(void **state)
 {
     const struct baton_kernels *kernels;
     (void)state;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
-        float y[3];
-        const float ends[] = {-INFINITY, -200, 0};
-        kernels->exp_shifted(y, ends, 0, 3);
-        assert_true(y[0] == 0 && y[1] == 0 && y[2] == 1);
-        for (float x = -87; x < 88; x += 0.00731F) {
-            float shifted = x + 1;
-            kernels->exp_shifted(y, &shifted, 1, 1);
-            double exact = exp((double)(shifted - 1));
-            assert_true(fabs((double)y[0] - exact) <= 2e-7 * exact);
+        float y[5];
+        const float ends[] = {-INFINITY, -200, 3, NAN, -3.4e38F};
+        assert_true(kernels->weigh(y, ends, 3, 1, 5) == 1);
+        assert_true(y[0] == 0 && y[1] == 0 && y[2] == 1 && y[3] == 0 && y[4] == 0);
+        assert_true(kernels->weigh(y, ends, 3, 3.4e38F, 5) == 1);
+        for (float x = -87; x <= 1; x += 0.00731F) {
+            float moved = x;
+            double sum = kernels->weigh(y, &moved, 1, 0.5F, 1), exact = exp((moved - 1.0F) * 0.5);
+            assert_true(fabs((double)y[0] - exact) <= 2e-7 * exact && sum == y[0]);
         }
     }
+}
+
+static void weights_sum_up_over_any_length(void **state)
+{
+    const struct baton_kernels *kernels;
+    (void)state;
+    for (int k = 0; (kernels = baton_kernels_at(k)); k++)
+        for (int i = 0; i < N_ROW_SIZES; i++) {
+            size_t n = row_sizes[i];
+            float *x = random_floats(n, 21), *y = random_floats(n + 1, 22), after = y[n];
+            double sum = kernels->weigh(y, x, 1, 3, n), exact = 0;
+            for (size_t p = 0; p < n; p++)
+                exact += (double)y[p];
+            assert_true(fabs(sum - exact) <= 1e-14 * exact && y[n] == after);
+            assert_true(kernels->weigh(x, x, 1, 3, n) == sum); /* in place */
+            assert_memory_equal(x, y, n * sizeof *x);
+            free(x);
+            free(y);
+        }
+}
+
+static float naive_max(const float *x, size_t first, size_t end, size_t step)
+{
+    float max = -INFINITY;
+    for (size_t i = first; i < end; i += step)
+        max = x[i] > max ? x[i] : max;
+    return max;
+}
+
+static void maxima_pass_over_nan(void **state)
+{
+    enum { GROUP = VECTOR * VECTOR };
+    const struct baton_kernels *kernels;
+    (void)state;
+    for (int k = 0; (kernels = baton_kernels_at(k)); k++)
+        for (int i = 0; i < N_ROW_SIZES; i++) {
+            size_t n = row_sizes[i];
+            float *x = random_floats(n, 31), maxima[MAX_ROW];
+            for (size_t p = 0; p < n; p += 3)
+                x[p] = NAN;
+            assert_true(kernels->max(x, n) == naive_max(x, 0, n, 1));
+            kernels->maxima(maxima, x, n);
+            for (size_t g = 0; g < (n + GROUP - 1) / GROUP * VECTOR; g++) {
+                size_t first = g / VECTOR * GROUP, end = first + GROUP < n ? first + GROUP : n;
+                assert_true(maxima[g] == naive_max(x, first + g % VECTOR, end, VECTOR));
+            }
+            free(x);
+        }
+}
+
+static void assert_keeps(const struct baton_kernels *kernels, size_t n, float least, bool with_ids)
+{
+    float *x = random_floats(n + VECTOR, 41), y[MAX_ROW + VECTOR];
+    uint32_t ids[MAX_ROW + VECTOR], y_ids[MAX_ROW + VECTOR];
+    x[n / 2] = NAN;
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = 7 * i + 1;
+    size_t n_kept = kernels->keep(y, y_ids, x, with_ids ? ids : NULL, least, n), at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(x[i] >= least))
+            continue;
+        assert_true(at < n_kept && y[at] == x[i]);
+        assert_int_equal(y_ids[at++], with_ids ? ids[i] : i);
+    }
+    assert_int_equal(at, n_kept);
+    assert_int_equal(kernels->keep(x, ids, x, with_ids ? ids : NULL, least, n), n_kept);
+    assert_memory_equal(x, y, n_kept * sizeof *x);
+    assert_memory_equal(ids, y_ids, n_kept * sizeof *ids);
+    free(x);
+}
+
+static void keeping_gathers_in_order_also_in_place(void **state)
+{
+    const struct baton_kernels *kernels;
+    const float leasts[] = {-INFINITY, -1, -0.5F, 0, 0.9F, 2};
+    (void)state;
+    for (int k = 0; (kernels = baton_kernels_at(k)); k++)
+        for (int i = 0; i < N_ROW_SIZES * 6; i++) {
+            assert_keeps(kernels, row_sizes[i / 6], leasts[i % 6], false);
+            assert_keeps(kernels, row_sizes[i / 6], leasts[i % 6], true);
+        }
 }
 
 static void layer_norm_matches_the_formula_on_odd_widths(void **state)
@@ -319,7 +406,10 @@ int main(void)
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_others),
         cmocka_unit_test(avx2_and_avx512_give_the_same_bits),
         cmocka_unit_test(gelu_is_within_a_millionth_of_the_exact_tanh_form),
-        cmocka_unit_test(exp_is_accurate_and_ends_in_zero),
+        cmocka_unit_test(weights_are_accurate_and_end_in_zero),
+        cmocka_unit_test(weights_sum_up_over_any_length),
+        cmocka_unit_test(maxima_pass_over_nan),
+        cmocka_unit_test(keeping_gathers_in_order_also_in_place),
         cmocka_unit_test(layer_norm_matches_the_formula_on_odd_widths),
         cmocka_unit_test(attention_over_scattered_blocks_matches_the_naive_sum),
     };

@@ -45,6 +45,48 @@ static void uniforms_depend_on_seed_and_position_and_fill_the_unit_interval(void
     assert_true(fabs(sum / N_DRAWS - 0.5) < 0.01 && least < 0.001 && most > 0.999);
 }
 
+/* ---- probabilities ---- */
+
+static void assert_probabilities(const float *logits, const struct baton_sampling *sampling,
+                                 const double wanted[5], double tolerance)
+{
+    struct baton_sampler *sampler = baton_sampler_create(5);
+    struct baton_decision decision;
+    assert_non_null(sampler);
+    (void)baton_sampler_explain(sampler, logits, sampling, NULL, 0, 5, &decision);
+    assert_int_equal(decision.n_candidates, 5);
+    for (int i = 0; i < 5; i++)
+        assert_true(fabs(decision.candidates[i].prob - wanted[decision.candidates[i].token]) <=
+                    tolerance);
+    baton_sampler_destroy(sampler);
+}
+
+static void the_reference_vectors_hold(void **state)
+{
+    const float others[] = {2.1F, -0.5F, 0.3F, 1.2F, -1.0F};
+    const double cut[] = {.100, 0, 0, .900, 0};
+    struct baton_sampling sampling = {BATON_SAMPLING_INIT};
+    (void)state;
+    assert_probabilities(reference_logits, &sampling, (double[]){.0971, .0029, .0177, .8763, .0059},
+                         5e-5);
+    assert_probabilities(others, &sampling, (double[]){.5913, .0439, .0977, .2404, .0266}, 5e-5);
+    sampling.temperature = 0.7;
+    assert_probabilities(reference_logits, &sampling, (double[]){.0412, .0003, .0036, .9542, .0008},
+                         5e-5);
+    sampling.temperature = 2;
+    assert_probabilities(reference_logits, &sampling, (double[]){.2061, .0358, .0881, .6192, .0508},
+                         5e-5);
+    sampling.temperature = 1;
+    sampling.top_k = 2;
+    assert_probabilities(reference_logits, &sampling, cut, 5e-4);
+    sampling.top_k = 0;
+    sampling.top_p = 0.9;
+    assert_probabilities(reference_logits, &sampling, cut, 5e-4);
+    sampling.temperature = 0;
+    assert_probabilities(reference_logits, &sampling, (double[]){.0971, .0029, .0177, .8763, .0059},
+                         5e-5);
+}
+
 /* Frequencies of N_DRAWS picks at successive positions against probabilities. */
 static void assert_distribution(const float *logits, int n_vocab, struct baton_sampling sampling,
                                 const double *wanted)
@@ -53,7 +95,7 @@ static void assert_distribution(const float *logits, int n_vocab, struct baton_s
     int counts[16] = {0};
     assert_non_null(sampler);
     for (uint64_t i = 0; i < N_DRAWS; i++)
-        counts[baton_sampler_pick(sampler, logits, &sampling, i)]++;
+        counts[baton_sampler_pick(sampler, logits, &sampling, NULL, i)]++;
     for (int i = 0; i < n_vocab; i++) {
         double deviation = sqrt(N_DRAWS * wanted[i] * (1 - wanted[i]));
         if (wanted[i] > 0)
@@ -66,7 +108,8 @@ static void assert_distribution(const float *logits, int n_vocab, struct baton_s
 
 static void temperature_one_draws_from_the_softmax(void **state)
 {
-    const struct baton_sampling sampling = {.temperature = 1, .top_p = 1, .seed = 5};
+    const struct baton_sampling sampling = {
+        .temperature = 1, .top_p = 1, .repetition_penalty = 1, .seed = 5};
     (void)state;
     assert_distribution(reference_logits, 5, sampling,
                         (double[]){0.0971, 0.0029, 0.0177, 0.8763, 0.0059});
@@ -74,7 +117,8 @@ static void temperature_one_draws_from_the_softmax(void **state)
 
 static void temperature_flattens_the_softmax(void **state)
 {
-    const struct baton_sampling sampling = {.temperature = 2.5, .top_p = 1, .seed = 6};
+    const struct baton_sampling sampling = {
+        .temperature = 2.5, .top_p = 1, .repetition_penalty = 1, .seed = 6};
     double wanted[5], sum = 0;
     (void)state;
     for (int i = 0; i < 5; i++)
@@ -86,14 +130,16 @@ static void temperature_flattens_the_softmax(void **state)
 
 static void top_k_two_keeps_the_two_highest(void **state)
 {
-    const struct baton_sampling sampling = {.temperature = 1, .top_k = 2, .top_p = 1, .seed = 7};
+    const struct baton_sampling sampling = {
+        .temperature = 1, .top_k = 2, .top_p = 1, .repetition_penalty = 1, .seed = 7};
     (void)state;
     assert_distribution(reference_logits, 5, sampling, (double[]){0.100, 0, 0, 0.900, 0});
 }
 
 static void top_p_keeps_the_smallest_set_that_reaches_it(void **state)
 {
-    struct baton_sampling sampling = {.temperature = 1, .top_p = 0.9, .seed = 8};
+    struct baton_sampling sampling = {
+        .temperature = 1, .top_p = 0.9, .repetition_penalty = 1, .seed = 8};
     (void)state;
     assert_distribution(reference_logits, 5, sampling, (double[]){0.100, 0, 0, 0.900, 0});
     sampling.top_p = 0.87;
@@ -105,7 +151,7 @@ static void top_p_keeps_the_smallest_set_that_reaches_it(void **state)
 static void top_p_counts_only_what_top_k_kept(void **state)
 {
     const struct baton_sampling sampling = {
-        .temperature = 1, .top_k = 3, .top_p = 0.985, .seed = 9};
+        .temperature = 1, .top_k = 3, .top_p = 0.985, .repetition_penalty = 1, .seed = 9};
     const float logits[] = {0, 0, 0, 0};
     const double third = 1.0 / 3;
     (void)state;
@@ -113,8 +159,24 @@ static void top_p_counts_only_what_top_k_kept(void **state)
                         (double[]){0.0980, 0, 0.0179, 0.8841, 0}); /* 0.9821 < 0.985 */
     /* Ties at the k-th are all kept; within top-p the lower id comes first. */
     assert_distribution(logits, 4,
-                        (struct baton_sampling){.temperature = 1, .top_k = 1, .top_p = 0.75},
+                        (struct baton_sampling){
+                            .temperature = 1, .top_k = 1, .top_p = 0.75, .repetition_penalty = 1},
                         (double[]){third, third, third, 0});
+}
+
+static void min_p_drops_what_is_far_below_the_highest(void **state)
+{
+    const float logits[] = {1, 3, -2, 3, 2};
+    const double e1 = exp(-1), sum = 2 + e1;
+    (void)state;
+    assert_distribution(logits, 5,
+                        (struct baton_sampling){
+                            .temperature = 1, .top_p = 1, .min_p = 0.2, .repetition_penalty = 1},
+                        (double[]){0, 1 / sum, 0, 1 / sum, e1 / sum});
+    assert_distribution(
+        logits, 5,
+        (struct baton_sampling){.temperature = 1, .top_p = 1, .min_p = 1, .repetition_penalty = 1},
+        (double[]){0, 0.5, 0, 0.5, 0});
 }
 
 static void ties_at_the_kth_are_kept(void **state)
@@ -122,30 +184,32 @@ static void ties_at_the_kth_are_kept(void **state)
     const float logits[] = {1, 3, 1, 1, 0};
     const double e2 = exp(-2), sum = 1 + 3 * e2;
     (void)state;
-    assert_distribution(logits, 5,
-                        (struct baton_sampling){.temperature = 1, .top_k = 2, .top_p = 1},
-                        (double[]){e2 / sum, 1 / sum, e2 / sum, e2 / sum, 0});
+    assert_distribution(
+        logits, 5,
+        (struct baton_sampling){.temperature = 1, .top_k = 2, .top_p = 1, .repetition_penalty = 1},
+        (double[]){e2 / sum, 1 / sum, e2 / sum, e2 / sum, 0});
 }
 
 static void greedy_takes_the_lowest_id_of_equal_logits(void **state)
 {
     const float logits[] = {-1, 5, 2, 5, 5}, low[] = {-INFINITY, -3, -INFINITY, NAN, -3};
-    const struct baton_sampling greedy = {.temperature = 0, .top_p = 1};
+    const struct baton_sampling greedy = {.temperature = 0, .top_p = 1, .repetition_penalty = 1};
     struct baton_sampler *sampler = baton_sampler_create(5);
     (void)state;
-    assert_int_equal(baton_sampler_pick(sampler, logits, &greedy, 0), 1);
-    assert_int_equal(baton_sampler_pick(sampler, low, &greedy, 0), 1);
+    assert_int_equal(baton_sampler_pick(sampler, logits, &greedy, NULL, 0), 1);
+    assert_int_equal(baton_sampler_pick(sampler, low, &greedy, NULL, 0), 1);
     baton_sampler_destroy(sampler);
 }
 
 static void nan_logits_are_never_chosen_while_others_are_possible(void **state)
 {
     const float some[] = {NAN, 0, NAN, 0}, none[] = {NAN, NAN, NAN, NAN};
-    const struct baton_sampling sampling = {.temperature = 1, .top_k = 3, .top_p = 0.99, .seed = 1};
+    const struct baton_sampling sampling = {
+        .temperature = 1, .top_k = 3, .top_p = 0.99, .repetition_penalty = 1, .seed = 1};
     struct baton_sampler *sampler = baton_sampler_create(4);
     (void)state;
     assert_distribution(some, 4, sampling, (double[]){0, 0.5, 0, 0.5});
-    assert_int_equal(baton_sampler_pick(sampler, none, &sampling, 3), 0);
+    assert_int_equal(baton_sampler_pick(sampler, none, &sampling, NULL, 3), 0);
     baton_sampler_destroy(sampler);
 }
 
@@ -156,25 +220,147 @@ static void extreme_temperatures_and_logits_stay_sane(void **state)
     struct baton_sampler *sampler = baton_sampler_create(4);
     (void)state;
     for (int i = 0; i < 3; i++) {
-        const struct baton_sampling sampling = {.temperature = temperatures[i], .top_p = 0.5};
-        assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, 7), 1);
-        assert_int_equal(baton_sampler_pick(sampler, infinite, &sampling, 7), 1);
+        const struct baton_sampling sampling = {
+            .temperature = temperatures[i], .top_p = 0.5, .repetition_penalty = 1};
+        assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, NULL, 7), 1);
+        assert_int_equal(baton_sampler_pick(sampler, infinite, &sampling, NULL, 7), 1);
     }
+    baton_sampler_destroy(sampler);
+}
+
+/* ---- bias and penalties ---- */
+
+struct penalized_row {
+    float logits[BATON_MAX_CANDIDATES];
+};
+
+/* What penalties make of a row; tokens 0 and 1 are in the prompt, 1 and 2 were generated four
+ * times, and so were two that no vocabulary has. */
+static struct penalized_row penalize(const float *logits, int n_vocab,
+                                     const struct baton_sampling *sampling)
+{
+    const uint32_t prompt[] = {0, 1, 1, 1000}, output[] = {1, 2, UINT32_MAX};
+    struct baton_sampler *sampler = baton_sampler_create(n_vocab);
+    struct baton_history history;
+    struct baton_decision decision;
+    struct penalized_row row = {{0}};
+    assert_non_null(sampler);
+    assert_int_equal(baton_history_init(&history, 8), BATON_OK);
+    baton_history_add_prompt(&history, prompt, 4);
+    for (int i = 0; i < 12; i++)
+        baton_history_add_output(&history, output[i % 3]);
+    (void)baton_sampler_explain(sampler, logits, sampling, &history, 0, n_vocab, &decision);
+    assert_int_equal(decision.n_candidates, n_vocab);
+    for (int i = 0; i < n_vocab; i++)
+        row.logits[decision.candidates[i].token] = decision.candidates[i].logit_penalized;
+    baton_history_fini(&history);
+    baton_sampler_destroy(sampler);
+    return row;
+}
+
+static void presence_and_frequency_are_subtracted_from_what_was_generated(void **state)
+{
+    const float logits[] = {3, 3, -1, 3};
+    const struct baton_sampling sampling = {
+        .top_p = 1, .repetition_penalty = 1, .presence_penalty = 0.2, .frequency_penalty = 0.1};
+    struct penalized_row row = penalize(logits, 4, &sampling);
+    (void)state;
+    assert_true(row.logits[0] == 3 && row.logits[3] == 3);
+    assert_true(row.logits[1] == 2.4F && row.logits[2] == (float)(-1 - 0.6));
+}
+
+static void repetition_divides_positive_logits_and_multiplies_others(void **state)
+{
+    const float logits[] = {3, -3, 0, 3};
+    const struct baton_sampling sampling = {.top_p = 1, .repetition_penalty = 2};
+    struct penalized_row row = penalize(logits, 4, &sampling);
+    (void)state;
+    assert_true(row.logits[0] == 1.5F && row.logits[1] == -6 && row.logits[2] == 0);
+    assert_true(row.logits[3] == 3);
+}
+
+static void bias_comes_before_penalties_and_ignores_ids_past_the_vocabulary(void **state)
+{
+    const float logits[] = {1, -3, 0, 3};
+    const struct baton_logit_bias bias[] = {{3, -100}, {0, 4}, {1, 5}, {4, 9}, {UINT32_MAX, 9}};
+    const struct baton_sampling sampling = {
+        .top_p = 1, .repetition_penalty = 2, .bias = bias, .n_bias = 5};
+    struct penalized_row row = penalize(logits, 4, &sampling);
+    (void)state;
+    assert_true(row.logits[0] == 2.5F && row.logits[1] == 1 && row.logits[2] == 0);
+    assert_true(row.logits[3] == -97);
+}
+
+static void penalties_leave_the_callers_row_alone(void **state)
+{
+    float logits[] = {1, 1, 1, 1};
+    const struct baton_logit_bias bias = {2, 7};
+    const struct baton_sampling sampling = {
+        .top_p = 1, .repetition_penalty = 3, .bias = &bias, .n_bias = 1};
+    struct baton_sampler *sampler = baton_sampler_create(4);
+    (void)state;
+    assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, NULL, 0), 2);
+    for (int i = 0; i < 4; i++)
+        assert_true(logits[i] == 1);
+    baton_sampler_destroy(sampler);
+}
+
+static void extreme_penalties_never_give_nan(void **state)
+{
+    const float logits[] = {INFINITY, 3e38F, -3e38F, 0, -INFINITY, NAN, 1, -1};
+    const double extremes[] = {1e-300, 1, 1e300}, added[] = {-1e300, 0, 1e300};
+    (void)state;
+    for (int i = 0; i < 27; i++) {
+        const struct baton_sampling sampling = {.temperature = i % 2,
+                                                .top_p = 0.9,
+                                                .repetition_penalty = extremes[i % 3],
+                                                .presence_penalty = added[i / 3 % 3],
+                                                .frequency_penalty = 1e8 * added[i / 9]};
+        for (int shift = 0; shift < 8; shift++) {
+            float rotated[8];
+            for (int k = 0; k < 8; k++)
+                rotated[k] = logits[(k + shift) % 8];
+            struct penalized_row row = penalize(rotated, 8, &sampling);
+            for (int k = 0; k < 8; k++) {
+                assert_false(isnan(row.logits[k]));
+                if (rotated[k] == -INFINITY || isnan(rotated[k]))
+                    assert_true(row.logits[k] == -INFINITY);
+            }
+        }
+    }
+}
+
+static void greedy_looks_at_penalized_logits(void **state)
+{
+    const float logits[] = {1, 1.5F, 1.2F};
+    const struct baton_sampling sampling = {
+        .top_p = 1, .repetition_penalty = 1, .frequency_penalty = 0.4};
+    struct baton_sampler *sampler = baton_sampler_create(3);
+    struct baton_history history;
+    const uint32_t wanted[] = {1, 2, 1, 0, 2};
+    (void)state;
+    assert_int_equal(baton_history_init(&history, 3), BATON_OK);
+    for (int i = 0; i < 5; i++) {
+        uint32_t id = baton_sampler_pick(sampler, logits, &sampling, &history, (uint64_t)i);
+        assert_int_equal(id, wanted[i]);
+        baton_history_add_output(&history, id);
+    }
+    baton_history_fini(&history);
     baton_sampler_destroy(sampler);
 }
 
 static void a_pick_depends_on_seed_and_position_only(void **state)
 {
     const struct baton_sampling sampling = {
-        .temperature = 1, .top_k = 400, .top_p = 0.9, .seed = 3};
+        .temperature = 1, .top_k = 400, .top_p = 0.9, .repetition_penalty = 1, .seed = 3};
     float *logits = random_floats(1000, 4);
     struct baton_sampler *sampler = baton_sampler_create(1000), *other = baton_sampler_create(1000);
     (void)state;
     for (uint64_t i = 0; i < 50; i++)
-        assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, i),
-                         baton_sampler_pick(other, logits, &sampling, i));
-    assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, 12),
-                     baton_sampler_pick(other, logits, &sampling, 12));
+        assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, NULL, i),
+                         baton_sampler_pick(other, logits, &sampling, NULL, i));
+    assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, NULL, 12),
+                     baton_sampler_pick(other, logits, &sampling, NULL, 12));
     baton_sampler_destroy(sampler);
     baton_sampler_destroy(other);
     free(logits);
@@ -185,15 +371,23 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_known_answers),
         cmocka_unit_test(uniforms_depend_on_seed_and_position_and_fill_the_unit_interval),
+        cmocka_unit_test(the_reference_vectors_hold),
         cmocka_unit_test(temperature_one_draws_from_the_softmax),
         cmocka_unit_test(temperature_flattens_the_softmax),
         cmocka_unit_test(top_k_two_keeps_the_two_highest),
         cmocka_unit_test(top_p_keeps_the_smallest_set_that_reaches_it),
         cmocka_unit_test(top_p_counts_only_what_top_k_kept),
+        cmocka_unit_test(min_p_drops_what_is_far_below_the_highest),
         cmocka_unit_test(ties_at_the_kth_are_kept),
         cmocka_unit_test(greedy_takes_the_lowest_id_of_equal_logits),
         cmocka_unit_test(nan_logits_are_never_chosen_while_others_are_possible),
         cmocka_unit_test(extreme_temperatures_and_logits_stay_sane),
+        cmocka_unit_test(presence_and_frequency_are_subtracted_from_what_was_generated),
+        cmocka_unit_test(repetition_divides_positive_logits_and_multiplies_others),
+        cmocka_unit_test(bias_comes_before_penalties_and_ignores_ids_past_the_vocabulary),
+        cmocka_unit_test(penalties_leave_the_callers_row_alone),
+        cmocka_unit_test(extreme_penalties_never_give_nan),
+        cmocka_unit_test(greedy_looks_at_penalized_logits),
         cmocka_unit_test(a_pick_depends_on_seed_and_position_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,90 @@ static const char *break_prefill_request(struct sample_envelope *s, int i)
     }
 }
 
+static const char *break_sampling(struct sample_envelope *s, int i)
+{
+    switch (i) {
+    case 0:
+        s->sampling.min_p = 1.01;
+        return "decode_start.sampling.min_p";
+    case 1:
+        s->sampling.repetition_penalty = -1;
+        return "decode_start.sampling.repetition_penalty";
+    case 2:
+        s->sampling.repetition_penalty = INFINITY;
+        return "decode_start.sampling.repetition_penalty";
+    case 3:
+        s->sampling.presence_penalty = NAN;
+        return "decode_start.sampling.presence_penalty";
+    case 4:
+        s->sampling.frequency_penalty = 2.5;
+        return "decode_start.sampling.frequency_penalty";
+    case 5:
+        s->bias.bias = -101;
+        return "decode_start.sampling.logit_bias.bias";
+    case 6:
+        s->bias.token = UINT32_MAX;
+        return "decode_start.sampling.logit_bias.token";
+    case 7:
+        s->sampling.explain_candidates = BATON_MAX_LISTED + 1;
+        return "decode_start.sampling.explain_candidates";
+    case 8:
+        s->sampling.top_logprobs = BATON_MAX_LISTED + 1;
+        return "decode_start.sampling.top_logprobs";
+    default:
+        return NULL;
+    }
+}
+
+static const char *break_decision(struct sample_envelope *s, int i)
+{
+    switch (i) {
+    case 0:
+        s->decision.chosen = NULL;
+        return "first_token.decision.chosen";
+    case 1:
+        s->candidate.prob = 1.5;
+        return "first_token.decision.prob";
+    case 2:
+        s->candidate.removed_by = (Baton__V1__Candidate__Removal)9;
+        return "first_token.decision.removed_by";
+    case 3:
+        s->candidate.interval_end = NAN;
+        return "first_token.decision.interval_end";
+    case 4:
+        s->decision.rank = 0;
+        return "first_token.decision.rank";
+    case 5:
+        s->decision.entropy_bits = -1;
+        return "first_token.decision.entropy_bits";
+    case 6:
+        s->logprobs.logprob = 0.1;
+        return "first_token.logprobs";
+    case 7:
+        s->logprobs.n_top_logprobs = 1;
+        return "first_token.logprobs.top_logprobs";
+    default:
+        return NULL;
+    }
+}
+
+static const char *break_prompt_logprobs(struct sample_envelope *s, int i)
+{
+    switch (i) {
+    case 0:
+        s->body.prompt_logprobs.first_index = 0;
+        return "prompt_logprobs.first_index";
+    case 1:
+        s->body.prompt_logprobs.n_logprobs = 0;
+        return "prompt_logprobs.logprobs";
+    case 2:
+        s->top_logprobs[1] = NAN;
+        return "prompt_logprobs.logprobs";
+    default:
+        return NULL;
+    }
+}
+
 static const char *break_tokens(struct sample_envelope *s, int i)
 {
     switch (i) {
@@ -194,6 +278,12 @@ static const char *break_tokens(struct sample_envelope *s, int i)
     case 3:
         s->began.kv_transfer_s = INFINITY;
         return "tokens.began.kv_transfer_s";
+    case 4:
+        s->body.tokens.n_decisions = 3;
+        return "tokens.decisions";
+    case 5:
+        s->body.tokens.n_logprobs = 1;
+        return "tokens.logprobs";
     default:
         return NULL;
     }
@@ -285,6 +375,9 @@ static void every_broken_field_is_refused_by_name(void **state)
     expect_all_refused(BATON__V1__ENVELOPE__BODY_RESERVE, break_addressing);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_HELLO, break_hello);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST, break_prefill_request);
+    expect_all_refused(BATON__V1__ENVELOPE__BODY_DECODE_START, break_sampling);
+    expect_all_refused(BATON__V1__ENVELOPE__BODY_FIRST_TOKEN, break_decision);
+    expect_all_refused(BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS, break_prompt_logprobs);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_TOKENS, break_tokens);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_KV_BEGIN, break_kv_begin);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_FINISHED, break_finished);
@@ -409,17 +502,40 @@ static void fields_of_a_newer_version_are_tolerated(void **state)
     baton_arena_destroy(arena);
 }
 
-/* The search for cut strings looks at single fields only. */
-static void no_message_repeats_a_string_or_a_message(void **state)
+static void expect_no_repeated_strings(const ProtobufCMessageDescriptor *message)
+{
+    for (unsigned i = 0; i < message->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &message->fields[i];
+        assert_true(field->label != PROTOBUF_C_LABEL_REPEATED ||
+                    field->type != PROTOBUF_C_TYPE_STRING);
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+            expect_no_repeated_strings(field->descriptor);
+    }
+}
+
+/* The search for cut strings looks at single ones only. */
+static void no_message_repeats_a_string(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < baton__v1__envelope__descriptor.n_fields; i++) {
-        const ProtobufCMessageDescriptor *body =
-            baton__v1__envelope__descriptor.fields[i].descriptor;
-        for (unsigned j = 0; body && j < body->n_fields; j++)
-            assert_true(body->fields[j].label != PROTOBUF_C_LABEL_REPEATED ||
-                        body->fields[j].type == PROTOBUF_C_TYPE_UINT32);
-    }
+    expect_no_repeated_strings(&baton__v1__envelope__descriptor);
+}
+
+/* A field numbered 0 inside the second of two repeated messages: the search goes into each. */
+static void what_is_no_protobuf_is_found_in_repeated_messages(void **state)
+{
+    (void)state;
+    static const char good[] = "\x32\x00", bad[] = "\x32\x02\x00\x01";
+    struct sample_envelope s;
+    struct baton_why why;
+    uint8_t packed[PACKED_MAX];
+    sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_RESERVE);
+    size_t n = baton__v1__envelope__pack(&s.envelope, packed);
+    memcpy(packed + n, "\xe2\x02\x06", 3); /* tokens, in place of reserve */
+    memcpy(packed + n + 3, good, 2);
+    memcpy(packed + n + 5, bad, 4);
+    assert_int_equal(unpack(packed, n + 9, 1 << 16, &why), BATON_CORRUPT);
+    memcpy(packed + n + 7, "\x48\x01", 2); /* the same with a number: a newer version's field */
+    assert_int_equal(unpack(packed, n + 9, 1 << 16, &why), BATON_OK);
 }
 
 static void kinds_have_the_names_of_the_proto(void **state)
@@ -444,7 +560,8 @@ int main(void)
         cmocka_unit_test(a_zero_byte_inside_a_string_is_found_at_any_depth),
         cmocka_unit_test(a_greedy_message_hits_the_cap_and_an_honest_one_does_not),
         cmocka_unit_test(fields_of_a_newer_version_are_tolerated),
-        cmocka_unit_test(no_message_repeats_a_string_or_a_message),
+        cmocka_unit_test(no_message_repeats_a_string),
+        cmocka_unit_test(what_is_no_protobuf_is_found_in_repeated_messages),
         cmocka_unit_test(kinds_have_the_names_of_the_proto),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

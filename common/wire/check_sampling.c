@@ -1,0 +1,91 @@
+/* The ranges of what says how tokens are chosen, and of what comes back about a choice. */
+#include <math.h>
+
+#include "common/wire/check_fields.h"
+
+static const double max_temperature = 1e6;
+
+static void within(struct checker *c, const char *field, double value, double min, double max)
+{
+    if (!(value >= min && value <= max)) /* NaN is outside, too */
+        FAIL(c, field, "%g is outside %g..%g", value, min, max);
+}
+
+static void check_bias(struct checker *c, const Baton__V1__Sampling *m)
+{
+    range(c, "sampling.logit_bias", m->n_logit_bias, 0, BATON_MAX_LOGIT_BIAS);
+    for (size_t i = 0; !c->err && i < m->n_logit_bias; i++) {
+        range(c, "sampling.logit_bias.token", m->logit_bias[i]->token, 0, MAX_TOKEN_ID);
+        within(c, "sampling.logit_bias.bias", (double)m->logit_bias[i]->bias, -100, 100);
+    }
+}
+
+void baton_check_sampling(struct checker *c, const Baton__V1__Sampling *m)
+{
+    present(c, "sampling", m);
+    if (!m)
+        return;
+    real(c, "sampling.temperature", m->temperature, max_temperature);
+    range(c, "sampling.top_k", m->top_k, 0, INT32_MAX);
+    if (!(m->top_p > 0 && m->top_p <= 1))
+        FAIL(c, "sampling.top_p", "%g is outside (0, 1]", m->top_p);
+    real(c, "sampling.min_p", m->min_p, 1);
+    if (!(m->repetition_penalty >= 0 && isfinite(m->repetition_penalty)))
+        FAIL(c, "sampling.repetition_penalty", "%g is no finite number >= 0",
+             m->repetition_penalty);
+    within(c, "sampling.presence_penalty", m->presence_penalty, -2, 2);
+    within(c, "sampling.frequency_penalty", m->frequency_penalty, -2, 2);
+    check_bias(c, m);
+    range(c, "sampling.explain_candidates", m->explain_candidates, 0, BATON_MAX_LISTED);
+    range(c, "sampling.top_logprobs", m->top_logprobs, 0, BATON_MAX_LISTED);
+    token_ids(c, "sampling.stop_token_ids", m->stop_token_ids, m->n_stop_token_ids, 0,
+              BATON_MAX_STOP_IDS);
+}
+
+/* Sums of rounded numbers may end a little past 1. */
+static void probability(struct checker *c, const char *field, double value)
+{
+    real(c, field, value, 1 + 1e-6);
+}
+
+static void check_candidate(struct checker *c, const Baton__V1__Candidate *m)
+{
+    range(c, "decision.token", m->token, 0, MAX_TOKEN_ID);
+    probability(c, "decision.prob_raw", m->prob_raw);
+    probability(c, "decision.prob_shaped", m->prob_shaped);
+    probability(c, "decision.prob", m->prob);
+    if (m->removed_by) /* 0 is a value here: kept */
+        known(c, "decision.removed_by", (int)m->removed_by,
+              &baton__v1__candidate__removal__descriptor);
+    probability(c, "decision.interval_begin", m->interval_begin);
+    probability(c, "decision.interval_end", m->interval_end);
+}
+
+void baton_check_decision(struct checker *c, const Baton__V1__Decision *m)
+{
+    present(c, "decision.chosen", m->chosen);
+    if (m->chosen)
+        check_candidate(c, m->chosen);
+    range(c, "decision.rank", m->rank, 1, (uint64_t)MAX_TOKEN_ID + 1);
+    probability(c, "decision.draw", m->draw);
+    real(c, "decision.entropy_bits", m->entropy_bits, 64);
+    range(c, "decision.candidates", m->n_candidates, 0, BATON_MAX_LISTED);
+    for (size_t i = 0; !c->err && i < m->n_candidates; i++)
+        check_candidate(c, m->candidates[i]);
+}
+
+/* Minus infinity is a logprob: of a token that can not come. */
+static void check_logprob(struct checker *c, double value)
+{
+    if (!(value <= 0))
+        FAIL(c, "logprobs", "%g is above 0", value);
+}
+
+void baton_check_logprobs(struct checker *c, const Baton__V1__Logprobs *m)
+{
+    check_logprob(c, m->logprob);
+    token_ids(c, "logprobs.top_tokens", m->top_tokens, m->n_top_tokens, 0, BATON_MAX_LISTED);
+    range(c, "logprobs.top_logprobs", m->n_top_logprobs, m->n_top_tokens, m->n_top_tokens);
+    for (size_t i = 0; !c->err && i < m->n_top_logprobs; i++)
+        check_logprob(c, m->top_logprobs[i]);
+}

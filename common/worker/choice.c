@@ -1,0 +1,90 @@
+#include "common/worker/choice.h"
+
+#include <math.h>
+
+_Static_assert((int)BATON_MAX_LISTED == (int)BATON_MAX_CANDIDATES, "one bound, in two layers");
+
+static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candidate *candidate)
+{
+    baton__v1__candidate__init(out);
+    out->token = candidate->token;
+    out->logit = candidate->logit;
+    out->logit_penalized = candidate->logit_penalized;
+    out->prob_raw = candidate->prob_raw;
+    out->prob_shaped = candidate->prob_shaped;
+    out->prob = candidate->prob;
+    out->removed_by = (Baton__V1__Candidate__Removal)candidate->removed_by; /* numbered alike */
+    out->interval_begin = candidate->interval_begin;
+    out->interval_end = candidate->interval_end;
+}
+
+static void fill_decision(struct baton_choice *choice, const struct baton_decision *decision)
+{
+    Baton__V1__Decision *out = &choice->decision_message;
+    baton__v1__decision__init(out);
+    fill_candidate(&choice->chosen, &decision->chosen);
+    out->greedy = decision->greedy;
+    out->chosen = &choice->chosen;
+    out->rank = decision->rank;
+    out->n_after_top_k = decision->n_after_top_k;
+    out->n_after_top_p = decision->n_after_top_p;
+    out->n_after_min_p = decision->n_after_min_p;
+    out->draw = decision->draw;
+    out->entropy_bits = decision->entropy_bits;
+    out->n_candidates = (size_t)decision->n_candidates;
+    out->candidates = choice->listed;
+    for (int i = 0; i < decision->n_candidates; i++) {
+        fill_candidate(&choice->candidates[i], &decision->candidates[i]);
+        choice->listed[i] = &choice->candidates[i];
+    }
+    choice->decision = out;
+}
+
+void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sampler *sampler,
+                         const float *logits, uint32_t token, int n_top)
+{
+    struct baton_logprob top[BATON_MAX_LISTED];
+    int n_vocab = baton_sampler_n_vocab(sampler);
+    n_top = n_top < n_vocab ? n_top : n_vocab;
+    double logprob = baton_sampler_logprobs(sampler, logits, token, n_top, top);
+    baton__v1__logprobs__init(&out->message);
+    out->message.logprob = isnan(logprob) ? -INFINITY : logprob; /* logits that are no numbers */
+    out->message.top_tokens = out->tokens;
+    out->message.top_logprobs = out->values;
+    out->message.n_top_tokens = out->message.n_top_logprobs = (size_t)n_top;
+    for (int i = 0; i < n_top; i++) {
+        out->tokens[i] = top[i].token;
+        out->values[i] = isnan(top[i].logprob) ? -INFINITY : top[i].logprob;
+    }
+}
+
+void baton_choice_make(struct baton_choice *choice, struct baton_sampler *sampler,
+                       const struct baton_plan *plan, const float *logits, uint64_t position)
+{
+    choice->decision = NULL;
+    choice->logprobs = NULL;
+    if (plan->explain_candidates) {
+        struct baton_decision decision;
+        choice->token = baton_sampler_explain(sampler, logits, &plan->sampling, &plan->history,
+                                              position, plan->explain_candidates, &decision);
+        fill_decision(choice, &decision);
+    } else {
+        choice->token =
+            baton_sampler_pick(sampler, logits, &plan->sampling, &plan->history, position);
+    }
+    if (plan->logprobs) {
+        baton_logprobs_fill(&choice->logprobs_message, sampler, logits, choice->token,
+                            plan->top_logprobs);
+        choice->logprobs = &choice->logprobs_message.message;
+    }
+}
+
+void baton_choice_into_tokens(struct baton_choice *choice, Baton__V1__Tokens *tokens)
+{
+    tokens->tokens = &choice->token;
+    tokens->n_tokens = 1;
+    tokens->decisions = &choice->decision;
+    tokens->n_decisions = choice->decision != NULL;
+    tokens->logprobs = &choice->logprobs;
+    tokens->n_logprobs = choice->logprobs != NULL;
+}

@@ -1,0 +1,44 @@
+/* One token chosen from its logits, with what the client asked to know about it, ready for the
+ * wire.
+ *
+ * Ownership: plain data; the messages point into the struct, which must not move while they are
+ *            used.
+ * Threading: engine thread.
+ * Errors:    none.
+ */
+#ifndef BATON_WORKER_CHOICE_H
+#define BATON_WORKER_CHOICE_H
+
+#include "common/worker/plan.h"
+
+/* Logprobs as a message, with the room they need. */
+struct baton_logprobs_message {
+    Baton__V1__Logprobs message;
+    uint32_t tokens[BATON_MAX_LISTED];
+    double values[BATON_MAX_LISTED];
+};
+
+struct baton_choice {
+    uint32_t token;
+    /* What to put into FirstToken and Tokens; NULL when it was not asked for. */
+    Baton__V1__Decision *decision;
+    Baton__V1__Logprobs *logprobs;
+
+    Baton__V1__Decision decision_message;
+    Baton__V1__Candidate chosen, candidates[BATON_MAX_LISTED], *listed[BATON_MAX_LISTED];
+    struct baton_logprobs_message logprobs_message;
+};
+
+/* Chooses from logits [V] as the plan says; position is the token's. The plan is not told: see
+ * baton_plan_note. */
+void baton_choice_make(struct baton_choice *choice, struct baton_sampler *sampler,
+                       const struct baton_plan *plan, const float *logits, uint64_t position);
+
+/* The log-probabilities of token and of the n_top most probable ones, as a message. */
+void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sampler *sampler,
+                         const float *logits, uint32_t token, int n_top);
+
+/* Puts the choice, as the only token, into a message. */
+void baton_choice_into_tokens(struct baton_choice *choice, Baton__V1__Tokens *tokens);
+
+#endif

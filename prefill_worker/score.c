@@ -1,0 +1,98 @@
+#include "prefill_worker/score.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "common/worker/choice.h"
+
+enum { TOKENS_PER_MESSAGE = 64 };
+
+/* How long the link's queue may stay full, and how often it is looked at. */
+#define PATIENCE_NS (2 * BATON_SECOND)
+#define PAUSE_NS    (1 * BATON_MS)
+
+struct pf_score {
+    struct baton_sampler *sampler;
+    size_t n_vocab;
+    const struct pf_job *job;
+    int first_index, n; /* of the tokens gathered */
+    enum baton_err err;
+    float *logits; /* the caller's, where the last row's are wanted */
+    struct baton_logprobs_message gathered[TOKENS_PER_MESSAGE];
+    Baton__V1__Logprobs *listed[TOKENS_PER_MESSAGE];
+};
+
+struct pf_score *pf_score_create(struct baton_sampler *sampler, int n_vocab)
+{
+    struct pf_score *score = calloc(1, sizeof *score);
+    if (!score)
+        return NULL;
+    score->sampler = sampler;
+    score->n_vocab = (size_t)n_vocab;
+    for (int i = 0; i < TOKENS_PER_MESSAGE; i++)
+        score->listed[i] = &score->gathered[i].message;
+    return score;
+}
+
+void pf_score_destroy(struct pf_score *score)
+{
+    free(score);
+}
+
+static enum baton_err send(const struct pf_score *score, baton_envelope *envelope)
+{
+    int64_t until_ns = baton_now_ns() + PATIENCE_NS;
+    enum baton_err err;
+    while ((err = baton_asker_send(&score->job->asker, envelope)) == BATON_AGAIN &&
+           baton_now_ns() < until_ns && !atomic_load(&score->job->canceled))
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    return err ? BATON_CANCELED : BATON_OK;
+}
+
+static void flush(struct pf_score *score)
+{
+    Baton__V1__PromptLogprobs prompt = BATON__V1__PROMPT_LOGPROBS__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    if (!score->n || score->err)
+        return;
+    prompt.first_index = (uint32_t)score->first_index;
+    prompt.logprobs = score->listed;
+    prompt.n_logprobs = (size_t)score->n;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS;
+    envelope.prompt_logprobs = &prompt;
+    score->err = send(score, &envelope);
+    score->first_index += score->n;
+    score->n = 0;
+}
+
+static void on_row(void *arg, int row, const float *logits)
+{
+    struct pf_score *score = arg;
+    const struct pf_job *job = score->job;
+    if (row == job->n_tokens - 1) {
+        memmove(score->logits, logits, score->n_vocab * sizeof *logits);
+        return;
+    }
+    baton_logprobs_fill(&score->gathered[score->n++], score->sampler, logits, job->tokens[row + 1],
+                        job->plan.top_logprobs);
+    if (score->n == TOKENS_PER_MESSAGE)
+        flush(score);
+}
+
+enum baton_err pf_score_prompt(struct pf_score *score, struct baton_engine *engine,
+                               struct pf_job *job, baton_layer_fn on_layer, void *layer_arg,
+                               float *logits)
+{
+    score->job = job;
+    score->logits = logits;
+    score->first_index = 1;
+    score->n = 0;
+    score->err = BATON_OK;
+    enum baton_err err = baton_engine_score(engine, &job->seq, job->tokens, job->n_tokens, on_layer,
+                                            layer_arg, on_row, score, logits);
+    if (!err)
+        flush(score);
+    return err ? err : score->err;
+}

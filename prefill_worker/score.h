@@ -1,0 +1,29 @@
+/* What the model thought of the prompt: the log-probability of each of its tokens but the first.
+ *
+ * They leave in messages of a few dozen tokens while the pass goes on; the last one is out before
+ * the first token.
+ *
+ * Ownership: a score owns the message in the making.
+ * Threading: engine thread.
+ * Errors:    create: NULL without memory. A gateway that takes no messages: CANCELED.
+ */
+#ifndef BATON_PREFILL_SCORE_H
+#define BATON_PREFILL_SCORE_H
+
+#include "common/engine/engine.h"
+#include "common/engine/sample.h"
+#include "prefill_worker/job.h"
+
+struct pf_score;
+
+/* The sampler is borrowed. */
+struct pf_score *pf_score_create(struct baton_sampler *sampler, int n_vocab);
+void pf_score_destroy(struct pf_score *score);
+
+/* Runs the job's prompt, and tells its asker of every token. logits [BATON_SCORE_ROWS][V]; the
+ * first row ends as the last position's. */
+enum baton_err pf_score_prompt(struct pf_score *score, struct baton_engine *engine,
+                               struct pf_job *job, baton_layer_fn on_layer, void *layer_arg,
+                               float *logits) BATON_MUST_CHECK;
+
+#endif

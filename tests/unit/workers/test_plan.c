@@ -1,0 +1,133 @@
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "common/worker/choice.h"
+
+enum { N_VOCAB = 5 };
+
+static const float logits[N_VOCAB] = {2.0F, -1.5F, 0.3F, 4.2F, -0.8F};
+
+static struct baton_sampler *sampler;
+static Baton__V1__Sampling sampling;
+static struct baton_plan plan;
+
+static int set_up(void **state)
+{
+    (void)state;
+    baton__v1__sampling__init(&sampling);
+    sampling.top_p = 1;
+    sampler = baton_sampler_create(N_VOCAB);
+    return !sampler;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    baton_plan_fini(&plan);
+    baton_sampler_destroy(sampler);
+    return 0;
+}
+
+static void make_plan(const uint32_t *prompt, size_t n_prompt)
+{
+    assert_int_equal(baton_plan_init(&plan, &sampling, prompt, n_prompt, 8), BATON_OK);
+}
+
+static void a_plan_knows_its_stop_tokens(void **state)
+{
+    uint32_t ids[] = {3, 5};
+    (void)state;
+    sampling.stop_token_ids = ids;
+    sampling.n_stop_token_ids = 2;
+    make_plan(NULL, 0);
+    assert_true(baton_plan_is_stop(&plan, 5));
+    assert_false(baton_plan_is_stop(&plan, 4));
+}
+
+static void a_sampling_from_before_penalties_has_none(void **state)
+{
+    (void)state;
+    make_plan(NULL, 0);
+    assert_true(plan.sampling.repetition_penalty == 1);
+    assert_false(plan.keeps_history);
+    baton_plan_note(&plan, 3); /* and nothing is remembered */
+    assert_int_equal(plan.history.n_seen, 0);
+}
+
+static void a_plan_owns_its_bias(void **state)
+{
+    Baton__V1__LogitBias bias = BATON__V1__LOGIT_BIAS__INIT, *biases[] = {&bias};
+    struct baton_choice choice;
+    (void)state;
+    bias.token = 1;
+    bias.bias = 100;
+    sampling.logit_bias = biases;
+    sampling.n_logit_bias = 1;
+    make_plan(NULL, 0);
+    bias.token = 2;
+    baton_choice_make(&choice, sampler, &plan, logits, 0);
+    assert_int_equal(choice.token, 1);
+    assert_null(choice.decision);
+    assert_null(choice.logprobs);
+}
+
+static void a_penalty_looks_at_prompt_and_output(void **state)
+{
+    const uint32_t prompt[] = {3};
+    struct baton_choice choice;
+    (void)state;
+    sampling.repetition_penalty = 4; /* 4.2 becomes 1.05, less than 2 */
+    make_plan(prompt, 1);
+    baton_choice_make(&choice, sampler, &plan, logits, 1);
+    assert_int_equal(choice.token, 0);
+    baton_plan_note(&plan, choice.token); /* 2 becomes 0.5 */
+    baton_choice_make(&choice, sampler, &plan, logits, 2);
+    assert_int_equal(choice.token, 3);
+}
+
+static void what_is_reported_of_a_choice_passes_the_wires_check(void **state)
+{
+    static const float odd[][N_VOCAB] = {{2.0F, -1.5F, 0.3F, 4.2F, -0.8F},
+                                         {NAN, NAN, NAN, NAN, NAN},
+                                         {INFINITY, 0, -INFINITY, NAN, INFINITY},
+                                         {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY}};
+    (void)state;
+    sampling.temperature = 1;
+    sampling.top_k = 2;
+    sampling.explain_candidates = sampling.top_logprobs = BATON_MAX_LISTED; /* more than V */
+    sampling.logprobs = true;
+    make_plan(NULL, 0);
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        Baton__V1__FirstToken first = BATON__V1__FIRST_TOKEN__INIT;
+        baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+        struct baton_choice choice;
+        struct baton_why why;
+        baton_choice_make(&choice, sampler, &plan, odd[i], i);
+        first.token = choice.token;
+        first.decision = choice.decision;
+        first.logprobs = choice.logprobs;
+        envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
+        envelope.first_token = &first;
+        envelope.src_epoch = envelope.dst_epoch = envelope.link = envelope.link_seq = 1;
+        envelope.request_id = envelope.attempt = 1;
+        if (baton_envelope_check(&envelope, 0, &why))
+            fail_msg("row %zu: %s", i, why.text);
+        assert_int_equal(first.decision->n_candidates, N_VOCAB);
+        assert_int_equal(first.logprobs->n_top_tokens, N_VOCAB);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_plan_knows_its_stop_tokens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_sampling_from_before_penalties_has_none, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_plan_owns_its_bias, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_penalty_looks_at_prompt_and_output, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_reported_of_a_choice_passes_the_wires_check, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
