@@ -11,7 +11,9 @@ enum { N_ADDED = 2 };
 /* One call of encode. */
 struct run {
     struct baton_tokenizer *tokenizer;
-    bool parse_special;
+    const char *text;               /* all of it */
+    const struct baton_span *spans; /* where special tokens are recognised */
+    size_t n_spans;
     size_t start, max_tokens; /* ids before start were there already */
     struct baton_tokens *out;
     struct baton_why *why;
@@ -68,6 +70,21 @@ bool baton_tokenizer_is_special(const struct baton_tokenizer *tokenizer, uint32_
     return id < tokenizer->vocab.n_tokens && tokenizer->vocab.tokens[id].special;
 }
 
+bool baton_tokenizer_special_id(const struct baton_tokenizer *tokenizer, const char *text, size_t n,
+                                uint32_t *id)
+{
+    size_t at;
+    for (int i = 0; i < N_ADDED; i++) {
+        const struct baton_added_token *token =
+            baton_added_find(&tokenizer->added[i], text, n, 0, &at);
+        if (token && at == 0 && token->n_bytes == n && token->special) {
+            *id = token->id;
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum baton_err too_long(const struct run *run)
 {
     return baton_fail(run->why, BATON_LIMIT, "the text is longer than %zu tokens", run->max_tokens);
@@ -110,6 +127,57 @@ static enum baton_err encode_prefixed(struct run *run, const char *text, size_t 
     return err;
 }
 
+/* The first span that ends behind position at; one that begins nowhere when none does. */
+static struct baton_span span_after(const struct run *run, size_t at)
+{
+    size_t low = 0, high = run->n_spans;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (run->spans[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < run->n_spans ? run->spans[low] : (struct baton_span){SIZE_MAX, SIZE_MAX};
+}
+
+/* The added token found at position at, or a shorter one there that ends within the first limit
+ * bytes of text; NULL when there is none. */
+static const struct baton_added_token *fitting(const struct baton_added *added,
+                                               const struct baton_added_token *token,
+                                               const char *text, size_t limit, size_t at)
+{
+    size_t place;
+    if (!token->special || at + token->n_bytes <= limit)
+        return token;
+    token = baton_added_find(added, text, limit, at, &place);
+    return token && place == at ? token : NULL;
+}
+
+/* The first added token from start on that may stand where it does. A special token that may not is
+ * ordinary text up to its end, or to the next span. */
+static const struct baton_added_token *next_added(const struct run *run,
+                                                  const struct baton_added *added, const char *text,
+                                                  size_t n, size_t start, size_t *at)
+{
+    const struct baton_added_token *token;
+    size_t base = (size_t)(text - run->text);
+    while ((token = baton_added_find(added, text, n, start, at))) {
+        struct baton_span span = span_after(run, base + *at);
+        size_t end = *at + token->n_bytes;
+        bool inside = base + *at >= span.start;
+        if (inside)
+            token = fitting(added, token, text, span.end - base, *at);
+        if (token && (inside || !token->special))
+            return token;
+        if (inside)
+            start = *at + 1;
+        else
+            start = end < span.start - base ? end : span.start - base;
+    }
+    return NULL;
+}
+
 /* Encodes what lies between the added tokens of the given set by the sets after it. */
 static enum baton_err encode_piece(struct run *run, int set, const char *text, size_t n)
 {
@@ -120,10 +188,8 @@ static enum baton_err encode_piece(struct run *run, int set, const char *text, s
     const struct baton_added *added = &run->tokenizer->added[set];
     const struct baton_added_token *token;
     size_t from = 0, search = 0, at;
-    while ((token = baton_added_find(added, text, n, search, &at))) {
+    while ((token = next_added(run, added, text, n, search, &at))) {
         search = at + token->n_bytes;
-        if (token->special && !run->parse_special)
-            continue;
         enum baton_err err = encode_piece(run, set + 1, text + from, at - from);
         if (!err && baton_tokens_push(run->out, token->id))
             err = baton_fail(run->why, BATON_NO_MEMORY, "out of memory");
@@ -136,12 +202,15 @@ static enum baton_err encode_piece(struct run *run, int set, const char *text, s
     return encode_piece(run, set + 1, text + from, n - from);
 }
 
-enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const char *text, size_t n,
-                                      bool parse_special, size_t max_tokens,
-                                      struct baton_tokens *out, struct baton_why *why)
+enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, const char *text,
+                                            size_t n, const struct baton_span *spans,
+                                            size_t n_spans, size_t max_tokens,
+                                            struct baton_tokens *out, struct baton_why *why)
 {
     struct run run = {.tokenizer = tokenizer,
-                      .parse_special = parse_special,
+                      .text = text,
+                      .spans = spans,
+                      .n_spans = n_spans,
                       .start = out->n,
                       .max_tokens = max_tokens,
                       .out = out,
@@ -154,4 +223,13 @@ enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const c
     if (err)
         out->n = run.start;
     return err;
+}
+
+enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const char *text, size_t n,
+                                      bool parse_special, size_t max_tokens,
+                                      struct baton_tokens *out, struct baton_why *why)
+{
+    struct baton_span all = {.start = 0, .end = n};
+    return baton_tokenizer_encode_spans(tokenizer, text, n, &all, parse_special ? 1 : 0, max_tokens,
+                                        out, why);
 }

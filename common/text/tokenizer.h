@@ -41,10 +41,28 @@ enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const c
                                       struct baton_tokens *out,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
+/* Bytes start .. end - 1 of a text. */
+struct baton_span {
+    size_t start, end;
+};
+
+/* As baton_tokenizer_encode, but a special token written out becomes its id only where all of it
+ * lies in one of the spans, which are ascending and do not overlap. Everything else is encoded as
+ * in a text without spans: words and merges run across a span's borders. */
+enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, const char *text,
+                                            size_t n, const struct baton_span *spans,
+                                            size_t n_spans, size_t max_tokens,
+                                            struct baton_tokens *out,
+                                            struct baton_why *why) BATON_MUST_CHECK;
+
 /* The raw bytes of one token: not NUL-terminated, may be part of a UTF-8 character. NULL for an id
  * that does not exist. Borrowed from the tokenizer. */
 const char *baton_tokenizer_bytes(const struct baton_tokenizer *tokenizer, uint32_t id, size_t *n);
 
 bool baton_tokenizer_is_special(const struct baton_tokenizer *tokenizer, uint32_t id);
+
+/* The id of the special token that is written as the n bytes at text; false when there is none. */
+bool baton_tokenizer_special_id(const struct baton_tokenizer *tokenizer, const char *text, size_t n,
+                                uint32_t *id);
 
 #endif

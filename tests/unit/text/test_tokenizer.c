@@ -89,6 +89,69 @@ static void a_special_token_is_one_id_only_when_asked_for(void **state)
     baton_tokens_fini(&plain);
 }
 
+/* Which of the three <|endoftext|> in text become one id, with the given spans. */
+static void assert_special(const struct baton_span *spans, size_t n_spans, size_t expected)
+{
+    static const char text[] = "one<|endoftext|> two<|endoftext|><|endoftext|>";
+    struct baton_tokens tokens = {0};
+    size_t n_special = 0;
+    assert_int_equal(baton_tokenizer_encode_spans(tale, text, strlen(text), spans, n_spans, PLENTY,
+                                                  &tokens, NULL),
+                     BATON_OK);
+    for (size_t i = 0; i < tokens.n; i++)
+        n_special += tokens.ids[i] == END_OF_TEXT;
+    assert_int_equal(n_special, expected);
+    baton_tokens_fini(&tokens);
+}
+
+static void a_special_token_counts_only_where_all_of_it_lies_in_a_span(void **state)
+{
+    static const struct baton_span first = {3, 16}, from_within = {4, 46}, to_within = {0, 32},
+                                   second_and_third = {20, 46}, empty = {3, 3};
+    static const struct baton_span halves[] = {{20, 25}, {25, 33}}, outer[] = {{0, 16}, {33, 46}};
+    (void)state;
+    assert_special(NULL, 0, 0);
+    assert_special(&first, 1, 1);
+    assert_special(&from_within, 1, 2);
+    assert_special(&to_within, 1, 1);
+    assert_special(&second_and_third, 1, 2);
+    assert_special(&empty, 1, 0);
+    assert_special(halves, 2, 0);
+    assert_special(outer, 2, 2);
+}
+
+static void words_run_across_the_borders_of_spans(void **state)
+{
+    static const char text[] = "user\n\nOnce upon<|endoftext|>a time";
+    struct baton_tokens whole = encode(tale, text, strlen(text), true);
+    (void)state;
+    for (size_t i = 0; i < strlen("user\n\nOnce upon"); i++) {
+        struct baton_span spans[] = {{0, i}, {i, strlen(text)}};
+        struct baton_tokens tokens = {0};
+        assert_int_equal(
+            baton_tokenizer_encode_spans(tale, text, strlen(text), spans, 2, PLENTY, &tokens, NULL),
+            BATON_OK);
+        assert_int_equal(tokens.n, whole.n);
+        assert_memory_equal(tokens.ids, whole.ids, whole.n * sizeof *whole.ids);
+        baton_tokens_fini(&tokens);
+    }
+    baton_tokens_fini(&whole);
+}
+
+static void a_special_token_is_found_by_its_text(void **state)
+{
+    uint32_t id = 0;
+    (void)state;
+    assert_true(baton_tokenizer_special_id(tale, "<|endoftext|>", 13, &id));
+    assert_int_equal(id, END_OF_TEXT);
+    assert_true(baton_tokenizer_special_id(gpt2, "<|endoftext|>", 13, &id));
+    assert_int_equal(id, GPT2_END_OF_TEXT);
+    assert_false(baton_tokenizer_special_id(tale, "<|endoftext|> ", 14, &id));
+    assert_false(baton_tokenizer_special_id(tale, "<|endoftext|", 12, &id));
+    assert_false(baton_tokenizer_special_id(tale, "a", 1, &id));
+    assert_false(baton_tokenizer_special_id(tale, "", 0, &id));
+}
+
 static void end_of_text_is_special_without_a_tokenizer_json(void **state)
 {
     (void)state;
@@ -251,6 +314,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_known_text_has_its_known_ids),
         cmocka_unit_test(a_special_token_is_one_id_only_when_asked_for),
+        cmocka_unit_test(a_special_token_counts_only_where_all_of_it_lies_in_a_span),
+        cmocka_unit_test(words_run_across_the_borders_of_spans),
+        cmocka_unit_test(a_special_token_is_found_by_its_text),
         cmocka_unit_test(end_of_text_is_special_without_a_tokenizer_json),
         cmocka_unit_test(an_id_outside_the_vocabulary_has_no_bytes),
         cmocka_unit_test(ids_are_appended_to_what_is_there),

@@ -154,6 +154,41 @@ static void added_tokens_match_by_kind(void **state)
     encodes_to(&parts, "<a>", false, "6 0 7");
 }
 
+static void encodes_spans_to(const struct parts *parts, const char *text, struct baton_span span,
+                             const char *expected)
+{
+    struct baton_why why;
+    struct baton_tokens tokens = {0};
+    struct baton_buf ids;
+    struct baton_tokenizer *tokenizer = parse(parts, BATON_OK, &why);
+    baton_buf_init(&ids, 1000);
+    assert_int_equal(
+        baton_tokenizer_encode_spans(tokenizer, text, strlen(text), &span, 1, 100, &tokens, &why),
+        BATON_OK);
+    for (size_t i = 0; i < tokens.n; i++)
+        baton_buf_printf(&ids, "%s%u", i ? " " : "", (unsigned)tokens.ids[i]);
+    assert_string_equal(baton_buf_text(&ids), expected);
+    baton_buf_fini(&ids);
+    baton_tokens_fini(&tokens);
+    baton_tokenizer_close(tokenizer);
+}
+
+static void of_special_tokens_that_overlap_the_longest_that_fits_a_span_counts(void **state)
+{
+    struct parts parts = small;
+    (void)state;
+    parts.added_tokens = "[{\"id\":8,\"content\":\"<a\",\"special\":true},"
+                         "{\"id\":9,\"content\":\"<a>\",\"special\":true},"
+                         "{\"id\":10,\"content\":\"a>\",\"special\":true},"
+                         "{\"id\":11,\"content\":\"b!\",\"special\":false}]";
+    encodes_spans_to(&parts, "<a>", (struct baton_span){0, 3}, "9");
+    encodes_spans_to(&parts, "<a>", (struct baton_span){0, 2}, "8 7");
+    encodes_spans_to(&parts, "<a>", (struct baton_span){1, 3}, "6 10");
+    encodes_spans_to(&parts, "<a>", (struct baton_span){0, 1}, "6 0 7");
+    encodes_spans_to(&parts, "<a>b!", (struct baton_span){5, 5}, "6 0 7 11");
+    encodes_spans_to(&parts, "<a>b!", (struct baton_span){0, 4}, "9 11");
+}
+
 static void gaps_between_ids_stay_empty(void **state)
 {
     struct parts parts = small;
@@ -309,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_prefix_space_is_added_where_none_is),
         cmocka_unit_test(without_the_pattern_merges_cross_words),
         cmocka_unit_test(added_tokens_match_by_kind),
+        cmocka_unit_test(of_special_tokens_that_overlap_the_longest_that_fits_a_span_counts),
         cmocka_unit_test(gaps_between_ids_stay_empty),
         cmocka_unit_test(a_missing_byte_is_refused_when_it_is_needed),
         cmocka_unit_test(what_is_not_supported_is_named),
