@@ -6,7 +6,8 @@
 #     deploy/packages.sh --list SET...   prints the sets, installs nothing
 #
 # Made for Debian 12 and 13, Ubuntu 22.04 and 24.04. Where a package has another name on some of
-# them, "a|b" means: the first that this system knows.
+# them, "a|b" means: the first that this system knows. "a|command:b" needs nothing where a command b
+# is there already: elsewhere's nodejs brings npm along, and would conflict with a package of it.
 set -euo pipefail
 
 declare -A sets=(
@@ -21,14 +22,20 @@ declare -A sets=(
     [tools]="ca-certificates curl procps"
     # tests/run; recommended packages are left out on purpose, so what is needed of them is named
     [test]="git clang libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
-        python3-numpy nodejs docker-compose|docker-compose-v2 shellcheck iproute2 procps curl"
+        python3-numpy nodejs npm|command:npm docker-compose|docker-compose-v2 shellcheck iproute2
+        procps curl"
     # tests/run --bare
     [bare]="git debootstrap debian-archive-keyring python3 iproute2"
 )
 
 die() { echo "packages.sh: $*" >&2; exit 1; }
 
-is_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+is_installed() {
+    case $1 in
+    command:*) command -v "${1#command:}" >/dev/null ;;
+    *) [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
+    esac
+}
 
 is_known() {
     apt-cache policy "$1" | awk '/Candidate:/ {known = $2 != "(none)"} END {exit !known}'

@@ -2,14 +2,16 @@
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
+#include "gateway/api/access.h"
 #include "gateway/api/api.h"
-#include "gateway/api/generate.h"
+#include "gateway/api/call.h"
 
-enum { INBOX_MAX_QUEUED = 8192, TICK_MS = 25, HEAD_MAX_BYTES = 16 << 10, BACKLOG = 511 };
+enum { INBOX_MAX_QUEUED = 8192, TICK_MS = 25, BACKLOG = 511 };
 enum { PAUSE_BYTES = 64 << 10, CANCEL_BYTES = 256 << 10 };
 
 struct gateway {
@@ -18,15 +20,17 @@ struct gateway {
     uv_loop_t loop;
     uv_async_t wake;
     uv_timer_t ticker;
-    uv_signal_t on_term, on_int;
+    uv_signal_t on_term, on_int, on_hup;
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;
     struct baton_tokenizer *tokenizer;
+    struct baton_chat *chat;
     struct baton_inbox *inbox;
     struct gw_fleet fleet;
     struct gw_requests requests;
     struct gw_router router;
     struct gw_metrics metrics;
+    struct gw_access *access;
     struct gw_http_server *server;
     struct gw_api api;
     bool closing;
@@ -79,6 +83,12 @@ static void on_room(void *arg)
 }
 
 /* ---- the HTTP side ---- */
+
+static void on_head(void *arg, struct gw_exchange *exchange)
+{
+    struct gateway *gateway = arg;
+    gw_api_head(&gateway->api, exchange);
+}
 
 static void on_request(void *arg, struct gw_exchange *exchange)
 {
@@ -146,6 +156,12 @@ static void on_stop_signal(uv_signal_t *handle, int number)
     baton_log(BATON_LOG_INFO, "draining", BATON_I("open", gw_router_n_open(&gateway->router)));
 }
 
+static void on_reload_signal(uv_signal_t *handle, int number)
+{
+    (void)number;
+    gw_access_reload(of((uv_handle_t *)handle)->access);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct gateway *gateway = of((uv_handle_t *)timer);
@@ -173,6 +189,8 @@ static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
         err = baton_model_dir_fingerprint(dir, false, &gateway->fingerprint, why);
     if (!err)
         err = baton_tokenizer_open(dir, &gateway->tokenizer, why);
+    if (!err)
+        err = baton_chat_open(dir, gateway->options->chat_template, &gateway->chat, why);
     return err;
 }
 
@@ -200,14 +218,18 @@ static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
         status = uv_signal_init(&gateway->loop, &gateway->on_term);
     if (!status)
         status = uv_signal_init(&gateway->loop, &gateway->on_int);
+    if (!status)
+        status = uv_signal_init(&gateway->loop, &gateway->on_hup);
     gateway->wake.data = gateway->ticker.data = gateway->on_term.data = gateway->on_int.data =
-        gateway;
+        gateway->on_hup.data = gateway;
     if (!status)
         status = uv_timer_start(&gateway->ticker, on_tick, TICK_MS, TICK_MS);
     if (!status)
         status = uv_signal_start(&gateway->on_term, on_stop_signal, SIGTERM);
     if (!status)
         status = uv_signal_start(&gateway->on_int, on_stop_signal, SIGINT);
+    if (!status)
+        status = uv_signal_start(&gateway->on_hup, on_reload_signal, SIGHUP);
     (void)signal(SIGPIPE, SIG_IGN);
     return status ? baton_fail(why, BATON_IO, "event loop: %s", uv_strerror(status)) : BATON_OK;
 }
@@ -240,6 +262,13 @@ static void init_fleet(struct gateway *gateway)
                        .max_attempts = options->max_attempts});
 }
 
+static int64_t max_prompt_tokens(const struct gateway *gateway)
+{
+    int64_t wanted = gateway->options->max_prompt_tokens;
+    int64_t context = gateway->facts.n_context_tokens;
+    return wanted && wanted < context ? wanted : context;
+}
+
 static int64_t to_ms(double seconds)
 {
     return (int64_t)(seconds * 1e3);
@@ -254,13 +283,14 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                                 .port = (int)options->port,
                                                 .backlog = BACKLOG,
                                                 .max_connections = (size_t)options->max_connections,
-                                                .max_head_bytes = HEAD_MAX_BYTES,
+                                                .max_head_bytes = (size_t)options->max_head_bytes,
                                                 .max_body_bytes = (size_t)options->max_body_bytes,
                                                 .head_timeout_ms = to_ms(options->head_timeout_s),
                                                 .body_timeout_ms = to_ms(options->body_timeout_s),
                                                 .idle_timeout_ms = to_ms(options->idle_timeout_s),
                                                 .pause_bytes = PAUSE_BYTES,
                                                 .cancel_bytes = CANCEL_BYTES,
+                                                .on_head = on_head,
                                                 .on_request = on_request,
                                                 .on_gone = on_gone,
                                                 .on_full = on_full,
@@ -275,9 +305,15 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .metrics = &gateway->metrics,
                                    .tokenizer = gateway->tokenizer,
                                    .facts = &gateway->facts,
+                                   .fingerprint = &gateway->fingerprint,
+                                   .chat = gateway->chat,
+                                   .started_s = (int64_t)time(NULL),
                                    .server = gateway->server,
                                    .longest_token_bytes = longest_token(gateway->tokenizer),
                                    .timeout_s = options->timeout_s,
+                                   .max_prompt_tokens = max_prompt_tokens(gateway),
+                                   .max_batch = options->max_batch,
+                                   .access = gateway->access,
                                    .calls = gw_calls_create()};
     if (!gateway->api.calls)
         return BATON_NO_MEMORY;
@@ -291,7 +327,10 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
-    enum baton_err err = read_model(gateway, why);
+    enum baton_err err = gw_access_open(gateway->options->api_keys, gateway->options->cors_origins,
+                                        &gateway->metrics, &gateway->access, why);
+    if (!err)
+        err = read_model(gateway, why);
     if (!err)
         err = baton_inbox_open(&(struct baton_inbox_options){.url = gateway->options->inbox,
                                                              .max_queued = INBOX_MAX_QUEUED,
@@ -317,6 +356,9 @@ static void release(struct gateway *gateway)
 {
     forget_requests(gateway);
     gw_calls_destroy(gateway->api.calls);
+    gw_access_close(gateway->access);
+    if (gateway->chat)
+        baton_chat_close(gateway->chat);
     if (gateway->tokenizer)
         baton_tokenizer_close(gateway->tokenizer);
 }

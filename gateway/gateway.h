@@ -15,7 +15,9 @@
 
 struct gw_options {
     const char *model, *host, *inbox, *id, *cluster_token, *log_level;
-    int64_t port, max_connections, max_body_bytes, max_queued, max_queued_tokens, max_attempts;
+    const char *api_keys, *cors_origins, *chat_template;
+    int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
+    int64_t max_queued, max_queued_tokens, max_attempts;
     double beat_s, timeout_s, head_timeout_s, body_timeout_s, idle_timeout_s, drain_s;
 };
 

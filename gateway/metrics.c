@@ -45,6 +45,8 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     for (int i = 0; i < GW_N_OUTCOMES; i++)
         baton_prom_sample(out, "baton_requests_total", (double)metrics->outcomes[i], "outcome",
                           outcome_names[i], NULL);
+    write_counter(out, "baton_requests_unauthorized_total",
+                  "Requests refused for want of a valid API key.", metrics->n_unauthorized);
     write_counter(out, "baton_prompt_tokens_total", "Prompt tokens of requests answered.",
                   metrics->n_prompt_tokens);
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);

@@ -13,6 +13,20 @@ static void send(struct gw_worker *worker, const struct gw_request *request,
     gw_worker_send(worker, envelope);
 }
 
+/* The bias of one sampling as messages; they are packed before the next order is given. */
+static void fill_bias(const struct gw_ask *ask, Baton__V1__Sampling *sampling)
+{
+    static Baton__V1__LogitBias biases[BATON_MAX_LOGIT_BIAS], *listed[BATON_MAX_LOGIT_BIAS];
+    for (size_t i = 0; i < ask->n_bias; i++) {
+        baton__v1__logit_bias__init(&biases[i]);
+        biases[i].token = ask->bias[i].id;
+        biases[i].bias = (float)ask->bias[i].bias;
+        listed[i] = &biases[i];
+    }
+    sampling->logit_bias = listed;
+    sampling->n_logit_bias = ask->n_bias;
+}
+
 static void fill_sampling(const struct gw_request *request, Baton__V1__Sampling *sampling)
 {
     const struct gw_ask *ask = &request->ask;
@@ -20,6 +34,14 @@ static void fill_sampling(const struct gw_request *request, Baton__V1__Sampling 
     sampling->top_k = ask->top_k;
     sampling->top_p = ask->top_p;
     sampling->seed = ask->seed;
+    sampling->min_p = ask->min_p;
+    sampling->repetition_penalty = ask->repetition_penalty;
+    sampling->presence_penalty = ask->presence_penalty;
+    sampling->frequency_penalty = ask->frequency_penalty;
+    sampling->explain_candidates = ask->explain;
+    sampling->logprobs = ask->logprobs;
+    sampling->top_logprobs = ask->top_logprobs;
+    fill_bias(ask, sampling);
     sampling->stop_token_ids = (uint32_t *)(uintptr_t)ask->stop_ids; /* packed, never written to */
     sampling->n_stop_token_ids = (size_t)ask->n_stop_ids;
 }
@@ -55,6 +77,7 @@ void gw_order_prefill(const struct gw_request *request)
     prefill.naive = !request->ask.kv_cache;
     prefill.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
     prefill.credit_tokens = CREDIT_TOKENS;
+    prefill.prompt_logprobs = request->ask.prompt_logprobs;
     if (request->decode) {
         deliver_to.bulk_url = request->decode->bulk_url;
         deliver_to.epoch = request->decode->epoch;
@@ -78,6 +101,10 @@ void gw_order_start(const struct gw_request *request, uint32_t first_token)
     start.sampling = &sampling;
     start.credit_tokens = CREDIT_TOKENS;
     start.deadline_ms = left_ms(request);
+    if (request->ask.repetition_penalty != 1) {
+        start.prompt = request->ask.prompt.ids;
+        start.n_prompt = request->ask.prompt.n;
+    }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
     envelope.decode_start = &start;
     send(request->decode, request, &envelope);

@@ -15,10 +15,12 @@ struct gw_output {
     const struct baton_model_facts *facts;
 };
 
-/* One more token of the request: counts it, and passes on the text that became showable. An id that
- * ends generation shows nothing. Returns true when a stop string was met: the request is then
- * finished as far as the client is concerned (finish is set). */
-bool gw_output_token(const struct gw_output *output, struct gw_request *request, uint32_t token);
+/* One more token of the request: counts it, passes it on, then the text that became showable. An id
+ * that ends generation shows nothing. decision and logprobs may be NULL. Returns true when a stop
+ * string was met: the request is then finished as far as the client is concerned (finish is set).
+ */
+bool gw_output_token(const struct gw_output *output, struct gw_request *request, uint32_t id,
+                     const Baton__V1__Decision *decision, const Baton__V1__Logprobs *logprobs);
 
 /* Forgets everything shown so far: the request is run again from its prompt. */
 void gw_output_restart(struct gw_request *request);

@@ -75,6 +75,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     gw_request_list_remove(&requests->by_state[request->state], request);
     gw_request_bucket_remove(bucket(requests, request->id), request);
     baton_tokens_fini(&request->ask.prompt);
+    free(request->ask.bias);
     baton_text_stream_fini(&request->text);
     baton_buf_fini(&request->text_out);
     free(request);

@@ -37,30 +37,57 @@ enum gw_finish { GW_FINISH_NONE, GW_FINISH_LENGTH, GW_FINISH_STOP, GW_FINISH_EOS
 struct gw_worker;
 struct gw_request;
 
+/* One token as it came back, and what is known about its choice. */
+struct gw_token {
+    uint64_t index; /* among the request's output */
+    uint32_t id;
+    bool silent;        /* ends the text, or marks something in it: shows nothing */
+    size_t begin_bytes; /* where its text begins in the generated text */
+    size_t begin_chars; /* the same, counted in characters */
+    const Baton__V1__Decision *decision; /* borrowed during the call; NULL when not asked for */
+    const Baton__V1__Logprobs *logprobs; /* the same */
+};
+
 /* Why a request did not end well, in the terms of the HTTP answer. */
 struct gw_failure {
     int status;
     const char *code, *message;
 };
 
-/* Who is told. finished and failed are the last call of a request. */
+/* Who is told. finished and failed are the last call of a request. After a failed attempt that
+ * showed nothing to its client, everything is told again, beginning with attempt. */
 struct gw_sink {
     void *arg;
+    void (*attempt)(void *arg, struct gw_request *request); /* another one begins */
+    void (*prompt)(void *arg, struct gw_request *request, const Baton__V1__PromptLogprobs *scores);
     void (*first)(void *arg, struct gw_request *request);
+    void (*token)(void *arg, struct gw_request *request, const struct gw_token *token);
     void (*text)(void *arg, struct gw_request *request, const char *text, size_t n);
     void (*finished)(void *arg, struct gw_request *request);
     void (*failed)(void *arg, struct gw_request *request, const struct gw_failure *failure);
+};
+
+struct gw_logit_bias {
+    uint32_t id;
+    double bias;
 };
 
 /* What the client asked for, checked. */
 struct gw_ask {
     struct baton_tokens prompt;
     int64_t max_new_tokens;
-    double temperature, top_p;
+    double temperature, top_p, min_p;
+    double repetition_penalty, presence_penalty, frequency_penalty;
     uint32_t top_k;
     uint64_t seed;
+    struct gw_logit_bias *bias; /* [n_bias] */
+    size_t n_bias;
+    uint32_t explain; /* candidates to list per step; 0: no decisions */
+    bool logprobs, prompt_logprobs;
+    uint32_t top_logprobs;
     uint32_t stop_ids[BATON_MAX_STOP_IDS]; /* the model's end-of-text ids included */
     int n_stop_ids;
+    bool ignore_eos;
     bool kv_cache;  /* false: the naive loop */
     bool streaming; /* tokens leave as they come: no retry after the first */
 };
@@ -91,6 +118,8 @@ struct gw_request {
     struct baton_text_stream text;
     struct baton_buf text_out; /* scratch: what one token made showable */
     uint64_t n_output, acked_index;
+    size_t n_scored;                 /* prompt tokens whose logprobs came */
+    size_t shown_bytes, shown_chars; /* of the generated text */
     uint32_t last_token, cached_tokens;
     uint64_t kv_bytes;
     int64_t acked_ns;

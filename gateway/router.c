@@ -324,6 +324,21 @@ static void take_rejected(struct gw_router *router, struct gw_request *request)
     set_state(router, request, GW_QUEUED, "no room for the context");
 }
 
+static void take_prompt_logprobs(struct gw_router *router, struct gw_request *request,
+                                 const Baton__V1__PromptLogprobs *scores)
+{
+    static const struct gw_failure gap = {502, "worker_failed", "prompt logprobs were lost"};
+    if (request->state != GW_PREFILLING)
+        return;
+    if (scores->first_index != request->n_scored + 1 ||
+        scores->first_index + scores->n_logprobs > request->ask.prompt.n) {
+        retry_or_fail(router, request, &gap);
+        return;
+    }
+    request->n_scored += scores->n_logprobs;
+    request->sink.prompt(request->sink.arg, request, scores);
+}
+
 static void take_first_token(struct gw_router *router, struct gw_request *request,
                              const Baton__V1__FirstToken *first)
 {
@@ -344,7 +359,8 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
         gw_order_start(request, first->token);
     set_state(router, request, GW_DECODING, "first token");
     request->sink.first(request->sink.arg, request);
-    if (gw_output_token(&router->options.output, request, first->token)) {
+    if (gw_output_token(&router->options.output, request, first->token, first->decision,
+                        first->logprobs)) {
         finish(router, request);
     } else if (!more && request->ask.kv_cache) {
         gw_output_end(&router->options.output, request, first->stopped);
@@ -388,7 +404,9 @@ static void take_tokens(struct gw_router *router, struct gw_request *request,
     request->times.decode_s += tokens->step_s;
     router->options.metrics->n_output_tokens += tokens->n_tokens;
     for (size_t i = 0; i < tokens->n_tokens; i++)
-        if (gw_output_token(&router->options.output, request, tokens->tokens[i])) {
+        if (gw_output_token(&router->options.output, request, tokens->tokens[i],
+                            tokens->n_decisions ? tokens->decisions[i] : NULL,
+                            tokens->n_logprobs ? tokens->logprobs[i] : NULL)) {
             finish(router, request);
             return;
         }
@@ -443,6 +461,9 @@ void gw_router_message(struct gw_router *router, struct gw_worker *worker,
     case BATON__V1__ENVELOPE__BODY_REJECTED:
         take_rejected(router, request);
         break;
+    case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
+        take_prompt_logprobs(router, request, envelope->prompt_logprobs);
+        break;
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
         take_first_token(router, request, envelope->first_token);
         break;
@@ -471,15 +492,17 @@ static void lose_requests(struct gw_router *router, const struct gw_request_list
     (void)snprintf(message, sizeof message, "%s worker %s died while it worked on the request",
                    gw_worker_role_name(worker->role), worker->id);
     struct gw_failure failure = {502, "worker_failed", message};
-    for (struct gw_request *request = gw_request_list_first(list), *next; request; request = next) {
-        next = gw_request_list_next(list, request);
-        if (request->prefill != worker && request->decode != worker)
+    for (struct gw_request *request = gw_request_list_first(list); request;) {
+        if (request->prefill != worker && request->decode != worker) {
+            request = gw_request_list_next(list, request);
             continue;
+        }
         if (request->prefill == worker)
             request->prefill = NULL;
         if (request->decode == worker)
             request->decode = NULL;
         retry_or_fail(router, request, &failure);
+        request = gw_request_list_first(list); /* a failure may end others of the same call */
     }
 }
 
@@ -494,14 +517,16 @@ void gw_router_worker_lost(struct gw_router *router, struct gw_worker *worker)
 static void tick_list(struct gw_router *router, enum gw_state state, int64_t now_ns)
 {
     struct gw_request_list *list = list_of(router, state);
-    for (struct gw_request *request = gw_request_list_first(list), *next; request; request = next) {
-        next = gw_request_list_next(list, request);
-        if (request->deadline_ns && now_ns >= request->deadline_ns)
+    for (struct gw_request *request = gw_request_list_first(list); request;) {
+        if (request->deadline_ns && now_ns >= request->deadline_ns) {
             fail(router, request, &deadline_passed);
-        else if (state == GW_DECODING && !request->paused &&
-                 request->acked_index != request->n_output &&
-                 now_ns - request->acked_ns >= ACK_EVERY_NS)
+            request = gw_request_list_first(list); /* others of the same call ended with it */
+            continue;
+        }
+        if (state == GW_DECODING && !request->paused && request->acked_index != request->n_output &&
+            now_ns - request->acked_ns >= ACK_EVERY_NS)
             ack(request, now_ns);
+        request = gw_request_list_next(list, request);
     }
 }
 

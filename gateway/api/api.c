@@ -5,8 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gateway/api/access.h"
+#include "gateway/api/call.h"
 #include "gateway/api/generate.h"
 #include "gateway/api/info.h"
+#include "gateway/api/openai.h"
 #include "gateway/api/text.h"
 #include "gateway/http/status.h"
 
@@ -18,12 +21,29 @@ struct route {
     gw_endpoint endpoint;
 };
 
+/* A path that ends with '*' takes one more segment, whatever it is. */
 static const struct route routes[] = {
-    {"POST", "/generate", gw_generate},   {"POST", "/generate/stream", gw_generate_stream},
-    {"POST", "/tokenize", gw_tokenize},   {"POST", "/detokenize", gw_detokenize},
-    {"GET", "/health", gw_info_health},   {"GET", "/ready", gw_info_ready},
-    {"GET", "/workers", gw_info_workers}, {"GET", "/metrics", gw_info_metrics},
+    {"POST", "/generate", gw_generate},
+    {"POST", "/generate/stream", gw_generate_stream},
+    {"POST", "/tokenize", gw_tokenize},
+    {"POST", "/detokenize", gw_detokenize},
+    {"POST", "/v1/completions", gw_openai_completions},
+    {"POST", "/v1/chat/completions", gw_openai_chat},
+    {"GET", "/v1/models", gw_openai_models},
+    {"GET", "/v1/models/*", gw_openai_model},
+    {"GET", "/health", gw_info_health},
+    {"GET", "/ready", gw_info_ready},
+    {"GET", "/workers", gw_info_workers},
+    {"GET", "/metrics", gw_info_metrics},
 };
+
+static bool leads_to(const char *path, const struct route *route)
+{
+    size_t n = strlen(route->path) - 1;
+    if (route->path[n] != '*')
+        return !strcmp(route->path, path);
+    return !strncmp(route->path, path, n) && path[n] && !strchr(path + n, '/');
+}
 
 void gw_api_fail(struct gw_exchange *exchange, int status, const char *message, const char *param,
                  const char *code)
@@ -31,8 +51,7 @@ void gw_api_fail(struct gw_exchange *exchange, int status, const char *message, 
     struct baton_buf body;
     baton_buf_init(&body, ERROR_MAX_BYTES);
     gw_error_body(&body, status, message, param, code);
-    gw_exchange_respond(exchange, status, "application/json",
-                        status == 429 || status == 503 ? "Retry-After: 1\r\n" : "",
+    gw_exchange_respond(exchange, status, "application/json", gw_status_hints(status),
                         baton_buf_text(&body), body.len);
     baton_buf_fini(&body);
 }
@@ -154,15 +173,22 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
 
 /* ---- routes ---- */
 
+void gw_api_head(struct gw_api *api, struct gw_exchange *exchange)
+{
+    gw_access_mark(api->access, exchange);
+}
+
 void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
 {
     const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
     const struct route *other = NULL;
     char allow[32];
+    if (!gw_access_admit(api->access, exchange))
+        return;
     if (!strcmp(method, "HEAD"))
         method = "GET"; /* the server leaves the body out */
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (strcmp(routes[i].path, path) != 0)
+        if (!leads_to(path, &routes[i]))
             continue;
         other = &routes[i];
         if (strcmp(routes[i].method, method) != 0)
@@ -192,7 +218,7 @@ void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
 void gw_api_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason)
 {
     void *data = gw_exchange_data(exchange);
-    if (!data || gw_generate_gone(api, data, reason))
+    if (!data || gw_calls_gone(api, data, reason))
         return;
     struct parse_work *parse = data;
     parse->exchange = NULL;
@@ -202,10 +228,10 @@ void gw_api_full(struct gw_api *api, struct gw_exchange *exchange, bool full)
 {
     void *data = gw_exchange_data(exchange);
     if (data)
-        gw_generate_full(api, data, full);
+        gw_calls_full(api, data, full);
 }
 
 void gw_api_tick(struct gw_api *api, int64_t now_ns)
 {
-    gw_generate_tick(api, now_ns);
+    gw_calls_tick(api, now_ns);
 }

@@ -8,10 +8,12 @@
 #define BATON_GATEWAY_API_API_H
 
 #include "common/base/json.h"
+#include "common/text/chat.h"
 #include "gateway/api/fields.h"
 #include "gateway/http/server.h"
 #include "gateway/router.h"
 
+struct gw_access;
 struct gw_calls;
 
 struct gw_api {
@@ -22,13 +24,20 @@ struct gw_api {
     struct gw_metrics *metrics;
     struct baton_tokenizer *tokenizer;
     const struct baton_model_facts *facts;
+    const struct baton_fingerprint *fingerprint;
+    const struct baton_chat *chat;
     const struct gw_http_server *server;
     size_t longest_token_bytes; /* a text longer than context x this can not fit */
     double timeout_s;           /* of a request; 0: none */
+    int64_t max_prompt_tokens;  /* of one prompt; at most the context */
+    int64_t max_batch;          /* generations of one request: prompts x n */
+    int64_t started_s;          /* Unix time */
+    struct gw_access *access;
     struct gw_calls *calls;
 };
 
 /* What the HTTP server calls. */
+void gw_api_head(struct gw_api *api, struct gw_exchange *exchange);
 void gw_api_request(struct gw_api *api, struct gw_exchange *exchange);
 void gw_api_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason);
 void gw_api_full(struct gw_api *api, struct gw_exchange *exchange, bool full);

@@ -1,6 +1,7 @@
 #include "gateway/api/fields.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +71,9 @@ void gw_field_real(struct gw_fields *fields, const char *name, double min, bool 
     const struct baton_json *member = gw_field(fields, name);
     if (!member)
         return;
-    (void)snprintf(wanted, sizeof wanted, "a number %s %g up to %g", open_min ? "above" : "from",
-                   min, max);
+    int n = snprintf(wanted, sizeof wanted, "a number %s %g", open_min ? "above" : "from", min);
+    if (isfinite(max))
+        (void)snprintf(wanted + n, sizeof wanted - (size_t)n, " up to %g", max);
     enum baton_json_kind kind = baton_json_kind(member);
     double given = baton_json_number(member);
     if (kind != BATON_JSON_INT && kind != BATON_JSON_REAL)

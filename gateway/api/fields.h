@@ -16,7 +16,7 @@
 
 #include "common/base/json.h"
 
-enum { GW_MAX_FIELDS = 32 };
+enum { GW_MAX_FIELDS = 64 };
 
 struct gw_problem {
     int status; /* 400 unless said otherwise */
@@ -44,7 +44,7 @@ const struct baton_json *gw_field(struct gw_fields *fields, const char *name);
 
 void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64_t max,
                   int64_t *value);
-/* min <= value <= max, or min < value with open_min. */
+/* min <= value <= max, or min < value with open_min; max may be INFINITY. */
 void gw_field_real(struct gw_fields *fields, const char *name, double min, bool open_min,
                    double max, double *value);
 void gw_field_bool(struct gw_fields *fields, const char *name, bool *value);

@@ -1,6 +1,7 @@
 #include "gateway/api/reply.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 void gw_reply_id(const struct gw_request *request, char id[GW_REPLY_ID_BYTES])
@@ -86,41 +87,56 @@ void gw_reply_summary(struct baton_buf *buf, const struct gw_request *request, b
     baton_json_close(&out, '}');
 }
 
+/* How many sequences a pass held and how they were laid out: [n] lengths, no padding, because rows
+ * of different sequences need not be of one length here. */
+static void put_input(struct baton_json_out *out, const struct gw_prompt *const *prompts, int n)
+{
+    uint64_t total = 0;
+    baton_json_open(out, "input", '{');
+    baton_json_put_int(out, "batch_size", n);
+    baton_json_open(out, "tokens_per_sequence", '[');
+    for (int i = 0; i < n; i++) {
+        baton_json_put_uint(out, NULL, prompts[i]->tokens.n);
+        total += prompts[i]->tokens.n;
+    }
+    baton_json_close(out, ']');
+    baton_json_put_uint(out, "total_tokens", total);
+    baton_json_put_int(out, "padding_tokens", 0);
+    baton_json_close(out, '}');
+}
+
 /* The shape of the logits of the prompt's pass, [B, T, V] as model code writes it; of its T rows
  * only the last is computed. */
-static void put_shapes(struct baton_json_out *out, const struct gw_request *request,
-                       int64_t n_vocab)
+static void put_logits_shape(struct baton_json_out *out, size_t n_tokens, int64_t n_vocab)
 {
-    uint64_t n_tokens = request->ask.prompt.n;
     baton_json_open(out, "logits_shape", '[');
     baton_json_put_int(out, NULL, 1);
     baton_json_put_uint(out, NULL, n_tokens);
     baton_json_put_int(out, NULL, n_vocab);
     baton_json_close(out, ']');
-    baton_json_open(out, "input", '{');
-    baton_json_put_int(out, "batch_size", 1);
-    baton_json_open(out, "tokens_per_sequence", '[');
-    baton_json_put_uint(out, NULL, n_tokens);
-    baton_json_close(out, ']');
-    baton_json_put_uint(out, "total_tokens", n_tokens);
-    baton_json_put_int(out, "padding_tokens", 0);
-    baton_json_close(out, '}');
 }
 
-void gw_reply_whole(struct baton_buf *buf, const struct gw_api *api,
-                    const struct gw_request *request, const struct baton_buf *prompt,
-                    const struct baton_buf *generated, bool timeline)
+static void put_texts(struct baton_json_out *out, const struct gw_choice *choice)
 {
+    const struct baton_buf *prompt = &choice->prompt->text, *generated = &choice->text;
     struct baton_buf text;
-    struct baton_json_out out = baton_json_out(buf);
     baton_buf_init(&text, prompt->max_bytes + generated->max_bytes);
     baton_buf_append(&text, baton_buf_text(prompt), prompt->len);
     baton_buf_append(&text, baton_buf_text(generated), generated->len);
+    baton_json_put_text(out, "text", baton_buf_text(&text), text.len);
+    baton_json_put_text(out, "generated_text", baton_buf_text(generated), generated->len);
+    baton_buf_fini(&text);
+}
+
+void gw_reply_whole(struct baton_buf *buf, const struct gw_choice *choice)
+{
+    const struct gw_api *api = choice->call->api;
+    const struct gw_request *request = choice->request;
+    struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
     put_id(&out, request);
     baton_json_put_string(&out, "model", api->facts->name);
-    baton_json_put_text(&out, "text", baton_buf_text(&text), text.len);
-    baton_json_put_text(&out, "generated_text", baton_buf_text(generated), generated->len);
+    put_texts(&out, choice);
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
     put_ending(&out, request);
     baton_json_put_uint(&out, "prompt_tokens", request->ask.prompt.n);
@@ -128,9 +144,57 @@ void gw_reply_whole(struct baton_buf *buf, const struct gw_api *api,
     baton_json_put_uint(&out, "seed", request->ask.seed);
     baton_json_put_bool(&out, "cold", request->cold);
     put_served_by(&out, request);
-    put_shapes(&out, request, api->facts->n_vocab);
-    if (timeline)
+    put_logits_shape(&out, request->ask.prompt.n, api->facts->n_vocab);
+    put_input(&out, &choice->prompt, 1);
+    if (request->ask.explain)
+        gw_reply_steps(&out, &choice->steps);
+    if (choice->call->options.timeline)
         put_timeline(&out, request);
     baton_json_close(&out, '}');
-    baton_buf_fini(&text);
+}
+
+void gw_reply_steps(struct baton_json_out *out, const struct baton_buf *steps)
+{
+    baton_json_open(out, "steps", '[');
+    baton_buf_append(out->buf, baton_buf_text(steps), steps->len);
+    if (baton_buf_err(steps))
+        out->buf->err = baton_buf_err(steps);
+    baton_json_close(out, ']');
+}
+
+void gw_reply_batch(struct baton_buf *buf, struct gw_call *call)
+{
+    const struct gw_prompt *prompts[GW_MAX_CHOICES];
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    gw_call_put_results(call, "results", &out);
+    for (int i = 0; i < call->n_choices; i++)
+        prompts[i] = call->choices[i].prompt;
+    put_input(&out, prompts, call->n_choices);
+    baton_json_close(&out, '}');
+}
+
+static void put_rate(struct baton_json_out *out, const char *n_key, uint64_t n, const char *ms_key,
+                     double seconds, const char *per_token_key, const char *per_second_key)
+{
+    baton_json_put_uint(out, n_key, n);
+    baton_json_put_real(out, ms_key, seconds * 1e3);
+    baton_json_put_real(out, per_token_key, n ? seconds * 1e3 / (double)n : NAN);
+    baton_json_put_real(out, per_second_key, seconds > 0 ? (double)n / seconds : NAN);
+}
+
+void gw_reply_timings(struct baton_json_out *out, const struct gw_totals *totals)
+{
+    char key[32];
+    baton_json_open(out, "timings", '{');
+    baton_json_put_uint(out, "cache_n", totals->cached_tokens);
+    put_rate(out, "prompt_n", totals->run_tokens - totals->cached_tokens, "prompt_ms",
+             totals->prompt_s, "prompt_per_token_ms", "prompt_per_second");
+    put_rate(out, "predicted_n", totals->output_tokens, "predicted_ms", totals->output_s,
+             "predicted_per_token_ms", "predicted_per_second");
+    for (int i = 0; i < BATON_N_STAGES; i++) {
+        (void)snprintf(key, sizeof key, "%s_s", baton_stage_name((enum baton_stage)i));
+        baton_json_put_real(out, key, totals->stages_s[i]);
+    }
+    baton_json_close(out, '}');
 }

@@ -123,9 +123,9 @@ void gw_conn_refuse(struct gw_conn *conn, const struct gw_refusal *refusal)
 {
     baton_log(BATON_LOG_DEBUG, "http_refused", BATON_S("peer", conn->peer),
               BATON_I("status", refusal->status), BATON_S("reason", refusal->message));
-    drop_exchange(conn, refusal->message);
     conn->keep_alive = false;
     gw_conn_send_refusal(conn, refusal);
+    drop_exchange(conn, refusal->message);
     enter_flush(conn);
 }
 
@@ -169,14 +169,17 @@ static void begin_body(struct gw_conn *conn, const struct gw_head *head)
 {
     static const struct gw_refusal too_large = {413, "body_too_large",
                                                 "The request's body is over the server's limit."};
+    const struct gw_http_options *options = &conn->server->options;
     bool has_body = head->chunked || head->content_length;
-    if (head->content_length > conn->server->options.max_body_bytes) {
-        gw_conn_refuse(conn, &too_large);
-        return;
-    }
     conn->exchange = gw_exchange_create(conn, head);
     if (!conn->exchange) {
         gw_conn_refuse(conn, &no_memory);
+        return;
+    }
+    if (options->on_head)
+        options->on_head(options->arg, conn->exchange);
+    if (head->content_length > options->max_body_bytes) {
+        gw_conn_refuse(conn, &too_large);
         return;
     }
     conn->keep_alive = head->keep_alive;

@@ -107,6 +107,8 @@ struct gw_exchange {
     const char *headers; /* n_headers times name, 0, value, 0; names in lower case */
     size_t n_headers;
     struct baton_buf body;
+    struct baton_buf added; /* whole header lines for the response */
+    char id[GW_REQUEST_ID_BYTES];
     int64_t arrived_ns;
     int minor;
     bool handled;   /* on_request was called: counted in n_exchanges */
@@ -160,13 +162,16 @@ size_t gw_conn_queued_bytes(const struct gw_conn *conn);
 
 /* ---- exchange.c ---- */
 
+/* A fresh "req-...". */
+void gw_request_id(char id[GW_REQUEST_ID_BYTES]);
 /* NULL when memory is out. Copies what it keeps of head. */
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head);
 void gw_exchange_destroy(struct gw_exchange *exchange);
 
 /* ---- response.c ---- */
 
-/* The whole error answer, for a request that never became an exchange. */
+/* The whole error answer, for a request that never reached the handler; what on_head added to the
+ * response goes with it. */
 void gw_conn_send_refusal(struct gw_conn *conn, const struct gw_refusal *refusal);
 /* The client takes bytes again: tells the handler, once the queue is empty. */
 void gw_exchange_drained(struct gw_exchange *exchange);

@@ -1,6 +1,9 @@
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/random.h"
 #include "gateway/http/conn.h"
 
 static size_t text_bytes(const struct gw_head *head)
@@ -39,6 +42,11 @@ static void put_headers(struct gw_exchange *exchange, char *at, const struct gw_
     }
 }
 
+void gw_request_id(char id[GW_REQUEST_ID_BYTES])
+{
+    (void)snprintf(id, GW_REQUEST_ID_BYTES, "req-%016" PRIx64, baton_random_id());
+}
+
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head)
 {
     struct gw_exchange *exchange = calloc(1, sizeof *exchange + text_bytes(head));
@@ -54,7 +62,9 @@ struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_hea
     put_headers(exchange, at, head);
     exchange->minor = head->minor;
     exchange->is_head = gw_view_equals(head->method, "HEAD");
+    gw_request_id(exchange->id);
     baton_buf_init(&exchange->body, conn->server->options.max_body_bytes);
+    baton_buf_init(&exchange->added, GW_ADDED_HEADERS_MAX_BYTES);
     return exchange;
 }
 
@@ -63,6 +73,7 @@ void gw_exchange_destroy(struct gw_exchange *exchange)
     if (exchange->handled)
         exchange->conn->server->n_exchanges--;
     baton_buf_fini(&exchange->body);
+    baton_buf_fini(&exchange->added);
     free(exchange);
 }
 
@@ -102,6 +113,11 @@ const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n)
 const char *gw_exchange_peer(const struct gw_exchange *exchange)
 {
     return exchange->conn->peer;
+}
+
+const char *gw_exchange_id(const struct gw_exchange *exchange)
+{
+    return exchange->id;
 }
 
 int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange)

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "gateway/http/conn.h"
@@ -25,10 +26,22 @@ static bool has_no_body(int status)
     return status < 200 || status == 204 || status == 304;
 }
 
-/* minor is the client's; framing is "Content-Length: 3\r\n" and the like. */
-static void put_head(struct baton_buf *out, struct gw_conn *conn, int minor, int status,
+/* What every answer to this exchange says; a head that could not be read has no exchange. */
+static void put_own_headers(struct baton_buf *out, const struct gw_exchange *exchange)
+{
+    char fresh[GW_REQUEST_ID_BYTES];
+    if (!exchange)
+        gw_request_id(fresh);
+    baton_buf_printf(out, "x-request-id: %s\r\n", exchange ? exchange->id : fresh);
+    if (exchange)
+        baton_buf_puts(out, baton_buf_text(&exchange->added));
+}
+
+/* framing is "Content-Length: 3\r\n" and the like. */
+static void put_head(struct baton_buf *out, struct gw_conn *conn, int status,
                      const char *content_type, const char *headers, const char *framing)
 {
+    const struct gw_exchange *exchange = conn->exchange;
     baton_buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", status, gw_status_reason(status),
                      http_date(conn->server));
     if (content_type && *content_type && !has_no_body(status))
@@ -36,8 +49,9 @@ static void put_head(struct baton_buf *out, struct gw_conn *conn, int minor, int
     baton_buf_puts(out, framing);
     if (!conn->keep_alive)
         baton_buf_puts(out, "Connection: close\r\n");
-    else if (minor == 0)
+    else if (exchange && exchange->minor == 0)
         baton_buf_puts(out, "Connection: keep-alive\r\n");
+    put_own_headers(out, exchange);
     baton_buf_puts(out, headers ? headers : "");
     baton_buf_puts(out, "\r\n");
 }
@@ -65,10 +79,35 @@ void gw_conn_send_refusal(struct gw_conn *conn, const struct gw_refusal *refusal
     baton_buf_init(&body, HEAD_MAX_BYTES);
     gw_error_body(&body, refusal->status, refusal->message, NULL, refusal->code);
     put_length(length, sizeof length, body.len);
-    put_head(&head, conn, 1, refusal->status, "application/json", "", length);
+    put_head(&head, conn, refusal->status, "application/json", gw_status_hints(refusal->status),
+             length);
     send_whole(conn, &head, body.data, body.len);
     baton_buf_fini(&body);
     baton_buf_fini(&head);
+}
+
+static bool is_field_value(const char *value)
+{
+    for (; *value; value++)
+        if (!gw_is_field_char(*value))
+            return false;
+    return true;
+}
+
+enum baton_err gw_exchange_add_header(struct gw_exchange *exchange, const char *name,
+                                      const char *value)
+{
+    struct baton_buf *added = &exchange->added;
+    size_t n_name = strlen(name), n_value = strlen(value);
+    size_t room = added->max_bytes - added->len;
+    if (!gw_view_is_token((struct gw_view){name, n_name}) || !is_field_value(value))
+        return BATON_INVALID;
+    if (exchange->streaming)
+        return BATON_CLOSED;
+    if (n_value > room || n_name + strlen(": \r\n") > room - n_value)
+        return BATON_LIMIT;
+    baton_buf_printf(added, "%s: %s\r\n", name, value);
+    return baton_buf_err(added);
 }
 
 /* The exchange is over for the handler; the connection goes on without it. */
@@ -91,7 +130,7 @@ void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *c
         conn->keep_alive = false;
     if (!has_no_body(status))
         put_length(length, sizeof length, n);
-    put_head(&head, conn, exchange->minor, status, content_type, headers, length);
+    put_head(&head, conn, status, content_type, headers, length);
     send_whole(conn, &head, body, exchange->is_head || has_no_body(status) ? 0 : n);
     baton_buf_fini(&head);
     end(exchange);
@@ -107,7 +146,7 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
     exchange->chunked = exchange->minor == 1;
     if (conn->server->draining || !exchange->chunked)
         conn->keep_alive = false;
-    put_head(&head, conn, exchange->minor, status, content_type, headers,
+    put_head(&head, conn, status, content_type, headers,
              exchange->chunked ? "Transfer-Encoding: chunked\r\n" : "");
     send_whole(conn, &head, NULL, 0);
     baton_buf_fini(&head);

@@ -27,6 +27,11 @@
 struct gw_http_server;
 struct gw_exchange;
 
+enum {
+    GW_REQUEST_ID_BYTES = sizeof "req-0123456789abcdef",
+    GW_ADDED_HEADERS_MAX_BYTES = 2048 /* of one response */
+};
+
 struct gw_http_options {
     const char *host; /* numeric address to bind */
     int port;         /* 0: any */
@@ -40,6 +45,10 @@ struct gw_http_options {
     size_t pause_bytes;      /* output queued at which on_full is called: 64 KiB */
     size_t cancel_bytes;     /* output queued at which the client is cut off: 256 KiB; a plain
                                 respond() is exempt, it is bounded by its own size */
+    /* A head was read, its body not yet; may be NULL. For what goes out with any answer to it, be
+     * it the handler's or a refusal of the body: only gw_exchange_add_header and what reads the
+     * head may be called. */
+    void (*on_head)(void *arg, struct gw_exchange *exchange);
     /* A whole request was read. The handler answers now or later. */
     void (*on_request)(void *arg, struct gw_exchange *exchange);
     /* The client left, or was cut off, before the response ended. The exchange dies on return. */
@@ -75,6 +84,9 @@ const char *gw_exchange_header(const struct gw_exchange *exchange, const char *n
 const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
 /* "127.0.0.1:51234", "[::1]:51234". */
 const char *gw_exchange_peer(const struct gw_exchange *exchange);
+/* "req-" and 16 hexadecimal digits, random. Every response says it as x-request-id, refusals of
+ * requests that could not even be read too. */
+const char *gw_exchange_id(const struct gw_exchange *exchange);
 /* When the last byte of the request was read, on baton_now_ns's clock. */
 int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange);
 /* One pointer for the handler. */
@@ -82,6 +94,11 @@ void gw_exchange_set_data(struct gw_exchange *exchange, void *data);
 void *gw_exchange_data(const struct gw_exchange *exchange);
 
 /* ---- the response ---- */
+/* A header for whatever the exchange is answered with. INVALID: the name is no token or the value
+ * holds a control character, so that none can begin another line. LIMIT: more than
+ * GW_ADDED_HEADERS_MAX_BYTES in all. CLOSED: the head of a stream was sent. NO_MEMORY. */
+enum baton_err gw_exchange_add_header(struct gw_exchange *exchange, const char *name,
+                                      const char *value) BATON_MUST_CHECK;
 /* headers: "Retry-After: 3\r\n..." or "". Sends everything (HEAD gets no body) and ends the
  * exchange. */
 void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *content_type,

@@ -50,6 +50,23 @@ const char *gw_status_reason(int status)
     return "Unknown";
 }
 
+const char *gw_status_hints(int status)
+{
+    switch (status) {
+    case 429:
+    case 503:
+        return "Retry-After: 1\r\nx-should-retry: true\r\n";
+    case 408:
+    case 502:
+        return "x-should-retry: true\r\n";
+    case 500:
+    case 504:
+        return "x-should-retry: false\r\n";
+    default:
+        return "";
+    }
+}
+
 static const char *error_type(int status)
 {
     switch (status) {

@@ -12,6 +12,10 @@
 /* "Not Found"; "Unknown" for a code that is not in the table. */
 const char *gw_status_reason(int status);
 
+/* Whether and when to try again, as the header lines that OpenAI's clients read; "" for a status
+ * that says it itself. A 500 or a 504 would come again: the same request fails the same way. */
+const char *gw_status_hints(int status);
+
 /* Appends {"error":{"message":..,"type":..,"param":..,"code":..}}, the shape OpenAI's clients read;
  * the type follows from the status. param and code may be NULL, which is written as null. */
 void gw_error_body(struct baton_buf *out, int status, const char *message,

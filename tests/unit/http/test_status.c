@@ -48,11 +48,25 @@ static void the_type_of_an_error_follows_from_its_status(void **state)
     assert_type(503, "server_error");
 }
 
+static void a_hint_says_whether_another_try_may_help(void **state)
+{
+    (void)state;
+    assert_string_equal(gw_status_hints(429), "Retry-After: 1\r\nx-should-retry: true\r\n");
+    assert_string_equal(gw_status_hints(503), gw_status_hints(429));
+    assert_string_equal(gw_status_hints(408), "x-should-retry: true\r\n");
+    assert_string_equal(gw_status_hints(502), "x-should-retry: true\r\n");
+    assert_string_equal(gw_status_hints(500), "x-should-retry: false\r\n");
+    assert_string_equal(gw_status_hints(504), "x-should-retry: false\r\n");
+    assert_string_equal(gw_status_hints(400), "");
+    assert_string_equal(gw_status_hints(413), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_of_the_contract_has_a_reason),
         cmocka_unit_test(the_type_of_an_error_follows_from_its_status),
+        cmocka_unit_test(a_hint_says_whether_another_try_may_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

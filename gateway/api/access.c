@@ -1,0 +1,108 @@
+#include "gateway/api/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "gateway/api/api.h"
+#include "gateway/api/cors.h"
+#include "gateway/api/keys.h"
+#include "gateway/metrics.h"
+
+struct gw_access {
+    const char *keys_path;
+    struct gw_keys *keys; /* NULL: no key is needed */
+    struct gw_cors cors;
+    struct gw_metrics *metrics;
+};
+
+enum baton_err gw_access_open(const char *keys_path, const char *origins,
+                              struct gw_metrics *metrics, struct gw_access **access,
+                              struct baton_why *why)
+{
+    struct gw_access *made = calloc(1, sizeof *made);
+    if (!made)
+        return baton_fail(why, BATON_NO_MEMORY, "api-keys: out of memory");
+    made->keys_path = keys_path;
+    made->metrics = metrics;
+    enum baton_err err = gw_cors_read(origins, &made->cors, why);
+    if (!err && *keys_path)
+        err = gw_keys_read(keys_path, &made->keys, why);
+    if (err) {
+        gw_access_close(made);
+        return err;
+    }
+    if (made->keys)
+        baton_log(BATON_LOG_INFO, "api_keys_loaded", BATON_I("keys", gw_keys_n(made->keys)));
+    *access = made;
+    return BATON_OK;
+}
+
+void gw_access_close(struct gw_access *access)
+{
+    if (access)
+        gw_keys_free(access->keys);
+    free(access);
+}
+
+void gw_access_reload(struct gw_access *access)
+{
+    struct gw_keys *keys = NULL;
+    struct baton_why why = {""};
+    if (!access->keys) {
+        baton_log(BATON_LOG_INFO, "nothing_to_reload", BATON_S("reason", "no api-keys"));
+        return;
+    }
+    if (gw_keys_read(access->keys_path, &keys, &why)) {
+        baton_log(BATON_LOG_ERROR, "api_keys_kept", BATON_S("reason", why.text),
+                  BATON_I("keys", gw_keys_n(access->keys)));
+        return;
+    }
+    gw_keys_free(access->keys);
+    access->keys = keys;
+    baton_log(BATON_LOG_INFO, "api_keys_loaded", BATON_I("keys", gw_keys_n(keys)));
+}
+
+void gw_access_mark(const struct gw_access *access, struct gw_exchange *exchange)
+{
+    gw_cors_mark(&access->cors, exchange);
+}
+
+static bool is_open(const struct gw_exchange *exchange)
+{
+    static const char *const paths[] = {"/health", "/ready", "/"};
+    const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
+    if (gw_cors_is_preflight(exchange))
+        return true;
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return false;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (!strcmp(paths[i], path))
+            return true;
+    return false;
+}
+
+static void refuse(struct gw_access *access, struct gw_exchange *exchange, bool has_header)
+{
+    access->metrics->n_unauthorized++;
+    baton_log(BATON_LOG_DEBUG, "unauthorized", BATON_S("id", gw_exchange_id(exchange)),
+              BATON_S("peer", gw_exchange_peer(exchange)));
+    if (gw_exchange_add_header(exchange, "WWW-Authenticate", "Bearer"))
+        baton_log(BATON_LOG_WARN, "header_left_out", BATON_S("name", "WWW-Authenticate"));
+    gw_api_fail(exchange, 401,
+                has_header ? "the API key is not valid: send one that this server knows as "
+                             "'Authorization: Bearer KEY'"
+                           : "an API key is needed: send it as 'Authorization: Bearer KEY'",
+                NULL, "invalid_api_key");
+}
+
+bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange)
+{
+    const char *authorization = gw_exchange_header(exchange, "authorization");
+    if (gw_cors_answer(&access->cors, exchange))
+        return false;
+    if (!access->keys || is_open(exchange) || gw_keys_admit(access->keys, authorization))
+        return true;
+    refuse(access, exchange, *authorization);
+    return false;
+}

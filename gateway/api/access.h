@@ -1,0 +1,41 @@
+/* Who may use the API: keys that clients present, origins whose pages may read our answers.
+ *
+ *     request --preflight of an allowed origin--> 204
+ *             --path needs a key, none of ours--> 401
+ *             --otherwise-----------------------> its endpoint
+ *
+ * Open without a key: GET and HEAD of /health and /ready (probes) and of / (the page, which asks
+ * its reader for a key), and preflights, which browsers send without one.
+ *
+ * Ownership: an access belongs to the gateway; it borrows the option texts.
+ * Threading: loop thread.
+ * Errors:    open: those of keys.h and cors.h, with file, line and reason. Later ones are answered
+ *            (401) or logged (reload).
+ */
+#ifndef BATON_GATEWAY_API_ACCESS_H
+#define BATON_GATEWAY_API_ACCESS_H
+
+#include "common/base/error.h"
+#include "gateway/http/server.h"
+
+struct gw_access;
+struct gw_metrics;
+
+/* keys_path "": no key is needed. origins "": no page of another origin. */
+enum baton_err gw_access_open(const char *keys_path, const char *origins,
+                              struct gw_metrics *metrics, struct gw_access **access,
+                              struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is none. */
+void gw_access_close(struct gw_access *access);
+
+/* Reads the keys anew. Whatever is wrong with the file is logged, and the keys stay as they were;
+ * requests that were let in go on. */
+void gw_access_reload(struct gw_access *access);
+
+/* A head was read: adds what every answer to it says. */
+void gw_access_mark(const struct gw_access *access, struct gw_exchange *exchange);
+
+/* False: the request was answered here, and the exchange is gone. */
+bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange);
+
+#endif

@@ -1,0 +1,49 @@
+/* Cross-origin requests (the WHATWG Fetch standard, section 3.2): which web pages of other origins
+ * may read our answers. Off unless origins are configured.
+ *
+ * Ownership: a struct gw_cors borrows the text it was read from.
+ * Threading: immutable once read; the rest on the loop thread.
+ * Errors:    INVALID names the origin that is none, LIMIT too many. A header that does not fit is
+ *            left out and logged: the page's browser then refuses, which is the safe side.
+ */
+#ifndef BATON_GATEWAY_API_CORS_H
+#define BATON_GATEWAY_API_CORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+#include "gateway/http/server.h"
+#include "gateway/http/syntax.h"
+
+enum {
+    GW_CORS_MAX_ORIGINS = 64,
+    GW_CORS_MAX_ORIGIN_BYTES = 256,
+    GW_CORS_MAX_ASKED_BYTES = 512, /* of Access-Control-Request-Headers */
+    GW_CORS_MAX_AGE_S = 7200       /* the longest that every browser honours */
+};
+
+struct gw_cors {
+    bool any; /* "*" */
+    size_t n; /* 0 and not any: off */
+    struct gw_view origins[GW_CORS_MAX_ORIGINS];
+};
+
+/* list: "" (off), "*", or origins as browsers send them ("https://app.example:8443") between
+ * commas; blanks around them are ignored. */
+enum baton_err gw_cors_read(const char *list, struct gw_cors *cors,
+                            struct baton_why *why) BATON_MUST_CHECK;
+
+/* An Origin header's value; "" is no origin. */
+bool gw_cors_allows(const struct gw_cors *cors, const char *origin);
+
+/* Adds what every answer to this request says about origins. */
+void gw_cors_mark(const struct gw_cors *cors, struct gw_exchange *exchange);
+
+/* OPTIONS with the two headers that a browser's question has, whoever asks. */
+bool gw_cors_is_preflight(const struct gw_exchange *exchange);
+
+/* Answers a preflight of an allowed origin; false, and nothing done, for any other request. */
+bool gw_cors_answer(const struct gw_cors *cors, struct gw_exchange *exchange);
+
+#endif

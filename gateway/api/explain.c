@@ -1,0 +1,169 @@
+#include "gateway/api/explain.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { REASON_MAX_BYTES = 1024 };
+
+static void put_text(struct baton_json_out *out, const struct gw_api *api, uint32_t token)
+{
+    size_t n = 0;
+    const char *bytes = baton_tokenizer_bytes(api->tokenizer, token, &n);
+    baton_json_put_text(out, "text", bytes ? bytes : "", n);
+}
+
+static void put_interval(struct baton_json_out *out, const Baton__V1__Candidate *candidate,
+                         bool greedy)
+{
+    if (greedy || !(candidate->interval_end > candidate->interval_begin)) {
+        baton_json_put_null(out, "interval");
+        return;
+    }
+    baton_json_open(out, "interval", '[');
+    baton_json_put_exact(out, NULL, candidate->interval_begin);
+    baton_json_put_exact(out, NULL, candidate->interval_end);
+    baton_json_close(out, ']');
+}
+
+static const char *removal_name(Baton__V1__Candidate__Removal removal)
+{
+    switch ((int)removal) {
+    case BATON__V1__CANDIDATE__REMOVAL__TOP_K:
+        return "top_k";
+    case BATON__V1__CANDIDATE__REMOVAL__TOP_P:
+        return "top_p";
+    case BATON__V1__CANDIDATE__REMOVAL__MIN_P:
+        return "min_p";
+    default:
+        return NULL;
+    }
+}
+
+static void put_candidate(struct baton_json_out *out, const struct gw_api *api,
+                          const Baton__V1__Candidate *candidate, bool greedy)
+{
+    const char *removed_by = removal_name(candidate->removed_by);
+    baton_json_open(out, NULL, '{');
+    baton_json_put_uint(out, "token_id", candidate->token);
+    put_text(out, api, candidate->token);
+    baton_json_put_real(out, "logit", (double)candidate->logit);
+    baton_json_put_real(out, "logit_penalized", (double)candidate->logit_penalized);
+    baton_json_put_exact(out, "prob_raw", candidate->prob_raw);
+    baton_json_put_exact(out, "prob_shaped", candidate->prob_shaped);
+    baton_json_put_exact(out, "prob", candidate->prob);
+    baton_json_put_bool(out, "kept", !removed_by);
+    if (removed_by)
+        baton_json_put_string(out, "removed_by", removed_by);
+    else
+        baton_json_put_null(out, "removed_by");
+    put_interval(out, candidate, greedy);
+    baton_json_close(out, '}');
+}
+
+static void put_kept(struct baton_json_out *out, const Baton__V1__Decision *decision)
+{
+    baton_json_open(out, "kept", '{');
+    baton_json_put_uint(out, "after_top_k", decision->n_after_top_k);
+    baton_json_put_uint(out, "after_top_p", decision->n_after_top_p);
+    baton_json_put_uint(out, "after_min_p", decision->n_after_min_p);
+    baton_json_close(out, '}');
+}
+
+/* "the most likely", "number 7 by likelihood" */
+static void say_rank(struct baton_buf *reason, uint32_t rank)
+{
+    if (rank == 1)
+        baton_buf_printf(reason, "the most likely");
+    else
+        baton_buf_printf(reason, "number %" PRIu32 " by likelihood", rank);
+}
+
+static void say_greedy(struct baton_buf *reason, const Baton__V1__Decision *decision)
+{
+    double logit = (double)decision->chosen->logit_penalized;
+    baton_buf_printf(reason, "Temperature 0 takes the highest logit: %.4g", logit);
+    if (decision->n_candidates > 1)
+        baton_buf_printf(reason, ", which is %.4g above the next",
+                         logit - (double)decision->candidates[1]->logit_penalized);
+    baton_buf_printf(reason, ".");
+}
+
+static void say_filters(struct baton_buf *reason, const struct gw_ask *ask,
+                        const Baton__V1__Decision *decision, int64_t n_vocab)
+{
+    const char *and = "";
+    if (decision->n_after_min_p == n_vocab)
+        return;
+    baton_buf_printf(reason, " of the %" PRIu32 " that ", decision->n_after_min_p);
+    if (decision->n_after_top_k < n_vocab) {
+        baton_buf_printf(reason, "top-k %" PRIu32, ask->top_k);
+        and = " and ";
+    }
+    if (decision->n_after_top_p < decision->n_after_top_k) {
+        baton_buf_printf(reason, "%stop-p %g", and, ask->top_p);
+        and = " and ";
+    }
+    if (decision->n_after_min_p < decision->n_after_top_p)
+        baton_buf_printf(reason, "%smin-p %g", and, ask->min_p);
+    baton_buf_printf(reason, " left of %" PRId64, n_vocab);
+}
+
+static void say_drawn(struct baton_buf *reason, const struct gw_ask *ask,
+                      const Baton__V1__Decision *decision, int64_t n_vocab)
+{
+    const Baton__V1__Candidate *chosen = decision->chosen;
+    if (decision->n_after_min_p == 1) {
+        baton_buf_printf(reason, "Only this token was left, whatever the draw: it is ");
+    } else {
+        baton_buf_printf(
+            reason, "The draw %.4f fell into [%.4f, %.4f), the %.2f%% of this token: it is ",
+            decision->draw, chosen->interval_begin, chosen->interval_end, 100 * chosen->prob);
+    }
+    say_rank(reason, decision->rank);
+    say_filters(reason, ask, decision, n_vocab);
+    baton_buf_printf(reason, ".");
+}
+
+static void put_reason(struct baton_json_out *out, const struct gw_api *api,
+                       const struct gw_ask *ask, const Baton__V1__Decision *decision)
+{
+    struct baton_buf reason;
+    baton_buf_init(&reason, REASON_MAX_BYTES);
+    if (decision->greedy)
+        say_greedy(&reason, decision);
+    else
+        say_drawn(&reason, ask, decision, api->facts->n_vocab);
+    baton_json_put_text(out, "reason", baton_buf_text(&reason), reason.len);
+    baton_buf_fini(&reason);
+}
+
+void gw_explain_step(struct baton_buf *buf, const struct gw_api *api, const struct gw_ask *ask,
+                     const struct gw_token *token)
+{
+    const Baton__V1__Decision *decision = token->decision;
+    const Baton__V1__Candidate *chosen = decision->chosen;
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_uint(&out, "index", token->index);
+    baton_json_put_uint(&out, "token_id", token->id);
+    put_text(&out, api, token->id);
+    baton_json_put_string(&out, "strategy", decision->greedy ? "greedy" : "sample");
+    baton_json_put_real(&out, "logit", (double)chosen->logit);
+    baton_json_put_real(&out, "logit_penalized", (double)chosen->logit_penalized);
+    baton_json_put_exact(&out, "logprob", log(chosen->prob));
+    baton_json_put_exact(&out, "prob", chosen->prob);
+    baton_json_put_exact(&out, "prob_raw", chosen->prob_raw);
+    baton_json_put_uint(&out, "rank", decision->rank);
+    put_kept(&out, decision);
+    baton_json_put_exact(&out, "draw", decision->greedy ? NAN : decision->draw);
+    put_interval(&out, chosen, decision->greedy);
+    baton_json_put_exact(&out, "entropy_bits", decision->entropy_bits);
+    baton_json_put_string(&out, "phase", token->index ? "decode" : "prefill");
+    put_reason(&out, api, ask, decision);
+    baton_json_open(&out, "candidates", '[');
+    for (size_t i = 0; i < decision->n_candidates; i++)
+        put_candidate(&out, api, decision->candidates[i], decision->greedy);
+    baton_json_close(&out, ']');
+    baton_json_close(&out, '}');
+}

@@ -1,0 +1,16 @@
+/* A decision in words: one explained step as JSON (API contract, section 3).
+ *
+ * Ownership: writes into the caller's buffer.
+ * Threading: loop thread.
+ * Errors:    stick in the buffer.
+ */
+#ifndef BATON_GATEWAY_API_EXPLAIN_H
+#define BATON_GATEWAY_API_EXPLAIN_H
+
+#include "gateway/api/api.h"
+
+/* The token's decision must not be NULL. */
+void gw_explain_step(struct baton_buf *out, const struct gw_api *api, const struct gw_ask *ask,
+                     const struct gw_token *token);
+
+#endif

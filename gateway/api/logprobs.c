@@ -1,0 +1,255 @@
+#include "gateway/api/logprobs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/utf8.h"
+
+/* What JSON is told instead of minus infinity, as OpenAI does. */
+static const double lowest_logprob = -9999;
+
+enum { PIECE_MAX_BYTES = 4096 };
+
+void gw_logprobs_init(struct gw_logprobs *logprobs, int max_top)
+{
+    *logprobs = (struct gw_logprobs){.max_top = max_top};
+}
+
+void gw_logprobs_fini(struct gw_logprobs *logprobs)
+{
+    free(logprobs->entries);
+    free(logprobs->tops);
+    *logprobs = (struct gw_logprobs){0};
+}
+
+void gw_logprobs_reset(struct gw_logprobs *logprobs)
+{
+    logprobs->n = logprobs->n_ready = logprobs->n_taken = 0;
+}
+
+static bool make_room(struct gw_logprobs *logprobs)
+{
+    size_t cap = logprobs->cap ? 2 * logprobs->cap : 32;
+    size_t per_entry = logprobs->max_top > 0 ? (size_t)logprobs->max_top : 1;
+    if (logprobs->n < logprobs->cap)
+        return true;
+    struct gw_logprob_entry *entries = realloc(logprobs->entries, cap * sizeof *entries);
+    if (!entries)
+        return false;
+    logprobs->entries = entries;
+    struct gw_logprob *tops = realloc(logprobs->tops, cap * per_entry * sizeof *tops);
+    if (!tops)
+        return false;
+    logprobs->tops = tops;
+    logprobs->cap = cap;
+    return true;
+}
+
+static double clamped(double logprob)
+{
+    return logprob < lowest_logprob ? lowest_logprob : logprob;
+}
+
+static struct gw_logprob *tops_of(const struct gw_logprobs *logprobs, size_t entry)
+{
+    return logprobs->tops + entry * (size_t)logprobs->max_top;
+}
+
+/* scores NULL: nothing is known of the token. */
+static void add(struct gw_logprobs *logprobs, struct gw_logprob_entry entry,
+                const Baton__V1__Logprobs *scores)
+{
+    if (!make_room(logprobs))
+        return;
+    size_t n_top = scores ? scores->n_top_tokens : 0;
+    if (n_top > (size_t)logprobs->max_top)
+        n_top = (size_t)logprobs->max_top;
+    entry.self.logprob = scores ? clamped(scores->logprob) : NAN;
+    entry.n_top = (int)n_top;
+    for (size_t i = 0; i < n_top; i++)
+        tops_of(logprobs, logprobs->n)[i] =
+            (struct gw_logprob){scores->top_tokens[i], clamped(scores->top_logprobs[i])};
+    logprobs->entries[logprobs->n++] = entry;
+}
+
+void gw_logprobs_add(struct gw_logprobs *logprobs, const struct gw_token *token)
+{
+    add(logprobs,
+        (struct gw_logprob_entry){.self.token = token->id,
+                                  .begin_bytes = token->begin_bytes,
+                                  .begin_chars = token->begin_chars},
+        token->logprobs);
+}
+
+void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tokens *prompt,
+                            const Baton__V1__PromptLogprobs *scores)
+{
+    struct gw_logprob_entry entry = {.self.token = prompt->ids[0], .of_prompt = true};
+    if (!logprobs->n)
+        add(logprobs, entry, NULL);
+    for (size_t i = 0; i < scores->n_logprobs; i++) {
+        entry.self.token = prompt->ids[scores->first_index + i];
+        add(logprobs, entry, scores->logprobs[i]);
+    }
+    logprobs->n_ready = logprobs->n;
+}
+
+/* A token of no bytes (the rest of its character is still to come) begins where the next one does,
+ * and is shown with it. */
+void gw_logprobs_shown(struct gw_logprobs *logprobs, size_t n_bytes)
+{
+    while (logprobs->n_ready < logprobs->n &&
+           (logprobs->entries[logprobs->n_ready].of_prompt ||
+            logprobs->entries[logprobs->n_ready].begin_bytes < n_bytes))
+        logprobs->n_ready++;
+}
+
+static void put_bytes(struct baton_json_out *out, const char *bytes, size_t n)
+{
+    baton_json_open(out, "bytes", '[');
+    for (size_t i = 0; i < n; i++)
+        baton_json_put_uint(out, NULL, (unsigned char)bytes[i]);
+    baton_json_close(out, ']');
+}
+
+static void put_chat_logprob(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
+                             const struct gw_logprob *logprob)
+{
+    size_t n = 0;
+    const char *bytes = baton_tokenizer_bytes(tokenizer, logprob->token, &n);
+    baton_json_put_text(out, "token", bytes ? bytes : "", n);
+    baton_json_put_real(out, "logprob", logprob->logprob);
+    put_bytes(out, bytes, n);
+}
+
+void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                          const struct baton_tokenizer *tokenizer)
+{
+    baton_json_open(out, "logprobs", '{');
+    baton_json_open(out, "content", '[');
+    for (; logprobs->n_taken < logprobs->n_ready; logprobs->n_taken++) {
+        const struct gw_logprob_entry *entry = &logprobs->entries[logprobs->n_taken];
+        baton_json_open(out, NULL, '{');
+        put_chat_logprob(out, tokenizer, &entry->self);
+        baton_json_open(out, "top_logprobs", '[');
+        for (int i = 0; i < entry->n_top; i++) {
+            baton_json_open(out, NULL, '{');
+            put_chat_logprob(out, tokenizer, &tops_of(logprobs, logprobs->n_taken)[i]);
+            baton_json_close(out, '}');
+        }
+        baton_json_close(out, ']');
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, ']');
+    baton_json_put_null(out, "refusal");
+    baton_json_close(out, '}');
+}
+
+/* A token as completions write it: its text, or "bytes:\xe2\x80" when it is part of a character. */
+static void write_piece(struct baton_buf *piece, const struct baton_tokenizer *tokenizer,
+                        uint32_t token)
+{
+    size_t n = 0;
+    const char *bytes = baton_tokenizer_bytes(tokenizer, token, &n);
+    baton_buf_reset(piece);
+    if (bytes && baton_utf8_valid(bytes, n)) {
+        baton_buf_append(piece, bytes, n);
+        return;
+    }
+    baton_buf_append(piece, "bytes:", strlen("bytes:"));
+    for (size_t i = 0; i < n; i++) {
+        char hex[8];
+        baton_buf_append(piece, hex,
+                         (size_t)snprintf(hex, sizeof hex, "\\x%02x", (unsigned char)bytes[i]));
+    }
+}
+
+static void put_tokens(const struct gw_logprobs *logprobs, struct baton_json_out *out,
+                       const struct baton_tokenizer *tokenizer, struct baton_buf *piece)
+{
+    baton_json_open(out, "tokens", '[');
+    for (size_t i = logprobs->n_taken; i < logprobs->n_ready; i++) {
+        write_piece(piece, tokenizer, logprobs->entries[i].self.token);
+        baton_json_put_text(out, NULL, baton_buf_text(piece), piece->len);
+    }
+    baton_json_close(out, ']');
+}
+
+static void put_token_logprobs(const struct gw_logprobs *logprobs, struct baton_json_out *out)
+{
+    baton_json_open(out, "token_logprobs", '[');
+    for (size_t i = logprobs->n_taken; i < logprobs->n_ready; i++)
+        baton_json_put_real(out, NULL, logprobs->entries[i].self.logprob);
+    baton_json_close(out, ']');
+}
+
+/* An object has one member per text: of two tokens that show alike the likelier one stays. */
+static bool is_new(struct baton_buf *seen, const struct baton_buf *piece)
+{
+    const char *text = baton_buf_text(seen), *end = text + seen->len;
+    for (const char *at = text; at < end; at += strlen(at) + 1)
+        if (strlen(at) == piece->len && !memcmp(at, baton_buf_text(piece), piece->len))
+            return false;
+    baton_buf_append(seen, baton_buf_text(piece), piece->len);
+    baton_buf_putc(seen, 0);
+    return true;
+}
+
+/* The most probable tokens, and the entry's own if it is none of them. */
+static void put_top(const struct gw_logprobs *logprobs, size_t at, struct baton_json_out *out,
+                    const struct baton_tokenizer *tokenizer, struct baton_buf *piece,
+                    struct baton_buf *seen)
+{
+    const struct gw_logprob_entry *entry = &logprobs->entries[at];
+    if (isnan(entry->self.logprob)) {
+        baton_json_put_null(out, NULL);
+        return;
+    }
+    baton_buf_reset(seen);
+    baton_json_open(out, NULL, '{');
+    for (int i = 0; i <= entry->n_top; i++) {
+        const struct gw_logprob *top = i < entry->n_top ? &tops_of(logprobs, at)[i] : &entry->self;
+        write_piece(piece, tokenizer, top->token);
+        if (is_new(seen, piece))
+            baton_json_put_real(out, baton_buf_text(piece), top->logprob);
+    }
+    baton_json_close(out, '}');
+}
+
+static void put_text_offsets(const struct gw_logprobs *logprobs, struct baton_json_out *out,
+                             const struct baton_tokenizer *tokenizer, size_t prompt_chars)
+{
+    size_t at = 0; /* within the prompt; its entries are all taken at once */
+    baton_json_open(out, "text_offset", '[');
+    for (size_t i = logprobs->n_taken; i < logprobs->n_ready; i++) {
+        const struct gw_logprob_entry *entry = &logprobs->entries[i];
+        size_t n = 0;
+        const char *bytes = baton_tokenizer_bytes(tokenizer, entry->self.token, &n);
+        baton_json_put_uint(out, NULL, entry->of_prompt ? at : prompt_chars + entry->begin_chars);
+        if (entry->of_prompt && bytes)
+            at += baton_utf8_count(bytes, n);
+    }
+    baton_json_close(out, ']');
+}
+
+void gw_logprobs_put_completion(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                                const struct baton_tokenizer *tokenizer, size_t prompt_chars)
+{
+    struct baton_buf piece, seen;
+    baton_buf_init(&piece, PIECE_MAX_BYTES);
+    baton_buf_init(&seen, (size_t)(BATON_MAX_LISTED + 1) * PIECE_MAX_BYTES);
+    baton_json_open(out, "logprobs", '{');
+    put_tokens(logprobs, out, tokenizer, &piece);
+    put_token_logprobs(logprobs, out);
+    baton_json_open(out, "top_logprobs", '[');
+    for (size_t i = logprobs->n_taken; i < logprobs->n_ready; i++)
+        put_top(logprobs, i, out, tokenizer, &piece, &seen);
+    baton_json_close(out, ']');
+    put_text_offsets(logprobs, out, tokenizer, prompt_chars);
+    baton_json_close(out, '}');
+    logprobs->n_taken = logprobs->n_ready;
+    baton_buf_fini(&piece);
+    baton_buf_fini(&seen);
+}

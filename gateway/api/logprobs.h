@@ -1,0 +1,58 @@
+/* The log-probabilities of a choice's tokens, gathered until their text is shown, and their two
+ * OpenAI shapes.
+ *
+ * A token's entry is ready once its text was shown: what a stop string withholds stays unlisted, so
+ * the listed tokens spell the text (but for a last token that a stop string cuts).
+ *
+ * Ownership: an embedded struct that owns its arrays.
+ * Threading: loop thread.
+ * Errors:    without memory an entry is left out.
+ */
+#ifndef BATON_GATEWAY_API_LOGPROBS_H
+#define BATON_GATEWAY_API_LOGPROBS_H
+
+#include "gateway/api/api.h"
+
+struct gw_logprob {
+    uint32_t token;
+    double logprob;
+};
+
+struct gw_logprob_entry {
+    struct gw_logprob self; /* logprob NaN: a prompt's first token, of which nothing is known */
+    size_t begin_bytes, begin_chars; /* in the generated text */
+    bool of_prompt;
+    int n_top;
+};
+
+struct gw_logprobs {
+    struct gw_logprob_entry *entries;
+    struct gw_logprob *tops; /* [n][max_top] */
+    size_t n, cap, n_ready, n_taken;
+    int max_top;
+};
+
+void gw_logprobs_init(struct gw_logprobs *logprobs, int max_top);
+void gw_logprobs_fini(struct gw_logprobs *logprobs);
+/* Forgets every entry. */
+void gw_logprobs_reset(struct gw_logprobs *logprobs);
+
+void gw_logprobs_add(struct gw_logprobs *logprobs, const struct gw_token *token);
+/* The prompt's tokens, in order; its first one is added, too, before the second. */
+void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tokens *prompt,
+                            const Baton__V1__PromptLogprobs *scores);
+
+/* So many bytes of the generated text were shown. */
+void gw_logprobs_shown(struct gw_logprobs *logprobs, size_t n_bytes);
+
+/* {"content":[{"token","logprob","bytes","top_logprobs"}],"refusal":null}: the entries that became
+ * ready since the last time. */
+void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                          const struct baton_tokenizer *tokenizer);
+
+/* {"tokens","token_logprobs","top_logprobs","text_offset"}, the same for completions. prompt_chars
+ * are what an echoed prompt puts before the generated text. */
+void gw_logprobs_put_completion(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                                const struct baton_tokenizer *tokenizer, size_t prompt_chars);
+
+#endif

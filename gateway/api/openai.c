@@ -1,0 +1,300 @@
+#include "gateway/api/openai.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "gateway/api/messages.h"
+#include "gateway/api/openai_reply.h"
+
+enum { COMPLETION_NEW_TOKENS = 16, ANSWER_MAX_BYTES = 1 << 16 };
+
+/* ---- models ---- */
+
+static void put_model(struct baton_json_out *out, const struct gw_api *api)
+{
+    baton_json_open(out, NULL, '{');
+    baton_json_put_string(out, "id", api->facts->name);
+    baton_json_put_string(out, "object", "model");
+    baton_json_put_int(out, "created", api->started_s);
+    baton_json_put_string(out, "owned_by", "baton");
+    baton_json_put_int(out, "context_length", api->facts->n_context_tokens);
+    baton_json_put_string(out, "chat_template", baton_chat_family(api->chat));
+    baton_json_close(out, '}');
+}
+
+void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
+                      const struct baton_json *none)
+{
+    struct baton_buf body;
+    (void)none;
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "object", "list");
+    baton_json_open(&out, "data", '[');
+    put_model(&out, api);
+    baton_json_close(&out, ']');
+    baton_json_close(&out, '}');
+    gw_api_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+static void no_such_model(const struct gw_api *api, const char *name, struct gw_problem *problem)
+{
+    problem->status = 404;
+    problem->code = "model_not_found";
+    (void)snprintf(problem->param, sizeof problem->param, "model");
+    (void)snprintf(problem->message, sizeof problem->message,
+                   "model: \"%.64s\" is not served here; \"%.128s\" is", name, api->facts->name);
+}
+
+void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *none)
+{
+    const char *name = strrchr(gw_exchange_path(exchange), '/') + 1;
+    struct gw_problem problem;
+    struct baton_buf body;
+    (void)none;
+    if (strcmp(name, api->facts->name) != 0) {
+        no_such_model(api, name, &problem);
+        gw_api_refuse(exchange, &problem);
+        return;
+    }
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    put_model(&out, api);
+    gw_api_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+static void read_model(const struct gw_api *api, struct gw_fields *fields)
+{
+    const struct baton_json *model = gw_field(fields, "model");
+    const char *name = baton_json_string(model, NULL);
+    if (!model || fields->failed)
+        return;
+    if (!name) {
+        gw_fields_fail(fields, "model", "invalid_type", "model: must be a string, not %s",
+                       baton_json_kind_name(baton_json_kind(model)));
+    } else if (strcmp(name, api->facts->name) != 0) {
+        gw_fields_fail(fields, "model", "model_not_found", "model: unknown");
+        no_such_model(api, name, &fields->problem);
+    }
+}
+
+/* ---- fields of OpenAI's that choose no token ---- */
+
+static const char *const ignored[] = {"user",
+                                      "store",
+                                      "metadata",
+                                      "service_tier",
+                                      "prompt_cache_key",
+                                      "safety_identifier",
+                                      "parallel_tool_calls"};
+
+static const char *const unsupported[] = {
+    "tools",      "tool_choice", "functions",  "function_call",      "response_format",
+    "modalities", "audio",       "prediction", "web_search_options", "reasoning_effort",
+    "verbosity",  "suffix"};
+
+static bool is_text(const struct baton_json *value)
+{
+    const char *text = baton_json_string(value, NULL);
+    return text && !strcmp(text, "text");
+}
+
+/* [], {}, "none", "auto", false, ["text"], {"type":"text"}: the same as if it were not there. */
+static bool asks_for_nothing(const struct baton_json *value)
+{
+    const char *text = baton_json_string(value, NULL);
+    size_t n = baton_json_size(value);
+    switch (baton_json_kind(value)) {
+    case BATON_JSON_ARRAY:
+        return !n || (n == 1 && is_text(baton_json_at(value, 0)));
+    case BATON_JSON_OBJECT:
+        return !n || (n == 1 && is_text(baton_json_get(value, "type")));
+    case BATON_JSON_STRING:
+        return !strcmp(text, "none") || !strcmp(text, "auto");
+    case BATON_JSON_BOOL:
+        return !baton_json_bool(value);
+    default:
+        return false;
+    }
+}
+
+static void read_rest(struct gw_fields *fields, int64_t n)
+{
+    int64_t best_of = n;
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        (void)gw_field(fields, ignored[i]);
+    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
+        const struct baton_json *value = gw_field(fields, unsupported[i]);
+        if (value && !asks_for_nothing(value))
+            gw_fields_fail(fields, unsupported[i], "unsupported_field", "%s: is not supported",
+                           unsupported[i]);
+    }
+    gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
+    if (best_of != n)
+        gw_fields_fail(fields, "best_of", "unsupported_field",
+                       "best_of: is not supported, but for the value of n");
+    gw_fields_refuse_unknown(fields);
+}
+
+/* ---- fields that both routes share ---- */
+
+static void read_stream(struct gw_fields *fields, struct gw_call_options *options)
+{
+    const struct baton_json *value;
+    gw_field_bool(fields, "stream", &options->streaming);
+    value = gw_field(fields, "stream_options");
+    if (!value)
+        return;
+    if (baton_json_kind(value) != BATON_JSON_OBJECT) {
+        gw_fields_fail(fields, "stream_options", "invalid_type",
+                       "stream_options: must be an object {\"include_usage\": bool}");
+        return;
+    }
+    if (!options->streaming)
+        gw_fields_fail(fields, "stream_options", "invalid_value",
+                       "stream_options: only together with stream: true");
+    const struct baton_json *usage = baton_json_get(value, "include_usage");
+    if (usage && baton_json_kind(usage) != BATON_JSON_BOOL)
+        gw_fields_fail(fields, "stream_options", "invalid_type",
+                       "stream_options.include_usage: must be true or false");
+    options->include_usage = baton_json_bool(usage);
+}
+
+static void read_n(const struct gw_api *api, struct gw_fields *fields,
+                   struct gw_call_options *options)
+{
+    int64_t n = 1;
+    gw_field_int(fields, "n", 1, api->max_batch, &n);
+    options->n = (int)n;
+}
+
+/* The number of choices is known once the prompts are. */
+static void check_choices(const struct gw_api *api, struct gw_fields *fields,
+                          const struct gw_call_options *options, const struct gw_prompts *prompts)
+{
+    if ((int64_t)prompts->n * options->n > api->max_batch)
+        gw_fields_fail(fields, "n", "out_of_range",
+                       "n: %zu prompts x %d are more than the %lld choices that are allowed",
+                       prompts->n, options->n, (long long)api->max_batch);
+}
+
+static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fields *fields,
+                  const struct gw_call_options *options, struct gw_terms *terms,
+                  struct gw_prompts *prompts, const char *length_name, int64_t wanted,
+                  int64_t fallback)
+{
+    int64_t *lengths = NULL;
+    terms->tokenized_ns = baton_now_ns();
+    if (!fields->failed)
+        check_choices(api, fields, options, prompts);
+    if (!fields->failed)
+        lengths = gw_prompts_lengths(api, fields, prompts, length_name, wanted, fallback);
+    if (fields->failed)
+        gw_call_refuse(api, exchange, &fields->problem);
+    else
+        gw_call_start(api, exchange, &gw_openai_dialect, options, terms, prompts, lengths);
+    free(lengths);
+    gw_prompts_fini(prompts);
+    gw_terms_fini(terms);
+}
+
+/* ---- completions ---- */
+
+static void read_completion_logprobs(struct gw_fields *fields,
+                                     const struct gw_call_options *options, struct gw_ask *ask)
+{
+    int64_t n = -1;
+    gw_field_int(fields, "logprobs", 0, BATON_MAX_LISTED, &n);
+    ask->logprobs = n >= 0;
+    ask->top_logprobs = n > 0 ? (uint32_t)n : 0;
+    ask->prompt_logprobs = ask->logprobs && options->echo;
+}
+
+void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
+                           const struct baton_json *body)
+{
+    struct gw_fields fields = gw_fields(body);
+    struct gw_terms terms = {0};
+    struct gw_prompts prompts = {0};
+    struct gw_call_options options = {0};
+    int64_t max_tokens = -1; /* not given */
+    read_model(api, &fields);
+    read_n(api, &fields, &options);
+    read_stream(&fields, &options);
+    gw_terms_read(api, &fields, &terms);
+    gw_field_bool(&fields, "echo", &options.echo);
+    gw_field_int(&fields, "max_tokens", options.echo ? 0 : 1, api->facts->n_context_tokens,
+                 &max_tokens);
+    read_completion_logprobs(&fields, &options, &terms.ask);
+    (void)gw_field(&fields, "prompt");
+    read_rest(&fields, options.n);
+    options.no_output = !max_tokens; /* one token is made all the same, and not shown */
+    terms.parsed_ns = baton_now_ns();
+    gw_prompts_read(api, &fields, GW_BATCH_ANY, (size_t)api->max_batch, &prompts);
+    start(api, exchange, &fields, &options, &terms, &prompts, "max_tokens",
+          max_tokens > 0 ? max_tokens : 0, options.no_output ? 1 : COMPLETION_NEW_TOKENS);
+}
+
+/* ---- chat ---- */
+
+static void read_chat_logprobs(struct gw_fields *fields, struct gw_ask *ask)
+{
+    int64_t n = 0;
+    gw_field_bool(fields, "logprobs", &ask->logprobs);
+    gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n);
+    if (n && !ask->logprobs)
+        gw_fields_fail(fields, "top_logprobs", "invalid_value",
+                       "top_logprobs: only together with logprobs: true");
+    ask->top_logprobs = (uint32_t)n;
+}
+
+/* 0: not given. The newer name wins where both say the same; two wishes are none. */
+static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fields,
+                                const char **name)
+{
+    int64_t max_tokens = 0, max_completion_tokens = 0;
+    gw_field_int(fields, "max_tokens", 1, api->facts->n_context_tokens, &max_tokens);
+    gw_field_int(fields, "max_completion_tokens", 1, api->facts->n_context_tokens,
+                 &max_completion_tokens);
+    if (max_tokens && max_completion_tokens && max_tokens != max_completion_tokens)
+        gw_fields_fail(fields, "max_completion_tokens", "invalid_value",
+                       "max_completion_tokens: differs from max_tokens; give one of them");
+    *name = max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+    return max_completion_tokens ? max_completion_tokens : max_tokens;
+}
+
+/* The assistant's turn ends where its template says so. */
+static void add_chat_stops(const struct gw_api *api, struct gw_ask *ask)
+{
+    if (!ask->ignore_eos)
+        ask->n_stop_ids += (int)baton_chat_stop_ids(
+            api->chat, api->tokenizer, ask->stop_ids + ask->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
+}
+
+void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    struct gw_fields fields = gw_fields(body);
+    struct gw_terms terms = {0};
+    struct gw_prompts prompts = {0};
+    struct gw_call_options options = {.chat = true};
+    const char *length_name;
+    read_model(api, &fields);
+    read_n(api, &fields, &options);
+    read_stream(&fields, &options);
+    gw_terms_read(api, &fields, &terms);
+    int64_t wanted = read_chat_length(api, &fields, &length_name);
+    read_chat_logprobs(&fields, &terms.ask);
+    (void)gw_field(&fields, "messages");
+    read_rest(&fields, options.n);
+    terms.parsed_ns = baton_now_ns();
+    add_chat_stops(api, &terms.ask);
+    gw_messages_read(api, &fields, &prompts);
+    start(api, exchange, &fields, &options, &terms, &prompts, length_name, wanted,
+          api->facts->n_context_tokens);
+}

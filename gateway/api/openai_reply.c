@@ -1,0 +1,273 @@
+#include "gateway/api/openai_reply.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/utf8.h"
+#include "gateway/api/explain.h"
+#include "gateway/api/reply.h"
+#include "gateway/http/sse.h"
+#include "gateway/http/status.h"
+
+enum { CHUNK_MAX_BYTES = 4 << 20 };
+
+static const char *finish_reason(const struct gw_call *call, const struct gw_request *request)
+{
+    return call->options.no_output || request->finish == GW_FINISH_LENGTH ? "length" : "stop";
+}
+
+/* ---- parts of every answer ---- */
+
+/* The same for the same weights; without any at hand, for the same config. */
+static void put_fingerprint(struct baton_json_out *out, const struct baton_fingerprint *fingerprint)
+{
+    char text[24];
+    const char *digest = *fingerprint->weights ? fingerprint->weights : fingerprint->config;
+    (void)snprintf(text, sizeof text, "fp_%.12s", digest);
+    baton_json_put_string(out, "system_fingerprint", text);
+}
+
+static void put_head(struct baton_json_out *out, const struct gw_call *call)
+{
+    bool chat = call->options.chat, streaming = call->options.streaming;
+    char id[40];
+    (void)snprintf(id, sizeof id, "%s-%016" PRIx64, chat ? "chatcmpl" : "cmpl", call->id);
+    baton_json_put_string(out, "id", id);
+    baton_json_put_string(out, "object",
+                          !chat       ? "text_completion"
+                          : streaming ? "chat.completion.chunk"
+                                      : "chat.completion");
+    baton_json_put_int(out, "created", call->created_s);
+    baton_json_put_string(out, "model", call->api->facts->name);
+    put_fingerprint(out, call->api->fingerprint);
+}
+
+static void put_usage(struct baton_json_out *out, const struct gw_call *call)
+{
+    const struct gw_totals *totals = &call->totals;
+    uint64_t n_output = call->options.no_output ? 0 : totals->output_tokens;
+    baton_json_open(out, "usage", '{');
+    baton_json_put_uint(out, "prompt_tokens", totals->prompt_tokens);
+    baton_json_put_uint(out, "completion_tokens", n_output);
+    baton_json_put_uint(out, "total_tokens", totals->prompt_tokens + n_output);
+    baton_json_open(out, "prompt_tokens_details", '{');
+    baton_json_put_uint(out, "cached_tokens", totals->cached_tokens);
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+}
+
+static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
+{
+    const struct gw_call *call = choice->call;
+    struct gw_logprobs *logprobs = &choice->logprobs;
+    bool wanted = choice->request->ask.logprobs;
+    if (!wanted || (call->options.streaming && logprobs->n_taken == logprobs->n_ready))
+        baton_json_put_null(out, "logprobs");
+    else if (call->options.chat)
+        gw_logprobs_put_chat(logprobs, out, call->api->tokenizer);
+    else
+        gw_logprobs_put_completion(logprobs, out, call->api->tokenizer, choice->echo_chars);
+}
+
+/* The explained steps since the last time. */
+static void put_steps(struct baton_json_out *out, struct gw_choice *choice)
+{
+    if (!choice->request->ask.explain)
+        return;
+    gw_reply_steps(out, &choice->steps);
+    baton_buf_reset(&choice->steps);
+}
+
+/* ---- chunks ---- */
+
+static void write_data(struct gw_call *call, struct gw_choice *choice, const char *data, size_t n)
+{
+    baton_buf_reset(&call->event);
+    gw_sse_event(&call->event, NULL, data, n);
+    gw_call_write(call, choice, call->event.data, call->event.len);
+}
+
+static void put_delta(struct baton_json_out *out, const struct gw_call *call, bool role,
+                      const char *text, size_t n)
+{
+    if (!call->options.chat) {
+        baton_json_put_text(out, "text", text ? text : "", n);
+        return;
+    }
+    baton_json_open(out, "delta", '{');
+    if (role)
+        baton_json_put_string(out, "role", "assistant");
+    if (text)
+        baton_json_put_text(out, "content", text, n);
+    baton_json_close(out, '}');
+}
+
+/* One chunk about one choice; text NULL: none. */
+static void write_chunk(struct gw_choice *choice, bool role, const char *text, size_t n,
+                        const char *finish)
+{
+    struct gw_call *call = choice->call;
+    bool last = finish && call->n_over + 1 == call->n_choices && !call->options.include_usage;
+    struct baton_buf chunk;
+    baton_buf_init(&chunk, CHUNK_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&chunk);
+    baton_json_open(&out, NULL, '{');
+    put_head(&out, call);
+    baton_json_open(&out, "choices", '[');
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_int(&out, "index", choice->index);
+    put_delta(&out, call, role, text, n);
+    put_logprobs(&out, choice);
+    if (finish)
+        baton_json_put_string(&out, "finish_reason", finish);
+    else
+        baton_json_put_null(&out, "finish_reason");
+    put_steps(&out, choice);
+    baton_json_close(&out, '}');
+    baton_json_close(&out, ']');
+    if (call->options.include_usage)
+        baton_json_put_null(&out, "usage");
+    if (last)
+        gw_reply_timings(&out, &call->totals);
+    baton_json_close(&out, '}');
+    write_data(call, choice, chunk.data, chunk.len);
+    baton_buf_fini(&chunk);
+}
+
+static void write_usage(struct gw_call *call)
+{
+    struct baton_buf chunk;
+    baton_buf_init(&chunk, CHUNK_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&chunk);
+    baton_json_open(&out, NULL, '{');
+    put_head(&out, call);
+    baton_json_open(&out, "choices", '[');
+    baton_json_close(&out, ']');
+    put_usage(&out, call);
+    gw_reply_timings(&out, &call->totals);
+    baton_json_close(&out, '}');
+    write_data(call, NULL, chunk.data, chunk.len);
+    baton_buf_fini(&chunk);
+}
+
+/* ---- whole answers ---- */
+
+static void put_message(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    baton_json_open(out, "message", '{');
+    baton_json_put_string(out, "role", "assistant");
+    baton_json_put_text(out, "content", baton_buf_text(&choice->text), choice->text.len);
+    baton_json_put_null(out, "refusal");
+    baton_json_close(out, '}');
+}
+
+static void put_text(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    const struct baton_buf *prompt = &choice->prompt->text, *generated = &choice->text;
+    struct baton_buf text;
+    baton_buf_init(&text, prompt->max_bytes + generated->max_bytes);
+    if (choice->call->options.echo)
+        baton_buf_append(&text, baton_buf_text(prompt), prompt->len);
+    if (!choice->call->options.no_output)
+        baton_buf_append(&text, baton_buf_text(generated), generated->len);
+    baton_json_put_text(out, "text", baton_buf_text(&text), text.len);
+    baton_buf_fini(&text);
+}
+
+static void keep_choice(struct gw_choice *choice)
+{
+    const struct gw_call *call = choice->call;
+    struct baton_json_out out = baton_json_out(&choice->result);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_int(&out, "index", choice->index);
+    if (call->options.chat)
+        put_message(&out, choice);
+    else
+        put_text(&out, choice);
+    put_logprobs(&out, choice);
+    baton_json_put_string(&out, "finish_reason", finish_reason(call, choice->request));
+    put_steps(&out, choice);
+    baton_json_close(&out, '}');
+}
+
+static void answer(struct gw_call *call)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    put_head(&out, call);
+    gw_call_put_results(call, "choices", &out);
+    put_usage(&out, call);
+    gw_reply_timings(&out, &call->totals);
+    baton_json_close(&out, '}');
+    gw_api_json(call->exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+/* ---- the dialect ---- */
+
+static void on_first(struct gw_choice *choice)
+{
+    const struct gw_call_options *options = &choice->call->options;
+    const struct baton_buf *prompt = &choice->prompt->text;
+    choice->echo_chars = options->echo ? baton_utf8_count(baton_buf_text(prompt), prompt->len) : 0;
+    if (!options->streaming)
+        return;
+    if (options->chat)
+        write_chunk(choice, true, "", 0, NULL);
+    else if (options->echo)
+        write_chunk(choice, false, baton_buf_text(prompt), prompt->len, NULL);
+}
+
+static void on_token(struct gw_choice *choice, const struct gw_token *token)
+{
+    if (!token->decision || choice->call->options.no_output)
+        return;
+    if (choice->steps.len)
+        baton_buf_putc(&choice->steps, ',');
+    gw_explain_step(&choice->steps, choice->call->api, &choice->request->ask, token);
+}
+
+static void on_text(struct gw_choice *choice, const char *text, size_t n)
+{
+    if (choice->call->options.streaming && !choice->call->options.no_output)
+        write_chunk(choice, false, text, n, NULL);
+}
+
+static void on_finish(struct gw_choice *choice)
+{
+    if (choice->call->options.streaming)
+        write_chunk(choice, false, NULL, 0, finish_reason(choice->call, choice->request));
+    else
+        keep_choice(choice);
+}
+
+static void on_end(struct gw_call *call)
+{
+    static const char done[] = "[DONE]";
+    if (!call->options.streaming) {
+        answer(call);
+        return;
+    }
+    if (call->options.include_usage)
+        write_usage(call);
+    write_data(call, NULL, done, sizeof done - 1);
+    gw_exchange_stream_end(call->exchange);
+}
+
+static void on_error(struct gw_call *call, const struct gw_failure *failure)
+{
+    struct baton_buf error;
+    baton_buf_init(&error, CHUNK_MAX_BYTES);
+    gw_error_body(&error, failure->status, failure->message, NULL, failure->code);
+    write_data(call, NULL, error.data, error.len);
+    baton_buf_fini(&error);
+}
+
+const struct gw_dialect gw_openai_dialect = {.first = on_first,
+                                             .token = on_token,
+                                             .text = on_text,
+                                             .finish = on_finish,
+                                             .end = on_end,
+                                             .error = on_error};

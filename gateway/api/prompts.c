@@ -1,0 +1,219 @@
+#include "gateway/api/prompts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TEXT_MAX_BYTES = 64 << 20 };
+
+void gw_prompts_fini(struct gw_prompts *prompts)
+{
+    for (size_t i = 0; i < prompts->n; i++) {
+        baton_tokens_fini(&prompts->items[i].tokens);
+        baton_buf_fini(&prompts->items[i].text);
+    }
+    free(prompts->items);
+    *prompts = (struct gw_prompts){0};
+}
+
+static bool make_room(struct gw_fields *fields, struct gw_prompts *prompts, size_t n)
+{
+    prompts->items = calloc(n, sizeof *prompts->items);
+    if (!prompts->items) {
+        gw_fields_fail(fields, "prompt", "out_of_memory", "prompt: no memory for it");
+        return false;
+    }
+    prompts->n = n;
+    for (size_t i = 0; i < n; i++) {
+        baton_buf_init(&prompts->items[i].text, TEXT_MAX_BYTES);
+        (void)snprintf(prompts->items[i].name, sizeof prompts->items[i].name, "prompt");
+    }
+    return true;
+}
+
+static void too_long(const struct gw_api *api, struct gw_fields *fields,
+                     const struct gw_prompt *prompt)
+{
+    const char *name = prompt->name;
+    if (api->max_prompt_tokens < api->facts->n_context_tokens)
+        gw_fields_fail(fields, name, "context_length_exceeded",
+                       "%s: longer than the %" PRId64 " tokens that are accepted here", name,
+                       api->max_prompt_tokens);
+    else
+        gw_fields_fail(fields, name, "context_length_exceeded",
+                       "%s: longer than the model's context of %" PRId64 " tokens", name,
+                       api->facts->n_context_tokens);
+}
+
+/* The beginning of a text is what an empty one continues. */
+static void take_bos(const struct gw_api *api, struct baton_tokens *tokens)
+{
+    if (tokens->n || api->facts->bos_id < 0)
+        return;
+    uint32_t *ids = realloc(tokens->ids, sizeof *ids);
+    if (!ids)
+        return;
+    ids[0] = (uint32_t)api->facts->bos_id;
+    *tokens = (struct baton_tokens){.ids = ids, .n = 1, .cap = 1};
+}
+
+static void read_text(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
+                      struct gw_prompt *prompt)
+{
+    struct baton_why why = {""};
+    size_t n, max_tokens = (size_t)api->max_prompt_tokens;
+    const char *text = baton_json_string(json, &n);
+    enum baton_err err = n / api->longest_token_bytes > max_tokens
+                             ? BATON_LIMIT
+                             : baton_tokenizer_encode(api->tokenizer, text, n, true, max_tokens,
+                                                      &prompt->tokens, &why);
+    if (err == BATON_LIMIT)
+        too_long(api, fields, prompt);
+    else if (err)
+        gw_fields_fail(fields, prompt->name, "invalid_value", "%s: %s", prompt->name, why.text);
+    else
+        take_bos(api, &prompt->tokens);
+    baton_buf_append(&prompt->text, text, n);
+}
+
+static void put_text(const struct gw_api *api, struct gw_prompt *prompt)
+{
+    for (size_t i = 0; i < prompt->tokens.n; i++) {
+        size_t n;
+        const char *bytes = baton_tokenizer_bytes(api->tokenizer, prompt->tokens.ids[i], &n);
+        if (bytes)
+            baton_buf_append(&prompt->text, bytes, n);
+    }
+}
+
+static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct baton_json *array,
+                     struct gw_prompt *prompt)
+{
+    struct baton_tokens *tokens = &prompt->tokens;
+    size_t n = baton_json_size(array);
+    if (n > (size_t)api->max_prompt_tokens) {
+        too_long(api, fields, prompt);
+        return;
+    }
+    tokens->ids = malloc((n ? n : 1) * sizeof *tokens->ids);
+    if (!tokens->ids) {
+        gw_fields_fail(fields, "prompt", "out_of_memory", "prompt: no memory for it");
+        return;
+    }
+    tokens->cap = n;
+    tokens->n = gw_field_ids(fields, prompt->name, array, api->facts->n_vocab, n, tokens->ids);
+    put_text(api, prompt);
+}
+
+static void read_prompt(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
+                        struct gw_prompt *prompt)
+{
+    if (baton_json_kind(json) == BATON_JSON_STRING)
+        read_text(api, fields, json, prompt);
+    else
+        read_ids(api, fields, json, prompt);
+    if (!prompt->tokens.n)
+        gw_fields_fail(fields, prompt->name, "invalid_value", "%s: must hold at least one token",
+                       prompt->name);
+}
+
+/* What a prompt may be, by the kind of batch that is taken. */
+static const char *const forms[] = {"a string or an array of token ids",
+                                    "a string, an array of token ids or an array of those",
+                                    "a string, an array of token ids or an array of either"};
+
+/* The first element tells what an array is. */
+static bool is_batch(const struct baton_json *json)
+{
+    enum baton_json_kind first = baton_json_kind(baton_json_at(json, 0));
+    return baton_json_kind(json) == BATON_JSON_ARRAY && baton_json_size(json) &&
+           (first == BATON_JSON_ARRAY || first == BATON_JSON_STRING);
+}
+
+static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch,
+                       size_t max, const struct baton_json *json, struct gw_prompts *prompts)
+{
+    size_t n = baton_json_size(json);
+    enum baton_json_kind first = baton_json_kind(baton_json_at(json, 0));
+    if (batch == GW_BATCH_NONE || (batch == GW_BATCH_IDS && first != BATON_JSON_ARRAY)) {
+        gw_fields_fail(fields, "prompt", "invalid_type", "prompt: must be %s, not an array of %s",
+                       forms[batch], first == BATON_JSON_ARRAY ? "arrays" : "strings");
+        return;
+    }
+    if (n > max) {
+        gw_fields_fail(fields, "prompt", "out_of_range",
+                       "prompt: must hold at most %zu prompts, not %zu", max, n);
+        return;
+    }
+    if (!make_room(fields, prompts, n))
+        return;
+    prompts->is_batch = true;
+    for (size_t i = 0; i < n && !fields->failed; i++) {
+        const struct baton_json *element = baton_json_at(json, i);
+        struct gw_prompt *prompt = &prompts->items[i];
+        (void)snprintf(prompt->name, sizeof prompt->name, "prompt[%zu]", i);
+        if (baton_json_kind(element) != first)
+            gw_fields_fail(fields, prompt->name, "invalid_type", "%s: must be %s as the first is",
+                           prompt->name,
+                           first == BATON_JSON_STRING ? "a string" : "an array of token ids");
+        else
+            read_prompt(api, fields, element, prompt);
+    }
+}
+
+void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
+                     struct gw_prompts *prompts)
+{
+    const struct baton_json *json = gw_field(fields, "prompt");
+    enum baton_json_kind kind = baton_json_kind(json);
+    if (!json)
+        gw_fields_fail(fields, "prompt", "missing_field", "prompt: required");
+    if (kind != BATON_JSON_STRING && kind != BATON_JSON_ARRAY)
+        gw_fields_fail(fields, "prompt", "invalid_type", "prompt: must be %s, not %s", forms[batch],
+                       baton_json_kind_name(kind));
+    if (fields->failed)
+        return;
+    if (is_batch(json))
+        read_batch(api, fields, batch, max, json, prompts);
+    else if (make_room(fields, prompts, 1))
+        read_prompt(api, fields, json, &prompts->items[0]);
+}
+
+void gw_prompts_take(struct gw_api *api, struct gw_fields *fields, struct baton_tokens *tokens,
+                     struct gw_prompts *prompts)
+{
+    if (!make_room(fields, prompts, 1))
+        return;
+    prompts->items[0].tokens = *tokens;
+    *tokens = (struct baton_tokens){0};
+    put_text(api, &prompts->items[0]);
+}
+
+static int64_t length_of(const struct gw_api *api, struct gw_fields *fields,
+                         const struct gw_prompt *prompt, const char *name, int64_t wanted,
+                         int64_t fallback)
+{
+    int64_t room = api->facts->n_context_tokens - (int64_t)prompt->tokens.n;
+    if (room < 1 || wanted > room)
+        gw_fields_fail(fields, room < 1 ? prompt->name : name, "context_length_exceeded",
+                       "%s and %s: %zu + %" PRId64
+                       " tokens are more than the model's context of %" PRId64,
+                       prompt->name, name, prompt->tokens.n, wanted ? wanted : 1,
+                       api->facts->n_context_tokens);
+    return wanted ? wanted : room < fallback ? room : fallback;
+}
+
+int64_t *gw_prompts_lengths(const struct gw_api *api, struct gw_fields *fields,
+                            const struct gw_prompts *prompts, const char *name, int64_t wanted,
+                            int64_t fallback)
+{
+    int64_t *lengths = calloc(prompts->n, sizeof *lengths);
+    if (!lengths)
+        gw_fields_fail(fields, "prompt", "out_of_memory", "prompt: no memory for it");
+    for (size_t i = 0; lengths && i < prompts->n; i++)
+        lengths[i] = length_of(api, fields, &prompts->items[i], name, wanted, fallback);
+    if (!fields->failed)
+        return lengths;
+    free(lengths);
+    return NULL;
+}

@@ -1,0 +1,44 @@
+/* The prompts of a call: text or token ids, one or many, as token ids within the model's context.
+ *
+ * Ownership: prompts own their tokens and texts until gw_prompts_fini.
+ * Threading: loop thread.
+ * Errors:    in fields->problem, which names the prompt's place in a batch.
+ */
+#ifndef BATON_GATEWAY_API_PROMPTS_H
+#define BATON_GATEWAY_API_PROMPTS_H
+
+#include "gateway/api/api.h"
+
+struct gw_prompt {
+    char name[32];              /* "prompt", in a batch "prompt[3]" */
+    struct baton_tokens tokens; /* at least one */
+    struct baton_buf text;      /* the same as text */
+};
+
+struct gw_prompts {
+    struct gw_prompt *items;
+    size_t n;
+    bool is_batch; /* given as an array of prompts, even if of one */
+};
+
+/* What a batch may be made of; a single text or array of ids always may be given. */
+enum gw_batch { GW_BATCH_NONE, GW_BATCH_IDS, GW_BATCH_ANY };
+
+/* The field "prompt"; at most max prompts. */
+void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
+                     struct gw_prompts *prompts);
+
+/* One prompt from ids, which are taken. */
+void gw_prompts_take(struct gw_api *api, struct gw_fields *fields, struct baton_tokens *tokens,
+                     struct gw_prompts *prompts);
+
+void gw_prompts_fini(struct gw_prompts *prompts);
+
+/* How many tokens each prompt is to be continued by: wanted, or, when that is 0, as many as fit up
+ * to fallback. name is the field that a problem is about. An array [prompts->n] for free(); NULL
+ * after a problem. */
+int64_t *gw_prompts_lengths(const struct gw_api *api, struct gw_fields *fields,
+                            const struct gw_prompts *prompts, const char *name, int64_t wanted,
+                            int64_t fallback);
+
+#endif

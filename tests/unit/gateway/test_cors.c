@@ -1,0 +1,123 @@
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "gateway/api/cors.h"
+
+static struct gw_cors read_list(const char *list)
+{
+    struct gw_cors cors = {0};
+    struct baton_why why = {""};
+    if (gw_cors_read(list, &cors, &why))
+        fail_msg("%s", why.text);
+    return cors;
+}
+
+static void without_origins_nobody_is_allowed(void **state)
+{
+    struct gw_cors cors = read_list("");
+    (void)state;
+    assert_false(gw_cors_allows(&cors, "https://app.example"));
+    assert_false(gw_cors_allows(&cors, ""));
+}
+
+static void an_origin_is_allowed_when_it_is_exactly_one_of_the_list(void **state)
+{
+    static const char *const others[] = {"",
+                                         "null",
+                                         "*",
+                                         "https://app.example:8443",
+                                         "http://app.example",
+                                         "https://app.example.evil",
+                                         "https://evil-app.example",
+                                         "https://app.example, http://localhost:3000",
+                                         "HTTPS://APP.EXAMPLE"};
+    struct gw_cors cors = read_list(" https://app.example , http://localhost:3000,http://[::1]:80");
+    (void)state;
+    assert_int_equal(cors.n, 3);
+    assert_true(gw_cors_allows(&cors, "https://app.example"));
+    assert_true(gw_cors_allows(&cors, "http://localhost:3000"));
+    assert_true(gw_cors_allows(&cors, "http://[::1]:80"));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (gw_cors_allows(&cors, others[i]))
+            fail_msg("allowed: %s", others[i]);
+}
+
+static void a_star_allows_every_origin_but_none_at_all(void **state)
+{
+    struct gw_cors cors = read_list("*");
+    (void)state;
+    assert_true(gw_cors_allows(&cors, "https://anything.example"));
+    assert_true(gw_cors_allows(&cors, "null"));
+    assert_false(gw_cors_allows(&cors, ""));
+}
+
+static void what_no_browser_sends_is_a_mistake_that_is_named(void **state)
+{
+    static const char *const bad[] = {"app.example",
+                                      "https://app.example/",
+                                      "https://app.example/path",
+                                      "https://*.example",
+                                      "https://App.example",
+                                      "https://",
+                                      "://app.example",
+                                      "https:/app.example",
+                                      "https:app.example",
+                                      "https://me@app.example",
+                                      "https://app.example?x",
+                                      "https://a b",
+                                      "https://a\r\nb",
+                                      "https://a,*",
+                                      "*,https://a",
+                                      "https://a,",
+                                      ",https://a",
+                                      "https://a,,https://b",
+                                      ",",
+                                      "null"};
+    struct gw_cors cors;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct baton_why why = {""};
+        if (gw_cors_read(bad[i], &cors, &why) != BATON_INVALID)
+            fail_msg("accepted: %s", bad[i]);
+        assert_non_null(strstr(why.text, "cors-origins: "));
+    }
+}
+
+static void the_list_and_its_origins_are_bounded(void **state)
+{
+    char origin[GW_CORS_MAX_ORIGIN_BYTES + 2];
+    struct baton_buf list;
+    struct gw_cors cors;
+    struct baton_why why;
+    (void)state;
+    baton_buf_init(&list, 1 << 16);
+    for (int i = 0; i < GW_CORS_MAX_ORIGINS; i++)
+        baton_buf_printf(&list, "%shttps://a%d.example", i ? "," : "", i);
+    cors = read_list(baton_buf_text(&list));
+    assert_int_equal(cors.n, GW_CORS_MAX_ORIGINS);
+    assert_true(gw_cors_allows(&cors, "https://a63.example"));
+    baton_buf_puts(&list, ",https://more.example");
+    assert_int_equal(gw_cors_read(baton_buf_text(&list), &cors, &why), BATON_LIMIT);
+    baton_buf_fini(&list);
+    memset(origin, 'a', sizeof origin);
+    memcpy(origin, "https://", 8);
+    origin[GW_CORS_MAX_ORIGIN_BYTES + 1] = 0;
+    assert_int_equal(gw_cors_read(origin, &cors, &why), BATON_INVALID);
+    origin[GW_CORS_MAX_ORIGIN_BYTES] = 0;
+    cors = read_list(origin);
+    assert_true(gw_cors_allows(&cors, origin));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_origins_nobody_is_allowed),
+        cmocka_unit_test(an_origin_is_allowed_when_it_is_exactly_one_of_the_list),
+        cmocka_unit_test(a_star_allows_every_origin_but_none_at_all),
+        cmocka_unit_test(what_no_browser_sends_is_a_mistake_that_is_named),
+        cmocka_unit_test(the_list_and_its_origins_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

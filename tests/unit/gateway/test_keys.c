@@ -1,0 +1,153 @@
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "gateway/api/keys.h"
+
+static struct gw_keys *parse(const char *text)
+{
+    struct gw_keys *keys = NULL;
+    struct baton_why why = {""};
+    if (gw_keys_parse("keys.txt", text, strlen(text), &keys, &why))
+        fail_msg("%s", why.text);
+    return keys;
+}
+
+static void refuses(const char *text, size_t n, enum baton_err expected, const char *reason)
+{
+    struct gw_keys *keys = NULL;
+    struct baton_why why = {""};
+    assert_int_equal(gw_keys_parse("keys.txt", text, n, &keys, &why), expected);
+    assert_null(keys);
+    assert_string_equal(why.text, reason);
+}
+
+static void comments_blank_lines_and_trailing_space_are_no_part_of_a_key(void **state)
+{
+    struct gw_keys *keys =
+        parse("# ours\n\n  \t\nalpha-key-1\r\n\r\nbeta-key-22 \t\n#no-key-at-all\n"
+              "last-without-newline");
+    (void)state;
+    assert_int_equal(gw_keys_n(keys), 3);
+    assert_true(gw_keys_admit(keys, "Bearer alpha-key-1"));
+    assert_true(gw_keys_admit(keys, "Bearer beta-key-22"));
+    assert_true(gw_keys_admit(keys, "Bearer last-without-newline"));
+    assert_false(gw_keys_admit(keys, "Bearer #no-key-at-all"));
+    gw_keys_free(keys);
+}
+
+static void only_a_whole_key_after_bearer_is_admitted(void **state)
+{
+    static const char *const refused[] = {"",
+                                          "Bearer",
+                                          "Bearer ",
+                                          "alpha-key-1",
+                                          "Bearer alpha-key-",
+                                          "Bearer alpha-key-11",
+                                          "Bearer Alpha-key-1",
+                                          "Bearer alpha-key-1 beta-key-22",
+                                          "Bearer alpha-key-1,beta-key-22",
+                                          "Bearer\talpha-key-1",
+                                          "Basic alpha-key-1",
+                                          "Bearers alpha-key-1"};
+    struct gw_keys *keys = parse("alpha-key-1\nbeta-key-22\n");
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (gw_keys_admit(keys, refused[i]))
+            fail_msg("admitted: %s", refused[i]);
+    assert_true(gw_keys_admit(keys, "bearer alpha-key-1"));
+    assert_true(gw_keys_admit(keys, "BEARER   beta-key-22"));
+    gw_keys_free(keys);
+}
+
+static void a_key_has_8_to_256_characters(void **state)
+{
+    static const char short_or_long[] = "keys.txt: line 1: a key has 8 to 256 characters";
+    char text[300], header[320];
+    (void)state;
+    memset(text, 'k', sizeof text);
+    refuses(text, 7, BATON_INVALID, short_or_long);
+    refuses(text, 257, BATON_INVALID, short_or_long);
+    text[256] = 0;
+    struct gw_keys *keys = parse(text);
+    (void)snprintf(header, sizeof header, "Bearer %s", text);
+    assert_true(gw_keys_admit(keys, header));
+    gw_keys_free(keys);
+    gw_keys_free(parse("kkkkkkkk"));
+}
+
+static void a_bad_line_is_named_by_its_number_and_never_shown(void **state)
+{
+    static const char reason[] =
+        "keys.txt: line 3: a key holds printable ASCII characters only, and no spaces";
+    static const char *const bad[] = {"two words", " leading1", "caf\xc3\xa9-key-1", "tab\tin-it-1",
+                                      "del\x7fin-it-1"};
+    char text[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        int n = snprintf(text, sizeof text, "good-key-1\n#\n%s\n", bad[i]);
+        refuses(text, (size_t)n, BATON_INVALID, reason);
+    }
+    refuses("good-key-1\n#\nnul\0in-it-1", 24, BATON_INVALID, reason);
+}
+
+static void a_file_without_a_key_is_refused(void **state)
+{
+    (void)state;
+    refuses("", 0, BATON_INVALID, "keys.txt: holds no key");
+    refuses("\n# none yet\n", 12, BATON_INVALID, "keys.txt: holds no key");
+}
+
+static void there_are_at_most_1024_keys(void **state)
+{
+    struct baton_buf text;
+    struct gw_keys *keys;
+    (void)state;
+    baton_buf_init(&text, 1 << 20);
+    for (int i = 0; i < GW_KEYS_MAX; i++)
+        baton_buf_printf(&text, "key-%08d\n", i);
+    keys = parse(baton_buf_text(&text));
+    assert_int_equal(gw_keys_n(keys), GW_KEYS_MAX);
+    assert_true(gw_keys_admit(keys, "Bearer key-00000000"));
+    assert_true(gw_keys_admit(keys, "Bearer key-00001023"));
+    assert_false(gw_keys_admit(keys, "Bearer key-00001024"));
+    gw_keys_free(keys);
+    baton_buf_puts(&text, "one-too-many\n");
+    refuses(text.data, text.len, BATON_LIMIT, "keys.txt: line 1025: more than 1024 keys");
+    baton_buf_fini(&text);
+}
+
+static void a_file_is_read_or_named(void **state)
+{
+    char path[] = "/tmp/baton-keys-XXXXXX";
+    struct gw_keys *keys = NULL;
+    struct baton_why why = {""};
+    int fd = mkstemp(path);
+    (void)state;
+    assert_int_equal(write(fd, "alpha-key-1\n", 12), 12);
+    close(fd);
+    assert_int_equal(gw_keys_read(path, &keys, &why), BATON_OK);
+    assert_int_equal(gw_keys_n(keys), 1);
+    gw_keys_free(keys);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(gw_keys_read(path, &keys, &why), BATON_NOT_FOUND);
+    assert_non_null(strstr(why.text, path));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(comments_blank_lines_and_trailing_space_are_no_part_of_a_key),
+        cmocka_unit_test(only_a_whole_key_after_bearer_is_admitted),
+        cmocka_unit_test(a_key_has_8_to_256_characters),
+        cmocka_unit_test(a_bad_line_is_named_by_its_number_and_never_shown),
+        cmocka_unit_test(a_file_without_a_key_is_refused),
+        cmocka_unit_test(there_are_at_most_1024_keys),
+        cmocka_unit_test(a_file_is_read_or_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

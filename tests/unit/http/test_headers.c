@@ -1,0 +1,230 @@
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server_fixture.h"
+
+static struct fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_init(&f);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_stop(&f);
+    return 0;
+}
+
+/* What a gateway adds as soon as it knows who asks. */
+static void on_head(void *arg, struct gw_exchange *exchange)
+{
+    const char *who = gw_exchange_header(exchange, "origin");
+    (void)arg;
+    if (*who)
+        assert_int_equal(gw_exchange_add_header(exchange, "X-Added", who), BATON_OK);
+}
+
+static int start(void)
+{
+    f.options.on_head = on_head;
+    fixture_start(&f);
+    return client_open(&f, 0);
+}
+
+static void assert_holds(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in: %s", part, text);
+}
+
+static void assert_lacks(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("\"%s\" is in: %s", part, text);
+}
+
+/* The request is with the handler, which keeps it. */
+static int hold(const char *path)
+{
+    char text[128];
+    int fd = start();
+    (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                   path);
+    client_say(&f, fd, text);
+    fixture_wait_count(&f, &f.n_requests, 1);
+    return fd;
+}
+
+static void an_added_header_goes_with_a_whole_answer(void **state)
+{
+    int fd = start();
+    (void)state;
+    client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n\r\n");
+    assert_holds(client_read(&f, fd, "GET|/show"), "\r\nX-Added: me\r\n");
+    client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_lacks(client_read(&f, fd, "GET|/show"), "X-Added");
+    close(fd);
+}
+
+static void an_added_header_goes_with_a_stream(void **state)
+{
+    int fd = start();
+    (void)state;
+    client_say(&f, fd, "GET /stream HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n\r\n");
+    assert_holds(client_read(&f, fd, "\r\n\r\n"), "\r\nX-Added: me\r\n");
+    assert_int_equal(gw_exchange_add_header(f.held, "X-Late", "so"), BATON_CLOSED);
+    close(fd);
+}
+
+static void an_added_header_goes_with_the_refusal_of_a_body(void **state)
+{
+    static const struct {
+        const char *body, *answer;
+    } cases[] = {{"Content-Length: 1048577\r\n\r\n", " 413 "},
+                 {"Transfer-Encoding: chunked\r\n\r\n100001\r\n", " 413 "},
+                 {"Transfer-Encoding: chunked\r\n\r\nzz", " 400 "},
+                 {"Content-Length: 5\r\n\r\nslow", " 408 "}};
+    f.options.body_timeout_ms = 100;
+    int fd = start();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        client_say(&f, fd, "POST /echo HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n");
+        client_say(&f, fd, cases[i].body);
+        const char *reply = client_read_all(&f, fd);
+        assert_holds(reply, cases[i].answer);
+        assert_holds(reply, "\r\nX-Added: me\r\n");
+        close(fd);
+        fd = client_open(&f, 0);
+    }
+    assert_int_equal(f.n_requests, 0);
+    close(fd);
+}
+
+static void a_value_that_could_begin_another_line_is_refused(void **state)
+{
+    static const char *const values[] = {"a\r\nb: c", "a\nb", "a\r", "\x01", "\x7f", "\x1b[1m"};
+    static const char *const names[] = {"", "a b", "a:", "a\r\n"};
+    int fd = hold("/hold");
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        assert_int_equal(gw_exchange_add_header(f.held, "X-Bad", values[i]), BATON_INVALID);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(gw_exchange_add_header(f.held, names[i], "X-Bad"), BATON_INVALID);
+    gw_exchange_respond(f.held, 200, "text/plain", "", "fine", 4);
+    assert_lacks(client_read_all(&f, fd), "X-Bad");
+    close(fd);
+}
+
+static void added_headers_are_bounded_and_those_that_fit_go_out(void **state)
+{
+    char value[GW_ADDED_HEADERS_MAX_BYTES];
+    int fd = hold("/hold");
+    (void)state;
+    memset(value, 'v', sizeof value - 1);
+    value[sizeof value - 1] = 0;
+    assert_int_equal(gw_exchange_add_header(f.held, "X-Long", value), BATON_LIMIT);
+    value[sizeof value - sizeof "X-Long: \r\n"] = 0;
+    assert_int_equal(gw_exchange_add_header(f.held, "X-L", ""), BATON_OK);
+    assert_int_equal(gw_exchange_add_header(f.held, "X-Long", value), BATON_LIMIT);
+    value[sizeof value - sizeof "X-L: \r\nX-Long: \r\n"] = 0;
+    assert_int_equal(gw_exchange_add_header(f.held, "X-Long", value), BATON_OK);
+    assert_int_equal(gw_exchange_add_header(f.held, "X", ""), BATON_LIMIT);
+    gw_exchange_respond(f.held, 200, "text/plain", "", "fine", 4);
+    const char *reply = client_read_all(&f, fd);
+    assert_holds(reply, "\r\nX-L: \r\nX-Long: vvv");
+    assert_holds(reply, "\r\n\r\nfine");
+    close(fd);
+}
+
+/* Copies the reply's request id. */
+static void read_id(const char *reply, char id[GW_REQUEST_ID_BYTES])
+{
+    assert_holds(reply, "\r\nx-request-id: req-");
+    memcpy(id, strstr(reply, "req-"), GW_REQUEST_ID_BYTES - 1);
+    id[GW_REQUEST_ID_BYTES - 1] = 0;
+    assert_int_equal(strspn(id + 4, "0123456789abcdef"), 16);
+}
+
+static void every_answer_has_an_id_of_its_own(void **state)
+{
+    static const char *const requests[] = {
+        "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", "no HTTP\r\n\r\n"};
+    char ids[4][GW_REQUEST_ID_BYTES];
+    int fd = start();
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        client_say(&f, fd, requests[i]);
+        read_id(client_read_all(&f, fd), ids[i]);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(ids[i], ids[j]);
+        close(fd);
+        fd = client_open(&f, 0);
+    }
+    close(fd);
+}
+
+static void the_id_is_known_to_the_handler(void **state)
+{
+    char known[GW_REQUEST_ID_BYTES], said[GW_REQUEST_ID_BYTES];
+    int fd = hold("/stream");
+    (void)state;
+    (void)snprintf(known, sizeof known, "%s", gw_exchange_id(f.held));
+    gw_exchange_stream_end(f.held);
+    read_id(client_read_all(&f, fd), said);
+    assert_string_equal(known, said);
+    close(fd);
+}
+
+static void a_request_that_was_too_slow_may_be_sent_again(void **state)
+{
+    f.options.head_timeout_ms = 50;
+    int fd = start();
+    (void)state;
+    client_say(&f, fd, "GET / HTTP/1.1\r\nHost:");
+    assert_holds(client_read_all(&f, fd), "\r\nx-should-retry: true\r\n");
+    close(fd);
+}
+
+static void options_is_answered_with_204_and_no_body(void **state)
+{
+    int fd = start();
+    (void)state;
+    client_say(&f, fd, "OPTIONS /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    fixture_wait_count(&f, &f.n_requests, 1);
+    assert_string_equal(gw_exchange_method(f.held), "OPTIONS");
+    gw_exchange_respond(f.held, 204, "", "", "", 0);
+    const char *reply = client_read(&f, fd, "\r\n\r\n");
+    assert_holds(reply, "HTTP/1.1 204 No Content\r\n");
+    assert_lacks(reply, "Content-Length");
+    assert_lacks(reply, "Content-Type");
+    client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_true(strstr(client_read(&f, fd, "GET|/show"), "HTTP/1.1 200") == f.reply.data);
+    close(fd);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_added_header_goes_with_a_whole_answer),
+        TEST(an_added_header_goes_with_a_stream),
+        TEST(an_added_header_goes_with_the_refusal_of_a_body),
+        TEST(a_value_that_could_begin_another_line_is_refused),
+        TEST(added_headers_are_bounded_and_those_that_fit_go_out),
+        TEST(every_answer_has_an_id_of_its_own),
+        TEST(the_id_is_known_to_the_handler),
+        TEST(a_request_that_was_too_slow_may_be_sent_again),
+        TEST(options_is_answered_with_204_and_no_body),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
