@@ -69,12 +69,12 @@ def read_events(response):
 
 
 class Stream:
-    """A POST /generate/stream in progress."""
+    """A POST that is answered with server-sent events, in progress."""
 
-    def __init__(self, port, body, timeout=60):
+    def __init__(self, port, body, timeout=60, path="/generate/stream", headers=None):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout * SLOW)
-        self.connection.request("POST", "/generate/stream", json.dumps(body),
-                                {"Content-Type": "application/json"})
+        self.connection.request("POST", path, json.dumps(body),
+                                {"Content-Type": "application/json", **(headers or {})})
         self.response = self.connection.getresponse()
         self.status = self.response.status
         self.events = read_events(self.response)
@@ -132,8 +132,9 @@ class Fleet:
     """A gateway and its workers. Use as a context manager."""
 
     def __init__(self, prefill=1, decode=1, model=MODEL, token="secret", gateway_args=(),
-                 worker_args=(), decode_args=()):
+                 worker_args=(), decode_args=(), key=None):
         self.model, self.token = model, token
+        self.headers = {"Authorization": f"Bearer {key}"} if key else {}  # of every request
         self.dir = tempfile.TemporaryDirectory(prefix="baton-test-")
         self.gateway_args, self.worker_args, self.decode_args = gateway_args, worker_args, decode_args
         self.n = {"prefill": prefill, "decode": decode}
@@ -211,12 +212,14 @@ class Fleet:
         try:
             if body is not None and not isinstance(body, (bytes, str)):
                 body = json.dumps(body)
-            headers = {"Content-Type": "application/json", **(headers or {})} if body is not None else headers or {}
+            headers = {**self.headers, **(headers or {})}
+            if body is not None:
+                headers = {"Content-Type": "application/json", **headers}
             connection.request(method, path, body, headers)
             response = connection.getresponse()
             data = response.read()
             is_json = response.getheader("Content-Type", "").startswith("application/json")
-            return response.status, json.loads(data) if is_json else data.decode(), response.headers
+            return response.status, json.loads(data) if is_json and data else data.decode(), response.headers
         finally:
             connection.close()
 
@@ -225,8 +228,8 @@ class Fleet:
         assert status == 200, (status, answer)
         return answer
 
-    def stream(self, **body):
-        stream = Stream(self.port, body)
+    def stream(self, path="/generate/stream", **body):
+        stream = Stream(self.port, body, path=path, headers=self.headers)
         assert stream.status == 200, (stream.status, stream.response.read())
         return stream
 

@@ -27,7 +27,7 @@ BAD_FIELDS = [
     ({"prompt": [2560]}, "prompt", "out_of_range"),
     ({"prompt": [-1]}, "prompt", "out_of_range"),
     ({"prompt": [1.5]}, "prompt", "out_of_range"),
-    ({"prompt": ["a"]}, "prompt", "out_of_range"),
+    ({"prompt": ["a"]}, "prompt", "invalid_type"),
     ({"prompt": "a " * 4000}, "prompt", "context_length_exceeded"),
     ({"prompt": [1] * 513}, "prompt", "context_length_exceeded"),
     ({"max_new_tokens": 0}, "max_new_tokens", "out_of_range"),
@@ -42,6 +42,23 @@ BAD_FIELDS = [
     ({"top_k": -1}, "top_k", "out_of_range"),
     ({"top_p": 0}, "top_p", "out_of_range"),
     ({"top_p": 1.01}, "top_p", "out_of_range"),
+    ({"min_p": -0.1}, "min_p", "out_of_range"),
+    ({"min_p": 1.01}, "min_p", "out_of_range"),
+    ({"min_p": "1"}, "min_p", "invalid_type"),
+    ({"repetition_penalty": 0}, "repetition_penalty", "out_of_range"),
+    ({"repetition_penalty": []}, "repetition_penalty", "invalid_type"),
+    ({"presence_penalty": 2.1}, "presence_penalty", "out_of_range"),
+    ({"presence_penalty": {}}, "presence_penalty", "invalid_type"),
+    ({"frequency_penalty": -2.1}, "frequency_penalty", "out_of_range"),
+    ({"frequency_penalty": False}, "frequency_penalty", "invalid_type"),
+    ({"logit_bias": [1]}, "logit_bias", "invalid_type"),
+    ({"logit_bias": {"2560": 1}}, "logit_bias", "out_of_range"),
+    ({"logit_bias": {"the": 1}}, "logit_bias", "out_of_range"),
+    ({"logit_bias": {"5": 100.1}}, "logit_bias", "out_of_range"),
+    ({"logit_bias": {"5": "up"}}, "logit_bias", "out_of_range"),
+    ({"explain": 21}, "explain", "out_of_range"),
+    ({"explain": -1}, "explain", "out_of_range"),
+    ({"explain": True}, "explain", "invalid_type"),
     ({"seed": -1}, "seed", "out_of_range"),
     ({"stop": 5}, "stop", "invalid_type"),
     ({"stop": [""]}, "stop", "out_of_range"),
@@ -63,6 +80,19 @@ def test_a_bad_field_is_named(fleet, path, fields, param, code):
     assert status == 400 and error["type"] == "invalid_request_error"
     assert error["param"] == param and error["code"] == code, error
     assert param in error["message"]
+
+
+@pytest.mark.parametrize("prompt", [[[1], []], [[1], [2560]], [[1], 2], [[1], "a"], [[[1]]], [[1]] * 65,
+                                    [[5] * 511, [5] * 512]], ids=lambda v: json.dumps(v)[:40])
+def test_a_bad_prompt_in_a_batch_is_refused_with_all_of_it(fleet, prompt):
+    status, answer, _ = fleet.request("POST", "/generate", {"prompt": prompt})
+    assert status == 400 and answer["error"]["param"].startswith("prompt"), answer
+    assert "prompt" in answer["error"]["message"]
+
+
+def test_a_stream_is_of_one_prompt(fleet):
+    status, answer, _ = fleet.request("POST", "/generate/stream", {"prompt": [[1], [2]]})
+    assert status == 400 and answer["error"]["param"] == "prompt"
 
 
 def test_paths_methods_and_types(fleet):

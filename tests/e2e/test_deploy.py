@@ -130,6 +130,29 @@ def test_the_cluster_token_is_secret(state):
         assert token.read_bytes().strip() not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
+def test_a_fleet_with_api_keys_is_started_asked_and_kept_secret(state, tmp_path):
+    port, keys = free_port(), tmp_path / "api-keys"
+    keys.write_text("# ours\n\nalpha-key-0001 \nbeta-key-0002\n")
+    up = local("up", "--detach", "--bin", BIN, "--state", state, "--port", port, "--api-keys", keys,
+               "--cors-origins", "https://app.example", "--chat-template", "auto")  # fmt: skip
+    assert up.returncode == 0, up.stderr
+    assert "Authorization: Bearer KEY" in up.stdout and "alpha-key" not in up.stdout
+    status = local("status", "--state", state)
+    assert status.returncode == 0 and '"decode-0"' in status.stdout
+    env = {**os.environ, "BATON_GATEWAY_PORT": str(port)}
+    assert subprocess.run([REPO / "deploy/healthcheck", "gateway"], env=env).returncode == 0
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        get(port, "/workers")
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/workers",
+        headers={"Authorization": "Bearer beta-key-0002", "Origin": "https://app.example"},
+    )
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        assert answer.headers["Access-Control-Allow-Origin"] == "https://app.example"
+    for pid in pids(state).values():
+        assert b"alpha-key" not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 def test_a_worker_that_died_is_shown_and_only_the_others_are_stopped(state):
     assert (
         local("up", "--detach", "--bin", BIN, "--state", state, "--port", free_port()).returncode
@@ -191,6 +214,7 @@ def test_a_process_that_dies_at_start_shows_why_and_nothing_is_left(state):
         (["up", "--decode", "-1"], "--decode takes a whole number"),
         (["up", "--decode-cores", "a"], "--decode-cores takes processors such as"),
         (["up", "--model", "/nowhere"], "--model /nowhere: no config.json there"),
+        (["up", "--api-keys", "/nowhere"], "--api-keys /nowhere: cannot be read"),
         (["up", "--bin", "/nowhere"], "--bin /nowhere: no baton-gateway there"),
         (["up", "--model"], "--model needs a value"),
         (["up", "--prefil", "2"], "the option --prefil;"),

@@ -17,6 +17,21 @@ static void sha256_of_the_fips_180_examples(void **state)
     assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+static void sha256_in_one_call_is_the_one_in_hex(void **state)
+{
+    static const uint8_t of_abc[] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
+                                     0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
+                                     0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c,
+                                     0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+    uint8_t digest[BATON_SHA256_BYTES];
+    (void)state;
+    assert_int_equal(baton_sha256_of("abc", 3, digest), BATON_OK);
+    assert_memory_equal(digest, of_abc, sizeof of_abc);
+    assert_true(baton_equal_constant_time(digest, of_abc, sizeof of_abc));
+    digest[BATON_SHA256_BYTES - 1] ^= 1;
+    assert_false(baton_equal_constant_time(digest, of_abc, sizeof of_abc));
+}
+
 static void crc32c_of_the_rfc_3720_examples(void **state)
 {
     unsigned char bytes[32];
@@ -43,6 +58,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256_of_the_fips_180_examples),
+        cmocka_unit_test(sha256_in_one_call_is_the_one_in_hex),
         cmocka_unit_test(crc32c_of_the_rfc_3720_examples),
         cmocka_unit_test(crc32c_continues_where_it_left_off),
     };

@@ -1,0 +1,194 @@
+"""Random requests: valid ones of every field, and invalid ones with the field that is to be named."""
+import json
+
+from fleet import ROOT
+
+GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())
+SOURCES = [p["ids"] + p["greedy_ids"] for p in GOLDEN["prompts"]]
+TEXTS = [p["prompt"] for p in GOLDEN["prompts"] if len(p["ids"]) < 100]
+N_VOCAB, N_CONTEXT = 2560, 512
+MAX_BATCH, MAX_STOPS = 64, 16
+
+# ---- valid
+
+
+def prompt_ids(rng):
+    source = rng.choice(SOURCES)
+    begin = rng.randrange(len(source))
+    return source[begin:begin + rng.randint(1, 40)]
+
+
+def prompt_text(rng):
+    text = rng.choice(TEXTS)
+    return text[:rng.randint(1, len(text))] if text else text
+
+
+OPTIONAL = {
+    "temperature": lambda rng: rng.choice([0, 0, 0.3, 0.7, 1, 1.5, 20, 100, rng.uniform(0.01, 2)]),
+    "top_k": lambda rng: rng.choice([0, 1, 2, 10, 40, N_VOCAB - 1, N_VOCAB, 10**6]),
+    "top_p": lambda rng: rng.choice([1, 0.95, 0.5, 0.01, rng.uniform(0.001, 1)]),
+    "min_p": lambda rng: rng.choice([0, 0.05, 0.3, 1, rng.random()]),
+    "repetition_penalty": lambda rng: rng.choice([1, 1.2, 2, 0.5, rng.uniform(0.1, 3)]),
+    "presence_penalty": lambda rng: rng.uniform(-2, 2),
+    "frequency_penalty": lambda rng: rng.uniform(-2, 2),
+    "logit_bias": lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice([-100, 100, rng.uniform(-5, 5)])
+                               for _ in range(rng.randint(0, 5))},
+    "stop": lambda rng: rng.choice([" the", [" a", "."], [], ["\n", "e", "was"], ["ß", "zebra"] * 8]),
+    "stop_token_ids": lambda rng: [rng.randrange(N_VOCAB) for _ in range(rng.randint(0, 4))],
+    "ignore_eos": lambda rng: rng.random() < 0.5,
+    "explain": lambda rng: rng.choice([0, 1, 5, 20]),
+    "kv_cache": lambda rng: rng.random() < 0.5,
+    "timeline": lambda rng: rng.random() < 0.5,
+}
+
+
+def optional_fields(rng, n_most=5):
+    names = rng.sample(sorted(OPTIONAL), rng.randint(0, n_most))
+    return {name: OPTIONAL[name](rng) for name in names}
+
+
+def valid(rng):
+    """(path, body) of a request that every fleet of the model answers alike."""
+    body = {"seed": rng.randrange(2**53), **optional_fields(rng)}
+    path = rng.choice(["/generate"] * 7 + ["/generate/stream"] * 2 + ["/v1/completions"])
+    if path == "/v1/completions":
+        body = {name: value for name, value in body.items() if name not in ("kv_cache", "timeline")}
+        body |= {"n": rng.randint(1, 3), "logprobs": rng.randint(0, 5), "max_tokens": rng.randint(1, 10)}
+    else:
+        body["max_new_tokens"] = rng.randint(1, 10)
+    if path != "/generate/stream" and rng.random() < 0.2:
+        body["prompt"] = [prompt_ids(rng) for _ in range(rng.randint(1, 4))]
+    else:
+        body["prompt"] = rng.choice([prompt_ids, prompt_text])(rng)
+    return path, body
+
+
+# ---- invalid: each kind of field knows how it can be wrong
+
+VALUES = {"string": "abc", "int": 7, "real": 1.5, "bool": True, "array": [["x"]], "object": {"a": 1}}
+
+
+def value_but(*kinds):
+    return lambda rng: rng.choice([value for kind, value in VALUES.items() if kind not in kinds])
+
+
+def one_of(*values):
+    return lambda rng: rng.choice(values)
+
+
+def integer(low, high=None):
+    ways = [value_but("int"), lambda rng: low - rng.choice([1, 2, 10**9])]
+    return ways + ([lambda rng: high + rng.choice([1, 2, 10**9])] if high is not None else [])
+
+
+def real(low, high=None, low_is_out=False):
+    below = [low - 0.001, low - 1, low - 1e30] + ([low] if low_is_out else [])
+    ways = [value_but("int", "real"), one_of(*below)]
+    return ways + ([one_of(high + 0.001, high + 1, 1e300)] if high is not None else [])
+
+
+BOOLEAN = [value_but("bool")]
+
+STOP = [value_but("string", "array"), one_of("", [""], ["a", ""]), one_of("x" * 5000, ["x" * 5000]),
+        lambda rng: [str(i) for i in range(MAX_STOPS + rng.randint(1, 50))],
+        lambda rng: ["a", value_but("string")(rng)]]
+
+BAD_IDS = one_of(-1, N_VOCAB, 10**12, 1.5, "3", None, True, {})
+TOKEN_IDS = [value_but("array"), lambda rng: [rng.randrange(N_VOCAB), BAD_IDS(rng)],
+             lambda rng: list(range(rng.randint(1000, 2000)))]
+
+LOGIT_BIAS = [value_but("object"), lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice([-100.5, 101, 1e30])},
+              lambda rng: {rng.choice(["-1", str(N_VOCAB), "1.5", "a", "", " 1", "1e1", "0x1", "9" * 30]): 1},
+              lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice(["1", None, True, [], {}])}]
+
+BATCH = [lambda rng: [[1]] * (MAX_BATCH + rng.randint(1, 9)), one_of([[1], []], [[]]),
+         lambda rng: [[1, 2], [BAD_IDS(rng)]], one_of([[1], 2], [1, [2]], [[1], "a"], [[[1]]])]
+
+PROMPT = [value_but("string", "array"), one_of([]), lambda rng: [1, BAD_IDS(rng)],
+          lambda rng: [5] * (N_CONTEXT + rng.randint(0, 9)), lambda rng: "a " * rng.randint(2000, 9000)]
+
+SAMPLING = {
+    "temperature": real(0, 100), "top_k": integer(0), "top_p": real(0, 1, low_is_out=True), "min_p": real(0, 1),
+    "repetition_penalty": real(0, low_is_out=True), "presence_penalty": real(-2, 2),
+    "frequency_penalty": real(-2, 2), "logit_bias": LOGIT_BIAS, "stop": STOP, "stop_token_ids": TOKEN_IDS,
+    "ignore_eos": BOOLEAN, "seed": integer(0), "explain": integer(0, 20),
+}
+NATIVE = {**SAMPLING, "max_new_tokens": integer(1, N_CONTEXT), "kv_cache": BOOLEAN, "timeline": BOOLEAN}
+
+REFUSED = {
+    "tools": [one_of([{"type": "function", "function": {"name": "f"}}])], "tool_choice": [one_of("required")],
+    "functions": [one_of([{"name": "f"}])], "function_call": [one_of({"name": "f"})],
+    "response_format": [one_of({"type": "json_object"}, {"type": "json_schema", "json_schema": {}})],
+    "modalities": [one_of(["text", "audio"], ["audio"])], "audio": [one_of({"voice": "alloy", "format": "wav"})],
+    "prediction": [one_of({"type": "content", "content": "x"})], "web_search_options": [one_of({"user_location": {}})],
+    "reasoning_effort": [one_of("low", "high")], "verbosity": [one_of("low", "high")],
+    "suffix": [one_of("end")], "best_of": [one_of(2, 5)],
+}
+OPENAI = {
+    **SAMPLING, **REFUSED, "n": integer(1), "stream": BOOLEAN, "max_tokens": integer(1, N_CONTEXT),
+    "model": [value_but("string"), one_of("gpt-4", "", "Tale", "tale ")],
+    "stream_options": [value_but("object"), one_of({"include_usage": True}, {})],
+}
+
+
+def message(**fields):
+    return [{"role": "user", "content": "Hello", **fields}]
+
+
+MESSAGES = [value_but("array"), one_of([]), lambda rng: [value_but("object")(rng)],
+            lambda rng: message(role=rng.choice(["wizard", "", "User", 5, None, True])),
+            lambda rng: message(content=rng.choice([5, True, None, {}, [{"type": "image_url"}], [5]])),
+            one_of([{"content": "x"}], [{"role": "user"}]),
+            lambda rng: message(content="a " * rng.randint(2000, 9000))]
+
+# By path: what a valid body has, and how each field can be wrong.
+ENDPOINTS = {
+    "/generate": ({"prompt": "The fox", "max_new_tokens": 2}, {**NATIVE, "prompt": PROMPT + BATCH}),
+    "/generate/stream": ({"prompt": "The fox", "max_new_tokens": 2},
+                         {**NATIVE, "prompt": PROMPT + BATCH + [one_of([[1], [2]], [[1]])]}),
+    "/v1/completions": ({"prompt": "The fox", "max_tokens": 2},
+                        {**OPENAI, "prompt": PROMPT + BATCH + [lambda rng: ["a"] * (MAX_BATCH + 1)],
+                         "echo": BOOLEAN, "logprobs": integer(0, 20)}),
+    "/v1/chat/completions": ({"messages": message(), "max_tokens": 2},
+                             {**OPENAI, "messages": MESSAGES, "logprobs": BOOLEAN,
+                              "top_logprobs": integer(0, 20) + [lambda rng: rng.randint(1, 20)],
+                              "max_completion_tokens": integer(1, N_CONTEXT)}),
+}
+
+
+def misspelt(rng, names):
+    """A field that nobody knows, most often for want of care."""
+    name = rng.choice(sorted(names))
+    at = rng.randrange(len(name))
+    wrong = rng.choice([name[:at] + name[at + 1:], name[:at] + "x" + name[at:], name.upper(), name + "s", "__proto__"])
+    return wrong if wrong and wrong not in names else name + "_2"
+
+
+def shuffled(rng, body):
+    return dict(rng.sample(sorted(body.items()), len(body)))
+
+
+def invalid(rng):
+    """(path, JSON text, the field that is wrong) of a request that is wrong in one field."""
+    path = rng.choice(sorted(ENDPOINTS))
+    good, wrong = ENDPOINTS[path]
+    neighbours = {name: OPTIONAL[name](rng) for name in rng.sample(sorted(SAMPLING.keys() & OPTIONAL.keys()), 2)}
+    body, kind = {**neighbours, **good}, rng.random()
+    if kind < 0.08:
+        name = misspelt(rng, set(wrong) | {"user", "store", "metadata"})
+        body[name] = rng.choice(list(VALUES.values()))
+    elif kind < 0.12 and path.startswith("/generate"):
+        name = "prompt"
+        body[name] = None
+        if rng.random() < 0.5:
+            del body[name]
+    elif kind < 0.16:
+        name = rng.choice(sorted(body))
+        pairs = [f"{json.dumps(key)}: {json.dumps(body[key])}" for key in [*body, name]]
+        return path, "{" + ", ".join(pairs) + "}", name
+    else:
+        name = rng.choice(sorted(wrong))
+        if name == "max_completion_tokens":
+            del body["max_tokens"]
+        body[name] = rng.choice(wrong[name])(rng)
+    return path, json.dumps(shuffled(rng, body)), name

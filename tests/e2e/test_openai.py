@@ -1,0 +1,113 @@
+"""The official OpenAI client for JavaScript, unmodified, against a fleet; and what it hides of the wire."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from fleet import BIN, ROOT, SLOW, Fleet, wait_for
+
+SOURCE = ROOT / "tests/e2e/openai"
+CLIENT = BIN.parent / "openai-client"
+KEY = "sk-a-key-of-this-test"
+STORY = "Once upon a time"
+
+
+class KeyedFleet(Fleet):
+    """Sends the key with every request of its own."""
+
+    def request(self, method, path, body=None, headers=None, timeout=60):
+        return super().request(method, path, body, {"Authorization": f"Bearer {KEY}", **(headers or {})}, timeout)
+
+
+def run(*argv, **env):
+    done = subprocess.run([str(a) for a in argv], cwd=CLIENT, env={**os.environ, **env}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300 * SLOW)
+    assert done.returncode == 0, done.stdout[-12000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Node's modules are found from a file's own place, so tests and client live beside the binaries."""
+    shutil.copytree(SOURCE, CLIENT, dirs_exist_ok=True)
+    major = int(run("node", "--version").removeprefix("v").split(".")[0])
+    assert major >= 18, f"the client needs Node 18, this is {major}"
+    lock, installed = CLIENT / "package-lock.json", CLIENT / "node_modules/.installed-lock.json"
+    if not installed.exists() or installed.read_bytes() != lock.read_bytes():
+        run("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
+        shutil.copy(lock, installed)
+    return CLIENT
+
+
+def drive(client, fleet, test, **env):
+    return run("node", client / test, BASE_URL=f"http://127.0.0.1:{fleet.port}/v1", **env)
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+def test_the_lock_file_names_no_host():
+    for name in "package.json", "package-lock.json":
+        assert "://" not in (SOURCE / name).read_text()
+
+
+def test_the_official_client_is_served(client, fleet):
+    drive(client, fleet, "client.test.mjs")
+    fleet.wait_all_free()
+
+
+def test_streams_that_the_client_aborts_leave_nothing_behind(client, fleet):
+    key = 'baton_requests_total{outcome="canceled"}'
+    before = fleet.metrics()[key]
+    drive(client, fleet, "abort.test.mjs")
+    fleet.wait_all_free()
+    wait_for(lambda: fleet.metrics()[key] > before, 5, "canceled requests to be counted")
+
+
+def test_every_refusal_is_the_clients_own_error_class(client, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text(KEY + "\n")
+    keys.chmod(0o600)
+    args = ["--api-keys", keys, "--max-queued-tokens", 32, "--chat-template", "chatml"]
+    with KeyedFleet(gateway_args=args) as fleet:
+        drive(client, fleet, "errors.test.mjs", API_KEY=KEY)
+        fleet.wait_all_free()
+
+
+# What the client does not show.
+
+
+@pytest.mark.parametrize("path,prompt", [
+    ("/v1/completions", {"prompt": STORY}),
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": STORY}]}),
+])
+def test_a_stream_is_unnamed_events_and_ends_with_done(fleet, path, prompt):
+    stream = fleet.stream(path, **prompt, max_tokens=8, stream=True, temperature=0)
+    assert stream.response.getheader("Content-Type").startswith("text/event-stream")
+    events = list(stream.events)
+    assert {event.name for event in events} == {"message"}
+    assert events[-1].data == "[DONE]"
+    assert all(json.loads(event.data)["choices"] for event in events[:-1])
+
+
+def test_chat_needs_a_template():
+    with Fleet() as fleet:
+        status, answer, _ = fleet.request("POST", "/v1/chat/completions",
+                                          {"messages": [{"role": "user", "content": "Hello"}]})
+        assert status == 400 and answer["error"]["code"] == "no_chat_template"
+
+
+def test_a_stream_whose_worker_dies_says_so_and_is_not_done():
+    with Fleet() as fleet:
+        stream = fleet.stream("/v1/completions", prompt=STORY, max_tokens=500, n=16, ignore_eos=True, stream=True)
+        events = [next(stream.events)]
+        fleet.workers["decode-0"].kill()
+        events += stream.events
+        assert [event.data for event in events].count("[DONE]") == 0
+        error = events[-1].json()["error"]
+        assert set(error) == {"message", "type", "param", "code"} and error["type"] == "server_error"

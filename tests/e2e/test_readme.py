@@ -1,0 +1,139 @@
+"""The README's curl examples, run as they stand: every command of its ```sh blocks that begins with curl.
+
+They are without pipes. The fleet is the README's, on another port and with a chat template, which
+the embedded model lacks.
+"""
+import json
+import re
+import shlex
+import subprocess
+
+import pytest
+from fleet import ROOT, SLOW, Fleet, read_events
+
+README = (ROOT / "README.md").read_text()
+SERVER = re.compile(r"^(?:http://)?(?:127\.0\.0\.1|localhost):8000(?=/|$)")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def commands(block):
+    """The commands of a block, each as its words; a quoted text may go over several lines."""
+    text = ""
+    for line in block.replace("\\\n", " ").splitlines():
+        text += line + "\n"
+        try:
+            words = shlex.split(text, comments=True)
+        except ValueError:  # a quotation is still open
+            continue
+        text = ""
+        if words:
+            yield words
+
+
+EXAMPLES = [words for block in BLOCKS for words in commands(block) if words[0] == "curl"]
+
+# What an answer must hold at least, by path.
+KEYS = {
+    "/generate": {"id", "model", "text", "generated_text", "finish_reason", "seed", "served_by"},
+    "/generate/stream": {"e2el_s", "output_tokens", "finish_reason"},
+    "/tokenize": {"tokens", "pieces", "count"},
+    "/detokenize": {"text"},
+    "/workers": {"workers"},
+    "/v1/models": {"object", "data"},
+    "/v1/completions": {"id", "object", "created", "model", "choices", "usage"},
+    "/v1/chat/completions": {"id", "object", "created", "model", "choices", "usage"},
+}
+
+
+def routes():
+    """(method, path) of the gateway's own table; * stands for a name."""
+    return re.findall(r'\{"(GET|POST)", "(/[^"]*)"', (ROOT / "gateway/api/api.c").read_text())
+
+
+def pattern_of(path):
+    return re.escape(path).replace(r"\*", "[^/`]+")
+
+
+def url_at(argv):
+    return next(i for i, word in enumerate(argv) if SERVER.match(word))
+
+
+def path_of(argv):
+    return SERVER.sub("", argv[url_at(argv)]).split("?")[0] or "/"
+
+
+def body_of(argv):
+    return next((word for flag, word in zip(argv, argv[1:]) if flag in ("-d", "--data", "--json")), "")
+
+
+def method_of(argv):
+    for flag in "-X", "--request":
+        if flag in argv:
+            return argv[argv.index(flag) + 1]
+    return "POST" if body_of(argv) else "GET"
+
+
+def is_example_of(argv, method, path):
+    return method_of(argv) == method and re.fullmatch(pattern_of(path), path_of(argv))
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+def run(fleet, argv):
+    """(content type, body) of an example, which must succeed."""
+    argv = list(argv)
+    argv[url_at(argv)] = SERVER.sub(f"http://127.0.0.1:{fleet.port}", argv[url_at(argv)])
+    done = subprocess.run([*argv, "--silent", "--show-error", "--write-out", "\n%{http_code} %{content_type}"],
+                          capture_output=True, text=True, timeout=60 * SLOW)
+    assert done.returncode == 0, done.stderr
+    body, _, last = done.stdout.rpartition("\n")
+    status, _, content_type = last.partition(" ")
+    assert status == "200", done.stdout
+    return content_type, body
+
+
+def check_stream(path, body):
+    events = list(read_events(body.encode().splitlines(keepends=True)))
+    if path.startswith("/v1/"):
+        assert events[-1].data == "[DONE]" and len(events) > 2
+        assert json.loads(events[0].data)["choices"]
+    else:
+        assert events[0].name == "meta" and events[-1].name == "summary"
+        assert KEYS[path] <= set(events[-1].json())
+
+
+@pytest.mark.parametrize("argv", EXAMPLES, ids=lambda argv: f"{method_of(argv)} {path_of(argv)}")
+def test_an_example_of_the_readme_works(fleet, argv):
+    path = path_of(argv)
+    content_type, body = run(fleet, argv)
+    if content_type.startswith("text/event-stream"):
+        check_stream(path, body)
+    elif content_type.startswith("application/json"):
+        answer = json.loads(body)
+        keys = {"results", "input"} if "results" in answer else KEYS.get(path, set())
+        assert answer and keys <= set(answer)
+    else:
+        assert body.strip()
+
+
+def test_every_route_has_an_example():
+    table = routes()
+    assert len(table) >= 11
+    without = [r for r in table if not any(is_example_of(argv, *r) for argv in EXAMPLES)]
+    assert not without, f"README.md has no curl example of {without}"
+
+
+def test_every_route_is_in_the_readmes_table():
+    rows = "\n".join(line for line in README.splitlines() if line.startswith("|"))
+    for method, path in routes():
+        assert re.search(rf"`{method} {pattern_of(path)}`", rows), f"{method} {path}"
+
+
+def test_explaining_and_streaming_a_chat_are_among_them():
+    assert any('"explain"' in body_of(argv) for argv in EXAMPLES)
+    assert any('"stream"' in body_of(argv) for argv in EXAMPLES if path_of(argv) == "/v1/chat/completions")
