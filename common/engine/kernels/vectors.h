@@ -1,0 +1,128 @@
+/* Vectors of 16 floats, which the compiler maps to one, two or four registers; so lanes, and with
+ * them the order of every sum, are the same everywhere. Part of body.h, which says how it is built.
+ */
+#ifndef BATON_KERNELS_VECTORS_H
+#define BATON_KERNELS_VECTORS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "common/engine/kernels/kernels.h"
+
+enum { LANES = 16 };
+
+typedef float vec __attribute__((vector_size(64)));
+typedef float half __attribute__((vector_size(32)));
+typedef float quarter __attribute__((vector_size(16)));
+typedef int32_t ivec __attribute__((vector_size(64)));
+typedef float unaligned_vec __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* One machine register. The hottest loop counts in these, because GCC keeps arrays of vectors wider
+ * than a register in memory. */
+typedef float reg __attribute__((vector_size(REG_BYTES)));
+typedef float unaligned_reg __attribute__((vector_size(REG_BYTES), aligned(4), may_alias));
+enum { REG_LANES = REG_BYTES / 4, REGS = LANES / REG_LANES };
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vec load(const float *p)
+{
+    return *(const unaligned_vec *)p;
+}
+
+INLINE void store(float *p, vec v)
+{
+    *(unaligned_vec *)p = v;
+}
+
+/* The first n lanes; the others are 0. */
+INLINE vec load_part(const float *p, int n)
+{
+    vec v = {0};
+    memcpy(&v, p, (size_t)n * sizeof *p);
+    return v;
+}
+
+INLINE void store_part(float *p, vec v, int n)
+{
+    memcpy(p, &v, (size_t)n * sizeof *p);
+}
+
+INLINE vec splat(float value)
+{
+    return value - (vec){0};
+}
+
+INLINE vec blend(ivec mask, vec yes, vec no)
+{
+    return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+}
+
+INLINE float sum_lanes(vec v)
+{
+    union {
+        vec whole;
+        half part[2];
+    } a = {v};
+    union {
+        half whole;
+        quarter part[2];
+    } b = {a.part[0] + a.part[1]};
+    quarter c = b.part[0] + b.part[1];
+    return (c[0] + c[2]) + (c[1] + c[3]);
+}
+
+INLINE float max_lanes(vec v)
+{
+    float max = v[0];
+    for (int i = 1; i < LANES; i++)
+        max = v[i] > max ? v[i] : max;
+    return max;
+}
+
+INLINE vec lane_numbers(void)
+{
+    return (vec){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+}
+
+/* exp by Cephes' expf, -88 <= x <= 88: x = n ln 2 + r, a polynomial in r, n added to the exponent.
+ * 0 at -88. */
+INLINE vec exp_within(vec x)
+{
+    const float round_magic = 0x1.8p23F; /* adding it leaves no room for fraction bits */
+    vec n = (x * 1.44269504088896341F + round_magic) - round_magic;
+    vec r = x - n * 0.693359375F;
+    r = r - n * -2.12194440e-4F;
+    vec p = r * 1.9875691500e-4F + 1.3981999507e-3F;
+    p = p * r + 8.3334519073e-3F;
+    p = p * r + 4.1665795894e-2F;
+    p = p * r + 1.6666665459e-1F;
+    p = p * r + 5.0000001201e-1F;
+    p = p * (r * r) + r + 1.0F;
+    ivec power = (__builtin_convertvector(n, ivec) + 127) << 23;
+    return p * (vec)power;
+}
+
+/* 0 below EXP_MIN, where results would be subnormal; saturates above EXP_MAX. */
+INLINE vec exp_vec(vec x)
+{
+    const float exp_min = -87.3F, exp_max = 88.0F;
+    ivec vanishes = x < exp_min;
+    x = blend(vanishes, splat(exp_min), x);
+    x = blend(x > exp_max, splat(exp_max), x);
+    return blend(vanishes, splat(0), exp_within(x));
+}
+
+/* 0.5 x (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3), is x times the logistic function of 2u. */
+INLINE vec gelu_tanh(vec x)
+{
+    vec u = 0.797884560802865356F * (x + 0.044715F * (x * x * x));
+    return x / (1.0F + exp_vec(-2.0F * u));
+}
+
+#endif
