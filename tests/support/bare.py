@@ -24,6 +24,8 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 SUITE = "bookworm"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+# Where a proxy shows certificates of its own, this names theirs, and npm needs them too.
+AUTHORITIES = "NODE_EXTRA_CA_CERTS"
 STARTED = time.monotonic()
 
 
@@ -85,6 +87,8 @@ def make_base(base, log):
     shutil.copytree("/etc/apt/trusted.gpg.d", base / "etc/apt/trusted.gpg.d", dirs_exist_ok=True)
     for name in ("resolv.conf", "hosts"):
         shutil.copy(f"/etc/{name}", base / "etc" / name)
+    if AUTHORITIES in os.environ:
+        shutil.copy(os.environ[AUTHORITIES], base / "etc/host-authorities.pem")
     # As in the official image: no services are started, packages are not flushed one by one.
     (base / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
     (base / "usr/sbin/policy-rc.d").chmod(0o755)
@@ -121,8 +125,10 @@ def mounted(root, archives):
 
 
 def in_root(root, workdir, env, *command):
-    proxies = {name: os.environ[name] for name in PROXIES if name in os.environ}
-    assignments = [f"{name}={value}" for name, value in {"PATH": PATH, **proxies, **env}.items()]
+    network = {name: os.environ[name] for name in PROXIES if name in os.environ}
+    if AUTHORITIES in os.environ:
+        network[AUTHORITIES] = "/etc/host-authorities.pem"
+    assignments = [f"{name}={value}" for name, value in {"PATH": PATH, **network, **env}.items()]
     return ["chroot", str(root), "env", "-i", "-C", workdir, *assignments, *command]
 
 
