@@ -1,5 +1,5 @@
-/* baton-bench: one binary, a table of subcommands; each prints one JSON object on stdout, or a table
- * for people.
+/* baton-bench: one binary, a table of subcommands; each prints JSON on stdout, or a table for
+ * people.
  *
  * Ownership: each subcommand owns what it opens.
  * Threading: the main thread, plus the engine's compute pool.
@@ -15,6 +15,8 @@
 /* argv[0] is the subcommand's name. */
 enum baton_err bench_generate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_engine(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_estimate(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_sample(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why);
 
@@ -26,12 +28,18 @@ struct bench_machine {
     float *logits; /* [max_batch][V] */
 };
 
-/* model is a directory, or "shape:distilgpt2" or "shape:gpt2" for random weights of that shape. */
-enum baton_err bench_machine_init(struct bench_machine *machine, const char *model, int n_kv_tokens,
-                                  const struct baton_engine_options *options,
+struct bench_machine_options {
+    const char *name; /* a model directory, or "shape:NAME" for random weights (shapes.h) */
+    struct baton_model_options model;
+    const char *kv_dtype;
+    int n_kv_tokens;
+    struct baton_engine_options engine;
+};
+
+enum baton_err bench_machine_init(struct bench_machine *machine,
+                                  const struct bench_machine_options *options,
                                   struct baton_why *why) BATON_MUST_CHECK;
 void bench_machine_fini(struct bench_machine *machine);
-bool bench_is_shape(const char *model);
 
 /* Fills *options from the subcommand's own, and runs it unless --help or the like answered. */
 enum baton_err bench_run(struct baton_config *config, void *options, int argc, char **argv,
@@ -40,5 +48,19 @@ enum baton_err bench_run(struct baton_config *config, void *options, int argc, c
 
 /* Writes the buffer and a newline to stdout and ends it. */
 enum baton_err bench_print(struct baton_buf *json) BATON_MUST_CHECK;
+
+/* The middle one; sorts the values. n >= 1. */
+double bench_median(double *values, int n);
+
+enum { BENCH_LIST_MAX = 16 };
+
+struct bench_list {
+    int values[BENCH_LIST_MAX], n;
+};
+
+/* Numbers with commas between, as in "16,64,256". INVALID names the option and its range. */
+enum baton_err bench_list_parse(const char *option, const char *text, int min, int max,
+                                struct bench_list *list, struct baton_why *why) BATON_MUST_CHECK;
+int bench_list_greatest(const struct bench_list *list);
 
 #endif

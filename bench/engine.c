@@ -1,279 +1,302 @@
-/* How close prefill and decode come to the machine: a decode step must read every weight once, so
- * its bytes per second stand beside the speed at which this machine reads as many bytes and does
- * nothing else. Figures are medians; the two are measured in turn, because both move with the
- * neighbours. */
+/* How close prefill and decode come to the machine: every line stands beside the least time its
+ * arithmetic and its bytes need here. Runs and samples of the machine are taken in turn, because
+ * both move with the neighbours; figures are medians. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/line.h"
+#include "bench/probe.h"
+#include "bench/shapes.h"
 #include "common/base/clock.h"
-#include "common/engine/floats.h"
-#include "common/engine/kernels/kernels.h"
-#include "common/engine/pool.h"
 
-enum { REPEATS = 5, STEPS = 16, PAST_TOKENS = 32, MAX_BATCH = 64, OUTPUT_MAX_BYTES = 1 << 20 };
+enum {
+    MAX_PROMPT = 1 << 15,
+    MAX_BATCH = 256,
+    MAX_NEW = 4096,
+    MIN_RUNS = 5,
+    MAX_RUNS = 101,
+    OUTPUT_MAX_BYTES = 1 << 20
+};
 
 struct options {
-    const char *model;
-    int64_t threads, prefill, batch;
+    const char *model, *dtype, *kernels, *kv_dtype, *prompt, *batch;
+    int64_t threads, new, runs;
+    bool json;
 };
-
-#define AT(field) offsetof(struct options, field)
 
 static const struct baton_option table[] = {
-    {"model", BATON_OPTION_TEXT, AT(model), "models/tale", 0, 0, "",
-     "model directory, or shape:NAME"},
-    {"threads", BATON_OPTION_INT, AT(threads), "1", 1, 256, "", "compute threads"},
-    {"prefill", BATON_OPTION_INT, AT(prefill), "512", 1, 4096, "tokens", "the longest prompt"},
-    {"batch", BATON_OPTION_INT, AT(batch), "16", 1, MAX_BATCH, "sequences", "the largest batch"},
+    BATON_ROW_TEXT(struct options, model, "model", "shape:distilgpt2",
+                   "model directory, or shape:NAME for random weights"),
+    BATON_ROW_TEXT(struct options, dtype, "dtype", "auto", "of the weights: auto, f32, bf16 or q8"),
+    BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
+                   "auto, avx512vnni, avx512, avx2, portable or openblas"),
+    BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "auto",
+                   "of the KV cache: auto, f32 or f16"),
+    BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
+    BATON_ROW_TEXT(struct options, prompt, "prompt", "16,64,256,512", "lengths, in tokens"),
+    BATON_ROW_INT(struct options, new, "new", "64", 1, MAX_NEW, "tokens",
+                  "steps that a decode run takes the mean of"),
+    BATON_ROW_TEXT(struct options, batch, "batch", "1,4,16", "sequences of a step"),
+    BATON_ROW_INT(struct options, runs, "runs", "5", MIN_RUNS, MAX_RUNS, "",
+                  "that a line is the median of"),
+    {"json", BATON_OPTION_BOOL, offsetof(struct options, json), "false", 0, 0, "",
+     "an array of objects instead of a table"},
 };
 
-static int compare_reals(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static double median(double values[REPEATS])
-{
-    qsort(values, REPEATS, sizeof values[0], compare_reals);
-    return values[REPEATS / 2];
-}
-
-/* ---- the machine ---- */
-
-typedef float vec __attribute__((vector_size(64)));
-typedef float unaligned_vec __attribute__((vector_size(64), aligned(4), may_alias));
-
-enum { LANES = 16 };
-
-struct reading {
-    const float *floats;
-    size_t n_per_item;
-    float sums[BATON_POOL_MAX_THREADS]; /* so that the reads are needed */
+struct stand {
+    const struct options *options;
+    struct bench_list prompts, batches;
+    struct bench_machine machine;
+    struct bench_probe *probe;
+    struct bench_subject subject;
+    struct bench_sizes sizes;
+    uint32_t *ids;          /* as many as the longest prompt or the largest batch has */
+    struct baton_seq *seqs; /* [largest batch]; the first one holds the prompt */
+    struct baton_seq **batch;
+    struct baton_buf buf; /* of --json */
+    struct baton_json_out out;
 };
 
-/* ThreadSanitizer is not up yet when the loader asks which clone to use. */
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDEST_VECTORS
-#endif
-
-WIDEST_VECTORS static float sum_all(const float *p, size_t n)
+static const struct baton_model_shape *shape_of(const struct stand *stand)
 {
-    vec a = {0}, b = {0}, c = {0}, d = {0};
-    for (size_t i = 0; i + 4 * LANES <= n; i += 4 * LANES) {
-        a += *(const unaligned_vec *)(p + i);
-        b += *(const unaligned_vec *)(p + i + LANES);
-        c += *(const unaligned_vec *)(p + i + 2 * LANES);
-        d += *(const unaligned_vec *)(p + i + 3 * LANES);
-    }
-    vec sum = (a + b) + (c + d);
-    return sum[0] + sum[LANES / 2];
+    return baton_model_shape(stand->machine.model);
 }
 
-static void read_part(void *arg, int item, int worker)
-{
-    struct reading *reading = arg;
-    const float *p = reading->floats + (size_t)item * reading->n_per_item;
-    reading->sums[worker] += sum_all(p, reading->n_per_item);
-}
+/* ---- one line ---- */
 
-struct machine_reader {
-    struct baton_pool *pool;
-    float *floats;
-    size_t n;
-};
+/* Times one run in seconds per pass or step. */
+typedef enum baton_err (*time_fn)(struct stand *stand, int n_prompt, int n_seqs, double *seconds);
 
-/* As many passes as there are steps, so that both find the same in the cache. */
-static double read_s(const struct machine_reader *reader)
+static enum baton_err time_prefill(struct stand *stand, int n_prompt, int n_seqs, double *seconds)
 {
-    enum { PARTS = 64 };
-    static struct reading reading;
-    reading.floats = reader->floats;
-    reading.n_per_item = reader->n / PARTS;
+    struct baton_seq *seq = &stand->seqs[0];
+    (void)n_seqs;
+    seq->n_tokens = 0;
     int64_t start = baton_now_ns();
-    for (int i = 0; i < STEPS; i++)
-        baton_pool_run(reader->pool, PARTS, read_part, &reading);
-    return baton_seconds(baton_now_ns() - start) / STEPS;
+    enum baton_err err = baton_engine_prefill(stand->machine.engine, seq, stand->ids, n_prompt,
+                                              NULL, NULL, stand->machine.logits);
+    *seconds = baton_seconds(baton_now_ns() - start);
+    return err;
 }
 
-static enum baton_err reader_init(struct machine_reader *reader, size_t n_bytes, int n_threads,
-                                  struct baton_why *why)
+static enum baton_err time_decode(struct stand *stand, int n_prompt, int n_seqs, double *seconds)
 {
-    enum baton_err err = baton_pool_create(n_threads, &reader->pool, why);
+    int64_t n_new = stand->options->new;
+    enum baton_err err = BATON_OK;
+    for (int b = 0; b < n_seqs; b++)
+        stand->seqs[b].n_tokens = n_prompt;
+    int64_t start = baton_now_ns();
+    for (int64_t i = 0; i < n_new && !err; i++)
+        err = baton_engine_decode(stand->machine.engine, stand->batch, stand->ids, n_seqs,
+                                  stand->machine.logits);
+    *seconds = baton_seconds(baton_now_ns() - start) / (double)n_new;
+    return err;
+}
+
+static enum baton_err report(struct stand *stand, const struct bench_line *line)
+{
+    if (!stand->options->json)
+        return bench_line_print(line);
+    bench_line_put(&stand->out, &stand->subject, line);
+    return BATON_OK;
+}
+
+/* line comes with what to run and its work, and leaves with its times. */
+static enum baton_err measure(struct stand *stand, time_fn time, struct bench_line *line)
+{
+    double seconds[MAX_RUNS], peaks[MAX_RUNS], bandwidths[MAX_RUNS], warm_up_s;
+    int n_runs = (int)stand->options->runs;
+    enum baton_err err = time(stand, line->prompt, line->batch, &warm_up_s);
+    for (int i = 0; i < n_runs && !err; i++) {
+        peaks[i] = bench_probe_peak(stand->probe);
+        bandwidths[i] = bench_probe_bandwidth(stand->probe, line->work.bytes);
+        err = time(stand, line->prompt, line->batch, &seconds[i]);
+    }
     if (err)
         return err;
-    reader->n = n_bytes / sizeof(float);
-    reader->floats = baton_floats_create(reader->n);
-    return reader->floats ? BATON_OK : BATON_NO_MEMORY;
+    line->seconds = bench_median(seconds, n_runs);
+    line->limits.flops_per_s = bench_median(peaks, n_runs);
+    line->limits.bytes_per_s = bench_median(bandwidths, n_runs);
+    return report(stand, line);
 }
 
-static void reader_fini(struct machine_reader *reader)
+/* ---- all lines of a prompt's length ---- */
+
+static struct bench_work prefill_work(const struct stand *stand, int n_prompt)
 {
-    free(reader->floats);
-    baton_pool_destroy(reader->pool);
+    return bench_prefill_work(shape_of(stand), &stand->sizes, n_prompt);
 }
 
-/* ---- the engine ---- */
-
-static enum baton_err time_prefill(struct bench_machine *machine, const uint32_t *ids, int n,
-                                   double *seconds)
+static struct bench_work decode_work(const struct stand *stand, int n_prompt, int n_seqs)
 {
-    double times[REPEATS];
+    double n_past = n_prompt + (double)(stand->options->new - 1) / 2;
+    return bench_decode_work(shape_of(stand), &stand->sizes, n_past, n_seqs);
+}
+
+/* Gives every sequence the K and V that the first one's prompt left. */
+static void share_prompt(struct stand *stand, int n_prompt, int n_seqs)
+{
+    size_t n_bytes = baton_kv_block_bytes(stand->machine.kv);
+    for (int layer = 0; layer < shape_of(stand)->n_layers; layer++)
+        for (int block = 0; block < baton_kv_blocks_for(n_prompt); block++)
+            for (int b = 1; b < n_seqs; b++)
+                memcpy(baton_seq_block(&stand->seqs[b], layer, block),
+                       baton_seq_block(&stand->seqs[0], layer, block), n_bytes);
+}
+
+static enum baton_err measure_prompt(struct stand *stand, int n_prompt)
+{
+    int n_seqs = bench_list_greatest(&stand->batches);
     enum baton_err err = BATON_OK;
-    for (int i = 0; i < REPEATS && !err; i++) {
-        struct baton_seq seq;
-        err = baton_seq_init(&seq, machine->kv, n);
-        if (err)
-            break;
-        int64_t start = baton_now_ns();
-        err = baton_engine_prefill(machine->engine, &seq, ids, n, NULL, NULL, machine->logits);
-        times[i] = baton_seconds(baton_now_ns() - start);
-        baton_seq_fini(&seq);
-    }
+    for (int b = 0; b < n_seqs && !err; b++)
+        err =
+            baton_seq_init(&stand->seqs[b], stand->machine.kv, n_prompt + (int)stand->options->new);
     if (!err)
-        *seconds = median(times);
-    return err;
-}
-
-static enum baton_err run_steps(struct bench_machine *machine, struct baton_seq *const *seqs,
-                                const uint32_t *ids, int n_seqs, double *seconds)
-{
-    enum baton_err err = BATON_OK;
+        err = measure(stand, time_prefill,
+                      &(struct bench_line){.phase = "prefill",
+                                           .prompt = n_prompt,
+                                           .batch = 1,
+                                           .work = prefill_work(stand, n_prompt)});
+    if (!err)
+        share_prompt(stand, n_prompt, n_seqs);
+    for (int i = 0; i < stand->batches.n && !err; i++) {
+        int n = stand->batches.values[i];
+        err = measure(stand, time_decode,
+                      &(struct bench_line){.phase = "decode",
+                                           .prompt = n_prompt,
+                                           .batch = n,
+                                           .work = decode_work(stand, n_prompt, n)});
+    }
     for (int b = 0; b < n_seqs; b++)
-        seqs[b]->n_tokens = PAST_TOKENS;
-    int64_t start = baton_now_ns();
-    for (int i = 0; i < STEPS && !err; i++)
-        err = baton_engine_decode(machine->engine, seqs, ids, n_seqs, machine->logits);
-    *seconds = baton_seconds(baton_now_ns() - start) / STEPS;
+        baton_seq_fini(&stand->seqs[b]);
     return err;
 }
 
-struct decode_times {
-    double step_s, read_s;
-};
-
-static enum baton_err time_decode(struct bench_machine *machine,
-                                  const struct machine_reader *reader, const uint32_t *ids,
-                                  int n_seqs, struct decode_times *times)
-{
-    struct baton_seq seqs[MAX_BATCH] = {0}, *batch[MAX_BATCH];
-    double steps[REPEATS], reads[REPEATS];
-    enum baton_err err = BATON_OK;
-    for (int b = 0; b < n_seqs && !err; b++) {
-        batch[b] = &seqs[b];
-        err = baton_seq_init(&seqs[b], machine->kv, PAST_TOKENS + STEPS);
-        if (!err)
-            err =
-                baton_engine_prefill(machine->engine, &seqs[b], ids, PAST_TOKENS, NULL, NULL, NULL);
-    }
-    for (int i = 0; i < REPEATS && !err; i++) {
-        reads[i] = read_s(reader);
-        err = run_steps(machine, batch, ids, n_seqs, &steps[i]);
-    }
-    if (!err)
-        *times = (struct decode_times){.step_s = median(steps), .read_s = median(reads)};
-    for (int b = 0; b < n_seqs; b++)
-        baton_seq_fini(&seqs[b]);
-    return err;
-}
-
-static enum baton_err report_prefill(struct bench_machine *machine, const uint32_t *ids,
-                                     int longest, struct baton_json_out *out)
+static enum baton_err measure_all(struct stand *stand)
 {
     enum baton_err err = BATON_OK;
-    baton_json_open(out, "prefill", '[');
-    for (int n = longest < 16 ? longest : 16; n <= longest && !err; n *= 2) {
-        double seconds = 0;
-        err = time_prefill(machine, ids, n, &seconds);
-        baton_json_open(out, NULL, '{');
-        baton_json_put_int(out, "tokens", n);
-        baton_json_put_real(out, "prefill_s", seconds);
-        baton_json_put_real(out, "tokens_per_s", n / seconds);
-        baton_json_close(out, '}');
-    }
-    baton_json_close(out, ']');
-    return err;
-}
-
-static enum baton_err report_decode(struct bench_machine *machine,
-                                    const struct machine_reader *reader, const uint32_t *ids,
-                                    int largest, struct baton_json_out *out)
-{
-    double gigabytes = (double)baton_model_step_bytes(machine->model) * 1e-9;
-    enum baton_err err = BATON_OK;
-    baton_json_open(out, "decode", '[');
-    for (int n = 1; n <= largest && !err; n *= 2) {
-        struct decode_times times = {0};
-        err = time_decode(machine, reader, ids, n, &times);
-        baton_json_open(out, NULL, '{');
-        baton_json_put_int(out, "batch", n);
-        baton_json_put_real(out, "step_s", times.step_s);
-        baton_json_put_real(out, "tokens_per_s", n / times.step_s);
-        baton_json_put_real(out, "weights_gb_per_s", gigabytes / times.step_s);
-        baton_json_put_real(out, "read_gb_per_s", gigabytes / times.read_s);
-        baton_json_put_real(out, "of_read_bandwidth", times.read_s / times.step_s);
-        baton_json_close(out, '}');
-    }
-    baton_json_close(out, ']');
-    return err;
-}
-
-static enum baton_err report(struct bench_machine *machine, const struct machine_reader *reader,
-                             const struct options *options, const uint32_t *ids)
-{
-    struct baton_buf buf;
-    baton_buf_init(&buf, OUTPUT_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&buf);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "model", options->model);
-    baton_json_put_string(&out, "kernels", baton_kernels_best()->name);
-    baton_json_put_int(&out, "threads", options->threads);
-    baton_json_put_uint(&out, "step_bytes", baton_model_step_bytes(machine->model));
-    enum baton_err err = report_prefill(machine, ids, (int)options->prefill, &out);
-    if (!err)
-        err = report_decode(machine, reader, ids, (int)options->batch, &out);
-    baton_json_close(&out, '}');
-    if (err) {
-        baton_buf_fini(&buf);
+    if (stand->options->json)
+        baton_json_open(&stand->out, NULL, '[');
+    else
+        err = bench_line_print_head(&stand->subject);
+    for (int i = 0; i < stand->prompts.n && !err; i++)
+        err = measure_prompt(stand, stand->prompts.values[i]);
+    if (err || !stand->options->json)
         return err;
-    }
-    return bench_print(&buf);
+    baton_json_close(&stand->out, ']');
+    return bench_print(&stand->buf);
+}
+
+/* ---- set up ---- */
+
+static enum baton_err read_lists(struct stand *stand, struct baton_why *why)
+{
+    enum baton_err err =
+        bench_list_parse("--prompt", stand->options->prompt, 1, MAX_PROMPT, &stand->prompts, why);
+    if (!err)
+        err =
+            bench_list_parse("--batch", stand->options->batch, 1, MAX_BATCH, &stand->batches, why);
+    return err;
+}
+
+static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
+{
+    const struct options *options = stand->options;
+    int longest = bench_list_greatest(&stand->prompts);
+    int largest = bench_list_greatest(&stand->batches), n_threads = (int)options->threads;
+    int n_tokens = longest + (int)options->new;
+    int n_kv_tokens = largest * baton_kv_blocks_for(n_tokens) * BATON_KV_BLOCK_TOKENS;
+    const struct bench_machine_options machine_options = {
+        .name = options->model,
+        .model = {.dtype = options->dtype,
+                  .kernels = options->kernels,
+                  .n_threads = n_threads,
+                  .show_progress = true},
+        .kv_dtype = options->kv_dtype,
+        .n_kv_tokens = n_kv_tokens,
+        .engine = {.max_prefill_tokens = longest, .max_batch = largest, .n_threads = n_threads}};
+    enum baton_err err = bench_machine_init(&stand->machine, &machine_options, why);
+    if (!err && n_tokens > shape_of(stand)->n_context)
+        err = baton_fail(why, BATON_INVALID,
+                         "--prompt %d and --new %lld need %d positions, the model has %d", longest,
+                         (long long)options->new, n_tokens, shape_of(stand)->n_context);
+    return err;
+}
+
+static void describe(struct stand *stand)
+{
+    const struct baton_model *model = stand->machine.model;
+    const char *shape_name = bench_shape_name(stand->options->model);
+    stand->subject =
+        (struct bench_subject){.model = shape_name ? shape_name : stand->options->model,
+                               .dtype = baton_model_dtype(model),
+                               .kernels = baton_model_kernels(model),
+                               .kv_dtype = baton_kv_dtype(stand->machine.kv),
+                               .n_threads = (int)stand->options->threads};
+    stand->sizes =
+        (struct bench_sizes){.weight_bytes = (double)baton_model_step_bytes(model),
+                             .kv_token_bytes = (double)baton_kv_block_bytes(stand->machine.kv) /
+                                               BATON_KV_BLOCK_TOKENS * shape_of(stand)->n_layers};
+}
+
+static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
+{
+    int longest = bench_list_greatest(&stand->prompts);
+    double step = decode_work(stand, longest, bench_list_greatest(&stand->batches)).bytes;
+    double pass = prefill_work(stand, longest).bytes;
+    enum baton_dtype dtype = BATON_F32;
+    if (!baton_dtype_parse(stand->subject.dtype, &dtype))
+        return BATON_INTERNAL;
+    return bench_probe_create(baton_kernels_find(stand->subject.kernels), dtype,
+                              stand->subject.n_threads, step > pass ? step : pass, &stand->probe,
+                              why);
 }
 
 /* Any ids do: the work does not depend on them. */
-static uint32_t *make_ids(const struct baton_model *model, int n)
+static enum baton_err init_sequences(struct stand *stand)
 {
-    uint32_t *ids = calloc((size_t)n, sizeof *ids);
-    for (int i = 0; ids && i < n; i++)
-        ids[i] = (uint32_t)(7 * i % baton_model_shape(model)->n_vocab);
-    return ids;
+    int n_seqs = bench_list_greatest(&stand->batches), n_ids = bench_list_greatest(&stand->prompts);
+    n_ids = n_ids > n_seqs ? n_ids : n_seqs;
+    stand->ids = calloc((size_t)n_ids, sizeof *stand->ids);
+    stand->seqs = calloc((size_t)n_seqs, sizeof *stand->seqs);
+    stand->batch = calloc((size_t)n_seqs, sizeof *stand->batch);
+    if (!stand->ids || !stand->seqs || !stand->batch)
+        return BATON_NO_MEMORY;
+    for (int i = 0; i < n_ids; i++)
+        stand->ids[i] = (uint32_t)(7 * i % shape_of(stand)->n_vocab);
+    for (int b = 0; b < n_seqs; b++)
+        stand->batch[b] = &stand->seqs[b];
+    return BATON_OK;
+}
+
+static void fini(struct stand *stand)
+{
+    free(stand->ids);
+    free(stand->seqs);
+    free(stand->batch);
+    bench_probe_destroy(stand->probe);
+    bench_machine_fini(&stand->machine);
+    baton_buf_fini(&stand->buf);
 }
 
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
-    const struct options *options = arg;
-    int n_threads = (int)options->threads, n_prefill = (int)options->prefill;
-    int n_ids = n_prefill > MAX_BATCH ? n_prefill : MAX_BATCH;
-    const struct baton_engine_options engine_options = {
-        .max_prefill_tokens = n_ids, .max_batch = MAX_BATCH, .n_threads = n_threads};
-    int n_kv_tokens = MAX_BATCH * (PAST_TOKENS + STEPS) + n_prefill;
-    struct bench_machine machine = {0};
-    struct machine_reader reader = {0};
-    uint32_t *ids = NULL;
-    enum baton_err err =
-        bench_machine_init(&machine, options->model, n_kv_tokens, &engine_options, why);
+    struct stand stand = {.options = arg};
+    baton_buf_init(&stand.buf, OUTPUT_MAX_BYTES);
+    stand.out = baton_json_out(&stand.buf);
+    enum baton_err err = read_lists(&stand, why);
     if (!err)
-        err = reader_init(&reader, baton_model_step_bytes(machine.model), n_threads, why);
+        err = init_machine(&stand, why);
     if (!err) {
-        ids = make_ids(machine.model, n_ids);
-        err = ids ? report(&machine, &reader, options, ids) : BATON_NO_MEMORY;
+        describe(&stand);
+        err = init_probe(&stand, why);
     }
-    free(ids);
-    reader_fini(&reader);
-    bench_machine_fini(&machine);
+    if (!err)
+        err = init_sequences(&stand);
+    if (!err)
+        err = measure_all(&stand);
+    fini(&stand);
     return err;
 }
 
@@ -281,7 +304,7 @@ enum baton_err bench_engine(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench engine",
-                                  .summary = "measures prefill and decode beside read bandwidth",
+                                  .summary = "measures prefill and decode beside the machine",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
     return bench_run(&config, &options, argc, argv, run, why);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/shapes.h"
 #include "common/base/clock.h"
 #include "common/base/model_dir.h"
 #include "common/engine/sample.h"
@@ -11,7 +12,7 @@
 enum { OUTPUT_MAX_BYTES = 64 << 20, MAX_CONTEXT = 1 << 20 };
 
 struct options {
-    const char *model, *tokens, *prompt;
+    const char *model, *dtype, *kernels, *kv_dtype, *tokens, *prompt;
     int64_t max_new, top_k, seed, threads;
     double temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;
     bool naive, ignore_eos;
@@ -22,6 +23,12 @@ struct options {
 static const struct baton_option table[] = {
     {"model", BATON_OPTION_TEXT, AT(model), "models/tale", 0, 0, "",
      "model directory, or shape:NAME"},
+    {"dtype", BATON_OPTION_TEXT, AT(dtype), "auto", 0, 0, "",
+     "of the weights: auto, f32, bf16 or q8"},
+    {"kernels", BATON_OPTION_TEXT, AT(kernels), "auto", 0, 0, "",
+     "auto, avx512vnni, avx512, avx2, portable or openblas"},
+    {"kv-dtype", BATON_OPTION_TEXT, AT(kv_dtype), "auto", 0, 0, "",
+     "of the KV cache: auto, f32 or f16"},
     {"tokens", BATON_OPTION_TEXT, AT(tokens), NULL, 0, 0, "", "the prompt as ids: 1,2,3"},
     {"prompt", BATON_OPTION_TEXT, AT(prompt), NULL, 0, 0, "", "the prompt as text"},
     {"max-new", BATON_OPTION_INT, AT(max_new), "20", 1, MAX_CONTEXT, "tokens",
@@ -167,10 +174,14 @@ static enum baton_err prepare(struct generation *g, struct baton_why *why)
 {
     const struct options *options = g->options;
     int64_t n = (int64_t)g->n_prompt + options->max_new;
-    const struct baton_engine_options engine_options = {
-        .max_prefill_tokens = (int)n, .max_batch = 1, .n_threads = (int)options->threads};
-    enum baton_err err =
-        bench_machine_init(&g->machine, options->model, (int)n, &engine_options, why);
+    int n_threads = (int)options->threads;
+    const struct bench_machine_options machine_options = {
+        .name = options->model,
+        .model = {.dtype = options->dtype, .kernels = options->kernels, .n_threads = n_threads},
+        .kv_dtype = options->kv_dtype,
+        .n_kv_tokens = (int)n,
+        .engine = {.max_prefill_tokens = (int)n, .max_batch = 1, .n_threads = n_threads}};
+    enum baton_err err = bench_machine_init(&g->machine, &machine_options, why);
     if (err)
         return err;
     const struct baton_model_shape *shape = baton_model_shape(g->machine.model);
@@ -232,7 +243,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     struct generation g = {.options = options};
     struct baton_tokenizer *tokenizer = NULL;
     enum baton_err err = BATON_OK;
-    if (!bench_is_shape(options->model)) {
+    if (!bench_shape_name(options->model)) {
         err = baton_model_dir_facts(options->model, &g.facts, why);
         if (!err)
             err = baton_tokenizer_open(options->model, &tokenizer, why);

@@ -9,7 +9,9 @@ static const struct {
 } commands[] = {
     {"generate", "one prompt through prefill and decode (or the naive loop) in this process",
      bench_generate},
-    {"engine", "prefill and decode speed beside the machine's read bandwidth", bench_engine},
+    {"engine", "prefill and decode, each line beside what this machine allows", bench_engine},
+    {"estimate", "the roofline's answer for any model and machine", bench_estimate},
+    {"make-model", "random weights of a known shape as a Hugging Face directory", bench_make_model},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},
     {"selftest", "the sampler against figures computed by hand, expected beside got",
      bench_selftest},

@@ -25,11 +25,12 @@ static enum baton_err create_parts(struct dc_admit *admit, const struct dc_admit
         return baton_fail(why, BATON_INVALID,
                           "kv-tokens: must be at least the model's context, %lld",
                           (long long)context_tokens);
-    enum baton_err err =
-        baton_kv_create(host->model, baton_kv_blocks_for((int)kv_tokens), &admit->kv, why);
+    enum baton_err err = baton_kv_create(host->model, host->options->kv_dtype,
+                                         baton_kv_blocks_for((int)kv_tokens), &admit->kv, why);
     if (!err)
         err = dc_batch_start(&(struct dc_batch_options){.model = host->model,
                                                         .n_threads = host->n_threads,
+                                                        .pin = *host->options->cores,
                                                         .max_batch = (int)options->max_batch,
                                                         .wake = baton_host_wake,
                                                         .wake_arg = host},

@@ -30,7 +30,7 @@ struct dc_batch {
     void (*wake)(void *arg);
     void *wake_arg;
     pthread_t thread;
-    bool warm;
+    bool pin, warm;
     atomic_bool stopping;
     atomic_uint n_running_now;
     _Atomic double last_step_s;
@@ -150,6 +150,8 @@ static void *engine_thread(void *arg)
 {
     struct dc_batch *batch = arg;
     int64_t wait_ns = -1;
+    if (batch->pin)
+        baton_engine_pin(batch->engine);
     while (join_new(batch, wait_ns) && !atomic_load(&batch->stopping)) {
         int n = choose(batch);
         atomic_store(&batch->n_running_now, (unsigned)batch->n_running);
@@ -200,6 +202,7 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
         return BATON_NO_MEMORY;
     batch->n_vocab = baton_model_shape(options->model)->n_vocab;
     batch->max_batch = options->max_batch;
+    batch->pin = options->pin;
     batch->wake = options->wake;
     batch->wake_arg = options->wake_arg;
     enum baton_err err =

@@ -22,6 +22,7 @@ struct dc_batch_stats {
 struct dc_batch_options {
     const struct baton_model *model;
     int n_threads, max_batch;
+    bool pin;                /* threads, each to a processor of its own */
     void (*wake)(void *arg); /* called when a context is done */
     void *wake_arg;
 };

@@ -182,11 +182,13 @@ static void on_tick(uv_timer_t *timer)
 static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
 {
     const char *dir = gateway->options->model;
+    struct baton_cache_dirs cache;
+    baton_cache_dirs_find(gateway->options->pack_dir, dir, &cache);
     enum baton_err err = baton_model_dir_facts(dir, &gateway->facts, why);
     if (!err)
-        err = baton_model_dir_fingerprint(dir, true, &gateway->fingerprint, why);
+        err = baton_model_dir_fingerprint(dir, &cache, true, &gateway->fingerprint, why);
     if (err == BATON_NOT_FOUND)
-        err = baton_model_dir_fingerprint(dir, false, &gateway->fingerprint, why);
+        err = baton_model_dir_fingerprint(dir, NULL, false, &gateway->fingerprint, why);
     if (!err)
         err = baton_tokenizer_open(dir, &gateway->tokenizer, why);
     if (!err)

@@ -14,7 +14,7 @@
 #include "common/base/error.h"
 
 struct gw_options {
-    const char *model, *host, *inbox, *id, *cluster_token, *log_level;
+    const char *model, *pack_dir, *host, *inbox, *id, *cluster_token, *log_level;
     const char *api_keys, *cors_origins, *chat_template;
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t max_queued, max_queued_tokens, max_attempts;

@@ -11,6 +11,8 @@
 static const struct baton_option option_table[] = {
     TEXT(model, "model", "models/tale",
          "model directory: config and tokenizer; weights if at hand"),
+    TEXT(pack_dir, "pack-dir", "auto",
+         "where the weights' digest is kept between starts: as the workers' option"),
     TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on"),
     INT(port, "port", "8000", 0, 65535, "", "HTTP port; 0 takes a free one"),
     TEXT(inbox, "inbox", "tcp://127.0.0.1:7100", "where workers find this gateway"),

@@ -21,7 +21,7 @@ struct pf_schedule {
     void (*wake)(void *arg);
     void *wake_arg;
     pthread_t thread;
-    bool warm;
+    bool pin, warm;
     atomic_bool running;
     _Atomic double last_pass_s;
 };
@@ -160,6 +160,8 @@ static void *engine_thread(void *arg)
 {
     struct pf_schedule *schedule = arg;
     void *item;
+    if (schedule->pin)
+        baton_engine_pin(schedule->engine);
     while (!baton_queue_take(schedule->submitted, -1, &item)) {
         struct pf_job *job = item;
         atomic_store(&schedule->running, true);
@@ -186,19 +188,19 @@ static void destroy(struct pf_schedule *schedule)
     free(schedule);
 }
 
-enum baton_err pf_schedule_start(const struct baton_model *model, int n_threads,
-                                 void (*wake)(void *arg), void *arg, struct pf_schedule **out,
-                                 struct baton_why *why)
+enum baton_err pf_schedule_start(const struct pf_schedule_options *options,
+                                 struct pf_schedule **out, struct baton_why *why)
 {
-    const struct baton_model_shape *shape = baton_model_shape(model);
-    struct baton_engine_options options = {
-        .max_prefill_tokens = shape->n_context, .max_batch = 1, .n_threads = n_threads};
+    const struct baton_model_shape *shape = baton_model_shape(options->model);
+    struct baton_engine_options engine = {
+        .max_prefill_tokens = shape->n_context, .max_batch = 1, .n_threads = options->n_threads};
     struct pf_schedule *schedule = calloc(1, sizeof *schedule);
     if (!schedule)
         return BATON_NO_MEMORY;
-    schedule->wake = wake;
-    schedule->wake_arg = arg;
-    enum baton_err err = baton_engine_create(model, &options, &schedule->engine, why);
+    schedule->wake = options->wake;
+    schedule->wake_arg = options->wake_arg;
+    schedule->pin = options->pin;
+    enum baton_err err = baton_engine_create(options->model, &engine, &schedule->engine, why);
     if (!err) {
         schedule->sampler = baton_sampler_create(shape->n_vocab);
         schedule->logits =

@@ -16,9 +16,16 @@ struct pf_schedule_stats {
     double last_pass_s;
 };
 
-/* wake is called (on the engine thread) when a layer is ready and when a job is done. */
-enum baton_err pf_schedule_start(const struct baton_model *model, int n_threads,
-                                 void (*wake)(void *arg), void *arg, struct pf_schedule **schedule,
+struct pf_schedule_options {
+    const struct baton_model *model;
+    int n_threads;
+    bool pin;                /* each to a processor of its own */
+    void (*wake)(void *arg); /* on the engine thread: a layer is ready, or a job is done */
+    void *wake_arg;
+};
+
+enum baton_err pf_schedule_start(const struct pf_schedule_options *options,
+                                 struct pf_schedule **schedule,
                                  struct baton_why *why) BATON_MUST_CHECK;
 /* Waits for the thread; jobs still queued are simply forgotten. */
 void pf_schedule_stop(struct pf_schedule *schedule);

@@ -31,9 +31,14 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
             ? baton_fail(why, BATON_INVALID,
                          "kv-tokens: must be at least the model's context, %lld",
                          (long long)host->facts.n_context_tokens)
-            : baton_kv_create(host->model, baton_kv_blocks_for((int)kv_tokens), &service->kv, why);
+            : baton_kv_create(host->model, host->options->kv_dtype,
+                              baton_kv_blocks_for((int)kv_tokens), &service->kv, why);
     if (!err)
-        err = pf_schedule_start(host->model, host->n_threads, baton_host_wake, host,
+        err = pf_schedule_start(&(struct pf_schedule_options){.model = host->model,
+                                                              .n_threads = host->n_threads,
+                                                              .pin = *host->options->cores,
+                                                              .wake = baton_host_wake,
+                                                              .wake_arg = host},
                                 &service->schedule, why);
     if (!err) {
         service->handoff = pf_handoff_create(&(struct pf_handoff_options){

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/file_digest.h"
 #include "common/base/json.h"
+#include "common/base/weights_digest.h"
 
 enum { JSON_MAX_BYTES = 64 << 20, MAX_SHARDS = 1024 };
 
@@ -165,23 +167,6 @@ enum baton_err baton_model_dir_weights(const char *dir,
     return err;
 }
 
-/* A file's contribution: its name, its length as text, its bytes. The name and length keep two
- * different splits of the same bytes apart. */
-static enum baton_err hash_file(void *arg, const char *path, struct baton_why *why)
-{
-    struct baton_sha256 *sha = arg;
-    struct baton_mapping mapping;
-    char head[PATH_MAX + 32];
-    enum baton_err err = baton_file_map(path, &mapping, why);
-    if (err)
-        return err;
-    int n = snprintf(head, sizeof head, "%s\n%zu\n", strrchr(path, '/') + 1, mapping.n_bytes);
-    baton_sha256_update(sha, head, (size_t)n);
-    baton_sha256_update(sha, mapping.data, mapping.n_bytes);
-    baton_file_unmap(&mapping);
-    return BATON_OK;
-}
-
 static enum baton_err hash_named(const char *dir, const char *const *names,
                                  char hex[BATON_SHA256_HEX], struct baton_why *why)
 {
@@ -191,15 +176,15 @@ static enum baton_err hash_named(const char *dir, const char *const *names,
         char path[PATH_MAX];
         err = baton_file_path(path, dir, *names, why);
         if (!err)
-            err = hash_file(sha, path, why);
+            err = baton_file_digest_add(sha, path, why);
     }
     if (sha)
         baton_sha256_final(sha, hex);
     return err;
 }
 
-enum baton_err baton_model_dir_fingerprint(const char *dir, bool with_weights,
-                                           struct baton_fingerprint *fingerprint,
+enum baton_err baton_model_dir_fingerprint(const char *dir, const struct baton_cache_dirs *cache,
+                                           bool with_weights, struct baton_fingerprint *fingerprint,
                                            struct baton_why *why)
 {
     static const char *const config_files[] = {"config.json", NULL};
@@ -210,12 +195,8 @@ enum baton_err baton_model_dir_fingerprint(const char *dir, bool with_weights,
     if (!err)
         err = hash_named(dir, has_file(dir, "tokenizer.json") ? one_file : two_files,
                          found.tokenizer, why);
-    if (!err && with_weights) {
-        struct baton_sha256 *sha = baton_sha256_create();
-        err = sha ? baton_model_dir_weights(dir, hash_file, sha, why) : BATON_NO_MEMORY;
-        if (sha)
-            baton_sha256_final(sha, found.weights);
-    }
+    if (!err && with_weights)
+        err = baton_weights_digest(dir, cache, found.weights, why);
     if (!err)
         *fingerprint = found;
     return err;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/cache_dir.h"
 #include "common/base/digest.h"
 #include "common/base/error.h"
 
@@ -40,10 +41,11 @@ struct baton_model_facts {
 enum baton_err baton_model_dir_facts(const char *dir, struct baton_model_facts *facts,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
-/* Hashes every byte of the model's files, each preceded by its name and length. with_weights false
- * leaves `weights` empty; true without weight files is NOT_FOUND. */
-enum baton_err baton_model_dir_fingerprint(const char *dir, bool with_weights,
-                                           struct baton_fingerprint *fingerprint,
+/* Over every byte of the model's files (file_digest.h). with_weights false leaves `weights` empty;
+ * true without weight files is NOT_FOUND. The weights' digest is taken from cache while the files
+ * are the same (weights_digest.h); NULL: hashed in any case. */
+enum baton_err baton_model_dir_fingerprint(const char *dir, const struct baton_cache_dirs *cache,
+                                           bool with_weights, struct baton_fingerprint *fingerprint,
                                            struct baton_why *why) BATON_MUST_CHECK;
 
 /* Calls visit with the path of each weight file, in order of name; stops at the first error. */

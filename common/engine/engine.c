@@ -12,6 +12,7 @@ struct baton_engine {
     struct baton_engine_options options;
     struct baton_run run; /* a view of all scratch; each call works on a copy */
     float *scratch;
+    void *prepared;
 };
 
 /* Points the run into scratch, or measures it while scratch is NULL. */
@@ -20,7 +21,7 @@ static size_t lay_out(struct baton_run *run, float *scratch, size_t n_rows)
     const struct baton_model_shape *shape = &run->model->shape;
     size_t n_embd = (size_t)shape->n_embd;
     size_t n_qkv = (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim;
-    size_t n_scores = baton_run_scores_size(shape) * (size_t)baton_pool_n_threads(run->pool);
+    size_t n_threads = (size_t)baton_pool_n_threads(run->pool);
     const struct {
         float **array;
         size_t n;
@@ -30,7 +31,7 @@ static size_t lay_out(struct baton_run *run, float *scratch, size_t n_rows)
         {&run->qkv, n_rows * n_qkv},
         {&run->mixed, n_rows * n_embd},
         {&run->hidden, n_rows * (size_t)shape->n_ff},
-        {&run->scores, n_scores},
+        {&run->attending, baton_run_attending_floats(shape) * n_threads},
     };
     size_t n = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -50,7 +51,10 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
         return err;
     engine->scratch = baton_floats_create(lay_out(&engine->run, NULL, (size_t)n_rows));
     engine->run.rows = calloc((size_t)n_rows, sizeof engine->run.rows[0]);
-    if (!engine->scratch || !engine->run.rows)
+    engine->prepared = baton_floats_create(
+        baton_run_prepared_bytes(engine->run.model, n_rows) / sizeof(float) + 1);
+    engine->run.prepared = engine->prepared;
+    if (!engine->scratch || !engine->run.rows || !engine->prepared)
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
     (void)lay_out(&engine->run, engine->scratch, (size_t)n_rows);
     return BATON_OK;
@@ -69,7 +73,7 @@ enum baton_err baton_engine_create(const struct baton_model *model,
         return baton_fail(why, BATON_NO_MEMORY, "engine: out of memory");
     made->options = *options;
     made->run.model = model;
-    made->run.kernels = baton_kernels_best();
+    made->run.kernels = model->kernels;
     made->run.attention_scale = 1.0F / sqrtf((float)model->shape.head_dim);
     enum baton_err err = allocate(made, why);
     if (err)
@@ -86,7 +90,13 @@ void baton_engine_destroy(struct baton_engine *engine)
     baton_pool_destroy(engine->run.pool);
     free(engine->run.rows);
     free(engine->scratch);
+    free(engine->prepared);
     free(engine);
+}
+
+void baton_engine_pin(struct baton_engine *engine)
+{
+    baton_pool_pin(engine->run.pool);
 }
 
 static bool fits(const struct baton_model_shape *shape, const struct baton_seq *seq,
@@ -137,7 +147,6 @@ static bool set_rows(const struct baton_engine *engine, struct baton_run *run,
     if (n_tokens < 1 || n_tokens > engine->options.max_prefill_tokens ||
         !fits(&run->model->shape, seq, tokens, n_tokens))
         return false;
-    run->may_use_dense = true;
     run->n_rows = n_tokens;
     for (int i = 0; i < n_tokens; i++)
         run->rows[i] =

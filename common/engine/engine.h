@@ -27,6 +27,10 @@ enum baton_err baton_engine_create(const struct baton_model *model,
                                    struct baton_why *why) BATON_MUST_CHECK;
 void baton_engine_destroy(struct baton_engine *engine);
 
+/* Gives each compute thread a processor of its own among those the calling thread may run on; the
+ * caller is the thread that will call the engine. */
+void baton_engine_pin(struct baton_engine *engine);
+
 /* Called when layer's K and V of the positions just run are in the sequence's blocks; returning
  * false ends the run with CANCELED. */
 typedef bool (*baton_layer_fn)(void *arg, int layer);

@@ -2,31 +2,65 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/engine/floats.h"
 
 struct baton_kv {
     int n_blocks, n_free;
     int *free_blocks; /* a stack of n_free block numbers */
-    size_t block_floats, layer_floats;
-    float *memory; /* [L][n_blocks][block_floats] */
+    enum baton_kv_dtype dtype;
+    size_t block_bytes, layer_bytes;
+    char *memory; /* [L][n_blocks][block_bytes] */
 };
+
+static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16"};
+
+static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_model *model,
+                                   const char *name, struct baton_why *why)
+{
+    if (!name || !strcmp(name, "auto"))
+        name = strcmp(baton_model_dtype(model), "f32") != 0 ? "f16" : "f32";
+    for (int i = 0; i < BATON_N_KV_DTYPES; i++)
+        if (!strcmp(names[i], name)) {
+            kv->dtype = (enum baton_kv_dtype)i;
+            return BATON_OK;
+        }
+    return baton_fail(why, BATON_INVALID, "kv-dtype: \"%s\" is none of auto, f32, f16", name);
+}
 
 static enum baton_err allocate(struct baton_kv *kv, const struct baton_model_shape *shape)
 {
-    size_t n;
-    kv->block_floats =
-        (size_t)2 * BATON_KV_BLOCK_TOKENS * (size_t)shape->n_kv_heads * (size_t)shape->head_dim;
-    if (__builtin_mul_overflow(kv->block_floats, (size_t)kv->n_blocks, &kv->layer_floats) ||
-        __builtin_mul_overflow(kv->layer_floats, (size_t)shape->n_layers, &n))
+    size_t n_bytes,
+        head_bytes = baton_kv_head_elements(shape->head_dim) * baton_kv_element_bytes(kv->dtype);
+    if (__builtin_mul_overflow(head_bytes, (size_t)shape->n_kv_heads, &kv->block_bytes) ||
+        __builtin_mul_overflow(kv->block_bytes, (size_t)kv->n_blocks, &kv->layer_bytes) ||
+        __builtin_mul_overflow(kv->layer_bytes, (size_t)shape->n_layers, &n_bytes))
         return BATON_NO_MEMORY;
     kv->free_blocks = calloc((size_t)kv->n_blocks, sizeof *kv->free_blocks);
-    kv->memory = baton_floats_create(n);
+    kv->memory = (char *)baton_floats_create(n_bytes / sizeof(float));
     return kv->free_blocks && kv->memory ? BATON_OK : BATON_NO_MEMORY;
 }
 
-enum baton_err baton_kv_create(const struct baton_model *model, int n_blocks, struct baton_kv **kv,
-                               struct baton_why *why)
+static enum baton_err create(struct baton_kv *kv, const struct baton_model *model,
+                             const char *dtype, int n_blocks, struct baton_why *why)
+{
+    enum baton_err err = choose_dtype(kv, model, dtype, why);
+    if (err)
+        return err;
+    kv->n_blocks = n_blocks;
+    if (allocate(kv, baton_model_shape(model)))
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
+                          n_blocks, BATON_KV_BLOCK_TOKENS);
+    while (kv->n_free < n_blocks) { /* block 0 on top */
+        kv->free_blocks[kv->n_free] = n_blocks - 1 - kv->n_free;
+        kv->n_free++;
+    }
+    return BATON_OK;
+}
+
+enum baton_err baton_kv_create(const struct baton_model *model, const char *dtype, int n_blocks,
+                               struct baton_kv **kv, struct baton_why *why)
 {
     if (n_blocks < 1)
         return baton_fail(why, BATON_INVALID, "KV cache: needs at least one block, not %d",
@@ -34,18 +68,12 @@ enum baton_err baton_kv_create(const struct baton_model *model, int n_blocks, st
     struct baton_kv *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    made->n_blocks = n_blocks;
-    if (allocate(made, baton_model_shape(model))) {
+    enum baton_err err = create(made, model, dtype, n_blocks, why);
+    if (err)
         baton_kv_destroy(made);
-        return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
-                          n_blocks, BATON_KV_BLOCK_TOKENS);
-    }
-    while (made->n_free < n_blocks) { /* block 0 on top */
-        made->free_blocks[made->n_free] = n_blocks - 1 - made->n_free;
-        made->n_free++;
-    }
-    *kv = made;
-    return BATON_OK;
+    else
+        *kv = made;
+    return err;
 }
 
 void baton_kv_destroy(struct baton_kv *kv)
@@ -69,18 +97,22 @@ int baton_kv_n_free(const struct baton_kv *kv)
 
 size_t baton_kv_block_bytes(const struct baton_kv *kv)
 {
-    return kv->block_floats * sizeof(float);
+    return kv->block_bytes;
 }
 
-const float *baton_kv_layer(const struct baton_kv *kv, int layer)
+const void *baton_kv_layer(const struct baton_kv *kv, int layer)
 {
-    return kv->memory + (size_t)layer * kv->layer_floats;
+    return kv->memory + (size_t)layer * kv->layer_bytes;
+}
+
+enum baton_kv_dtype baton_kv_element(const struct baton_kv *kv)
+{
+    return kv->dtype;
 }
 
 const char *baton_kv_dtype(const struct baton_kv *kv)
 {
-    (void)kv;
-    return "f32";
+    return names[kv->dtype];
 }
 
 enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv, int n_tokens)
@@ -111,6 +143,6 @@ void *baton_seq_block(const struct baton_seq *seq, int layer, int index)
 {
     const struct baton_kv *kv = seq->kv;
     assert(index >= 0 && index < seq->n_blocks);
-    return kv->memory + (size_t)layer * kv->layer_floats +
-           (size_t)seq->blocks[index] * kv->block_floats;
+    return kv->memory + (size_t)layer * kv->layer_bytes +
+           (size_t)seq->blocks[index] * kv->block_bytes;
 }

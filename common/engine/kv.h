@@ -1,13 +1,9 @@
 /* The KV cache: a pool of fixed-size blocks, reserved once, and sequences that own some of them.
  *
  * A block holds BATON_KV_BLOCK_TOKENS consecutive positions, fixed at absolute positions: position
- * p of a sequence is slot p % BLOCK of its block p / BLOCK. The pool's memory is
- *
- *     [L][n_blocks] { K [G][D][BATON_KV_BLOCK_TOKENS], V [G][BATON_KV_BLOCK_TOKENS][D] } float
- *
- * (K is transposed so that 16 scores are one vector, summed over D without a reduction across
- * lanes), so one block of one layer is one contiguous piece of baton_kv_block_bytes bytes - which
- * is also exactly what travels from prefill to decode.
+ * p of a sequence is slot p % BLOCK of its block p / BLOCK. The pool's memory is [L][n_blocks]
+ * blocks, laid out as kernels/kv_block.h says. So one block of one layer is one contiguous piece of
+ * baton_kv_block_bytes bytes, which is also exactly what travels from prefill to decode.
  *
  * Ownership: the pool owns the memory; a sequence owns its block numbers until baton_seq_fini.
  * Threading: one thread allocates and frees (baton_seq_init, baton_seq_fini). Different threads may
@@ -20,32 +16,29 @@
 
 #include <stdbool.h>
 
+#include "common/engine/kernels/kv_block.h"
 #include "common/engine/model.h"
-
-enum { BATON_KV_BLOCK_TOKENS = 16 };
 
 struct baton_kv;
 
-enum baton_err baton_kv_create(const struct baton_model *model, int n_blocks, struct baton_kv **kv,
-                               struct baton_why *why) BATON_MUST_CHECK;
+/* dtype of the elements: "f32", "f16", or "auto" (or NULL): f32 beside f32 weights, else f16, whose
+ * error is small beside that of the weights. */
+enum baton_err baton_kv_create(const struct baton_model *model, const char *dtype, int n_blocks,
+                               struct baton_kv **kv, struct baton_why *why) BATON_MUST_CHECK;
 void baton_kv_destroy(struct baton_kv *kv);
 
 int baton_kv_n_blocks(const struct baton_kv *kv);
 int baton_kv_n_free(const struct baton_kv *kv);
 
-/* Bytes of one block of one layer: 2 * G * BATON_KV_BLOCK_TOKENS * D * sizeof(float). */
+/* Bytes of one block of one layer. */
 size_t baton_kv_block_bytes(const struct baton_kv *kv);
 
 /* Block 0 of a layer; block b is baton_kv_block_bytes * b further on. */
-const float *baton_kv_layer(const struct baton_kv *kv, int layer);
+const void *baton_kv_layer(const struct baton_kv *kv, int layer);
 
-/* "f32": the element type as stored and as sent. */
+/* The element type as stored and as sent, and its name. */
+enum baton_kv_dtype baton_kv_element(const struct baton_kv *kv);
 const char *baton_kv_dtype(const struct baton_kv *kv);
-
-static inline int baton_kv_blocks_for(int n_tokens)
-{
-    return (n_tokens + BATON_KV_BLOCK_TOKENS - 1) / BATON_KV_BLOCK_TOKENS;
-}
 
 /* One timeline: which blocks hold its positions, and how many positions are filled. */
 struct baton_seq {

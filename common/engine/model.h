@@ -12,10 +12,12 @@
 #ifndef BATON_ENGINE_MODEL_H
 #define BATON_ENGINE_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/error.h"
+#include "common/base/cache_dir.h"
+#include "common/base/model_dir.h"
 
 struct baton_model;
 
@@ -31,15 +33,30 @@ struct baton_model_shape {
     float norm_epsilon;
 };
 
+/* How a model is kept. Zeroed, it is auto in every respect, on one thread, private to the process.
+ */
+struct baton_model_options {
+    const char *dtype;   /* of the weights: "auto", "f32", "bf16", "q8"; NULL: auto */
+    const char *kernels; /* "auto", "avx512", "avx2", "portable", "openblas"; NULL: auto */
+    const struct baton_cache_dirs *cache; /* where packed weights are shared with other processes,
+                                             as a file; NULL: nowhere, and nothing
+                                             is said about it */
+    const struct baton_fingerprint *fingerprint; /* of the directory; names that file */
+    int n_threads;                               /* to pack with; 0: one */
+    bool show_progress;                          /* on stderr, if it is a terminal */
+};
+
 /* dir holds config.json and the weights (single file or sharded; F32, F16 or BF16; tensor names
- * with or without the "transformer." prefix). */
-enum baton_err baton_model_open(const char *dir, struct baton_model **model,
-                                struct baton_why *why) BATON_MUST_CHECK;
+ * with or without the "transformer." prefix). INVALID also for a dtype or kernels this CPU or this
+ * combination can not do, with the reason. */
+enum baton_err baton_model_open(const char *dir, const struct baton_model_options *options,
+                                struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
 void baton_model_close(struct baton_model *model);
 
 /* A GPT-2 of this shape with pseudo-random weights from seed, for benchmarks and tests of speed and
  * consistency. Errors: INVALID (a shape config.json could not have), NO_MEMORY. */
 enum baton_err baton_model_random(const struct baton_model_shape *shape, uint64_t seed,
+                                  const struct baton_model_options *options,
                                   struct baton_model **model,
                                   struct baton_why *why) BATON_MUST_CHECK;
 const struct baton_model_shape *baton_model_shape(const struct baton_model *model);
@@ -47,7 +64,8 @@ const struct baton_model_shape *baton_model_shape(const struct baton_model *mode
 /* Bytes of weights that one decode step reads, whatever its batch. */
 size_t baton_model_step_bytes(const struct baton_model *model);
 
-/* The dtype that is computed with: "f32". */
+/* The dtype of the weights: "f32", "bf16", "q8"; and whose kernels compute: "avx512", .... */
 const char *baton_model_dtype(const struct baton_model *model);
+const char *baton_model_kernels(const struct baton_model *model);
 
 #endif

@@ -1,15 +1,18 @@
 #include "common/engine/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Spins of some ten nanoseconds each: longer than the pause between two loops of a step, shorter
- * than anybody's time slice. */
-enum { N_SPINS = 4000 };
+/* A wait begins with a few microseconds of spinning, which outlast the pause between two loops of a
+ * step. Then the core is offered to whoever else is to run on it, which costs nothing when there is
+ * nobody, so that two pools that share cores wait for each other's items and not for each other's
+ * spinning: a helper whose core is needed goes on within microseconds. At last: sleep. */
+enum { N_SPINS = 400, N_YIELDS = 400 };
 
 struct helper {
     struct baton_pool *pool;
@@ -17,16 +20,22 @@ struct helper {
     int worker;
 };
 
+enum { CACHE_LINE_BYTES = 64 };
+
 struct baton_pool {
-    int n_threads;
     /* The loop at hand: written before its tickets are issued, read only by holders of one, and the
-     * caller does not return while a ticket is held. So a helper that comes late does no harm. */
+     * caller does not return while a ticket is held. So a helper that comes late does no harm. All
+     * on one cache line, which a helper that starts to work needs to get but once. */
+    _Alignas(CACHE_LINE_BYTES) _Atomic uint64_t tickets; /* loop number << 32 | items not taken */
     baton_item_fn fn;
     void *arg;
     int n_items;
-    _Atomic uint64_t tickets; /* loop number << 32 | items not yet taken */
-    atomic_int n_unfinished;  /* items not yet done */
-    atomic_int n_sleeping;    /* helpers waiting on `issued` */
+
+    _Alignas(CACHE_LINE_BYTES) atomic_int n_unfinished; /* items not known to be done */
+
+    _Alignas(CACHE_LINE_BYTES) int n_threads; /* from here on: seldom written */
+    int n_started;                            /* helpers; under lock */
+    atomic_int n_sleeping;                    /* helpers waiting on `issued` */
     atomic_bool caller_sleeps;
     atomic_bool closing;
     pthread_mutex_t lock;
@@ -58,24 +67,26 @@ static bool take_ticket(struct baton_pool *pool, uint32_t *ticket)
     return true;
 }
 
-static void finish_item(struct baton_pool *pool)
+static void finish_items(struct baton_pool *pool, int n)
 {
     /* Sequentially consistent, as in wait_finished: either this thread sees that the caller sleeps,
      * or the caller sees that nothing is left. */
-    if (atomic_fetch_sub(&pool->n_unfinished, 1) != 1 || !atomic_load(&pool->caller_sleeps))
+    if (atomic_fetch_sub(&pool->n_unfinished, n) != n || !atomic_load(&pool->caller_sleeps))
         return;
     pthread_mutex_lock(&pool->lock);
     pthread_cond_signal(&pool->finished);
     pthread_mutex_unlock(&pool->lock);
 }
 
+/* Until none is left; what was done is told once. */
 static void run_items(struct baton_pool *pool, int worker)
 {
     uint32_t ticket;
-    while (take_ticket(pool, &ticket)) {
+    int n = 0;
+    for (; take_ticket(pool, &ticket); n++)
         pool->fn(pool->arg, pool->n_items - (int)ticket, worker);
-        finish_item(pool);
-    }
+    if (n)
+        finish_items(pool, n);
 }
 
 static bool is_called(struct baton_pool *pool)
@@ -83,13 +94,29 @@ static bool is_called(struct baton_pool *pool)
     return n_not_taken(atomic_load(&pool->tickets)) || atomic_load(&pool->closing);
 }
 
+static bool is_finished(struct baton_pool *pool)
+{
+    return !atomic_load(&pool->n_unfinished);
+}
+
+/* Whether it came true while awake. */
+static bool await(struct baton_pool *pool, bool (*is_true)(struct baton_pool *pool))
+{
+    for (int i = 0; i < N_SPINS + N_YIELDS; i++) {
+        if (is_true(pool))
+            return true;
+        if (i < N_SPINS)
+            spin_pause();
+        else
+            (void)sched_yield();
+    }
+    return false;
+}
+
 static void wait_called(struct baton_pool *pool)
 {
-    for (int i = 0; i < N_SPINS; i++) {
-        if (is_called(pool))
-            return;
-        spin_pause();
-    }
+    if (await(pool, is_called))
+        return;
     pthread_mutex_lock(&pool->lock);
     /* Either the caller sees this sleeper, or this sleeper sees the caller's tickets. */
     atomic_fetch_add(&pool->n_sleeping, 1);
@@ -99,9 +126,18 @@ static void wait_called(struct baton_pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static void say_started(struct baton_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->n_started++;
+    pthread_cond_signal(&pool->finished);
+    pthread_mutex_unlock(&pool->lock);
+}
+
 static void *help(void *arg)
 {
     struct helper *helper = arg;
+    say_started(helper->pool);
     for (;;) {
         wait_called(helper->pool);
         if (atomic_load(&helper->pool->closing))
@@ -121,14 +157,11 @@ static void wake_helpers(struct baton_pool *pool)
 
 static void wait_finished(struct baton_pool *pool)
 {
-    for (int i = 0; i < N_SPINS; i++) {
-        if (!atomic_load(&pool->n_unfinished))
-            return;
-        spin_pause();
-    }
+    if (await(pool, is_finished))
+        return;
     pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->caller_sleeps, true);
-    while (atomic_load(&pool->n_unfinished))
+    while (!is_finished(pool))
         pthread_cond_wait(&pool->finished, &pool->lock);
     atomic_store(&pool->caller_sleeps, false);
     pthread_mutex_unlock(&pool->lock);
@@ -157,28 +190,59 @@ int baton_pool_n_threads(const struct baton_pool *pool)
     return pool->n_threads;
 }
 
+static enum baton_err start_helpers(struct baton_pool *pool, int n_threads, struct baton_why *why)
+{
+    for (; pool->n_threads < n_threads; pool->n_threads++) {
+        struct helper *helper = &pool->helpers[pool->n_threads];
+        *helper = (struct helper){.pool = pool, .worker = pool->n_threads};
+        int error = pthread_create(&helper->thread, NULL, help, helper);
+        if (error)
+            return baton_fail(why, BATON_IO, "compute pool: thread: %s", strerror(error));
+    }
+    pthread_mutex_lock(&pool->lock);
+    while (pool->n_started < n_threads - 1)
+        pthread_cond_wait(&pool->finished, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    return BATON_OK;
+}
+
 enum baton_err baton_pool_create(int n_threads, struct baton_pool **pool, struct baton_why *why)
 {
     if (n_threads < 1 || n_threads > BATON_POOL_MAX_THREADS)
         return baton_fail(why, BATON_INVALID, "compute threads: must be 1..%d, not %d",
                           BATON_POOL_MAX_THREADS, n_threads);
-    struct baton_pool *made = calloc(1, sizeof *made + (size_t)n_threads * sizeof made->helpers[0]);
-    if (!made)
+    size_t n_bytes = sizeof(struct baton_pool) + (size_t)n_threads * sizeof(struct helper);
+    void *memory = NULL;
+    if (posix_memalign(&memory, CACHE_LINE_BYTES, n_bytes))
         return baton_fail(why, BATON_NO_MEMORY, "compute pool: out of memory");
+    struct baton_pool *made = memset(memory, 0, n_bytes);
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->issued, NULL);
     pthread_cond_init(&made->finished, NULL);
-    for (made->n_threads = 1; made->n_threads < n_threads; made->n_threads++) {
-        struct helper *helper = &made->helpers[made->n_threads];
-        *helper = (struct helper){.pool = made, .worker = made->n_threads};
-        int error = pthread_create(&helper->thread, NULL, help, helper);
-        if (error) {
-            baton_pool_destroy(made);
-            return baton_fail(why, BATON_IO, "compute pool: thread: %s", strerror(error));
-        }
+    made->n_threads = 1;
+    enum baton_err err = start_helpers(made, n_threads, why);
+    if (err)
+        baton_pool_destroy(made);
+    else
+        *pool = made;
+    return err;
+}
+
+void baton_pool_pin(struct baton_pool *pool)
+{
+    cpu_set_t allowed, one;
+    if (pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) ||
+        CPU_COUNT(&allowed) < pool->n_threads)
+        return;
+    for (size_t cpu = 0, worker = 0; worker < (size_t)pool->n_threads; cpu++) {
+        if (!CPU_ISSET(cpu, &allowed))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        (void)pthread_setaffinity_np(worker ? pool->helpers[worker].thread : pthread_self(),
+                                     sizeof one, &one); /* without it all works, too */
+        worker++;
     }
-    *pool = made;
-    return BATON_OK;
 }
 
 void baton_pool_destroy(struct baton_pool *pool)

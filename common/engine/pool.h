@@ -1,8 +1,8 @@
 /* The compute pool: helpers that share the items of one parallel loop with the calling thread.
  *
  * Items are handed out by a counter, so that a helper that lost its core delays one item only;
- * which thread runs an item never changes its result. Helpers spin briefly for the next loop, then
- * sleep.
+ * which thread runs an item never changes its result. Helpers spin briefly for the next loop, offer
+ * their core to others for a while, then sleep.
  *
  * Ownership: created and destroyed by the engine thread.
  * Threading: run is called by one thread at a time, never from inside an item.
@@ -26,6 +26,10 @@ enum baton_err baton_pool_create(int n_threads, struct baton_pool **pool,
 void baton_pool_destroy(struct baton_pool *pool);
 
 int baton_pool_n_threads(const struct baton_pool *pool);
+
+/* Gives the calling thread, which is the one that will call run, and every helper a processor of
+ * its own among those the caller may run on. Does nothing when there are not enough. */
+void baton_pool_pin(struct baton_pool *pool);
 
 /* Runs fn for items 0..n_items-1 and returns when all are done. Allocates nothing. */
 void baton_pool_run(struct baton_pool *pool, int n_items, baton_item_fn fn, void *arg);

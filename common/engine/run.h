@@ -26,7 +26,6 @@ struct baton_run {
     const struct baton_model *model;
     const struct baton_kernels *kernels;
     struct baton_pool *pool;
-    bool may_use_dense;    /* prefill: GEMM from dense_min_rows rows on */
     float attention_scale; /* 1 / sqrt(D) */
 
     int n_rows;
@@ -36,7 +35,8 @@ struct baton_run {
     float *qkv;             /* [n_rows][(H + 2 G) D] */
     float *mixed;           /* [n_rows][H D] what attention gives */
     float *hidden;          /* [n_rows][F] */
-    float *scores;          /* [n_threads][n_context rounded up to whole blocks] */
+    void *prepared;         /* a linear's input as its kernels read it */
+    float *attending;       /* [n_threads] state of the queries attended together */
 };
 
 /* normed = norm(x) */
@@ -55,7 +55,10 @@ void baton_run_attend(struct baton_run *run, int layer);
 /* Goes on with n rows only, from the first-th on. */
 void baton_run_narrow(struct baton_run *run, int first, int n);
 
-/* Floats of scores one thread needs. */
-size_t baton_run_scores_size(const struct baton_model_shape *shape);
+/* Bytes of prepared input that n_rows rows need at most. */
+size_t baton_run_prepared_bytes(const struct baton_model *model, int n_rows);
+
+/* Floats of attention's state one thread needs. */
+size_t baton_run_attending_floats(const struct baton_model_shape *shape);
 
 #endif

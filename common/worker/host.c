@@ -57,20 +57,30 @@ static enum baton_err set_id(struct baton_host *host, const char *role_name, str
 
 static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
 {
-    const char *dir = host->options->model, *dtype = host->options->dtype;
+    const struct baton_worker_options *options = host->options;
+    const char *dir = options->model;
     int64_t begin_ns = baton_now_ns();
-    if (strcmp(dtype, "auto") != 0 && strcmp(dtype, "f32") != 0)
-        return baton_fail(why, BATON_INVALID, "dtype: \"%s\" must be auto or f32", dtype);
+    struct baton_cache_dirs cache;
+    const struct baton_model_options model_options = {
+        .dtype = options->dtype,
+        .kernels = options->kernels,
+        .cache = *options->pack_dir ? &cache : NULL,
+        .fingerprint = &host->fingerprint,
+        .n_threads = host->n_threads,
+        .show_progress = true,
+    };
+    baton_cache_dirs_find(options->pack_dir, dir, &cache);
     enum baton_err err = baton_model_dir_facts(dir, &host->facts, why);
     if (!err)
-        err = baton_model_open(dir, &host->model, why);
+        err = baton_model_dir_fingerprint(dir, &cache, true, &host->fingerprint, why);
     if (!err)
-        err = baton_model_dir_fingerprint(dir, true, &host->fingerprint, why);
+        err = baton_model_open(dir, &model_options, &host->model, why);
     if (err)
         return err;
     host->model_load_s = baton_seconds(baton_now_ns() - begin_ns);
     baton_log(BATON_LOG_INFO, "model_loaded", BATON_S("model", host->facts.name),
               BATON_S("dtype", baton_model_dtype(host->model)),
+              BATON_S("kernels", baton_model_kernels(host->model)),
               BATON_S("weights_sha256", host->fingerprint.weights),
               BATON_F("load_s", host->model_load_s),
               BATON_F("process_age_s", baton_process_age_s()));

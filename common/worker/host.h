@@ -21,8 +21,8 @@
 #include "common/wire/member.h"
 
 struct baton_worker_options {
-    const char *model, *dtype, *gateway, *id, *inbox, *advertise, *cluster_token, *cores;
-    const char *alive_file, *log_level;
+    const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
+    const char *cluster_token, *cores, *alive_file, *log_level;
     int64_t threads;
     double beat_s, drain_s;
 };
@@ -30,7 +30,14 @@ struct baton_worker_options {
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
 #define BATON_WORKER_OPTIONS(type, in)                                                             \
     BATON_ROW_TEXT(type, in.model, "model", "models/tale", "directory in Hugging Face's layout"),  \
-        BATON_ROW_TEXT(type, in.dtype, "dtype", "auto", "computed in: auto or f32"),               \
+        BATON_ROW_TEXT(type, in.dtype, "dtype", "auto", "of the weights: auto, f32, bf16 or q8"),  \
+        BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \
+                       "of the KV cache: f32, f16, or auto: f32 beside f32 weights, else f16"),    \
+        BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \
+                       "who computes: auto, avx512vnni, avx512, avx2, portable or openblas"),      \
+        BATON_ROW_TEXT(type, in.pack_dir, "pack-dir", "auto",                                      \
+                       "where workers share packed weights: a directory; \"\": nowhere; auto: "    \
+                       "beside the model, or in the user's cache directory"),                      \
         BATON_ROW_TEXT(type, in.gateway, "gateway", "tcp://127.0.0.1:7100",                        \
                        "inbox urls of the gateways to join, separated by commas"),                 \
         BATON_ROW_TEXT(type, in.id, "id", NULL,                                                    \
@@ -40,7 +47,8 @@ struct baton_worker_options {
         BATON_ROW_TEXT(type, in.advertise, "advertise", NULL,                                      \
                        "inbox url told to others; host * is the address they see"),                \
         BATON_ROW_TEXT(type, in.cluster_token, "cluster-token", "", "shared secret of the fleet"), \
-        BATON_ROW_TEXT(type, in.cores, "cores", "", "processors to run on, as 0 or 0,2-3; all"),   \
+        BATON_ROW_TEXT(type, in.cores, "cores", "",                                                \
+                       "processors to run on, as 0 or 0,2-3; all"),               \
         BATON_ROW_INT(type, in.threads, "threads", "0", 0, 256, "",                                \
                       "to compute with; 0: as cores"),                                             \
         BATON_ROW_TEXT(type, in.alive_file, "alive-file", NULL,                                    \

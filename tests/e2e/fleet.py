@@ -136,6 +136,7 @@ class Fleet:
         self.model, self.token = model, token
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}  # of every request
         self.dir = tempfile.TemporaryDirectory(prefix="baton-test-")
+        self.packs = Path(self.dir.name) / "packs"  # of all processes: nothing is left in the tree
         self.gateway_args, self.worker_args, self.decode_args = gateway_args, worker_args, decode_args
         self.n = {"prefill": prefill, "decode": decode}
         self.workers = {}
@@ -180,7 +181,8 @@ class Fleet:
         log = f"{self.dir.name}/gateway-{time.monotonic_ns()}.log"
         self.gateway = Process("gateway", [
             BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
-            "--cluster-token", self.token, "--drain-s", 8 * SLOW, *self.gateway_args], log)
+            "--cluster-token", self.token, "--drain-s", 8 * SLOW, "--pack-dir", self.packs,
+            *self.gateway_args], log)
 
         def port():
             assert self.gateway.popen.poll() is None, self.gateway.tail()
@@ -194,7 +196,7 @@ class Fleet:
         process = Process(name, [
             BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
             "--cluster-token", self.token if token is None else token, "--drain-s", 8 * SLOW,
-            *self.worker_args, *extra, *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
+            "--pack-dir", self.packs, *self.worker_args, *extra, *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process
 

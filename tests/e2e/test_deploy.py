@@ -60,6 +60,14 @@ def wait_for(condition, seconds=15):
     return condition()
 
 
+@pytest.fixture(autouse=True)
+def packs(tmp_path, monkeypatch):
+    """Where whatever a test starts keeps packed weights: never in the source tree."""
+    for role in ("GATEWAY", "PREFILL", "DECODE"):
+        monkeypatch.setenv(f"BATON_{role}_PACK_DIR", str(tmp_path / "packs"))
+    return tmp_path / "packs"
+
+
 @pytest.fixture
 def state(tmp_path):
     yield tmp_path / "state"
@@ -196,6 +204,18 @@ def test_in_the_foreground_an_interrupt_stops_everything(state):
         up.wait()
 
 
+def test_a_pack_dir_is_passed_to_every_process(state, packs, tmp_path):
+    mine = tmp_path / "mine"
+    up = local(
+        "up", "--detach", "--bin", BIN, "--state", state, "--port", free_port(),
+        "--pack-dir", mine,
+    )
+    assert up.returncode == 0, up.stderr
+    assert [pack.suffix for pack in sorted(mine.iterdir())] in ([".pack"], [".pack", ".digest"],
+                                                                [".digest", ".pack"])
+    assert not packs.exists()
+
+
 def test_a_process_that_dies_at_start_shows_why_and_nothing_is_left(state):
     up = local(
         "up", "--detach", "--bin", BIN, "--state", state, "--port", free_port(), "--dtype", "f31"
@@ -237,6 +257,7 @@ def test_the_example_configuration_is_understood(role):
         [BIN / f"baton-{role}", "--config", example, "--print-config"],
         capture_output=True,
         text=True,
+        env={},  # which would win over the file
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(example.read_text()).items() <= json.loads(done.stdout).items()

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct baton_tensor *tensor = &file.tensors[i];
         check(tensor->data + tensor->n_bytes == end);
         check(strlen(tensor->name) < size && tensor->n_dims <= BATON_TENSOR_MAX_DIMS);
-        check(tensor->n_bytes % baton_dtype_bytes(tensor->dtype) == 0);
+        check(tensor->n_bytes % baton_element_bytes(tensor->dtype) == 0);
         end = tensor->data;
     }
     check(end > data + 8);

@@ -33,8 +33,8 @@ static int set_up(void **state)
         .max_prefill_tokens = MAX_TOKENS, .max_batch = N_PROMPTS, .n_threads = 2};
     struct baton_why why;
     (void)state;
-    if (baton_model_open("models/tale", &model, &why) ||
-        baton_kv_create(model, N_PROMPTS * baton_kv_blocks_for(MAX_TOKENS), &kv, &why) ||
+    if (baton_model_open("models/tale", NULL, &model, &why) ||
+        baton_kv_create(model, NULL, N_PROMPTS * baton_kv_blocks_for(MAX_TOKENS), &kv, &why) ||
         baton_engine_create(model, &options, &engine, &why) ||
         baton_json_read_file("tests/golden/tale.json", GOLDEN_MAX_BYTES, &golden, &why)) {
         print_error("%s\n", why.text);

@@ -11,9 +11,9 @@
 #define BATON_ENGINE_ARCH_H
 
 #include "common/base/json.h"
-#include "common/engine/formats/weights.h"
 #include "common/engine/model_config.h"
 #include "common/engine/model_parts.h"
+#include "common/engine/packing.h"
 #include "common/engine/run.h"
 
 struct baton_arch {
@@ -26,8 +26,10 @@ struct baton_arch {
     /* Points every array of the model into its slab, in an order that never changes: it runs twice,
      * first to measure. */
     void (*lay_out)(struct baton_model *model);
+
+    /* Reads vectors and tables, and lists the matrices that are to be packed. */
     enum baton_err (*load)(struct baton_model *model, const struct baton_weights *weights,
-                           struct baton_why *why);
+                           struct baton_packing *packing, struct baton_why *why);
 
     void (*embed)(struct baton_run *run);                 /* rows -> x */
     void (*project)(struct baton_run *run, int layer);    /* x -> qkv */

@@ -119,15 +119,14 @@ static struct baton_norm take_norm(struct baton_model *model)
 
 static struct baton_matrix take_matrix(struct baton_model *model, int n_out, int n_in)
 {
-    float *weights = baton_model_take(model, n_out, n_in),
-          *bias = baton_model_take(model, 1, n_out);
-    return (struct baton_matrix){.n_out = n_out, .n_in = n_in, .weights = weights, .bias = bias};
+    struct baton_packed packed = baton_model_take_packed(model, n_out, n_in);
+    return (struct baton_matrix){.packed = packed, .bias = baton_model_take(model, 1, n_out)};
 }
 
 static void lay_out(struct baton_model *model)
 {
     int n_embd = model->shape.n_embd, n_ff = model->shape.n_ff, n_vocab = model->shape.n_vocab;
-    model->token_embedding = baton_model_take(model, n_vocab, n_embd);
+    model->token_embedding.packed = baton_model_take_packed(model, n_vocab, n_embd);
     model->position_embedding = baton_model_take(model, model->shape.n_context, n_embd);
     for (int i = 0; i < model->shape.n_layers; i++) {
         struct baton_layer *layer = &model->layers[i];
@@ -139,15 +138,15 @@ static void lay_out(struct baton_model *model)
         layer->down = take_matrix(model, n_embd, n_ff);
     }
     model->final_norm = take_norm(model);
-    model->head = (struct baton_matrix){.n_out = n_vocab, .n_in = n_embd};
-    model->head.weights =
-        model->own_head ? baton_model_take(model, n_vocab, n_embd) : model->token_embedding;
+    model->head.packed = model->own_head ? baton_model_take_packed(model, n_vocab, n_embd)
+                                         : model->token_embedding.packed;
 }
 
 /* Reads tensors of one name space ("transformer.h.3.attn.c_attn") and remembers the first failure.
  */
 struct loader {
     const struct baton_weights *weights;
+    struct baton_packing *packing;
     const char *prefix; /* "transformer." or "" */
     char scope[NAME_MAX_BYTES / 2];
     enum baton_err err;
@@ -173,8 +172,8 @@ static void load_norm(struct loader *loader, const char *name, const struct bato
                                            n, norm->bias, loader->why);
 }
 
-static void load_table(struct loader *loader, const char *name, int n_rows, int n_columns,
-                       float *table)
+static void load_positions(struct loader *loader, const char *name, int n_rows, int n_columns,
+                           float *table)
 {
     char full[NAME_MAX_BYTES];
     if (!loader->err)
@@ -183,16 +182,27 @@ static void load_table(struct loader *loader, const char *name, int n_rows, int 
                                  n_columns, table, loader->why);
 }
 
+static void load_packed(struct loader *loader, const char *name, bool transposed,
+                        const struct baton_packed *packed)
+{
+    char full[NAME_MAX_BYTES];
+    struct baton_weights_source source;
+    if (!loader->err)
+        loader->err =
+            baton_weights_source(loader->weights, full_name(loader, name, ".weight", full),
+                                 packed->n_out, packed->n_in, transposed, &source, loader->why);
+    if (!loader->err)
+        loader->err = baton_packing_add(loader->packing, &source, packed);
+}
+
+/* Conv1D keeps its weights as [in][out]. */
 static void load_conv1d(struct loader *loader, const char *name, const struct baton_matrix *matrix)
 {
     char full[NAME_MAX_BYTES];
-    if (!loader->err)
-        loader->err =
-            baton_weights_transposed(loader->weights, full_name(loader, name, ".weight", full),
-                                     matrix->n_in, matrix->n_out, matrix->weights, loader->why);
+    load_packed(loader, name, true, &matrix->packed);
     if (!loader->err)
         loader->err = baton_weights_vector(loader->weights, full_name(loader, name, ".bias", full),
-                                           matrix->n_out, matrix->bias, loader->why);
+                                           matrix->packed.n_out, matrix->bias, loader->why);
 }
 
 static void load_layer(struct loader *loader, int index, const struct baton_layer *layer,
@@ -209,20 +219,22 @@ static void load_layer(struct loader *loader, int index, const struct baton_laye
 }
 
 static enum baton_err load(struct baton_model *model, const struct baton_weights *weights,
-                           struct baton_why *why)
+                           struct baton_packing *packing, struct baton_why *why)
 {
     const struct baton_model_shape *shape = &model->shape;
     bool prefixed = baton_weights_find(weights, "transformer.wte.weight") != NULL;
-    struct loader loader = {
-        .weights = weights, .prefix = prefixed ? "transformer." : "", .why = why};
-    load_table(&loader, "wte", shape->n_vocab, shape->n_embd, model->token_embedding);
-    load_table(&loader, "wpe", shape->n_context, shape->n_embd, model->position_embedding);
+    struct loader loader = {.weights = weights,
+                            .packing = packing,
+                            .prefix = prefixed ? "transformer." : "",
+                            .why = why};
+    load_packed(&loader, "wte", false, &model->token_embedding.packed);
+    load_positions(&loader, "wpe", shape->n_context, shape->n_embd, model->position_embedding);
     for (int i = 0; i < shape->n_layers; i++)
         load_layer(&loader, i, &model->layers[i], shape->n_embd);
     load_norm(&loader, "ln_f", &model->final_norm, shape->n_embd);
     loader.prefix = "";
     if (model->own_head)
-        load_table(&loader, "lm_head", shape->n_vocab, shape->n_embd, model->head.weights);
+        load_packed(&loader, "lm_head", false, &model->head.packed);
     return loader.err;
 }
 
@@ -231,11 +243,11 @@ static void embed(struct baton_run *run)
     const struct baton_model *model = run->model;
     size_t n_embd = (size_t)model->shape.n_embd;
     for (int r = 0; r < run->n_rows; r++) {
-        const float *token = model->token_embedding + run->rows[r].token * n_embd;
         const float *position = model->position_embedding + (size_t)run->rows[r].position * n_embd;
         float *x = run->x + (size_t)r * n_embd;
+        baton_packed_row(&model->token_embedding.packed, (int)run->rows[r].token, x);
         for (size_t i = 0; i < n_embd; i++)
-            x[i] = token[i] + position[i];
+            x[i] += position[i];
     }
 }
 

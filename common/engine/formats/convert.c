@@ -7,34 +7,34 @@ static const struct {
     size_t n_bytes;
 } dtypes[] = {
 #define X(name, bytes) {#name, bytes},
-    BATON_DTYPES(X)
+    BATON_ELEMENTS(X)
 #undef X
 };
 
-bool baton_dtype_parse(const char *name, enum baton_dtype *dtype)
+bool baton_element_parse(const char *name, enum baton_element *dtype)
 {
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
         if (!strcmp(name, dtypes[i].name)) {
-            *dtype = (enum baton_dtype)i;
+            *dtype = (enum baton_element)i;
             return true;
         }
     }
     return false;
 }
 
-const char *baton_dtype_name(enum baton_dtype dtype)
+const char *baton_element_name(enum baton_element dtype)
 {
     return dtypes[dtype].name;
 }
 
-size_t baton_dtype_bytes(enum baton_dtype dtype)
+size_t baton_element_bytes(enum baton_element dtype)
 {
     return dtypes[dtype].n_bytes;
 }
 
-bool baton_dtype_converts(enum baton_dtype dtype)
+bool baton_element_converts(enum baton_element dtype)
 {
-    return dtype == BATON_DTYPE_F32 || dtype == BATON_DTYPE_F16 || dtype == BATON_DTYPE_BF16;
+    return dtype == BATON_ELEMENT_F32 || dtype == BATON_ELEMENT_F16 || dtype == BATON_ELEMENT_BF16;
 }
 
 static float float_of_bits(uint32_t bits)
@@ -55,9 +55,9 @@ static float float_of_f16(uint16_t half)
     return sign ? -magnitude : magnitude;
 }
 
-void baton_convert(enum baton_dtype dtype, const uint8_t *source, size_t n, float *floats)
+void baton_convert(enum baton_element dtype, const uint8_t *source, size_t n, float *floats)
 {
-    if (dtype == BATON_DTYPE_F32) {
+    if (dtype == BATON_ELEMENT_F32) {
         memcpy(floats, source, n * sizeof *floats);
         return;
     }
@@ -65,6 +65,6 @@ void baton_convert(enum baton_dtype dtype, const uint8_t *source, size_t n, floa
         uint16_t bits;
         memcpy(&bits, source + i * sizeof bits, sizeof bits);
         floats[i] =
-            dtype == BATON_DTYPE_F16 ? float_of_f16(bits) : float_of_bits((uint32_t)bits << 16);
+            dtype == BATON_ELEMENT_F16 ? float_of_f16(bits) : float_of_bits((uint32_t)bits << 16);
     }
 }

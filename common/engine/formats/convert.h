@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* safetensors' names; bytes of one element. */
-#define BATON_DTYPES(X)                                                                            \
+#define BATON_ELEMENTS(X)                                                                          \
     X(BOOL, 1)                                                                                     \
     X(U8, 1)                                                                                       \
     X(I8, 1)                                                                                       \
@@ -29,20 +29,20 @@
     X(I64, 8)                                                                                      \
     X(U64, 8)
 
-enum baton_dtype {
-#define X(name, bytes) BATON_DTYPE_##name,
-    BATON_DTYPES(X)
+enum baton_element {
+#define X(name, bytes) BATON_ELEMENT_##name,
+    BATON_ELEMENTS(X)
 #undef X
 };
 
-bool baton_dtype_parse(const char *name, enum baton_dtype *dtype);
-const char *baton_dtype_name(enum baton_dtype dtype);
-size_t baton_dtype_bytes(enum baton_dtype dtype);
+bool baton_element_parse(const char *name, enum baton_element *dtype);
+const char *baton_element_name(enum baton_element dtype);
+size_t baton_element_bytes(enum baton_element dtype);
 
 /* F32, F16 and BF16 have a way to float. */
-bool baton_dtype_converts(enum baton_dtype dtype);
+bool baton_element_converts(enum baton_element dtype);
 
 /* n elements at source (any alignment, little-endian) as float, exactly. */
-void baton_convert(enum baton_dtype dtype, const uint8_t *source, size_t n, float *floats);
+void baton_convert(enum baton_element dtype, const uint8_t *source, size_t n, float *floats);
 
 #endif

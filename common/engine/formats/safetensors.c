@@ -39,7 +39,7 @@ static enum baton_err check_metadata(const struct baton_json *metadata, struct b
 static enum baton_err read_shape(const struct baton_json *shape, struct baton_tensor *tensor,
                                  struct baton_why *why)
 {
-    size_t n_dims = baton_json_size(shape), n_bytes = baton_dtype_bytes(tensor->dtype);
+    size_t n_dims = baton_json_size(shape), n_bytes = baton_element_bytes(tensor->dtype);
     if (baton_json_kind(shape) != BATON_JSON_ARRAY || n_dims > BATON_TENSOR_MAX_DIMS)
         return baton_fail(why, BATON_CORRUPT, "%s: shape must be an array of at most %d numbers",
                           tensor->name, BATON_TENSOR_MAX_DIMS);
@@ -85,7 +85,7 @@ static enum baton_err read_tensor(const char *name, const struct baton_json *val
     *tensor = (struct baton_tensor){.name = name};
     if (baton_json_kind(value) != BATON_JSON_OBJECT || baton_json_size(value) != 3)
         return baton_fail(why, BATON_CORRUPT, "%s: must have dtype, shape and data_offsets", name);
-    if (!dtype || !baton_dtype_parse(dtype, &tensor->dtype))
+    if (!dtype || !baton_element_parse(dtype, &tensor->dtype))
         return baton_fail(why, BATON_CORRUPT, "%s: unknown dtype \"%s\"", name, dtype ? dtype : "");
     enum baton_err err =
         read_offsets(baton_json_get(value, "data_offsets"), data, n_data, tensor, why);

@@ -25,7 +25,7 @@ enum { BATON_TENSOR_MAX_DIMS = 8 };
 
 struct baton_tensor {
     const char *name;
-    enum baton_dtype dtype;
+    enum baton_element dtype;
     int n_dims;
     int64_t shape[BATON_TENSOR_MAX_DIMS];
     const uint8_t *data; /* any alignment */

@@ -6,7 +6,7 @@
 #include "common/base/file.h"
 #include "common/base/model_dir.h"
 
-enum { TILE = 32 };
+enum { TILE_LINES = 16 };
 
 struct shard {
     struct baton_mapping mapping;
@@ -109,7 +109,7 @@ size_t baton_weights_n_elements(const struct baton_weights *weights)
 {
     size_t n = 0;
     for (size_t i = 0; i < weights->n_tensors; i++)
-        n += weights->by_name[i]->n_bytes / baton_dtype_bytes(weights->by_name[i]->dtype);
+        n += weights->by_name[i]->n_bytes / baton_element_bytes(weights->by_name[i]->dtype);
     return n;
 }
 
@@ -120,9 +120,9 @@ static enum baton_err find_shaped(const struct baton_weights *weights, const cha
     const struct baton_tensor *found = baton_weights_find(weights, name);
     if (!found)
         return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
-    if (!baton_dtype_converts(found->dtype))
+    if (!baton_element_converts(found->dtype))
         return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; F32, F16 or BF16 is wanted",
-                          name, baton_dtype_name(found->dtype));
+                          name, baton_element_name(found->dtype));
     bool same = found->n_dims == n_dims;
     for (int i = 0; i < n_dims && same; i++)
         same = found->shape[i] == shape[i];
@@ -157,33 +157,45 @@ enum baton_err baton_weights_matrix(const struct baton_weights *weights, const c
     return err;
 }
 
-/* In tiles, so that the scattered side stays in the cache. */
-static void transpose_tile(const struct baton_tensor *tensor, size_t row, size_t column,
-                           float *floats)
+enum baton_err baton_weights_source(const struct baton_weights *weights, const char *name,
+                                    int n_out, int n_in, bool transposed,
+                                    struct baton_weights_source *source, struct baton_why *why)
 {
-    size_t n_rows = (size_t)tensor->shape[0], n_columns = (size_t)tensor->shape[1];
-    size_t width = n_columns - column < TILE ? n_columns - column : TILE;
-    float line[TILE];
-    for (size_t r = row; r < row + TILE && r < n_rows; r++) {
-        const uint8_t *source =
-            tensor->data + (r * n_columns + column) * baton_dtype_bytes(tensor->dtype);
-        baton_convert(tensor->dtype, source, width, line);
-        for (size_t c = 0; c < width; c++)
-            floats[(column + c) * n_rows + r] = line[c];
-    }
+    const int64_t shape[2] = {transposed ? n_in : n_out, transposed ? n_out : n_in};
+    const struct baton_tensor *tensor = NULL;
+    enum baton_err err = find_shaped(weights, name, 2, shape, &tensor, why);
+    if (!err)
+        *source = (struct baton_weights_source){
+            .tensor = tensor, .n_out = n_out, .n_in = n_in, .transposed = transposed};
+    return err;
 }
 
-enum baton_err baton_weights_transposed(const struct baton_weights *weights, const char *name,
-                                        int n_rows, int n_columns, float *floats,
-                                        struct baton_why *why)
+/* n lines of n_outs elements from (k, first) on, turned; a tile of them fills whole cache lines. */
+static void read_tile(const struct baton_weights_source *source, size_t k, size_t n, size_t first,
+                      size_t n_outs, float *rows)
 {
-    const struct baton_tensor *tensor = NULL;
-    enum baton_err err =
-        find_shaped(weights, name, 2, (int64_t[2]){n_rows, n_columns}, &tensor, why);
-    if (err)
-        return err;
-    for (size_t row = 0; row < (size_t)n_rows; row += TILE)
-        for (size_t column = 0; column < (size_t)n_columns; column += TILE)
-            transpose_tile(tensor, row, column, floats);
-    return BATON_OK;
+    const struct baton_tensor *tensor = source->tensor;
+    size_t n_bytes = baton_element_bytes(tensor->dtype), n_in = (size_t)source->n_in;
+    float tile[TILE_LINES][BATON_WEIGHTS_READ_MAX];
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (k + i) * (size_t)source->n_out + first;
+        baton_convert(tensor->dtype, tensor->data + at * n_bytes, n_outs, tile[i]);
+    }
+    for (size_t o = 0; o < n_outs; o++)
+        for (size_t i = 0; i < n; i++)
+            rows[o * n_in + k + i] = tile[i][o];
+}
+
+void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows)
+{
+    const struct baton_tensor *tensor = source->tensor;
+    size_t n_bytes = baton_element_bytes(tensor->dtype), n_in = (size_t)source->n_in;
+    if (!source->transposed) {
+        baton_convert(tensor->dtype, tensor->data + (size_t)first * n_in * n_bytes,
+                      (size_t)n * n_in, rows);
+        return;
+    }
+    for (size_t k = 0; k < n_in; k += TILE_LINES)
+        read_tile(source, k, n_in - k < TILE_LINES ? n_in - k : TILE_LINES, (size_t)first,
+                  (size_t)n, rows);
 }

@@ -32,9 +32,21 @@ enum baton_err baton_weights_matrix(const struct baton_weights *weights, const c
                                     int n_rows, int n_columns, float *floats,
                                     struct baton_why *why) BATON_MUST_CHECK;
 
-/* The matrix stored as [n_rows][n_columns], read as [n_columns][n_rows]. */
-enum baton_err baton_weights_transposed(const struct baton_weights *weights, const char *name,
-                                        int n_rows, int n_columns, float *floats,
-                                        struct baton_why *why) BATON_MUST_CHECK;
+/* A matrix [n_out][n_in] to be read a few outputs at a time; transposed: stored as [n_in][n_out].
+ */
+struct baton_weights_source {
+    const struct baton_tensor *tensor;
+    int n_out, n_in;
+    bool transposed;
+};
+
+enum baton_err baton_weights_source(const struct baton_weights *weights, const char *name,
+                                    int n_out, int n_in, bool transposed,
+                                    struct baton_weights_source *source,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+/* n <= BATON_WEIGHTS_READ_MAX outputs from first on, as float [n][n_in]. Any thread. */
+enum { BATON_WEIGHTS_READ_MAX = 32 };
+void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows);
 
 #endif

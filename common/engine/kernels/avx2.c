@@ -1,6 +1,7 @@
 #include "common/engine/kernels/variants.h"
 
 #define KERNELS        baton_kernels_avx2
+#define ROW_KERNELS    baton_row_kernels_avx2
 #define KERNELS_NAME   "avx2"
 #define DENSE_MIN_ROWS 32
 #define REG_BYTES      32

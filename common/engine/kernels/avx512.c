@@ -1,6 +1,7 @@
 #include "common/engine/kernels/variants.h"
 
 #define KERNELS        baton_kernels_avx512
+#define ROW_KERNELS    baton_row_kernels_avx512
 #define KERNELS_NAME   "avx512"
 #define DENSE_MIN_ROWS 128
 #define REG_BYTES      64

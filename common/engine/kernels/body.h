@@ -1,20 +1,54 @@
-/* The kernels' text, compiled once per instruction set: the including file defines KERNELS (the
- * table's name), KERNELS_NAME, DENSE_MIN_ROWS, REG_BYTES, and the tile of `linear` in outputs and
- * rows that fits its registers. */
+/* The kernels' text, compiled once per instruction set: the including file defines KERNELS and
+ * ROW_KERNELS (the tables' names), KERNELS_NAME, DENSE_MIN_ROWS, REG_BYTES, and the tile of the
+ * products with row-major weights, in outputs and rows that fit its registers. */
 #include "common/engine/kernels/attend.h"
 #include "common/engine/kernels/choose.h"
+#include "common/engine/kernels/linear_bf16.h"
+#include "common/engine/kernels/linear_f32.h"
+#include "common/engine/kernels/linear_q8.h"
 #include "common/engine/kernels/linear_rows.h"
 #include "common/engine/kernels/norm.h"
+#include "common/engine/kernels/prepare.h"
+#include "common/engine/kernels/store_kv.h"
+#include "common/engine/kernels/variants.h"
+
+static void prepare(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
+                    void *prepared)
+{
+    size_t n = (size_t)n_in, first = (size_t)first_row;
+    if (dtype == BATON_BF16)
+        prepare_bf16(x, n_in, first_row, end_row, prepared);
+    else if (dtype == BATON_Q8)
+        prepare_q8(x, n_in, first_row, end_row, prepared);
+    else if (prepared != x)
+        memcpy((float *)prepared + first * n, x + first * n,
+               (size_t)(end_row - first_row) * n * sizeof *x);
+}
+
+static void linear(const struct baton_linear *job, int first_out, int end_out)
+{
+    if (job->weights->dtype == BATON_BF16)
+        linear_bf16(job, first_out, end_out);
+    else if (job->weights->dtype == BATON_Q8)
+        linear_q8(job, first_out, end_out);
+    else
+        linear_f32(job, first_out, end_out);
+}
 
 const struct baton_kernels KERNELS = {
     .name = KERNELS_NAME,
-    .dense_min_rows = DENSE_MIN_ROWS,
+    .layout = BATON_PANELS,
+    .has_dtype = {true, true, true},
+    .prepare = prepare,
     .linear = linear,
-    .finish = finish,
     .layer_norm = layer_norm,
+    .store_kv = store_kv,
     .attend = attend,
     .max = max_of,
     .maxima = maxima,
     .weigh = weigh,
     .keep = keep,
 };
+
+const struct baton_row_kernels ROW_KERNELS = {
+    .dense_min_rows = DENSE_MIN_ROWS, .linear = linear_by_rows, .finish = finish};

@@ -13,8 +13,12 @@
 #ifndef BATON_ENGINE_KERNELS_H
 #define BATON_ENGINE_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/engine/kernels/kv_block.h"
+#include "common/engine/kernels/packed.h"
 
 /* What happens to a linear layer's result, the bias added, on its way to y. */
 enum baton_epilogue {
@@ -24,44 +28,67 @@ enum baton_epilogue {
 };
 
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]
- * (NULL: none); everything row-major and dense. */
+ * (NULL: none). x is as `prepare` made it for the weights' dtype. */
 struct baton_linear {
-    const float *x, *weights, *bias;
+    const struct baton_packed *weights;
+    const float *bias;
+    const void *x;
     float *y;
-    int n_rows, n_in, n_out;
+    int n_rows;
     enum baton_epilogue epilogue;
 };
 
-/* One query row of one head over the positions 0..n_positions-1 of its sequence. Block b of the
- * sequence starts at layer + blocks[b] * block_floats; the head's K [D][BLOCK] is k_offset floats
- * into it, its V [BLOCK][D] v_offset floats (see kv.h). */
+/* Neighbouring rows of one sequence: row r looks at positions 0..first_position + r, whose K and V
+ * are stored. Block b of the sequence is block blocks[b] of layer (kv_block.h). Query head h looks
+ * at KV head h / group. */
 struct baton_attend {
-    const float *q; /* [D] */
-    float *out;     /* [D] */
-    const float *layer;
+    const float *q;             /* [n_rows], q_stride floats apart, each [n_heads * group][D] */
+    float *out;                 /* [n_rows], out_stride floats apart, likewise */
+    size_t q_stride, out_stride;
+    const void *layer;
     const int *blocks;
-    size_t block_floats, k_offset, v_offset;
-    int n_positions, head_dim;
-    float scale;   /* of the scores, before the softmax */
-    float *scores; /* scratch: n_positions rounded up to a whole block */
+    enum baton_kv_dtype dtype;
+    int n_rows, first_position;
+    int n_heads, group, head_dim; /* G, H / G, D */
+    float scale;                  /* of the scores, before the softmax */
+    float *state; /* scratch: baton_attend_query_floats of each query, n_rows * group a KV head */
 };
 
+enum { BATON_ATTEND_QUERY_FLOATS = 32 };
+
+static inline size_t baton_attend_query_floats(int head_dim)
+{
+    return baton_kv_value_elements(head_dim) + BATON_ATTEND_QUERY_FLOATS;
+}
+
 struct baton_kernels {
-    const char *name;   /* "avx512", "avx2", "portable" */
-    int dense_min_rows; /* from this many rows on baton_dense_linear is the faster one (measured) */
+    const char *name;               /* "avx512vnni", "avx512", "avx2", "portable", "openblas" */
+    enum baton_layout layout;       /* of the weights that linear reads */
+    bool has_dtype[BATON_N_DTYPES]; /* what linear computes */
 
-    /* Few rows: columns first_out..end_out-1 of y; reads each of their weights from memory once. */
+    /* Rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them for weights of this dtype:
+     * f32 as they are (prepared may be x, and nothing is done then), bf16 rounded to nearest even,
+     * q8 as bytes with a scale per group. prepared has room for baton_prepared_bytes of all rows.
+     */
+    void (*prepare)(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
+                    void *prepared);
+
+    /* Columns first_out..end_out-1 of y, first_out a multiple of 16. Any number of rows; each
+     * weight is read from memory once for up to 16 of them. A row's bits depend on nothing but the
+     * row and the weights (openblas: from some number of rows on, on their number, too). */
     void (*linear)(const struct baton_linear *job, int first_out, int end_out);
-
-    /* Bias and epilogue of those columns, when y holds the bare product (for BATON_ADD: y plus the
-     * product) already. */
-    void (*finish)(const struct baton_linear *job, int first_out, int end_out);
 
     /* y [n] = (x - mean) / sqrt(variance + epsilon) * weight + bias */
     void (*layer_norm)(float *y, const float *x, const float *weight, const float *bias, int n,
                        float epsilon);
 
-    void (*attend)(const struct baton_attend *job);
+    /* K and V [n_heads][D] of one position, as `slot` of its block. */
+    void (*store_kv)(enum baton_kv_dtype dtype, const float *k, const float *v, int n_heads,
+                     int head_dim, void *block, int slot);
+
+    /* The query heads of KV heads first_head..end_head-1. K and V are read from memory once for all
+     * queries; a query's bits depend on nothing but itself and its positions' K and V. */
+    void (*attend)(const struct baton_attend *job, int first_head, int end_head);
 
     /* The greatest of x [n]; NaN is passed over. -infinity when nothing is left. */
     float (*max)(const float *x, size_t n);
@@ -81,15 +108,16 @@ struct baton_kernels {
                    size_t n);
 };
 
-/* The fastest this CPU runs. */
+/* The fastest this CPU runs for weights of any dtype. */
 const struct baton_kernels *baton_kernels_best(void);
 
-/* All that this CPU runs, fastest first; NULL past the last. */
+/* By name; NULL when there are none of that name, or this CPU can not run them. */
+const struct baton_kernels *baton_kernels_find(const char *name);
+
+/* All that this CPU runs, fastest first, openblas last; NULL past the last. */
 const struct baton_kernels *baton_kernels_at(int index);
 
-/* Many rows: the same columns through OpenBLAS's GEMM, which reads the same weights; the caller's
- * thread only. The order of its sums is OpenBLAS's own. */
-void baton_dense_linear(const struct baton_kernels *kernels, const struct baton_linear *job,
-                        int first_out, int end_out);
+/* Bytes of n_rows prepared rows. */
+size_t baton_prepared_bytes(enum baton_dtype dtype, int n_rows, int n_in);
 
 #endif

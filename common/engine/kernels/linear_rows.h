@@ -3,20 +3,8 @@
 #ifndef BATON_KERNELS_LINEAR_ROWS_H
 #define BATON_KERNELS_LINEAR_ROWS_H
 
-#include "common/engine/kernels/vectors.h"
-
-INLINE vec apply(enum baton_epilogue epilogue, vec result, vec before)
-{
-    switch (epilogue) {
-    case BATON_ADD:
-        return before + result;
-    case BATON_GELU_TANH:
-        return gelu_tanh(result);
-    case BATON_STORE:
-        break;
-    }
-    return result;
-}
+#include "common/engine/kernels/epilogue.h"
+#include "common/engine/kernels/rows.h"
 
 /* Asks for a cache line in the first level, or in the second only. */
 INLINE void fetch_line(const float *p, bool first_level)
@@ -34,8 +22,8 @@ INLINE void fetch_line(const float *p, bool first_level)
  * addresses: the loops alone would ask for n_outs short streams at a time, which DRAM serves at
  * half its speed. Where rows of x share the first-level cache with the weights, the second level is
  * room enough. */
-INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
-                        int n_fetch, const float *next, float *results)
+INLINE void linear_tile(const struct baton_row_linear *job, int out, int row, int n_outs,
+                        int n_rows, int n_fetch, const float *next, float *results)
 {
     const size_t n_in = (size_t)job->n_in;
     const float *w = job->weights + (size_t)out * n_in, *x = job->x + (size_t)row * n_in;
@@ -68,8 +56,8 @@ INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_
 }
 
 /* At most a tile's rows. */
-INLINE void linear_rows(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
-                        int n_fetch, const float *next, float *results)
+INLINE void linear_rows(const struct baton_row_linear *job, int out, int row, int n_outs,
+                        int n_rows, int n_fetch, const float *next, float *results)
 {
     _Static_assert(TILE_ROWS == 2 || TILE_ROWS == 4, "one case for each");
     if (n_rows >= TILE_ROWS)
@@ -84,8 +72,8 @@ INLINE void linear_rows(const struct baton_linear *job, int out, int row, int n_
 
 /* All tiles of rows for n_outs outputs. The first rows' tiles fetch the next outputs' weights
  * between them, in equal shares, so that memory works while every one of them computes. */
-INLINE void linear_outs(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
-                        float *results)
+INLINE void linear_outs(const struct baton_row_linear *job, int out, int row, int n_outs,
+                        int n_rows, float *results)
 {
     const float *next = job->weights + (size_t)(out + n_outs) * (size_t)job->n_in;
     int n_tiles = (n_rows + TILE_ROWS - 1) / TILE_ROWS, n_fetched = row ? n_outs : 0;
@@ -105,8 +93,8 @@ INLINE void linear_outs(const struct baton_linear *job, int out, int row, int n_
     }
 }
 
-static void apply_strip(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
-                        const float *results)
+static void apply_strip(const struct baton_row_linear *job, int out, int row, int n_outs,
+                        int n_rows, const float *results)
 {
     vec bias = job->bias ? load_part(job->bias + out, n_outs) : splat(0);
     for (int r = 0; r < n_rows; r++) {
@@ -121,7 +109,7 @@ static void apply_strip(const struct baton_linear *job, int out, int row, int n_
  * first rows and from the cache for the others. */
 enum { STRIP_ROWS = 32 };
 
-static void linear_strip(const struct baton_linear *job, int out, int n_outs)
+static void linear_strip(const struct baton_row_linear *job, int out, int n_outs)
 {
     float results[STRIP_ROWS * LANES];
     for (int row = 0; row < job->n_rows; row += STRIP_ROWS) {
@@ -135,13 +123,13 @@ static void linear_strip(const struct baton_linear *job, int out, int n_outs)
     }
 }
 
-static void linear(const struct baton_linear *job, int first_out, int end_out)
+static void linear_by_rows(const struct baton_row_linear *job, int first_out, int end_out)
 {
     for (int out = first_out; out < end_out; out += LANES)
         linear_strip(job, out, end_out - out < LANES ? end_out - out : LANES);
 }
 
-static void finish(const struct baton_linear *job, int first_out, int end_out)
+static void finish(const struct baton_row_linear *job, int first_out, int end_out)
 {
     for (int row = 0; row < job->n_rows; row++) {
         float *y = job->y + (size_t)row * (size_t)job->n_out;

@@ -1,6 +1,7 @@
 #include "common/engine/kernels/variants.h"
 
 #define KERNELS        baton_kernels_portable
+#define ROW_KERNELS    baton_row_kernels_portable
 #define KERNELS_NAME   "portable"
 #define DENSE_MIN_ROWS 16
 #define REG_BYTES      16

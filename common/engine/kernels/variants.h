@@ -3,11 +3,20 @@
 #ifndef BATON_ENGINE_KERNELS_VARIANTS_H
 #define BATON_ENGINE_KERNELS_VARIANTS_H
 
-#include "common/engine/kernels/kernels.h"
+#include "common/engine/kernels/rows.h"
 
 extern const struct baton_kernels baton_kernels_portable;
+extern const struct baton_row_kernels baton_row_kernels_portable;
 #if defined(__x86_64__)
-extern const struct baton_kernels baton_kernels_avx2, baton_kernels_avx512;
+extern const struct baton_kernels baton_kernels_avx2, baton_kernels_avx512,
+    baton_kernels_avx512vnni;
+extern const struct baton_row_kernels baton_row_kernels_avx2, baton_row_kernels_avx512,
+    baton_row_kernels_avx512vnni;
 #endif
+
+/* openblas.c: kernels that multiply row-major f32 weights, with these rows' kernels where they are
+ * few and OpenBLAS where they are many; everything else is that of the best. Called once. */
+void baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,
+                         const struct baton_row_kernels *rows);
 
 #endif

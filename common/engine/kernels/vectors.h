@@ -26,7 +26,14 @@ typedef float unaligned_vec __attribute__((vector_size(64), aligned(4), may_alia
  * than a register in memory. */
 typedef float reg __attribute__((vector_size(REG_BYTES)));
 typedef float unaligned_reg __attribute__((vector_size(REG_BYTES), aligned(4), may_alias));
+typedef int32_t ireg __attribute__((vector_size(REG_BYTES)));
 enum { REG_LANES = REG_BYTES / 4, REGS = LANES / REG_LANES };
+
+/* A vector as its registers. */
+union vec_regs {
+    vec whole;
+    reg part[REGS];
+};
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -77,12 +84,26 @@ INLINE float sum_lanes(vec v)
     return (c[0] + c[2]) + (c[1] + c[3]);
 }
 
+/* The greater of each lane; of a NaN and a number in y, y. */
+#define MAX_OF(type, mask_type, x, y)                                                              \
+    ((type)((((x) > (y)) & (mask_type)(x)) | (~((x) > (y)) & (mask_type)(y))))
+
+/* No lane may be NaN. */
 INLINE float max_lanes(vec v)
 {
-    float max = v[0];
-    for (int i = 1; i < LANES; i++)
-        max = v[i] > max ? v[i] : max;
-    return max;
+    typedef int32_t ihalf __attribute__((vector_size(32)));
+    typedef int32_t iquarter __attribute__((vector_size(16)));
+    union {
+        vec whole;
+        half part[2];
+    } a = {v};
+    union {
+        half whole;
+        quarter part[2];
+    } b = {MAX_OF(half, ihalf, a.part[0], a.part[1])};
+    quarter c = MAX_OF(quarter, iquarter, b.part[0], b.part[1]);
+    float even = c[0] > c[2] ? c[0] : c[2], odd = c[1] > c[3] ? c[1] : c[3];
+    return even > odd ? even : odd;
 }
 
 INLINE vec lane_numbers(void)
@@ -92,30 +113,47 @@ INLINE vec lane_numbers(void)
 
 /* exp by Cephes' expf, -88 <= x <= 88: x = n ln 2 + r, a polynomial in r, n added to the exponent.
  * 0 at -88. */
-INLINE vec exp_within(vec x)
+INLINE reg exp_reg_within(reg x)
 {
     const float round_magic = 0x1.8p23F; /* adding it leaves no room for fraction bits */
-    vec n = (x * 1.44269504088896341F + round_magic) - round_magic;
-    vec r = x - n * 0.693359375F;
+    reg n = (x * 1.44269504088896341F + round_magic) - round_magic;
+    reg r = x - n * 0.693359375F;
     r = r - n * -2.12194440e-4F;
-    vec p = r * 1.9875691500e-4F + 1.3981999507e-3F;
+    reg p = r * 1.9875691500e-4F + 1.3981999507e-3F;
     p = p * r + 8.3334519073e-3F;
     p = p * r + 4.1665795894e-2F;
     p = p * r + 1.6666665459e-1F;
     p = p * r + 5.0000001201e-1F;
     p = p * (r * r) + r + 1.0F;
-    ivec power = (__builtin_convertvector(n, ivec) + 127) << 23;
-    return p * (vec)power;
+    ireg power = (__builtin_convertvector(n, ireg) + 127) << 23;
+    return p * (reg)power;
 }
 
 /* 0 below EXP_MIN, where results would be subnormal; saturates above EXP_MAX. */
+INLINE reg exp_reg(reg x)
+{
+    const reg exp_min = -87.3F - (reg){0}, exp_max = 88.0F - (reg){0};
+    ireg vanishes = x < exp_min;
+    ireg is_greater = x > exp_max;
+    x = (reg)((vanishes & (ireg)exp_min) | (is_greater & (ireg)exp_max) |
+              (~(vanishes | is_greater) & (ireg)x));
+    return (reg)(~vanishes & (ireg)exp_reg_within(x));
+}
+
+INLINE vec exp_within(vec x)
+{
+    union vec_regs v = {x};
+    for (int i = 0; i < REGS; i++)
+        v.part[i] = exp_reg_within(v.part[i]);
+    return v.whole;
+}
+
 INLINE vec exp_vec(vec x)
 {
-    const float exp_min = -87.3F, exp_max = 88.0F;
-    ivec vanishes = x < exp_min;
-    x = blend(vanishes, splat(exp_min), x);
-    x = blend(x > exp_max, splat(exp_max), x);
-    return blend(vanishes, splat(0), exp_within(x));
+    union vec_regs v = {x};
+    for (int i = 0; i < REGS; i++)
+        v.part[i] = exp_reg(v.part[i]);
+    return v.whole;
 }
 
 /* 0.5 x (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3), is x times the logistic function of 2u. */

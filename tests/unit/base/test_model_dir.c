@@ -56,8 +56,8 @@ static void a_fingerprint_names_each_part(void **state)
     struct baton_fingerprint whole, light;
     struct baton_why why;
     (void)state;
-    assert_int_equal(baton_model_dir_fingerprint(MODEL, true, &whole, &why), BATON_OK);
-    assert_int_equal(baton_model_dir_fingerprint(MODEL, false, &light, &why), BATON_OK);
+    assert_int_equal(baton_model_dir_fingerprint(MODEL, NULL, true, &whole, &why), BATON_OK);
+    assert_int_equal(baton_model_dir_fingerprint(MODEL, NULL, false, &light, &why), BATON_OK);
     assert_int_equal(strlen(whole.weights), 64);
     assert_string_equal(light.weights, "");
     assert_string_equal(light.config, whole.config);
@@ -74,9 +74,9 @@ static void every_byte_counts(void **state)
     write_file("vocab.json", "{}");
     write_file("merges.txt", "x");
     write_file("model.safetensors", "weights");
-    assert_int_equal(baton_model_dir_fingerprint(dir, true, &a, &why), BATON_OK);
+    assert_int_equal(baton_model_dir_fingerprint(dir, NULL, true, &a, &why), BATON_OK);
     write_file("model.safetensors", "weightz");
-    assert_int_equal(baton_model_dir_fingerprint(dir, true, &b, &why), BATON_OK);
+    assert_int_equal(baton_model_dir_fingerprint(dir, NULL, true, &b, &why), BATON_OK);
     assert_string_not_equal(a.weights, b.weights);
     assert_string_equal(a.tokenizer, b.tokenizer);
 }
@@ -114,7 +114,7 @@ static void what_is_missing_is_named(void **state)
     assert_int_equal(baton_model_dir_facts(dir, &facts, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "n_positions"));
     write_file("tokenizer.json", "{}");
-    assert_int_equal(baton_model_dir_fingerprint(dir, true, &fingerprint, &why), BATON_NOT_FOUND);
+    assert_int_equal(baton_model_dir_fingerprint(dir, NULL, true, &fingerprint, &why), BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "model.safetensors"));
 }
 

@@ -1,5 +1,6 @@
 #include "tests/unit/engine/unit.h"
 
+#include "common/engine/kernels/packed.h"
 #include "common/engine/kv.h"
 
 enum { N_BLOCKS = 10 };
@@ -20,8 +21,8 @@ static struct baton_kv *kv;
 static int set_up(void **state)
 {
     (void)state;
-    return baton_model_random(&shape, 1, &model, NULL) ||
-           baton_kv_create(model, N_BLOCKS, &kv, NULL);
+    return baton_model_random(&shape, 1, NULL, &model, NULL) ||
+           baton_kv_create(model, "f32", N_BLOCKS, &kv, NULL);
 }
 
 static int tear_down(void **state)
@@ -34,10 +35,50 @@ static int tear_down(void **state)
 
 static void a_block_holds_k_and_v_of_sixteen_positions(void **state)
 {
+    /* For each of two heads K [3][16], V [16][3 rounded up to 16]. */
+    const size_t n_elements = (size_t)2 * (3 * 16 + 16 * 16);
+    struct baton_kv *half;
     (void)state;
-    assert_int_equal(baton_kv_block_bytes(kv), 2 * 2 * 16 * 3 * sizeof(float));
-    assert_string_equal(baton_kv_dtype(kv), "f32");
+    assert_int_equal(baton_kv_create(model, "f16", 4, &half, NULL), BATON_OK);
+    assert_int_equal(baton_kv_block_bytes(kv), n_elements * 4);
+    assert_int_equal(baton_kv_block_bytes(half), n_elements * 2);
     assert_int_equal(baton_kv_n_blocks(kv), N_BLOCKS);
+    assert_int_equal(baton_kv_n_blocks(half), 4);
+    baton_kv_destroy(half);
+}
+
+static void assert_dtype(const struct baton_model *of, const char *asked, const char *wanted)
+{
+    struct baton_kv *made;
+    assert_int_equal(baton_kv_create(of, asked, 1, &made, NULL), BATON_OK);
+    assert_string_equal(baton_kv_dtype(made), wanted);
+    assert_int_equal(baton_kv_element(made), strcmp(wanted, "f16") ? BATON_KV_F32 : BATON_KV_F16);
+    baton_kv_destroy(made);
+}
+
+static void elements_are_as_asked_or_as_wide_as_the_weights_deserve(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BATON_N_DTYPES; i++) {
+        const struct baton_model_options options = {.dtype = baton_dtype_name((enum baton_dtype)i)};
+        struct baton_model *of;
+        assert_int_equal(baton_model_random(&shape, 1, &options, &of, NULL), BATON_OK);
+        assert_dtype(of, NULL, i == BATON_F32 ? "f32" : "f16");
+        assert_dtype(of, "auto", i == BATON_F32 ? "f32" : "f16");
+        assert_dtype(of, "f32", "f32");
+        assert_dtype(of, "f16", "f16");
+        baton_model_close(of);
+    }
+}
+
+static void an_unknown_dtype_is_refused_by_name(void **state)
+{
+    struct baton_kv *none = NULL;
+    struct baton_why why;
+    (void)state;
+    assert_int_equal(baton_kv_create(model, "f8", 1, &none, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "\"f8\""));
+    assert_null(none);
 }
 
 static void a_sequence_takes_whole_blocks_and_gives_them_back(void **state)
@@ -78,7 +119,7 @@ static void senseless_sizes_are_refused(void **state)
     (void)state;
     assert_int_equal(baton_seq_init(&seq, kv, 0), BATON_INVALID);
     assert_int_equal(baton_seq_init(&seq, kv, INT32_MAX), BATON_LIMIT);
-    assert_int_equal(baton_kv_create(model, 0, &none, NULL), BATON_INVALID);
+    assert_int_equal(baton_kv_create(model, NULL, 0, &none, NULL), BATON_INVALID);
     assert_null(none);
 }
 
@@ -104,6 +145,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_holds_k_and_v_of_sixteen_positions),
+        cmocka_unit_test(elements_are_as_asked_or_as_wide_as_the_weights_deserve),
+        cmocka_unit_test(an_unknown_dtype_is_refused_by_name),
         cmocka_unit_test(a_sequence_takes_whole_blocks_and_gives_them_back),
         cmocka_unit_test(an_exhausted_pool_says_limit_and_takes_nothing),
         cmocka_unit_test(senseless_sizes_are_refused),

@@ -1,5 +1,7 @@
 #include "tests/unit/engine/unit.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -59,6 +61,70 @@ static void helpers_that_fell_asleep_come_back(void **state)
     baton_pool_destroy(pool);
 }
 
+struct places {
+    cpu_set_t allowed[N_THREADS];
+    atomic_int n_seen[N_THREADS];
+    int n_threads;
+};
+
+/* Lasts long enough that every thread takes an item. */
+static void note_place(void *arg, int item, int worker)
+{
+    struct places *places = arg;
+    (void)item;
+    if (!atomic_fetch_add(&places->n_seen[worker], 1))
+        (void)sched_getaffinity(0, sizeof places->allowed[0], &places->allowed[worker]);
+    for (int i = 0; i < 1000 && !atomic_load(&places->n_seen[places->n_threads - 1]); i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void *run_pinned(void *arg)
+{
+    struct places *places = arg;
+    struct baton_pool *pool;
+    assert_int_equal(baton_pool_create(places->n_threads, &pool, NULL), BATON_OK);
+    baton_pool_pin(pool);
+    baton_pool_run(pool, 2 * places->n_threads, note_place, places);
+    baton_pool_destroy(pool);
+    return NULL;
+}
+
+static void pinned_threads_have_a_processor_each(void **state)
+{
+    static struct places places;
+    cpu_set_t before, after, all;
+    pthread_t caller;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    places.n_threads = CPU_COUNT(&before) < N_THREADS ? CPU_COUNT(&before) : N_THREADS;
+    assert_int_equal(pthread_create(&caller, NULL, run_pinned, &places), 0);
+    assert_int_equal(pthread_join(caller, NULL), 0);
+    CPU_ZERO(&all);
+    for (int i = 0; i < places.n_threads; i++) {
+        if (!atomic_load(&places.n_seen[i]))
+            continue;
+        assert_int_equal(CPU_COUNT(&places.allowed[i]), 1);
+        CPU_AND(&after, &all, &places.allowed[i]);
+        assert_int_equal(CPU_COUNT(&after), 0);
+        CPU_OR(&all, &all, &places.allowed[i]);
+    }
+    CPU_AND(&after, &all, &before);
+    assert_true(CPU_EQUAL(&after, &all) && CPU_COUNT(&all));
+}
+
+static void too_few_processors_leave_the_threads_free(void **state)
+{
+    cpu_set_t before, after;
+    struct baton_pool *pool;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(baton_pool_create(CPU_COUNT(&before) + 1, &pool, NULL), BATON_OK);
+    baton_pool_pin(pool);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+    baton_pool_destroy(pool);
+}
+
 static void one_thread_is_the_caller_alone(void **state)
 {
     static struct counts counts;
@@ -85,6 +151,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_runs_once_and_is_visible_when_run_returns),
         cmocka_unit_test(helpers_that_fell_asleep_come_back),
+        cmocka_unit_test(pinned_threads_have_a_processor_each),
+        cmocka_unit_test(too_few_processors_leave_the_threads_free),
         cmocka_unit_test(one_thread_is_the_caller_alone),
         cmocka_unit_test(impossible_thread_counts_are_refused),
     };

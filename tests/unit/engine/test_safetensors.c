@@ -44,7 +44,7 @@ static void tensors_come_in_order_of_their_data(void **state)
     assert_int_equal(file.tensors[0].n_dims, 0);
     assert_int_equal(file.tensors[2].n_dims, 2);
     assert_int_equal(file.tensors[2].shape[1], 3);
-    assert_int_equal(file.tensors[2].dtype, BATON_DTYPE_F16);
+    assert_int_equal(file.tensors[2].dtype, BATON_ELEMENT_F16);
     baton_safetensors_fini(&file);
 }
 
@@ -116,7 +116,7 @@ static void lengths_that_lie_are_refused(void **state)
     assert_int_equal(baton_safetensors_parse(past, 10, &file, NULL), BATON_CORRUPT);
 }
 
-static float convert_one(enum baton_dtype dtype, uint16_t bits)
+static float convert_one(enum baton_element dtype, uint16_t bits)
 {
     uint8_t unaligned[3];
     float value;
@@ -131,7 +131,7 @@ static void every_half_converts_exactly(void **state)
     for (uint32_t bits = 0; bits < 0x10000; bits++) {
         int exponent = bits >> 10 & 31, mantissa = bits & 1023;
         double magnitude = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
-        float found = convert_one(BATON_DTYPE_F16, (uint16_t)bits);
+        float found = convert_one(BATON_ELEMENT_F16, (uint16_t)bits);
         if (exponent == 31 && mantissa)
             assert_true(isnan(found));
         else if (exponent == 31)
@@ -145,10 +145,10 @@ static void every_half_converts_exactly(void **state)
 static void brain_floats_are_the_upper_half_of_floats(void **state)
 {
     (void)state;
-    assert_true(convert_one(BATON_DTYPE_BF16, 0x3f80) == 1.0F);
-    assert_true(convert_one(BATON_DTYPE_BF16, 0xc049) == -3.140625F);
-    assert_true(isinf(convert_one(BATON_DTYPE_BF16, 0x7f80)));
-    assert_true(convert_one(BATON_DTYPE_BF16, 0x0001) == 0x1p-133F);
+    assert_true(convert_one(BATON_ELEMENT_BF16, 0x3f80) == 1.0F);
+    assert_true(convert_one(BATON_ELEMENT_BF16, 0xc049) == -3.140625F);
+    assert_true(isinf(convert_one(BATON_ELEMENT_BF16, 0x7f80)));
+    assert_true(convert_one(BATON_ELEMENT_BF16, 0x0001) == 0x1p-133F);
 }
 
 int main(void)

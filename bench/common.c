@@ -1,0 +1,81 @@
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/bench.h"
+
+enum baton_err bench_run(struct baton_config *config, void *options, int argc, char **argv,
+                         enum baton_err (*run)(const void *options, struct baton_why *why),
+                         struct baton_why *why)
+{
+    bool done = false;
+    config->env_prefix = "BATON_BENCH";
+    enum baton_err err = baton_config_load(config, options, argc, argv, &done, why);
+    if (!err && !done)
+        err = run(options, why);
+    baton_config_fini(config);
+    return err;
+}
+
+enum baton_err bench_print(struct baton_buf *json)
+{
+    enum baton_err err = baton_buf_err(json);
+    if (!err && (puts(baton_buf_text(json)) == EOF || fflush(stdout)))
+        err = BATON_IO;
+    baton_buf_fini(json);
+    return err;
+}
+
+static int compare_reals(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+double bench_median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, compare_reals);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* The number at *text, which then points past it; -1 when there is none of at most max. */
+static int take_number(const char **text, int max)
+{
+    int64_t number = 0;
+    const char *p = *text;
+    if (*p < '0' || *p > '9')
+        return -1;
+    for (; *p >= '0' && *p <= '9'; p++)
+        if (number <= INT_MAX)
+            number = 10 * number + (*p - '0');
+    *text = p;
+    return number <= max ? (int)number : -1;
+}
+
+enum baton_err bench_list_parse(const char *option, const char *text, int min, int max,
+                                struct bench_list *list, struct baton_why *why)
+{
+    struct bench_list parsed = {.n = 0};
+    bool more = true;
+    for (const char *p = text; more; p++) {
+        int number = take_number(&p, max);
+        if (number < min || (*p && *p != ',') || parsed.n == BENCH_LIST_MAX)
+            return baton_fail(why, BATON_INVALID,
+                              "%s: must be integers from %d to %d with commas between, at most "
+                              "%d, not \"%.60s\"",
+                              option, min, max, BENCH_LIST_MAX, text);
+        parsed.values[parsed.n++] = number;
+        more = *p == ',';
+    }
+    *list = parsed;
+    return BATON_OK;
+}
+
+int bench_list_greatest(const struct bench_list *list)
+{
+    int greatest = list->values[0];
+    for (int i = 1; i < list->n; i++)
+        if (list->values[i] > greatest)
+            greatest = list->values[i];
+    return greatest;
+}

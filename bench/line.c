@@ -1,0 +1,65 @@
+#include "bench/line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_prefill(const struct bench_line *line)
+{
+    return !strcmp(line->phase, "prefill");
+}
+
+static double tokens_per_s(const struct bench_line *line)
+{
+    double n_tokens = line->batch * (is_prefill(line) ? (double)line->prompt : 1);
+    return n_tokens / line->seconds;
+}
+
+static enum baton_err flush(void)
+{
+    return fflush(stdout) ? BATON_IO : BATON_OK;
+}
+
+enum baton_err bench_line_print_head(const struct bench_subject *subject)
+{
+    (void)printf("%s, %s, KV %s, %s kernels, %d thread%s\n", subject->model, subject->dtype,
+                 subject->kv_dtype, subject->kernels, subject->n_threads,
+                 subject->n_threads == 1 ? "" : "s");
+    (void)printf("%-8s%7s%6s%11s%10s%10s%9s%10s%8s  %-8s%11s%9s\n", "phase", "prompt", "batch",
+                 "time", "tokens/s", "GFLOP", "MB", "GFLOP/s", "GB/s", "bound", "at best",
+                 "reached");
+    (void)printf("%52s%9s%10s%8s\n", "to do", "to move", "peak", "peak");
+    return flush();
+}
+
+enum baton_err bench_line_print(const struct bench_line *line)
+{
+    struct bench_estimate estimate = bench_estimate_of(line->work, line->limits);
+    (void)printf("%-8s%7d%6d%8.2f ms%10.1f%10.3f%9.1f%10.1f%8.2f  %-8s%8.2f ms%8.1f%%\n",
+                 line->phase, line->prompt, line->batch, 1e3 * line->seconds, tokens_per_s(line),
+                 1e-9 * line->work.flops, 1e-6 * line->work.bytes, 1e-9 * line->limits.flops_per_s,
+                 1e-9 * line->limits.bytes_per_s, estimate.bound, 1e3 * estimate.seconds,
+                 100 * estimate.seconds / line->seconds);
+    return flush();
+}
+
+void bench_line_put(struct baton_json_out *out, const struct bench_subject *subject,
+                    const struct bench_line *line)
+{
+    struct bench_estimate estimate = bench_estimate_of(line->work, line->limits);
+    baton_json_open(out, NULL, '{');
+    baton_json_put_string(out, "phase", line->phase);
+    baton_json_put_string(out, "model", subject->model);
+    baton_json_put_string(out, "dtype", subject->dtype);
+    baton_json_put_string(out, "kernels", subject->kernels);
+    baton_json_put_int(out, "threads", subject->n_threads);
+    baton_json_put_int(out, "prompt", line->prompt);
+    baton_json_put_int(out, "batch", line->batch);
+    baton_json_put_real(out, "seconds", line->seconds);
+    baton_json_put_real(out, "tokens_per_s", tokens_per_s(line));
+    baton_json_put_exact(out, "flops", line->work.flops);
+    baton_json_put_exact(out, "bytes", line->work.bytes);
+    baton_json_put_string(out, "bound", estimate.bound);
+    baton_json_put_real(out, "estimate_s", estimate.seconds);
+    baton_json_put_real(out, "fraction", estimate.seconds / line->seconds);
+    baton_json_close(out, '}');
+}

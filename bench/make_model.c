@@ -1,0 +1,184 @@
+/* Random weights of a known shape as a Hugging Face directory, for Baton's processes and for other
+ * programs to load: the weights that "shape:NAME" has. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/shapes.h"
+#include "bench/weights_file.h"
+#include "common/base/file.h"
+#include "common/text/tokenizer.h"
+
+enum { FILE_MAX_BYTES = 64 << 20, CONFIG_MAX_BYTES = 1 << 16 };
+
+struct options {
+    const char *shape, *out, *dtype, *tokenizer;
+    int64_t seed;
+};
+
+static const struct baton_option table[] = {
+    BATON_ROW_TEXT(struct options, shape, "shape", "distilgpt2", "as in --model shape:NAME"),
+    BATON_ROW_TEXT(struct options, out, "out", NULL, "directory to write, which holds no weights"),
+    BATON_ROW_INT(struct options, seed, "seed", "1", 0, 9.0e15, "",
+                  "of the weights; that of shape:NAME is 1"),
+    BATON_ROW_TEXT(struct options, dtype, "dtype", "f32", "of the file: f32 or bf16"),
+    BATON_ROW_TEXT(struct options, tokenizer, "tokenizer", NULL,
+                   "model directory whose tokenizer is copied"),
+};
+
+static enum baton_err write_file(const char *dir, const char *name, const struct baton_buf *text,
+                                 struct baton_why *why)
+{
+    char path[PATH_MAX];
+    enum baton_err err = baton_file_path(path, dir, name, why);
+    if (err)
+        return err;
+    FILE *file = fopen(path, "wbe");
+    bool written = file && fwrite(baton_buf_text(text), 1, text->len, file) == text->len;
+    if (file && fclose(file))
+        written = false;
+    return written ? BATON_OK : baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
+}
+
+/* One that is not there is no error: which files make a tokenizer is the tokenizer's to say. */
+static enum baton_err copy_file(const char *from, const char *to, const char *name,
+                                struct baton_why *why)
+{
+    char path[PATH_MAX];
+    struct baton_buf text;
+    enum baton_err err = baton_file_path(path, from, name, why);
+    if (err)
+        return err;
+    baton_buf_init(&text, FILE_MAX_BYTES);
+    err = baton_file_read(path, &text, why);
+    if (err == BATON_NOT_FOUND)
+        err = BATON_OK;
+    else if (!err)
+        err = write_file(to, name, &text, why);
+    baton_buf_fini(&text);
+    return err;
+}
+
+/* end_id leaves as it came when there is no tokenizer, or it knows no end of text. */
+static enum baton_err copy_tokenizer(const struct options *options, int n_vocab, uint32_t *end_id,
+                                     struct baton_why *why)
+{
+    static const char *const names[] = {"tokenizer.json", "vocab.json", "merges.txt",
+                                        "tokenizer_config.json"};
+    static const char end_of_text[] = "<|endoftext|>";
+    struct baton_tokenizer *tokenizer = NULL;
+    if (!options->tokenizer)
+        return BATON_OK;
+    enum baton_err err = baton_tokenizer_open(options->tokenizer, &tokenizer, why);
+    if (err)
+        return err;
+    size_t n_tokens = baton_tokenizer_n_vocab(tokenizer);
+    (void)baton_tokenizer_special_id(tokenizer, end_of_text, sizeof end_of_text - 1, end_id);
+    baton_tokenizer_close(tokenizer);
+    if (n_tokens > (size_t)n_vocab)
+        return baton_fail(why, BATON_INVALID,
+                          "--tokenizer: it has %zu tokens, the shape's vocabulary %d", n_tokens,
+                          n_vocab);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !err; i++)
+        err = copy_file(options->tokenizer, options->out, names[i], why);
+    return err;
+}
+
+static enum baton_err write_config(const struct options *options,
+                                   const struct baton_model_shape *shape, uint32_t end_id,
+                                   struct baton_why *why)
+{
+    struct baton_buf text;
+    char epsilon[32];
+    baton_buf_init(&text, CONFIG_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&text);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "model_type", "gpt2");
+    baton_json_open(&out, "architectures", '[');
+    baton_json_put_string(&out, NULL, "GPT2LMHeadModel");
+    baton_json_close(&out, ']');
+    baton_json_put_int(&out, "n_layer", shape->n_layers);
+    baton_json_put_int(&out, "n_embd", shape->n_embd);
+    baton_json_put_int(&out, "n_head", shape->n_heads);
+    baton_json_put_int(&out, "n_inner", shape->n_ff);
+    baton_json_put_int(&out, "n_positions", shape->n_context);
+    baton_json_put_int(&out, "n_ctx", shape->n_context);
+    baton_json_put_int(&out, "vocab_size", shape->n_vocab);
+    baton_json_put_string(&out, "activation_function", "gelu_new");
+    int n = snprintf(epsilon, sizeof epsilon, "%g", (double)shape->norm_epsilon);
+    baton_json_put_raw(&out, "layer_norm_epsilon", epsilon, (size_t)n);
+    baton_json_put_bool(&out, "tie_word_embeddings", true);
+    baton_json_put_uint(&out, "bos_token_id", end_id);
+    baton_json_put_uint(&out, "eos_token_id", end_id);
+    baton_json_put_string(&out, "torch_dtype",
+                          strcmp(options->dtype, "bf16") ? "float32" : "bfloat16");
+    baton_json_close(&out, '}');
+    baton_buf_putc(&text, '\n');
+    enum baton_err err = baton_buf_err(&text);
+    if (!err)
+        err = write_file(options->out, "config.json", &text, why);
+    baton_buf_fini(&text);
+    return err;
+}
+
+/* Under another name until they are whole. */
+static enum baton_err write_weights(const struct options *options,
+                                    const struct baton_model_shape *shape, struct baton_why *why)
+{
+    char path[PATH_MAX], part[PATH_MAX];
+    enum baton_element dtype =
+        strcmp(options->dtype, "bf16") ? BATON_ELEMENT_F32 : BATON_ELEMENT_BF16;
+    enum baton_err err = baton_file_path(path, options->out, "model.safetensors", why);
+    if (!err)
+        err = baton_file_path(part, options->out, "model.safetensors.part", why);
+    if (!err)
+        err = bench_weights_write(part, shape, (uint64_t)options->seed, dtype, why);
+    if (!err && rename(part, path))
+        err = baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
+    return err;
+}
+
+static enum baton_err make_directory(const char *dir, struct baton_why *why)
+{
+    char path[PATH_MAX];
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        return baton_fail(why, BATON_IO, "--out %s: %s", dir, strerror(errno));
+    enum baton_err err = baton_file_path(path, dir, "model.safetensors", why);
+    if (!err && !access(path, F_OK))
+        err = baton_fail(why, BATON_INVALID, "--out: %s is there already", path);
+    return err;
+}
+
+static enum baton_err run(const void *arg, struct baton_why *why)
+{
+    const struct options *options = arg;
+    struct baton_model_shape shape;
+    if (!options->out)
+        return baton_fail(why, BATON_INVALID, "--out: name the directory to write");
+    if (strcmp(options->dtype, "f32") != 0 && strcmp(options->dtype, "bf16") != 0)
+        return baton_fail(why, BATON_INVALID, "--dtype: must be f32 or bf16, not \"%.40s\"",
+                          options->dtype);
+    enum baton_err err = bench_shape_find("--shape", options->shape, &shape, why);
+    if (err)
+        return err;
+    uint32_t end_id = (uint32_t)shape.n_vocab - 1;
+    err = make_directory(options->out, why);
+    if (!err)
+        err = copy_tokenizer(options, shape.n_vocab, &end_id, why);
+    if (!err)
+        err = write_config(options, &shape, end_id, why);
+    return err ? err : write_weights(options, &shape, why);
+}
+
+enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why)
+{
+    struct options options = {0};
+    struct baton_config config = {.process = "baton-bench make-model",
+                                  .summary = "writes random weights as a model directory",
+                                  .options = table,
+                                  .n_options = sizeof table / sizeof table[0]};
+    return bench_run(&config, &options, argc, argv, run, why);
+}

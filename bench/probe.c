@@ -1,0 +1,206 @@
+#include "bench/probe.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/engine/floats.h"
+#include "common/engine/pool.h"
+
+enum {
+    /* One product's operands: half a megabyte at most, so that a core's own cache holds them. */
+    N_ROWS = 64,
+    N_IN = 1024,
+    N_OUT = 64,
+    PRODUCTS_PER_THREAD = 8,
+    READ_PARTS = 64,  /* so that a thread that lost its core delays little */
+    LEAST_PASSES = 2, /* over what is read */
+};
+
+/* Far beyond any cache: longer buffers read the same. And as little as can be measured. */
+#define READ_MAX_BYTES 0x1p30
+#define READ_MIN_BYTES 0x1p16
+#define LEAST_PEAK_NS  (5 * BATON_MS)
+#define LEAST_READ_NS  (20 * BATON_MS)
+
+struct bench_probe {
+    struct baton_pool *pool;
+    const struct baton_kernels *kernels;
+    struct baton_packed weights;
+    float *x;        /* [N_ROWS][N_IN] */
+    void *prepared;  /* x as the kernels read it */
+    float *y;        /* [n_threads][N_ROWS][N_OUT] */
+    float *readable; /* [n_readable] */
+    size_t n_readable;
+};
+
+/* Any numbers that are not all alike do. */
+static void fill(float *floats, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        floats[i] = (float)(i * 37 % 101) / 101 - 0.5F;
+}
+
+static enum baton_err pack(struct bench_probe *probe)
+{
+    size_t n_bytes = baton_packed_bytes(probe->weights.dtype, probe->weights.layout, N_OUT, N_IN);
+    float *rows = baton_floats_create((size_t)BATON_PANEL * N_IN);
+    probe->weights.data = baton_floats_create(n_bytes / sizeof(float) + 1);
+    if (!rows || !probe->weights.data) {
+        free(rows);
+        return BATON_NO_MEMORY;
+    }
+    fill(rows, (size_t)BATON_PANEL * N_IN);
+    for (int panel = 0; panel < baton_packed_n_panels(&probe->weights); panel++)
+        baton_packed_write(&probe->weights, panel, rows);
+    free(rows);
+    return BATON_OK;
+}
+
+static enum baton_err make_rows(struct bench_probe *probe)
+{
+    enum baton_dtype dtype = probe->weights.dtype;
+    size_t n_threads = (size_t)baton_pool_n_threads(probe->pool);
+    probe->x = baton_floats_create((size_t)N_ROWS * N_IN);
+    probe->y = baton_floats_create(n_threads * N_ROWS * N_OUT);
+    probe->prepared =
+        baton_floats_create(baton_prepared_bytes(dtype, N_ROWS, N_IN) / sizeof(float) + 1);
+    if (!probe->x || !probe->y || !probe->prepared)
+        return BATON_NO_MEMORY;
+    fill(probe->x, (size_t)N_ROWS * N_IN);
+    probe->kernels->prepare(dtype, probe->x, N_IN, 0, N_ROWS, probe->prepared);
+    return BATON_OK;
+}
+
+static double clamp(double value, double least, double most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static enum baton_err make(struct bench_probe *probe, int n_threads, double max_bytes,
+                           struct baton_why *why)
+{
+    enum baton_err err = baton_pool_create(n_threads, &probe->pool, why);
+    if (!err)
+        err = pack(probe);
+    if (!err)
+        err = make_rows(probe);
+    if (!err) {
+        probe->n_readable =
+            (size_t)clamp(max_bytes, READ_MIN_BYTES, READ_MAX_BYTES) / sizeof(float);
+        probe->readable = baton_floats_create(probe->n_readable);
+        if (!probe->readable)
+            err = BATON_NO_MEMORY;
+    }
+    return err;
+}
+
+enum baton_err bench_probe_create(const struct baton_kernels *kernels, enum baton_dtype dtype,
+                                  int n_threads, double max_bytes, struct bench_probe **probe,
+                                  struct baton_why *why)
+{
+    struct bench_probe *made = calloc(1, sizeof *made);
+    if (!made)
+        return BATON_NO_MEMORY;
+    made->kernels = kernels;
+    made->weights = (struct baton_packed){
+        .dtype = dtype, .layout = kernels->layout, .n_out = N_OUT, .n_in = N_IN};
+    enum baton_err err = make(made, n_threads, max_bytes, why);
+    if (err)
+        bench_probe_destroy(made);
+    else
+        *probe = made;
+    return err;
+}
+
+void bench_probe_destroy(struct bench_probe *probe)
+{
+    if (!probe)
+        return;
+    baton_pool_destroy(probe->pool);
+    free(probe->weights.data);
+    free(probe->x);
+    free(probe->prepared);
+    free(probe->y);
+    free(probe->readable);
+    free(probe);
+}
+
+static void multiply(void *arg, int item, int worker)
+{
+    const struct bench_probe *probe = arg;
+    const struct baton_linear job = {.weights = &probe->weights,
+                                     .x = probe->weights.dtype == BATON_F32 ? probe->x
+                                                                            : probe->prepared,
+                                     .y = probe->y + (size_t)worker * N_ROWS * N_OUT,
+                                     .n_rows = N_ROWS,
+                                     .epilogue = BATON_STORE};
+    (void)item;
+    probe->kernels->linear(&job, 0, N_OUT);
+}
+
+double bench_probe_peak(const struct bench_probe *probe)
+{
+    int n_products = PRODUCTS_PER_THREAD * baton_pool_n_threads(probe->pool), n_loops = 0;
+    int64_t start = baton_now_ns(), spent = 0;
+    for (; spent < LEAST_PEAK_NS; n_loops++) {
+        baton_pool_run(probe->pool, n_products, multiply, (void *)probe);
+        spent = baton_now_ns() - start;
+    }
+    return 2.0 * N_ROWS * N_IN * N_OUT * n_products * n_loops / baton_seconds(spent);
+}
+
+/* ---- reading ---- */
+
+typedef float vec __attribute__((vector_size(64)));
+typedef float unaligned_vec __attribute__((vector_size(64), aligned(4), may_alias));
+
+enum { LANES = 16 };
+
+/* ThreadSanitizer is not up yet when the loader asks which clone to use. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST_VECTORS
+#endif
+
+WIDEST_VECTORS static float sum_all(const float *p, size_t n)
+{
+    vec a = {0}, b = {0}, c = {0}, d = {0};
+    for (size_t i = 0; i + 4 * LANES <= n; i += 4 * LANES) {
+        a += *(const unaligned_vec *)(p + i);
+        b += *(const unaligned_vec *)(p + i + LANES);
+        c += *(const unaligned_vec *)(p + i + 2 * LANES);
+        d += *(const unaligned_vec *)(p + i + 3 * LANES);
+    }
+    vec sum = (a + b) + (c + d);
+    return sum[0] + sum[LANES / 2];
+}
+
+struct reading {
+    const float *floats;
+    size_t n_per_part;
+    volatile float sums[BATON_POOL_MAX_THREADS]; /* so that the reads are needed */
+};
+
+static void read_part(void *arg, int item, int worker)
+{
+    struct reading *reading = arg;
+    reading->sums[worker] =
+        sum_all(reading->floats + (size_t)item * reading->n_per_part, reading->n_per_part);
+}
+
+double bench_probe_bandwidth(const struct bench_probe *probe, double n_bytes)
+{
+    double n_most = (double)(probe->n_readable * sizeof(float));
+    struct reading reading = {.floats = probe->readable};
+    reading.n_per_part =
+        (size_t)clamp(n_bytes, READ_MIN_BYTES, n_most) / sizeof(float) / READ_PARTS;
+    int64_t start = baton_now_ns(), spent = 0;
+    int n_passes = 0;
+    for (; n_passes < LEAST_PASSES || spent < LEAST_READ_NS; n_passes++) {
+        baton_pool_run(probe->pool, READ_PARTS, read_part, &reading);
+        spent = baton_now_ns() - start;
+    }
+    double n_read = (double)n_passes * READ_PARTS * (double)reading.n_per_part * sizeof(float);
+    return n_read / baton_seconds(spent);
+}

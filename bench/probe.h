@@ -1,0 +1,30 @@
+/* What this machine allows: the arithmetic of the engine's own kernels on operands that fit the
+ * caches, and the speed at which all threads read memory and do nothing else. Both move with the
+ * neighbours, so they are sampled in turn with what they are compared to.
+ *
+ * Ownership: a probe owns its pool and operands; kernels are the process's.
+ * Threading: one thread calls; the probe's pool helps.
+ * Errors:    create: NO_MEMORY, and those of the pool.
+ */
+#ifndef BATON_BENCH_PROBE_H
+#define BATON_BENCH_PROBE_H
+
+#include "common/base/error.h"
+#include "common/engine/kernels/kernels.h"
+
+struct bench_probe;
+
+/* max_bytes: the most that read will be asked for. */
+enum baton_err bench_probe_create(const struct baton_kernels *kernels, enum baton_dtype dtype,
+                                  int n_threads, double max_bytes, struct bench_probe **probe,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+void bench_probe_destroy(struct bench_probe *probe);
+
+/* FLOP/s of linear layers, some milliseconds long. */
+double bench_probe_peak(const struct bench_probe *probe);
+
+/* Bytes per second of reading n_bytes again and again, so that as much of them is found in the
+ * caches as a step of that size finds there. */
+double bench_probe_bandwidth(const struct bench_probe *probe, double n_bytes);
+
+#endif

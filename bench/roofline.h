@@ -1,0 +1,47 @@
+/* What a phase costs at least: its arithmetic at the machine's peak, or its bytes at the machine's
+ * bandwidth, whichever takes longer (Williams, Waterman, Patterson, 2009).
+ *
+ * Ownership: plain values.
+ * Threading: pure functions.
+ * Errors:    none.
+ */
+#ifndef BATON_BENCH_ROOFLINE_H
+#define BATON_BENCH_ROOFLINE_H
+
+#include <stdbool.h>
+
+#include "common/engine/model.h"
+
+struct bench_work {
+    double flops; /* a product and its sum are two */
+    double bytes; /* between memory and cores */
+};
+
+struct bench_limits {
+    double flops_per_s, bytes_per_s;
+};
+
+struct bench_estimate {
+    double seconds;
+    const char *bound; /* "compute" or "memory" */
+};
+
+struct bench_estimate bench_estimate_of(struct bench_work work, struct bench_limits limits);
+
+/* What is moved besides activations, which stay in caches. */
+struct bench_sizes {
+    double weight_bytes;   /* of all matrices, each read once per pass or step */
+    double kv_token_bytes; /* K and V of one position in all layers */
+};
+
+/* One pass over a prompt, with the logits of its last position. From the last layer's attention on
+ * only that position is computed. K and V are written and read once. */
+struct bench_work bench_prefill_work(const struct baton_model_shape *shape,
+                                     const struct bench_sizes *sizes, int n_tokens);
+
+/* One step of n_seqs sequences that have n_past positions each; a mean of steps when n_past is not
+ * an integer. K and V of the past are read, those of the step written. */
+struct bench_work bench_decode_work(const struct baton_model_shape *shape,
+                                    const struct bench_sizes *sizes, double n_past, int n_seqs);
+
+#endif

@@ -1,0 +1,22 @@
+/* GPT-2 shapes by name, for random weights.
+ *
+ * Ownership: constants.
+ * Threading: any thread.
+ * Errors:    INVALID with the names there are.
+ */
+#ifndef BATON_BENCH_SHAPES_H
+#define BATON_BENCH_SHAPES_H
+
+#include "common/engine/model.h"
+
+enum { BENCH_SHAPE_SEED = 1 }; /* of the weights of "shape:NAME" */
+
+/* The NAME of "shape:NAME"; NULL for anything else, which is a directory. */
+const char *bench_shape_name(const char *model);
+
+/* option is what the name was given with, for the message. */
+enum baton_err bench_shape_find(const char *option, const char *name,
+                                struct baton_model_shape *shape,
+                                struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

@@ -1,0 +1,19 @@
+/* Random weights of a GPT-2 shape as a safetensors file, with the names and the transposed Conv1D
+ * matrices that Hugging Face's GPT2LMHeadModel stores. Written row by row: memory holds one row.
+ *
+ * Ownership: nothing outlives the call.
+ * Threading: any thread.
+ * Errors:    IO with the path and the reason; NO_MEMORY. A file that failed is left behind.
+ */
+#ifndef BATON_BENCH_WEIGHTS_FILE_H
+#define BATON_BENCH_WEIGHTS_FILE_H
+
+#include "common/engine/formats/convert.h"
+#include "common/engine/model.h"
+
+/* The weights of baton_model_random(shape, seed); dtype F32, or BF16 rounded to nearest even. */
+enum baton_err bench_weights_write(const char *path, const struct baton_model_shape *shape,
+                                   uint64_t seed, enum baton_element dtype,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

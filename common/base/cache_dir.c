@@ -1,0 +1,50 @@
+#include "common/base/cache_dir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/file.h"
+
+enum { PRIVATE = 0700, SHARED = 0755 };
+
+/* Adds parent/name, or parent itself, which is created when only that is missing. */
+static void add(struct baton_cache_dirs *dirs, const char *parent, const char *name, mode_t mode)
+{
+    char *path = dirs->paths[dirs->n];
+    struct stat info;
+    int n = name ? snprintf(path, PATH_MAX, "%s/%s", parent, name)
+                 : snprintf(path, PATH_MAX, "%s", parent);
+    if (n < 0 || n >= PATH_MAX)
+        return;
+    if (!mkdir(path, mode) || (!stat(path, &info) && S_ISDIR(info.st_mode)))
+        dirs->n++;
+}
+
+/* As the XDG Base Directory Specification has it: a relative path is ignored. */
+static void add_users(struct baton_cache_dirs *dirs)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char path[PATH_MAX];
+    if ((!cache || cache[0] != '/') && home && home[0] == '/' &&
+        !baton_file_path(path, home, ".cache", NULL))
+        cache = path;
+    if (!cache || cache[0] != '/')
+        return;
+    (void)mkdir(cache, PRIVATE);
+    add(dirs, cache, "baton", PRIVATE);
+}
+
+void baton_cache_dirs_find(const char *option, const char *model_dir, struct baton_cache_dirs *dirs)
+{
+    dirs->n = 0;
+    if (!option || !*option)
+        return;
+    if (strcmp(option, "auto") != 0) {
+        add(dirs, option, NULL, SHARED);
+        return;
+    }
+    add(dirs, model_dir, ".baton", SHARED);
+    add_users(dirs);
+}

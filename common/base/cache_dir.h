@@ -1,0 +1,28 @@
+/* Where what is derived from a model's files is kept: packed weights, digests.
+ *
+ * Any of it may be deleted at any time; it is made again.
+ *
+ * Ownership: plain data in the caller's struct.
+ * Threading: any thread.
+ * Errors:    none: no directory to keep things in is an answer, too.
+ */
+#ifndef BATON_BASE_CACHE_DIR_H
+#define BATON_BASE_CACHE_DIR_H
+
+#include <limits.h>
+
+enum { BATON_CACHE_MAX_DIRS = 2 };
+
+/* Look in all of them, in this order; make in the first that can be written. */
+struct baton_cache_dirs {
+    int n;
+    char paths[BATON_CACHE_MAX_DIRS][PATH_MAX];
+};
+
+/* option is a directory (created when its parent exists), "" or NULL for nowhere, or "auto":
+ * .baton in model_dir, then $XDG_CACHE_HOME/baton or ~/.cache/baton. What can not be created is
+ * left out, but not what can only be read. */
+void baton_cache_dirs_find(const char *option, const char *model_dir,
+                           struct baton_cache_dirs *dirs);
+
+#endif

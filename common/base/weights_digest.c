@@ -1,0 +1,197 @@
+#include "common/base/weights_digest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/base/file_digest.h"
+#include "common/base/log.h"
+#include "common/base/model_dir.h"
+#include "common/base/once_file.h"
+
+enum { MAX_MEMORY_BYTES = 1 << 20, SETTLED_S = 2, WAIT_S = 60, NAME_DIGITS = 16 };
+
+#define DIGEST_KEY "sha256="
+
+/* What the weight files are, without reading them. */
+struct identity {
+    struct baton_buf text;
+    time_t newest; /* of all their times */
+};
+
+static time_t later(time_t a, time_t b)
+{
+    return a > b ? a : b;
+}
+
+static enum baton_err identify_file(void *arg, const char *path, struct baton_why *why)
+{
+    struct identity *identity = arg;
+    struct stat s;
+    if (stat(path, &s))
+        return baton_fail(why, errno == ENOENT ? BATON_NOT_FOUND : BATON_IO, "%s: %s", path,
+                          strerror(errno));
+    baton_buf_printf(&identity->text, "%s size=%lld inode=%llu mtime=%lld.%09ld ctime=%lld.%09ld\n",
+                     strrchr(path, '/') + 1, (long long)s.st_size, (unsigned long long)s.st_ino,
+                     (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (long long)s.st_ctim.tv_sec,
+                     s.st_ctim.tv_nsec);
+    identity->newest = later(identity->newest, later(s.st_mtim.tv_sec, s.st_ctim.tv_sec));
+    return BATON_OK;
+}
+
+/* On failure, too, identity is to be freed. */
+static enum baton_err identify(const char *model_dir, struct identity *identity,
+                               struct baton_why *why)
+{
+    *identity = (struct identity){.newest = 0};
+    baton_buf_init(&identity->text, MAX_MEMORY_BYTES);
+    baton_buf_puts(&identity->text, "baton weights digest 1\n");
+    enum baton_err err = baton_model_dir_weights(model_dir, identify_file, identity, why);
+    if (!err && baton_buf_err(&identity->text))
+        err =
+            baton_fail(why, baton_buf_err(&identity->text), "%s: too many weight files", model_dir);
+    return err;
+}
+
+static bool is_settled(const struct identity *identity)
+{
+    return identity->newest < time(NULL) - SETTLED_S;
+}
+
+/* Whether text is the identity and then a digest, which hex receives. */
+static bool parse(const struct identity *identity, const struct baton_buf *text,
+                  char hex[BATON_SHA256_HEX])
+{
+    const size_t n_key = sizeof DIGEST_KEY - 1, n_hex = BATON_SHA256_HEX - 1;
+    size_t n = identity->text.len;
+    if (text->len != n + n_key + n_hex + 1 || memcmp(text->data, identity->text.data, n) != 0 ||
+        memcmp(text->data + n, DIGEST_KEY, n_key) != 0 ||
+        strspn(text->data + n + n_key, "0123456789abcdef") != n_hex)
+        return false;
+    memcpy(hex, text->data + n + n_key, n_hex);
+    hex[n_hex] = 0;
+    return true;
+}
+
+static bool recall(const char *path, const struct identity *identity, char hex[BATON_SHA256_HEX])
+{
+    struct baton_buf text;
+    baton_buf_init(&text, MAX_MEMORY_BYTES);
+    bool found = !baton_file_read(path, &text, NULL) && parse(identity, &text, hex);
+    baton_buf_fini(&text);
+    return found;
+}
+
+static enum baton_err hash_file(void *arg, const char *path, struct baton_why *why)
+{
+    return baton_file_digest_add(arg, path, why);
+}
+
+static enum baton_err hash(const char *model_dir, char hex[BATON_SHA256_HEX], struct baton_why *why)
+{
+    struct baton_sha256 *sha = baton_sha256_create();
+    char made[BATON_SHA256_HEX];
+    if (!sha)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_dir);
+    enum baton_err err = baton_model_dir_weights(model_dir, hash_file, sha, why);
+    baton_sha256_final(sha, made);
+    if (!err)
+        memcpy(hex, made, sizeof made);
+    return err;
+}
+
+/* Only what was the same before and after it was read is remembered. */
+static void remember(const char *model_dir, struct baton_once_file *file,
+                     const struct identity *identity, const char *hex)
+{
+    struct identity now;
+    struct baton_why why;
+    bool same = !identify(model_dir, &now, NULL) && now.text.len == identity->text.len &&
+                !memcmp(now.text.data, identity->text.data, now.text.len);
+    if (same)
+        baton_buf_printf(&now.text, DIGEST_KEY "%s\n", hex);
+    if (!same || baton_buf_err(&now.text) ||
+        write(file->fd, now.text.data, now.text.len) != (ssize_t)now.text.len)
+        baton_once_file_abort(file);
+    else if (baton_once_file_commit(file, &why))
+        baton_log(BATON_LOG_WARN, "digest_not_remembered", BATON_S("reason", why.text));
+    baton_buf_fini(&now.text);
+}
+
+/* Hashes under the memory's lock and remembers; AGAIN when it can not be written. */
+static enum baton_err hash_once(const char *model_dir, const char *path,
+                                const struct identity *identity, char hex[BATON_SHA256_HEX],
+                                struct baton_why *why)
+{
+    struct baton_once_file file;
+    if (baton_once_file_begin(path, WAIT_S, &file, NULL))
+        return BATON_AGAIN;
+    if (recall(path, identity, hex)) {
+        baton_once_file_abort(&file);
+        return BATON_OK;
+    }
+    enum baton_err err = hash(model_dir, hex, why);
+    if (err)
+        baton_once_file_abort(&file);
+    else
+        remember(model_dir, &file, identity, hex);
+    return err;
+}
+
+/* DIR/<digest of the model directory's real path>.digest, in each of dirs. */
+static enum baton_err name_memories(const char *model_dir, const struct baton_cache_dirs *dirs,
+                                    char paths[BATON_CACHE_MAX_DIRS][PATH_MAX],
+                                    struct baton_why *why)
+{
+    char *real = realpath(model_dir, NULL), hex[BATON_SHA256_HEX], name[NAME_DIGITS + 8];
+    struct baton_sha256 *sha = baton_sha256_create();
+    enum baton_err err = BATON_OK;
+    if (!sha) {
+        free(real);
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_dir);
+    }
+    baton_sha256_update(sha, real ? real : model_dir, strlen(real ? real : model_dir));
+    baton_sha256_final(sha, hex);
+    free(real);
+    (void)snprintf(name, sizeof name, "%.*s.digest", NAME_DIGITS, hex);
+    for (int i = 0; i < dirs->n && !err; i++)
+        err = baton_file_path(paths[i], dirs->paths[i], name, why);
+    return err;
+}
+
+static enum baton_err find(const char *model_dir, const struct baton_cache_dirs *dirs,
+                           const struct identity *identity, char hex[BATON_SHA256_HEX],
+                           struct baton_why *why)
+{
+    char paths[BATON_CACHE_MAX_DIRS][PATH_MAX];
+    enum baton_err err = name_memories(model_dir, dirs, paths, why);
+    if (err)
+        return err;
+    for (int i = 0; i < dirs->n; i++)
+        if (recall(paths[i], identity, hex))
+            return BATON_OK;
+    for (int i = 0; i < dirs->n && is_settled(identity); i++) {
+        err = hash_once(model_dir, paths[i], identity, hex, why);
+        if (err != BATON_AGAIN)
+            return err;
+    }
+    return hash(model_dir, hex, why);
+}
+
+enum baton_err baton_weights_digest(const char *model_dir, const struct baton_cache_dirs *dirs,
+                                    char hex[BATON_SHA256_HEX], struct baton_why *why)
+{
+    struct identity identity;
+    if (!dirs || !dirs->n)
+        return hash(model_dir, hex, why);
+    enum baton_err err = identify(model_dir, &identity, why);
+    if (!err)
+        err = find(model_dir, dirs, &identity, hex, why);
+    baton_buf_fini(&identity.text);
+    return err;
+}

@@ -1,0 +1,174 @@
+/* Some queries against the K and V of one step of positions, by online softmax: what a query has
+ * seen so far is its greatest score and, relative to that, the sum of its weights and its mixture
+ * of values. Part of body.h.
+ *
+ * Queries of a tile share the loads of K and V and nothing else: a query's operations and their
+ * order are the same alone. Numbers of queries, vectors and blocks are constants at each call of
+ * the INLINE functions, so that their loops unroll and acc lives in registers.
+ */
+#ifndef BATON_KERNELS_ATTEND_TILE_H
+#define BATON_KERNELS_ATTEND_TILE_H
+
+#include "common/engine/kernels/kv_element.h"
+
+enum {
+    STEP_BLOCKS = 4,
+    STEP = STEP_BLOCKS * LANES,           /* positions; steps begin at multiples of it */
+    TILE = REG_BYTES == 64 ? 4 : 2,       /* queries, and for each of them */
+    SPAN = REG_BYTES == 16 ? 1 : 4 / REGS /* vectors, whose sums fit the registers */
+};
+_Static_assert(LANES == (int)BATON_KV_BLOCK_TOKENS, "a lane is a slot of a block");
+
+/* One head's K and V of the step's blocks, and the K that will be wanted next. */
+struct kv_step {
+    const char *k[STEP_BLOCKS], *v[STEP_BLOCKS], *next[STEP_BLOCKS];
+    int head_dim;
+    size_t value_elements;
+    float scale;
+};
+
+struct query {
+    const float *q;      /* [D] */
+    float *mixed;        /* [D'] */
+    float *sum, *max;    /* [16], to be added up in the end; [1] */
+    int n_seen;          /* positions of this step it looks at, 1..STEP */
+    float weights[STEP]; /* scores at first */
+};
+
+/* Into the second level: a query alone waits for memory more than it computes, and what the loop
+ * after this one reads is several pages, each of which the hardware would notice late. */
+INLINE void fetch_kv(enum baton_kv_dtype dtype, const char *p, size_t index)
+{
+    __builtin_prefetch(p + index * baton_kv_element_bytes(dtype), 0, 2);
+}
+
+/* Scores of the positions of n_blocks blocks from `first` on, summed over D in order. */
+INLINE void score(enum baton_kv_dtype dtype, const struct kv_step *step, struct query *queries,
+                  int n_queries, int first, int n_blocks)
+{
+    reg acc[TILE][SPAN * REGS] = {0};
+    for (int d = 0; d < step->head_dim; d++) {
+        reg k[SPAN * REGS];
+        for (int i = 0; i < n_blocks * REGS; i++)
+            k[i] = load_kv(dtype, step->k[first + i / REGS],
+                           (size_t)(d * LANES + i % REGS * REG_LANES));
+        for (int b = 0; b < n_blocks && n_queries == 1; b++)
+            fetch_kv(dtype, step->v[first + b], (size_t)(d * LANES));
+        for (int r = 0; r < n_queries; r++)
+            for (int i = 0; i < n_blocks * REGS; i++)
+                acc[r][i] += queries[r].q[d] * k[i];
+    }
+    for (int r = 0; r < n_queries; r++)
+        for (int i = 0; i < n_blocks * REGS; i++)
+            *(unaligned_reg *)(queries[r].weights + first * LANES + i * REG_LANES) =
+                acc[r][i] * step->scale;
+}
+
+INLINE void score_all(enum baton_kv_dtype dtype, const struct kv_step *step, struct query *queries,
+                      int n_queries)
+{
+    int n_blocks = (queries[n_queries - 1].n_seen + LANES - 1) / LANES, b = 0;
+    for (; b + SPAN <= n_blocks; b += SPAN)
+        score(dtype, step, queries, n_queries, b, SPAN);
+    for (; b < n_blocks; b++)
+        score(dtype, step, queries, n_queries, b, 1);
+}
+
+/* What was seen before shrinks when a greater score comes. */
+static void raise_max(struct query *query, size_t value_elements, float max)
+{
+    float factor = exp_reg(*query->max - max - (reg){0})[0];
+    store(query->sum, load(query->sum) * factor);
+    for (size_t d = 0; d < value_elements; d += LANES)
+        store(query->mixed + d, load(query->mixed + d) * factor);
+    *query->max = max;
+}
+
+/* Scores become weights. Not inlined: so it is compiled in one way for tiles of any size. */
+static __attribute__((noinline)) void weigh_scores(struct query *query, size_t value_elements)
+{
+    int n_vecs = (query->n_seen + LANES - 1) / LANES;
+    for (int i = query->n_seen; i < n_vecs * LANES; i++)
+        query->weights[i] = -INFINITY;
+    union vec_regs max = {splat(*query->max)};
+    for (int i = 0; i < n_vecs * REGS; i += REGS)
+        for (int j = 0; j < REGS; j++) {
+            reg scores = *(unaligned_reg *)(query->weights + (i + j) * REG_LANES);
+            max.part[j] = MAX_OF(reg, ireg, scores, max.part[j]);
+        }
+    float greatest = max_lanes(max.whole);
+    if (greatest > *query->max)
+        raise_max(query, value_elements, greatest);
+    union vec_regs sum = {load(query->sum)};
+    for (int i = 0; i < n_vecs * REGS; i += REGS)
+        for (int j = 0; j < REGS; j++) {
+            unaligned_reg *weights = (unaligned_reg *)(query->weights + (i + j) * REG_LANES);
+            *weights = exp_reg(*weights - *query->max);
+            sum.part[j] += *weights;
+        }
+    store(query->sum, sum.whole);
+}
+
+/* Adds weight * V of positions first..end-1, in order, to n_vecs vectors of the mixtures. */
+INLINE void mix(enum baton_kv_dtype dtype, const struct kv_step *step, struct query *queries,
+                int n_queries, size_t d, int n_vecs, int first, int end)
+{
+    reg acc[TILE][SPAN * REGS];
+    for (int r = 0; r < n_queries; r++)
+        for (int i = 0; i < n_vecs * REGS; i++)
+            acc[r][i] = *(unaligned_reg *)(queries[r].mixed + d + i * REG_LANES);
+    for (int p = first; p < end; p++) {
+        size_t row = (size_t)(p % LANES) * step->value_elements + d;
+        reg v[SPAN * REGS];
+        for (int i = 0; i < n_vecs * REGS; i++)
+            v[i] = load_kv(dtype, step->v[p / LANES], row + (size_t)(i * REG_LANES));
+        for (int i = 0; i < n_vecs && n_queries == 1; i++)
+            fetch_kv(dtype, step->next[p / LANES], row + (size_t)(i * LANES));
+        for (int r = 0; r < n_queries; r++)
+            for (int i = 0; i < n_vecs * REGS; i++)
+                acc[r][i] += queries[r].weights[p] * v[i];
+    }
+    for (int r = 0; r < n_queries; r++)
+        for (int i = 0; i < n_vecs * REGS; i++)
+            *(unaligned_reg *)(queries[r].mixed + d + i * REG_LANES) = acc[r][i];
+}
+
+INLINE void mix_all(enum baton_kv_dtype dtype, const struct kv_step *step, struct query *queries,
+                    int n_queries, int first, int end)
+{
+    size_t d = 0;
+    for (; d + SPAN * LANES <= step->value_elements; d += SPAN * LANES)
+        mix(dtype, step, queries, n_queries, d, SPAN, first, end);
+    for (; d < step->value_elements; d += LANES)
+        mix(dtype, step, queries, n_queries, d, 1, first, end);
+}
+
+/* A later query sees no fewer positions. Slots that a query does not see may hold anything, and are
+ * not even multiplied by 0. */
+INLINE void attend_queries(enum baton_kv_dtype dtype, const struct kv_step *step,
+                           struct query *queries, int n_queries)
+{
+    int n_common = queries[0].n_seen;
+    score_all(dtype, step, queries, n_queries);
+    for (int r = 0; r < n_queries; r++)
+        weigh_scores(&queries[r], step->value_elements);
+    mix_all(dtype, step, queries, n_queries, 0, n_common);
+    for (int r = 1; r < n_queries; r++)
+        mix_all(dtype, step, &queries[r], 1, n_common, queries[r].n_seen);
+}
+
+/* n_queries: TILE or 1. */
+static void attend_tile(enum baton_kv_dtype dtype, const struct kv_step *step,
+                        struct query *queries, int n_queries)
+{
+    if (dtype == BATON_KV_F16 && n_queries == TILE)
+        attend_queries(BATON_KV_F16, step, queries, TILE);
+    else if (dtype == BATON_KV_F16)
+        attend_queries(BATON_KV_F16, step, queries, 1);
+    else if (n_queries == TILE)
+        attend_queries(BATON_KV_F32, step, queries, TILE);
+    else
+        attend_queries(BATON_KV_F32, step, queries, 1);
+}
+
+#endif

@@ -1,0 +1,10 @@
+#include "common/engine/kernels/variants.h"
+
+#define KERNELS        baton_kernels_avx512vnni
+#define ROW_KERNELS    baton_row_kernels_avx512vnni
+#define KERNELS_NAME   "avx512vnni"
+#define DENSE_MIN_ROWS 128
+#define REG_BYTES      64
+#define TILE_OUTS      4
+#define TILE_ROWS      4
+#include "common/engine/kernels/body.h"

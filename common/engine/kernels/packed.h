@@ -1,0 +1,72 @@
+/* Weights of a matrix [n_out][n_in] as the kernels read them: panels of 16 outputs, so that one
+ * vector holds the same input's weights of 16 outputs and a panel is read from front to back.
+ *
+ *     f32    panel = [n_in] { 16 float }
+ *     bf16   panel = [K/2] { 16 x 2 bf16 }                 K = n_in rounded up to 32; the order of
+ *                                                          VDPBF16PS and of AMX's bf16 tiles
+ *     q8     panel = [K/64] { 16 float scale, [16] { 16 x 4 uint8 } }
+ *                                                          K = n_in rounded up to 64; weight =
+ *                                                          (byte - 128) * scale of its group of 64;
+ *                                                          the order of VPDPBUSD and of AMX's int8
+ *                                                          tiles
+ *
+ * Outputs past n_out and inputs past n_in are zero. BATON_ROWS is f32 as [n_out][n_in], row-major,
+ * for OpenBLAS; nothing else reads it.
+ *
+ * Ownership: data is borrowed: a piece of the model's memory or of a mapped file.
+ * Threading: pure functions; different panels may be written by different threads.
+ * Errors:    none; shapes are the caller's promise.
+ */
+#ifndef BATON_ENGINE_PACKED_H
+#define BATON_ENGINE_PACKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum baton_dtype { BATON_F32, BATON_BF16, BATON_Q8, BATON_N_DTYPES };
+enum baton_layout { BATON_PANELS, BATON_ROWS };
+
+enum {
+    BATON_PANEL = 16,     /* outputs */
+    BATON_BF16_STEP = 32, /* inputs that bf16 rows are padded to */
+    BATON_Q8_GROUP = 64   /* inputs that share a scale */
+};
+
+struct baton_packed {
+    enum baton_dtype dtype;
+    enum baton_layout layout;
+    int n_out, n_in;
+    void *data; /* aligned to 64 bytes */
+};
+
+/* "f32", "bf16", "q8". */
+const char *baton_dtype_name(enum baton_dtype dtype);
+bool baton_dtype_parse(const char *name, enum baton_dtype *dtype);
+
+static inline int baton_packed_n_panels(const struct baton_packed *packed)
+{
+    return (packed->n_out + BATON_PANEL - 1) / BATON_PANEL;
+}
+
+/* Inputs as stored: n_in with its padding. */
+int baton_packed_n_in(enum baton_dtype dtype, int n_in);
+
+/* Of one panel, and of the whole matrix: a multiple of 64 (ROWS: rounded up to one). */
+size_t baton_packed_panel_bytes(enum baton_dtype dtype, int n_in);
+size_t baton_packed_bytes(enum baton_dtype dtype, enum baton_layout layout, int n_out, int n_in);
+
+/* Packs one panel from rows [16][n_in]; rows past n_out are zero. bf16 rounds to nearest even; q8
+ * takes the scale from the largest magnitude of the group. */
+void baton_packed_write(const struct baton_packed *packed, int panel, const float *rows);
+
+/* One output's weights as float [n_in], as the kernels see them. */
+void baton_packed_row(const struct baton_packed *packed, int out, float *row);
+
+/* Bytes that one pass over the matrix reads. */
+static inline size_t baton_packed_read_bytes(const struct baton_packed *packed)
+{
+    return baton_packed_bytes(packed->dtype, packed->layout, packed->n_out, packed->n_in);
+}
+
+#endif

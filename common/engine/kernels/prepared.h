@@ -1,0 +1,38 @@
+/* Rows of activations as the kernels read them beside packed weights; private to the kernels. A row
+ * takes baton_prepared_row_bytes, the next one begins right after:
+ *
+ *     f32    float [n_in]
+ *     bf16   bfloat16 [K] (kernels with VDPBF16PS) or the same values as float [K] (the others),
+ *            K = n_in rounded up to 32, zeros past n_in
+ *     q8     int8 [K], K = n_in rounded up to 64, zeros past n_in; then for each group of 64
+ *            { float scale, int32 -128 * sum of its bytes }
+ *
+ * q8 weights are stored as byte + 128; where they are multiplied as they are, the sum takes that
+ * 128 back out of the dot product. bf16 and q8 rows take an odd number of cache lines: a tile reads
+ * the same column of several rows, which at a multiple of 4 KiB would share a few lines' room.
+ *
+ * Ownership: the caller's memory. Threading: pure. Errors: none.
+ */
+#ifndef BATON_KERNELS_PREPARED_H
+#define BATON_KERNELS_PREPARED_H
+
+#include "common/engine/kernels/packed.h"
+
+struct baton_q8_row_group {
+    float scale;
+    int32_t offset;
+};
+
+static inline size_t baton_prepared_row_bytes(enum baton_dtype dtype, int n_in)
+{
+    const size_t line = 64;
+    size_t n = (size_t)baton_packed_n_in(dtype, n_in);
+    if (dtype == BATON_F32)
+        return n * sizeof(float);
+    size_t n_bytes = dtype == BATON_BF16
+                         ? n * sizeof(float)
+                         : n + n / BATON_Q8_GROUP * sizeof(struct baton_q8_row_group);
+    return ((n_bytes + line - 1) / line | 1) * line;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* Products with bf16 and q8 panels are cut into tiles: one panel times as many rows of x as have
+ * room for their sums in registers while the panel goes by. Part of body.h.
+ *
+ * Up to MOST_ROWS rows read a panel from memory once, front to back; more rows find it in the
+ * second-level cache, where the rows of a block stay while all panels go by. */
+#ifndef BATON_KERNELS_TILES_H
+#define BATON_KERNELS_TILES_H
+
+#include "common/engine/kernels/epilogue.h"
+#include "common/engine/kernels/prepared.h"
+
+/* TILE(name, n_rows) for each number of rows that a tile can have. */
+#define TILES_OF_2(TILE, name) TILE(name, 1) TILE(name, 2)
+#define TILES_OF_4(TILE, name) TILES_OF_2(TILE, name) TILE(name, 3) TILE(name, 4)
+#define TILES_OF_6(TILE, name) TILES_OF_4(TILE, name) TILE(name, 5) TILE(name, 6)
+#define TILES_OF_24(TILE, name)                                                                    \
+    TILES_OF_6(TILE, name)                                                                         \
+    TILE(name, 7)                                                                                  \
+    TILE(name, 8) TILE(name, 9) TILE(name, 10) TILE(name, 11) TILE(name, 12) TILE(name, 13)        \
+        TILE(name, 14) TILE(name, 15) TILE(name, 16) TILE(name, 17) TILE(name, 18) TILE(name, 19)  \
+            TILE(name, 20) TILE(name, 21) TILE(name, 22) TILE(name, 23) TILE(name, 24)
+
+#ifndef AVXR
+#define AVXR 4
+#define TAVX TILES_OF_4
+#endif
+#ifndef AHEAD
+#define AHEAD 4096
+#endif
+#ifndef BLOCKR
+#define BLOCKR 96
+#endif
+
+#if REG_BYTES == 64
+#define TILES TILES_OF_24
+enum { MOST_ROWS = 24 };
+#elif REG_BYTES == 32
+#define TILES TAVX
+enum { MOST_ROWS = AVXR };
+#else
+#define TILES TILES_OF_2
+enum { MOST_ROWS = 2 };
+#endif
+
+enum {
+    BLOCK_ROWS = BLOCKR,
+    LINE_BYTES = 64,
+    FETCH_BYTES = AHEAD, /* how far ahead of its use a weight is asked of memory */
+    ROWS_PER_POINTER = 3,
+    N_POINTERS = (MOST_ROWS + ROWS_PER_POINTER - 1) / ROWS_PER_POINTER
+};
+
+#define UNROLL _Pragma("GCC unroll 24")
+
+struct tile {
+    const char *panel, *x; /* the first row of it */
+    size_t row_bytes;
+    int n_in;       /* as stored */
+    float *results; /* [rows][16] */
+};
+
+typedef void tile_fn(const struct tile *tile);
+
+/* A function of its own for each number of rows: inlined into one, they have the compiler spill. */
+#define TILE_FUNCTION(name, n_rows)                                                                \
+    static __attribute__((noinline)) void name##_##n_rows(const struct tile *tile)                 \
+    {                                                                                              \
+        name(tile, n_rows);                                                                        \
+    }
+#define TILE_ENTRY(name, n_rows) [n_rows] = name##_##n_rows,
+#define TILE_TABLE(name)                                                                           \
+    TILES(TILE_FUNCTION, name)                                                                     \
+    static tile_fn *const name##s[MOST_ROWS + 1] = {TILES(TILE_ENTRY, name)}
+
+INLINE reg load_reg(const void *p)
+{
+    return *(const unaligned_reg *)p;
+}
+
+INLINE void store_reg(float *p, reg v)
+{
+    *(unaligned_reg *)p = v;
+}
+
+/* Rows that are read side by side. x86 addresses three of them from one pointer, so that the
+ * pointers to 24 fit its registers. */
+struct row_cursor {
+    const char *third[N_POINTERS];
+    size_t row_bytes;
+};
+
+INLINE struct row_cursor cursor_at(const char *x, size_t row_bytes, int n_rows)
+{
+    struct row_cursor cursor = {.row_bytes = row_bytes};
+    UNROLL
+    for (int r = 0; r < n_rows; r += ROWS_PER_POINTER)
+        cursor.third[r / ROWS_PER_POINTER] = x + (size_t)r * row_bytes;
+    return cursor;
+}
+
+INLINE const char *row_of(const struct row_cursor *cursor, int r)
+{
+    return cursor->third[r / ROWS_PER_POINTER] + (size_t)(r % ROWS_PER_POINTER) * cursor->row_bytes;
+}
+
+INLINE void advance(struct row_cursor *cursor, size_t n_bytes, int n_rows)
+{
+    UNROLL
+    for (int i = 0; i * ROWS_PER_POINTER < n_rows; i++) {
+        cursor->third[i] += n_bytes;
+        __asm__("" : "+r"(cursor->third[i])); /* else the compiler makes a pointer for each row */
+    }
+}
+
+static void finish_rows(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
+                        const float *results)
+{
+    int n_outs = end_out - out < LANES ? end_out - out : LANES;
+    for (int r = 0; r < n_rows; r++)
+        finish_vec(job, row + r, out, n_outs, load(results + r * LANES));
+}
+
+/* The panel of output out times rows row..end_row-1, in as few and as equal tiles as can be. */
+static void run_panel(const struct baton_linear *job, int out, int end_out, int row, int end_row,
+                      tile_fn *const tiles[])
+{
+    _Alignas(LINE_BYTES) float results[MOST_ROWS * LANES];
+    const struct baton_packed *w = job->weights;
+    size_t panel_bytes = baton_packed_panel_bytes(w->dtype, w->n_in);
+    struct tile tile = {.panel = (const char *)w->data + (size_t)(out / BATON_PANEL) * panel_bytes,
+                        .row_bytes = baton_prepared_row_bytes(w->dtype, w->n_in),
+                        .n_in = baton_packed_n_in(w->dtype, w->n_in),
+                        .results = results};
+    for (int n; row < end_row; row += n) {
+        int n_left = end_row - row, n_tiles = (n_left + MOST_ROWS - 1) / MOST_ROWS;
+        n = (n_left + n_tiles - 1) / n_tiles;
+        tile.x = (const char *)job->x + (size_t)row * tile.row_bytes;
+        tiles[n](&tile);
+        finish_rows(job, out, end_out, row, n, results);
+    }
+}
+
+static void run_tiles(const struct baton_linear *job, int first_out, int end_out,
+                      tile_fn *const tiles[])
+{
+    for (int row = 0; row < job->n_rows; row += BLOCK_ROWS) {
+        int end_row = job->n_rows - row < BLOCK_ROWS ? job->n_rows : row + BLOCK_ROWS;
+        for (int out = first_out; out < end_out; out += BATON_PANEL)
+            run_panel(job, out, end_out, row, end_row, tiles);
+    }
+}
+
+#endif

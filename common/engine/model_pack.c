@@ -1,0 +1,157 @@
+/* Where a model's slab comes from: a file that all workers of the host map, or private memory. */
+#include "common/base/clock.h"
+#include "common/base/file.h"
+#include "common/base/log.h"
+#include "common/base/once_file.h"
+#include "common/engine/arch/arch.h"
+#include "common/engine/model_build.h"
+
+enum { PACK_WAIT_S = 120, LINE_BYTES = 64 };
+
+struct build {
+    struct baton_model *model;
+    const struct baton_model_options *options;
+    const struct baton_weights *weights;
+    struct baton_pool *pool;
+};
+
+/* Changes with whatever changes what baton_packed_write writes, so that no build ever reads what
+ * another one packed differently. */
+static uint32_t packing_signature(enum baton_dtype dtype, enum baton_layout layout)
+{
+    enum { N_IN = BATON_Q8_GROUP + 5 };
+    float rows[BATON_PANEL * N_IN];
+    _Alignas(LINE_BYTES) uint8_t panel[BATON_PANEL * 2 * BATON_Q8_GROUP * sizeof(float)] = {0};
+    struct baton_packed packed = {
+        .dtype = dtype, .layout = layout, .n_out = BATON_PANEL, .n_in = N_IN, .data = panel};
+    for (int i = 0; i < BATON_PANEL * N_IN; i++)
+        rows[i] = (float)(i * 37 % 101 - 50) * 0.019F;
+    baton_packed_write(&packed, 0, rows);
+    return baton_crc32c(0, panel, baton_packed_bytes(dtype, layout, BATON_PANEL, N_IN));
+}
+
+static enum baton_err pack(const struct build *build, struct baton_why *why)
+{
+    struct baton_packing packing = {0};
+    enum baton_err err = build->model->arch->load(build->model, build->weights, &packing, why);
+    if (!err) {
+        err = baton_packing_run(&packing, build->pool, build->options->show_progress);
+        if (err)
+            (void)baton_fail(why, err, "packing: out of memory");
+    }
+    baton_packing_fini(&packing);
+    return err;
+}
+
+static enum baton_err map(const struct build *build, const char *path,
+                          const struct baton_pack_key *key, struct baton_why *why)
+{
+    enum baton_err err = baton_pack_file_map(path, key, build->pool, &build->model->pack, why);
+    if (err)
+        return err;
+    baton_model_place(build->model, build->model->pack.payload);
+    baton_log(BATON_LOG_INFO, "weights_mapped", BATON_S("file", path));
+    return BATON_OK;
+}
+
+/* Makes the file, whose lock is held, and ends begun in any case. */
+static enum baton_err make(const struct build *build, struct baton_once_file *begun,
+                           const struct baton_pack_key *key, struct baton_why *why)
+{
+    struct baton_pack_file *file = &build->model->pack;
+    int64_t begin_ns = baton_now_ns();
+    enum baton_err err = baton_pack_file_create(begun->fd, key, file, why);
+    if (!err) {
+        baton_model_place(build->model, file->payload);
+        err = pack(build, why);
+    }
+    if (err) {
+        baton_once_file_abort(begun);
+        baton_pack_file_unmap(file);
+        build->model->slab = NULL;
+        return err;
+    }
+    baton_pack_file_seal(file, key, build->pool);
+    /* Without its name the file is still good for this process. */
+    if (baton_once_file_commit(begun, why))
+        baton_log(BATON_LOG_WARN, "weights_not_shared", BATON_S("reason", why->text));
+    else
+        baton_log(BATON_LOG_INFO, "weights_packed", BATON_S("file", begun->path),
+                  BATON_F("pack_s", baton_seconds(baton_now_ns() - begin_ns)));
+    return BATON_OK;
+}
+
+/* Looks again under the lock: whoever held it before has made the file. */
+static enum baton_err map_or_make(const struct build *build, const char *path,
+                                  const struct baton_pack_key *key, struct baton_why *why)
+{
+    struct baton_once_file begun;
+    enum baton_err err = baton_once_file_begin(path, PACK_WAIT_S, &begun, why);
+    if (err)
+        return err;
+    err = map(build, path, key, why);
+    if (err)
+        return make(build, &begun, key, why);
+    baton_once_file_abort(&begun);
+    return BATON_OK;
+}
+
+/* IO and TIMEOUT: there is no file, and none to be made; anything else is the weights' fault. */
+static enum baton_err share(const struct build *build, struct baton_why *why)
+{
+    const struct baton_cache_dirs *dirs = build->options->cache;
+    const struct baton_fingerprint *fingerprint = build->options->fingerprint;
+    const struct baton_model *model = build->model;
+    struct baton_pack_key key = {.weights = fingerprint->weights,
+                                 .config = fingerprint->config,
+                                 .dtype = model->dtype,
+                                 .layout = model->kernels->layout,
+                                 .signature =
+                                     packing_signature(model->dtype, model->kernels->layout),
+                                 .n_bytes = model->n_taken};
+    char name[BATON_PACK_NAME_BYTES], paths[BATON_CACHE_MAX_DIRS][PATH_MAX];
+    enum baton_err err = baton_fail(why, BATON_IO, "no directory for packed weights");
+    baton_pack_file_name(&key, name);
+    for (int i = 0; i < dirs->n; i++) {
+        if (baton_file_path(paths[i], dirs->paths[i], name, why))
+            return BATON_IO;
+        err = map(build, paths[i], &key, why);
+        if (!err)
+            return BATON_OK;
+        if (err == BATON_CORRUPT)
+            baton_log(BATON_LOG_WARN, "weights_unusable", BATON_S("reason", why->text));
+    }
+    for (int i = 0; i < dirs->n; i++) {
+        err = map_or_make(build, paths[i], &key, why);
+        if (err != BATON_IO && err != BATON_TIMEOUT)
+            return err;
+    }
+    return err;
+}
+
+static enum baton_err fill(const struct build *build, struct baton_why *why)
+{
+    enum baton_err err = BATON_IO;
+    if (build->options->cache && build->options->fingerprint) {
+        err = share(build, why);
+        if (err == BATON_IO || err == BATON_TIMEOUT)
+            baton_log(BATON_LOG_WARN, "weights_not_shared", BATON_S("reason", why->text));
+    }
+    if (err != BATON_IO && err != BATON_TIMEOUT)
+        return err;
+    err = baton_model_allocate(build->model, why);
+    return err ? err : pack(build, why);
+}
+
+enum baton_err baton_model_fill(struct baton_model *model,
+                                const struct baton_model_options *options,
+                                const struct baton_weights *weights, struct baton_why *why)
+{
+    struct build build = {.model = model, .options = options, .weights = weights};
+    enum baton_err err =
+        baton_pool_create(options->n_threads ? options->n_threads : 1, &build.pool, why);
+    if (!err)
+        err = fill(&build, why);
+    baton_pool_destroy(build.pool);
+    return err;
+}

@@ -1,0 +1,145 @@
+#include "tests/support/scratch.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "common/base/file.h"
+#include "common/base/once_file.h"
+
+static void assert_holds(const char *name, const char *text)
+{
+    struct baton_buf bytes;
+    baton_buf_init(&bytes, 64);
+    assert_int_equal(baton_file_read(in_scratch(name), &bytes, NULL), BATON_OK);
+    assert_string_equal(baton_buf_text(&bytes), text);
+    baton_buf_fini(&bytes);
+}
+
+/* A process that has begun FILE, written to it, and waits to be killed. */
+static pid_t start_holder(void)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        struct baton_once_file held;
+        if (baton_once_file_begin(in_scratch("file"), 0, &held, NULL) ||
+            write(held.fd, "rubbish of the dead", 19) != 19 || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_true(pid > 0);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+static void stop_holder(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_file_appears_only_when_it_is_committed(void **state)
+{
+    struct baton_once_file once;
+    (void)state;
+    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
+    assert_int_equal(write(once.fd, "made", 4), 4);
+    assert_int_not_equal(access(in_scratch("file"), F_OK), 0);
+    assert_int_equal(baton_once_file_commit(&once, NULL), BATON_OK);
+    assert_holds("file", "made");
+    assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
+}
+
+static void an_aborted_file_leaves_nothing_and_the_old_one_stays(void **state)
+{
+    struct baton_once_file once;
+    (void)state;
+    write_scratch("file", "old");
+    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
+    assert_int_equal(write(once.fd, "new", 3), 3);
+    baton_once_file_abort(&once);
+    assert_holds("file", "old");
+    assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
+}
+
+static void one_that_waits_longer_than_it_may_is_told(void **state)
+{
+    struct baton_once_file once;
+    struct baton_why why;
+    (void)state;
+    pid_t holder = start_holder();
+    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0.03, &once, &why), BATON_TIMEOUT);
+    assert_non_null(strstr(why.text, "file.tmp: another process"));
+    stop_holder(holder);
+}
+
+static void a_killed_maker_does_not_block_and_leaves_nothing_behind(void **state)
+{
+    struct baton_once_file once;
+    (void)state;
+    stop_holder(start_holder());
+    assert_int_equal(access(in_scratch("file.tmp"), F_OK), 0);
+    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
+    assert_int_equal(write(once.fd, "made", 4), 4);
+    assert_int_equal(baton_once_file_commit(&once, NULL), BATON_OK);
+    assert_holds("file", "made");
+}
+
+/* Each of many processes makes the file unless it is there, and appends nothing to another's. */
+static void of_many_processes_one_makes_it(void **state)
+{
+    enum { N_PROCESSES = 8 };
+    int n_made = 0;
+    (void)state;
+    for (int i = 0; i < N_PROCESSES; i++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid)
+            continue;
+        struct baton_once_file once;
+        if (baton_once_file_begin(in_scratch("file"), 20, &once, NULL))
+            _exit(2);
+        if (!access(in_scratch("file"), F_OK)) {
+            baton_once_file_abort(&once);
+            _exit(0);
+        }
+        (void)usleep(20000); /* so that the others are waiting */
+        _exit(write(once.fd, "made", 4) == 4 && !baton_once_file_commit(&once, NULL) ? 1 : 2);
+    }
+    for (int i = 0; i < N_PROCESSES; i++) {
+        int status;
+        assert_true(wait(&status) > 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+        n_made += WEXITSTATUS(status);
+    }
+    assert_int_equal(n_made, 1);
+    assert_holds("file", "made");
+    assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
+}
+
+static void where_nothing_can_be_written_it_says_so(void **state)
+{
+    struct baton_once_file once;
+    struct baton_why why;
+    (void)state;
+    assert_int_equal(baton_once_file_begin("/proc/file", 1, &once, &why), BATON_IO);
+    assert_non_null(strstr(why.text, "/proc/file.tmp: "));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(a_file_appears_only_when_it_is_committed),
+        IN_SCRATCH(an_aborted_file_leaves_nothing_and_the_old_one_stays),
+        IN_SCRATCH(one_that_waits_longer_than_it_may_is_told),
+        IN_SCRATCH(a_killed_maker_does_not_block_and_leaves_nothing_behind),
+        IN_SCRATCH(of_many_processes_one_makes_it),
+        cmocka_unit_test(where_nothing_can_be_written_it_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+#include "tests/unit/engine/product.h"
+
+#include "tests/unit/engine/guarded.h"
+#include "tests/unit/engine/unit.h"
+
+#include "common/engine/kernels/bf16.h"
+#include "common/engine/kernels/prepared.h"
+
+static size_t packed_bytes(const struct product *p)
+{
+    return baton_packed_bytes(p->packed.dtype, p->packed.layout, p->n_out, p->n_in);
+}
+
+size_t product_prepared_bytes(const struct product *p)
+{
+    return baton_prepared_bytes(p->packed.dtype, p->n_rows, p->n_in);
+}
+
+size_t product_y_bytes(const struct product *p)
+{
+    return (size_t)p->n_rows * p->n_out * sizeof *p->y;
+}
+
+void product_pack(const struct product *p)
+{
+    float *panel = calloc((size_t)BATON_PANEL * p->n_in, sizeof *panel);
+    assert_non_null(panel);
+    for (int first = 0; first < p->n_out; first += BATON_PANEL) {
+        int n = p->n_out - first < BATON_PANEL ? p->n_out - first : BATON_PANEL;
+        memset(panel, 0, (size_t)BATON_PANEL * p->n_in * sizeof *panel);
+        memcpy(panel, p->rows + (size_t)first * p->n_in, (size_t)n * p->n_in * sizeof *panel);
+        baton_packed_write(&p->packed, first / BATON_PANEL, panel);
+    }
+    free(panel);
+    for (int out = 0; out < p->n_out; out++)
+        baton_packed_row(&p->packed, out, p->weights + (size_t)out * p->n_in);
+}
+
+static float q8_input(const struct product *p, int row, int k)
+{
+    const char *from =
+        (const char *)p->prepared + (size_t)row * baton_prepared_row_bytes(BATON_Q8, p->n_in);
+    struct baton_q8_row_group group;
+    memcpy(&group,
+           from + baton_packed_n_in(BATON_Q8, p->n_in) + k / BATON_Q8_GROUP * (int)sizeof group,
+           sizeof group);
+    return (float)((const int8_t *)from)[k] * group.scale;
+}
+
+static float input_at(const struct product *p, int row, int k)
+{
+    float x = p->x[row * p->n_in + k];
+    if (p->packed.dtype == BATON_Q8)
+        return q8_input(p, row, k);
+    return p->packed.dtype == BATON_BF16 ? baton_bf16_to(baton_bf16_from(x)) : x;
+}
+
+static void prepare(const struct product *p)
+{
+    p->kernels->prepare(p->packed.dtype, p->x, p->n_in, 0, p->n_rows, p->prepared);
+    for (int row = 0; row < p->n_rows; row++)
+        for (int k = 0; k < p->n_in; k++)
+            p->inputs[row * p->n_in + k] = input_at(p, row, k);
+}
+
+void product_init(struct product *p, const struct baton_kernels *kernels, int dtype, int n_rows,
+                  int n_in, int n_out)
+{
+    size_t n_y = (size_t)n_rows * n_out, n_x = (size_t)n_rows * n_in, n_w = (size_t)n_out * n_in;
+    *p = (struct product){.kernels = kernels, .n_rows = n_rows, .n_in = n_in, .n_out = n_out};
+    p->packed = (struct baton_packed){
+        .dtype = (enum baton_dtype)dtype, .layout = kernels->layout, .n_out = n_out, .n_in = n_in};
+    p->packed.data = guarded_create(packed_bytes(p), PRODUCT_ALIGNMENT);
+    p->prepared = guarded_create(product_prepared_bytes(p), PRODUCT_ALIGNMENT);
+    p->y = guarded_create(n_y * sizeof *p->y, sizeof *p->y);
+    p->bias = guarded_create((size_t)n_out * sizeof *p->bias, sizeof *p->bias);
+    p->rows = random_floats(n_w, 2);
+    p->weights = random_floats(n_w, 0);
+    p->x = random_floats(n_x, 1);
+    p->inputs = random_floats(n_x, 0);
+    p->before = random_floats(n_y, 4);
+    for (int out = 0; out < n_out; out++)
+        p->bias[out] = (float)out / 8 - 1;
+    product_pack(p);
+    prepare(p);
+}
+
+void product_fini(struct product *p)
+{
+    guarded_destroy(p->packed.data, packed_bytes(p));
+    guarded_destroy(p->prepared, product_prepared_bytes(p));
+    guarded_destroy(p->y, product_y_bytes(p));
+    guarded_destroy(p->bias, (size_t)p->n_out * sizeof *p->bias);
+    free(p->rows);
+    free(p->weights);
+    free(p->x);
+    free(p->inputs);
+    free(p->before);
+}
+
+struct baton_linear product_job(const struct product *p, int epilogue, bool with_bias)
+{
+    return (struct baton_linear){.weights = &p->packed,
+                                 .bias = with_bias ? p->bias : NULL,
+                                 .x = p->prepared,
+                                 .y = p->y,
+                                 .n_rows = p->n_rows,
+                                 .epilogue = (enum baton_epilogue)epilogue};
+}

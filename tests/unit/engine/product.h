@@ -1,0 +1,40 @@
+/* One product to be computed: random weights packed, random rows prepared, in guarded memory of
+ * just the size, and both once more as the kernels see them.
+ *
+ * Ownership: product_fini gives back what product_init made.
+ * Threading: one thread.
+ * Errors:    failed assertions.
+ */
+#ifndef BATON_TEST_ENGINE_PRODUCT_H
+#define BATON_TEST_ENGINE_PRODUCT_H
+
+#include "common/engine/kernels/kernels.h"
+
+enum { PRODUCT_ALIGNMENT = 64 };
+
+struct product {
+    const struct baton_kernels *kernels;
+    struct baton_packed packed;
+    int n_rows, n_in, n_out;
+    float *rows;    /* [n_out][n_in] the weights that are packed */
+    float *weights; /* [n_out][n_in] as the kernels see them */
+    float *x;       /* [n_rows][n_in] */
+    float *inputs;  /* [n_rows][n_in] as the kernels see them */
+    void *prepared;
+    float *bias, *before, *y;
+};
+
+void product_init(struct product *p, const struct baton_kernels *kernels, int dtype, int n_rows,
+                  int n_in, int n_out);
+void product_fini(struct product *p);
+
+/* Packs rows again, after a change. */
+void product_pack(const struct product *p);
+
+size_t product_prepared_bytes(const struct product *p);
+size_t product_y_bytes(const struct product *p);
+
+/* For the kernels' linear, into y. */
+struct baton_linear product_job(const struct product *p, int epilogue, bool with_bias);
+
+#endif

@@ -1,0 +1,148 @@
+/* A decode step allocates nothing: every allocation of this program is counted. */
+#include "tests/unit/engine/unit.h"
+
+#include <stdatomic.h>
+
+#include "common/engine/engine.h"
+
+static atomic_long n_allocations;
+
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
+    HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+
+/* Of sanitizer/allocator_interface.h, which GCC does not install. */
+int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *, size_t),
+                                              void (*on_free)(const volatile void *));
+
+static void count_allocation(const volatile void *memory, size_t n_bytes)
+{
+    (void)memory;
+    (void)n_bytes;
+    atomic_fetch_add(&n_allocations, 1);
+}
+
+static void ignore_free(const volatile void *memory)
+{
+    (void)memory;
+}
+
+static int start_counting(void **state)
+{
+    (void)state;
+    return __sanitizer_install_malloc_and_free_hooks(count_allocation, ignore_free) ? 0 : -1;
+}
+
+#else
+
+/* glibc's own, under the names it keeps for programs that replace them. */
+void *__libc_malloc(size_t n_bytes);
+void *__libc_calloc(size_t n, size_t n_bytes);
+void *__libc_realloc(void *memory, size_t n_bytes);
+void *__libc_memalign(size_t alignment, size_t n_bytes);
+
+void *malloc(size_t n_bytes)
+{
+    atomic_fetch_add(&n_allocations, 1);
+    return __libc_malloc(n_bytes);
+}
+
+void *calloc(size_t n, size_t n_bytes)
+{
+    atomic_fetch_add(&n_allocations, 1);
+    return __libc_calloc(n, n_bytes);
+}
+
+void *realloc(void *memory, size_t n_bytes)
+{
+    atomic_fetch_add(&n_allocations, 1);
+    return __libc_realloc(memory, n_bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t n_bytes)
+{
+    atomic_fetch_add(&n_allocations, 1);
+    return __libc_memalign(alignment, n_bytes);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t n_bytes)
+{
+    *memory = aligned_alloc(alignment, n_bytes);
+    return *memory ? 0 : 12; /* ENOMEM */
+}
+
+static int start_counting(void **state)
+{
+    (void)state;
+    return 0;
+}
+
+#endif
+
+static const struct baton_model_shape shape = {.n_layers = 2,
+                                               .n_embd = 64,
+                                               .n_heads = 4,
+                                               .n_kv_heads = 4,
+                                               .head_dim = 16,
+                                               .n_ff = 128,
+                                               .n_vocab = 300,
+                                               .n_context = 1100,
+                                               .norm_epsilon = 1e-5F};
+
+enum { BATCH = 3, N_STEPS = 1000 };
+
+static void assert_steps_allocate_nothing(const char *dtype, int n_threads)
+{
+    const struct baton_model_options model_options = {.dtype = dtype};
+    const struct baton_engine_options options = {
+        .max_prefill_tokens = 32, .max_batch = BATCH, .n_threads = n_threads};
+    struct baton_model *model;
+    struct baton_kv *kv;
+    struct baton_engine *engine;
+    struct baton_seq seqs[BATCH], *batch[BATCH];
+    uint32_t tokens[BATCH] = {0};
+    float *logits = random_floats((size_t)BATCH * 300, 1);
+    assert_int_equal(baton_model_random(&shape, 1, &model_options, &model, NULL), BATON_OK);
+    assert_int_equal(baton_kv_create(model, NULL, BATCH * 70, &kv, NULL), BATON_OK);
+    assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
+    for (int b = 0; b < BATCH; b++) {
+        assert_int_equal(baton_seq_init(&seqs[b], kv, 1100), BATON_OK);
+        batch[b] = &seqs[b];
+    }
+    long before = atomic_load(&n_allocations);
+    assert_true(before > 0);
+    for (int step = 0; step < N_STEPS; step++) {
+        if (baton_engine_decode(engine, batch, tokens, BATCH, logits))
+            fail();
+        tokens[0] = (uint32_t)(step % 300);
+    }
+    assert_int_equal(atomic_load(&n_allocations), before);
+    for (int b = 0; b < BATCH; b++)
+        baton_seq_fini(&seqs[b]);
+    baton_engine_destroy(engine);
+    baton_kv_destroy(kv);
+    baton_model_close(model);
+    free(logits);
+}
+
+static void a_thousand_decode_steps_allocate_nothing(void **state)
+{
+    const char *const dtypes[] = {"f32", "bf16", "q8"};
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        for (int n_threads = 1; n_threads <= 2; n_threads++)
+            assert_steps_allocate_nothing(dtypes[i], n_threads);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thousand_decode_steps_allocate_nothing),
+    };
+    return cmocka_run_group_tests(tests, start_counting, NULL);
+}

@@ -1,0 +1,267 @@
+/* The products of every kernel set in every dtype it has, against the plain sum over the weights
+ * and the activations as they really are rounded. */
+#include "tests/unit/engine/guarded.h"
+#include "tests/unit/engine/product.h"
+#include "tests/unit/engine/unit.h"
+
+#include <float.h>
+
+#include "common/engine/kernels/prepared.h"
+
+enum { MAX_OUT = 150 };
+
+/* Runs a test over every kernel set this CPU has and every dtype the set has. */
+static void for_each_set(void (*test)(const struct baton_kernels *kernels, int dtype))
+{
+    const struct baton_kernels *kernels;
+    for (int i = 0; (kernels = baton_kernels_at(i)); i++)
+        for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++)
+            if (kernels->has_dtype[dtype])
+                test(kernels, dtype);
+}
+
+/* ---- against the plain sum ---- */
+
+struct sum {
+    double exact, tolerance; /* any order of float additions ends within it */
+    float chain;             /* one multiply-add after the other */
+};
+
+static struct sum plain_sum(const struct product *p, int row, int out)
+{
+    const float *x = p->inputs + row * p->n_in, *w = p->weights + out * p->n_in;
+    struct sum sum = {0};
+    double magnitude = 0;
+    for (int k = 0; k < p->n_in; k++) {
+        sum.exact += (double)x[k] * w[k];
+        magnitude += fabs((double)x[k] * w[k]);
+        sum.chain = fmaf(x[k], w[k], sum.chain);
+    }
+    sum.tolerance = (p->n_in + 4) * (FLT_EPSILON * magnitude) + FLT_MIN;
+    return sum;
+}
+
+static double gelu_new(double x)
+{
+    return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+}
+
+static bool is_a_chain_of_fma(const struct product *p)
+{
+    return p->packed.dtype == BATON_F32 && strncmp(p->kernels->name, "avx", 3) == 0;
+}
+
+static void assert_output_matches(const struct product *p, const struct baton_linear *job, int row,
+                                  int out, const struct sum *sum)
+{
+    int at = row * p->n_out + out;
+    float bias = job->bias ? job->bias[out] : 0;
+    bool adds = job->epilogue == BATON_ADD;
+    double exact = sum->exact + (double)bias + (adds ? (double)p->before[at] : 0);
+    double tolerance = sum->tolerance + 4 * FLT_EPSILON * (1 + fabs(exact) + fabs((double)bias));
+    if (job->epilogue == BATON_GELU_TANH) {
+        exact = gelu_new(exact);
+        tolerance = 1.2 * tolerance + 1e-6 * fmax(1, fabs(exact));
+    } else if (is_a_chain_of_fma(p)) {
+        float result = job->bias ? sum->chain + bias : sum->chain;
+        assert_true(p->y[at] == (adds ? p->before[at] + result : result));
+    }
+    assert_true(fabs((double)p->y[at] - exact) <= tolerance);
+}
+
+/* Outputs in two calls, the border wandering over the multiples of 16; what the first call was not
+ * asked for it leaves alone. */
+static void compute_in_two(const struct product *p, const struct baton_linear *job, int border)
+{
+    memcpy(p->y, p->before, product_y_bytes(p));
+    p->kernels->linear(job, border, p->n_out);
+    for (int row = 0; row < p->n_rows; row++)
+        assert_memory_equal(p->y + row * p->n_out, p->before + row * p->n_out,
+                            (size_t)border * sizeof(float));
+    if (border)
+        p->kernels->linear(job, 0, border);
+}
+
+static void assert_product_matches(const struct product *p)
+{
+    struct sum *sums = calloc((size_t)p->n_rows * p->n_out, sizeof *sums);
+    int n_panels = (p->n_out + BATON_PANEL - 1) / BATON_PANEL;
+    assert_non_null(sums);
+    for (int at = 0; at < p->n_rows * p->n_out; at++)
+        sums[at] = plain_sum(p, at / p->n_out, at % p->n_out);
+    for (int i = 0; i < 6; i++) {
+        const struct baton_linear job = product_job(p, i % 3, i < 3);
+        compute_in_two(p, &job, i % n_panels * BATON_PANEL);
+        for (int at = 0; at < p->n_rows * p->n_out; at++)
+            assert_output_matches(p, &job, at / p->n_out, at % p->n_out, &sums[at]);
+    }
+    free(sums);
+}
+
+static void check_odd_shapes(const struct baton_kernels *kernels, int dtype)
+{
+    static const int ins[] = {1, 15, 16, 17, 63, 64, 65, 768}, outs[] = {1, 15, 16, 17, 50};
+    static const int rows[] = {1, 2, 3, 5, 16, 17, 33, 64, 130};
+    enum { N_INS = 8, N_OUTS = 5, N_ROWS = 9 };
+    for (int i = 0; i < N_INS * N_OUTS * N_ROWS; i++) {
+        struct product p;
+        product_init(&p, kernels, dtype, rows[i % N_ROWS], ins[i / N_ROWS % N_INS],
+                     outs[i / N_ROWS / N_INS]);
+        assert_product_matches(&p);
+        product_fini(&p);
+    }
+}
+
+static void every_product_matches_the_plain_sum_on_odd_shapes(void **state)
+{
+    (void)state;
+    for_each_set(check_odd_shapes);
+}
+
+static void check_many_panels(const struct baton_kernels *kernels, int dtype)
+{
+    for (int n_out = 64; n_out <= MAX_OUT; n_out += 43)
+        for (int n_rows = 4; n_rows < 60; n_rows += 3 + n_rows / 2) {
+            struct product p;
+            product_init(&p, kernels, dtype, n_rows, 200, n_out);
+            assert_product_matches(&p);
+            product_fini(&p);
+        }
+}
+
+static void every_product_matches_over_many_panels(void **state)
+{
+    (void)state;
+    for_each_set(check_many_panels);
+}
+
+/* ---- bit by bit ---- */
+
+/* What openblas.c promises only where rows are few. */
+static int n_invariant_rows(const struct baton_kernels *kernels)
+{
+    return kernels->layout == BATON_PANELS ? 130 : 12;
+}
+
+static void check_rows_alone(const struct baton_kernels *kernels, int dtype)
+{
+    struct product p;
+    int n_rows = n_invariant_rows(kernels);
+    size_t row_bytes = baton_prepared_row_bytes((enum baton_dtype)dtype, 203);
+    product_init(&p, kernels, dtype, n_rows, 203, MAX_OUT);
+    for (int epilogue = 0; epilogue < 3; epilogue++) {
+        struct baton_linear job = product_job(&p, epilogue, true);
+        memcpy(p.y, p.before, product_y_bytes(&p));
+        kernels->linear(&job, 0, MAX_OUT);
+        for (int row = 0, n = 1; row < n_rows; row++, n = 1 + n * 7 % 19) {
+            float y[19 * MAX_OUT];
+            n = n < n_rows - row ? n : n_rows - row;
+            memcpy(y, p.before + row * MAX_OUT, (size_t)n * MAX_OUT * sizeof *y);
+            job.x = (const char *)p.prepared + (size_t)row * row_bytes;
+            job.y = y;
+            job.n_rows = n;
+            int border = row % (MAX_OUT / BATON_PANEL) * BATON_PANEL;
+            kernels->linear(&job, 0, border);
+            kernels->linear(&job, border, MAX_OUT);
+            assert_memory_equal(y, p.y + row * MAX_OUT, (size_t)n * MAX_OUT * sizeof *y);
+        }
+    }
+    product_fini(&p);
+}
+
+static void a_row_has_the_same_bits_alone_and_among_any_others(void **state)
+{
+    (void)state;
+    for_each_set(check_rows_alone);
+}
+
+static void check_prepared_in_parts(const struct baton_kernels *kernels, int dtype)
+{
+    for (int n_in = 1; n_in < 300; n_in += 1 + n_in / 2) {
+        struct product p;
+        product_init(&p, kernels, dtype, 37, n_in, 1);
+        char *parts = guarded_create(product_prepared_bytes(&p), PRODUCT_ALIGNMENT);
+        const int borders[] = {0, 1, 16, 17, 32, 37};
+        for (int i = 4; i >= 0; i--)
+            kernels->prepare((enum baton_dtype)dtype, p.x, n_in, borders[i], borders[i + 1], parts);
+        assert_memory_equal(parts, p.prepared, product_prepared_bytes(&p));
+        guarded_destroy(parts, product_prepared_bytes(&p));
+        product_fini(&p);
+    }
+}
+
+static void rows_are_prepared_to_the_same_bits_in_any_parts(void **state)
+{
+    (void)state;
+    for_each_set(check_prepared_in_parts);
+}
+
+static void avx2_and_avx512_give_the_same_bits_in_f32(void **state)
+{
+    struct product wide, narrow;
+    (void)state;
+    if (!baton_kernels_find("avx2") || !baton_kernels_find("avx512"))
+        skip();
+    product_init(&wide, baton_kernels_find("avx512"), BATON_F32, 23, 203, 37);
+    product_init(&narrow, baton_kernels_find("avx2"), BATON_F32, 23, 203, 37);
+    const struct baton_linear a = product_job(&wide, BATON_GELU_TANH, true);
+    const struct baton_linear b = product_job(&narrow, BATON_GELU_TANH, true);
+    wide.kernels->linear(&a, 0, 37);
+    narrow.kernels->linear(&b, 0, 37);
+    assert_memory_equal(wide.y, narrow.y, product_y_bytes(&wide));
+    product_fini(&wide);
+    product_fini(&narrow);
+}
+
+/* ---- roundings ---- */
+
+static void q8_activations_are_rounded_to_the_nearest_step(void **state)
+{
+    const struct baton_kernels *kernels;
+    (void)state;
+    for (int i = 0; (kernels = baton_kernels_at(i)); i++) {
+        enum { N_ROWS = 5, N_IN = 203 };
+        struct product p;
+        if (!kernels->has_dtype[BATON_Q8])
+            continue;
+        product_init(&p, kernels, BATON_Q8, N_ROWS, N_IN, 1);
+        for (int at = 0; at < N_ROWS * N_IN; at++) /* steps are 1/127 of the largest, below 1 */
+            assert_true(fabs((double)p.inputs[at] - (double)p.x[at]) <= 0.5001 / 127);
+        product_fini(&p);
+    }
+}
+
+static void check_gelu(const struct baton_kernels *kernels, int dtype)
+{
+    struct product p;
+    product_init(&p, kernels, dtype, 1, 1, 1);
+    p.rows[0] = 0;
+    product_pack(&p);
+    const struct baton_linear job = product_job(&p, BATON_GELU_TANH, true);
+    for (double x = -30; x < 30; x += 0.0137) {
+        p.bias[0] = (float)x; /* the product is 0 */
+        kernels->linear(&job, 0, 1);
+        assert_true(fabs((double)p.y[0] - gelu_new((double)p.bias[0])) <= 1e-6 * fmax(1, fabs(x)));
+    }
+    product_fini(&p);
+}
+
+static void gelu_is_within_a_millionth_of_the_exact_tanh_form(void **state)
+{
+    (void)state;
+    for_each_set(check_gelu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_product_matches_the_plain_sum_on_odd_shapes),
+        cmocka_unit_test(every_product_matches_over_many_panels),
+        cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_any_others),
+        cmocka_unit_test(rows_are_prepared_to_the_same_bits_in_any_parts),
+        cmocka_unit_test(avx2_and_avx512_give_the_same_bits_in_f32),
+        cmocka_unit_test(q8_activations_are_rounded_to_the_nearest_step),
+        cmocka_unit_test(gelu_is_within_a_millionth_of_the_exact_tanh_form),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

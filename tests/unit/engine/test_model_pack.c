@@ -1,0 +1,252 @@
+#include "tests/support/scratch.h"
+
+#include <glob.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "common/base/once_file.h"
+#include "common/engine/arch/arch.h"
+
+#define MODEL "models/tale"
+
+static struct baton_cache_dirs dirs;
+static struct baton_fingerprint fingerprint;
+
+static int make_cache(void **state)
+{
+    if (make_scratch(state) || baton_model_dir_fingerprint(MODEL, NULL, true, &fingerprint, NULL))
+        return -1;
+    baton_cache_dirs_find(scratch, MODEL, &dirs);
+    return 0;
+}
+
+static struct baton_model *open_model(const char *dtype, const char *kernels,
+                                      const struct baton_cache_dirs *cache)
+{
+    const struct baton_model_options options = {.dtype = dtype,
+                                                .kernels = kernels,
+                                                .cache = cache,
+                                                .fingerprint = &fingerprint,
+                                                .n_threads = 3};
+    struct baton_model *model = NULL;
+    struct baton_why why = {""};
+    if (baton_model_open(MODEL, &options, &model, &why))
+        print_error("%s\n", why.text);
+    assert_non_null(model);
+    return model;
+}
+
+static void assert_same_weights(const struct baton_model *a, const struct baton_model *b)
+{
+    assert_int_equal(a->n_taken, b->n_taken);
+    assert_memory_equal(a->slab, b->slab, a->n_taken);
+}
+
+/* The path of the one pack file there is. */
+static const char *the_pack(void)
+{
+    static char path[PATH_MAX];
+    glob_t found = {0};
+    assert_int_equal(glob(in_scratch("*"), 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    (void)snprintf(path, sizeof path, "%s", found.gl_pathv[0]);
+    assert_non_null(strstr(path, ".pack"));
+    globfree(&found);
+    return path;
+}
+
+static ino_t inode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_ino;
+}
+
+static void a_packed_model_is_the_model_in_every_dtype(void **state)
+{
+    static const char *const dtypes[] = {"f32", "bf16", "q8"};
+    (void)state;
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        struct baton_model *alone = open_model(dtypes[i], "auto", NULL);
+        struct baton_model *packed = open_model(dtypes[i], "auto", &dirs);
+        struct baton_model *mapped = open_model(dtypes[i], "auto", &dirs);
+        assert_null(alone->pack.payload);
+        assert_non_null(packed->pack.payload);
+        assert_non_null(mapped->pack.payload);
+        assert_same_weights(alone, packed);
+        assert_same_weights(alone, mapped);
+        assert_string_equal(baton_model_dtype(mapped), dtypes[i]);
+        baton_model_close(alone);
+        baton_model_close(packed);
+        baton_model_close(mapped);
+        assert_int_equal(unlink(the_pack()), 0);
+    }
+}
+
+static void each_dtype_and_layout_has_its_own_file(void **state)
+{
+    glob_t found = {0};
+    (void)state;
+    baton_model_close(open_model("f32", "portable", &dirs));
+    baton_model_close(open_model("f32", "openblas", &dirs));
+    baton_model_close(open_model("q8", "portable", &dirs));
+    assert_int_equal(glob(in_scratch("*.pack"), 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 3);
+    globfree(&found);
+}
+
+static void a_file_is_packed_once(void **state)
+{
+    (void)state;
+    baton_model_close(open_model("bf16", "auto", &dirs));
+    ino_t made = inode_of(the_pack());
+    baton_model_close(open_model("bf16", "auto", &dirs));
+    assert_int_equal(inode_of(the_pack()), made);
+}
+
+static void a_spoiled_file_is_packed_again(void **state)
+{
+    struct baton_model *alone = open_model("f32", "auto", NULL);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        baton_model_close(open_model("f32", "auto", &dirs));
+        FILE *file = fopen(the_pack(), i ? "r+" : "w"); /* a flipped byte; an empty file */
+        assert_int_equal(fseek(file, 100000, SEEK_SET), 0);
+        assert_int_equal(fputc('x', file), 'x');
+        assert_int_equal(fclose(file), 0);
+        struct baton_model *again = open_model("f32", "auto", &dirs);
+        assert_non_null(again->pack.payload);
+        assert_same_weights(alone, again);
+        baton_model_close(again);
+    }
+    baton_model_close(alone);
+}
+
+static void a_model_outlives_its_file(void **state)
+{
+    struct baton_model *alone = open_model("f32", "auto", NULL);
+    struct baton_model *mapped = open_model("f32", "auto", &dirs);
+    (void)state;
+    assert_int_equal(unlink(the_pack()), 0);
+    assert_same_weights(alone, mapped);
+    baton_model_close(alone);
+    baton_model_close(mapped);
+}
+
+static void where_nothing_can_be_written_the_weights_are_private(void **state)
+{
+    struct baton_cache_dirs unwritable = {.n = 1, .paths = {"/proc"}};
+    struct baton_model *model = open_model("f32", "auto", &unwritable);
+    (void)state;
+    assert_null(model->pack.payload);
+    baton_model_close(model);
+}
+
+/* A read-only directory of packed weights, such as a mount, before a writable one. */
+static void a_file_that_can_only_be_read_is_used(void **state)
+{
+    struct baton_cache_dirs both = {.n = 2};
+    (void)state;
+    baton_model_close(open_model("f32", "auto", &dirs));
+    (void)snprintf(both.paths[0], PATH_MAX, "/proc");
+    (void)snprintf(both.paths[1], PATH_MAX, "%s", scratch);
+    ino_t made = inode_of(the_pack());
+    struct baton_model *model = open_model("f32", "auto", &both);
+    assert_non_null(model->pack.payload);
+    assert_int_equal(inode_of(the_pack()), made);
+    baton_model_close(model);
+}
+
+static void processes_that_pack_at_once_share_one_file(void **state)
+{
+    enum { N_PROCESSES = 4 };
+    (void)state;
+    for (int i = 0; i < N_PROCESSES; i++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid)
+            continue;
+        _exit(open_model("f32", "auto", &dirs)->pack.payload ? 0 : 1);
+    }
+    for (int i = 0; i < N_PROCESSES; i++) {
+        int status;
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    ino_t made = inode_of(the_pack());
+    struct baton_model *alone = open_model("f32", "auto", NULL);
+    struct baton_model *mapped = open_model("f32", "auto", &dirs);
+    assert_int_equal(inode_of(the_pack()), made);
+    assert_same_weights(alone, mapped);
+    baton_model_close(alone);
+    baton_model_close(mapped);
+}
+
+static void a_killed_packer_does_not_block(void **state)
+{
+    char path[PATH_MAX], byte;
+    int ready[2];
+    (void)state;
+    baton_model_close(open_model("f32", "auto", &dirs));
+    (void)snprintf(path, sizeof path, "%s", the_pack());
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        struct baton_once_file held;
+        if (!baton_once_file_begin(path, 0, &held, NULL) && write(held.fd, "half", 4) == 4 &&
+            write(ready[1], "x", 1) == 1)
+            for (;;)
+                pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(ready[0]);
+    close(ready[1]);
+    struct baton_model *model = open_model("f32", "auto", &dirs);
+    assert_non_null(model->pack.payload);
+    assert_string_equal(the_pack(), path);
+    baton_model_close(model);
+}
+
+static void an_option_without_meaning_is_refused_with_those_that_have_one(void **state)
+{
+    struct baton_model_options options = {.dtype = "f16"};
+    struct baton_model *model = NULL;
+    struct baton_why why;
+    (void)state;
+    assert_int_equal(baton_model_open(MODEL, &options, &model, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "dtype: \"f16\" is none of auto, f32, bf16, q8"));
+    options = (struct baton_model_options){.kernels = "abacus"};
+    assert_int_equal(baton_model_open(MODEL, &options, &model, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "kernels: \"abacus\" is none of"));
+    assert_non_null(strstr(why.text, "portable"));
+    options = (struct baton_model_options){.dtype = "q8", .kernels = "openblas"};
+    assert_int_equal(baton_model_open(MODEL, &options, &model, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "do not compute in q8"));
+    options = (struct baton_model_options){.n_threads = -1};
+    assert_int_equal(baton_model_open(MODEL, &options, &model, &why), BATON_INVALID);
+    assert_null(model);
+}
+
+#define WITH_CACHE(test) cmocka_unit_test_setup_teardown(test, make_cache, remove_scratch)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_CACHE(a_packed_model_is_the_model_in_every_dtype),
+        WITH_CACHE(each_dtype_and_layout_has_its_own_file),
+        WITH_CACHE(a_file_is_packed_once),
+        WITH_CACHE(a_spoiled_file_is_packed_again),
+        WITH_CACHE(a_model_outlives_its_file),
+        WITH_CACHE(where_nothing_can_be_written_the_weights_are_private),
+        WITH_CACHE(a_file_that_can_only_be_read_is_used),
+        WITH_CACHE(processes_that_pack_at_once_share_one_file),
+        WITH_CACHE(a_killed_packer_does_not_block),
+        cmocka_unit_test(an_option_without_meaning_is_refused_with_those_that_have_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

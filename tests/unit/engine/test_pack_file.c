@@ -1,0 +1,229 @@
+#include "tests/support/scratch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "common/engine/formats/pack_file.h"
+
+enum { N_BYTES = 300007, HEADER_BYTES = 4096 };
+
+static struct baton_pool *pool;
+
+static struct baton_pack_key key_of(const char *weights, const char *config)
+{
+    return (struct baton_pack_key){.weights = weights,
+                                   .config = config,
+                                   .dtype = BATON_BF16,
+                                   .layout = BATON_PANELS,
+                                   .signature = 42,
+                                   .n_bytes = N_BYTES};
+}
+
+#define SIXTEEN(c) c c c c c c c c c c c c c c c c
+#define HEX(c)     SIXTEEN(c) SIXTEEN(c) SIXTEEN(c) SIXTEEN(c)
+
+static struct baton_pack_key usual_key(void)
+{
+    return key_of(HEX("a"), HEX("b"));
+}
+
+static char byte_at(size_t i)
+{
+    return (char)(i * 31 + i / 256);
+}
+
+static void write_pack(const struct baton_pack_key *key)
+{
+    struct baton_pack_file file;
+    int fd = open(in_scratch("pack"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(baton_pack_file_create(fd, key, &file, NULL), BATON_OK);
+    assert_int_equal((uintptr_t)file.payload % 64, 0);
+    for (size_t i = 0; i < N_BYTES; i++) {
+        assert_int_equal(file.payload[i], 0);
+        file.payload[i] = byte_at(i);
+    }
+    baton_pack_file_seal(&file, key, pool);
+    baton_pack_file_unmap(&file);
+    close(fd);
+}
+
+static enum baton_err map(const struct baton_pack_key *key, struct baton_pack_file *file,
+                          struct baton_why *why)
+{
+    *file = (struct baton_pack_file){0};
+    return baton_pack_file_map(in_scratch("pack"), key, pool, file, why);
+}
+
+static int make_pack(void **state)
+{
+    struct baton_pack_key key = usual_key();
+    if (make_scratch(state) || baton_pool_create(2, &pool, NULL))
+        return -1;
+    write_pack(&key);
+    return 0;
+}
+
+static int remove_pack(void **state)
+{
+    baton_pool_destroy(pool);
+    return remove_scratch(state);
+}
+
+static void what_was_packed_is_mapped(void **state)
+{
+    struct baton_pack_key key = usual_key();
+    struct baton_pack_file file;
+    (void)state;
+    assert_int_equal(map(&key, &file, NULL), BATON_OK);
+    for (size_t i = 0; i < N_BYTES; i++)
+        assert_int_equal(file.payload[i], byte_at(i));
+    baton_pack_file_unmap(&file);
+    baton_pack_file_unmap(&file); /* of nothing */
+}
+
+static void an_empty_payload_is_a_payload(void **state)
+{
+    struct baton_pack_key key = usual_key();
+    struct baton_pack_file file;
+    (void)state;
+    key.n_bytes = 0;
+    int fd = open(in_scratch("pack"), O_RDWR | O_TRUNC);
+    assert_int_equal(baton_pack_file_create(fd, &key, &file, NULL), BATON_OK);
+    baton_pack_file_seal(&file, &key, pool);
+    baton_pack_file_unmap(&file);
+    close(fd);
+    assert_int_equal(map(&key, &file, NULL), BATON_OK);
+    baton_pack_file_unmap(&file);
+}
+
+static void a_file_of_anything_else_is_refused(void **state)
+{
+    struct baton_pack_key others[] = {
+        key_of(HEX("c"), HEX("b")),
+        key_of(HEX("a"), HEX("c")),
+        usual_key(),
+        usual_key(),
+        usual_key(),
+    };
+    struct baton_pack_file file;
+    struct baton_why why;
+    (void)state;
+    others[2].dtype = BATON_Q8;
+    others[3].layout = BATON_ROWS;
+    others[4].signature++;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(map(&others[i], &file, &why), BATON_CORRUPT);
+        assert_non_null(strstr(why.text, "/pack: packed from other weights"));
+        assert_null(file.payload);
+    }
+}
+
+static void spoil(off_t offset)
+{
+    char byte;
+    int fd = open(in_scratch("pack"), O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, offset), 1);
+    byte = (char)(byte ^ 4);
+    assert_int_equal(pwrite(fd, &byte, 1, offset), 1);
+    close(fd);
+}
+
+static void a_flipped_bit_anywhere_is_found(void **state)
+{
+    const struct {
+        off_t offset;
+        const char *reason;
+    } cases[] = {
+        {0, "the header's checksum"},
+        {9, "the header's checksum"},
+        {12, "the header's checksum"},
+        {16, "the header's checksum"},
+        {160, "the header's checksum"},
+        {200, "the header's checksum"},
+        {HEADER_BYTES, "the weights' checksum"},
+        {HEADER_BYTES + 123456, "the weights' checksum"},
+        {HEADER_BYTES + N_BYTES - 1, "the weights' checksum"},
+    };
+    struct baton_pack_key key = usual_key();
+    struct baton_pack_file file;
+    struct baton_why why;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        spoil(cases[i].offset);
+        assert_int_equal(map(&key, &file, &why), BATON_CORRUPT);
+        assert_non_null(strstr(why.text, cases[i].reason));
+        spoil(cases[i].offset);
+        assert_int_equal(map(&key, &file, &why), BATON_OK);
+        baton_pack_file_unmap(&file);
+    }
+}
+
+static void a_file_of_another_size_is_refused(void **state)
+{
+    static const off_t sizes[] = {0, 1, HEADER_BYTES, HEADER_BYTES + N_BYTES - 1,
+                                  HEADER_BYTES + N_BYTES + 1};
+    struct baton_pack_key key = usual_key();
+    struct baton_pack_file file;
+    struct baton_why why;
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        assert_int_equal(truncate(in_scratch("pack"), sizes[i]), 0);
+        assert_int_equal(map(&key, &file, &why), BATON_CORRUPT);
+        assert_non_null(strstr(why.text, "wrong size"));
+    }
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+    struct baton_pack_key key = usual_key();
+    struct baton_pack_file file;
+    (void)state;
+    assert_int_equal(unlink(in_scratch("pack")), 0);
+    assert_int_equal(map(&key, &file, NULL), BATON_NOT_FOUND);
+    assert_int_equal(mkfifo(in_scratch("pack"), 0600), 0);
+    assert_int_equal(map(&key, &file, NULL), BATON_CORRUPT);
+    assert_int_equal(unlink(in_scratch("pack")), 0);
+    assert_int_equal(mkdir(in_scratch("pack"), 0700), 0);
+    assert_int_equal(map(&key, &file, NULL), BATON_CORRUPT);
+}
+
+static void a_payload_without_space_fails_when_it_is_created(void **state)
+{
+    struct baton_pack_key key = usual_key();
+    struct baton_pack_file file;
+    struct baton_why why;
+    (void)state;
+    key.n_bytes = (size_t)1 << 60;
+    int fd = open(in_scratch("pack"), O_RDWR | O_TRUNC);
+    assert_int_equal(baton_pack_file_create(fd, &key, &file, &why), BATON_IO);
+    key.n_bytes = SIZE_MAX;
+    assert_int_equal(baton_pack_file_create(fd, &key, &file, &why), BATON_LIMIT);
+    close(fd);
+}
+
+static void a_name_says_what_is_inside(void **state)
+{
+    struct baton_pack_key key = usual_key();
+    char name[BATON_PACK_NAME_BYTES];
+    (void)state;
+    baton_pack_file_name(&key, name);
+    assert_string_equal(name, "aaaaaaaaaaaaaaaa-bbbbbbbb-bf16-panels.pack");
+}
+
+#define WITH_PACK(test) cmocka_unit_test_setup_teardown(test, make_pack, remove_pack)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_PACK(what_was_packed_is_mapped),
+        WITH_PACK(an_empty_payload_is_a_payload),
+        WITH_PACK(a_file_of_anything_else_is_refused),
+        WITH_PACK(a_flipped_bit_anywhere_is_found),
+        WITH_PACK(a_file_of_another_size_is_refused),
+        WITH_PACK(what_is_no_file_is_refused),
+        WITH_PACK(a_payload_without_space_fails_when_it_is_created),
+        cmocka_unit_test(a_name_says_what_is_inside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/* A thousand random layouts of the same work in every dtype (fewer on the kernels this CPU would
+ * not choose): whatever the batch, the chunks, the threads and the neighbours, a position's logits
+ * have the same bits. */
+#include "tests/unit/engine/unit.h"
+
+#include <stdio.h>
+
+#include "common/engine/engine.h"
+#include "common/engine/kernels/kernels.h"
+
+enum {
+    N_SEQS = 64,
+    LENGTH = 70,
+    N_VOCAB = 83,
+    N_ENGINES = 3,
+    N_LAYOUTS = 1000,
+    N_OTHER_LAYOUTS = 100
+};
+
+static const struct baton_model_shape shape = {.n_layers = 2,
+                                               .n_embd = 36,
+                                               .n_heads = 3,
+                                               .n_kv_heads = 3,
+                                               .head_dim = 12,
+                                               .n_ff = 70,
+                                               .n_vocab = N_VOCAB,
+                                               .n_context = LENGTH,
+                                               .norm_epsilon = 1e-5F};
+
+struct text {
+    uint32_t tokens[LENGTH];
+    struct baton_seq seq;            /* holds all of it */
+    float expected[LENGTH][N_VOCAB]; /* decoded alone, one by one, on one thread */
+};
+
+static const struct baton_kernels *kernels;
+static enum baton_dtype dtype;
+static uint64_t n_drawn;
+
+static struct baton_model *model;
+static struct baton_kv *kv;
+static struct baton_engine *engines[N_ENGINES]; /* of 1, 2, 3 threads */
+static struct text texts[N_SEQS];
+static float logits[N_SEQS][N_VOCAB];
+
+/* 0..n-1 */
+static int draw(int n)
+{
+    return (int)(baton_philox_uniform(7, n_drawn++) * n);
+}
+
+static void decode_alone(struct text *text)
+{
+    struct baton_seq *seq = &text->seq;
+    for (int i = 0; i < LENGTH; i++) {
+        text->tokens[i] = (uint32_t)draw(N_VOCAB);
+        assert_int_equal(
+            baton_engine_decode(engines[0], &seq, &text->tokens[i], 1, text->expected[i]),
+            BATON_OK);
+    }
+}
+
+static int set_up(void **state)
+{
+    const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
+                                             .kernels = kernels->name};
+    int n_blocks = (N_SEQS + 1) * baton_kv_blocks_for(LENGTH);
+    (void)state;
+    if (baton_model_random(&shape, 3, &kept, &model, NULL) ||
+        baton_kv_create(model, NULL, n_blocks, &kv, NULL))
+        return -1;
+    for (int i = 0; i < N_ENGINES; i++) {
+        const struct baton_engine_options options = {
+            .max_prefill_tokens = LENGTH, .max_batch = N_SEQS, .n_threads = i + 1};
+        if (baton_engine_create(model, &options, &engines[i], NULL))
+            return -1;
+    }
+    for (int i = 0; i < N_SEQS; i++) {
+        if (baton_seq_init(&texts[i].seq, kv, LENGTH))
+            return -1;
+        decode_alone(&texts[i]);
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_SEQS; i++)
+        baton_seq_fini(&texts[i].seq);
+    for (int i = 0; i < N_ENGINES; i++)
+        baton_engine_destroy(engines[i]);
+    baton_kv_destroy(kv);
+    baton_model_close(model);
+    return 0;
+}
+
+static int draw_chunk(void)
+{
+    const int usual[] = {1, 7, 32, LENGTH};
+    return draw(2) ? usual[draw(4)] : 1 + draw(LENGTH);
+}
+
+/* Fills seq with the text's first n tokens, in chunks. */
+static void prefill(const struct text *text, struct baton_seq *seq, int n)
+{
+    int chunk = draw_chunk();
+    while (seq->n_tokens < n) {
+        int n_left = n - seq->n_tokens, n_now = n_left < chunk ? n_left : chunk;
+        float *row = draw(2) ? logits[0] : NULL;
+        assert_int_equal(baton_engine_prefill(engines[draw(N_ENGINES)], seq,
+                                              text->tokens + seq->n_tokens, n_now, NULL, NULL, row),
+                         BATON_OK);
+        if (row)
+            assert_memory_equal(row, text->expected[seq->n_tokens - 1], sizeof logits[0]);
+    }
+}
+
+/* Few rows as often as many. */
+static int draw_batch(void)
+{
+    int largest = 1 << draw(7);
+    return 1 + draw(largest);
+}
+
+/* Decodes seq, which holds a part of its text, in a batch beside others at random positions. */
+static void decode_among_others(const struct text *text, struct baton_seq *seq)
+{
+    struct baton_seq *seqs[N_SEQS];
+    uint32_t tokens[N_SEQS];
+    const struct text *of[N_SEQS];
+    int n = draw_batch(), own = draw(n), first = draw(N_SEQS);
+    for (int b = 0; b < n; b++) {
+        struct text *other = &texts[(first + b) % N_SEQS];
+        other->seq.n_tokens = draw(LENGTH); /* what follows is written again as it was */
+        seqs[b] = b == own ? seq : &other->seq;
+        of[b] = b == own ? text : other;
+        tokens[b] = of[b]->tokens[seqs[b]->n_tokens];
+    }
+    assert_int_equal(
+        baton_engine_decode(engines[draw(N_ENGINES)], seqs, tokens, n, (float *)logits), BATON_OK);
+    for (int b = 0; b < n; b++)
+        assert_memory_equal(logits[b], of[b]->expected[seqs[b]->n_tokens - 1], sizeof logits[b]);
+}
+
+static void a_positions_bits_do_not_depend_on_the_layout(void **state)
+{
+    int n_layouts = kernels == baton_kernels_best() ? N_LAYOUTS : N_OTHER_LAYOUTS;
+    (void)state;
+    for (int i = 0; i < n_layouts; i++) {
+        const struct text *text = &texts[draw(N_SEQS)];
+        struct baton_seq seq;
+        assert_int_equal(baton_seq_init(&seq, kv, LENGTH), BATON_OK);
+        prefill(text, &seq, 1 + draw(LENGTH - 1));
+        decode_among_others(text, &seq);
+        baton_seq_fini(&seq);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_positions_bits_do_not_depend_on_the_layout),
+    };
+    int n_failed = 0;
+    for (int i = 0; (kernels = baton_kernels_at(i)); i++)
+        for (int d = 0; d < BATON_N_DTYPES && kernels->layout == BATON_PANELS; d++) {
+            char name[64];
+            dtype = (enum baton_dtype)d;
+            (void)snprintf(name, sizeof name, "%s, %s", kernels->name, baton_dtype_name(dtype));
+            n_failed += cmocka_run_group_tests_name(name, tests, set_up, tear_down);
+        }
+    return n_failed;
+}
