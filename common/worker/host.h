@@ -47,8 +47,7 @@ struct baton_worker_options {
         BATON_ROW_TEXT(type, in.advertise, "advertise", NULL,                                      \
                        "inbox url told to others; host * is the address they see"),                \
         BATON_ROW_TEXT(type, in.cluster_token, "cluster-token", "", "shared secret of the fleet"), \
-        BATON_ROW_TEXT(type, in.cores, "cores", "",                                                \
-                       "processors to run on, as 0 or 0,2-3; all"),               \
+        BATON_ROW_TEXT(type, in.cores, "cores", "", "processors to run on, as 0 or 0,2-3; all"),   \
         BATON_ROW_INT(type, in.threads, "threads", "0", 0, 256, "",                                \
                       "to compute with; 0: as cores"),                                             \
         BATON_ROW_TEXT(type, in.alive_file, "alive-file", NULL,                                    \

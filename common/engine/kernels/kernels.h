@@ -42,8 +42,8 @@ struct baton_linear {
  * are stored. Block b of the sequence is block blocks[b] of layer (kv_block.h). Query head h looks
  * at KV head h / group. */
 struct baton_attend {
-    const float *q;             /* [n_rows], q_stride floats apart, each [n_heads * group][D] */
-    float *out;                 /* [n_rows], out_stride floats apart, likewise */
+    const float *q; /* [n_rows], q_stride floats apart, each [n_heads * group][D] */
+    float *out;     /* [n_rows], out_stride floats apart, likewise */
     size_t q_stride, out_stride;
     const void *layer;
     const int *blocks;

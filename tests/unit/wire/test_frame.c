@@ -53,7 +53,7 @@ static void the_head_is_little_endian_and_stands_where_the_header_says(void **st
     (void)state;
     size_t n;
     uint8_t *bytes = sealed(HEADER, PAYLOAD, &n);
-    static const uint8_t head[16] = {'B', 'A', 'T',           'N',          1, 0, 0, 0, HEADER, 0,
+    static const uint8_t head[16] = {'B', 'A', 'T',           'N',          2, 0, 0, 0, HEADER, 0,
                                      0,   0,   PAYLOAD & 255, PAYLOAD >> 8, 0, 0};
     assert_memory_equal(bytes, head, sizeof head);
     assert_int_equal(n, 128 + PAYLOAD);
@@ -98,9 +98,9 @@ static void another_version_is_told_apart_from_garbage(void **state)
     struct baton_why why;
     struct baton_frame frame;
     uint8_t *bytes = sealed(HEADER, 0, &n);
-    bytes[4] = 2;
+    bytes[4] = 1;
     assert_int_equal(baton_frame_open(bytes, n, &frame, &why), BATON_VERSION);
-    assert_string_equal(why.text, "frame: the peer speaks wire version 2, this process speaks 1");
+    assert_string_equal(why.text, "frame: the peer speaks wire version 1, this process speaks 2");
     bytes[0] = 'X';
     assert_int_equal(baton_frame_open(bytes, n, &frame, &why), BATON_CORRUPT);
     free(bytes);
