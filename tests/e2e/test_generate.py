@@ -6,7 +6,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import BIN, MODEL, ROOT, Fleet
+from fleet import BIN, MODEL, ROOT, Fleet, wait_for
 
 GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())
 STORY = "Once upon a time"
@@ -174,6 +174,10 @@ def test_only_the_first_answer_of_a_worker_is_cold():
         assert " ev=cold_start " in fleet.workers["prefill-0"].text()
 
 
+def lines_of(process, *parts):
+    return lambda: [line for line in process.text().splitlines() if all(p in line + " " for p in parts)]
+
+
 def test_every_stage_is_logged_by_its_process_and_counted(fleet):
     before = fleet.metrics()
     answer = fleet.generate(prompt=STORY, max_new_tokens=12, timeline=True)
@@ -187,8 +191,9 @@ def test_every_stage_is_logged_by_its_process_and_counted(fleet):
         name = stage["name"]
         key = f'baton_stage_duration_seconds_count{{stage="{name}"}}'
         assert after[key] == before[key] + 1
-        log = where[stage["worker"]].text().splitlines()
-        assert sum(request in line and f" stage={name} " in line + " " for line in log) == 1, name
+        lines = lines_of(where[stage["worker"]], request, f" stage={name} ")
+        wait_for(lines, 2, f"the log line of {name}")  # workers log after they have answered
+        assert len(lines()) == 1, name
 
 
 def test_metrics_are_well_formed(fleet):
