@@ -26,11 +26,10 @@ INLINE reg add_bf16(reg sum, reg weights, const char *x)
 }
 #else
 enum { BF16_PARTS = 2 };
-typedef uint32_t bits_reg __attribute__((vector_size(REG_BYTES)));
 
 INLINE reg bf16_part(const void *words, int part)
 {
-    bits_reg pairs = (bits_reg)load_reg(words);
+    ureg pairs = (ureg)load_reg(words);
     return (reg)(part ? pairs & 0xffff0000u : pairs << 16);
 }
 
@@ -42,30 +41,29 @@ INLINE reg add_bf16(reg sum, reg weights, const char *x)
 
 INLINE void tile_bf16(const struct tile *tile, int n_rows)
 {
+    const bool few_rows = n_rows <= 2;
     reg sums[MOST_ROWS][REGS] = {0};
     struct row_cursor x = cursor_at(tile->x, tile->row_bytes, n_rows);
     const char *words = tile->panel;
     for (int k = 0; k < tile->n_in; k += 2, words += LINE_BYTES) {
-        __builtin_prefetch(words + FETCH_BYTES);
-        UNROLL
+        fetch_ahead(words, few_rows);
         for (int part = 0; part < BF16_PARTS; part++) {
             reg weights[REGS];
-            UNROLL
             for (int i = 0; i < REGS; i++)
                 weights[i] = bf16_part(words + i * REG_BYTES, part);
             UNROLL
-            for (int r = 0; r < n_rows; r++)
-                UNROLL
-            for (int i = 0; i < REGS; i++)
-                sums[r][i] = add_bf16(sums[r][i], weights[i], row_of(&x, r) + part * 4);
+            for (int r = 0; r < n_rows; r++) {
+                for (int i = 0; i < REGS; i++)
+                    sums[r][i] = add_bf16(sums[r][i], weights[i], row_of(&x, r) + part * 4);
+            }
         }
         advance(&x, BF16_PARTS * 4, n_rows);
     }
     UNROLL
-    for (int r = 0; r < n_rows; r++)
-        UNROLL
-    for (int i = 0; i < REGS; i++)
-        store_reg(tile->results + r * LANES + i * REG_LANES, sums[r][i]);
+    for (int r = 0; r < n_rows; r++) {
+        for (int i = 0; i < REGS; i++)
+            store_reg(tile->results + r * LANES + i * REG_LANES, sums[r][i]);
+    }
 }
 
 TILE_TABLE(tile_bf16);

@@ -5,113 +5,169 @@
 #include "common/engine/kernels/prepared.h"
 #include "common/engine/kernels/vectors.h"
 
-typedef uint32_t uvec __attribute__((vector_size(64))); /* it wraps around */
+typedef int32_t ireg __attribute__((vector_size(REG_BYTES)));
+typedef uint32_t ureg __attribute__((vector_size(REG_BYTES))); /* it wraps around */
+typedef int32_t iquarter __attribute__((vector_size(16)));
+typedef uint32_t uquarter __attribute__((vector_size(16)));
 
-/* 16 elements of a row from the k-th on, zeros past its n. */
-INLINE vec load_row(const float *x, int k, int n)
+/* Elements k..k + n - 1 of a row of n_in: in place, or as a copy with zeros past the row's end. */
+INLINE const float *block_at(const float *x, int k, int n_in, int n, float *copy)
 {
-    return n - k >= LANES ? load(x + k) : n > k ? load_part(x + k, n - k) : splat(0);
+    if (n_in - k >= n)
+        return x + k;
+    memset(copy, 0, (size_t)n * sizeof *copy);
+    memcpy(copy, x + k, (size_t)(n_in - k) * sizeof *copy);
+    return copy;
+}
+
+INLINE reg load_reg(const void *p)
+{
+    return *(const unaligned_reg *)p;
+}
+
+INLINE void store_reg(float *p, reg v)
+{
+    *(unaligned_reg *)p = v;
+}
+
+INLINE reg splat_reg(float value)
+{
+    return value - (reg){0};
 }
 
 /* ---- bf16 ---- */
 
 #if defined(__AVX512BF16__)
-INLINE void store_bf16(char *row, int k, vec v)
+INLINE void store_bf16(char *row, int k, reg v)
 {
     __m256i rounded = (__m256i)_mm512_cvtneps_pbh((__m512)v);
     _mm256_storeu_si256((__m256i *)(void *)(row + (size_t)k * sizeof(uint16_t)), rounded);
 }
 #else
 /* To the nearest of the floats that have nothing in their lower half, ties to even. */
-INLINE vec round_bf16(vec v)
+INLINE void store_bf16(char *row, int k, reg v)
 {
-    uvec bits = (uvec)v, rounded = bits + 0x7fff + (bits >> 16 & 1);
-    ivec is_nan = v != v;
-    return (vec)((uvec)blend(is_nan, (vec)(bits | 0x400000), (vec)rounded) & 0xffff0000u);
-}
-
-INLINE void store_bf16(char *row, int k, vec v)
-{
-    store((float *)(void *)row + k, round_bf16(v));
+    ureg bits = (ureg)v, is_nan = (ureg)(v != v);
+    ureg rounded = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    store_reg((float *)(void *)row + k, (reg)((rounded & ~is_nan) | (0x7fc00000u & is_nan)));
 }
 #endif
 
 static void prepare_bf16(const float *x, int n_in, int first_row, int end_row, char *prepared)
 {
     size_t row_bytes = baton_prepared_row_bytes(BATON_BF16, n_in);
-    int n_stored = baton_packed_n_in(BATON_BF16, n_in);
+    float copy[BATON_BF16_STEP];
     for (size_t row = (size_t)first_row; row < (size_t)end_row; row++)
-        for (int k = 0; k < n_stored; k += LANES)
-            store_bf16(prepared + row * row_bytes, k, load_row(x + row * (size_t)n_in, k, n_in));
+        for (int k = 0; k < n_in; k += BATON_BF16_STEP) {
+            const float *from = block_at(x + row * (size_t)n_in, k, n_in, BATON_BF16_STEP, copy);
+            for (int i = 0; i < BATON_BF16_STEP; i += REG_LANES)
+                store_bf16(prepared + row * row_bytes, k + i, load_reg(from + i));
+        }
 }
 
 /* ---- q8 ---- */
 
-INLINE ivec magnitude_bits(vec v)
-{
-    return (ivec)v & 0x7fffffff;
-}
-
 /* As integers, magnitudes compare like the numbers, and NaN is the greatest. */
-INLINE ivec max_bits(ivec a, ivec b)
+INLINE ireg magnitude_bits(reg v)
 {
-    return (ivec)blend(a > b, (vec)a, (vec)b);
+    return (ireg)v & 0x7fffffff;
 }
 
-/* Lane i of the result is lane i ^ d of v. */
-#define SWAP_LANES(v, d)                                                                           \
-    __builtin_shufflevector(v, v, 0 ^ (d), 1 ^ (d), 2 ^ (d), 3 ^ (d), 4 ^ (d), 5 ^ (d), 6 ^ (d),   \
-                            7 ^ (d), 8 ^ (d), 9 ^ (d), 10 ^ (d), 11 ^ (d), 12 ^ (d), 13 ^ (d),     \
-                            14 ^ (d), 15 ^ (d))
-
-INLINE int32_t max_lane_bits(ivec v)
+INLINE ireg max_bits(ireg a, ireg b)
 {
-    v = max_bits(v, SWAP_LANES(v, 8));
-    v = max_bits(v, SWAP_LANES(v, 4));
-    v = max_bits(v, SWAP_LANES(v, 2));
-    return max_bits(v, SWAP_LANES(v, 1))[0];
+#if defined(__AVX512F__)
+    return (ireg)_mm512_max_epi32((__m512i)a, (__m512i)b); /* GCC 12 takes three for the other */
+#else
+    ireg greater = a > b;
+    return (a & greater) | (b & ~greater);
+#endif
 }
 
-INLINE uint32_t sum_lane_bits(uvec v)
+INLINE float max_lane_of(ireg v)
 {
-    v += SWAP_LANES(v, 8);
-    v += SWAP_LANES(v, 4);
-    v += SWAP_LANES(v, 2);
-    return v[0] + v[1];
+    union {
+        ireg whole;
+        iquarter part[REG_LANES / 4];
+    } lanes = {v};
+    iquarter max = lanes.part[0];
+    for (int i = 1; i < REG_LANES / 4; i++) {
+        iquarter greater = lanes.part[i] > max;
+        max = (lanes.part[i] & greater) | (max & ~greater);
+    }
+    union {
+        int32_t bits;
+        float value;
+    } most = {max[0]};
+    for (int i = 1; i < 4; i++)
+        most.bits = max[i] > most.bits ? max[i] : most.bits;
+    return most.value;
 }
 
-INLINE void store_bytes(int8_t *to, uvec v)
+INLINE uint32_t sum_lanes_of(ureg v)
+{
+    union {
+        ureg whole;
+        uquarter part[REG_LANES / 4];
+    } lanes = {v};
+    uquarter sum = lanes.part[0];
+    for (int i = 1; i < REG_LANES / 4; i++)
+        sum += lanes.part[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* The lanes as bytes, which they fit. */
+INLINE void store_bytes(int8_t *to, ureg v)
 {
 #if defined(__AVX512F__)
     _mm_storeu_si128((__m128i *)(void *)to, _mm512_cvtepi32_epi8((__m512i)v));
+#elif defined(__AVX2__)
+    __m128i low = _mm256_castsi256_si128((__m256i)v),
+            high = _mm256_extracti128_si256((__m256i)v, 1);
+    __m128i words = _mm_packs_epi32(low, high);
+    _mm_storel_epi64((__m128i *)(void *)to, _mm_packs_epi16(words, words));
 #else
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < REG_LANES; i++)
         to[i] = (int8_t)v[i];
 #endif
 }
 
-static void prepare_q8_group(const float *x, int k, int n_in, int8_t *bytes,
-                             struct baton_q8_row_group *group)
+/* The greatest magnitude of x [64]. */
+INLINE float most_of(const float *x)
 {
-    enum { N_VECS = BATON_Q8_GROUP / LANES };
+    ireg largest = {0};
+    for (int i = 0; i < BATON_Q8_GROUP; i += REG_LANES)
+        largest = max_bits(magnitude_bits(load_reg(x + i)), largest);
+    return max_lane_of(largest);
+}
+
+/* x [64] as bytes, whose sum is returned. */
+INLINE uint32_t store_q8(const float *x, float most, int8_t *bytes)
+{
+    const float least = 1e-30F;    /* what is smaller counts as zero */
     const float magic = 0x1.8p23F; /* adding it rounds, and leaves the integer in the low bits */
-    vec v[N_VECS];
-    ivec largest = {0};
-    uvec sum = {0};
-    for (int i = 0; i < N_VECS; i++) {
-        v[i] = load_row(x, k + i * LANES, n_in);
-        largest = max_bits(magnitude_bits(v[i]), largest);
-    }
-    ivec most_bits = (ivec){0} + max_lane_bits(largest);
-    float most = ((vec)most_bits)[0];
-    float inverse = most > 1e-30F ? 127 / most : 0;
-    for (int i = 0; i < N_VECS; i++) {
-        uvec rounded = (uvec)(v[i] * inverse + magic) - (uvec)splat(magic);
+    float inverse = most > least ? 127 / most : 0;
+    ureg sum = {0};
+    for (int i = 0; i < BATON_Q8_GROUP; i += REG_LANES) {
+        ureg rounded = (ureg)(load_reg(x + i) * inverse + magic) - (ureg)splat_reg(magic);
+        store_bytes(bytes + i, rounded);
         sum += rounded;
-        store_bytes(bytes + i * LANES, rounded);
     }
-    group->scale = most / 127;
-    group->offset = (int32_t)(-128u * sum_lane_bits(sum));
+    return sum_lanes_of(sum);
+}
+
+/* In two passes, so that many groups' chains of dependent instructions are under way at once. */
+static void prepare_q8_row(const float *x, int n_in, int8_t *bytes,
+                           struct baton_q8_row_group *groups)
+{
+    float copy[BATON_Q8_GROUP];
+    for (int k = 0; k < n_in; k += BATON_Q8_GROUP)
+        groups[k / BATON_Q8_GROUP].scale = most_of(block_at(x, k, n_in, BATON_Q8_GROUP, copy));
+    for (int k = 0; k < n_in; k += BATON_Q8_GROUP) {
+        struct baton_q8_row_group *group = &groups[k / BATON_Q8_GROUP];
+        const float *from = block_at(x, k, n_in, BATON_Q8_GROUP, copy);
+        group->offset = (int32_t)(-128u * store_q8(from, group->scale, bytes + k));
+        group->scale *= 1.0F / 127;
+    }
 }
 
 static void prepare_q8(const float *x, int n_in, int first_row, int end_row, char *prepared)
@@ -119,10 +175,8 @@ static void prepare_q8(const float *x, int n_in, int first_row, int end_row, cha
     size_t row_bytes = baton_prepared_row_bytes(BATON_Q8, n_in);
     int n_stored = baton_packed_n_in(BATON_Q8, n_in);
     for (size_t row = (size_t)first_row; row < (size_t)end_row; row++) {
-        int8_t *bytes = (int8_t *)prepared + row * row_bytes;
-        struct baton_q8_row_group *group = (void *)(bytes + n_stored);
-        for (int k = 0; k < n_stored; k += BATON_Q8_GROUP)
-            prepare_q8_group(x + row * (size_t)n_in, k, n_in, bytes + k, group++);
+        char *to = prepared + row * row_bytes;
+        prepare_q8_row(x + row * (size_t)n_in, n_in, (int8_t *)to, (void *)(to + n_stored));
     }
 }
 

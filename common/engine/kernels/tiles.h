@@ -7,50 +7,26 @@
 #define BATON_KERNELS_TILES_H
 
 #include "common/engine/kernels/epilogue.h"
-#include "common/engine/kernels/prepared.h"
-
-/* TILE(name, n_rows) for each number of rows that a tile can have. */
-#define TILES_OF_2(TILE, name) TILE(name, 1) TILE(name, 2)
-#define TILES_OF_4(TILE, name) TILES_OF_2(TILE, name) TILE(name, 3) TILE(name, 4)
-#define TILES_OF_6(TILE, name) TILES_OF_4(TILE, name) TILE(name, 5) TILE(name, 6)
-#define TILES_OF_24(TILE, name)                                                                    \
-    TILES_OF_6(TILE, name)                                                                         \
-    TILE(name, 7)                                                                                  \
-    TILE(name, 8) TILE(name, 9) TILE(name, 10) TILE(name, 11) TILE(name, 12) TILE(name, 13)        \
-        TILE(name, 14) TILE(name, 15) TILE(name, 16) TILE(name, 17) TILE(name, 18) TILE(name, 19)  \
-            TILE(name, 20) TILE(name, 21) TILE(name, 22) TILE(name, 23) TILE(name, 24)
-
-#ifndef AVXR
-#define AVXR 4
-#define TAVX TILES_OF_4
-#endif
-#ifndef AHEAD
-#define AHEAD 4096
-#endif
-#ifndef BLOCKR
-#define BLOCKR 96
-#endif
+#include "common/engine/kernels/prepare.h"
 
 #if REG_BYTES == 64
-#define TILES TILES_OF_24
 enum { MOST_ROWS = 24 };
 #elif REG_BYTES == 32
-#define TILES TAVX
-enum { MOST_ROWS = AVXR };
+enum { MOST_ROWS = 5 };
 #else
-#define TILES TILES_OF_2
 enum { MOST_ROWS = 2 };
 #endif
 
 enum {
-    BLOCK_ROWS = BLOCKR,
+    BLOCK_ROWS = 96,
     LINE_BYTES = 64,
-    FETCH_BYTES = AHEAD, /* how far ahead of its use a weight is asked of memory */
+    FETCH_NEAR = 512, /* bytes that weights are asked for ahead of their use */
+    FETCH_FAR = 12 << 10,
     ROWS_PER_POINTER = 3,
     N_POINTERS = (MOST_ROWS + ROWS_PER_POINTER - 1) / ROWS_PER_POINTER
 };
 
-#define UNROLL _Pragma("GCC unroll 24")
+#define UNROLL _Pragma("GCC unroll 24") /* over as many rows as there can be */
 
 struct tile {
     const char *panel, *x; /* the first row of it */
@@ -68,18 +44,34 @@ typedef void tile_fn(const struct tile *tile);
         name(tile, n_rows);                                                                        \
     }
 #define TILE_ENTRY(name, n_rows) [n_rows] = name##_##n_rows,
+
+#define TILES_1_2(X, name)   X(name, 1) X(name, 2)
+#define TILES_3_5(X, name)   X(name, 3) X(name, 4) X(name, 5)
+#define TILES_6_11(X, name)  X(name, 6) X(name, 7) X(name, 8) X(name, 9) X(name, 10) X(name, 11)
+#define TILES_12_17(X, name) X(name, 12) X(name, 13) X(name, 14) X(name, 15) X(name, 16) X(name, 17)
+#define TILES_18_23(X, name) X(name, 18) X(name, 19) X(name, 20) X(name, 21) X(name, 22) X(name, 23)
+#if REG_BYTES == 64
+#define TILES(X, name)                                                                             \
+    TILES_1_2(X, name)                                                                             \
+    TILES_3_5(X, name)                                                                             \
+    TILES_6_11(X, name) TILES_12_17(X, name) TILES_18_23(X, name) X(name, 24)
+#elif REG_BYTES == 32
+#define TILES(X, name) TILES_1_2(X, name) TILES_3_5(X, name)
+#else
+#define TILES(X, name) TILES_1_2(X, name)
+#endif
+
+/* Defines the function `name` for every number of rows, and `names`, where they are found by it. */
 #define TILE_TABLE(name)                                                                           \
     TILES(TILE_FUNCTION, name)                                                                     \
     static tile_fn *const name##s[MOST_ROWS + 1] = {TILES(TILE_ENTRY, name)}
 
-INLINE reg load_reg(const void *p)
+/* Asks for weights that are used later (measured on Zen 4). Few rows leave most of that to the
+ * hardware; with more of them so much time passes between two lines of a panel that its own
+ * prefetching falls behind. */
+INLINE void fetch_ahead(const char *words, bool few_rows)
 {
-    return *(const unaligned_reg *)p;
-}
-
-INLINE void store_reg(float *p, reg v)
-{
-    *(unaligned_reg *)p = v;
+    __builtin_prefetch(words + (few_rows ? FETCH_NEAR : FETCH_FAR), 0, 2);
 }
 
 /* Rows that are read side by side. x86 addresses three of them from one pointer, so that the

@@ -1,0 +1,114 @@
+/* q8 weights times bytes of x, in each instruction set's own way; part of body.h. All give the same
+ * sums, which are exact.
+ *
+ *     q8_sum     one register of sums, one output a lane
+ *     q8_words   one register of weights, four inputs a lane, ready to be multiplied
+ *     start_q8   no product yet
+ *     load_q8    them as they are stored: bytes with 128 added
+ *     add_q8     sum + weights * x, four bytes that are the same for all lanes
+ */
+#ifndef BATON_KERNELS_DOT_Q8_H
+#define BATON_KERNELS_DOT_Q8_H
+
+#include "common/engine/kernels/prepare.h"
+
+#if defined(__AVX512VNNI__)
+typedef ireg q8_sum;
+struct q8_words {
+    __m512i bytes;
+};
+
+/* The 128 stays in the products, and the offset takes it out of their sum. */
+INLINE q8_sum start_q8(int32_t offset)
+{
+    return (q8_sum){0} + offset;
+}
+
+INLINE struct q8_words load_q8(const void *words)
+{
+    return (struct q8_words){(__m512i)load_reg(words)};
+}
+
+INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
+{
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    return (q8_sum)_mm512_dpbusd_epi32((__m512i)sum, words.bytes, _mm512_set1_epi32(four));
+}
+#elif defined(__AVX512BW__)
+typedef ireg q8_sum;
+struct q8_words {
+    __m512i magnitudes;
+    __mmask64 negative;
+};
+
+INLINE struct q8_words load_q8(const void *words)
+{
+    __m512i bytes = _mm512_xor_si512((__m512i)load_reg(words), _mm512_set1_epi8(-128));
+    return (struct q8_words){_mm512_abs_epi8(bytes), _mm512_movepi8_mask(bytes)};
+}
+
+/* No pair of products exceeds 2 * 127 * 127, so VPMADDUBSW does not saturate. */
+INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
+{
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    __m512i in = _mm512_set1_epi32(four);
+    in = _mm512_mask_sub_epi8(in, words.negative, _mm512_setzero_si512(), in);
+    __m512i pairs = _mm512_maddubs_epi16(words.magnitudes, in);
+    return sum + (q8_sum)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+}
+#elif defined(__AVX2__)
+typedef ireg q8_sum;
+struct q8_words {
+    __m256i bytes, magnitudes;
+};
+
+INLINE struct q8_words load_q8(const void *words)
+{
+    __m256i bytes = _mm256_xor_si256((__m256i)load_reg(words), _mm256_set1_epi8(-128));
+    return (struct q8_words){bytes, _mm256_abs_epi8(bytes)};
+}
+
+/* No pair of products exceeds 2 * 127 * 127, so VPMADDUBSW does not saturate. */
+INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
+{
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    __m256i in = _mm256_sign_epi8(_mm256_set1_epi32(four), words.bytes);
+    __m256i pairs = _mm256_maddubs_epi16(words.magnitudes, in);
+    return sum + (q8_sum)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+#else
+/* f32 holds a group's sum exactly: it stays below 2^24. */
+typedef reg q8_sum;
+struct q8_words {
+    reg weights[4];
+};
+
+INLINE struct q8_words load_q8(const void *words)
+{
+    ireg bytes = (ireg)load_reg(words);
+    struct q8_words loaded;
+    for (int i = 0; i < 4; i++)
+        loaded.weights[i] = __builtin_convertvector((bytes >> 8 * i & 255) - 128, reg);
+    return loaded;
+}
+
+INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
+{
+    for (int i = 0; i < 4; i++)
+        sum += words.weights[i] * (float)((const int8_t *)x)[i];
+    return sum;
+}
+#endif
+
+#if !defined(__AVX512VNNI__)
+INLINE q8_sum start_q8(int32_t offset)
+{
+    (void)offset;
+    return (q8_sum){0};
+}
+#endif
+
+#endif

@@ -1,0 +1,192 @@
+/* What bf16 and q8 weights cost the story model: 200 texts sampled from its own f32 self, scored in
+ * each dtype. */
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/engine/engine.h"
+#include "common/engine/sample.h"
+
+enum {
+    N_TEXTS = 200,
+    BATCH = 50,
+    TEXT_TOKENS = 100, /* the begin of text included */
+    END_OF_TEXT = 2559,
+    SEED = 20261121
+};
+
+/* One dtype's model and all it takes to run it. */
+struct machine {
+    struct baton_model *model;
+    struct baton_kv *kv;
+    struct baton_engine *engine;
+    int n_vocab;
+    float *logits; /* [BATCH][V] */
+};
+
+struct text {
+    uint32_t tokens[TEXT_TOKENS];
+    int n;
+};
+
+/* What a model thinks of every token of a text but the first. */
+struct opinion {
+    uint32_t favourite[TEXT_TOKENS];
+    double logprob[TEXT_TOKENS];
+};
+
+static struct text texts[N_TEXTS];
+static struct opinion exact[N_TEXTS];
+
+static void open_machine(struct machine *m, const char *dtype)
+{
+    const struct baton_model_options kept = {.dtype = dtype};
+    const struct baton_engine_options options = {
+        .max_prefill_tokens = TEXT_TOKENS, .max_batch = BATCH, .n_threads = 2};
+    struct baton_why why = {.text = ""};
+    enum baton_err err = baton_model_open("models/tale", &kept, &m->model, &why);
+    if (!err)
+        err =
+            baton_kv_create(m->model, NULL, BATCH * baton_kv_blocks_for(TEXT_TOKENS), &m->kv, &why);
+    if (!err)
+        err = baton_engine_create(m->model, &options, &m->engine, &why);
+    if (err)
+        fail_msg("%s", why.text);
+    m->n_vocab = baton_model_shape(m->model)->n_vocab;
+    m->logits = calloc((size_t)BATCH * (size_t)m->n_vocab, sizeof *m->logits);
+    assert_non_null(m->logits);
+}
+
+static void close_machine(struct machine *m)
+{
+    free(m->logits);
+    baton_engine_destroy(m->engine);
+    baton_kv_destroy(m->kv);
+    baton_model_close(m->model);
+}
+
+/* BATCH texts from texts[first] on, at temperature 1, up to their end or TEXT_TOKENS. */
+static void sample_batch(struct machine *m, struct baton_sampler *sampler, int first)
+{
+    struct baton_seq seqs[BATCH], *batch[BATCH];
+    uint32_t last[BATCH];
+    for (int i = 0; i < BATCH; i++) {
+        assert_int_equal(baton_seq_init(&seqs[i], m->kv, TEXT_TOKENS), BATON_OK);
+        batch[i] = &seqs[i];
+        last[i] = texts[first + i].tokens[0] = END_OF_TEXT;
+        texts[first + i].n = TEXT_TOKENS;
+    }
+    for (int n = 1; n < TEXT_TOKENS; n++) {
+        assert_int_equal(baton_engine_decode(m->engine, batch, last, BATCH, m->logits), BATON_OK);
+        for (int i = 0; i < BATCH; i++) {
+            const struct baton_sampling sampling = {BATON_SAMPLING_INIT,
+                                                    .seed = (uint64_t)(SEED + first + i)};
+            struct text *text = &texts[first + i];
+            text->tokens[n] = last[i] = baton_sampler_pick(
+                sampler, m->logits + (size_t)i * (size_t)m->n_vocab, &sampling, NULL, (uint64_t)n);
+            if (last[i] == END_OF_TEXT && text->n > n)
+                text->n = n + 1;
+        }
+    }
+    for (int i = 0; i < BATCH; i++)
+        baton_seq_fini(&seqs[i]);
+}
+
+struct scoring {
+    const struct text *text;
+    struct opinion *opinion;
+    int n_vocab;
+};
+
+static void judge(void *arg, int row, const float *logits)
+{
+    const struct scoring *scoring = arg;
+    uint32_t favourite = 0;
+    double sum = 0;
+    if (row + 1 >= scoring->text->n)
+        return;
+    for (int i = 1; i < scoring->n_vocab; i++)
+        if (logits[i] > logits[favourite])
+            favourite = (uint32_t)i;
+    double max = (double)logits[favourite];
+    for (int i = 0; i < scoring->n_vocab; i++)
+        sum += exp((double)logits[i] - max);
+    scoring->opinion->favourite[row + 1] = favourite;
+    scoring->opinion->logprob[row + 1] =
+        (double)logits[scoring->text->tokens[row + 1]] - max - log(sum);
+}
+
+static void score(struct machine *m, const struct text *text, struct opinion *opinion)
+{
+    struct scoring scoring = {.text = text, .opinion = opinion, .n_vocab = m->n_vocab};
+    struct baton_seq seq;
+    assert_int_equal(baton_seq_init(&seq, m->kv, text->n), BATON_OK);
+    assert_int_equal(baton_engine_score(m->engine, &seq, text->tokens, text->n, NULL, NULL, judge,
+                                        &scoring, m->logits),
+                     BATON_OK);
+    baton_seq_fini(&seq);
+}
+
+static int sample_and_score_exactly(void **state)
+{
+    struct machine m;
+    (void)state;
+    open_machine(&m, "f32");
+    struct baton_sampler *sampler = baton_sampler_create(m.n_vocab);
+    assert_non_null(sampler);
+    for (int first = 0; first < N_TEXTS; first += BATCH)
+        sample_batch(&m, sampler, first);
+    for (int i = 0; i < N_TEXTS; i++)
+        score(&m, &texts[i], &exact[i]);
+    baton_sampler_destroy(sampler);
+    close_machine(&m);
+    return 0;
+}
+
+static void assert_accurate(const char *dtype, double least_agreement, double most_error)
+{
+    struct machine m;
+    struct opinion found;
+    int n_steps = 0, n_agreed = 0;
+    double error = 0;
+    open_machine(&m, dtype);
+    assert_string_equal(baton_model_dtype(m.model), dtype);
+    for (int i = 0; i < N_TEXTS; i++) {
+        score(&m, &texts[i], &found);
+        n_steps += texts[i].n - 1;
+        for (int t = 1; t < texts[i].n; t++) {
+            n_agreed += found.favourite[t] == exact[i].favourite[t];
+            error += fabs(found.logprob[t] - exact[i].logprob[t]);
+        }
+    }
+    close_machine(&m);
+    print_message(
+        "%s: %d steps, %.2f %% agree on the likeliest token, mean error of logprobs %.5f\n", dtype,
+        n_steps, 100.0 * n_agreed / n_steps, error / n_steps);
+    assert_true(n_steps > N_TEXTS * TEXT_TOKENS / 2);
+    assert_true(n_agreed >= least_agreement * n_steps);
+    assert_true(error <= most_error * n_steps);
+}
+
+static void bf16_agrees_with_f32_on_98_of_100_steps(void **state)
+{
+    (void)state;
+    assert_accurate("bf16", 0.98, 0.01);
+}
+
+static void q8_agrees_with_f32_on_97_of_100_steps(void **state)
+{
+    (void)state;
+    assert_accurate("q8", 0.97, 0.02);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bf16_agrees_with_f32_on_98_of_100_steps),
+        cmocka_unit_test(q8_agrees_with_f32_on_97_of_100_steps),
+    };
+    return cmocka_run_group_tests(tests, sample_and_score_exactly, NULL);
+}
