@@ -25,7 +25,7 @@ struct bench_machine {
     struct baton_model *model;
     struct baton_kv *kv;
     struct baton_engine *engine;
-    float *logits; /* [max_batch][V] */
+    float *logits; /* [max_logits][V] */
 };
 
 struct bench_machine_options {
@@ -34,6 +34,7 @@ struct bench_machine_options {
     const char *kv_dtype;
     int n_kv_tokens;
     struct baton_engine_options engine;
+    int max_logits; /* rows of them at once */
 };
 
 enum baton_err bench_machine_init(struct bench_machine *machine,

@@ -215,7 +215,8 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
                   .show_progress = true},
         .kv_dtype = options->kv_dtype,
         .n_kv_tokens = n_kv_tokens,
-        .engine = {.max_prefill_tokens = longest, .max_batch = largest, .n_threads = n_threads}};
+        .engine = {.max_rows = longest > largest ? longest : largest, .n_threads = n_threads},
+        .max_logits = largest};
     enum baton_err err = bench_machine_init(&stand->machine, &machine_options, why);
     if (!err && n_tokens > shape_of(stand)->n_context)
         err = baton_fail(why, BATON_INVALID,

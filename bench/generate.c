@@ -180,7 +180,8 @@ static enum baton_err prepare(struct generation *g, struct baton_why *why)
         .model = {.dtype = options->dtype, .kernels = options->kernels, .n_threads = n_threads},
         .kv_dtype = options->kv_dtype,
         .n_kv_tokens = (int)n,
-        .engine = {.max_prefill_tokens = (int)n, .max_batch = 1, .n_threads = n_threads}};
+        .engine = {.max_rows = (int)n, .n_threads = n_threads},
+        .max_logits = 1};
     enum baton_err err = bench_machine_init(&g->machine, &machine_options, why);
     if (err)
         return err;

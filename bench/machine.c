@@ -28,7 +28,7 @@ enum baton_err bench_machine_init(struct bench_machine *machine,
         err = baton_engine_create(made.model, &options->engine, &made.engine, why);
     if (!err) {
         size_t n_vocab = (size_t)baton_model_shape(made.model)->n_vocab;
-        made.logits = calloc((size_t)options->engine.max_batch * n_vocab, sizeof *made.logits);
+        made.logits = calloc((size_t)options->max_logits * n_vocab, sizeof *made.logits);
         if (!made.logits)
             err = baton_fail(why, BATON_NO_MEMORY, "logits: out of memory");
     }

@@ -207,8 +207,7 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
     batch->wake_arg = options->wake_arg;
     enum baton_err err =
         baton_engine_create(options->model,
-                            &(struct baton_engine_options){.max_prefill_tokens = 1,
-                                                           .max_batch = options->max_batch,
+                            &(struct baton_engine_options){.max_rows = options->max_batch,
                                                            .n_threads = options->n_threads},
                             &batch->engine, why);
     if (!err)

@@ -192,8 +192,8 @@ enum baton_err pf_schedule_start(const struct pf_schedule_options *options,
                                  struct pf_schedule **out, struct baton_why *why)
 {
     const struct baton_model_shape *shape = baton_model_shape(options->model);
-    struct baton_engine_options engine = {
-        .max_prefill_tokens = shape->n_context, .max_batch = 1, .n_threads = options->n_threads};
+    struct baton_engine_options engine = {.max_rows = shape->n_context,
+                                          .n_threads = options->n_threads};
     struct pf_schedule *schedule = calloc(1, sizeof *schedule);
     if (!schedule)
         return BATON_NO_MEMORY;

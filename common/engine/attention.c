@@ -108,6 +108,15 @@ static void attend_rows(void *arg, int item, int worker)
     }
 }
 
+/* Whether any rows follow each other in one sequence. */
+static bool have_neighbours(const struct baton_run *run)
+{
+    for (int r = 0; r + 1 < run->n_rows; r++)
+        if (count_together(run, r, r + 2) > 1)
+            return true;
+    return false;
+}
+
 /* A prompt's rows share what they load. Rows of different sequences have nothing to share, but read
  * memory fastest with the heads in the order in which they lie there. */
 static void share_out(struct layer_loop *loop)
@@ -118,7 +127,7 @@ static void share_out(struct layer_loop *loop)
     size_t n_elements = (size_t)run->n_rows * (size_t)(last->position + 1) *
                         (size_t)(2 * shape->n_kv_heads * shape->head_dim);
     int n_items = baton_pool_n_threads(run->pool) * ITEMS_PER_THREAD;
-    if (count_together(run, 0, run->n_rows) > 1) {
+    if (have_neighbours(run)) {
         loop->rows_per_item = TILE_ROWS;
         loop->heads_per_item = 1;
     } else {

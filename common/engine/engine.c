@@ -44,8 +44,7 @@ static size_t lay_out(struct baton_run *run, float *scratch, size_t n_rows)
 static enum baton_err allocate(struct baton_engine *engine, struct baton_why *why)
 {
     const struct baton_engine_options *options = &engine->options;
-    int n_rows = options->max_prefill_tokens > options->max_batch ? options->max_prefill_tokens
-                                                                  : options->max_batch;
+    int n_rows = options->max_rows;
     enum baton_err err = baton_pool_create(options->n_threads, &engine->run.pool, why);
     if (err)
         return err;
@@ -64,10 +63,9 @@ enum baton_err baton_engine_create(const struct baton_model *model,
                                    const struct baton_engine_options *options,
                                    struct baton_engine **engine, struct baton_why *why)
 {
-    if (options->max_prefill_tokens < 1 || options->max_prefill_tokens > MAX_ROWS ||
-        options->max_batch < 1 || options->max_batch > MAX_ROWS)
-        return baton_fail(why, BATON_INVALID, "engine: prefill tokens and batch must be 1..%d",
-                          MAX_ROWS);
+    if (options->max_rows < 1 || options->max_rows > MAX_ROWS)
+        return baton_fail(why, BATON_INVALID, "engine: rows of a pass must be 1..%d, not %d",
+                          MAX_ROWS, options->max_rows);
     struct baton_engine *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "engine: out of memory");
@@ -92,6 +90,11 @@ void baton_engine_destroy(struct baton_engine *engine)
     free(engine->scratch);
     free(engine->prepared);
     free(engine);
+}
+
+void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn fn, void *arg)
+{
+    baton_pool_run(engine->run.pool, n_items, fn, arg);
 }
 
 void baton_engine_pin(struct baton_engine *engine)
@@ -140,36 +143,66 @@ static void complete_rows(struct baton_run *run, float *logits)
     run->model->arch->logits(run, logits);
 }
 
-/* The rows of one sequence's next tokens; false when they do not fit. */
-static bool set_rows(const struct baton_engine *engine, struct baton_run *run,
+/* One more row per token of the part; false when they do not fit. */
+static bool add_rows(const struct baton_engine *engine, struct baton_run *run,
                      const struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
 {
-    if (n_tokens < 1 || n_tokens > engine->options.max_prefill_tokens ||
+    if (n_tokens < 1 || n_tokens > engine->options.max_rows - run->n_rows ||
         !fits(&run->model->shape, seq, tokens, n_tokens))
         return false;
-    run->n_rows = n_tokens;
     for (int i = 0; i < n_tokens; i++)
-        run->rows[i] =
+        run->rows[run->n_rows++] =
             (struct baton_row){.seq = seq, .position = seq->n_tokens + i, .token = tokens[i]};
     return true;
+}
+
+/* A run without rows yet. */
+static struct baton_run begin_run(const struct baton_engine *engine)
+{
+    struct baton_run run = engine->run;
+    run.n_rows = 0;
+    return run;
+}
+
+/* Only the last rows of parts that want logits go on, moved together. */
+static void keep_last_rows(struct baton_run *run, const struct baton_part *parts, int n_parts)
+{
+    int n_kept = 0;
+    for (int i = 0, end = 0; i < n_parts; i++) {
+        end += parts[i].n_tokens;
+        if (parts[i].wants_logits)
+            baton_run_move_row(run, end - 1, n_kept++);
+    }
+    run->n_rows = n_kept;
+}
+
+enum baton_err baton_engine_run(struct baton_engine *engine, const struct baton_part *parts,
+                                int n_parts, baton_layer_fn on_layer, void *arg, float *logits)
+{
+    struct baton_run run = begin_run(engine);
+    for (int i = 0; i < n_parts; i++)
+        if (!add_rows(engine, &run, parts[i].seq, parts[i].tokens, parts[i].n_tokens))
+            return BATON_INVALID;
+    if (!run.n_rows)
+        return BATON_INVALID;
+    enum baton_err err = forward(&run, on_layer, arg);
+    if (err)
+        return err;
+    keep_last_rows(&run, parts, n_parts);
+    if (run.n_rows)
+        complete_rows(&run, logits);
+    for (int i = 0; i < n_parts; i++)
+        parts[i].seq->n_tokens += parts[i].n_tokens;
+    return BATON_OK;
 }
 
 enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
                                     const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
                                     void *arg, float *logits)
 {
-    struct baton_run run = engine->run;
-    if (!set_rows(engine, &run, seq, tokens, n_tokens))
-        return BATON_INVALID;
-    enum baton_err err = forward(&run, on_layer, arg);
-    if (err)
-        return err;
-    if (logits) {
-        baton_run_narrow(&run, n_tokens - 1, 1);
-        complete_rows(&run, logits);
-    }
-    seq->n_tokens += n_tokens;
-    return BATON_OK;
+    const struct baton_part part = {
+        .seq = seq, .tokens = tokens, .n_tokens = n_tokens, .wants_logits = logits != NULL};
+    return baton_engine_run(engine, &part, 1, on_layer, arg, logits);
 }
 
 enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq *seq,
@@ -177,9 +210,9 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
                                   void *layer_arg, baton_row_fn on_row, void *row_arg,
                                   float *scratch)
 {
-    struct baton_run run = engine->run;
+    struct baton_run run = begin_run(engine);
     size_t n_vocab = (size_t)run.model->shape.n_vocab;
-    if (!set_rows(engine, &run, seq, tokens, n_tokens))
+    if (!add_rows(engine, &run, seq, tokens, n_tokens))
         return BATON_INVALID;
     enum baton_err err = forward(&run, on_layer, layer_arg);
     for (int first = 0; first < n_tokens && !err; first += BATON_SCORE_ROWS) {
@@ -198,16 +231,12 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
 enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
                                    const uint32_t *tokens, int n_seqs, float *logits)
 {
-    struct baton_run run = engine->run;
-    if (n_seqs < 1 || n_seqs > engine->options.max_batch)
-        return BATON_INVALID;
-    for (int b = 0; b < n_seqs; b++) {
-        if (!fits(&run.model->shape, seqs[b], &tokens[b], 1))
+    struct baton_run run = begin_run(engine);
+    for (int b = 0; b < n_seqs; b++)
+        if (!add_rows(engine, &run, seqs[b], &tokens[b], 1))
             return BATON_INVALID;
-        run.rows[b] =
-            (struct baton_row){.seq = seqs[b], .position = seqs[b]->n_tokens, .token = tokens[b]};
-    }
-    run.n_rows = n_seqs;
+    if (!run.n_rows)
+        return BATON_INVALID;
     enum baton_err err = forward(&run, NULL, NULL);
     if (err)
         return err;
@@ -225,8 +254,8 @@ enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq 
         return BATON_INVALID;
     for (int done = 0, n = 0; done < n_tokens && !err; done += n) {
         n = n_tokens - done;
-        if (n > engine->options.max_prefill_tokens)
-            n = engine->options.max_prefill_tokens;
+        if (n > engine->options.max_rows)
+            n = engine->options.max_rows;
         err = baton_engine_prefill(engine, scratch, tokens + done, n, NULL, NULL,
                                    done + n == n_tokens ? logits : NULL);
     }

@@ -12,13 +12,13 @@
 
 #include "common/engine/kv.h"
 #include "common/engine/model.h"
+#include "common/engine/pool.h"
 
 struct baton_engine;
 
 struct baton_engine_options {
-    int max_prefill_tokens; /* T of one prefill call */
-    int max_batch;          /* B of one decode call */
-    int n_threads;          /* of the compute pool, the caller included */
+    int max_rows;  /* T of one pass, of all its sequences */
+    int n_threads; /* of the compute pool, the caller included */
 };
 
 enum baton_err baton_engine_create(const struct baton_model *model,
@@ -27,18 +27,36 @@ enum baton_err baton_engine_create(const struct baton_model *model,
                                    struct baton_why *why) BATON_MUST_CHECK;
 void baton_engine_destroy(struct baton_engine *engine);
 
+/* Runs fn for items 0..n_items-1 on the compute pool (pool.h), between passes. */
+void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn fn, void *arg);
+
 /* Gives each compute thread a processor of its own among those the calling thread may run on; the
  * caller is the thread that will call the engine. */
 void baton_engine_pin(struct baton_engine *engine);
 
-/* Called when layer's K and V of the positions just run are in the sequence's blocks; returning
+/* Called when layer's K and V of the positions just run are in the sequences' blocks; returning
  * false ends the run with CANCELED. */
 typedef bool (*baton_layer_fn)(void *arg, int layer);
 
-/* Runs T prompt tokens at positions seq->n_tokens .. + T - 1 in one pass (dense GEMM over all rows)
- * and advances the sequence; the sequence must have blocks for them. tokens [T]. on_layer may be
- * NULL. logits [V] float of the last position only, or NULL when they are not wanted. After
- * CANCELED the sequence has not advanced. */
+/* The next tokens of one sequence, at positions seq->n_tokens and up; it must have blocks for them.
+ */
+struct baton_part {
+    struct baton_seq *seq;
+    const uint32_t *tokens; /* [n_tokens] */
+    int n_tokens;
+    bool wants_logits; /* of the last of them */
+};
+
+/* One pass over the parts of different sequences, prompts and single steps alike: each weight is
+ * read once for all rows, T in all. Advances the sequences. on_layer may be NULL. logits [parts
+ * that want them][V], in their order; NULL when none does. A part's results do not depend on its
+ * neighbours. After an error no sequence has advanced. */
+enum baton_err baton_engine_run(struct baton_engine *engine, const struct baton_part *parts,
+                                int n_parts, baton_layer_fn on_layer, void *arg,
+                                float *logits) BATON_MUST_CHECK;
+
+/* A pass over one prompt, or a part of it: tokens [T]. logits [V] of the last position only, or
+ * NULL when they are not wanted. */
 enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
                                     const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
                                     void *arg, float *logits) BATON_MUST_CHECK;
@@ -56,8 +74,7 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
                                   void *layer_arg, baton_row_fn on_row, void *row_arg,
                                   float *scratch) BATON_MUST_CHECK;
 
-/* One step of B sequences: tokens[b] at position seqs[b]->n_tokens. logits [B][V] float. Kernels
- * here read each weight once per step. */
+/* One step of B sequences: tokens[b] at position seqs[b]->n_tokens. logits [B][V] float. */
 enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
                                    const uint32_t *tokens, int n_seqs,
                                    float *logits) BATON_MUST_CHECK;

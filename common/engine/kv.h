@@ -1,13 +1,23 @@
-/* The KV cache: a pool of fixed-size blocks, reserved once, and sequences that own some of them.
+/* The KV cache: a pool of fixed-size blocks, reserved once, and sequences that hold some of them.
  *
  * A block holds BATON_KV_BLOCK_TOKENS consecutive positions, fixed at absolute positions: position
  * p of a sequence is slot p % BLOCK of its block p / BLOCK. The pool's memory is [L][n_blocks]
  * blocks, laid out as kernels/kv_block.h says. So one block of one layer is one contiguous piece of
  * baton_kv_block_bytes bytes, which is also exactly what travels from prefill to decode.
  *
- * Ownership: the pool owns the memory; a sequence owns its block numbers until baton_seq_fini.
- * Threading: one thread allocates and frees (baton_seq_init, baton_seq_fini). Different threads may
- *            touch the blocks of different sequences; a sequence moves between threads by message.
+ * A block that is whole and will not be written again may be given a name (a block key). Other
+ * sequences that begin alike find it under its name and share it. When nobody holds it any longer
+ * it is kept as long as there is room, the least recently used going first, and counts as free:
+ *
+ *     free --seq_init--> held --seq_fini--> free
+ *                         | seq_name           ^
+ *                         v                    | taken for something else, or past the bound
+ *                     held, named --fini--> cached --seq_init with its name--> held, named
+ *
+ * Ownership: the pool owns the memory; a sequence holds its blocks until baton_seq_fini.
+ * Threading: one thread allocates, names and frees (baton_seq_init.., _name, _fini). Different
+ *            threads may touch the blocks of different sequences, and read shared ones; a sequence
+ *            moves between threads by message.
  * Errors:    create: NO_MEMORY, INVALID. seq_init: LIMIT when not enough blocks are free, INVALID
  * for no tokens, NO_MEMORY.
  */
@@ -16,6 +26,7 @@
 
 #include <stdbool.h>
 
+#include "common/base/block_keys.h"
 #include "common/engine/kernels/kv_block.h"
 #include "common/engine/model.h"
 
@@ -28,7 +39,13 @@ enum baton_err baton_kv_create(const struct baton_model *model, const char *dtyp
 void baton_kv_destroy(struct baton_kv *kv);
 
 int baton_kv_n_blocks(const struct baton_kv *kv);
+/* Blocks that no sequence holds; and of these, the ones kept under a name. */
 int baton_kv_n_free(const struct baton_kv *kv);
+int baton_kv_n_cached(const struct baton_kv *kv);
+
+/* At most n_blocks are kept under a name when nobody holds them; 0: none, and nothing is shared.
+ * Without this call any number is. */
+void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
 
 /* Bytes of one block of one layer. */
 size_t baton_kv_block_bytes(const struct baton_kv *kv);
@@ -43,14 +60,27 @@ const char *baton_kv_dtype(const struct baton_kv *kv);
 /* One timeline: which blocks hold its positions, and how many positions are filled. */
 struct baton_seq {
     struct baton_kv *kv;
-    int *blocks; /* owned: pool block of each BATON_KV_BLOCK_TOKENS positions */
+    int *blocks; /* owned array: pool block of each BATON_KV_BLOCK_TOKENS positions */
     int n_blocks;
+    int n_shared; /* of them, the first: found under their names, not to be written */
     int n_tokens; /* P: positions filled, advanced by prefill, decode and placement */
 };
 
 /* Takes blocks for n_tokens positions, all or none. On success *seq is empty (n_tokens 0). */
 enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv,
                               int n_tokens) BATON_MUST_CHECK;
+/* The same for a prompt whose first blocks may be there already: holds as many as are found under
+ * keys [n_keys], from the first on without a gap, and takes the rest. On success *seq begins after
+ * them: n_tokens is n_shared * BLOCK. A sequence never writes to its first n_shared blocks. n_keys
+ * must leave at least one position to compute: n_keys * BLOCK < n_tokens, else INVALID. */
+enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
+                                     const struct baton_block_key *keys,
+                                     int n_keys) BATON_MUST_CHECK;
+
+/* Names the sequence's blocks first..first + n - 1, which are whole and stay as they are:
+ * keys [n]. A name that is taken stays with the block that has it. */
+void baton_seq_name(struct baton_seq *seq, int first, const struct baton_block_key *keys, int n);
+
 /* Gives the blocks back; harmless on a zeroed struct and when called twice. */
 void baton_seq_fini(struct baton_seq *seq);
 

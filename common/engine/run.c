@@ -1,5 +1,7 @@
 #include "common/engine/run.h"
 
+#include <string.h>
+
 enum {
     ROWS_PER_ITEM = 16,
     ITEMS_PER_THREAD = 4, /* so that a thread that lost its core delays a quarter of its share */
@@ -111,6 +113,24 @@ size_t baton_run_prepared_bytes(const struct baton_model *model, int n_rows)
     int n_mixed = shape->n_heads * shape->head_dim;
     int widest = shape->n_ff > shape->n_embd ? shape->n_ff : shape->n_embd;
     return baton_prepared_bytes(model->dtype, n_rows, n_mixed > widest ? n_mixed : widest);
+}
+
+static void move_floats(float *array, size_t row_floats, int from, int to)
+{
+    memcpy(array + (size_t)to * row_floats, array + (size_t)from * row_floats,
+           row_floats * sizeof *array);
+}
+
+void baton_run_move_row(struct baton_run *run, int from, int to)
+{
+    const struct baton_model_shape *shape = &run->model->shape;
+    if (from == to)
+        return;
+    run->rows[to] = run->rows[from];
+    move_floats(run->x, (size_t)shape->n_embd, from, to);
+    move_floats(run->qkv,
+                (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim, from,
+                to);
 }
 
 void baton_run_narrow(struct baton_run *run, int first, int n)

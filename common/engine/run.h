@@ -55,6 +55,9 @@ void baton_run_attend(struct baton_run *run, int layer);
 /* Goes on with n rows only, from the first-th on. */
 void baton_run_narrow(struct baton_run *run, int first, int n);
 
+/* Puts what a row needs from its attention on in the place of another one. */
+void baton_run_move_row(struct baton_run *run, int from, int to);
+
 /* Bytes of prepared input that n_rows rows need at most. */
 size_t baton_run_prepared_bytes(const struct baton_model *model, int n_rows);
 

@@ -1,10 +1,12 @@
 /* baton_envelope_check: the range of every field of every message. Each message has one function
  * that reads like its part of proto/baton.proto; the first failure sticks and names the field. */
+#include "common/base/block_keys.h"
 #include "common/wire/check_fields.h"
 
 enum { MAX_LAYERS = 1024, MAX_BLOCK_TOKENS = 1 << 16, MAX_CORES = 1 << 16 };
 
 static const uint64_t max_kv_bytes = 1ULL << 44; /* of one request */
+static const double max_tokens_per_s = 1e12;
 
 /* ---- membership ---- */
 
@@ -20,6 +22,9 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     range(c, "kv_blocks_free", m->kv_blocks_free, 0, m->kv_blocks_total);
     range(c, "kv_blocks_reserved", m->kv_blocks_reserved, 0, m->kv_blocks_total);
     seconds(c, "last_step_s", m->last_step_s);
+    range(c, "kv_blocks_cached", m->kv_blocks_cached, 0, m->kv_blocks_free);
+    real(c, "tokens_per_s", m->tokens_per_s, max_tokens_per_s);
+    range(c, "prefix_hit_tokens", m->prefix_hit_tokens, 0, m->prefix_tokens);
 }
 
 static void check_hello_urls(struct checker *c, const Baton__V1__Hello *m)
@@ -67,6 +72,7 @@ static void check_deliver_to(struct checker *c, const Baton__V1__DeliverTo *m)
     url(c, "deliver_to.bulk_url", m->bulk_url, HOST_ONLY);
     range(c, "deliver_to.epoch", m->epoch, 1, UINT64_MAX);
     name(c, "deliver_to.worker_id", m->worker_id);
+    range(c, "deliver_to.first_block", m->first_block, 0, MAX_TOKENS - 1);
 }
 
 static void check_prefill_request(struct checker *c, const Baton__V1__PrefillRequest *m)
@@ -107,6 +113,16 @@ static void check_reserve(struct checker *c, const Baton__V1__Reserve *m)
 {
     range(c, "n_prompt_tokens", m->n_prompt_tokens, 1, BATON_MAX_PROMPT_TOKENS);
     range(c, "max_new_tokens", m->max_new_tokens, 1, MAX_TOKENS);
+    if (m->block_keys.len % BATON_BLOCK_KEY_BYTES ||
+        m->block_keys.len / BATON_BLOCK_KEY_BYTES >= m->n_prompt_tokens)
+        FAIL(c, "block_keys", "%zu bytes are no keys of blocks of %u tokens", m->block_keys.len,
+             m->n_prompt_tokens);
+}
+
+static void check_reserved(struct checker *c, const Baton__V1__Reserved *m)
+{
+    range(c, "n_blocks", m->n_blocks, 1, MAX_TOKENS);
+    range(c, "n_cached_blocks", m->n_cached_blocks, 0, m->n_blocks - 1);
 }
 
 static void check_decode_start(struct checker *c, const Baton__V1__DecodeStart *m)
@@ -153,6 +169,25 @@ static void check_finished(struct checker *c, const Baton__V1__Finished *m)
     seconds(c, "decode_s", m->decode_s);
 }
 
+static void check_step_event(struct checker *c, const Baton__V1__StepEvent *m)
+{
+    range(c, "events.request_id", m->request_id, 1, UINT64_MAX);
+    range(c, "events.attempt", m->attempt, 1, UINT32_MAX);
+    if (!m->tokens && !m->finished)
+        FAIL(c, "events", "one of them says nothing");
+    if (m->tokens)
+        check_tokens(c, m->tokens);
+    if (m->finished)
+        check_finished(c, m->finished);
+}
+
+static void check_step_events(struct checker *c, const Baton__V1__StepEvents *m)
+{
+    range(c, "events", m->n_events, 1, BATON_MAX_STEP_EVENTS);
+    for (size_t i = 0; !c->err && i < m->n_events; i++)
+        check_step_event(c, m->events[i]);
+}
+
 /* ---- context ---- */
 
 static void check_kv_begin(struct checker *c, const Baton__V1__KvBegin *m)
@@ -163,6 +198,7 @@ static void check_kv_begin(struct checker *c, const Baton__V1__KvBegin *m)
     range(c, "block_tokens", m->block_tokens, 1, MAX_BLOCK_TOKENS);
     range(c, "total_bytes", m->total_bytes, 1, max_kv_bytes);
     name(c, "kv_dtype", m->kv_dtype);
+    range(c, "first_block", m->first_block, 0, m->n_tokens - 1);
 }
 
 static void check_kv_chunk(struct checker *c, const Baton__V1__KvChunk *m)
@@ -215,7 +251,7 @@ static void check_body(struct checker *c, const baton_envelope *e)
     case BATON__V1__ENVELOPE__BODY_RESERVE:
         return check_reserve(c, e->reserve);
     case BATON__V1__ENVELOPE__BODY_RESERVED:
-        return range(c, "n_blocks", e->reserved->n_blocks, 1, MAX_TOKENS);
+        return check_reserved(c, e->reserved);
     case BATON__V1__ENVELOPE__BODY_REJECTED: /* any number of blocks */
         return;
     case BATON__V1__ENVELOPE__BODY_DECODE_START:
@@ -226,6 +262,8 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return range(c, "next_index", e->token_ack->next_index, 0, MAX_TOKENS);
     case BATON__V1__ENVELOPE__BODY_FINISHED:
         return check_finished(c, e->finished);
+    case BATON__V1__ENVELOPE__BODY_STEP_EVENTS:
+        return check_step_events(c, e->step_events);
     case BATON__V1__ENVELOPE__BODY_KV_BEGIN:
         return check_kv_begin(c, e->kv_begin);
     case BATON__V1__ENVELOPE__BODY_KV_CHUNK:
@@ -244,17 +282,19 @@ static void check_body(struct checker *c, const baton_envelope *e)
     }
 }
 
-static bool is_membership(const baton_envelope *e)
+/* Membership, and what speaks of several requests. */
+static bool names_no_request(const baton_envelope *e)
 {
-    return e->body_case >= BATON__V1__ENVELOPE__BODY_HELLO &&
-           e->body_case <= BATON__V1__ENVELOPE__BODY_GOODBYE;
+    return (e->body_case >= BATON__V1__ENVELOPE__BODY_HELLO &&
+            e->body_case <= BATON__V1__ENVELOPE__BODY_GOODBYE) ||
+           e->body_case == BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
 }
 
 static void check_addressing(struct checker *c, const baton_envelope *e)
 {
     bool begins_link = e->body_case == BATON__V1__ENVELOPE__BODY_HELLO ||
                        e->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
-    uint64_t max_request = is_membership(e) ? 0 : UINT64_MAX;
+    uint64_t max_request = names_no_request(e) ? 0 : UINT64_MAX;
     range(c, "src_epoch", e->src_epoch, 1, UINT64_MAX);
     range(c, "dst_epoch", e->dst_epoch, begins_link ? 0 : 1, UINT64_MAX);
     range(c, "link", e->link, 1, UINT64_MAX);

@@ -11,8 +11,7 @@ enum { N_TOKENS = 21 };
 
 static enum baton_err compute(const struct baton_model *model, float *logits, struct baton_why *why)
 {
-    const struct baton_engine_options options = {
-        .max_prefill_tokens = N_TOKENS, .max_batch = 1, .n_threads = 1};
+    const struct baton_engine_options options = {.max_rows = N_TOKENS, .n_threads = 1};
     int n_vocab = baton_model_shape(model)->n_vocab;
     uint32_t tokens[N_TOKENS];
     struct baton_kv *kv = NULL;

@@ -19,8 +19,7 @@ struct machine {
 static enum baton_err set_up(struct machine *m, const char *dir, int n_tokens,
                              struct baton_why *why)
 {
-    const struct baton_engine_options options = {
-        .max_prefill_tokens = n_tokens, .max_batch = 1, .n_threads = N_THREADS};
+    const struct baton_engine_options options = {.max_rows = n_tokens, .n_threads = N_THREADS};
     enum baton_err err = baton_model_open(dir, NULL, &m->model, why);
     if (!err)
         err = baton_kv_create(m->model, NULL, baton_kv_blocks_for(n_tokens), &m->kv, why);

@@ -44,7 +44,7 @@ static void open_machine(struct machine *m, const char *dtype)
 {
     const struct baton_model_options kept = {.dtype = dtype};
     const struct baton_engine_options options = {
-        .max_prefill_tokens = TEXT_TOKENS, .max_batch = BATCH, .n_threads = 2};
+        .max_rows = TEXT_TOKENS > BATCH ? TEXT_TOKENS : BATCH, .n_threads = 2};
     struct baton_why why = {.text = ""};
     enum baton_err err = baton_model_open("models/tale", &kept, &m->model, &why);
     if (!err)

@@ -29,8 +29,7 @@ static int n_vocab;
 
 static int set_up(void **state)
 {
-    const struct baton_engine_options options = {
-        .max_prefill_tokens = MAX_TOKENS, .max_batch = N_PROMPTS, .n_threads = 2};
+    const struct baton_engine_options options = {.max_rows = MAX_TOKENS, .n_threads = 2};
     struct baton_why why;
     (void)state;
     if (baton_model_open("models/tale", NULL, &model, &why) ||

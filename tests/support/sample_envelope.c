@@ -13,10 +13,11 @@ const Baton__V1__Envelope__BodyCase sample_kinds[] = {
     BATON__V1__ENVELOPE__BODY_RESERVE,     BATON__V1__ENVELOPE__BODY_RESERVED,
     BATON__V1__ENVELOPE__BODY_REJECTED,    BATON__V1__ENVELOPE__BODY_DECODE_START,
     BATON__V1__ENVELOPE__BODY_TOKENS,      BATON__V1__ENVELOPE__BODY_TOKEN_ACK,
-    BATON__V1__ENVELOPE__BODY_FINISHED,    BATON__V1__ENVELOPE__BODY_KV_BEGIN,
-    BATON__V1__ENVELOPE__BODY_KV_CHUNK,    BATON__V1__ENVELOPE__BODY_KV_END,
-    BATON__V1__ENVELOPE__BODY_KV_ACK,      BATON__V1__ENVELOPE__BODY_CANCEL,
-    BATON__V1__ENVELOPE__BODY_FAILED,      BATON__V1__ENVELOPE__BODY__NOT_SET};
+    BATON__V1__ENVELOPE__BODY_FINISHED,    BATON__V1__ENVELOPE__BODY_STEP_EVENTS,
+    BATON__V1__ENVELOPE__BODY_KV_BEGIN,    BATON__V1__ENVELOPE__BODY_KV_CHUNK,
+    BATON__V1__ENVELOPE__BODY_KV_END,      BATON__V1__ENVELOPE__BODY_KV_ACK,
+    BATON__V1__ENVELOPE__BODY_CANCEL,      BATON__V1__ENVELOPE__BODY_FAILED,
+    BATON__V1__ENVELOPE__BODY__NOT_SET};
 
 static void init_decision(struct sample_envelope *s)
 {
@@ -131,17 +132,33 @@ static void init_decode_start(struct sample_envelope *s)
     start->credit_tokens = 256;
 }
 
-static void init_tokens(struct sample_envelope *s)
+static void init_tokens(struct sample_envelope *s, Baton__V1__Tokens *tokens)
 {
-    baton__v1__tokens__init(&s->body.tokens);
-    s->body.tokens.first_index = 1;
-    s->body.tokens.tokens = s->tokens;
-    s->body.tokens.n_tokens = 4;
-    s->body.tokens.step_s = 0.002;
-    s->body.tokens.began = &s->began;
-    s->body.tokens.decisions = s->decisions;
-    s->body.tokens.logprobs = s->logprobs_list;
-    s->body.tokens.n_decisions = s->body.tokens.n_logprobs = 4;
+    baton__v1__tokens__init(tokens);
+    tokens->first_index = 1;
+    tokens->tokens = s->tokens;
+    tokens->n_tokens = 4;
+    tokens->step_s = 0.002;
+    tokens->began = &s->began;
+    tokens->decisions = s->decisions;
+    tokens->logprobs = s->logprobs_list;
+    tokens->n_decisions = tokens->n_logprobs = 4;
+}
+
+static void init_step_events(struct sample_envelope *s)
+{
+    init_tokens(s, &s->step_tokens);
+    baton__v1__finished__init(&s->step_finished);
+    s->step_finished.reason = BATON__V1__FINISHED__REASON__LENGTH;
+    baton__v1__step_event__init(&s->step_event);
+    s->step_event.request_id = 42;
+    s->step_event.attempt = 1;
+    s->step_event.tokens = &s->step_tokens;
+    s->step_event.finished = &s->step_finished;
+    s->step_events[0] = &s->step_event;
+    baton__v1__step_events__init(&s->body.step_events);
+    s->body.step_events.events = s->step_events;
+    s->body.step_events.n_events = 1;
 }
 
 static void init_kv_begin(struct sample_envelope *s)
@@ -178,11 +195,14 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         s->body.prompt_logprobs.n_logprobs = 4;
         break;
     case BATON__V1__ENVELOPE__BODY_RESERVE:
-        s->body.reserve.n_prompt_tokens = 4;
+        s->body.reserve.n_prompt_tokens = 40;
+        s->body.reserve.block_keys.data = s->block_keys;
+        s->body.reserve.block_keys.len = sizeof s->block_keys;
         s->body.reserve.max_new_tokens = 60;
         break;
     case BATON__V1__ENVELOPE__BODY_RESERVED:
         s->body.reserved.n_blocks = 4;
+        s->body.reserved.n_cached_blocks = 2;
         break;
     case BATON__V1__ENVELOPE__BODY_FINISHED:
         s->body.finished.reason = BATON__V1__FINISHED__REASON__LENGTH;
@@ -212,7 +232,9 @@ static void init_body(struct sample_envelope *s, Baton__V1__Envelope__BodyCase k
     case BATON__V1__ENVELOPE__BODY_DECODE_START:
         return init_decode_start(s);
     case BATON__V1__ENVELOPE__BODY_TOKENS:
-        return init_tokens(s);
+        return init_tokens(s, &s->body.tokens);
+    case BATON__V1__ENVELOPE__BODY_STEP_EVENTS:
+        return init_step_events(s);
     case BATON__V1__ENVELOPE__BODY_KV_BEGIN:
         return init_kv_begin(s);
     default:
@@ -233,7 +255,7 @@ void sample_envelope_init(struct sample_envelope *sample, Baton__V1__Envelope__B
     envelope->link_seq = 1;
     envelope->body_case = kind;
     envelope->hello = &sample->body.hello; /* one pointer for all: the oneof is a union */
-    if (kind > BATON__V1__ENVELOPE__BODY_GOODBYE) {
+    if (kind > BATON__V1__ENVELOPE__BODY_GOODBYE && kind != BATON__V1__ENVELOPE__BODY_STEP_EVENTS) {
         envelope->request_id = 42;
         envelope->attempt = 1;
     }

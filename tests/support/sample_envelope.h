@@ -7,6 +7,7 @@
 #ifndef BATON_TESTS_SAMPLE_ENVELOPE_H
 #define BATON_TESTS_SAMPLE_ENVELOPE_H
 
+#include "common/base/block_keys.h"
 #include "common/wire/envelope.h"
 
 struct sample_envelope {
@@ -27,6 +28,7 @@ struct sample_envelope {
         Baton__V1__Tokens tokens;
         Baton__V1__TokenAck token_ack;
         Baton__V1__Finished finished;
+        Baton__V1__StepEvents step_events;
         Baton__V1__KvBegin kv_begin;
         Baton__V1__KvChunk kv_chunk;
         Baton__V1__KvEnd kv_end;
@@ -39,12 +41,16 @@ struct sample_envelope {
     Baton__V1__Sampling sampling;
     Baton__V1__DeliverTo deliver_to;
     Baton__V1__DecodeBegan began;
+    Baton__V1__Tokens step_tokens;
+    Baton__V1__Finished step_finished;
+    Baton__V1__StepEvent step_event, *step_events[1];
     Baton__V1__LogitBias bias, *biases[1];
     Baton__V1__Candidate candidate, *candidates[1];
     Baton__V1__Decision decision, *decisions[4];
     Baton__V1__Logprobs logprobs, *logprobs_list[4];
     double top_logprobs[2];
     uint32_t tokens[4], stops[2];
+    uint8_t block_keys[2 * BATON_BLOCK_KEY_BYTES];
 };
 
 /* Every kind there is, ended by BODY__NOT_SET. */

@@ -99,8 +99,7 @@ enum { BATCH = 3, N_STEPS = 1000 };
 static void assert_steps_allocate_nothing(const char *dtype, int n_threads)
 {
     const struct baton_model_options model_options = {.dtype = dtype};
-    const struct baton_engine_options options = {
-        .max_prefill_tokens = 32, .max_batch = BATCH, .n_threads = n_threads};
+    const struct baton_engine_options options = {.max_rows = 32, .n_threads = n_threads};
     struct baton_model *model;
     struct baton_kv *kv;
     struct baton_engine *engine;

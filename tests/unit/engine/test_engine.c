@@ -30,8 +30,7 @@ static float logits[MAX_BATCH][N_VOCAB], expected[N_VOCAB];
 
 static int set_up(void **state)
 {
-    const struct baton_engine_options options = {
-        .max_prefill_tokens = MAX_PREFILL, .max_batch = MAX_BATCH, .n_threads = 3};
+    const struct baton_engine_options options = {.max_rows = MAX_PREFILL, .n_threads = 3};
     (void)state;
     for (int i = 0; i < CONTEXT; i++)
         tokens[i] = (uint32_t)(baton_philox_uniform(2, (uint64_t)i) * N_VOCAB);
@@ -271,14 +270,12 @@ static void blocks_copied_to_another_sequence_continue_it(void **state)
 static void calls_out_of_range_are_invalid_and_change_nothing(void **state)
 {
     const uint32_t bad[] = {1, N_VOCAB};
-    struct baton_seq seq, full, *batch[MAX_BATCH + 1];
+    struct baton_seq seq, full, *batch[] = {&seq};
     float *row = logits[0];
     (void)state;
     assert_int_equal(baton_seq_init(&seq, kv, 16), BATON_OK);
     assert_int_equal(baton_seq_init(&full, kv, CONTEXT + 16), BATON_OK);
     full.n_tokens = CONTEXT;
-    for (int i = 0; i <= MAX_BATCH; i++)
-        batch[i] = &seq;
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 0, NULL, NULL, row), BATON_INVALID);
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 17, NULL, NULL, row),
                      BATON_INVALID);
@@ -288,7 +285,7 @@ static void calls_out_of_range_are_invalid_and_change_nothing(void **state)
     assert_int_equal(baton_engine_prefill(engine, &full, tokens, MAX_PREFILL + 1, NULL, NULL, row),
                      BATON_INVALID);
     assert_int_equal(baton_engine_decode(engine, batch, tokens, 0, row), BATON_INVALID);
-    assert_int_equal(baton_engine_decode(engine, batch, tokens, MAX_BATCH + 1, row), BATON_INVALID);
+    assert_int_equal(baton_engine_run(engine, NULL, 0, NULL, NULL, row), BATON_INVALID);
     assert_int_equal(baton_engine_decode(engine, batch, &bad[1], 1, row), BATON_INVALID);
     assert_int_equal(baton_engine_naive(engine, &full, tokens, 1, row), BATON_INVALID);
     assert_int_equal(baton_engine_naive(engine, &seq, tokens, 17, row), BATON_INVALID);
@@ -303,8 +300,7 @@ static void the_number_of_threads_never_changes_a_bit(void **state)
     (void)state;
     compute_expected();
     for (int n_threads = 1; n_threads <= 5; n_threads += 2) {
-        const struct baton_engine_options options = {
-            .max_prefill_tokens = N_TOKENS, .max_batch = 1, .n_threads = n_threads};
+        const struct baton_engine_options options = {.max_rows = N_TOKENS, .n_threads = n_threads};
         struct baton_engine *other;
         struct baton_seq seq;
         assert_int_equal(baton_engine_create(model, &options, &other, NULL), BATON_OK);
@@ -320,9 +316,8 @@ static void the_number_of_threads_never_changes_a_bit(void **state)
 static void senseless_options_are_refused(void **state)
 {
     const struct baton_engine_options cases[] = {
-        {.max_prefill_tokens = 0, .max_batch = 1, .n_threads = 1},
-        {.max_prefill_tokens = 1, .max_batch = 0, .n_threads = 1},
-        {.max_prefill_tokens = 1, .max_batch = 1, .n_threads = 0},
+        {.max_rows = 0, .n_threads = 1},
+        {.max_rows = 1, .n_threads = 0},
     };
     struct baton_engine *none = NULL;
     (void)state;

@@ -11,6 +11,7 @@
 enum {
     N_SEQS = 64,
     LENGTH = 70,
+    MAX_ROWS = 300,
     N_VOCAB = 83,
     N_ENGINES = 3,
     N_LAYOUTS = 1000,
@@ -70,8 +71,7 @@ static int set_up(void **state)
         baton_kv_create(model, NULL, n_blocks, &kv, NULL))
         return -1;
     for (int i = 0; i < N_ENGINES; i++) {
-        const struct baton_engine_options options = {
-            .max_prefill_tokens = LENGTH, .max_batch = N_SEQS, .n_threads = i + 1};
+        const struct baton_engine_options options = {.max_rows = MAX_ROWS, .n_threads = i + 1};
         if (baton_engine_create(model, &options, &engines[i], NULL))
             return -1;
     }
@@ -143,6 +143,35 @@ static void decode_among_others(const struct text *text, struct baton_seq *seq)
         assert_memory_equal(logits[b], of[b]->expected[seqs[b]->n_tokens - 1], sizeof logits[b]);
 }
 
+/* What is left of seq's text, up to a part of it, in passes beside steps and parts of others. */
+static void run_among_others(const struct text *text, struct baton_seq *seq)
+{
+    struct baton_part parts[N_SEQS];
+    const struct text *of[N_SEQS];
+    int n = draw_batch(), own = draw(n), first = draw(N_SEQS), n_left = MAX_ROWS, n_wanted = 0;
+    for (int b = 0; b < n; b++) {
+        struct text *other = &texts[(first + b) % N_SEQS];
+        of[b] = b == own ? text : other;
+        struct baton_seq *at = b == own ? seq : &other->seq;
+        if (b != own)
+            at->n_tokens = draw(LENGTH);
+        int most = LENGTH - at->n_tokens, room = n_left - (n - b - 1);
+        most = most < room ? most : room;
+        parts[b] = (struct baton_part){.seq = at,
+                                       .tokens = of[b]->tokens + at->n_tokens,
+                                       .n_tokens = draw(2) ? 1 : 1 + draw(most),
+                                       .wants_logits = draw(2)};
+        n_left -= parts[b].n_tokens;
+    }
+    assert_int_equal(
+        baton_engine_run(engines[draw(N_ENGINES)], parts, n, NULL, NULL, (float *)logits),
+        BATON_OK);
+    for (int b = 0; b < n; b++)
+        if (parts[b].wants_logits)
+            assert_memory_equal(logits[n_wanted++], of[b]->expected[parts[b].seq->n_tokens - 1],
+                                sizeof logits[0]);
+}
+
 static void a_positions_bits_do_not_depend_on_the_layout(void **state)
 {
     int n_layouts = kernels == baton_kernels_best() ? N_LAYOUTS : N_OTHER_LAYOUTS;
@@ -152,7 +181,10 @@ static void a_positions_bits_do_not_depend_on_the_layout(void **state)
         struct baton_seq seq;
         assert_int_equal(baton_seq_init(&seq, kv, LENGTH), BATON_OK);
         prefill(text, &seq, 1 + draw(LENGTH - 1));
-        decode_among_others(text, &seq);
+        if (draw(2))
+            run_among_others(text, &seq);
+        if (seq.n_tokens < LENGTH)
+            decode_among_others(text, &seq);
         baton_seq_fini(&seq);
     }
 }

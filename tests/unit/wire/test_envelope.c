@@ -318,6 +318,79 @@ static const char *break_finished(struct sample_envelope *s, int i)
     return i < 2 ? "finished.reason" : NULL;
 }
 
+static const char *break_reserve(struct sample_envelope *s, int i)
+{
+    Baton__V1__Reserve *reserve = &s->body.reserve;
+    switch (i) {
+    case 0:
+        reserve->n_prompt_tokens = 0;
+        return "reserve.n_prompt_tokens";
+    case 1:
+        reserve->block_keys.len--;
+        return "reserve.block_keys";
+    case 2:
+        reserve->n_prompt_tokens = 2;
+        return "reserve.block_keys";
+    default:
+        return NULL;
+    }
+}
+
+static const char *break_reserved(struct sample_envelope *s, int i)
+{
+    if (i == 0)
+        s->body.reserved.n_cached_blocks = s->body.reserved.n_blocks;
+    return i == 0 ? "reserved.n_cached_blocks" : NULL;
+}
+
+static const char *break_step_events(struct sample_envelope *s, int i)
+{
+    switch (i) {
+    case 0:
+        s->body.step_events.n_events = 0;
+        return "step_events.events";
+    case 1:
+        s->step_event.request_id = 0;
+        return "step_events.events.request_id";
+    case 2:
+        s->step_event.attempt = 0;
+        return "step_events.events.attempt";
+    case 3:
+        s->step_event.tokens = NULL;
+        s->step_event.finished = NULL;
+        return "step_events.events";
+    case 4:
+        s->step_tokens.n_tokens = 0;
+        return "step_events.tokens";
+    case 5:
+        s->step_finished.decode_s = -1;
+        return "step_events.decode_s";
+    default:
+        return NULL;
+    }
+}
+
+static const char *break_status(struct sample_envelope *s, int i)
+{
+    Baton__V1__Status *status = &s->body.status;
+    switch (i) {
+    case 0:
+        status->kv_blocks_free = status->kv_blocks_total + 1;
+        return "status.kv_blocks_free";
+    case 1:
+        status->kv_blocks_cached = status->kv_blocks_free + 1;
+        return "status.kv_blocks_cached";
+    case 2:
+        status->tokens_per_s = NAN;
+        return "status.tokens_per_s";
+    case 3:
+        status->prefix_hit_tokens = status->prefix_tokens + 1;
+        return "status.prefix_hit_tokens";
+    default:
+        return NULL;
+    }
+}
+
 static const char *break_cancel(struct sample_envelope *s, int i)
 {
     static const char *const bad_texts[] = {too_long, "\xc0\x80", "cut \xe2\x82", "\xed\xa0\x80"};
@@ -382,6 +455,10 @@ static void every_broken_field_is_refused_by_name(void **state)
     expect_all_refused(BATON__V1__ENVELOPE__BODY_KV_BEGIN, break_kv_begin);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_FINISHED, break_finished);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_CANCEL, break_cancel);
+    expect_all_refused(BATON__V1__ENVELOPE__BODY_STATUS, break_status);
+    expect_all_refused(BATON__V1__ENVELOPE__BODY_RESERVE, break_reserve);
+    expect_all_refused(BATON__V1__ENVELOPE__BODY_RESERVED, break_reserved);
+    expect_all_refused(BATON__V1__ENVELOPE__BODY_STEP_EVENTS, break_step_events);
 }
 
 static void a_membership_message_names_no_request(void **state)

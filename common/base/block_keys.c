@@ -1,0 +1,52 @@
+#include "common/base/block_keys.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+
+static void truncate(struct baton_block_key *key, const uint8_t digest[BATON_SHA256_BYTES])
+{
+    memcpy(key->bytes, digest, sizeof key->bytes);
+}
+
+enum baton_err baton_block_key_root(const struct baton_block_salt *salt,
+                                    struct baton_block_key *root)
+{
+    char text[512];
+    uint8_t digest[BATON_SHA256_BYTES];
+    int n = snprintf(text, sizeof text, "baton KV\n%s\n%s\n%s\n%s\n%u\n", salt->config,
+                     salt->weights, salt->dtype, salt->kv_dtype, (unsigned)salt->block_tokens);
+    if (n < 0 || (size_t)n >= sizeof text)
+        return BATON_INVALID;
+    enum baton_err err = baton_sha256_of(text, (size_t)n, digest);
+    if (!err)
+        truncate(root, digest);
+    return err;
+}
+
+static void put_token(uint8_t *at, uint32_t token)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(token >> (8 * i));
+}
+
+enum baton_err baton_block_keys(const struct baton_block_key *root, const uint32_t *tokens,
+                                size_t block_tokens, struct baton_block_key *keys, size_t n_keys)
+{
+    size_t n_bytes = BATON_BLOCK_KEY_BYTES + block_tokens * sizeof *tokens;
+    uint8_t *text = malloc(n_bytes), digest[BATON_SHA256_BYTES];
+    enum baton_err err = text ? BATON_OK : BATON_NO_MEMORY;
+    for (size_t i = 0; i < n_keys && !err; i++) {
+        memcpy(text, i ? keys[i - 1].bytes : root->bytes, BATON_BLOCK_KEY_BYTES);
+        for (size_t t = 0; t < block_tokens; t++)
+            put_token(text + BATON_BLOCK_KEY_BYTES + t * sizeof *tokens,
+                      tokens[i * block_tokens + t]);
+        err = baton_sha256_of(text, n_bytes, digest);
+        if (!err)
+            truncate(&keys[i], digest);
+    }
+    free(text);
+    return err;
+}
