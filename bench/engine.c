@@ -10,14 +10,7 @@
 #include "bench/shapes.h"
 #include "common/base/clock.h"
 
-enum {
-    MAX_PROMPT = 1 << 15,
-    MAX_BATCH = 256,
-    MAX_NEW = 4096,
-    MIN_RUNS = 5,
-    MAX_RUNS = 101,
-    OUTPUT_MAX_BYTES = 1 << 20
-};
+enum { MAX_PROMPT = 1 << 15, MAX_BATCH = 256, MAX_NEW = 4096, OUTPUT_MAX_BYTES = 1 << 20 };
 
 struct options {
     const char *model, *dtype, *kernels, *kv_dtype, *prompt, *batch;
@@ -28,7 +21,8 @@ struct options {
 static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, model, "model", "shape:distilgpt2",
                    "model directory, or shape:NAME for random weights"),
-    BATON_ROW_TEXT(struct options, dtype, "dtype", "auto", "of the weights: auto, f32, bf16 or q8"),
+    BATON_ROW_TEXT(struct options, dtype, "dtype", "f32",
+                   "of the weights: f32, bf16, q8, or auto: the fastest on this CPU"),
     BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
                    "auto, avx512vnni, avx512, avx2, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "auto",
@@ -38,7 +32,7 @@ static const struct baton_option table[] = {
     BATON_ROW_INT(struct options, new, "new", "64", 1, MAX_NEW, "tokens",
                   "steps that a decode run takes the mean of"),
     BATON_ROW_TEXT(struct options, batch, "batch", "1,4,16", "sequences of a step"),
-    BATON_ROW_INT(struct options, runs, "runs", "5", MIN_RUNS, MAX_RUNS, "",
+    BATON_ROW_INT(struct options, runs, "runs", "5", BENCH_MIN_RUNS, BENCH_MAX_RUNS, "",
                   "that a line is the median of"),
     {"json", BATON_OPTION_BOOL, offsetof(struct options, json), "false", 0, 0, "",
      "an array of objects instead of a table"},
@@ -65,30 +59,28 @@ static const struct baton_model_shape *shape_of(const struct stand *stand)
 
 /* ---- one line ---- */
 
-/* Times one run in seconds per pass or step. */
-typedef enum baton_err (*time_fn)(struct stand *stand, int n_prompt, int n_seqs, double *seconds);
-
-static enum baton_err time_prefill(struct stand *stand, int n_prompt, int n_seqs, double *seconds)
+static enum baton_err time_prefill(void *arg, const struct bench_line *line, double *seconds)
 {
+    const struct stand *stand = arg;
     struct baton_seq *seq = &stand->seqs[0];
-    (void)n_seqs;
     seq->n_tokens = 0;
     int64_t start = baton_now_ns();
-    enum baton_err err = baton_engine_prefill(stand->machine.engine, seq, stand->ids, n_prompt,
+    enum baton_err err = baton_engine_prefill(stand->machine.engine, seq, stand->ids, line->prompt,
                                               NULL, NULL, stand->machine.logits);
     *seconds = baton_seconds(baton_now_ns() - start);
     return err;
 }
 
-static enum baton_err time_decode(struct stand *stand, int n_prompt, int n_seqs, double *seconds)
+static enum baton_err time_decode(void *arg, const struct bench_line *line, double *seconds)
 {
+    const struct stand *stand = arg;
     int64_t n_new = stand->options->new;
     enum baton_err err = BATON_OK;
-    for (int b = 0; b < n_seqs; b++)
-        stand->seqs[b].n_tokens = n_prompt;
+    for (int b = 0; b < line->batch; b++)
+        stand->seqs[b].n_tokens = line->prompt;
     int64_t start = baton_now_ns();
     for (int64_t i = 0; i < n_new && !err; i++)
-        err = baton_engine_decode(stand->machine.engine, stand->batch, stand->ids, n_seqs,
+        err = baton_engine_decode(stand->machine.engine, stand->batch, stand->ids, line->batch,
                                   stand->machine.logits);
     *seconds = baton_seconds(baton_now_ns() - start) / (double)n_new;
     return err;
@@ -102,23 +94,11 @@ static enum baton_err report(struct stand *stand, const struct bench_line *line)
     return BATON_OK;
 }
 
-/* line comes with what to run and its work, and leaves with its times. */
-static enum baton_err measure(struct stand *stand, time_fn time, struct bench_line *line)
+static enum baton_err measure(struct stand *stand, bench_time_fn time, struct bench_line *line)
 {
-    double seconds[MAX_RUNS], peaks[MAX_RUNS], bandwidths[MAX_RUNS], warm_up_s;
-    int n_runs = (int)stand->options->runs;
-    enum baton_err err = time(stand, line->prompt, line->batch, &warm_up_s);
-    for (int i = 0; i < n_runs && !err; i++) {
-        peaks[i] = bench_probe_peak(stand->probe);
-        bandwidths[i] = bench_probe_bandwidth(stand->probe, line->work.bytes);
-        err = time(stand, line->prompt, line->batch, &seconds[i]);
-    }
-    if (err)
-        return err;
-    line->seconds = bench_median(seconds, n_runs);
-    line->limits.flops_per_s = bench_median(peaks, n_runs);
-    line->limits.bytes_per_s = bench_median(bandwidths, n_runs);
-    return report(stand, line);
+    enum baton_err err =
+        bench_line_measure(line, stand->probe, (int)stand->options->runs, time, stand);
+    return err ? err : report(stand, line);
 }
 
 /* ---- all lines of a prompt's length ---- */

@@ -23,8 +23,8 @@ struct options {
 static const struct baton_option table[] = {
     {"model", BATON_OPTION_TEXT, AT(model), "models/tale", 0, 0, "",
      "model directory, or shape:NAME"},
-    {"dtype", BATON_OPTION_TEXT, AT(dtype), "auto", 0, 0, "",
-     "of the weights: auto, f32, bf16 or q8"},
+    {"dtype", BATON_OPTION_TEXT, AT(dtype), "f32", 0, 0, "",
+     "of the weights: f32, bf16, q8, or auto: the fastest on this CPU"},
     {"kernels", BATON_OPTION_TEXT, AT(kernels), "auto", 0, 0, "",
      "auto, avx512vnni, avx512, avx2, portable or openblas"},
     {"kv-dtype", BATON_OPTION_TEXT, AT(kv_dtype), "auto", 0, 0, "",

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/bench.h"
+
 static bool is_prefill(const struct bench_line *line)
 {
     return !strcmp(line->phase, "prefill");
@@ -12,6 +14,24 @@ static double tokens_per_s(const struct bench_line *line)
 {
     double n_tokens = line->batch * (is_prefill(line) ? (double)line->prompt : 1);
     return n_tokens / line->seconds;
+}
+
+enum baton_err bench_line_measure(struct bench_line *line, const struct bench_probe *probe,
+                                  int n_runs, bench_time_fn time, void *arg)
+{
+    double seconds[BENCH_MAX_RUNS], peaks[BENCH_MAX_RUNS], bandwidths[BENCH_MAX_RUNS], warm_up_s;
+    enum baton_err err = time(arg, line, &warm_up_s);
+    for (int i = 0; i < n_runs && !err; i++) {
+        peaks[i] = bench_probe_peak(probe);
+        bandwidths[i] = bench_probe_bandwidth(probe, line->work.bytes);
+        err = time(arg, line, &seconds[i]);
+    }
+    if (err)
+        return err;
+    line->seconds = bench_median(seconds, n_runs);
+    line->limits.flops_per_s = bench_median(peaks, n_runs);
+    line->limits.bytes_per_s = bench_median(bandwidths, n_runs);
+    return BATON_OK;
 }
 
 static enum baton_err flush(void)
@@ -24,17 +44,17 @@ enum baton_err bench_line_print_head(const struct bench_subject *subject)
     (void)printf("%s, %s, KV %s, %s kernels, %d thread%s\n", subject->model, subject->dtype,
                  subject->kv_dtype, subject->kernels, subject->n_threads,
                  subject->n_threads == 1 ? "" : "s");
-    (void)printf("%-8s%7s%6s%11s%10s%10s%9s%10s%8s  %-8s%11s%9s\n", "phase", "prompt", "batch",
+    (void)printf("%-15s%7s%6s%11s%10s%10s%9s%10s%8s  %-8s%11s%9s\n", "phase", "prompt", "batch",
                  "time", "tokens/s", "GFLOP", "MB", "GFLOP/s", "GB/s", "bound", "at best",
                  "reached");
-    (void)printf("%52s%9s%10s%8s\n", "to do", "to move", "peak", "peak");
+    (void)printf("%59s%9s%10s%8s\n", "to do", "to move", "peak", "peak");
     return flush();
 }
 
 enum baton_err bench_line_print(const struct bench_line *line)
 {
     struct bench_estimate estimate = bench_estimate_of(line->work, line->limits);
-    (void)printf("%-8s%7d%6d%8.2f ms%10.1f%10.3f%9.1f%10.1f%8.2f  %-8s%8.2f ms%8.1f%%\n",
+    (void)printf("%-15s%7d%6d%8.2f ms%10.1f%10.3f%9.1f%10.1f%8.2f  %-8s%8.2f ms%8.1f%%\n",
                  line->phase, line->prompt, line->batch, 1e3 * line->seconds, tokens_per_s(line),
                  1e-9 * line->work.flops, 1e-6 * line->work.bytes, 1e-9 * line->limits.flops_per_s,
                  1e-9 * line->limits.bytes_per_s, estimate.bound, 1e3 * estimate.seconds,

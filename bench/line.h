@@ -7,8 +7,11 @@
 #ifndef BATON_BENCH_LINE_H
 #define BATON_BENCH_LINE_H
 
+#include "bench/probe.h"
 #include "bench/roofline.h"
 #include "common/base/json.h"
+
+enum { BENCH_MIN_RUNS = 5, BENCH_MAX_RUNS = 101 };
 
 /* What all lines of one run share. */
 struct bench_subject {
@@ -17,12 +20,20 @@ struct bench_subject {
 };
 
 struct bench_line {
-    const char *phase;          /* "prefill" or "decode" */
-    int prompt, batch;          /* tokens before the first step, sequences */
+    const char *phase;          /* "prefill", "decode", or attention's part in either */
+    int prompt, batch;          /* tokens before the first step; sequences, or rows */
     double seconds;             /* of a pass, or of one step: the median */
     struct bench_work work;     /* of that pass or step */
     struct bench_limits limits; /* medians of samples taken in turn with the runs */
 };
+
+/* Times one run: seconds per pass or step. */
+typedef enum baton_err (*bench_time_fn)(void *arg, const struct bench_line *line, double *seconds);
+
+/* line comes with what to run and its work, and leaves with its times: medians of n_runs, each
+ * taken right after a sample of the machine, after one to warm up. */
+enum baton_err bench_line_measure(struct bench_line *line, const struct bench_probe *probe,
+                                  int n_runs, bench_time_fn time, void *arg) BATON_MUST_CHECK;
 
 /* The table's head and a row of it, written at once. */
 enum baton_err bench_line_print_head(const struct bench_subject *subject) BATON_MUST_CHECK;

@@ -10,6 +10,8 @@ static const struct {
     {"generate", "one prompt through prefill and decode (or the naive loop) in this process",
      bench_generate},
     {"engine", "prefill and decode, each line beside what this machine allows", bench_engine},
+    {"attention", "the attention alone, over long contexts, beside what this machine allows",
+     bench_attention},
     {"estimate", "the roofline's answer for any model and machine", bench_estimate},
     {"make-model", "random weights of a known shape as a Hugging Face directory", bench_make_model},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},

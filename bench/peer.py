@@ -92,7 +92,7 @@ def read_options():
     parser.add_argument("--gguf", required=True, help="the model as llama.cpp loads it")
     parser.add_argument("--baton-bench", default=ROOT / "build/release/bin/baton-bench")
     parser.add_argument("--model", default="shape:distilgpt2", help="the same as Baton loads it")
-    parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--dtype", default="f32")
     parser.add_argument("--kernels", default="auto")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--prompt", type=numbers, default="16,64,256,512", help="prompts to prefill")

@@ -33,10 +33,11 @@ struct baton_model_shape {
     float norm_epsilon;
 };
 
-/* How a model is kept. Zeroed, it is auto in every respect, on one thread, private to the process.
- */
+/* How a model is kept. Zeroed, it is in f32, by the best kernels, on one thread, private to the
+ * process. */
 struct baton_model_options {
-    const char *dtype;   /* of the weights: "auto", "f32", "bf16", "q8"; NULL: auto */
+    const char *dtype;   /* of the weights: "f32", "bf16", "q8", or "auto": the fastest of them that
+                            holds the bounds on accuracy (tests/golden); NULL: f32 */
     const char *kernels; /* "auto", "avx512", "avx2", "portable", "openblas"; NULL: auto */
     const struct baton_cache_dirs *cache; /* where packed weights are shared with other processes,
                                              as a file; NULL: nowhere, and nothing

@@ -54,12 +54,6 @@ static bool is_auto(const char *option)
     return !option || !strcmp(option, "auto");
 }
 
-/* What "auto" stands for: the fastest dtype that keeps the bounds on accuracy. */
-static enum baton_dtype fastest_accurate_dtype(void)
-{
-    return BATON_F32;
-}
-
 static enum baton_err choose_kernels(const char *name, const struct baton_kernels **kernels,
                                      struct baton_why *why)
 {
@@ -84,8 +78,10 @@ static enum baton_err choose(struct baton_model *model, const struct baton_model
     enum baton_err err = choose_kernels(options->kernels, &model->kernels, why);
     if (err)
         return err;
-    model->dtype = fastest_accurate_dtype();
-    if (!is_auto(options->dtype) && !baton_dtype_parse(options->dtype, &model->dtype))
+    model->dtype = BATON_F32;
+    if (options->dtype && is_auto(options->dtype))
+        model->dtype = model->kernels->fastest;
+    else if (options->dtype && !baton_dtype_parse(options->dtype, &model->dtype))
         return baton_fail(why, BATON_INVALID, "dtype: \"%.40s\" is none of auto, f32, bf16, q8",
                           options->dtype);
     if (!model->kernels->has_dtype[model->dtype])

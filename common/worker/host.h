@@ -30,7 +30,8 @@ struct baton_worker_options {
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
 #define BATON_WORKER_OPTIONS(type, in)                                                             \
     BATON_ROW_TEXT(type, in.model, "model", "models/tale", "directory in Hugging Face's layout"),  \
-        BATON_ROW_TEXT(type, in.dtype, "dtype", "auto", "of the weights: auto, f32, bf16 or q8"),  \
+        BATON_ROW_TEXT(type, in.dtype, "dtype", "f32",                                             \
+                       "of the weights: f32, bf16, q8, or auto: the fastest on this CPU"),         \
         BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \
                        "of the KV cache: f32, f16, or auto: f32 beside f32 weights, else f16"),    \
         BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \

@@ -39,6 +39,7 @@ const struct baton_kernels KERNELS = {
     .name = KERNELS_NAME,
     .layout = BATON_PANELS,
     .has_dtype = {true, true, true},
+    .fastest = FASTEST,
     .prepare = prepare,
     .linear = linear,
     .layer_norm = layer_norm,

@@ -65,6 +65,7 @@ struct baton_kernels {
     const char *name;               /* "avx512vnni", "avx512", "avx2", "portable", "openblas" */
     enum baton_layout layout;       /* of the weights that linear reads */
     bool has_dtype[BATON_N_DTYPES]; /* what linear computes */
+    enum baton_dtype fastest;       /* of these, all of which hold the bounds on accuracy */
 
     /* Rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them for weights of this dtype:
      * f32 as they are (prepared may be x, and nothing is done then), bf16 rounded to nearest even,

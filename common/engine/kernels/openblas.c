@@ -41,5 +41,6 @@ void baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kerne
     kernels->name = "openblas";
     kernels->layout = BATON_ROWS;
     kernels->has_dtype[BATON_BF16] = kernels->has_dtype[BATON_Q8] = false;
+    kernels->fastest = BATON_F32;
     kernels->linear = linear;
 }

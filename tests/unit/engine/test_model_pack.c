@@ -84,6 +84,21 @@ static void a_packed_model_is_the_model_in_every_dtype(void **state)
     }
 }
 
+static void the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest(void **state)
+{
+    const struct baton_kernels *kernels;
+    (void)state;
+    for (int i = 0; (kernels = baton_kernels_at(i)); i++) {
+        struct baton_model *usual = open_model(NULL, kernels->name, NULL);
+        struct baton_model *fastest = open_model("auto", kernels->name, NULL);
+        assert_true(kernels->has_dtype[kernels->fastest]);
+        assert_string_equal(baton_model_dtype(usual), "f32");
+        assert_string_equal(baton_model_dtype(fastest), baton_dtype_name(kernels->fastest));
+        baton_model_close(fastest);
+        baton_model_close(usual);
+    }
+}
+
 static void each_dtype_and_layout_has_its_own_file(void **state)
 {
     glob_t found = {0};
@@ -246,6 +261,7 @@ int main(void)
         WITH_CACHE(a_file_that_can_only_be_read_is_used),
         WITH_CACHE(processes_that_pack_at_once_share_one_file),
         WITH_CACHE(a_killed_packer_does_not_block),
+        cmocka_unit_test(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest),
         cmocka_unit_test(an_option_without_meaning_is_refused_with_those_that_have_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

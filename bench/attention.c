@@ -1,0 +1,298 @@
+/* What attention costs over long contexts, without the layers around it: a step of some sequences,
+ * and the last rows of a long prompt, each beside the least time its arithmetic (at the peak of f32
+ * products) or its K and V (at the speed of memory) need here. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/bench.h"
+#include "bench/line.h"
+#include "common/base/clock.h"
+#include "common/engine/floats.h"
+#include "common/engine/run.h"
+
+enum {
+    MAX_POSITIONS = 1 << 20,
+    MAX_ROWS = 4096,
+    OUTPUT_MAX_BYTES = 1 << 20,
+    MIN_LOOP_NS = 5000000
+};
+
+struct options {
+    const char *kernels, *kv_dtype, *positions, *batch;
+    int64_t heads, kv_heads, head_dim, threads, rows, runs;
+    bool json;
+};
+
+static const struct baton_option table[] = {
+    BATON_ROW_INT(struct options, heads, "heads", "12", 1, 1024, "", "of the queries"),
+    BATON_ROW_INT(struct options, kv_heads, "kv-heads", "12", 1, 1024, "",
+                  "of K and V; divides --heads"),
+    BATON_ROW_INT(struct options, head_dim, "head-dim", "64", 1, 512, "", ""),
+    BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
+                   "auto, avx512vnni, avx512, avx2, portable or openblas"),
+    BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "f16", "of the KV cache: f32 or f16"),
+    BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
+    BATON_ROW_TEXT(struct options, positions, "positions", "512,4096,16384",
+                   "that the last row looks at"),
+    BATON_ROW_TEXT(struct options, batch, "batch", "1,16", "sequences of a step"),
+    BATON_ROW_INT(struct options, rows, "rows", "256", 1, MAX_ROWS, "",
+                  "of a prompt that are computed together"),
+    BATON_ROW_INT(struct options, runs, "runs", "5", BENCH_MIN_RUNS, BENCH_MAX_RUNS, "",
+                  "that a line is the median of"),
+    {"json", BATON_OPTION_BOOL, offsetof(struct options, json), "false", 0, 0, "",
+     "an array of objects instead of a table"},
+};
+
+struct stand {
+    const struct options *options;
+    struct bench_list positions, batches;
+    struct baton_model *model;
+    struct baton_kv *kv;
+    struct bench_probe *probe;
+    struct baton_run run;
+    float *scratch;
+    struct baton_seq *seqs; /* [largest batch] */
+    struct bench_subject subject;
+    char name[64];
+    struct baton_buf buf; /* of --json */
+    struct baton_json_out out;
+};
+
+/* ---- one line ---- */
+
+/* The rows that the line's phase runs: a step of sequences, or the end of a prompt. */
+static void set_rows(struct stand *stand, const struct bench_line *line, bool prefill)
+{
+    stand->run.n_rows = line->batch;
+    for (int r = 0; r < line->batch; r++)
+        stand->run.rows[r] =
+            (struct baton_row){.seq = &stand->seqs[prefill ? 0 : r],
+                               .position = line->prompt - 1 - (prefill ? line->batch - 1 - r : 0)};
+}
+
+/* Long enough for the clock; short ones would only tell what the first-level cache does. */
+static enum baton_err time_rows(void *arg, const struct bench_line *line, double *seconds)
+{
+    struct stand *stand = arg;
+    int64_t start = baton_now_ns(), n = 0, now = start;
+    (void)line;
+    do {
+        baton_run_attend(&stand->run, 0);
+        n++;
+        now = baton_now_ns();
+    } while (now - start < MIN_LOOP_NS);
+    *seconds = baton_seconds(now - start) / (double)n;
+    return BATON_OK;
+}
+
+static struct bench_work work_of(const struct stand *stand, const struct bench_line *line,
+                                 bool prefill)
+{
+    const struct baton_model_shape *shape = baton_model_shape(stand->model);
+    double n = line->batch, last = line->prompt;
+    double attended = prefill ? n * (last - (n - 1) / 2) : n * last;
+    double token_bytes = (double)baton_kv_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS;
+    return (struct bench_work){.flops = attended * 4.0 * shape->n_heads * shape->head_dim,
+                               .bytes = (prefill ? 1 : n) * last * token_bytes};
+}
+
+static enum baton_err measure(struct stand *stand, const char *phase, int positions, int batch)
+{
+    bool prefill = *phase == 'p';
+    struct bench_line line = {.phase = phase, .prompt = positions, .batch = batch};
+    line.work = work_of(stand, &line, prefill);
+    set_rows(stand, &line, prefill);
+    enum baton_err err =
+        bench_line_measure(&line, stand->probe, (int)stand->options->runs, time_rows, stand);
+    if (err || !stand->options->json)
+        return err ? err : bench_line_print(&line);
+    bench_line_put(&stand->out, &stand->subject, &line);
+    return BATON_OK;
+}
+
+static enum baton_err measure_positions(struct stand *stand, int positions)
+{
+    int n_rows = (int)stand->options->rows;
+    enum baton_err err = BATON_OK;
+    for (int i = 0; i < stand->batches.n && !err; i++)
+        err = measure(stand, "decode's part", positions, stand->batches.values[i]);
+    return err ? err
+               : measure(stand, "prefill's part", positions,
+                         n_rows < positions ? n_rows : positions);
+}
+
+static enum baton_err measure_all(struct stand *stand)
+{
+    enum baton_err err = BATON_OK;
+    if (stand->options->json)
+        baton_json_open(&stand->out, NULL, '[');
+    else
+        err = bench_line_print_head(&stand->subject);
+    for (int i = 0; i < stand->positions.n && !err; i++)
+        err = measure_positions(stand, stand->positions.values[i]);
+    if (err || !stand->options->json)
+        return err;
+    baton_json_close(&stand->out, ']');
+    return bench_print(&stand->buf);
+}
+
+/* ---- set up ---- */
+
+static int most_rows(const struct stand *stand)
+{
+    int largest = bench_list_greatest(&stand->batches), n_rows = (int)stand->options->rows;
+    return largest > n_rows ? largest : n_rows;
+}
+
+static enum baton_err open_model(struct stand *stand, struct baton_why *why)
+{
+    const struct options *options = stand->options;
+    enum { SMALL = 16 }; /* what attention does not look at */
+    if (options->heads % options->kv_heads)
+        return baton_fail(why, BATON_INVALID, "--kv-heads: must divide --heads, %lld",
+                          (long long)options->heads);
+    const struct baton_model_shape shape = {.n_layers = 1,
+                                            .n_embd = (int)(options->heads * options->head_dim),
+                                            .n_heads = (int)options->heads,
+                                            .n_kv_heads = (int)options->kv_heads,
+                                            .head_dim = (int)options->head_dim,
+                                            .n_ff = SMALL,
+                                            .n_vocab = SMALL,
+                                            .n_context = bench_list_greatest(&stand->positions),
+                                            .norm_epsilon = 1e-5F};
+    int n_blocks = baton_kv_blocks_for(shape.n_context) * bench_list_greatest(&stand->batches);
+    enum baton_err err = baton_model_random(
+        &shape, 1, &(struct baton_model_options){.kernels = options->kernels}, &stand->model, why);
+    return err ? err : baton_kv_create(stand->model, options->kv_dtype, n_blocks, &stand->kv, why);
+}
+
+static enum baton_err init_run(struct stand *stand, struct baton_why *why)
+{
+    const struct baton_model_shape *shape = baton_model_shape(stand->model);
+    size_t n_rows = (size_t)most_rows(stand), n_threads = (size_t)stand->options->threads;
+    size_t n_mixed = n_rows * (size_t)shape->n_embd;
+    size_t n_qkv =
+        n_rows * (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim;
+    struct baton_run *run = &stand->run;
+    *run = (struct baton_run){.model = stand->model,
+                              .kernels = baton_kernels_find(baton_model_kernels(stand->model)),
+                              .attention_scale = 1.0F / sqrtf((float)shape->head_dim)};
+    enum baton_err err = baton_pool_create((int)n_threads, &run->pool, why);
+    if (err)
+        return err;
+    run->rows = calloc(n_rows, sizeof *run->rows);
+    stand->scratch =
+        baton_floats_create(n_qkv + n_mixed + n_threads * baton_run_attending_floats(shape));
+    stand->seqs = calloc((size_t)bench_list_greatest(&stand->batches), sizeof *stand->seqs);
+    if (!run->rows || !stand->scratch || !stand->seqs)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for %zu rows", n_rows);
+    run->qkv = stand->scratch;
+    run->mixed = run->qkv + n_qkv;
+    run->attending = run->mixed + n_mixed;
+    for (size_t i = 0; i < n_qkv; i++)
+        run->qkv[i] = (float)(i * 2654435761U % 1000) / 500 - 1;
+    return BATON_OK;
+}
+
+/* K and V of every position: the same few rows again and again. */
+static void fill(struct stand *stand, const struct baton_seq *seq, int n_positions)
+{
+    int most = most_rows(stand);
+    for (int first = 0, n; first < n_positions; first += n) {
+        n = n_positions - first < most ? n_positions - first : most;
+        stand->run.n_rows = n;
+        for (int r = 0; r < n; r++)
+            stand->run.rows[r] = (struct baton_row){.seq = seq, .position = first + r};
+        baton_run_store_kv(&stand->run, 0);
+    }
+}
+
+static enum baton_err init_sequences(struct stand *stand)
+{
+    int n_positions = bench_list_greatest(&stand->positions);
+    enum baton_err err = BATON_OK;
+    for (int b = 0; b < bench_list_greatest(&stand->batches) && !err; b++) {
+        err = baton_seq_init(&stand->seqs[b], stand->kv, n_positions);
+        if (!err)
+            fill(stand, &stand->seqs[b], n_positions);
+    }
+    return err;
+}
+
+static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
+{
+    const struct bench_line longest = {.prompt = bench_list_greatest(&stand->positions),
+                                       .batch = bench_list_greatest(&stand->batches)};
+    return bench_probe_create(stand->run.kernels, BATON_F32, (int)stand->options->threads,
+                              work_of(stand, &longest, false).bytes, &stand->probe, why);
+}
+
+static void describe(struct stand *stand)
+{
+    const struct options *options = stand->options;
+    (void)snprintf(stand->name, sizeof stand->name, "%lld heads of %lld, %lld of K and V",
+                   (long long)options->heads, (long long)options->head_dim,
+                   (long long)options->kv_heads);
+    stand->subject = (struct bench_subject){.model = stand->name,
+                                            .dtype = baton_kv_dtype(stand->kv),
+                                            .kernels = baton_model_kernels(stand->model),
+                                            .kv_dtype = baton_kv_dtype(stand->kv),
+                                            .n_threads = (int)options->threads};
+}
+
+static void fini(struct stand *stand)
+{
+    for (int b = 0; stand->seqs && b < bench_list_greatest(&stand->batches); b++)
+        baton_seq_fini(&stand->seqs[b]);
+    free(stand->seqs);
+    free(stand->scratch);
+    free(stand->run.rows);
+    baton_pool_destroy(stand->run.pool);
+    bench_probe_destroy(stand->probe);
+    baton_kv_destroy(stand->kv);
+    baton_model_close(stand->model);
+    baton_buf_fini(&stand->buf);
+}
+
+static enum baton_err init(struct stand *stand, struct baton_why *why)
+{
+    const struct options *options = stand->options;
+    enum baton_err err = bench_list_parse("--positions", options->positions, 1, MAX_POSITIONS,
+                                          &stand->positions, why);
+    if (!err)
+        err = bench_list_parse("--batch", options->batch, 1, MAX_ROWS, &stand->batches, why);
+    if (!err)
+        err = open_model(stand, why);
+    if (!err)
+        err = init_run(stand, why);
+    if (!err)
+        err = init_sequences(stand);
+    if (!err)
+        err = init_probe(stand, why);
+    return err;
+}
+
+static enum baton_err run(const void *arg, struct baton_why *why)
+{
+    struct stand stand = {.options = arg};
+    baton_buf_init(&stand.buf, OUTPUT_MAX_BYTES);
+    stand.out = baton_json_out(&stand.buf);
+    enum baton_err err = init(&stand, why);
+    if (!err) {
+        describe(&stand);
+        err = measure_all(&stand);
+    }
+    fini(&stand);
+    return err;
+}
+
+enum baton_err bench_attention(int argc, char **argv, struct baton_why *why)
+{
+    struct options options = {0};
+    struct baton_config config = {.process = "baton-bench attention",
+                                  .summary = "measures attention alone beside the machine",
+                                  .options = table,
+                                  .n_options = sizeof table / sizeof table[0]};
+    return bench_run(&config, &options, argc, argv, run, why);
+}
