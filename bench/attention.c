@@ -49,7 +49,7 @@ struct stand {
     struct bench_list positions, batches;
     struct baton_model *model;
     struct baton_kv *kv;
-    struct bench_probe *probe;
+    struct bench_probes probes;
     struct baton_run run;
     float *scratch;
     struct baton_seq *seqs; /* [largest batch] */
@@ -93,8 +93,9 @@ static struct bench_work work_of(const struct stand *stand, const struct bench_l
     double n = line->batch, last = line->prompt;
     double attended = prefill ? n * (last - (n - 1) / 2) : n * last;
     double token_bytes = (double)baton_kv_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS;
-    return (struct bench_work){.flops = attended * 4.0 * shape->n_heads * shape->head_dim,
-                               .bytes = (prefill ? 1 : n) * last * token_bytes};
+    return (struct bench_work){
+        .attention = {.flops = attended * 4.0 * shape->n_heads * shape->head_dim,
+                      .bytes = (prefill ? 1 : n) * last * token_bytes}};
 }
 
 static enum baton_err measure(struct stand *stand, const char *phase, int positions, int batch)
@@ -104,7 +105,7 @@ static enum baton_err measure(struct stand *stand, const char *phase, int positi
     line.work = work_of(stand, &line, prefill);
     set_rows(stand, &line, prefill);
     enum baton_err err =
-        bench_line_measure(&line, stand->probe, (int)stand->options->runs, time_rows, stand);
+        bench_line_measure(&line, &stand->probes, (int)stand->options->runs, time_rows, stand);
     if (err || !stand->options->json)
         return err ? err : bench_line_print(&line);
     bench_line_put(&stand->out, &stand->subject, &line);
@@ -224,8 +225,11 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
 {
     const struct bench_line longest = {.prompt = bench_list_greatest(&stand->positions),
                                        .batch = bench_list_greatest(&stand->batches)};
-    return bench_probe_create(stand->run.kernels, BATON_F32, (int)stand->options->threads,
-                              work_of(stand, &longest, false).bytes, &stand->probe, why);
+    enum baton_err err = bench_probe_create(
+        stand->run.kernels, BATON_F32, (int)stand->options->threads,
+        work_of(stand, &longest, false).attention.bytes, &stand->probes.products, why);
+    stand->probes.attention = stand->probes.products;
+    return err;
 }
 
 static void describe(struct stand *stand)
@@ -249,7 +253,7 @@ static void fini(struct stand *stand)
     free(stand->scratch);
     free(stand->run.rows);
     baton_pool_destroy(stand->run.pool);
-    bench_probe_destroy(stand->probe);
+    bench_probe_destroy(stand->probes.products);
     baton_kv_destroy(stand->kv);
     baton_model_close(stand->model);
     baton_buf_fini(&stand->buf);

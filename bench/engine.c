@@ -42,7 +42,7 @@ struct stand {
     const struct options *options;
     struct bench_list prompts, batches;
     struct bench_machine machine;
-    struct bench_probe *probe;
+    struct bench_probes probes;
     struct bench_subject subject;
     struct bench_sizes sizes;
     uint32_t *ids;          /* as many as the longest prompt or the largest batch has */
@@ -97,7 +97,7 @@ static enum baton_err report(struct stand *stand, const struct bench_line *line)
 static enum baton_err measure(struct stand *stand, bench_time_fn time, struct bench_line *line)
 {
     enum baton_err err =
-        bench_line_measure(line, stand->probe, (int)stand->options->runs, time, stand);
+        bench_line_measure(line, &stand->probes, (int)stand->options->runs, time, stand);
     return err ? err : report(stand, line);
 }
 
@@ -224,14 +224,24 @@ static void describe(struct stand *stand)
 static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
 {
     int longest = bench_list_greatest(&stand->prompts);
-    double step = decode_work(stand, longest, bench_list_greatest(&stand->batches)).bytes;
-    double pass = prefill_work(stand, longest).bytes;
+    const struct bench_work step =
+        decode_work(stand, longest, bench_list_greatest(&stand->batches));
+    const struct bench_work pass = prefill_work(stand, longest);
+    double most = bench_work_bytes(&step);
     enum baton_dtype dtype = BATON_F32;
     if (!baton_dtype_parse(stand->subject.dtype, &dtype))
         return BATON_INTERNAL;
-    return bench_probe_create(baton_kernels_find(stand->subject.kernels), dtype,
-                              stand->subject.n_threads, step > pass ? step : pass, &stand->probe,
-                              why);
+    if (bench_work_bytes(&pass) > most)
+        most = bench_work_bytes(&pass);
+    const struct baton_kernels *kernels = baton_kernels_find(stand->subject.kernels);
+    int n_threads = stand->subject.n_threads;
+    enum baton_err err =
+        bench_probe_create(kernels, dtype, n_threads, most, &stand->probes.products, why);
+    if (!err && dtype != BATON_F32)
+        err = bench_probe_create(kernels, BATON_F32, n_threads, 0, &stand->probes.attention, why);
+    else
+        stand->probes.attention = stand->probes.products;
+    return err;
 }
 
 /* Any ids do: the work does not depend on them. */
@@ -256,7 +266,9 @@ static void fini(struct stand *stand)
     free(stand->ids);
     free(stand->seqs);
     free(stand->batch);
-    bench_probe_destroy(stand->probe);
+    if (stand->probes.attention != stand->probes.products)
+        bench_probe_destroy(stand->probes.attention);
+    bench_probe_destroy(stand->probes.products);
     bench_machine_fini(&stand->machine);
     baton_buf_fini(&stand->buf);
 }

@@ -37,11 +37,12 @@ struct answer {
 static struct answer answer_of(const struct options *options)
 {
     const struct bench_limits limits = {.flops_per_s = options->flops,
+                                        .attend_flops_per_s = options->flops,
                                         .bytes_per_s = options->bandwidth};
     double n_prompt = (double)options->prompt, n_new = (double)options->new;
     double bytes = options->params * options->weight_bytes, flops = 2 * options->params;
-    struct answer answer = {.prefill = {.flops = flops * n_prompt, .bytes = bytes},
-                            .token = {.flops = flops, .bytes = bytes}};
+    struct answer answer = {.prefill.matrices = {.flops = flops * n_prompt, .bytes = bytes},
+                            .token.matrices = {.flops = flops, .bytes = bytes}};
     answer.prefill_estimate = bench_estimate_of(answer.prefill, limits);
     answer.token_estimate = bench_estimate_of(answer.token, limits);
     answer.decode_flops = flops * n_new;
@@ -68,8 +69,8 @@ static enum baton_err print_table(const struct options *options, const struct an
 {
     char prefill[FIGURE_BYTES], decode[FIGURE_BYTES];
     (void)printf("prefill  %lld tokens  %s FLOPs  %.3g ms  (%s)\n", (long long)options->prompt,
-                 figure(answer->prefill.flops, prefill), 1e3 * answer->prefill_estimate.seconds,
-                 answer->prefill_estimate.bound);
+                 figure(answer->prefill.matrices.flops, prefill),
+                 1e3 * answer->prefill_estimate.seconds, answer->prefill_estimate.bound);
     (void)printf("decode   %lld tokens  %s FLOPs  %.3g ms a token, %.4g ms in all  (%s)\n",
                  (long long)options->new, figure(answer->decode_flops, decode),
                  1e3 * answer->token_estimate.seconds, 1e3 * answer->decode_s,
@@ -84,12 +85,12 @@ static enum baton_err print_json(const struct answer *answer)
     baton_buf_init(&buf, OUTPUT_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&buf);
     baton_json_open(&out, NULL, '{');
-    baton_json_put_real(&out, "prefill_flops", answer->prefill.flops);
-    baton_json_put_real(&out, "prefill_bytes", answer->prefill.bytes);
+    baton_json_put_real(&out, "prefill_flops", answer->prefill.matrices.flops);
+    baton_json_put_real(&out, "prefill_bytes", answer->prefill.matrices.bytes);
     baton_json_put_string(&out, "prefill_bound", answer->prefill_estimate.bound);
     baton_json_put_real(&out, "prefill_s", answer->prefill_estimate.seconds);
     baton_json_put_real(&out, "decode_flops", answer->decode_flops);
-    baton_json_put_real(&out, "token_bytes", answer->token.bytes);
+    baton_json_put_real(&out, "token_bytes", answer->token.matrices.bytes);
     baton_json_put_string(&out, "decode_bound", answer->token_estimate.bound);
     baton_json_put_real(&out, "token_s", answer->token_estimate.seconds);
     baton_json_put_real(&out, "decode_s", answer->decode_s);

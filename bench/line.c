@@ -16,21 +16,38 @@ static double tokens_per_s(const struct bench_line *line)
     return n_tokens / line->seconds;
 }
 
-enum baton_err bench_line_measure(struct bench_line *line, const struct bench_probe *probe,
+/* Samples of the machine, one set before each run. */
+struct samples {
+    double flops[BENCH_MAX_RUNS], attend_flops[BENCH_MAX_RUNS], bytes[BENCH_MAX_RUNS];
+};
+
+static void sample(struct samples *samples, int i, const struct bench_probes *probes,
+                   double n_bytes)
+{
+    samples->flops[i] = bench_probe_peak(probes->products);
+    samples->attend_flops[i] = probes->attention == probes->products
+                                   ? samples->flops[i]
+                                   : bench_probe_peak(probes->attention);
+    samples->bytes[i] = bench_probe_bandwidth(probes->products, n_bytes);
+}
+
+enum baton_err bench_line_measure(struct bench_line *line, const struct bench_probes *probes,
                                   int n_runs, bench_time_fn time, void *arg)
 {
-    double seconds[BENCH_MAX_RUNS], peaks[BENCH_MAX_RUNS], bandwidths[BENCH_MAX_RUNS], warm_up_s;
+    struct samples samples;
+    double seconds[BENCH_MAX_RUNS], warm_up_s;
     enum baton_err err = time(arg, line, &warm_up_s);
     for (int i = 0; i < n_runs && !err; i++) {
-        peaks[i] = bench_probe_peak(probe);
-        bandwidths[i] = bench_probe_bandwidth(probe, line->work.bytes);
+        sample(&samples, i, probes, bench_work_bytes(&line->work));
         err = time(arg, line, &seconds[i]);
     }
     if (err)
         return err;
     line->seconds = bench_median(seconds, n_runs);
-    line->limits.flops_per_s = bench_median(peaks, n_runs);
-    line->limits.bytes_per_s = bench_median(bandwidths, n_runs);
+    line->limits =
+        (struct bench_limits){.flops_per_s = bench_median(samples.flops, n_runs),
+                              .attend_flops_per_s = bench_median(samples.attend_flops, n_runs),
+                              .bytes_per_s = bench_median(samples.bytes, n_runs)};
     return BATON_OK;
 }
 
@@ -56,9 +73,9 @@ enum baton_err bench_line_print(const struct bench_line *line)
     struct bench_estimate estimate = bench_estimate_of(line->work, line->limits);
     (void)printf("%-15s%7d%6d%8.2f ms%10.1f%10.3f%9.1f%10.1f%8.2f  %-8s%8.2f ms%8.1f%%\n",
                  line->phase, line->prompt, line->batch, 1e3 * line->seconds, tokens_per_s(line),
-                 1e-9 * line->work.flops, 1e-6 * line->work.bytes, 1e-9 * line->limits.flops_per_s,
-                 1e-9 * line->limits.bytes_per_s, estimate.bound, 1e3 * estimate.seconds,
-                 100 * estimate.seconds / line->seconds);
+                 1e-9 * bench_work_flops(&line->work), 1e-6 * bench_work_bytes(&line->work),
+                 1e-9 * line->limits.flops_per_s, 1e-9 * line->limits.bytes_per_s, estimate.bound,
+                 1e3 * estimate.seconds, 100 * estimate.seconds / line->seconds);
     return flush();
 }
 
@@ -76,8 +93,8 @@ void bench_line_put(struct baton_json_out *out, const struct bench_subject *subj
     baton_json_put_int(out, "batch", line->batch);
     baton_json_put_real(out, "seconds", line->seconds);
     baton_json_put_real(out, "tokens_per_s", tokens_per_s(line));
-    baton_json_put_exact(out, "flops", line->work.flops);
-    baton_json_put_exact(out, "bytes", line->work.bytes);
+    baton_json_put_exact(out, "flops", bench_work_flops(&line->work));
+    baton_json_put_exact(out, "bytes", bench_work_bytes(&line->work));
     baton_json_put_string(out, "bound", estimate.bound);
     baton_json_put_real(out, "estimate_s", estimate.seconds);
     baton_json_put_real(out, "fraction", estimate.seconds / line->seconds);

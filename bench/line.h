@@ -30,9 +30,14 @@ struct bench_line {
 /* Times one run: seconds per pass or step. */
 typedef enum baton_err (*bench_time_fn)(void *arg, const struct bench_line *line, double *seconds);
 
+/* The machine as the model's products meet it, and as attention does, in f32: may be one. */
+struct bench_probes {
+    struct bench_probe *products, *attention;
+};
+
 /* line comes with what to run and its work, and leaves with its times: medians of n_runs, each
  * taken right after a sample of the machine, after one to warm up. */
-enum baton_err bench_line_measure(struct bench_line *line, const struct bench_probe *probe,
+enum baton_err bench_line_measure(struct bench_line *line, const struct bench_probes *probes,
                                   int n_runs, bench_time_fn time, void *arg) BATON_MUST_CHECK;
 
 /* The table's head and a row of it, written at once. */

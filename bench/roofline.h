@@ -1,5 +1,6 @@
 /* What a phase costs at least: its arithmetic at the machine's peak, or its bytes at the machine's
- * bandwidth, whichever takes longer (Williams, Waterman, Patterson, 2009).
+ * bandwidth, whichever takes longer (Williams, Waterman, Patterson, 2009). A pass is three phases,
+ * each of which waits for the one before: the layers' matrices, the attention, the head.
  *
  * Ownership: plain values.
  * Threading: pure functions.
@@ -12,18 +13,27 @@
 
 #include "common/engine/model.h"
 
-struct bench_work {
+struct bench_phase {
     double flops; /* a product and its sum are two */
     double bytes; /* between memory and cores */
 };
 
+struct bench_work {
+    struct bench_phase matrices, attention, head;
+};
+
+double bench_work_flops(const struct bench_work *work);
+double bench_work_bytes(const struct bench_work *work);
+
 struct bench_limits {
-    double flops_per_s, bytes_per_s;
+    double flops_per_s;        /* of products with packed weights */
+    double attend_flops_per_s; /* of f32, which attention computes in */
+    double bytes_per_s;
 };
 
 struct bench_estimate {
     double seconds;
-    const char *bound; /* "compute" or "memory" */
+    const char *bound; /* "compute" or "memory": where more of that time goes */
 };
 
 struct bench_estimate bench_estimate_of(struct bench_work work, struct bench_limits limits);
