@@ -10,6 +10,8 @@
 #include "gateway/api/access.h"
 #include "gateway/api/api.h"
 #include "gateway/api/call.h"
+#include "gateway/events.h"
+#include "gateway/placement.h"
 
 enum { INBOX_MAX_QUEUED = 8192, TICK_MS = 25, BACKLOG = 511 };
 enum { PAUSE_BYTES = 64 << 10, CANCEL_BYTES = 256 << 10 };
@@ -66,7 +68,7 @@ static void on_wake(uv_async_t *async)
 static void on_worker_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
 {
     struct gateway *gateway = arg;
-    gw_router_message(&gateway->router, worker, envelope);
+    gw_events_take(&gateway->router, worker, envelope);
 }
 
 static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reason)
@@ -79,7 +81,7 @@ static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reas
 static void on_room(void *arg)
 {
     struct gateway *gateway = arg;
-    gw_router_pump(&gateway->router);
+    gw_placement_pump(&gateway->router);
 }
 
 /* ---- the HTTP side ---- */

@@ -1,13 +1,15 @@
-/* The flow of a request through the fleet: placement, reservation, prefill, decode, retry, cancel.
+/* The life of requests in the gateway: their states, ends, retries, losses and time.
  *
- * Placement takes the ready worker of each role with the fewest requests of ours (then the most
- * free blocks). Decode blocks are reserved before the prompt is run. When a worker fails before
- * anything was shown to the client the request goes back to QUEUED for another attempt; later it
- * fails.
+ *     admission.h  takes a request in, or says why not
+ *     placement.h  who works for it
+ *     events.h     what workers say about it
+ *
+ * When a worker fails before anything was shown to the client the request goes back to QUEUED for
+ * another attempt; later it fails.
  *
  * Ownership: requests belong to their table; the router destroys each after its sink's last call.
  * Threading: loop thread.
- * Errors:    submit says at once what can be known at once (503, 429), in *failure.
+ * Errors:    a request that fails is told so through its sink.
  */
 #ifndef BATON_GATEWAY_ROUTER_H
 #define BATON_GATEWAY_ROUTER_H
@@ -33,28 +35,41 @@ struct gw_router {
 
 void gw_router_init(struct gw_router *router, const struct gw_router_options *options);
 
-/* Queues a tokenized request (state TOKENIZING, its ask filled in). False: refused for the reason
- * in *failure; the request is in state FAILED, and still the caller's to destroy. */
-bool gw_router_submit(struct gw_router *router, struct gw_request *request,
-                      struct gw_failure *failure);
-
-/* Places what waits, as far as workers have room. */
-void gw_router_pump(struct gw_router *router);
-
 /* The client left: ends the request everywhere and destroys it, without a call to its sink. */
 void gw_router_cancel(struct gw_router *router, struct gw_request *request, const char *reason);
 
 /* The client takes bytes again, or does not. */
 void gw_router_pause(struct gw_router *router, struct gw_request *request, bool paused);
 
-/* What the fleet calls. */
-void gw_router_message(struct gw_router *router, struct gw_worker *worker,
-                       const baton_envelope *envelope);
+/* What the fleet calls: the worker's requests are tried elsewhere, or fail. */
 void gw_router_worker_lost(struct gw_router *router, struct gw_worker *worker);
 
 /* Deadlines, and acks that are due. Call every 50 ms. */
 void gw_router_tick(struct gw_router *router, int64_t now_ns);
 
 size_t gw_router_n_open(const struct gw_router *router);
+
+/* ---- between the router's files ---- */
+
+struct gw_request_list *gw_router_list(const struct gw_router *router, enum gw_state state);
+
+void gw_router_set_state(struct gw_router *router, struct gw_request *request, enum gw_state state,
+                         const char *reason);
+
+/* The books are closed on a request, whatever its end; its sink hears nothing of it. */
+void gw_router_settle(struct gw_router *router, struct gw_request *request, enum gw_outcome outcome,
+                      const char *reason);
+
+/* Its end, told to its sink; the request is destroyed. */
+void gw_router_finish(struct gw_router *router, struct gw_request *request);
+void gw_router_fail(struct gw_router *router, struct gw_request *request,
+                    const struct gw_failure *failure);
+
+/* The attempt broke. Another one, if the client has seen nothing of this one; else the end. */
+void gw_router_retry_or_fail(struct gw_router *router, struct gw_request *request,
+                             const struct gw_failure *failure);
+
+/* Tells the worker that the tokens so far arrived. */
+void gw_router_ack(struct gw_request *request, int64_t now_ns);
 
 #endif

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "gateway/admission.h"
 #include "gateway/http/sse.h"
 
 enum { TEXT_MAX_BYTES = 64 << 20, EVENT_MAX_BYTES = 4 << 20 };
@@ -280,7 +281,7 @@ static void submit(struct gw_call *call)
     gw_exchange_set_data(call->exchange, call);
     for (int i = 0; i < call->n_choices; i++) {
         struct gw_choice *choice = &call->choices[i];
-        if (gw_router_submit(api->router, choice->request, &failure))
+        if (gw_admission_submit(api->router, choice->request, &failure))
             continue;
         gw_request_destroy(api->requests, choice->request);
         choice->request = NULL;

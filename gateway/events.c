@@ -1,0 +1,188 @@
+#include "gateway/events.h"
+
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "gateway/orders.h"
+#include "gateway/placement.h"
+
+/* After how many tokens the worker hears that they arrived, if time does not come first. */
+enum { ACK_EVERY_TOKENS = 32 };
+
+static void take_reserved(struct gw_router *router, struct gw_request *request)
+{
+    if (request->state == GW_RESERVING)
+        gw_placement_prefill(router, request);
+}
+
+static void take_rejected(struct gw_router *router, struct gw_request *request)
+{
+    if (request->state != GW_RESERVING)
+        return;
+    request->decode->full = true; /* until its next Status */
+    gw_placement_leave(&request->prefill);
+    gw_placement_leave(&request->decode);
+    request
+        ->attempt++; /* an answer to this reservation may no longer be taken for the next one's */
+    gw_router_set_state(router, request, GW_QUEUED, "no room for the context");
+}
+
+static void take_prompt_logprobs(struct gw_router *router, struct gw_request *request,
+                                 const Baton__V1__PromptLogprobs *scores)
+{
+    static const struct gw_failure gap = {502, "worker_failed", "prompt logprobs were lost"};
+    if (request->state != GW_PREFILLING)
+        return;
+    if (scores->first_index != request->n_scored + 1 ||
+        scores->first_index + scores->n_logprobs > request->ask.prompt.n) {
+        gw_router_retry_or_fail(router, request, &gap);
+        return;
+    }
+    request->n_scored += scores->n_logprobs;
+    request->sink.prompt(request->sink.arg, request, scores);
+}
+
+static void take_first_token(struct gw_router *router, struct gw_request *request,
+                             const Baton__V1__FirstToken *first)
+{
+    struct gw_metrics *metrics = router->options.metrics;
+    if (request->state != GW_PREFILLING)
+        return;
+    request->times.first_ns = request->times.last_token_ns = baton_now_ns();
+    request->times.prefill_queue_s = first->prefill_queue_s;
+    request->times.prefill_compute_s = first->prefill_compute_s;
+    request->cached_tokens = first->cached_tokens;
+    request->cold |= first->cold;
+    baton_hist_observe(&metrics->ttft, gw_request_ttft_s(request));
+    if (first->cold)
+        baton_hist_observe(&metrics->cold_first_token, first->process_age_s);
+    metrics->n_output_tokens++;
+    bool more = !first->stopped && request->ask.max_new_tokens > 1;
+    if (more && request->decode)
+        gw_order_start(request, first->token);
+    gw_router_set_state(router, request, GW_DECODING, "first token");
+    request->sink.first(request->sink.arg, request);
+    if (gw_output_token(&router->options.output, request, first->token, first->decision,
+                        first->logprobs)) {
+        gw_router_finish(router, request);
+    } else if (!more && request->ask.kv_cache) {
+        gw_output_end(&router->options.output, request, first->stopped);
+        gw_router_finish(router, request);
+    }
+}
+
+static void take_began(struct gw_router *router, struct gw_request *request,
+                       const Baton__V1__Tokens *tokens, int64_t now_ns)
+{
+    request->decode_began = true;
+    request->times.decode_began_ns = now_ns - (int64_t)(tokens->step_s * (double)BATON_SECOND);
+    if (tokens->began) {
+        request->times.kv_transfer_s = tokens->began->kv_transfer_s;
+        request->times.decode_queue_s = tokens->began->decode_queue_s;
+        request->kv_bytes = tokens->began->kv_bytes;
+        request->cold |= tokens->began->cold;
+        router->options.metrics->n_kv_bytes += tokens->began->kv_bytes;
+        gw_placement_leave(&request->prefill); /* its part is done */
+    }
+}
+
+static void take_tokens(struct gw_router *router, struct gw_request *request,
+                        const Baton__V1__Tokens *tokens)
+{
+    static const struct gw_failure gap = {502, "worker_failed", "tokens were lost on the way"};
+    int64_t now_ns = baton_now_ns();
+    if (request->state != GW_DECODING)
+        return;
+    if (tokens->first_index != request->n_output) {
+        gw_router_retry_or_fail(router, request, &gap);
+        return;
+    }
+    if (!request->decode_began)
+        take_began(router, request, tokens, now_ns);
+    for (size_t i = 0; i < tokens->n_tokens; i++)
+        baton_hist_observe(&router->options.metrics->itl,
+                           baton_seconds(now_ns - request->times.last_token_ns) /
+                               (double)tokens->n_tokens);
+    request->times.last_token_ns = now_ns;
+    request->times.decode_s += tokens->step_s;
+    router->options.metrics->n_output_tokens += tokens->n_tokens;
+    for (size_t i = 0; i < tokens->n_tokens; i++)
+        if (gw_output_token(&router->options.output, request, tokens->tokens[i],
+                            tokens->n_decisions ? tokens->decisions[i] : NULL,
+                            tokens->n_logprobs ? tokens->logprobs[i] : NULL)) {
+            gw_router_finish(router, request);
+            return;
+        }
+    if (request->n_output - request->acked_index >= ACK_EVERY_TOKENS && !request->paused)
+        gw_router_ack(request, now_ns);
+}
+
+static void take_finished(struct gw_router *router, struct gw_request *request,
+                          const Baton__V1__Finished *finished)
+{
+    static const struct gw_failure lost = {502, "worker_failed", "tokens were lost on the way"};
+    if (request->state != GW_DECODING)
+        return;
+    if (finished->n_tokens != request->n_output) {
+        gw_router_retry_or_fail(router, request, &lost);
+        return;
+    }
+    bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
+    request->times.decode_s = finished->decode_s;
+    gw_output_end(&router->options.output, request, stopped);
+    /* Both are through with it: there is nothing to cancel. */
+    gw_placement_leave(&request->prefill);
+    gw_placement_leave(&request->decode);
+    gw_router_finish(router, request);
+}
+
+static void take_failed(struct gw_router *router, struct gw_request *request,
+                        const struct gw_worker *worker, const Baton__V1__Failed *failed)
+{
+    char message[BATON_MAX_TEXT_BYTES + 128];
+    bool is_deadline = failed->code == BATON__V1__FAILED__CODE__DEADLINE;
+    (void)snprintf(message, sizeof message, "worker %s: %s", worker->id, failed->message);
+    struct gw_failure failure = {is_deadline ? 504 : 502,
+                                 is_deadline ? "deadline_exceeded" : "worker_failed", message};
+    if (is_deadline || failed->code == BATON__V1__FAILED__CODE__INVALID)
+        gw_router_fail(router, request, &failure); /* another worker would say the same */
+    else
+        gw_router_retry_or_fail(router, request, &failure);
+}
+
+void gw_events_take(struct gw_router *router, struct gw_worker *worker,
+                    const baton_envelope *envelope)
+{
+    struct gw_request *request = gw_request_find(router->options.requests, envelope->request_id);
+    if (!request || request->attempt != envelope->attempt ||
+        (worker != request->prefill && worker != request->decode))
+        return; /* over, or of an earlier attempt */
+    switch (envelope->body_case) {
+    case BATON__V1__ENVELOPE__BODY_RESERVED:
+        take_reserved(router, request);
+        break;
+    case BATON__V1__ENVELOPE__BODY_REJECTED:
+        take_rejected(router, request);
+        break;
+    case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
+        take_prompt_logprobs(router, request, envelope->prompt_logprobs);
+        break;
+    case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
+        take_first_token(router, request, envelope->first_token);
+        break;
+    case BATON__V1__ENVELOPE__BODY_TOKENS:
+        take_tokens(router, request, envelope->tokens);
+        break;
+    case BATON__V1__ENVELOPE__BODY_FINISHED:
+        take_finished(router, request, envelope->finished);
+        break;
+    case BATON__V1__ENVELOPE__BODY_FAILED:
+        take_failed(router, request, worker, envelope->failed);
+        break;
+    default:
+        baton_log(BATON_LOG_WARN, "unexpected_message", BATON_S("worker", worker->id),
+                  BATON_S("message", baton_envelope_kind(envelope)));
+        break;
+    }
+}
