@@ -151,13 +151,34 @@ static void take_failed(struct gw_router *router, struct gw_request *request,
         gw_router_retry_or_fail(router, request, &failure);
 }
 
-void gw_events_take(struct gw_router *router, struct gw_worker *worker,
-                    const baton_envelope *envelope)
+/* NULL when it is over, of an earlier attempt, or none of this worker's business. */
+static struct gw_request *find(const struct gw_router *router, const struct gw_worker *worker,
+                               uint64_t id, uint32_t attempt)
 {
-    struct gw_request *request = gw_request_find(router->options.requests, envelope->request_id);
-    if (!request || request->attempt != envelope->attempt ||
-        (worker != request->prefill && worker != request->decode))
-        return; /* over, or of an earlier attempt */
+    struct gw_request *request = gw_request_find(router->options.requests, id);
+    bool concerns = request && request->attempt == attempt &&
+                    (worker == request->prefill || worker == request->decode);
+    return concerns ? request : NULL;
+}
+
+static void take_step(struct gw_router *router, const struct gw_worker *worker,
+                      const Baton__V1__StepEvents *step)
+{
+    for (size_t i = 0; i < step->n_events; i++) {
+        const Baton__V1__StepEvent *event = step->events[i];
+        struct gw_request *request = find(router, worker, event->request_id, event->attempt);
+        if (request && event->tokens)
+            take_tokens(router, request, event->tokens);
+        /* Its tokens, or another event's, may have been its end. */
+        request = find(router, worker, event->request_id, event->attempt);
+        if (request && event->finished)
+            take_finished(router, request, event->finished);
+    }
+}
+
+static void take_of_request(struct gw_router *router, const struct gw_worker *worker,
+                            struct gw_request *request, const baton_envelope *envelope)
+{
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_RESERVED:
         take_reserved(router, request);
@@ -185,4 +206,16 @@ void gw_events_take(struct gw_router *router, struct gw_worker *worker,
                   BATON_S("message", baton_envelope_kind(envelope)));
         break;
     }
+}
+
+void gw_events_take(struct gw_router *router, struct gw_worker *worker,
+                    const baton_envelope *envelope)
+{
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STEP_EVENTS) {
+        take_step(router, worker, envelope->step_events);
+        return;
+    }
+    struct gw_request *request = find(router, worker, envelope->request_id, envelope->attempt);
+    if (request)
+        take_of_request(router, worker, request, envelope);
 }

@@ -68,7 +68,9 @@ static void on_wake(uv_async_t *async)
 static void on_worker_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
 {
     struct gateway *gateway = arg;
+    gw_http_gather(gateway->server);
     gw_events_take(&gateway->router, worker, envelope);
+    gw_http_flush(gateway->server);
 }
 
 static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reason)

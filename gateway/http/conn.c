@@ -70,6 +70,8 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
     gw_conn_set_state(conn, GW_CONN_CLOSING);
     if (conn->due.next)
         gw_due_list_remove(&conn->server->due, conn);
+    if (conn->gathered.next)
+        gw_gathered_list_remove(&conn->server->gathered, conn);
     if (!truncated || uv_tcp_close_reset(&conn->tcp, free_conn))
         uv_close((uv_handle_t *)&conn->tcp, free_conn);
     drop_exchange(conn, reason);

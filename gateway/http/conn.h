@@ -59,6 +59,7 @@ struct gw_conn {
     enum gw_conn_state state;
     struct baton_node in_state; /* in server->conns[state] */
     struct baton_node due;      /* in server->due when it wants the sweep */
+    struct baton_node gathered; /* in server->gathered when it has output to write */
     uint64_t entered_ms;        /* its state */
     const char *cut_reason;     /* not NULL: to be closed by the sweep */
     struct gw_exchange *exchange;
@@ -76,6 +77,7 @@ struct gw_conn {
 
 BATON_LIST(gw_conn_list, struct gw_conn, in_state)
 BATON_LIST(gw_due_list, struct gw_conn, due)
+BATON_LIST(gw_gathered_list, struct gw_conn, gathered)
 
 struct gw_http_server {
     struct gw_http_options options;
@@ -93,6 +95,8 @@ struct gw_http_server {
     size_t n_conns;
     struct gw_conn_list conns[GW_CONN_N_STATES];
     struct gw_due_list due;
+    struct gw_gathered_list gathered;
+    bool gathering;
     void (*closed)(void *arg);
     void *closed_arg;
     int64_t date_s; /* the second that `date` says */
@@ -155,8 +159,8 @@ static inline uv_buf_t gw_part(const char *bytes, size_t n)
     return (uv_buf_t){.base = (char *)bytes, .len = n};
 }
 
-/* Writes the parts at once as far as the kernel takes them and queues the rest; n <= 3. A
- * connection that is closing or cut takes nothing. */
+/* Writes the parts at once as far as the kernel takes them and queues the rest, or all of them
+ * while the server gathers; n <= 3. A connection that is closing or cut takes nothing. */
 void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
 size_t gw_conn_queued_bytes(const struct gw_conn *conn);
 

@@ -17,6 +17,15 @@ size_t gw_conn_queued_bytes(const struct gw_conn *conn)
 
 static void start_write(struct gw_conn *conn);
 
+/* Everything is with the kernel. */
+static void written(struct gw_conn *conn)
+{
+    if (conn->state == GW_CONN_FLUSH)
+        gw_conn_flushed(conn);
+    else if (conn->exchange)
+        gw_exchange_drained(conn->exchange);
+}
+
 static void write_done(uv_write_t *request, int status)
 {
     struct pending_write *write = (struct pending_write *)request;
@@ -29,10 +38,8 @@ static void write_done(uv_write_t *request, int status)
         gw_conn_close(conn, "client left");
     else if (conn->out.len)
         start_write(conn);
-    else if (conn->state == GW_CONN_FLUSH)
-        gw_conn_flushed(conn);
-    else if (conn->exchange)
-        gw_exchange_drained(conn->exchange);
+    else
+        written(conn);
 }
 
 static void start_write(struct gw_conn *conn)
@@ -72,6 +79,12 @@ void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
         queue(conn, parts, n, 0);
         return;
     }
+    if (conn->server->gathering) {
+        if (!conn->gathered.next)
+            gw_gathered_list_push_back(&conn->server->gathered, conn);
+        queue(conn, parts, n, 0);
+        return;
+    }
     int written = uv_try_write((uv_stream_t *)&conn->tcp, parts, n);
     if (written < 0 && written != UV_EAGAIN) {
         gw_conn_cut(conn, "client left");
@@ -80,4 +93,38 @@ void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
     queue(conn, parts, n, written > 0 ? (size_t)written : 0);
     if (conn->out.len && !conn->cut_reason)
         start_write(conn);
+}
+
+/* ---- gathering ---- */
+
+static void flush(struct gw_conn *conn)
+{
+    uv_buf_t all = gw_part(conn->out.data, conn->out.len);
+    if (!conn->out.len || conn->cut_reason)
+        return;
+    int n = uv_try_write((uv_stream_t *)&conn->tcp, &all, 1);
+    if (n < 0 && n != UV_EAGAIN) {
+        gw_conn_cut(conn, "client left");
+        return;
+    }
+    if (n > 0)
+        baton_buf_consume(&conn->out, (size_t)n);
+    if (conn->out.len) {
+        start_write(conn);
+    } else {
+        free(baton_buf_take(&conn->out)); /* a quiet stream keeps no memory for its output */
+        written(conn);
+    }
+}
+
+void gw_http_gather(struct gw_http_server *server)
+{
+    server->gathering = true;
+}
+
+void gw_http_flush(struct gw_http_server *server)
+{
+    server->gathering = false;
+    for (struct gw_conn *conn; (conn = gw_gathered_list_pop_front(&server->gathered));)
+        flush(conn);
 }

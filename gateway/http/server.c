@@ -130,6 +130,7 @@ static struct gw_http_server *create(uv_loop_t *loop, const struct gw_http_optio
     for (int state = 0; state < GW_CONN_N_STATES; state++)
         gw_conn_list_init(&server->conns[state]);
     gw_due_list_init(&server->due);
+    gw_gathered_list_init(&server->gathered);
     return server;
 }
 

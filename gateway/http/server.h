@@ -70,6 +70,10 @@ int gw_http_port(const struct gw_http_server *server);
 void gw_http_drain(struct gw_http_server *server);
 /* Exchanges open now (with the handler). */
 size_t gw_http_n_exchanges(const struct gw_http_server *server);
+/* Between the two, what is written to a connection gathers there and leaves as one write: for a
+ * handler's many small pieces of the same moment. flush may call on_full. */
+void gw_http_gather(struct gw_http_server *server);
+void gw_http_flush(struct gw_http_server *server);
 size_t gw_http_n_connections(const struct gw_http_server *server);
 /* Closes everything (open exchanges are told gone); the server is freed by the loop's last close
  * callback, then closed(arg), which may be NULL. */

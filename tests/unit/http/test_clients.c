@@ -118,6 +118,63 @@ static size_t fill(void)
     return written;
 }
 
+static void pieces_written_while_the_server_gathers_leave_as_one(void **state)
+{
+    int fd = start_request("/stream", 0);
+    char bytes[256];
+    (void)state;
+    client_read(&f, fd, "\r\n\r\n");
+    gw_http_gather(f.server);
+    for (int i = 0; i < 3; i++)
+        gw_exchange_stream_write(f.held, "abc", 3);
+    fixture_run_ms(&f, 20);
+    assert_int_equal(recv(fd, bytes, sizeof bytes, MSG_DONTWAIT), -1);
+    assert_true(gw_exchange_queued_bytes(f.held) > 0);
+    gw_http_flush(f.server);
+    assert_int_equal(gw_exchange_queued_bytes(f.held), 0);
+    ssize_t n = recv(fd, bytes, sizeof bytes, 0);
+    assert_int_equal(n, 3 * strlen("3\r\nabc\r\n"));
+    assert_memory_equal(bytes, "3\r\nabc\r\n3\r\nabc\r\n3\r\nabc\r\n", (size_t)n);
+    gw_http_gather(f.server);
+    gw_exchange_stream_end(f.held);
+    gw_http_flush(f.server);
+    client_read(&f, fd, "0\r\n\r\n");
+    close(fd);
+    assert_int_equal(f.n_gone, 0);
+}
+
+static void a_full_gathered_stream_is_told_when_it_is_empty(void **state)
+{
+    int fd = start_request("/stream", 0);
+    (void)state;
+    gw_http_gather(f.server);
+    (void)fill();
+    gw_http_flush(f.server);
+    client_read(&f, fd, "\r\n\r\n");
+    for (int64_t until_ns = baton_now_ns() + WAIT_MS * BATON_MS;
+         !f.n_empty && baton_now_ns() < until_ns;) {
+        char bytes[8192];
+        (void)!recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        (void)uv_run(&f.loop, UV_RUN_NOWAIT);
+    }
+    assert_int_equal(f.n_full, 1);
+    assert_int_equal(f.n_empty, 1);
+    client_reset(fd);
+    fixture_wait_count(&f, &f.n_gone, 1);
+}
+
+static void a_client_that_left_while_the_server_gathered_is_noticed(void **state)
+{
+    int fd = start_request("/stream", 0);
+    (void)state;
+    gw_http_gather(f.server);
+    gw_exchange_stream_write(f.held, piece, sizeof piece);
+    client_reset(fd);
+    gw_http_flush(f.server);
+    assert_int_equal(f.n_gone, 0); /* never from inside the handler's own call */
+    fixture_wait_count(&f, &f.n_gone, 1);
+}
+
 static void a_slow_reader_pauses_its_producer_until_it_has_caught_up(void **state)
 {
     int fd = start_request("/stream", 4096);
@@ -293,6 +350,9 @@ int main(void)
         TEST(a_connection_that_is_reset_is_seen_at_once),
         TEST(writing_to_a_client_that_left_is_harmless),
         TEST(an_answer_to_a_client_that_left_is_harmless),
+        TEST(pieces_written_while_the_server_gathers_leave_as_one),
+        TEST(a_full_gathered_stream_is_told_when_it_is_empty),
+        TEST(a_client_that_left_while_the_server_gathered_is_noticed),
         TEST(a_slow_reader_pauses_its_producer_until_it_has_caught_up),
         TEST(a_reader_past_the_cap_is_cut_off),
         TEST(a_plain_answer_may_be_larger_than_the_cap),

@@ -1,0 +1,255 @@
+/* Events of whole steps, told to a real router about requests that a worker at the far end of a
+ * real link decodes. */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "gateway/events.h"
+
+enum { N_REQUESTS = 3, WANTED_TOKENS = 4, FIRST_TOKEN = 400 };
+
+/* What one request's sink heard. */
+struct heard {
+    int n_tokens, n_finished, n_failed;
+    char code[32];
+};
+
+static struct gw_requests requests;
+static struct gw_fleet fleet;
+static struct gw_metrics metrics;
+static struct gw_router router;
+static struct baton_model_facts facts;
+static struct baton_tokenizer *tokenizer;
+static struct baton_inbox *inbox; /* the worker's */
+static struct gw_worker worker, stranger;
+static struct heard heard[N_REQUESTS];
+static struct gw_request *all[N_REQUESTS];
+
+static void on_attempt(void *arg, struct gw_request *request)
+{
+    (void)arg;
+    (void)request;
+}
+
+static void on_token(void *arg, struct gw_request *request, const struct gw_token *token)
+{
+    struct heard *h = arg;
+    (void)request;
+    assert_int_equal(token->id, FIRST_TOKEN + h->n_tokens);
+    h->n_tokens++;
+}
+
+static void on_text(void *arg, struct gw_request *request, const char *text, size_t n)
+{
+    (void)arg;
+    (void)request;
+    (void)text;
+    (void)n;
+}
+
+static void on_finished(void *arg, struct gw_request *request)
+{
+    struct heard *h = arg;
+    (void)request;
+    h->n_finished++;
+}
+
+static void on_failed(void *arg, struct gw_request *request, const struct gw_failure *failure)
+{
+    struct heard *h = arg;
+    (void)request;
+    h->n_failed++;
+    (void)snprintf(h->code, sizeof h->code, "%s", failure->code);
+}
+
+static void on_wake(void *arg)
+{
+    (void)arg;
+}
+
+static void open_worker(void)
+{
+    struct baton_inbox_options options = {
+        .url = "tcp://127.0.0.1:0", .max_queued = 64, .wake = on_wake};
+    assert_int_equal(baton_inbox_open(&options, &inbox, NULL), BATON_OK);
+    worker = (struct gw_worker){.role = BATON__V1__ROLE__ROLE_DECODE, .id = "decode-0"};
+    struct baton_link_options link = {
+        .url = baton_inbox_url(inbox), .local_epoch = 1, .peer_epoch = 2, .id = 3, .wake = on_wake};
+    assert_int_equal(baton_link_open(&link, &worker.link, NULL), BATON_OK);
+}
+
+/* One that streams, has no prefill worker any more, and is at its second token. */
+static struct gw_request *decoding(struct heard *h)
+{
+    struct gw_sink sink = {.arg = h,
+                           .attempt = on_attempt,
+                           .token = on_token,
+                           .text = on_text,
+                           .finished = on_finished,
+                           .failed = on_failed};
+    struct gw_request *request = gw_request_create(&requests, &sink, baton_now_ns());
+    static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED, GW_RESERVING, GW_PREFILLING,
+                                         GW_DECODING};
+    assert_non_null(request);
+    request->ask.kv_cache = request->ask.streaming = true;
+    request->ask.max_new_tokens = WANTED_TOKENS;
+    request->decode = &worker;
+    worker.n_active++;
+    for (size_t i = 0; i < sizeof path / sizeof path[0]; i++)
+        gw_request_set_state(&requests, request, path[i], "");
+    request->times.first_ns = request->times.last_token_ns = baton_now_ns();
+    (void)gw_output_token(&router.options.output, request, FIRST_TOKEN, NULL, NULL);
+    return request;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(heard, 0, sizeof heard);
+    gw_requests_init(&requests);
+    gw_fleet_init(&fleet, &(struct gw_fleet_options){.facts = &facts});
+    gw_router_init(&router,
+                   &(struct gw_router_options){.requests = &requests,
+                                               .fleet = &fleet,
+                                               .metrics = &metrics,
+                                               .output = {.tokenizer = tokenizer, .facts = &facts},
+                                               .max_attempts = 3});
+    open_worker();
+    for (int i = 0; i < N_REQUESTS; i++)
+        all[i] = decoding(&heard[i]);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int s = 0; s < GW_N_STATES; s++)
+        for (struct gw_request *request; (request = gw_request_list_first(&requests.by_state[s]));)
+            gw_request_destroy(&requests, request);
+    baton_link_close(worker.link);
+    baton_link_release(worker.link);
+    baton_inbox_close(inbox);
+    return 0;
+}
+
+/* An event of the i-th request: n tokens from `index` on, and its end if n_output is given. */
+struct event {
+    int i;
+    uint32_t attempt;
+    uint64_t index;
+    size_t n;
+    uint64_t n_output;
+};
+
+static void tell(struct gw_worker *from, const struct event *told, size_t n)
+{
+    Baton__V1__StepEvent events[8], *listed[8];
+    Baton__V1__Tokens tokens[8];
+    Baton__V1__Finished finished[8];
+    uint32_t ids[8][8];
+    Baton__V1__StepEvents step = BATON__V1__STEP_EVENTS__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    for (size_t e = 0; e < n; e++) {
+        baton__v1__step_event__init(listed[e] = &events[e]);
+        events[e].request_id = all[told[e].i]->id;
+        events[e].attempt = told[e].attempt;
+        baton__v1__tokens__init(&tokens[e]);
+        for (size_t t = 0; t < told[e].n; t++)
+            ids[e][t] = FIRST_TOKEN + (uint32_t)(told[e].index + t);
+        tokens[e].first_index = told[e].index;
+        tokens[e].tokens = ids[e];
+        tokens[e].n_tokens = told[e].n;
+        baton__v1__finished__init(&finished[e]);
+        finished[e].reason = BATON__V1__FINISHED__REASON__LENGTH;
+        finished[e].n_tokens = told[e].n_output;
+        events[e].tokens = told[e].n ? &tokens[e] : NULL;
+        events[e].finished = told[e].n_output ? &finished[e] : NULL;
+    }
+    step.events = listed;
+    step.n_events = n;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
+    envelope.step_events = &step;
+    gw_events_take(&router, from, &envelope);
+}
+
+static void every_event_of_a_step_reaches_its_request(void **state)
+{
+    const struct event first[] = {{0, 1, 1, 1, 0}, {1, 1, 1, 2, 0}, {2, 1, 1, 3, 4}};
+    const struct event last[] = {{1, 1, 3, 1, 4}, {0, 1, 2, 2, 0}, {0, 1, 0, 0, 4}};
+    (void)state;
+    tell(&worker, first, 3);
+    assert_int_equal(heard[0].n_tokens, 2);
+    assert_int_equal(heard[1].n_tokens, 3);
+    assert_int_equal(heard[2].n_tokens, 4);
+    assert_int_equal(heard[2].n_finished, 1);
+    tell(&worker, last, 2);
+    assert_int_equal(heard[1].n_finished, 1);
+    assert_int_equal(heard[0].n_finished, 0);
+    tell(&worker, last + 2, 1); /* the end alone */
+    assert_int_equal(heard[0].n_finished, 1);
+    assert_int_equal(worker.n_active, 0);
+}
+
+static void a_breach_in_one_event_ends_that_request_only(void **state)
+{
+    const struct event gap[] = {{0, 1, 1, 1, 0}, {1, 1, 2, 1, 0}, {2, 1, 1, 1, 0}};
+    const struct event early[] = {{0, 1, 2, 1, 0}, {2, 1, 2, 1, 4}};
+    (void)state;
+    tell(&worker, gap, 3);
+    assert_int_equal(heard[1].n_failed, 1);
+    assert_string_equal(heard[1].code, "worker_failed");
+    assert_int_equal(heard[0].n_tokens, 2);
+    assert_int_equal(heard[2].n_tokens, 2);
+    tell(&worker, early, 2); /* the end before all tokens came */
+    assert_int_equal(heard[2].n_failed, 1);
+    assert_int_equal(heard[0].n_tokens, 3);
+    assert_int_equal(heard[0].n_failed, 0);
+}
+
+static void what_is_stale_or_a_strangers_is_ignored(void **state)
+{
+    const struct event other_attempt[] = {{0, 2, 1, 1, 0}}, over[] = {{0, 1, 1, 3, 4}};
+    (void)state;
+    tell(&worker, other_attempt, 1);
+    tell(&stranger, over, 1);
+    assert_int_equal(heard[0].n_tokens, 1);
+    uint64_t id = all[0]->id;
+    tell(&worker, over, 1);
+    assert_int_equal(heard[0].n_finished, 1);
+    all[0] = all[1]; /* any memory that is alive */
+    assert_null(gw_request_find(&requests, id));
+}
+
+static void tokens_past_a_stop_string_are_dropped_with_the_end_that_follows(void **state)
+{
+    const struct event step[] = {{0, 1, 1, 3, 4}, {1, 1, 1, 1, 0}};
+    size_t n = 0;
+    const char *bytes = baton_tokenizer_bytes(tokenizer, FIRST_TOKEN + 1, &n);
+    (void)state;
+    assert_non_null(bytes);
+    baton_text_stream_fini(&all[0]->text);
+    assert_int_equal(baton_text_stream_init(&all[0]->text, &bytes, &n, 1), BATON_OK);
+    tell(&worker, step, 2);
+    assert_int_equal(heard[0].n_tokens, 2);
+    assert_int_equal(heard[0].n_finished, 1);
+    assert_int_equal(heard[1].n_tokens, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(every_event_of_a_step_reaches_its_request),
+        TEST(a_breach_in_one_event_ends_that_request_only),
+        TEST(what_is_stale_or_a_strangers_is_ignored),
+        TEST(tokens_past_a_stop_string_are_dropped_with_the_end_that_follows),
+    };
+    if (baton_tokenizer_open("models/tale", &tokenizer, NULL))
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    baton_tokenizer_close(tokenizer);
+    return failed;
+}
