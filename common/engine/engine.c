@@ -106,7 +106,7 @@ static bool fits(const struct baton_model_shape *shape, const struct baton_seq *
                  const uint32_t *tokens, int n_tokens)
 {
     int64_t end = (int64_t)seq->n_tokens + n_tokens;
-    if (seq->n_tokens < 0 || end > shape->n_context ||
+    if (seq->n_tokens < seq->n_shared * BATON_KV_BLOCK_TOKENS || end > shape->n_context ||
         end > (int64_t)seq->n_blocks * BATON_KV_BLOCK_TOKENS)
         return false;
     for (int i = 0; i < n_tokens; i++)

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "common/engine/floats.h"
+#include "common/engine/kv_blocks.h"
 
 struct baton_kv {
-    int n_blocks, n_free;
-    int *free_blocks; /* a stack of n_free block numbers */
+    struct baton_kv_blocks blocks;
     enum baton_kv_dtype dtype;
     size_t block_bytes, layer_bytes;
     char *memory; /* [L][n_blocks][block_bytes] */
@@ -29,17 +29,17 @@ static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_model
     return baton_fail(why, BATON_INVALID, "kv-dtype: \"%s\" is none of auto, f32, f16", name);
 }
 
-static enum baton_err allocate(struct baton_kv *kv, const struct baton_model_shape *shape)
+static enum baton_err allocate(struct baton_kv *kv, const struct baton_model_shape *shape,
+                               int n_blocks)
 {
     size_t n_bytes,
         head_bytes = baton_kv_head_elements(shape->head_dim) * baton_kv_element_bytes(kv->dtype);
     if (__builtin_mul_overflow(head_bytes, (size_t)shape->n_kv_heads, &kv->block_bytes) ||
-        __builtin_mul_overflow(kv->block_bytes, (size_t)kv->n_blocks, &kv->layer_bytes) ||
+        __builtin_mul_overflow(kv->block_bytes, (size_t)n_blocks, &kv->layer_bytes) ||
         __builtin_mul_overflow(kv->layer_bytes, (size_t)shape->n_layers, &n_bytes))
         return BATON_NO_MEMORY;
-    kv->free_blocks = calloc((size_t)kv->n_blocks, sizeof *kv->free_blocks);
     kv->memory = (char *)baton_floats_create(n_bytes / sizeof(float));
-    return kv->free_blocks && kv->memory ? BATON_OK : BATON_NO_MEMORY;
+    return kv->memory ? baton_kv_blocks_init(&kv->blocks, n_blocks) : BATON_NO_MEMORY;
 }
 
 static enum baton_err create(struct baton_kv *kv, const struct baton_model *model,
@@ -48,14 +48,9 @@ static enum baton_err create(struct baton_kv *kv, const struct baton_model *mode
     enum baton_err err = choose_dtype(kv, model, dtype, why);
     if (err)
         return err;
-    kv->n_blocks = n_blocks;
-    if (allocate(kv, baton_model_shape(model)))
+    if (allocate(kv, baton_model_shape(model), n_blocks))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
                           n_blocks, BATON_KV_BLOCK_TOKENS);
-    while (kv->n_free < n_blocks) { /* block 0 on top */
-        kv->free_blocks[kv->n_free] = n_blocks - 1 - kv->n_free;
-        kv->n_free++;
-    }
     return BATON_OK;
 }
 
@@ -81,18 +76,33 @@ void baton_kv_destroy(struct baton_kv *kv)
     if (!kv)
         return;
     free(kv->memory);
-    free(kv->free_blocks);
+    baton_kv_blocks_fini(&kv->blocks);
     free(kv);
 }
 
 int baton_kv_n_blocks(const struct baton_kv *kv)
 {
-    return kv->n_blocks;
+    return kv->blocks.n_blocks;
 }
 
 int baton_kv_n_free(const struct baton_kv *kv)
 {
-    return kv->n_free;
+    return baton_kv_blocks_n_free(&kv->blocks);
+}
+
+int baton_kv_n_cached(const struct baton_kv *kv)
+{
+    return kv->blocks.n_cached;
+}
+
+void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)
+{
+    baton_kv_blocks_bound(&kv->blocks, n_blocks);
+}
+
+bool baton_kv_is_consistent(const struct baton_kv *kv)
+{
+    return baton_kv_blocks_are_consistent(&kv->blocks);
 }
 
 size_t baton_kv_block_bytes(const struct baton_kv *kv)
@@ -117,24 +127,56 @@ const char *baton_kv_dtype(const struct baton_kv *kv)
 
 enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv, int n_tokens)
 {
-    if (n_tokens < 1)
+    return baton_seq_init_shared(seq, kv, n_tokens, NULL, 0);
+}
+
+/* Held before anything is taken, so that what the sequence needs is not evicted for it. */
+static void hold_named(struct baton_seq *seq, const struct baton_block_key *keys, int n_keys)
+{
+    for (int i = 0, block; i < n_keys; i++) {
+        block = baton_kv_blocks_hold(&seq->kv->blocks, &keys[i]);
+        if (block == BATON_KV_NO_BLOCK)
+            return;
+        seq->blocks[seq->n_blocks++] = block;
+        seq->n_shared++;
+    }
+}
+
+enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
+                                     const struct baton_block_key *keys, int n_keys)
+{
+    if (n_keys < 0 || n_tokens <= (int64_t)n_keys * BATON_KV_BLOCK_TOKENS)
         return BATON_INVALID;
     int n_blocks = n_tokens / BATON_KV_BLOCK_TOKENS + (n_tokens % BATON_KV_BLOCK_TOKENS != 0);
-    if (n_blocks > kv->n_free)
+    if (n_blocks > kv->blocks.n_blocks)
         return BATON_LIMIT;
-    int *blocks = calloc((size_t)n_blocks, sizeof *blocks);
-    if (!blocks)
+    struct baton_seq made = {.kv = kv, .blocks = calloc((size_t)n_blocks, sizeof *made.blocks)};
+    if (!made.blocks)
         return BATON_NO_MEMORY;
-    for (int i = 0; i < n_blocks; i++)
-        blocks[i] = kv->free_blocks[--kv->n_free];
-    *seq = (struct baton_seq){.kv = kv, .blocks = blocks, .n_blocks = n_blocks};
+    hold_named(&made, keys, n_keys);
+    if (n_blocks - made.n_shared > baton_kv_n_free(kv)) {
+        baton_seq_fini(&made);
+        return BATON_LIMIT;
+    }
+    while (made.n_blocks < n_blocks)
+        made.blocks[made.n_blocks++] = baton_kv_blocks_take(&kv->blocks);
+    made.n_tokens = made.n_shared * BATON_KV_BLOCK_TOKENS;
+    *seq = made;
     return BATON_OK;
 }
 
+void baton_seq_name(struct baton_seq *seq, int first, const struct baton_block_key *keys, int n)
+{
+    assert(first >= 0 && n >= 0 && n <= seq->n_blocks - first);
+    for (int i = 0; i < n; i++)
+        baton_kv_blocks_name(&seq->kv->blocks, seq->blocks[first + i], &keys[i]);
+}
+
+/* From the last on: of blocks that are kept, those that need the others before them go first. */
 void baton_seq_fini(struct baton_seq *seq)
 {
     for (int i = seq->n_blocks - 1; i >= 0; i--)
-        seq->kv->free_blocks[seq->kv->n_free++] = seq->blocks[i];
+        baton_kv_blocks_put(&seq->kv->blocks, seq->blocks[i]);
     free(seq->blocks);
     *seq = (struct baton_seq){0};
 }

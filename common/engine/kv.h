@@ -47,6 +47,9 @@ int baton_kv_n_cached(const struct baton_kv *kv);
  * Without this call any number is. */
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
 
+/* Whether every block is where the picture above has it; O(n_blocks), for tests. */
+bool baton_kv_is_consistent(const struct baton_kv *kv);
+
 /* Bytes of one block of one layer. */
 size_t baton_kv_block_bytes(const struct baton_kv *kv);
 

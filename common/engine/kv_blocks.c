@@ -1,0 +1,170 @@
+#include "common/engine/kv_blocks.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static void push_empty(struct baton_kv_blocks *blocks, int block)
+{
+    blocks->blocks[block].older = blocks->top;
+    blocks->top = block;
+    blocks->n_empty++;
+}
+
+static int pop_empty(struct baton_kv_blocks *blocks)
+{
+    int block = blocks->top;
+    blocks->top = blocks->blocks[block].older;
+    blocks->n_empty--;
+    return block;
+}
+
+/* The list is a ring through its head: newest ... oldest. */
+static struct baton_kv_block *list_head(const struct baton_kv_blocks *blocks)
+{
+    return &blocks->blocks[blocks->n_blocks];
+}
+
+static void push_cached(struct baton_kv_blocks *blocks, int block)
+{
+    struct baton_kv_block *head = list_head(blocks);
+    blocks->blocks[block].older = head->older;
+    blocks->blocks[block].newer = blocks->n_blocks;
+    blocks->blocks[head->older].newer = block;
+    head->older = block;
+    blocks->n_cached++;
+}
+
+static void remove_cached(struct baton_kv_blocks *blocks, int block)
+{
+    const struct baton_kv_block *links = &blocks->blocks[block];
+    blocks->blocks[links->older].newer = links->newer;
+    blocks->blocks[links->newer].older = links->older;
+    blocks->n_cached--;
+}
+
+/* The least recently used of the cached becomes an empty block. */
+static void evict(struct baton_kv_blocks *blocks)
+{
+    int block = list_head(blocks)->newer;
+    remove_cached(blocks, block);
+    baton_kv_names_remove(&blocks->names, block);
+    push_empty(blocks, block);
+}
+
+enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks)
+{
+    *blocks = (struct baton_kv_blocks){
+        .n_blocks = n_blocks, .max_cached = n_blocks, .top = BATON_KV_NO_BLOCK};
+    blocks->blocks = calloc((size_t)n_blocks + 1, sizeof *blocks->blocks);
+    if (!blocks->blocks || baton_kv_names_init(&blocks->names, n_blocks)) {
+        baton_kv_blocks_fini(blocks);
+        return BATON_NO_MEMORY;
+    }
+    *list_head(blocks) = (struct baton_kv_block){.older = n_blocks, .newer = n_blocks};
+    for (int i = n_blocks - 1; i >= 0; i--) /* block 0 on top */
+        push_empty(blocks, i);
+    return BATON_OK;
+}
+
+void baton_kv_blocks_fini(struct baton_kv_blocks *blocks)
+{
+    free(blocks->blocks);
+    baton_kv_names_fini(&blocks->names);
+    *blocks = (struct baton_kv_blocks){0};
+}
+
+void baton_kv_blocks_bound(struct baton_kv_blocks *blocks, int n)
+{
+    blocks->max_cached = n;
+    while (blocks->n_cached > n)
+        evict(blocks);
+}
+
+int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks)
+{
+    return blocks->n_empty + blocks->n_cached;
+}
+
+int baton_kv_blocks_take(struct baton_kv_blocks *blocks)
+{
+    assert(baton_kv_blocks_n_free(blocks) > 0);
+    if (!blocks->n_empty)
+        evict(blocks);
+    int block = pop_empty(blocks);
+    assert(!blocks->blocks[block].n_holders && !baton_kv_names_has(&blocks->names, block));
+    blocks->blocks[block].n_holders = 1;
+    return block;
+}
+
+int baton_kv_blocks_hold(struct baton_kv_blocks *blocks, const struct baton_block_key *key)
+{
+    int block = blocks->max_cached ? baton_kv_names_find(&blocks->names, key) : BATON_KV_NO_BLOCK;
+    if (block == BATON_KV_NO_BLOCK)
+        return block;
+    if (!blocks->blocks[block].n_holders)
+        remove_cached(blocks, block);
+    blocks->blocks[block].n_holders++;
+    return block;
+}
+
+void baton_kv_blocks_put(struct baton_kv_blocks *blocks, int block)
+{
+    assert(blocks->blocks[block].n_holders > 0);
+    if (--blocks->blocks[block].n_holders)
+        return;
+    if (!baton_kv_names_has(&blocks->names, block)) {
+        push_empty(blocks, block);
+        return;
+    }
+    push_cached(blocks, block);
+    if (blocks->n_cached > blocks->max_cached)
+        evict(blocks);
+}
+
+void baton_kv_blocks_name(struct baton_kv_blocks *blocks, int block,
+                          const struct baton_block_key *key)
+{
+    assert(blocks->blocks[block].n_holders > 0);
+    if (blocks->max_cached && !baton_kv_names_has(&blocks->names, block) &&
+        baton_kv_names_find(&blocks->names, key) == BATON_KV_NO_BLOCK)
+        baton_kv_names_add(&blocks->names, block, key);
+}
+
+static bool is_found(const struct baton_kv_names *names, int block)
+{
+    return baton_kv_names_find(names, &names->keys[block]) == block;
+}
+
+/* As many as n_cached, none held, each found under its name, linked both ways. */
+static bool cached_are_consistent(const struct baton_kv_blocks *blocks)
+{
+    int n = 0, newer = blocks->n_blocks, block = list_head(blocks)->older;
+    for (; block != blocks->n_blocks; newer = block, block = blocks->blocks[block].older)
+        if (n++ == blocks->n_cached || blocks->blocks[block].newer != newer ||
+            blocks->blocks[block].n_holders || !baton_kv_names_has(&blocks->names, block))
+            return false;
+    return n == blocks->n_cached && n <= blocks->max_cached && list_head(blocks)->newer == newer;
+}
+
+static bool empty_are_consistent(const struct baton_kv_blocks *blocks)
+{
+    int n = 0;
+    for (int b = blocks->top; b != BATON_KV_NO_BLOCK; b = blocks->blocks[b].older)
+        if (n++ == blocks->n_empty || blocks->blocks[b].n_holders ||
+            baton_kv_names_has(&blocks->names, b))
+            return false;
+    return n == blocks->n_empty;
+}
+
+bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks)
+{
+    int n_held = 0;
+    for (int b = 0; b < blocks->n_blocks; b++) {
+        if (blocks->blocks[b].n_holders < 0 ||
+            (baton_kv_names_has(&blocks->names, b) && !is_found(&blocks->names, b)))
+            return false;
+        n_held += blocks->blocks[b].n_holders > 0;
+    }
+    return n_held + baton_kv_blocks_n_free(blocks) == blocks->n_blocks &&
+           cached_are_consistent(blocks) && empty_are_consistent(blocks);
+}

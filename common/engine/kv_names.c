@@ -1,0 +1,76 @@
+#include "common/engine/kv_names.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNNAMED = -2 }; /* what next says of a block that is in no chain */
+
+enum baton_err baton_kv_names_init(struct baton_kv_names *names, int n_blocks)
+{
+    size_t n = (size_t)n_blocks, n_buckets = 1;
+    while (n_buckets < n)
+        n_buckets *= 2;
+    *names = (struct baton_kv_names){
+        .mask = n_buckets - 1,
+        .buckets = calloc(n_buckets, sizeof *names->buckets),
+        .next = calloc(n, sizeof *names->next),
+        .keys = calloc(n, sizeof *names->keys),
+    };
+    if (!names->buckets || !names->next || !names->keys) {
+        baton_kv_names_fini(names);
+        return BATON_NO_MEMORY;
+    }
+    for (size_t i = 0; i < n_buckets; i++)
+        names->buckets[i] = BATON_KV_NO_BLOCK;
+    for (size_t i = 0; i < n; i++)
+        names->next[i] = UNNAMED;
+    return BATON_OK;
+}
+
+void baton_kv_names_fini(struct baton_kv_names *names)
+{
+    free(names->buckets);
+    free(names->next);
+    free(names->keys);
+    *names = (struct baton_kv_names){0};
+}
+
+static int *bucket_of(const struct baton_kv_names *names, const struct baton_block_key *key)
+{
+    uint64_t hash;
+    memcpy(&hash, key->bytes, sizeof hash);
+    return &names->buckets[hash & names->mask];
+}
+
+int baton_kv_names_find(const struct baton_kv_names *names, const struct baton_block_key *key)
+{
+    int block = *bucket_of(names, key);
+    while (block != BATON_KV_NO_BLOCK && memcmp(&names->keys[block], key, sizeof *key) != 0)
+        block = names->next[block];
+    return block;
+}
+
+bool baton_kv_names_has(const struct baton_kv_names *names, int block)
+{
+    return names->next[block] != UNNAMED;
+}
+
+void baton_kv_names_add(struct baton_kv_names *names, int block, const struct baton_block_key *key)
+{
+    int *bucket = bucket_of(names, key);
+    assert(!baton_kv_names_has(names, block));
+    names->keys[block] = *key;
+    names->next[block] = *bucket;
+    *bucket = block;
+}
+
+void baton_kv_names_remove(struct baton_kv_names *names, int block)
+{
+    int *link = bucket_of(names, &names->keys[block]);
+    assert(baton_kv_names_has(names, block));
+    while (*link != block)
+        link = &names->next[*link];
+    *link = names->next[block];
+    names->next[block] = UNNAMED;
+}
