@@ -1,0 +1,48 @@
+/* What the tests of the KV pool share: a small model, keys, and stamps in a block's memory. */
+#ifndef BATON_TEST_ENGINE_KV_UNIT_H
+#define BATON_TEST_ENGINE_KV_UNIT_H
+
+#include "tests/unit/engine/unit.h"
+
+#include "common/engine/kv.h"
+
+static const struct baton_model_shape kv_shape = {.n_layers = 2,
+                                                  .n_embd = 4,
+                                                  .n_heads = 1,
+                                                  .n_kv_heads = 1,
+                                                  .head_dim = 4,
+                                                  .n_ff = 4,
+                                                  .n_vocab = 4,
+                                                  .n_context = 500,
+                                                  .norm_epsilon = 1e-5F};
+
+/* Keys that a hash table tells apart late: of the bytes that serve as the hash only two bits
+ * differ. */
+static inline struct baton_block_key colliding_key(uint32_t number)
+{
+    struct baton_block_key key = {.bytes = {(uint8_t)(number % 4)}};
+    memcpy(key.bytes + 8, &number, sizeof number);
+    return key;
+}
+
+/* All of the block's memory, in every layer. */
+static inline void stamp_block(const struct baton_seq *seq, int index, uint32_t stamp)
+{
+    for (int layer = 0; layer < kv_shape.n_layers; layer++) {
+        uint32_t *words = baton_seq_block(seq, layer, index);
+        for (size_t i = 0; i < baton_kv_block_bytes(seq->kv) / sizeof *words; i++)
+            words[i] = stamp + (uint32_t)layer;
+    }
+}
+
+static inline void assert_stamped(const struct baton_seq *seq, int index, uint32_t stamp)
+{
+    size_t last = baton_kv_block_bytes(seq->kv) / sizeof(uint32_t) - 1;
+    for (int layer = 0; layer < kv_shape.n_layers; layer++) {
+        const uint32_t *words = baton_seq_block(seq, layer, index);
+        assert_int_equal(words[0], stamp + (uint32_t)layer);
+        assert_int_equal(words[last], stamp + (uint32_t)layer);
+    }
+}
+
+#endif
