@@ -1,10 +1,12 @@
 #include "decode_worker/admit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "decode_worker/batch.h"
+#include "decode_worker/contexts.h"
 #include "decode_worker/place.h"
 
 struct dc_admit {
@@ -12,32 +14,49 @@ struct dc_admit {
     struct baton_kv *kv;
     struct dc_batch *batch;
     struct dc_place *place;
-    struct dc_context_list contexts;
+    struct dc_contexts contexts;
+    bool shares_prefixes;
+    uint64_t n_prefix_tokens, n_hit_tokens;
 };
 
-static enum baton_err create_parts(struct dc_admit *admit, const struct dc_admit_options *options,
-                                   struct baton_why *why)
+static enum baton_err create_kv(struct dc_admit *admit, const struct dc_admit_options *options,
+                                struct baton_why *why)
 {
-    struct baton_host *host = options->host;
+    const struct baton_host *host = options->host;
     int64_t context_tokens = host->facts.n_context_tokens;
     int64_t kv_tokens = options->kv_tokens ? options->kv_tokens : 16 * context_tokens;
     if (kv_tokens < context_tokens)
         return baton_fail(why, BATON_INVALID,
                           "kv-tokens: must be at least the model's context, %lld",
                           (long long)context_tokens);
-    enum baton_err err = baton_kv_create(host->model, host->options->kv_dtype,
-                                         baton_kv_blocks_for((int)kv_tokens), &admit->kv, why);
-    if (!err)
-        err = dc_batch_start(&(struct dc_batch_options){.model = host->model,
-                                                        .n_threads = host->n_threads,
-                                                        .pin = *host->options->cores,
-                                                        .max_batch = (int)options->max_batch,
-                                                        .wake = baton_host_wake,
-                                                        .wake_arg = host},
-                             &admit->batch, why);
+    admit->shares_prefixes = !strcmp(options->prefix_cache, "on");
+    if (!admit->shares_prefixes && strcmp(options->prefix_cache, "off") != 0)
+        return baton_fail(why, BATON_INVALID, "prefix-cache: \"%s\" is neither on nor off",
+                          options->prefix_cache);
+    return baton_kv_create(host->model, host->options->kv_dtype,
+                           baton_kv_blocks_for((int)kv_tokens), &admit->kv, why);
+}
+
+static enum baton_err create_parts(struct dc_admit *admit, const struct dc_admit_options *options,
+                                   struct baton_why *why)
+{
+    struct baton_host *host = options->host;
+    enum baton_err err = create_kv(admit, options, why);
+    if (!err) /* every context holds a block, so there are no more of them */
+        err =
+            dc_batch_start(&(struct dc_batch_options){.model = host->model,
+                                                      .n_threads = host->n_threads,
+                                                      .pin = *host->options->cores,
+                                                      .max_batch = (int)options->max_batch,
+                                                      .local_chunk = (int)options->local_chunk,
+                                                      .max_contexts = baton_kv_n_blocks(admit->kv),
+                                                      .wake = baton_host_wake,
+                                                      .wake_arg = host},
+                           &admit->batch, why);
     if (!err)
         err = dc_place_create(
             &(struct dc_place_options){.bulk_url = options->bulk_url,
+                                       .contexts = &admit->contexts,
                                        .epoch = host->epoch,
                                        .n_layers = baton_model_shape(host->model)->n_layers,
                                        .wake = baton_host_wake,
@@ -53,7 +72,7 @@ enum baton_err dc_admit_create(const struct dc_admit_options *options, struct dc
     if (!admit)
         return BATON_NO_MEMORY;
     admit->host = options->host;
-    dc_context_list_init(&admit->contexts);
+    dc_contexts_init(&admit->contexts);
     enum baton_err err = create_parts(admit, options, why);
     if (err)
         dc_admit_destroy(admit);
@@ -64,11 +83,8 @@ enum baton_err dc_admit_create(const struct dc_admit_options *options, struct dc
 
 static void free_context(struct dc_admit *admit, struct dc_context *context)
 {
-    dc_context_list_remove(&admit->contexts, context);
-    baton_seq_fini(&context->seq);
-    baton_plan_fini(&context->plan);
-    baton_asker_fini(&context->asker);
-    free(context);
+    dc_contexts_remove(&admit->contexts, context);
+    dc_context_destroy(context);
 }
 
 void dc_admit_destroy(struct dc_admit *admit)
@@ -76,7 +92,7 @@ void dc_admit_destroy(struct dc_admit *admit)
     if (!admit)
         return;
     dc_batch_stop(admit->batch);
-    for (struct dc_context *context; (context = dc_context_list_first(&admit->contexts));)
+    for (struct dc_context *context; (context = dc_context_list_first(&admit->contexts.list));)
         free_context(admit, context);
     dc_place_destroy(admit->place);
     baton_kv_destroy(admit->kv);
@@ -105,42 +121,52 @@ static void reject(const struct dc_admit *admit, const struct baton_asker *asker
     baton_asker_tell(asker, &answer);
 }
 
-static void promise(const struct baton_asker *asker, int n_blocks)
+static void promise(const struct dc_context *context)
 {
     Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
-    reserved.n_blocks = (uint32_t)n_blocks;
+    reserved.n_blocks = (uint32_t)context->seq.n_blocks;
+    reserved.n_cached_blocks = (uint32_t)context->seq.n_shared;
     answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
     answer.reserved = &reserved;
-    baton_asker_tell(asker, &answer);
+    baton_asker_tell(&context->asker, &answer);
 }
 
-/* The last token is never an input, so it needs no position. */
-static int positions_for(const Baton__V1__Reserve *reserve)
+static enum baton_err reserve(struct dc_admit *admit, struct dc_context *context,
+                              const Baton__V1__Reserve *wanted)
 {
-    return (int)(reserve->n_prompt_tokens + reserve->max_new_tokens - 1);
+    if (!context || admit->host->draining ||
+        dc_positions_for(wanted) > admit->host->facts.n_context_tokens)
+        return BATON_LIMIT;
+    enum baton_err err = dc_context_reserve(context, admit->kv, wanted, admit->shares_prefixes);
+    if (err)
+        return err;
+    admit->n_prefix_tokens += (uint64_t)context->n_keys * BATON_KV_BLOCK_TOKENS;
+    admit->n_hit_tokens += (uint64_t)context->seq.n_shared * BATON_KV_BLOCK_TOKENS;
+    return BATON_OK;
 }
 
 static void take_reserve(struct dc_admit *admit, struct baton_link *gateway,
                          const baton_envelope *envelope)
 {
     const Baton__V1__Reserve *wanted = envelope->reserve;
-    int n_positions = positions_for(wanted);
     struct baton_asker asker;
-    struct dc_context *context = calloc(1, sizeof *context);
+    struct dc_context *context = dc_context_create();
     baton_asker_init(&asker, gateway, envelope);
-    if (!context || admit->host->draining || n_positions > admit->host->facts.n_context_tokens ||
-        baton_seq_init(&context->seq, admit->kv, n_positions)) {
-        free(context);
-        reject(admit, &asker, baton_kv_blocks_for(n_positions));
-        baton_asker_fini(&asker);
+    enum baton_err err = reserve(admit, context, wanted);
+    if (!err) {
+        context->asker = asker; /* moved */
+        dc_contexts_add(&admit->contexts, context);
+        promise(context);
         return;
     }
-    context->asker = asker; /* moved */
-    context->n_prompt = (int)wanted->n_prompt_tokens;
-    context->max_new_tokens = (int)wanted->max_new_tokens;
-    dc_context_list_push_back(&admit->contexts, context);
-    promise(&context->asker, context->seq.n_blocks);
+    if (err == BATON_INVALID)
+        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__INVALID,
+                         "reserve: more block keys than the prompt has whole blocks");
+    else
+        reject(admit, &asker, baton_kv_blocks_for(dc_positions_for(wanted)));
+    baton_asker_fini(&asker);
+    dc_context_destroy(context);
 }
 
 /* A context runs once its blocks are placed and its gateway said start, in whichever order. */
@@ -149,45 +175,43 @@ static void run_if_ready(struct dc_admit *admit, struct dc_context *context)
     if (context->state != DC_PLACED || !context->started)
         return;
     context->ready_ns = baton_now_ns();
-    if (dc_batch_submit(admit->batch, context)) {
-        baton_asker_fail(&context->asker, BATON__V1__FAILED__CODE__INTERNAL,
-                         "the decode queue is full");
-        atomic_store(&context->canceled, true);
-        return;
-    }
     context->state = DC_RUNNING;
+    dc_batch_submit(admit->batch, context);
 }
 
-static void refuse_start(struct dc_context *context, Baton__V1__Failed__Code code,
-                         const char *reason)
+static void refuse(struct dc_admit *admit, struct dc_context *context, Baton__V1__Failed__Code code,
+                   const char *reason)
 {
     baton_asker_fail(&context->asker, code, reason);
     atomic_store(&context->canceled, true);
+    if (dc_context_is_lent(context))
+        dc_batch_wake(admit->batch);
+}
+
+static void take_prompt(struct dc_admit *admit, struct dc_context *context,
+                        const Baton__V1__PrefillRequest *request)
+{
+    enum baton_err err = dc_context_take_prompt(context, request, admit->host->facts.n_vocab);
+    if (!err)
+        dc_batch_submit(admit->batch, context);
+    else if (err == BATON_INVALID)
+        refuse(admit, context, BATON__V1__FAILED__CODE__INVALID,
+               "prefill_request contradicts what was reserved, or is more than is done here");
+    else
+        refuse(admit, context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the prompt");
 }
 
 static void take_start(struct dc_admit *admit, struct dc_context *context,
                        const Baton__V1__DecodeStart *start)
 {
-    if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
-        start->max_new_tokens > (uint32_t)context->max_new_tokens ||
-        start->first_token >= (uint64_t)admit->host->facts.n_vocab) {
-        refuse_start(context, BATON__V1__FAILED__CODE__INVALID,
-                     "decode_start contradicts what was reserved");
-        return;
-    }
-    if (baton_plan_init(&context->plan, start->sampling, start->prompt, start->n_prompt,
-                        start->max_new_tokens)) {
-        refuse_start(context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the sampling");
-        return;
-    }
-    baton_plan_note(&context->plan, start->first_token);
-    context->started = true;
-    context->next_token = start->first_token;
-    context->n_output = 1;
-    context->max_new_tokens = (int)start->max_new_tokens;
-    context->deadline_ns = start->deadline_ms ? baton_now_ns() + start->deadline_ms * BATON_MS : 0;
-    atomic_store(&context->credit_end, start->credit_tokens);
-    run_if_ready(admit, context);
+    enum baton_err err = dc_context_take_start(context, start, admit->host->facts.n_vocab);
+    if (!err)
+        run_if_ready(admit, context);
+    else if (err == BATON_INVALID)
+        refuse(admit, context, BATON__V1__FAILED__CODE__INVALID,
+               "decode_start contradicts what was reserved");
+    else
+        refuse(admit, context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the sampling");
 }
 
 static void cancel(struct dc_admit *admit, struct dc_context *context, const char *reason)
@@ -195,23 +219,15 @@ static void cancel(struct dc_admit *admit, struct dc_context *context, const cha
     baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", context->asker.request_id),
               BATON_I("attempt", context->asker.attempt), BATON_S("reason", reason));
     atomic_store(&context->canceled, true);
-    if (context->state == DC_RUNNING)
+    if (dc_context_is_lent(context))
         dc_batch_wake(admit->batch);
-}
-
-static struct dc_context *find(const struct dc_admit *admit, const baton_envelope *envelope)
-{
-    struct dc_context *context = dc_context_list_first(&admit->contexts);
-    while (context && !baton_asker_is(&context->asker, envelope))
-        context = dc_context_list_next(&admit->contexts, context);
-    return context;
 }
 
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
 {
     struct dc_admit *admit = arg;
     const baton_envelope *envelope = message->envelope;
-    struct dc_context *context = find(admit, envelope);
+    struct dc_context *context = dc_contexts_find(&admit->contexts, envelope);
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE && !context) {
         take_reserve(admit, gateway, envelope);
         return;
@@ -219,6 +235,9 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     if (!context || atomic_load(&context->canceled))
         return; /* over meanwhile */
     switch (envelope->body_case) {
+    case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
+        take_prompt(admit, context, envelope->prefill_request);
+        break;
     case BATON__V1__ENVELOPE__BODY_DECODE_START:
         take_start(admit, context, envelope->decode_start);
         break;
@@ -237,39 +256,61 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     }
 }
 
+/* The stages of a sequence that came to its end. */
+static void log_stages(const struct dc_context *context)
+{
+    if (!context->n_steps)
+        return;
+    baton_asker_log_stage(&context->asker, BATON_STAGE_decode_queue, context->queue_s);
+    baton_asker_log_stage(&context->asker, BATON_STAGE_decode, context->decode_s);
+}
+
 /* Blocks come back here, in the one place that owns them. */
 static void take_done(struct dc_admit *admit)
 {
-    for (struct dc_context *context; (context = dc_batch_take_done(admit->batch));)
-        free_context(admit, context);
+    for (struct dc_context *context; (context = dc_batch_take_done(admit->batch));) {
+        if (context->over || atomic_load(&context->canceled)) {
+            log_stages(context);
+            free_context(admit, context);
+        } else {
+            dc_context_place(context);
+            run_if_ready(admit, context);
+        }
+    }
 }
 
-static void check_deadline(struct dc_admit *admit, struct dc_context *context, int64_t now_ns)
+static bool is_late(const struct dc_context *context, int64_t now_ns)
 {
-    if (!context->deadline_ns || now_ns < context->deadline_ns || atomic_load(&context->canceled))
-        return;
-    baton_asker_fail(&context->asker, BATON__V1__FAILED__CODE__DEADLINE,
-                     "the request's deadline passed");
-    cancel(admit, context, "deadline");
+    return context->deadline_ns && now_ns >= context->deadline_ns &&
+           !atomic_load(&context->canceled);
+}
+
+static void look_after(struct dc_admit *admit, struct dc_context *context, int64_t now_ns)
+{
+    if (is_late(context, now_ns))
+        refuse(admit, context, BATON__V1__FAILED__CODE__DEADLINE, "the request's deadline passed");
+    if (dc_context_is_lent(context))
+        return; /* the engine thread gives it back */
+    if (atomic_load(&context->canceled))
+        free_context(admit, context);
+    else
+        run_if_ready(admit, context);
 }
 
 static int64_t work(void *arg, int64_t now_ns)
 {
     struct dc_admit *admit = arg;
+    int64_t next_ns = now_ns + BATON_SECOND;
     take_done(admit);
-    dc_place_work(admit->place, &admit->contexts, now_ns);
-    for (struct dc_context *context = dc_context_list_first(&admit->contexts), *next; context;
+    dc_place_work(admit->place, now_ns);
+    for (struct dc_context *context = dc_context_list_first(&admit->contexts.list), *next; context;
          context = next) {
-        next = dc_context_list_next(&admit->contexts, context);
-        check_deadline(admit, context, now_ns);
-        if (context->state == DC_RUNNING)
-            continue; /* the engine thread has it */
-        if (atomic_load(&context->canceled))
-            free_context(admit, context);
-        else
-            run_if_ready(admit, context);
+        next = dc_context_list_next(&admit->contexts.list, context);
+        if (context->deadline_ns > now_ns && context->deadline_ns < next_ns)
+            next_ns = context->deadline_ns;
+        look_after(admit, context, now_ns);
     }
-    return now_ns + BATON_SECOND;
+    return next_ns;
 }
 
 static void status(void *arg, Baton__V1__Status *out)
@@ -277,20 +318,28 @@ static void status(void *arg, Baton__V1__Status *out)
     struct dc_admit *admit = arg;
     struct dc_batch_stats stats = dc_batch_stats(admit->batch);
     out->n_running = stats.n_running;
-    out->n_queued = (uint32_t)admit->contexts.n > stats.n_running
-                        ? (uint32_t)admit->contexts.n - stats.n_running
+    out->n_queued = (uint32_t)admit->contexts.list.n > stats.n_running
+                        ? (uint32_t)admit->contexts.list.n - stats.n_running
                         : 0;
+    for (struct dc_context *context = dc_context_list_first(&admit->contexts.list); context;
+         context = dc_context_list_next(&admit->contexts.list, context))
+        if (context->state == DC_PROMPTING)
+            out->n_queued_tokens += (uint32_t)context->n_prompt;
     out->kv_blocks_total = (uint32_t)baton_kv_n_blocks(admit->kv);
     out->kv_blocks_free = (uint32_t)baton_kv_n_free(admit->kv);
     out->kv_blocks_reserved = out->kv_blocks_total - out->kv_blocks_free;
+    out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(admit->kv);
     out->last_step_s = stats.last_step_s;
+    out->tokens_per_s = stats.tokens_per_s;
+    out->prefix_tokens = admit->n_prefix_tokens;
+    out->prefix_hit_tokens = admit->n_hit_tokens;
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)
 {
     struct dc_admit *admit = arg;
-    for (struct dc_context *context = dc_context_list_first(&admit->contexts); context;
-         context = dc_context_list_next(&admit->contexts, context))
+    for (struct dc_context *context = dc_context_list_first(&admit->contexts.list); context;
+         context = dc_context_list_next(&admit->contexts.list, context))
         if (context->asker.gateway_epoch == gateway_epoch && !atomic_load(&context->canceled))
             cancel(admit, context, "the gateway is gone");
     baton_host_wake(admit->host);
@@ -299,7 +348,7 @@ static void lost(void *arg, uint64_t gateway_epoch)
 static bool is_idle(void *arg)
 {
     const struct dc_admit *admit = arg;
-    return !admit->contexts.n;
+    return !admit->contexts.list.n;
 }
 
 struct baton_host_hooks dc_admit_hooks(struct dc_admit *admit)

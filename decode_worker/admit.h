@@ -20,6 +20,8 @@ struct dc_admit_options {
     const char *bulk_url;
     int64_t kv_tokens; /* 0: sixteen contexts */
     int64_t max_batch;
+    int64_t local_chunk;      /* prompt tokens in a step beside running sequences */
+    const char *prefix_cache; /* "on" or "off": whether prompts that begin alike share blocks */
 };
 
 enum baton_err dc_admit_create(const struct dc_admit_options *options, struct dc_admit **admit,

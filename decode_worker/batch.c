@@ -2,216 +2,295 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
 #include "common/engine/engine.h"
+#include "decode_worker/choices.h"
+#include "decode_worker/lineup.h"
+#include "decode_worker/rate.h"
 #include "decode_worker/stream.h"
 
-enum { QUEUE_CAPACITY = 4096 };
-
-/* A pause so short that no reader notices, for when every link is full. */
+/* A pause so short that no reader notices, for contexts whose link is full. */
 #define RETRY_NS (2 * BATON_MS)
 
 struct dc_batch {
     struct baton_engine *engine;
-    struct baton_sampler *sampler;
-    struct baton_choice choice; /* scratch: the token on its way out */
-    int n_vocab, max_batch;
-    float *logits;                /* [max_batch][V] */
-    struct dc_context **running;  /* [max_batch] */
-    struct dc_context **stepping; /* [max_batch]: those of running that take part in this step */
-    struct baton_seq **seqs;      /* [max_batch] */
-    uint32_t *inputs;             /* [max_batch] */
-    int n_running;
-    struct baton_queue *submitted, *done;
+    struct dc_lineup lineup;
+    struct dc_choices *choices;
+    struct dc_stream *stream;
+    struct dc_event *events; /* [max_batch] */
+    float *logits;           /* [max_batch + DC_MAX_PROMPTS][V] */
+    struct dc_rate rate;
+    bool pin, warm;
+    bool has_done; /* contexts were handed back that the main thread was not woken for */
+    struct baton_queue *submitted, *done; /* a NULL among the submitted is a bare wake-up */
+    atomic_bool is_woken;                 /* and there is at most one */
     void (*wake)(void *arg);
     void *wake_arg;
     pthread_t thread;
-    bool pin, warm;
     atomic_bool stopping;
-    atomic_uint n_running_now;
-    _Atomic double last_step_s;
+    /* for others to see */
+    atomic_uint n_running;
+    _Atomic double last_step_s, tokens_per_s;
 };
 
-/* Puts the context at place i back into the main thread's hands; the last one takes its place. */
-static void leave(struct dc_batch *batch, int i)
+/* ---- one step; the engine thread ---- */
+
+struct step_times {
+    int64_t begin_ns, computed_ns, chosen_ns;
+};
+
+/* Puts a context back into the main thread's hands. */
+static void hand_back(struct dc_batch *batch, struct dc_context *context)
 {
-    struct dc_context *context = batch->running[i];
-    batch->running[i] = batch->running[--batch->n_running];
     if (baton_queue_put(batch->done, context))
         baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", context->asker.request_id));
-    batch->wake(batch->wake_arg);
+    batch->has_done = true;
 }
 
-/* Takes new contexts while there is room. Waits when there is nothing else to do; false: closed. */
-static bool join_new(struct dc_batch *batch, int64_t wait_ns)
+static void leave(struct dc_batch *batch, struct dc_context *context, bool over)
 {
-    if (batch->n_running == batch->max_batch && wait_ns > 0)
-        nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);
-    while (batch->n_running < batch->max_batch) {
-        void *item = NULL;
-        enum baton_err err = baton_queue_take(batch->submitted, wait_ns, &item);
-        if (err)
-            return err != BATON_CLOSED;
-        wait_ns = 0;
-        if (item) /* NULL is a bare wake-up */
-            batch->running[batch->n_running++] = item;
-    }
-    return true;
+    context->over = over;
+    dc_lineup_remove(&batch->lineup, context);
+    hand_back(batch, context);
 }
 
-/* Drops canceled contexts and lists those that may step. */
-static int choose(struct dc_batch *batch)
+/* The same step makes the same token when the link has room. */
+static void undo(struct dc_context *context, int64_t now_ns)
 {
-    int n = 0;
-    for (int i = batch->n_running - 1; i >= 0; i--)
-        if (atomic_load_explicit(&batch->running[i]->canceled, memory_order_relaxed))
-            leave(batch, i);
-    for (int i = 0; i < batch->n_running; i++) {
-        struct dc_context *context = batch->running[i];
-        if (!dc_stream_has_credit(context))
-            continue;
-        batch->stepping[n] = context;
-        batch->seqs[n] = &context->seq;
-        batch->inputs[n++] = context->next_token;
-    }
-    return n;
+    context->seq.n_tokens--;
+    context->held_until_ns = now_ns + RETRY_NS;
 }
 
-/* The token goes out; true when the sequence has come to its end. */
-static bool advance(struct dc_batch *batch, struct dc_context *context, const float *logits,
-                    int64_t begin_ns, double step_s)
+static void begin_sequence(const struct dc_batch *batch, struct dc_context *context,
+                           int64_t begin_ns)
 {
-    struct baton_choice *choice = &batch->choice;
-    baton_choice_make(choice, batch->sampler, &context->plan, logits,
-                      (uint64_t)context->seq.n_tokens);
-    if (!context->n_steps)
-        context->cold = !batch->warm;
-    enum baton_err err =
-        dc_stream_token(context, choice, step_s, baton_seconds(begin_ns - context->ready_ns));
-    if (err == BATON_AGAIN) { /* undo: the same step makes the same token when the link has room */
-        context->seq.n_tokens--;
-        return false;
-    }
-    if (err)
-        return true; /* the gateway is gone */
-    batch->warm = true;
+    if (context->n_steps)
+        return;
+    context->cold = !batch->warm;
+    context->queue_s = baton_seconds(begin_ns - context->ready_ns);
+}
+
+static void advance(struct dc_context *context, uint32_t token, double step_s)
+{
     context->decode_s += step_s;
     context->n_steps++;
-    context->next_token = choice->token;
+    context->next_token = token;
     context->n_output++;
-    baton_plan_note(&context->plan, choice->token);
-    bool stopped = baton_plan_is_stop(&context->plan, choice->token);
-    if (!stopped && context->n_output < (uint64_t)context->max_new_tokens)
-        return false;
-    dc_stream_finished(context, stopped);
-    return true;
+    baton_plan_note(&context->plan, token);
 }
 
-static void fail_all(struct dc_batch *batch, int n, enum baton_err err)
+/* The first n rows are those of sequences: what they gave goes out, and those at their end leave.
+ * Returns how many tokens went out. */
+static int send_tokens(struct dc_batch *batch, struct baton_choice *choices, int n,
+                       const struct step_times *times)
 {
+    struct dc_context *const *contexts = batch->lineup.step.contexts;
+    double step_s = baton_seconds(times->computed_ns - times->begin_ns);
+    int n_sent = 0;
     for (int i = 0; i < n; i++) {
-        baton_asker_fail(&batch->stepping[i]->asker, BATON__V1__FAILED__CODE__INTERNAL,
+        struct dc_context *context = contexts[i];
+        begin_sequence(batch, context, times->begin_ns);
+        bool stopped = baton_plan_is_stop(&context->plan, choices[i].token);
+        bool full = context->n_output + 1 >= (uint64_t)context->max_new_tokens;
+        batch->events[i] = (struct dc_event){
+            .context = context, .choice = &choices[i], .stopped = stopped, .last = stopped || full};
+    }
+    dc_stream_send(batch->stream, batch->events, n, step_s);
+    for (int i = 0; i < n; i++) {
+        const struct dc_event *event = &batch->events[i];
+        if (event->err == BATON_AGAIN) {
+            undo(contexts[i], times->chosen_ns);
+            continue;
+        }
+        n_sent += !event->err;
+        advance(contexts[i], choices[i].token, step_s);
+        if (event->last || event->err)
+            leave(batch, contexts[i], true);
+    }
+    return n_sent;
+}
+
+/* The first token of a prompt whose last part was in this step. */
+static int send_first(struct dc_batch *batch, struct dc_context *context,
+                      struct baton_choice *choice, const struct step_times *times)
+{
+    struct dc_first first = {
+        .context = context,
+        .choice = choice,
+        .queue_s = baton_seconds(context->prompt.begin_ns - context->prompt.received_ns),
+        .compute_s = baton_seconds(times->computed_ns - context->prompt.begin_ns),
+        .sample_s = baton_seconds(times->chosen_ns - times->computed_ns),
+        .cold = !batch->warm,
+        .stopped = baton_plan_is_stop(&context->prompt.plan, choice->token)};
+    bool over = first.stopped || context->prompt.is_all;
+    enum baton_err err = dc_stream_send_first(&first);
+    if (err == BATON_AGAIN) {
+        undo(context, times->chosen_ns);
+        return 0;
+    }
+    leave(batch, context, over || err); /* from here on it is the main thread's */
+    return !err;
+}
+
+static void begin_prompts(const struct dc_step *step, int64_t begin_ns)
+{
+    for (int i = step->n_sequences; i < step->n_parts; i++)
+        if (!step->contexts[i]->prompt.begin_ns)
+            step->contexts[i]->prompt.begin_ns = begin_ns;
+}
+
+static void fail_all(const struct dc_step *step, enum baton_err err)
+{
+    for (int i = 0; i < step->n_parts; i++) {
+        baton_asker_fail(&step->contexts[i]->asker, BATON__V1__FAILED__CODE__INTERNAL,
                          baton_err_text(err));
-        atomic_store(&batch->stepping[i]->canceled, true);
+        atomic_store(&step->contexts[i]->canceled, true);
     }
 }
 
-static void leave_context(struct dc_batch *batch, const struct dc_context *context)
+static void note_step(struct dc_batch *batch, const struct step_times *times, int n_tokens)
 {
-    for (int i = 0; i < batch->n_running; i++)
-        if (batch->running[i] == context) {
-            leave(batch, i);
-            return;
-        }
+    atomic_store(&batch->last_step_s, baton_seconds(times->computed_ns - times->begin_ns));
+    dc_rate_note(&batch->rate, n_tokens, baton_seconds(baton_now_ns() - times->begin_ns));
+    atomic_store(&batch->tokens_per_s, dc_rate_per_s(&batch->rate));
+    batch->warm |= n_tokens > 0;
 }
 
-static void step(struct dc_batch *batch, int n)
+static void run_step(struct dc_batch *batch)
 {
-    int64_t begin_ns = baton_now_ns();
+    struct dc_step *step = &batch->lineup.step;
+    struct step_times times = {.begin_ns = baton_now_ns()};
+    begin_prompts(step, times.begin_ns);
     enum baton_err err =
-        baton_engine_decode(batch->engine, batch->seqs, batch->inputs, n, batch->logits);
+        baton_engine_run(batch->engine, step->parts, step->n_parts, NULL, NULL, batch->logits);
     if (err) {
-        fail_all(batch, n, err);
+        fail_all(step, err);
         return;
     }
-    double step_s = baton_seconds(baton_now_ns() - begin_ns);
-    atomic_store(&batch->last_step_s, step_s);
-    for (int i = 0; i < n; i++)
-        if (advance(batch, batch->stepping[i], batch->logits + (size_t)i * (size_t)batch->n_vocab,
-                    begin_ns, step_s))
-            leave_context(batch, batch->stepping[i]);
+    times.computed_ns = baton_now_ns();
+    struct baton_choice *choices =
+        dc_choices_make(batch->choices, batch->engine, step, batch->logits);
+    times.chosen_ns = baton_now_ns();
+    int n_tokens = send_tokens(batch, choices, step->n_sequences, &times);
+    for (int row = step->n_sequences; row < step->n_rows; row++)
+        n_tokens += send_first(batch, step->contexts[row], &choices[row], &times);
+    note_step(batch, &times, n_tokens);
+}
+
+/* ---- between steps ---- */
+
+/* Takes all that was submitted, waiting for the first. False: closed. */
+static bool take_submitted(struct dc_batch *batch, int64_t wait_ns)
+{
+    for (;; wait_ns = 0) {
+        void *item;
+        enum baton_err err = baton_queue_take(batch->submitted, wait_ns, &item);
+        if (err)
+            return err != BATON_CLOSED && !atomic_load(&batch->stopping);
+        if (item)
+            dc_lineup_add(&batch->lineup, item);
+        else /* an exchange, so that what the waker wrote before is seen from here on */
+            (void)atomic_exchange(&batch->is_woken, false);
+    }
+}
+
+/* Fills the next step, and hands back what was canceled. *wait_ns is how long to sleep if the step
+ * is empty. */
+static bool line_up(struct dc_batch *batch, int64_t *wait_ns)
+{
+    int64_t now_ns = baton_now_ns();
+    for (struct dc_context *context; (context = dc_lineup_take_canceled(&batch->lineup));)
+        hand_back(batch, context);
+    int64_t until_ns = dc_lineup_fill(&batch->lineup, now_ns);
+    *wait_ns = until_ns ? until_ns - now_ns : -1;
+    atomic_store(&batch->n_running, (unsigned)batch->lineup.step.n_parts);
+    if (batch->has_done)
+        batch->wake(batch->wake_arg);
+    batch->has_done = false;
+    return batch->lineup.step.n_parts > 0;
+}
+
+/* Idle -> busy: returns when there is a step to run. False: stopping. */
+static bool await_work(struct dc_batch *batch)
+{
+    int64_t wait_ns = 0;
+    while (take_submitted(batch, wait_ns))
+        if (line_up(batch, &wait_ns))
+            return true;
+    return false;
+}
+
+/* Busy -> idle: returns when no context can step, or when stopping. */
+static void work(struct dc_batch *batch)
+{
+    int64_t wait_ns;
+    do
+        run_step(batch);
+    while (take_submitted(batch, 0) && line_up(batch, &wait_ns));
 }
 
 static void *engine_thread(void *arg)
 {
     struct dc_batch *batch = arg;
-    int64_t wait_ns = -1;
     if (batch->pin)
         baton_engine_pin(batch->engine);
-    while (join_new(batch, wait_ns) && !atomic_load(&batch->stopping)) {
-        int n = choose(batch);
-        atomic_store(&batch->n_running_now, (unsigned)batch->n_running);
-        if (n)
-            step(batch, n);
-        atomic_store(&batch->n_running_now, (unsigned)batch->n_running);
-        wait_ns = n ? 0 : batch->n_running ? RETRY_NS : -1;
-    }
+    while (await_work(batch))
+        work(batch);
     return NULL;
 }
+
+/* ---- the main thread ---- */
 
 static void destroy(struct dc_batch *batch)
 {
     baton_queue_destroy(batch->done);
     baton_queue_destroy(batch->submitted);
-    free(batch->inputs);
-    free(batch->seqs);
-    free(batch->stepping);
-    free(batch->running);
     free(batch->logits);
-    baton_sampler_destroy(batch->sampler);
+    free(batch->events);
+    dc_stream_destroy(batch->stream);
+    dc_choices_destroy(batch->choices);
+    dc_lineup_fini(&batch->lineup);
     baton_engine_destroy(batch->engine);
     free(batch);
 }
 
-static enum baton_err reserve_memory(struct dc_batch *batch, struct baton_why *why)
+static enum baton_err reserve_memory(struct dc_batch *batch, const struct dc_batch_options *options,
+                                     struct baton_why *why)
 {
-    size_t n = (size_t)batch->max_batch;
-    batch->sampler = baton_sampler_create(batch->n_vocab);
-    batch->logits = calloc(n * (size_t)batch->n_vocab, sizeof *batch->logits);
-    batch->running = calloc(n, sizeof *batch->running);
-    batch->stepping = calloc(n, sizeof *batch->stepping);
-    batch->seqs = calloc(n, sizeof *batch->seqs);
-    batch->inputs = calloc(n, sizeof *batch->inputs);
-    batch->submitted = baton_queue_create(QUEUE_CAPACITY);
-    batch->done = baton_queue_create(QUEUE_CAPACITY + n);
-    if (!batch->sampler || !batch->logits || !batch->running || !batch->stepping || !batch->seqs ||
-        !batch->inputs || !batch->submitted || !batch->done)
-        return baton_fail(why, BATON_NO_MEMORY, "no memory for a batch of %zu", n);
+    size_t n_vocab = (size_t)baton_model_shape(options->model)->n_vocab;
+    size_t n_sequences = (size_t)options->max_batch, n_rows = n_sequences + DC_MAX_PROMPTS;
+    size_t n_queued = (size_t)options->max_contexts + 1; /* and a wake-up */
+    enum baton_err err = dc_lineup_init(&batch->lineup, options->max_batch, options->local_chunk);
+    batch->logits = calloc(n_rows, n_vocab * sizeof *batch->logits);
+    batch->choices = dc_choices_create((int)n_rows, options->n_threads, (int)n_vocab);
+    batch->stream = dc_stream_create(options->max_batch);
+    batch->events = calloc(n_sequences, sizeof *batch->events);
+    batch->submitted = baton_queue_create(n_queued);
+    batch->done = baton_queue_create(n_queued);
+    if (err || !batch->logits || !batch->choices || !batch->stream || !batch->events ||
+        !batch->submitted || !batch->done)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for a batch of %zu", n_sequences);
     return BATON_OK;
 }
 
 enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_batch **out,
                               struct baton_why *why)
 {
+    struct baton_engine_options engine = {
+        .max_rows = dc_lineup_max_rows(options->max_batch, options->local_chunk),
+        .n_threads = options->n_threads};
     struct dc_batch *batch = calloc(1, sizeof *batch);
     if (!batch)
         return BATON_NO_MEMORY;
-    batch->n_vocab = baton_model_shape(options->model)->n_vocab;
-    batch->max_batch = options->max_batch;
     batch->pin = options->pin;
     batch->wake = options->wake;
     batch->wake_arg = options->wake_arg;
-    enum baton_err err =
-        baton_engine_create(options->model,
-                            &(struct baton_engine_options){.max_rows = options->max_batch,
-                                                           .n_threads = options->n_threads},
-                            &batch->engine, why);
+    enum baton_err err = baton_engine_create(options->model, &engine, &batch->engine, why);
     if (!err)
-        err = reserve_memory(batch, why);
+        err = reserve_memory(batch, options, why);
     if (!err && pthread_create(&batch->thread, NULL, engine_thread, batch))
         err = baton_fail(why, BATON_IO, "no thread for the engine");
     if (err)
@@ -223,26 +302,24 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
 
 void dc_batch_stop(struct dc_batch *batch)
 {
-    void *item;
     if (!batch)
         return;
     atomic_store(&batch->stopping, true);
-    while (!baton_queue_take(batch->submitted, 0, &item))
-        ;
     baton_queue_close(batch->submitted);
     pthread_join(batch->thread, NULL);
     destroy(batch);
 }
 
-enum baton_err dc_batch_submit(struct dc_batch *batch, struct dc_context *context)
+void dc_batch_submit(struct dc_batch *batch, struct dc_context *context)
 {
-    return baton_queue_put(batch->submitted, context);
+    if (baton_queue_put(batch->submitted, context))
+        baton_log(BATON_LOG_ERROR, "batch_queue_full", BATON_X("req", context->asker.request_id));
 }
 
 void dc_batch_wake(struct dc_batch *batch)
 {
-    enum baton_err err = baton_queue_put(batch->submitted, NULL);
-    (void)err; /* a full queue wakes by itself */
+    if (!atomic_exchange(&batch->is_woken, true) && baton_queue_put(batch->submitted, NULL))
+        baton_log(BATON_LOG_ERROR, "batch_queue_full", BATON_S("message", "wake-up"));
 }
 
 struct dc_context *dc_batch_take_done(struct dc_batch *batch)
@@ -253,6 +330,7 @@ struct dc_context *dc_batch_take_done(struct dc_batch *batch)
 
 struct dc_batch_stats dc_batch_stats(struct dc_batch *batch)
 {
-    return (struct dc_batch_stats){.n_running = atomic_load(&batch->n_running_now),
-                                   .last_step_s = atomic_load(&batch->last_step_s)};
+    return (struct dc_batch_stats){.n_running = atomic_load(&batch->n_running),
+                                   .last_step_s = atomic_load(&batch->last_step_s),
+                                   .tokens_per_s = atomic_load(&batch->tokens_per_s)};
 }

@@ -1,11 +1,11 @@
-/* The engine thread: every running sequence advances by one token per step, as one batch.
+/* The engine thread: steps, each of which advances the running sequences by one token as one batch,
+ * and beside them the prompts that are run here by some tokens (lineup.h).
  *
- * Sequences join and leave between steps. A sequence without credit (its client reads too slowly)
- * stays, and sits steps out.
+ * Sequences join and leave between steps.
  *
  * Ownership: contexts are borrowed from submit until take_done returns them.
  * Threading: submit, wake, take_done and stop from the main thread; stats from any.
- * Errors:    start: as the engine's creation. submit: AGAIN when the queue is full.
+ * Errors:    start: as the engine's creation.
  */
 #ifndef BATON_DECODE_BATCH_H
 #define BATON_DECODE_BATCH_H
@@ -15,15 +15,18 @@
 struct dc_batch;
 
 struct dc_batch_stats {
-    uint32_t n_running;
+    uint32_t n_running; /* contexts that took part in the last step and are not done */
     double last_step_s;
+    double tokens_per_s; /* made while it works; 0: not known yet */
 };
 
 struct dc_batch_options {
     const struct baton_model *model;
     int n_threads, max_batch;
+    int local_chunk;         /* prompt tokens in a step beside running sequences */
+    int max_contexts;        /* that are here at a time */
     bool pin;                /* threads, each to a processor of its own */
-    void (*wake)(void *arg); /* called when a context is done */
+    void (*wake)(void *arg); /* called when contexts are done */
     void *wake_arg;
 };
 
@@ -32,12 +35,14 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
 /* Waits for the thread; what still runs is forgotten. */
 void dc_batch_stop(struct dc_batch *batch);
 
-enum baton_err dc_batch_submit(struct dc_batch *batch, struct dc_context *context) BATON_MUST_CHECK;
+/* A context PROMPTING or RUNNING. */
+void dc_batch_submit(struct dc_batch *batch, struct dc_context *context);
 
-/* Something a running context waits for may have changed: credit, cancellation. */
+/* Something a context that is here waits for may have changed: credit, cancellation. */
 void dc_batch_wake(struct dc_batch *batch);
 
-/* A context the engine is through with; NULL when there is none. */
+/* A context the engine is through with: canceled, over, or with its prompt complete. NULL when
+ * there is none. */
 struct dc_context *dc_batch_take_done(struct dc_batch *batch);
 
 struct dc_batch_stats dc_batch_stats(struct dc_batch *batch);

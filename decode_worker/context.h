@@ -1,10 +1,17 @@
 /* One request in a decode worker, from the promise of blocks to the last token.
  *
- *     RESERVED --KvBegin--> PLACING --all blocks placed--> PLACED --DecodeStart (or before)-->
- * RUNNING any state --Cancel, loss, end--> gone, blocks free
+ *     RESERVED --KvBegin--> PLACING --every block placed--> PLACED --DecodeStart--> RUNNING
+ *         |                                                   ^
+ *         +--PrefillRequest--> PROMPTING --first token sent---+
  *
- * Ownership: the admission side owns every context; the engine thread borrows one while RUNNING.
- * Threading: main thread, except the fields under "shared", and those under "engine" while RUNNING.
+ * DecodeStart may come before the context is PLACED and then waits for that. Any state ends with
+ * Cancel, a loss, the deadline or the last token: the context is gone, its blocks are free.
+ *
+ * Ownership: the admission side owns every context; the engine thread borrows one while PROMPTING
+ * and while RUNNING.
+ * Threading: main thread, except the fields under "shared", and those under "engine" while it has
+ * the context.
+ * Errors:    create: NULL when there is no memory. Nothing has changed after any other.
  */
 #ifndef BATON_DECODE_CONTEXT_H
 #define BATON_DECODE_CONTEXT_H
@@ -15,22 +22,38 @@
 #include "common/engine/kv.h"
 #include "common/worker/asker.h"
 #include "common/worker/plan.h"
+#include "decode_worker/arrival.h"
 
-enum dc_state { DC_RESERVED, DC_PLACING, DC_PLACED, DC_RUNNING };
+enum dc_state { DC_RESERVED, DC_PLACING, DC_PLACED, DC_PROMPTING, DC_RUNNING };
+
+/* A prompt that is run here instead of arriving as a context. */
+struct dc_prompt {
+    uint32_t *tokens;       /* [n_prompt], owned */
+    struct baton_plan plan; /* of the first token */
+    int64_t received_ns;
+    int64_t begin_ns; /* engine: of its first pass; 0 before */
+    bool is_all;      /* no token is wanted after the first */
+};
 
 struct dc_context {
     struct baton_node in_contexts;
+    struct dc_context *next_in_bucket;
     enum dc_state state;
 
     struct baton_asker asker;
     int n_prompt, max_new_tokens;
     struct baton_seq seq;
+    struct baton_block_key *keys; /* [n_keys], owned: names for the prompt's blocks, once whole */
+    int n_keys;
 
     /* placement */
     uint64_t source_link; /* link id of the prefill worker that sends */
+    struct dc_arrival arrival;
     uint64_t total_bytes, placed_bytes, acked_bytes;
     uint32_t n_chunks;
     int64_t kv_began_ns, kv_placed_ns, ready_ns; /* ready: placed and started */
+
+    struct dc_prompt prompt;
 
     /* from DecodeStart */
     bool started;
@@ -43,12 +66,52 @@ struct dc_context {
     atomic_uint_least64_t credit_end; /* output index that may not be reached yet */
 
     /* engine */
-    uint64_t n_output; /* tokens so far, the first (prefill's) included */
+    struct baton_node in_lineup;
+    int64_t held_until_ns; /* its link was full: not to be tried again before */
+    uint64_t n_output;     /* tokens so far, the first (prefill's) included */
     uint32_t n_steps;
-    double decode_s;
+    double queue_s, decode_s;
     bool cold;
+    bool over; /* nothing is left to do; otherwise it came back PLACED */
 };
 
 BATON_LIST(dc_context_list, struct dc_context, in_contexts)
+
+struct dc_context *dc_context_create(void);
+
+/* Gives back everything it holds, blocks too. It must be in no list. */
+void dc_context_destroy(struct dc_context *context);
+
+/* Positions that what is wanted needs: the last token is never an input. */
+static inline int dc_positions_for(const Baton__V1__Reserve *wanted)
+{
+    return (int)(wanted->n_prompt_tokens + wanted->max_new_tokens - 1);
+}
+
+/* Takes blocks for a new context; those that others have under the wanted names if share is true.
+ * LIMIT: not enough are free; INVALID: more names than whole blocks; NO_MEMORY. */
+enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *kv,
+                                  const Baton__V1__Reserve *wanted, bool share) BATON_MUST_CHECK;
+
+/* RESERVED -> PROMPTING, for a prompt to be run here. INVALID: the request does not fit what was
+ * reserved; NO_MEMORY. */
+enum baton_err dc_context_take_prompt(struct dc_context *context,
+                                      const Baton__V1__PrefillRequest *request,
+                                      int64_t n_vocab) BATON_MUST_CHECK;
+
+/* PLACING or PROMPTING -> PLACED: the prompt is complete in the sequence's blocks, which get their
+ * names for others to share. */
+void dc_context_place(struct dc_context *context);
+
+/* From now on it is started. Errors as take_prompt. */
+enum baton_err dc_context_take_start(struct dc_context *context,
+                                     const Baton__V1__DecodeStart *start,
+                                     int64_t n_vocab) BATON_MUST_CHECK;
+
+/* Whether the engine thread has it. */
+static inline bool dc_context_is_lent(const struct dc_context *context)
+{
+    return context->state == DC_PROMPTING || context->state == DC_RUNNING;
+}
 
 #endif

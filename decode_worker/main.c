@@ -5,7 +5,8 @@
 struct options {
     struct baton_worker_options worker;
     const char *bulk, *bulk_advertise;
-    int64_t kv_tokens, max_batch;
+    const char *prefix_cache;
+    int64_t kv_tokens, max_batch, local_chunk;
 };
 
 static const struct baton_option option_table[] = {
@@ -18,6 +19,10 @@ static const struct baton_option option_table[] = {
                   "KV cache for every running request; 0: sixteen contexts"),
     BATON_ROW_INT(struct options, max_batch, "max-batch", "64", 1, 1024, "sequences",
                   "in one step"),
+    BATON_ROW_INT(struct options, local_chunk, "local-chunk", "32", 1, 4096, "tokens",
+                  "of prompts that run here, in a step beside running sequences"),
+    BATON_ROW_TEXT(struct options, prefix_cache, "prefix-cache", "on",
+                   "on: prompts that begin alike share blocks, which then travel once; off"),
 };
 
 static enum baton_err run(void *arg, struct baton_why *why)
@@ -30,7 +35,9 @@ static enum baton_err run(void *arg, struct baton_why *why)
         err = dc_admit_create(&(struct dc_admit_options){.host = &host,
                                                          .bulk_url = options->bulk,
                                                          .kv_tokens = options->kv_tokens,
-                                                         .max_batch = options->max_batch},
+                                                         .max_batch = options->max_batch,
+                                                         .local_chunk = options->local_chunk,
+                                                         .prefix_cache = options->prefix_cache},
                               &admit, why);
     if (!err) {
         struct baton_host_hooks hooks = dc_admit_hooks(admit);

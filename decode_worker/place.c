@@ -73,10 +73,11 @@ static void fail(struct dc_context *context, const char *message)
 }
 
 /* Every transfer still under way from that source is lost with it. */
-static void fail_source(const struct dc_context_list *contexts, uint64_t link, const char *message)
+static void fail_source(const struct dc_place *place, uint64_t link, const char *message)
 {
-    for (struct dc_context *context = dc_context_list_first(contexts); context;
-         context = dc_context_list_next(contexts, context))
+    const struct dc_context_list *list = &place->options.contexts->list;
+    for (struct dc_context *context = dc_context_list_first(list); context;
+         context = dc_context_list_next(list, context))
         if (context->state == DC_PLACING && context->source_link == link)
             fail(context, message);
 }
@@ -120,16 +121,6 @@ static struct source *greet(struct dc_place *place, const struct baton_message *
     return source;
 }
 
-static struct dc_context *find_context(const struct dc_context_list *contexts,
-                                       const baton_envelope *envelope)
-{
-    struct dc_context *context = dc_context_list_first(contexts);
-    while (context &&
-           (!baton_asker_is_request(&context->asker, envelope) || atomic_load(&context->canceled)))
-        context = dc_context_list_next(contexts, context);
-    return context;
-}
-
 static void send_ack(const struct source *source, struct dc_context *context, bool complete)
 {
     Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
@@ -145,36 +136,52 @@ static void send_ack(const struct source *source, struct dc_context *context, bo
         context->acked_bytes = context->placed_bytes;
 }
 
+/* What the prompt's blocks that are not here yet come to. */
+static uint64_t bytes_to_come(const struct dc_place *place, const struct dc_context *context)
+{
+    int n_blocks = baton_kv_blocks_for(context->n_prompt) - context->seq.n_shared;
+    return (uint64_t)place->options.n_layers * (uint64_t)n_blocks *
+           baton_kv_block_bytes(context->seq.kv);
+}
+
+static bool is_as_reserved(const struct dc_place *place, const struct dc_context *context,
+                           const Baton__V1__KvBegin *kv)
+{
+    return context->state == DC_RESERVED && kv->n_layers == (uint32_t)place->options.n_layers &&
+           kv->n_tokens == (uint32_t)context->n_prompt &&
+           kv->block_tokens == BATON_KV_BLOCK_TOKENS &&
+           kv->first_block == (uint32_t)context->seq.n_shared &&
+           !strcmp(kv->kv_dtype, baton_kv_dtype(context->seq.kv)) &&
+           kv->total_bytes == bytes_to_come(place, context);
+}
+
 static void begin(const struct dc_place *place, struct dc_context *context,
                   const baton_envelope *envelope, int64_t now_ns)
 {
     const Baton__V1__KvBegin *kv = envelope->kv_begin;
-    uint64_t total = (uint64_t)place->options.n_layers *
-                     (uint64_t)baton_kv_blocks_for(context->n_prompt) *
-                     baton_kv_block_bytes(context->seq.kv);
-    if (context->state != DC_RESERVED || kv->n_layers != (uint32_t)place->options.n_layers ||
-        kv->n_tokens != (uint32_t)context->n_prompt || kv->block_tokens != BATON_KV_BLOCK_TOKENS ||
-        strcmp(kv->kv_dtype, baton_kv_dtype(context->seq.kv)) != 0 || kv->total_bytes != total) {
+    if (!is_as_reserved(place, context, kv)) {
         fail(context, "the context that arrived has another shape than the one reserved for");
+        return;
+    }
+    if (dc_arrival_init(&context->arrival, kv->n_layers, kv->first_block,
+                        (uint32_t)baton_kv_blocks_for(context->n_prompt))) {
+        fail(context, "no memory to place the context");
         return;
     }
     context->state = DC_PLACING;
     context->source_link = envelope->link;
-    context->total_bytes = total;
+    context->total_bytes = kv->total_bytes;
     context->kv_began_ns = now_ns;
 }
 
 static void place_chunk(const struct source *source, struct dc_context *context,
-                        const struct baton_message *message, int n_layers)
+                        const struct baton_message *message)
 {
     const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
     size_t block_bytes = baton_kv_block_bytes(context->seq.kv);
-    uint64_t n_blocks = (uint64_t)baton_kv_blocks_for(context->n_prompt);
-    uint64_t end_block = (uint64_t)chunk->first_block + chunk->n_blocks;
     if (context->state != DC_PLACING || chunk->offset != context->placed_bytes ||
-        chunk->layer >= (uint32_t)n_layers || end_block > n_blocks ||
         message->payload_bytes != chunk->n_blocks * block_bytes ||
-        chunk->offset / block_bytes != chunk->layer * n_blocks + chunk->first_block) {
+        !dc_arrival_take(&context->arrival, chunk->layer, chunk->first_block, chunk->n_blocks)) {
         fail(context, "a piece of the context is missing, or does not fit");
         return;
     }
@@ -187,6 +194,7 @@ static void place_chunk(const struct source *source, struct dc_context *context,
         send_ack(source, context, false);
 }
 
+/* Each block came at most once, so the right number of bytes is every one of them. */
 static void end(const struct source *source, struct dc_context *context, const Baton__V1__KvEnd *kv)
 {
     if (context->state != DC_PLACING || kv->total_bytes != context->total_bytes ||
@@ -194,32 +202,30 @@ static void end(const struct source *source, struct dc_context *context, const B
         fail(context, "the context ended before all of it had arrived");
         return;
     }
-    context->state = DC_PLACED;
-    context->kv_placed_ns = baton_now_ns();
     context->seq.n_tokens = context->n_prompt;
+    dc_context_place(context);
     send_ack(source, context, true);
     baton_asker_log_stage(&context->asker, BATON_STAGE_kv_transfer,
                           baton_seconds(context->kv_placed_ns - context->kv_began_ns));
 }
 
 static void handle(const struct dc_place *place, const struct source *source,
-                   const struct dc_context_list *contexts, const struct baton_message *message,
-                   int64_t now_ns)
+                   const struct baton_message *message, int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
-    struct dc_context *context = find_context(contexts, envelope);
-    if (!context || (context->source_link && context->source_link != envelope->link))
+    struct dc_context *context = dc_contexts_find_request(place->options.contexts, envelope);
+    if (!context || dc_context_is_lent(context) ||
+        (context->source_link && context->source_link != envelope->link))
         return; /* canceled meanwhile */
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN)
         begin(place, context, envelope, now_ns);
     else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
-        place_chunk(source, context, message, place->options.n_layers);
+        place_chunk(source, context, message);
     else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_END)
         end(source, context, envelope->kv_end);
 }
 
-static void receive(struct dc_place *place, const struct dc_context_list *contexts,
-                    const struct baton_message *message, int64_t now_ns)
+static void receive(struct dc_place *place, const struct baton_message *message, int64_t now_ns)
 {
     struct source *source = find_source(place, message->envelope->link);
     if (!source)
@@ -230,30 +236,30 @@ static void receive(struct dc_place *place, const struct dc_context_list *contex
     }
     switch (baton_link_accept(source->link, message->envelope, now_ns)) {
     case BATON_LINK_FRESH:
-        handle(place, source, contexts, message, now_ns);
+        handle(place, source, message, now_ns);
         break;
     case BATON_LINK_STALE:
         break;
     case BATON_LINK_GAP:
-        fail_source(contexts, message->envelope->link, "the hand-off lost a message");
+        fail_source(place, message->envelope->link, "the hand-off lost a message");
         baton_inbox_reject(place->inbox, message);
         drop_source(place, source);
         break;
     }
 }
 
-void dc_place_work(struct dc_place *place, const struct dc_context_list *contexts, int64_t now_ns)
+void dc_place_work(struct dc_place *place, int64_t now_ns)
 {
     struct baton_message message;
     while (baton_inbox_take(place->inbox, &message)) {
-        receive(place, contexts, &message, now_ns);
+        receive(place, &message, now_ns);
         baton_message_fini(&message);
     }
     for (struct source *source = source_list_first(&place->sources), *next; source; source = next) {
         next = source_list_next(&place->sources, source);
         if (baton_link_state(source->link) != BATON_OUTBOX_DOWN)
             continue;
-        fail_source(contexts, baton_link_id(source->link),
+        fail_source(place, baton_link_id(source->link),
                     "the prefill worker went away during the hand-off");
         drop_source(place, source);
     }

@@ -1,4 +1,5 @@
 /* Contexts arriving from prefill workers: checked, placed block by block, acknowledged with credit.
+ * Blocks that are shared with earlier prompts do not travel.
  *
  * Owns the bulk inbox, so that tensors never queue before heartbeats and tokens.
  *
@@ -10,12 +11,13 @@
 #ifndef BATON_DECODE_PLACE_H
 #define BATON_DECODE_PLACE_H
 
-#include "decode_worker/context.h"
+#include "decode_worker/contexts.h"
 
 struct dc_place;
 
 struct dc_place_options {
-    const char *bulk_url; /* where to listen */
+    const char *bulk_url;               /* where to listen */
+    const struct dc_contexts *contexts; /* where what arrives goes */
     uint64_t epoch;
     int n_layers;
     void (*wake)(void *arg);
@@ -30,6 +32,6 @@ void dc_place_destroy(struct dc_place *place);
 const char *dc_place_url(const struct dc_place *place);
 
 /* Takes everything that has arrived. Contexts whose last block is in become DC_PLACED. */
-void dc_place_work(struct dc_place *place, const struct dc_context_list *contexts, int64_t now_ns);
+void dc_place_work(struct dc_place *place, int64_t now_ns);
 
 #endif

@@ -1,43 +1,160 @@
 #include "decode_worker/stream.h"
 
+#include <stdlib.h>
+
 #include "common/base/clock.h"
 
-enum baton_err dc_stream_token(const struct dc_context *context, struct baton_choice *choice,
-                               double step_s, double queue_s)
+/* Explained steps are kilobytes a token: a message stays so small that no other waits behind it. */
+enum { MESSAGE_MAX_BYTES = 1 << 20 };
+
+/* One event as a message, with the room it needs. */
+struct slot {
+    Baton__V1__StepEvent event;
+    Baton__V1__Tokens tokens;
+    Baton__V1__DecodeBegan began;
+    Baton__V1__Finished finished;
+};
+
+struct dc_stream {
+    struct slot *slots;            /* [max_events] */
+    Baton__V1__StepEvent **listed; /* [max_events]: of the message at hand */
+    struct dc_event **carried;     /* [max_events]: the same events */
+    bool *is_sent;                 /* [max_events]: by event of the step */
+};
+
+struct dc_stream *dc_stream_create(int max_events)
 {
-    Baton__V1__DecodeBegan began = BATON__V1__DECODE_BEGAN__INIT;
-    Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    tokens.first_index = context->n_output;
-    baton_choice_into_tokens(choice, &tokens);
-    tokens.step_s = step_s;
-    if (context->n_output == 1) { /* the first token was prefill's */
-        began.kv_transfer_s = baton_seconds(context->kv_placed_ns - context->kv_began_ns);
-        began.decode_queue_s = queue_s;
-        began.kv_bytes = context->total_bytes;
-        began.kv_chunks = context->n_chunks;
-        began.cold = context->cold;
-        tokens.began = &began;
-    }
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
-    envelope.tokens = &tokens;
-    enum baton_err err = baton_asker_send(&context->asker, &envelope);
-    if (!err && tokens.began)
-        baton_asker_log_stage(&context->asker, BATON_STAGE_decode_queue, queue_s);
-    return err;
+    size_t n = (size_t)max_events;
+    struct dc_stream *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    stream->slots = calloc(n, sizeof *stream->slots);
+    stream->listed = calloc(n, sizeof(Baton__V1__StepEvent *));
+    stream->carried = calloc(n, sizeof(struct dc_event *));
+    stream->is_sent = calloc(n, sizeof *stream->is_sent);
+    if (stream->slots && stream->listed && stream->carried && stream->is_sent)
+        return stream;
+    dc_stream_destroy(stream);
+    return NULL;
 }
 
-void dc_stream_finished(const struct dc_context *context, bool stopped)
+void dc_stream_destroy(struct dc_stream *stream)
 {
-    Baton__V1__Finished finished = BATON__V1__FINISHED__INIT;
+    if (!stream)
+        return;
+    free(stream->is_sent);
+    free(stream->carried);
+    free(stream->listed);
+    free(stream->slots);
+    free(stream);
+}
+
+static void fill_began(Baton__V1__DecodeBegan *began, const struct dc_context *context)
+{
+    baton__v1__decode_began__init(began);
+    began->kv_transfer_s = baton_seconds(context->kv_placed_ns - context->kv_began_ns);
+    began->decode_queue_s = context->queue_s;
+    began->kv_bytes = context->total_bytes;
+    began->kv_chunks = context->n_chunks;
+    began->cold = context->cold;
+}
+
+static void fill_finished(Baton__V1__Finished *finished, const struct dc_event *event,
+                          double step_s)
+{
+    const struct dc_context *context = event->context;
+    baton__v1__finished__init(finished);
+    finished->reason = event->stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN
+                                      : BATON__V1__FINISHED__REASON__LENGTH;
+    finished->n_tokens = context->n_output + 1;
+    finished->decode_s = context->decode_s + step_s;
+    finished->n_steps = context->n_steps + 1;
+}
+
+static void fill(struct slot *slot, const struct dc_event *event, double step_s)
+{
+    const struct dc_context *context = event->context;
+    baton__v1__step_event__init(&slot->event);
+    baton__v1__tokens__init(&slot->tokens);
+    slot->event.request_id = context->asker.request_id;
+    slot->event.attempt = context->asker.attempt;
+    slot->event.tokens = &slot->tokens;
+    slot->tokens.first_index = context->n_output;
+    slot->tokens.step_s = step_s;
+    baton_choice_into_tokens(event->choice, &slot->tokens);
+    if (!context->n_steps) {
+        fill_began(&slot->began, context);
+        slot->tokens.began = &slot->began;
+    }
+    if (event->last) {
+        fill_finished(&slot->finished, event, step_s);
+        slot->event.finished = &slot->finished;
+    }
+}
+
+/* Collects the next message: the first unsent event and those that go to the same gateway, as many
+ * as fit. Returns how many; 0: all are sent. */
+static int collect(struct dc_stream *stream, struct dc_event *events, int n)
+{
+    const struct baton_link *gateway = NULL;
+    size_t n_bytes = 0;
+    int n_listed = 0;
+    for (int i = 0; i < n && n_listed < BATON_MAX_STEP_EVENTS; i++) {
+        if (stream->is_sent[i] || (gateway && events[i].context->asker.gateway != gateway))
+            continue;
+        n_bytes += baton__v1__step_event__get_packed_size(&stream->slots[i].event);
+        if (n_listed && n_bytes > MESSAGE_MAX_BYTES)
+            break;
+        gateway = events[i].context->asker.gateway;
+        stream->is_sent[i] = true;
+        stream->carried[n_listed] = &events[i];
+        stream->listed[n_listed++] = &stream->slots[i].event;
+    }
+    return n_listed;
+}
+
+static void send_collected(const struct dc_stream *stream, int n)
+{
+    Baton__V1__StepEvents message = BATON__V1__STEP_EVENTS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    finished.reason =
-        stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN : BATON__V1__FINISHED__REASON__LENGTH;
-    finished.n_tokens = context->n_output;
-    finished.decode_s = context->decode_s;
-    finished.n_steps = context->n_steps;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
-    envelope.finished = &finished;
-    baton_asker_tell(&context->asker, &envelope);
-    baton_asker_log_stage(&context->asker, BATON_STAGE_decode, context->decode_s);
+    message.events = stream->listed;
+    message.n_events = (size_t)n;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
+    envelope.step_events = &message;
+    enum baton_err err =
+        baton_link_send(stream->carried[0]->context->asker.gateway, &envelope, NULL, 0);
+    if (err == BATON_NO_MEMORY) /* passes, as a full queue does */
+        err = BATON_AGAIN;
+    for (int i = 0; i < n; i++)
+        stream->carried[i]->err = err;
+}
+
+void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, double step_s)
+{
+    for (int i = 0; i < n; i++) {
+        fill(&stream->slots[i], &events[i], step_s);
+        stream->is_sent[i] = false;
+    }
+    for (int n_listed; (n_listed = collect(stream, events, n));)
+        send_collected(stream, n_listed);
+}
+
+enum baton_err dc_stream_send_first(const struct dc_first *first)
+{
+    Baton__V1__FirstToken message = BATON__V1__FIRST_TOKEN__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    message.token = first->choice->token;
+    message.decision = first->choice->decision;
+    message.logprobs = first->choice->logprobs;
+    message.prefill_queue_s = first->queue_s;
+    message.prefill_compute_s = first->compute_s;
+    message.sample_s = first->sample_s;
+    message.cached_tokens = (uint32_t)(first->context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
+    message.cold = first->cold;
+    message.stopped = first->stopped;
+    message.process_age_s = baton_process_age_s();
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
+    envelope.first_token = &message;
+    enum baton_err err = baton_asker_send(&first->context->asker, &envelope);
+    return err == BATON_NO_MEMORY ? BATON_AGAIN : err;
 }

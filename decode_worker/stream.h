@@ -1,8 +1,9 @@
-/* What a running sequence says to its gateway: tokens in order, then how it ended.
+/* What running sequences say to their gateways: one message per step and gateway carries a token of
+ * each, and how those ended that did.
  *
- * Ownership: nothing.
+ * Ownership: owns the messages' scratch, reserved at creation.
  * Threading: engine thread.
- * Errors:    AGAIN: the link's queue is full; the sequence must wait with this token unsent.
+ * Errors:    create: NO_MEMORY. Each event has the err of the message that carried it.
  */
 #ifndef BATON_DECODE_STREAM_H
 #define BATON_DECODE_STREAM_H
@@ -10,16 +11,31 @@
 #include "common/worker/choice.h"
 #include "decode_worker/context.h"
 
-/* One token at index context->n_output; step_s is the step that made it. */
-enum baton_err dc_stream_token(const struct dc_context *context, struct baton_choice *choice,
-                               double step_s, double queue_s) BATON_MUST_CHECK;
+struct dc_stream;
 
-void dc_stream_finished(const struct dc_context *context, bool stopped);
+/* A sequence's part of a step: the token at index context->n_output. */
+struct dc_event {
+    const struct dc_context *context;
+    struct baton_choice *choice;
+    bool stopped, last; /* by a stop token; no token follows this one */
+    enum baton_err err; /* out. AGAIN: the link's queue is full, the token must be made again later.
+                           Any other: the gateway is gone. */
+};
 
-/* Whether the gateway allows one token more now. */
-static inline bool dc_stream_has_credit(const struct dc_context *context)
-{
-    return context->n_output < atomic_load_explicit(&context->credit_end, memory_order_relaxed);
-}
+struct dc_stream *dc_stream_create(int max_events);
+void dc_stream_destroy(struct dc_stream *stream);
+
+/* Sends events [n], n <= max_events, of a step that took step_s. */
+void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, double step_s);
+
+/* The first token of a prompt that was run here; times in seconds. err as an event's. */
+struct dc_first {
+    const struct dc_context *context;
+    struct baton_choice *choice;
+    double queue_s, compute_s, sample_s;
+    bool cold, stopped;
+};
+
+enum baton_err dc_stream_send_first(const struct dc_first *first) BATON_MUST_CHECK;
 
 #endif

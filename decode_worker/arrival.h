@@ -1,0 +1,31 @@
+/* Which blocks of a context have arrived: each block of each layer must do so exactly once.
+ *
+ * Layers arrive in any order and in parts; within a layer, blocks arrive in order.
+ *
+ * Ownership: owns one number per layer; zeroed it is valid to fini.
+ * Threading: one thread.
+ * Errors:    init: NO_MEMORY.
+ */
+#ifndef BATON_DECODE_ARRIVAL_H
+#define BATON_DECODE_ARRIVAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct dc_arrival {
+    uint32_t n_layers, end_block;
+    uint32_t *next_block; /* [n_layers]: those below it are here */
+};
+
+/* Blocks first_block..end_block - 1 of each of n_layers are to arrive. */
+enum baton_err dc_arrival_init(struct dc_arrival *arrival, uint32_t n_layers, uint32_t first_block,
+                               uint32_t end_block) BATON_MUST_CHECK;
+void dc_arrival_fini(struct dc_arrival *arrival);
+
+/* Notes blocks first..first + n - 1 of layer; false, and nothing noted, when one of them is not
+ * expected (now, or at all). */
+bool dc_arrival_take(struct dc_arrival *arrival, uint32_t layer, uint32_t first, uint32_t n);
+
+#endif

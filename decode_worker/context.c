@@ -1,0 +1,132 @@
+#include "decode_worker/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+struct dc_context *dc_context_create(void)
+{
+    return calloc(1, sizeof(struct dc_context));
+}
+
+void dc_context_destroy(struct dc_context *context)
+{
+    if (!context)
+        return;
+    baton_seq_fini(&context->seq);
+    dc_arrival_fini(&context->arrival);
+    baton_plan_fini(&context->plan);
+    baton_plan_fini(&context->prompt.plan);
+    baton_asker_fini(&context->asker);
+    free(context->prompt.tokens);
+    free(context->keys);
+    free(context);
+}
+
+/* The names of the prompt's blocks: wanted's keys, copied. */
+static enum baton_err take_keys(struct dc_context *context, const Baton__V1__Reserve *wanted)
+{
+    size_t n = wanted->block_keys.len / BATON_BLOCK_KEY_BYTES;
+    if (!n)
+        return BATON_OK;
+    context->keys = malloc(n * sizeof *context->keys);
+    if (!context->keys)
+        return BATON_NO_MEMORY;
+    memcpy(context->keys, wanted->block_keys.data, n * sizeof *context->keys);
+    context->n_keys = (int)n;
+    return BATON_OK;
+}
+
+static void drop_keys(struct dc_context *context)
+{
+    free(context->keys);
+    context->keys = NULL;
+    context->n_keys = 0;
+}
+
+enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *kv,
+                                  const Baton__V1__Reserve *wanted, bool share)
+{
+    if (wanted->block_keys.len / BATON_BLOCK_KEY_BYTES >
+        baton_block_keys_of(wanted->n_prompt_tokens, BATON_KV_BLOCK_TOKENS))
+        return BATON_INVALID;
+    enum baton_err err = share ? take_keys(context, wanted) : BATON_OK;
+    if (!err)
+        err = baton_seq_init_shared(&context->seq, kv, dc_positions_for(wanted), context->keys,
+                                    context->n_keys);
+    if (err) {
+        drop_keys(context);
+        return err;
+    }
+    context->n_prompt = (int)wanted->n_prompt_tokens;
+    context->max_new_tokens = (int)wanted->max_new_tokens;
+    return BATON_OK;
+}
+
+static bool fits(const struct dc_context *context, const Baton__V1__PrefillRequest *request,
+                 int64_t n_vocab)
+{
+    if (context->state != DC_RESERVED || request->naive || request->deliver_to ||
+        request->prompt_logprobs || request->n_tokens != (size_t)context->n_prompt)
+        return false;
+    for (size_t i = 0; i < request->n_tokens; i++)
+        if (request->tokens[i] >= n_vocab)
+            return false;
+    return true;
+}
+
+enum baton_err dc_context_take_prompt(struct dc_context *context,
+                                      const Baton__V1__PrefillRequest *request, int64_t n_vocab)
+{
+    struct dc_prompt prompt = {.received_ns = baton_now_ns(),
+                               .is_all = context->max_new_tokens == 1};
+    if (!fits(context, request, n_vocab))
+        return BATON_INVALID;
+    prompt.tokens = malloc(request->n_tokens * sizeof *prompt.tokens);
+    if (!prompt.tokens ||
+        baton_plan_init(&prompt.plan, request->sampling, request->tokens, request->n_tokens, 1)) {
+        free(prompt.tokens);
+        return BATON_NO_MEMORY;
+    }
+    memcpy(prompt.tokens, request->tokens, request->n_tokens * sizeof *prompt.tokens);
+    if (request->deadline_ms)
+        context->deadline_ns = prompt.received_ns + request->deadline_ms * BATON_MS;
+    context->prompt = prompt;
+    if (request->skip_prefix_cache)
+        drop_keys(context);
+    context->state = DC_PROMPTING;
+    return BATON_OK;
+}
+
+void dc_context_place(struct dc_context *context)
+{
+    int first = context->seq.n_shared;
+    context->state = DC_PLACED;
+    context->kv_placed_ns = baton_now_ns();
+    if (!context->kv_began_ns) /* nothing travelled */
+        context->kv_began_ns = context->kv_placed_ns;
+    if (context->n_keys > first)
+        baton_seq_name(&context->seq, first, context->keys + first, context->n_keys - first);
+    drop_keys(context);
+}
+
+enum baton_err dc_context_take_start(struct dc_context *context,
+                                     const Baton__V1__DecodeStart *start, int64_t n_vocab)
+{
+    if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
+        start->max_new_tokens > (uint32_t)context->max_new_tokens || start->first_token >= n_vocab)
+        return BATON_INVALID;
+    enum baton_err err = baton_plan_init(&context->plan, start->sampling, start->prompt,
+                                         start->n_prompt, start->max_new_tokens);
+    if (err)
+        return err;
+    baton_plan_note(&context->plan, start->first_token);
+    context->started = true;
+    context->next_token = start->first_token;
+    context->n_output = 1;
+    context->max_new_tokens = (int)start->max_new_tokens;
+    context->deadline_ns = start->deadline_ms ? baton_now_ns() + start->deadline_ms * BATON_MS : 0;
+    atomic_store(&context->credit_end, start->credit_tokens);
+    return BATON_OK;
+}

@@ -1,0 +1,32 @@
+/* Every context of a decode worker, found by the request that a message names.
+ *
+ * Ownership: owns nothing; who adds a context removes it before it is freed.
+ * Threading: main thread.
+ * Errors:    none.
+ */
+#ifndef BATON_DECODE_CONTEXTS_H
+#define BATON_DECODE_CONTEXTS_H
+
+#include "decode_worker/context.h"
+
+enum { DC_N_BUCKETS = 1024 }; /* contexts are hundreds: more of them share a bucket */
+
+struct dc_contexts {
+    struct dc_context_list list; /* in order of arrival */
+    struct dc_context *buckets[DC_N_BUCKETS];
+};
+
+void dc_contexts_init(struct dc_contexts *contexts);
+void dc_contexts_add(struct dc_contexts *contexts, struct dc_context *context);
+void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context);
+
+/* The context that a gateway's message is about (baton_asker_is); NULL when there is none. */
+struct dc_context *dc_contexts_find(const struct dc_contexts *contexts,
+                                    const baton_envelope *envelope);
+
+/* The same for a prefill worker's message (baton_asker_is_request); canceled ones are passed over.
+ */
+struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
+                                            const baton_envelope *envelope);
+
+#endif

@@ -1,0 +1,63 @@
+/* Who takes part in the next step: running sequences, one token each, and beside them some tokens
+ * of prompts that are run here.
+ *
+ * The max_batch sequences that came first, of those that may step, do so: nobody is overtaken for
+ * ever. A sequence without credit (its client reads too slowly) or whose link was full keeps its
+ * rank, but its place goes to the next until it may step again. Prompts take turns in order of
+ * arrival, at most chunk tokens a step beside sequences, so that the tokens of those do not stall.
+ *
+ * Ownership: contexts are borrowed from add until remove.
+ * Threading: engine thread.
+ * Errors:    init: NO_MEMORY. A step allocates nothing.
+ */
+#ifndef BATON_DECODE_LINEUP_H
+#define BATON_DECODE_LINEUP_H
+
+#include "common/engine/engine.h"
+#include "decode_worker/context.h"
+
+enum {
+    DC_MAX_PROMPTS = 8,   /* in one step */
+    DC_ALONE_TOKENS = 256 /* of prompts in one step when no sequence waits for it */
+};
+
+/* The parts of a step: sequences first, then prompts. Only the last prompt may have more to come,
+ * so row r of the logits is that of part r. */
+struct dc_step {
+    int n_parts, n_sequences, n_rows; /* rows: parts that want logits */
+    struct dc_context **contexts;     /* [max_batch + DC_MAX_PROMPTS] */
+    struct baton_part *parts;         /* the same */
+};
+
+BATON_LIST(dc_lineup_list, struct dc_context, in_lineup)
+
+struct dc_lineup {
+    struct dc_lineup_list sequences, prompts; /* in order of arrival */
+    int max_batch, chunk;
+    struct dc_step step;
+};
+
+enum baton_err dc_lineup_init(struct dc_lineup *lineup, int max_batch, int chunk) BATON_MUST_CHECK;
+void dc_lineup_fini(struct dc_lineup *lineup);
+
+/* Rows that a step may have: what its engine must be made for. */
+int dc_lineup_max_rows(int max_batch, int chunk);
+
+/* context is PROMPTING or RUNNING. */
+void dc_lineup_add(struct dc_lineup *lineup, struct dc_context *context);
+void dc_lineup_remove(struct dc_lineup *lineup, struct dc_context *context);
+
+/* A canceled context, removed; NULL when there is none (any more). */
+struct dc_context *dc_lineup_take_canceled(struct dc_lineup *lineup);
+
+/* Fills lineup->step. Returns when to look again because a link was full, if the step is empty for
+ * that reason only; else 0. */
+int64_t dc_lineup_fill(struct dc_lineup *lineup, int64_t now_ns);
+
+/* Whether the gateway allows one token more now. */
+static inline bool dc_lineup_has_credit(const struct dc_context *context)
+{
+    return context->n_output < atomic_load_explicit(&context->credit_end, memory_order_relaxed);
+}
+
+#endif

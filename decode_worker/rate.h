@@ -1,0 +1,30 @@
+/* How fast something goes while it goes: the mean of the last seconds of work, idle time not
+ * counted.
+ *
+ * Ownership: plain data; zeroed it knows nothing.
+ * Threading: one thread.
+ * Errors:    none.
+ */
+#ifndef BATON_DECODE_RATE_H
+#define BATON_DECODE_RATE_H
+
+struct dc_rate {
+    double n, seconds; /* both fade alike */
+};
+
+/* n more were made within seconds of work. */
+static inline void dc_rate_note(struct dc_rate *rate, double n, double seconds)
+{
+    static const double memory_s = 2;
+    double kept = seconds < memory_s ? 1 - seconds / memory_s : 0;
+    rate->n = rate->n * kept + n;
+    rate->seconds = rate->seconds * kept + seconds;
+}
+
+/* 0: not known yet. */
+static inline double dc_rate_per_s(const struct dc_rate *rate)
+{
+    return rate->seconds > 0 ? rate->n / rate->seconds : 0;
+}
+
+#endif
