@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 
 /* Bulk data is cut so that no message is so long that another waits behind it. */
-enum { CHUNK_MAX_BYTES = 512 << 10, FIRST_CREDIT_BYTES = 4 << 20 };
+enum { CHUNK_MAX_BYTES = 512 << 10, FIRST_CREDIT_BYTES = 4 << 20, OVERLAP_MIN_TOKENS = 256 };
 
 struct pf_peer {
     struct baton_node in_peers;
@@ -85,6 +85,13 @@ static enum baton_err add_peer(struct pf_handoff *handoff, const struct pf_job *
     return BATON_OK;
 }
 
+/* Sending takes processor time from computing; a long prompt hides it, a short one does not. */
+static bool overlaps(enum pf_overlap overlap, const struct pf_job *job)
+{
+    return overlap == PF_OVERLAP_ON || (overlap == PF_OVERLAP_AUTO &&
+                                        job->n_prompt - job->n_cached_tokens >= OVERLAP_MIN_TOKENS);
+}
+
 enum baton_err pf_handoff_prepare(struct pf_handoff *handoff, struct pf_job *job,
                                   struct baton_why *why)
 {
@@ -98,6 +105,9 @@ enum baton_err pf_handoff_prepare(struct pf_handoff *handoff, struct pf_job *job
     }
     peer->n_jobs++;
     job->handoff.peer = peer;
+    job->handoff.overlaps = overlaps(handoff->options.overlap, job);
+    pf_pieces_init(&job->handoff.pieces, handoff->options.n_layers, job->handoff.first_block,
+                   baton_kv_blocks_for(job->n_prompt));
     job->handoff.credit_bytes = FIRST_CREDIT_BYTES;
     return BATON_OK;
 }
@@ -121,13 +131,14 @@ static enum baton_err send_begin(const struct pf_handoff *handoff, struct pf_job
 {
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    int n_blocks = baton_kv_blocks_for(job->n_prompt);
+    int n_blocks = baton_kv_blocks_for(job->n_prompt) - job->handoff.first_block;
     begin.reply_url = baton_envelope_text(handoff->options.reply_url);
     begin.n_layers = (uint32_t)handoff->options.n_layers;
     begin.n_tokens = (uint32_t)job->n_prompt;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
     begin.total_bytes = (uint64_t)handoff->options.n_layers * (uint64_t)n_blocks *
                         baton_kv_block_bytes(job->seq.kv);
+    begin.first_block = (uint32_t)job->handoff.first_block;
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(job->seq.kv));
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
@@ -139,42 +150,36 @@ static enum baton_err send_begin(const struct pf_handoff *handoff, struct pf_job
     return err;
 }
 
-/* Blocks from `block` on that lie side by side in the pool, and so are one payload. */
-static int contiguous_blocks(const struct pf_job *job, int block, int max_blocks)
+/* The piece's first blocks that lie side by side in the pool, and so are one payload. */
+static int contiguous_blocks(const struct pf_job *job, const struct pf_piece *piece, int max_blocks)
 {
+    const int *blocks = job->seq.blocks + piece->block;
     int n = 1;
-    while (n < max_blocks && job->seq.blocks[block + n] == job->seq.blocks[block] + n)
+    while (n < piece->n_blocks && n < max_blocks && blocks[n] == blocks[0] + n)
         n++;
     return n;
 }
 
-static enum baton_err send_chunk(struct pf_job *job, int n_blocks)
+static enum baton_err send_chunk(struct pf_job *job, const struct pf_piece *piece)
 {
     size_t block_bytes = baton_kv_block_bytes(job->seq.kv);
-    int per_chunk = (int)(CHUNK_MAX_BYTES / block_bytes), left = n_blocks - job->handoff.block;
-    if (per_chunk < 1)
-        per_chunk = 1;
-    int n = contiguous_blocks(job, job->handoff.block, left < per_chunk ? left : per_chunk);
+    int n = contiguous_blocks(job, piece, (int)(CHUNK_MAX_BYTES / block_bytes));
     Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     chunk.offset = job->handoff.sent_bytes;
-    chunk.layer = (uint32_t)job->handoff.layer;
-    chunk.first_block = (uint32_t)job->handoff.block;
+    chunk.layer = (uint32_t)piece->layer;
+    chunk.first_block = (uint32_t)piece->block;
     chunk.n_blocks = (uint32_t)n;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
     enum baton_err err =
-        send(job, &envelope, baton_seq_block(&job->seq, job->handoff.layer, job->handoff.block),
+        send(job, &envelope, baton_seq_block(&job->seq, piece->layer, piece->block),
              (size_t)n * block_bytes);
     if (err)
         return err;
     job->handoff.sent_bytes += (uint64_t)n * block_bytes;
     job->handoff.n_chunks++;
-    job->handoff.block += n;
-    if (job->handoff.block == n_blocks) {
-        job->handoff.block = 0;
-        job->handoff.layer++;
-    }
+    pf_pieces_sent(&job->handoff.pieces, n);
     return BATON_OK;
 }
 
@@ -192,18 +197,28 @@ static enum baton_err send_end(struct pf_job *job)
     return err;
 }
 
-/* Sends until layers, credit or the link's queue run out. */
+static bool has_credit(const struct pf_job *job)
+{
+    return job->handoff.sent_bytes < job->handoff.acked_bytes + job->handoff.credit_bytes;
+}
+
+/* Sends until pieces, credit or the link's queue run out. */
 static enum baton_err send_ready(const struct pf_handoff *handoff, struct pf_job *job)
 {
-    int ready = atomic_load_explicit(&job->layers_ready, memory_order_acquire);
-    int n_blocks = baton_kv_blocks_for(job->n_prompt);
+    struct pf_pieces *pieces = &job->handoff.pieces;
+    struct pf_progress progress = pf_progress_read(&job->progress);
+    struct pf_piece piece;
     enum baton_err err = BATON_OK;
-    if (ready && !job->handoff.began)
-        err = send_begin(handoff, job);
-    while (!err && job->handoff.layer < ready &&
-           job->handoff.sent_bytes < job->handoff.acked_bytes + job->handoff.credit_bytes)
-        err = send_chunk(job, n_blocks);
-    if (!err && job->handoff.layer == handoff->options.n_layers && !job->handoff.ended)
+    if (!job->handoff.overlaps &&
+        pf_progress_complete(progress, handoff->options.n_layers) < pieces->n_blocks)
+        return BATON_OK;
+    while (!err && has_credit(job) && pf_pieces_next(pieces, progress, &piece)) {
+        if (!job->handoff.began)
+            err = send_begin(handoff, job);
+        if (!err)
+            err = send_chunk(job, &piece);
+    }
+    if (!err && pf_pieces_are_over(pieces) && !job->handoff.ended)
         err = send_end(job);
     return err == BATON_AGAIN ? BATON_OK : err;
 }

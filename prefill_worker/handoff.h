@@ -1,8 +1,9 @@
 /* The baton: a prompt's KV cache on its way to the decode worker that the gateway named.
  *
- * Each layer leaves as soon as the engine is through with it, in chunks of whole blocks, as far as
- * the receiver's credit reaches. One link per decode worker life; a link that goes down takes its
- * transfers with it.
+ * Pieces of it (pieces.h) leave in chunks of whole blocks, as far as the receiver's credit reaches:
+ * each layer as soon as the engine is through with it, or, for prompts that do not overlap, all of
+ * them once the prompt is computed. One link per decode worker life; a link that goes down takes
+ * its transfers with it.
  *
  * Ownership: jobs are borrowed; peers and their links belong to the hand-off.
  * Threading: main thread.
@@ -15,10 +16,17 @@
 
 struct pf_handoff;
 
+enum pf_overlap {
+    PF_OVERLAP_ON,
+    PF_OVERLAP_OFF,
+    PF_OVERLAP_AUTO /* by how many tokens are to be computed */
+};
+
 struct pf_handoff_options {
     uint64_t epoch;
     const char *reply_url; /* this worker's inbox as others reach it */
     int n_layers;
+    enum pf_overlap overlap;
     void (*wake)(void *arg);
     void *wake_arg;
 };
@@ -26,7 +34,7 @@ struct pf_handoff_options {
 struct pf_handoff *pf_handoff_create(const struct pf_handoff_options *options);
 void pf_handoff_destroy(struct pf_handoff *handoff);
 
-/* Makes sure there is a link to the job's decode worker. */
+/* Makes sure there is a link to the job's decode worker; the job has its blocks. */
 enum baton_err pf_handoff_prepare(struct pf_handoff *handoff, struct pf_job *job,
                                   struct baton_why *why) BATON_MUST_CHECK;
 

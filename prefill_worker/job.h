@@ -1,8 +1,8 @@
 /* One prompt on its way through a prefill worker.
  *
- *     WAITING --blocks taken, given to the engine thread--> RUNNING --pass done--> SHIPPING -->
+ *     WAITING --blocks taken, given to the engine thread--> RUNNING --first token--> SHIPPING -->
  * gone |  naive mode: no credit
- *                                                             +--> PAUSED --TokenAck--> RUNNING
+ *                                                              +--> PAUSED --TokenAck--> RUNNING
  *
  * Ownership: the service owns every job; the engine thread borrows one while it is RUNNING.
  * Threading: main thread, except the fields under "shared", and the fields under "engine" while
@@ -17,6 +17,8 @@
 #include "common/engine/kv.h"
 #include "common/worker/asker.h"
 #include "common/worker/plan.h"
+#include "prefill_worker/pieces.h"
+#include "prefill_worker/progress.h"
 
 enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SHIPPING };
 
@@ -30,26 +32,36 @@ struct pf_job {
     uint32_t *tokens; /* the prompt; in naive mode with room for what is generated */
     int n_prompt, n_tokens, max_new_tokens;
     struct baton_plan plan;
-    bool naive, prompt_logprobs;
+    bool naive, prompt_logprobs, skip_prefix_cache;
     struct baton_seq seq;
+
+    /* prefix cache, main thread */
+    struct baton_block_key *keys; /* [n_keys] of the prompt's whole blocks; NULL: none wanted */
+    int n_keys, n_named;          /* blocks that have been offered to others */
+    int n_cached_tokens;          /* found; set once before the engine thread sees the job */
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;
-    atomic_int layers_ready;          /* layers whose K and V are in seq's blocks */
+    pf_progress_word progress;        /* of K and V in seq's blocks */
     atomic_uint_least64_t credit_end; /* naive: output index that may not be reached yet */
 
     /* engine */
     bool has_first_token, finished;
-    double decode_s; /* naive: sum over steps after the first */
+    bool through;        /* nothing to compute, for now */
+    int64_t runnable_ns; /* since when it could run: submitted, or its last naive step */
+    int64_t begun_ns;    /* its first pass; 0: none yet */
+    double decode_s;     /* naive: sum over steps after the first */
 
     /* hand-off, main thread */
     struct {
-        bool wanted; /* set once: the engine thread reads it, too */
+        bool wanted;   /* set once: the engine thread reads it, too */
+        bool overlaps; /* the same: pieces leave while the prompt is computed */
         bool began, ended, complete, over;
         char url[BATON_MAX_TEXT_BYTES + 1];
         uint64_t epoch; /* life of the decode worker */
         struct pf_peer *peer;
-        int layer, block; /* next to send */
+        int first_block; /* those before it are there already */
+        struct pf_pieces pieces;
         uint64_t sent_bytes, acked_bytes, credit_bytes;
         uint32_t n_chunks;
         int64_t began_ns;

@@ -1,28 +1,69 @@
 /* baton-prefill: runs prompts, sends the first token, hands the context over. */
+#include <string.h>
+
 #include "common/base/process.h"
 #include "prefill_worker/service.h"
 
 struct options {
     struct baton_worker_options worker;
-    int64_t kv_tokens;
+    int64_t kv_tokens, chunk;
+    const char *overlap, *prefix_cache;
 };
 
 static const struct baton_option option_table[] = {
     BATON_WORKER_OPTIONS(struct options, worker),
     BATON_ROW_INT(struct options, kv_tokens, "kv-tokens", "0", 0, 1 << 28, "tokens",
-                  "KV cache for prompts running or being handed over; 0: eight contexts"),
+                  "KV cache for prompts running, being handed over, or kept; 0: eight contexts"),
+    BATON_ROW_INT(struct options, chunk, "chunk", "256", 16, 1 << 16, "tokens",
+                  "of all prompts that one pass computes; rounded down to whole blocks of 16"),
+    BATON_ROW_TEXT(struct options, overlap, "overlap", "auto",
+                   "contexts leave while their prompts are computed: on, off, or auto: long ones"),
+    BATON_ROW_TEXT(struct options, prefix_cache, "prefix-cache", "on",
+                   "prompts that begin alike compute their beginning once: on or off"),
 };
+
+static const char *const switch_names[] = {"on", "off", "auto"};
+
+/* The place of an option's value among the first n switch_names. */
+static enum baton_err parse_switch(const char *name, const char *value, int n, int *out,
+                                   struct baton_why *why)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(value, switch_names[i])) {
+            *out = i;
+            return BATON_OK;
+        }
+    return baton_fail(why, BATON_INVALID, "%s: \"%s\" is none of on, off%s", name, value,
+                      n > 2 ? ", auto" : "");
+}
+
+static enum baton_err parse(const struct options *options, struct pf_service_options *out,
+                            struct baton_why *why)
+{
+    int overlap = 0, prefix_cache = 0;
+    enum baton_err err = parse_switch("overlap", options->overlap, 3, &overlap, why);
+    if (!err)
+        err = parse_switch("prefix-cache", options->prefix_cache, 2, &prefix_cache, why);
+    *out = (struct pf_service_options){.kv_tokens = options->kv_tokens,
+                                       .chunk = (int)options->chunk,
+                                       .overlap = (enum pf_overlap)overlap, /* in this order */
+                                       .prefix_cache = !prefix_cache};
+    return err;
+}
 
 static enum baton_err run(void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
     struct baton_host host;
     struct pf_service *service = NULL;
-    enum baton_err err = baton_host_open(&host, &options->worker, "prefill", why);
+    struct pf_service_options service_options;
+    enum baton_err err = parse(options, &service_options, why);
+    if (err)
+        return err;
+    err = baton_host_open(&host, &options->worker, "prefill", why);
+    service_options.host = &host;
     if (!err)
-        err = pf_service_create(
-            &(struct pf_service_options){.host = &host, .kv_tokens = options->kv_tokens}, &service,
-            why);
+        err = pf_service_create(&service_options, &service, why);
     if (!err) {
         struct baton_host_hooks hooks = pf_service_hooks(service);
         err = baton_host_join(&host, BATON__V1__ROLE__ROLE_PREFILL, NULL,

@@ -4,223 +4,200 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/queue.h"
-#include "common/engine/engine.h"
-#include "common/worker/choice.h"
-#include "prefill_worker/score.h"
+#include "prefill_worker/passes.h"
+#include "prefill_worker/plan_pass.h"
 
-enum { QUEUE_CAPACITY = 1024 };
+enum { QUEUE_CAPACITY = 1024, MAX_HELD = 1024 };
 
 struct pf_schedule {
-    struct baton_engine *engine;
-    struct baton_sampler *sampler;
-    struct baton_choice choice; /* scratch: the token on its way out */
-    struct pf_score *score;
-    float *logits; /* [BATON_SCORE_ROWS][V]; the last position's are in the first row */
+    struct pf_passes *passes;
+    struct pf_pass_limits limits;
     struct baton_queue *submitted, *done;
     void (*wake)(void *arg);
     void *wake_arg;
     pthread_t thread;
-    bool pin, warm;
-    atomic_bool running;
-    _Atomic double last_pass_s;
+    bool pin;
+
+    /* engine thread */
+    struct pf_job *held[MAX_HELD]; /* in the order in which they came */
+    struct pf_load loads[MAX_HELD];
+    int n_held;
+    double rated_tokens, rated_s; /* of the last passes, fading */
+
+    /* shared */
+    atomic_int n_inside,
+        n_begun; /* submitted and not done; of these, after their first pass began */
+    _Atomic double last_pass_s, tokens_per_s;
 };
 
-struct layer_call {
-    struct pf_schedule *schedule;
-    struct pf_job *job;
-};
+/* ---- one pass ---- */
 
-/* Release pairs with the hand-off's acquire: the layer's K and V are visible before its number. */
-static bool on_layer(void *arg, int layer)
+static bool is_alone(const struct pf_job *job)
 {
-    const struct layer_call *call = arg;
-    atomic_store_explicit(&call->job->layers_ready, layer + 1, memory_order_release);
-    if (call->job->handoff.wanted)
-        call->schedule->wake(call->schedule->wake_arg);
-    return !atomic_load_explicit(&call->job->canceled, memory_order_relaxed);
+    return job->naive || job->prompt_logprobs;
 }
 
-struct pass_times {
-    int64_t begin_ns, computed_ns, sampled_ns;
-};
-
-static void send_first_token(struct pf_schedule *schedule, struct pf_job *job, bool stopped,
-                             const struct pass_times *times)
+/* A naive step runs everything so far again. */
+static int count_remaining(const struct pf_job *job)
 {
-    Baton__V1__FirstToken first = BATON__V1__FIRST_TOKEN__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    first.token = schedule->choice.token;
-    first.decision = schedule->choice.decision;
-    first.logprobs = schedule->choice.logprobs;
-    first.prefill_queue_s = baton_seconds(times->begin_ns - job->received_ns);
-    first.prefill_compute_s = baton_seconds(times->computed_ns - times->begin_ns);
-    first.sample_s = baton_seconds(times->sampled_ns - times->computed_ns);
-    first.cold = !schedule->warm;
-    first.stopped = stopped;
-    first.process_age_s = baton_process_age_s();
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
-    envelope.first_token = &first;
-    baton_asker_tell(&job->asker, &envelope);
-    baton_asker_log_stage(&job->asker, BATON_STAGE_prefill_queue, first.prefill_queue_s);
-    baton_asker_log_stage(&job->asker, BATON_STAGE_prefill_compute, first.prefill_compute_s);
-    baton_asker_log_stage(&job->asker, BATON_STAGE_first_token, first.sample_s);
-    if (first.cold)
-        baton_log(BATON_LOG_INFO, "cold_start", BATON_X("req", job->asker.request_id),
-                  BATON_F("process_start_to_first_token_s", first.process_age_s));
-    schedule->warm = true;
+    return job->naive ? job->n_tokens : job->n_prompt - job->seq.n_tokens;
 }
 
-static void send_token(struct pf_job *job, struct baton_choice *choice, double step_s)
+static int plan(struct pf_schedule *schedule, int64_t now_ns, struct pf_pass_part *parts)
 {
-    Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    tokens.first_index = (uint64_t)(job->n_tokens - job->n_prompt);
-    baton_choice_into_tokens(choice, &tokens);
-    tokens.step_s = step_s;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
-    envelope.tokens = &tokens;
-    baton_asker_tell(&job->asker, &envelope);
-}
-
-static void send_finished(struct pf_job *job, bool stopped)
-{
-    Baton__V1__Finished finished = BATON__V1__FINISHED__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    finished.reason =
-        stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN : BATON__V1__FINISHED__REASON__LENGTH;
-    finished.n_tokens = (uint64_t)(job->n_tokens - job->n_prompt);
-    finished.n_steps = (uint32_t)finished.n_tokens - 1;
-    finished.decode_s = job->decode_s;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
-    envelope.finished = &finished;
-    baton_asker_tell(&job->asker, &envelope);
-    baton_asker_log_stage(&job->asker, BATON_STAGE_decode, job->decode_s);
-}
-
-static enum baton_err compute(struct pf_schedule *schedule, struct pf_job *job)
-{
-    struct layer_call call = {.schedule = schedule, .job = job};
-    if (atomic_load(&job->canceled))
-        return BATON_CANCELED;
-    if (job->naive)
-        return baton_engine_naive(schedule->engine, &job->seq, job->tokens, job->n_tokens,
-                                  schedule->logits);
-    if (job->prompt_logprobs)
-        return pf_score_prompt(schedule->score, schedule->engine, job, on_layer, &call,
-                               schedule->logits);
-    return baton_engine_prefill(schedule->engine, &job->seq, job->tokens, job->n_tokens, on_layer,
-                                &call, schedule->logits);
-}
-
-/* One pass over the job's tokens and one token more. Returns false when the job is over. */
-static bool run_pass(struct pf_schedule *schedule, struct pf_job *job)
-{
-    struct pass_times times = {.begin_ns = baton_now_ns()};
-    enum baton_err err = compute(schedule, job);
-    if (err) {
-        if (err != BATON_CANCELED)
-            baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
-        atomic_store(&job->canceled, true);
-        return false;
+    struct pf_share shares[PF_MAX_SHARES];
+    for (int i = 0; i < schedule->n_held; i++) {
+        const struct pf_job *job = schedule->held[i];
+        schedule->loads[i] = (struct pf_load){.n_remaining = count_remaining(job),
+                                              .waited_s = baton_seconds(now_ns - job->runnable_ns),
+                                              .alone = is_alone(job)};
     }
-    times.computed_ns = baton_now_ns();
-    struct baton_choice *choice = &schedule->choice;
-    baton_choice_make(choice, schedule->sampler, &job->plan, schedule->logits,
-                      (uint64_t)job->n_tokens);
-    times.sampled_ns = baton_now_ns();
-    double pass_s = baton_seconds(times.sampled_ns - times.begin_ns);
+    int n = pf_plan_pass(schedule->loads, schedule->n_held, &schedule->limits, shares);
+    for (int i = 0; i < n; i++)
+        parts[i] = (struct pf_pass_part){.job = schedule->held[shares[i].load],
+                                         .n_tokens = shares[i].n_tokens};
+    return n;
+}
+
+/* Old passes fade, so that the rate follows the machine; long ones weigh more than short ones. */
+static void note_rate(struct pf_schedule *schedule, int n_rows, double pass_s)
+{
+    static const double kept = 0.875;
+    schedule->rated_tokens = kept * schedule->rated_tokens + n_rows;
+    schedule->rated_s = kept * schedule->rated_s + pass_s;
+    if (schedule->rated_s > 0)
+        schedule->limits.tokens_per_s = schedule->rated_tokens / schedule->rated_s;
     atomic_store(&schedule->last_pass_s, pass_s);
-    bool stopped = baton_plan_is_stop(&job->plan, choice->token), first = !job->has_first_token;
-    if (first)
-        send_first_token(schedule, job, stopped, &times);
-    else
-        send_token(job, choice, pass_s);
-    job->has_first_token = true;
-    if (!job->naive) {
-        if (stopped) /* no step follows, so nobody needs the context */
-            atomic_store(&job->canceled, true);
-        return false;
-    }
-    job->decode_s += first ? 0 : pass_s;
-    job->tokens[job->n_tokens++] = choice->token;
-    baton_plan_note(&job->plan, choice->token);
-    job->finished = stopped || job->n_tokens - job->n_prompt >= job->max_new_tokens;
-    if (job->finished)
-        send_finished(job, stopped);
-    return !job->finished;
+    atomic_store(&schedule->tokens_per_s, schedule->limits.tokens_per_s);
 }
 
-static bool has_credit(const struct pf_job *job)
+static void note_begun(struct pf_schedule *schedule, const struct pf_pass_part *parts, int n_parts,
+                       int64_t now_ns)
 {
-    return (uint64_t)(job->n_tokens - job->n_prompt) < atomic_load(&job->credit_end);
+    for (int i = 0; i < n_parts; i++)
+        if (!parts[i].job->begun_ns) {
+            parts[i].job->begun_ns = now_ns;
+            atomic_fetch_add(&schedule->n_begun, 1);
+        }
+}
+
+static void run_pass(struct pf_schedule *schedule)
+{
+    struct pf_pass_part parts[PF_MAX_SHARES];
+    int64_t begin_ns = baton_now_ns();
+    int n_parts = plan(schedule, begin_ns, parts);
+    note_begun(schedule, parts, n_parts, begin_ns);
+    int n_rows = pf_passes_run(schedule->passes, parts, n_parts);
+    note_rate(schedule, n_rows, baton_seconds(baton_now_ns() - begin_ns));
+}
+
+/* ---- the engine thread ---- */
+
+/* Takes what was submitted; waits for the first one if asked to. False when there will be none. */
+static bool take_new(struct pf_schedule *schedule, bool wait)
+{
+    void *item;
+    while (schedule->n_held < MAX_HELD) {
+        enum baton_err err = baton_queue_take(schedule->submitted, wait ? -1 : 0, &item);
+        if (err)
+            return err != BATON_CLOSED;
+        schedule->held[schedule->n_held++] = item;
+        wait = false;
+    }
+    return true;
+}
+
+/* Jobs that are through or not wanted any more go back to the main thread. */
+static void let_go(struct pf_schedule *schedule)
+{
+    int n_kept = 0, n_begun = 0;
+    for (int i = 0; i < schedule->n_held; i++) {
+        struct pf_job *job = schedule->held[i];
+        if (!job->through && !atomic_load(&job->canceled)) {
+            n_begun += job->begun_ns != 0;
+            schedule->held[n_kept++] = job;
+        } else {
+            atomic_fetch_sub(&schedule->n_inside, 1);
+            if (baton_queue_put(schedule->done, job))
+                baton_log(BATON_LOG_ERROR, "done_queue_full",
+                          BATON_X("req", job->asker.request_id));
+        }
+    }
+    schedule->n_held = n_kept;
+    atomic_store(&schedule->n_begun, n_begun);
+    schedule->wake(schedule->wake_arg);
+}
+
+/* From the first job that came to the last one that left: the time in which cores are needed. */
+static void work_while_held(struct pf_schedule *schedule)
+{
+    let_go(schedule);
+    while (schedule->n_held) {
+        run_pass(schedule);
+        (void)take_new(schedule, false);
+        let_go(schedule);
+    }
 }
 
 static void *engine_thread(void *arg)
 {
     struct pf_schedule *schedule = arg;
-    void *item;
     if (schedule->pin)
-        baton_engine_pin(schedule->engine);
-    while (!baton_queue_take(schedule->submitted, -1, &item)) {
-        struct pf_job *job = item;
-        atomic_store(&schedule->running, true);
-        bool more = run_pass(schedule, job);
-        atomic_store(&schedule->running, false);
-        /* Naive steps take turns with other prompts: back to the end of the queue. */
-        if (more && has_credit(job) && !baton_queue_put(schedule->submitted, job))
-            continue;
-        if (baton_queue_put(schedule->done, job))
-            baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", job->asker.request_id));
-        schedule->wake(schedule->wake_arg);
-    }
+        pf_passes_pin(schedule->passes);
+    while (take_new(schedule, true))
+        work_while_held(schedule);
     return NULL;
 }
+
+/* ---- the main thread's side ---- */
 
 static void destroy(struct pf_schedule *schedule)
 {
     baton_queue_destroy(schedule->done);
     baton_queue_destroy(schedule->submitted);
-    free(schedule->logits);
-    pf_score_destroy(schedule->score);
-    baton_sampler_destroy(schedule->sampler);
-    baton_engine_destroy(schedule->engine);
+    pf_passes_destroy(schedule->passes);
     free(schedule);
+}
+
+static enum baton_err start(struct pf_schedule *schedule, const struct pf_schedule_options *options,
+                            struct baton_why *why)
+{
+    int chunk = options->chunk / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS;
+    const struct pf_passes_options passes = {.model = options->model,
+                                             .n_threads = options->n_threads,
+                                             .max_rows = chunk,
+                                             .wake = options->wake,
+                                             .wake_arg = options->wake_arg};
+    schedule->limits = (struct pf_pass_limits){.chunk = chunk, .max_shares = PF_MAX_SHARES};
+    enum baton_err err = pf_passes_create(&passes, &schedule->passes, why);
+    if (err)
+        return err;
+    schedule->submitted = baton_queue_create(QUEUE_CAPACITY);
+    schedule->done = baton_queue_create(QUEUE_CAPACITY + MAX_HELD); /* all there can be */
+    if (!schedule->submitted || !schedule->done)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for the engine's queues");
+    if (pthread_create(&schedule->thread, NULL, engine_thread, schedule))
+        return baton_fail(why, BATON_IO, "no thread for the engine");
+    return BATON_OK;
 }
 
 enum baton_err pf_schedule_start(const struct pf_schedule_options *options,
                                  struct pf_schedule **out, struct baton_why *why)
 {
-    const struct baton_model_shape *shape = baton_model_shape(options->model);
-    struct baton_engine_options engine = {.max_rows = shape->n_context,
-                                          .n_threads = options->n_threads};
     struct pf_schedule *schedule = calloc(1, sizeof *schedule);
     if (!schedule)
         return BATON_NO_MEMORY;
     schedule->wake = options->wake;
     schedule->wake_arg = options->wake_arg;
     schedule->pin = options->pin;
-    enum baton_err err = baton_engine_create(options->model, &engine, &schedule->engine, why);
-    if (!err) {
-        schedule->sampler = baton_sampler_create(shape->n_vocab);
-        schedule->logits =
-            calloc((size_t)BATON_SCORE_ROWS * (size_t)shape->n_vocab, sizeof *schedule->logits);
-        schedule->score = pf_score_create(schedule->sampler, shape->n_vocab);
-        schedule->submitted = baton_queue_create(QUEUE_CAPACITY);
-        schedule->done =
-            baton_queue_create(QUEUE_CAPACITY + 1); /* all submitted, and the running one */
-        if (!schedule->sampler || !schedule->logits || !schedule->score || !schedule->submitted ||
-            !schedule->done)
-            err = baton_fail(why, BATON_NO_MEMORY, "no memory for the engine thread");
-    }
-    if (!err && pthread_create(&schedule->thread, NULL, engine_thread, schedule))
-        err = baton_fail(why, BATON_IO, "no thread for the engine");
-    if (err) {
+    enum baton_err err = start(schedule, options, why);
+    if (err)
         destroy(schedule);
-        return err;
-    }
-    *out = schedule;
-    return BATON_OK;
+    else
+        *out = schedule;
+    return err;
 }
 
 void pf_schedule_stop(struct pf_schedule *schedule)
@@ -237,7 +214,13 @@ void pf_schedule_stop(struct pf_schedule *schedule)
 
 enum baton_err pf_schedule_submit(struct pf_schedule *schedule, struct pf_job *job)
 {
-    return baton_queue_put(schedule->submitted, job);
+    job->runnable_ns = job->has_first_token ? baton_now_ns() : job->received_ns;
+    job->through = false;
+    atomic_fetch_add(&schedule->n_inside, 1);
+    enum baton_err err = baton_queue_put(schedule->submitted, job);
+    if (err)
+        atomic_fetch_sub(&schedule->n_inside, 1);
+    return err;
 }
 
 struct pf_job *pf_schedule_take_done(struct pf_schedule *schedule)
@@ -248,9 +231,11 @@ struct pf_job *pf_schedule_take_done(struct pf_schedule *schedule)
 
 struct pf_schedule_stats pf_schedule_stats(struct pf_schedule *schedule)
 {
+    int n_begun = atomic_load(&schedule->n_begun), n_inside = atomic_load(&schedule->n_inside);
     return (struct pf_schedule_stats){
-        .n_queued = (uint32_t)baton_queue_length(schedule->submitted),
-        .n_running = atomic_load(&schedule->running),
+        .n_queued = n_inside > n_begun ? (uint32_t)(n_inside - n_begun) : 0,
+        .n_running = (uint32_t)n_begun,
         .last_pass_s = atomic_load(&schedule->last_pass_s),
+        .tokens_per_s = atomic_load(&schedule->tokens_per_s),
     };
 }

@@ -1,4 +1,5 @@
-/* The engine thread: runs prompts in the order given, samples the first token and sends it at once.
+/* The engine thread: runs the prompts it was given pass by pass, as plan_pass.h shares them out.
+ * New ones join, and canceled ones leave, between passes.
  *
  * Ownership: jobs are borrowed from submit until take_done returns them.
  * Threading: submit, take_done and stop from the main thread; stats from any.
@@ -12,22 +13,24 @@
 struct pf_schedule;
 
 struct pf_schedule_stats {
-    uint32_t n_queued, n_running;
+    uint32_t n_queued, n_running; /* before and after a prompt's first pass */
     double last_pass_s;
+    double tokens_per_s; /* while computing, over the last passes; 0: none yet */
 };
 
 struct pf_schedule_options {
     const struct baton_model *model;
     int n_threads;
+    int chunk;               /* rows of a pass; rounded down to whole KV blocks */
     bool pin;                /* each to a processor of its own */
-    void (*wake)(void *arg); /* on the engine thread: a layer is ready, or a job is done */
+    void (*wake)(void *arg); /* on the engine thread: progress was made */
     void *wake_arg;
 };
 
 enum baton_err pf_schedule_start(const struct pf_schedule_options *options,
                                  struct pf_schedule **schedule,
                                  struct baton_why *why) BATON_MUST_CHECK;
-/* Waits for the thread; jobs still queued are simply forgotten. */
+/* Waits for the thread, which lets go of canceled jobs; those still queued are simply forgotten. */
 void pf_schedule_stop(struct pf_schedule *schedule);
 
 enum baton_err pf_schedule_submit(struct pf_schedule *schedule,

@@ -17,6 +17,7 @@ struct pf_score {
     struct baton_sampler *sampler;
     size_t n_vocab;
     const struct pf_job *job;
+    int first_position; /* of the part's rows */
     int first_index, n; /* of the tokens gathered */
     enum baton_err err;
     float *logits; /* the caller's, where the last row's are wanted */
@@ -71,27 +72,30 @@ static void on_row(void *arg, int row, const float *logits)
 {
     struct pf_score *score = arg;
     const struct pf_job *job = score->job;
-    if (row == job->n_tokens - 1) {
+    int next = score->first_position + row + 1;
+    if (next == job->n_prompt) {
         memmove(score->logits, logits, score->n_vocab * sizeof *logits);
         return;
     }
-    baton_logprobs_fill(&score->gathered[score->n++], score->sampler, logits, job->tokens[row + 1],
+    baton_logprobs_fill(&score->gathered[score->n++], score->sampler, logits, job->tokens[next],
                         job->plan.top_logprobs);
     if (score->n == TOKENS_PER_MESSAGE)
         flush(score);
 }
 
-enum baton_err pf_score_prompt(struct pf_score *score, struct baton_engine *engine,
-                               struct pf_job *job, baton_layer_fn on_layer, void *layer_arg,
-                               float *logits)
+enum baton_err pf_score_part(struct pf_score *score, struct baton_engine *engine,
+                             struct pf_job *job, int n_tokens, baton_layer_fn on_layer,
+                             void *layer_arg, float *logits)
 {
+    int first = job->seq.n_tokens;
     score->job = job;
     score->logits = logits;
-    score->first_index = 1;
+    score->first_position = first;
+    score->first_index = first + 1;
     score->n = 0;
     score->err = BATON_OK;
-    enum baton_err err = baton_engine_score(engine, &job->seq, job->tokens, job->n_tokens, on_layer,
-                                            layer_arg, on_row, score, logits);
+    enum baton_err err = baton_engine_score(engine, &job->seq, job->tokens + first, n_tokens,
+                                            on_layer, layer_arg, on_row, score, logits);
     if (!err)
         flush(score);
     return err ? err : score->err;

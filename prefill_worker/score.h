@@ -1,7 +1,7 @@
 /* What the model thought of the prompt: the log-probability of each of its tokens but the first.
  *
- * They leave in messages of a few dozen tokens while the pass goes on; the last one is out before
- * the first token.
+ * They leave in messages of a few dozen tokens while a pass goes on; the last one is out before the
+ * first token.
  *
  * Ownership: a score owns the message in the making.
  * Threading: engine thread.
@@ -20,10 +20,11 @@ struct pf_score;
 struct pf_score *pf_score_create(struct baton_sampler *sampler, int n_vocab);
 void pf_score_destroy(struct pf_score *score);
 
-/* Runs the job's prompt, and tells its asker of every token. logits [BATON_SCORE_ROWS][V]; the
- * first row ends as the last position's. */
-enum baton_err pf_score_prompt(struct pf_score *score, struct baton_engine *engine,
-                               struct pf_job *job, baton_layer_fn on_layer, void *layer_arg,
-                               float *logits) BATON_MUST_CHECK;
+/* Runs the next n_tokens of the job's prompt, and tells its asker of every token they predict but
+ * the first output. logits [BATON_SCORE_ROWS][V]; after the prompt's last part the first row is its
+ * last position's. */
+enum baton_err pf_score_part(struct pf_score *score, struct baton_engine *engine,
+                             struct pf_job *job, int n_tokens, baton_layer_fn on_layer,
+                             void *layer_arg, float *logits) BATON_MUST_CHECK;
 
 #endif

@@ -8,12 +8,16 @@
 #define BATON_PREFILL_SERVICE_H
 
 #include "common/worker/host.h"
+#include "prefill_worker/handoff.h"
 
 struct pf_service;
 
 struct pf_service_options {
     struct baton_host *host;
-    int64_t kv_tokens; /* context kept at once: running and not yet handed over */
+    int64_t kv_tokens; /* context kept at once: running, not yet handed over, and cached */
+    int chunk;         /* rows of a pass */
+    enum pf_overlap overlap;
+    bool prefix_cache;
 };
 
 enum baton_err pf_service_create(const struct pf_service_options *options,

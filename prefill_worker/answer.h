@@ -1,0 +1,26 @@
+/* What the engine thread tells a prompt's asker: the first token, and in naive mode those after it.
+ *
+ * Ownership: everything is borrowed.
+ * Threading: engine thread.
+ * Errors:    none; a gateway that takes no messages is soon lost (baton_asker_tell).
+ */
+#ifndef BATON_PREFILL_ANSWER_H
+#define BATON_PREFILL_ANSWER_H
+
+#include "common/worker/choice.h"
+#include "prefill_worker/job.h"
+
+struct pf_first_times {
+    int64_t computed_ns, sampling_ns, sampled_ns; /* logits there; its own sampling begins, ends */
+};
+
+/* is_cold: the first one of this process. */
+void pf_answer_first(const struct pf_job *job, const struct baton_choice *choice,
+                     const struct pf_first_times *times, bool stopped, bool is_cold);
+
+/* The output token whose index is job->n_tokens - job->n_prompt. */
+void pf_answer_token(const struct pf_job *job, struct baton_choice *choice, double step_s);
+
+void pf_answer_finished(const struct pf_job *job, bool stopped);
+
+#endif

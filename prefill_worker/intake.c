@@ -1,0 +1,104 @@
+#include "prefill_worker/intake.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+static bool are_in_vocabulary(const struct baton_model_facts *facts,
+                              const Baton__V1__PrefillRequest *request)
+{
+    for (size_t i = 0; i < request->n_tokens; i++)
+        if (request->tokens[i] >= (uint64_t)facts->n_vocab)
+            return false;
+    return true;
+}
+
+static enum baton_err check(const struct baton_model_facts *facts,
+                            const Baton__V1__PrefillRequest *request, struct baton_why *why)
+{
+    size_t n = request->n_tokens, context = (size_t)facts->n_context_tokens;
+    if (n < 1 || n > context || !are_in_vocabulary(facts, request))
+        return baton_fail(why, BATON_INVALID,
+                          "tokens: must be 1..context ids below the vocabulary size");
+    if (request->naive &&
+        (request->max_new_tokens < 1 || request->max_new_tokens > context - n + 1))
+        return baton_fail(why, BATON_INVALID, "max_new_tokens: must be 1..%zu", context - n + 1);
+    size_t n_keys = baton_block_keys_of(n, BATON_KV_BLOCK_TOKENS);
+    if (request->deliver_to && request->deliver_to->first_block > n_keys)
+        return baton_fail(why, BATON_INVALID, "deliver_to.first_block: must be 0..%zu", n_keys);
+    return BATON_OK;
+}
+
+static void set_handoff(struct pf_job *job, const Baton__V1__DeliverTo *deliver_to)
+{
+    if (!deliver_to)
+        return;
+    job->handoff.wanted = true;
+    job->handoff.epoch = deliver_to->epoch;
+    job->handoff.first_block = (int)deliver_to->first_block;
+    (void)strncpy(job->handoff.url, deliver_to->bulk_url, sizeof job->handoff.url - 1);
+}
+
+/* An uint32 a position: the prompt, and in naive mode what is generated. */
+static enum baton_err copy_tokens(struct pf_job *job, const Baton__V1__PrefillRequest *request)
+{
+    size_t n_positions = request->n_tokens + (request->naive ? request->max_new_tokens : 0);
+    job->tokens = malloc(n_positions * sizeof *job->tokens);
+    if (!job->tokens)
+        return BATON_NO_MEMORY;
+    memcpy(job->tokens, request->tokens, request->n_tokens * sizeof *job->tokens);
+    return BATON_OK;
+}
+
+static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
+{
+    struct pf_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    if (copy_tokens(job, request) || baton_plan_init(&job->plan, request->sampling, request->tokens,
+                                                     request->n_tokens, request->max_new_tokens)) {
+        free(job->tokens);
+        free(job);
+        return NULL;
+    }
+    job->received_ns = baton_now_ns();
+    job->deadline_ns =
+        request->deadline_ms ? job->received_ns + request->deadline_ms * BATON_MS : 0;
+    job->n_prompt = job->n_tokens = (int)request->n_tokens;
+    job->naive = request->naive;
+    job->prompt_logprobs = request->prompt_logprobs;
+    job->skip_prefix_cache = request->skip_prefix_cache;
+    job->max_new_tokens = (int)request->max_new_tokens;
+    atomic_store(&job->credit_end, request->credit_tokens);
+    set_handoff(job, request->deliver_to);
+    return job;
+}
+
+struct pf_job *pf_intake_take(const struct baton_model_facts *facts, struct baton_link *gateway,
+                              const baton_envelope *envelope)
+{
+    struct baton_asker asker;
+    struct baton_why why = {""};
+    struct pf_job *job = NULL;
+    baton_asker_init(&asker, gateway, envelope);
+    if (check(facts, envelope->prefill_request, &why))
+        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__INVALID, why.text);
+    else if (!(job = new_job(envelope->prefill_request)))
+        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
+    if (job)
+        job->asker = asker; /* moved */
+    else
+        baton_asker_fini(&asker);
+    return job;
+}
+
+void pf_job_free(struct pf_job *job)
+{
+    baton_seq_fini(&job->seq);
+    baton_plan_fini(&job->plan);
+    baton_asker_fini(&job->asker);
+    free(job->keys);
+    free(job->tokens);
+    free(job);
+}

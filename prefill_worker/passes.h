@@ -1,0 +1,45 @@
+/* Passes of the engine over shares of prompts: their progress layer by layer, and the first token
+ * of every prompt that ends in one, chosen and sent in the order of the shares.
+ *
+ * Ownership: passes own the engine, the sampler and the rows of logits; jobs are borrowed for a
+ *            run.
+ * Threading: create and destroy anywhere, all else on the engine thread.
+ * Errors:    create: as the engine's. A pass that fails is answered for each of its jobs, which are
+ *            canceled then.
+ */
+#ifndef BATON_PREFILL_PASSES_H
+#define BATON_PREFILL_PASSES_H
+
+#include "prefill_worker/job.h"
+
+enum { PF_MAX_SHARES = 32 }; /* prompts of a pass */
+
+struct pf_passes;
+
+struct pf_passes_options {
+    const struct baton_model *model;
+    int n_threads;
+    int max_rows;            /* of a pass */
+    void (*wake)(void *arg); /* a layer is ready that can leave now */
+    void *wake_arg;
+};
+
+enum baton_err pf_passes_create(const struct pf_passes_options *options, struct pf_passes **passes,
+                                struct baton_why *why) BATON_MUST_CHECK;
+void pf_passes_destroy(struct pf_passes *passes);
+
+/* Gives the compute threads processors of their own (baton_engine_pin). */
+void pf_passes_pin(struct pf_passes *passes);
+
+/* Of one job, the next n_tokens of its prompt. One that has to be alone is the only share. A naive
+ * job runs all its tokens, whatever n_tokens says. */
+struct pf_pass_part {
+    struct pf_job *job;
+    int n_tokens;
+};
+
+/* Runs parts [n_parts <= PF_MAX_SHARES]. Jobs that the engine is through with, or that failed or
+ * were canceled, have `through` set. Returns the rows that ran. */
+int pf_passes_run(struct pf_passes *passes, const struct pf_pass_part *parts, int n_parts);
+
+#endif

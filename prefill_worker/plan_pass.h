@@ -1,0 +1,43 @@
+/* Which rows run next: how one pass of at most `chunk` rows is shared among the prompts that wait.
+ *
+ * Shortest remaining first, with ageing: a prompt's rank is its remaining tokens less the tokens
+ * that could have been computed while it waited, and the lowest rank goes first. So a prompt is
+ * overtaken only by those that arrive before it has waited as long as all of it takes to compute;
+ * whatever arrives later comes after it, however short (a bound that the tests hold it to).
+ *
+ * A share ends where its prompt ends or at a whole KV block, so that shares begin at whole blocks.
+ * What one prompt leaves of a pass goes to the next ones.
+ *
+ * Ownership: plain data.
+ * Threading: pure functions.
+ * Errors:    none.
+ */
+#ifndef BATON_PREFILL_PLAN_PASS_H
+#define BATON_PREFILL_PLAN_PASS_H
+
+#include <stdbool.h>
+
+/* One prompt that could run. */
+struct pf_load {
+    int n_remaining; /* tokens to compute, at least 1 */
+    double waited_s;
+    bool alone; /* shares a pass with nobody */
+};
+
+struct pf_pass_limits {
+    int chunk;           /* rows of a pass, a multiple of BATON_KV_BLOCK_TOKENS */
+    int max_shares;      /* prompts of a pass */
+    double tokens_per_s; /* at which prompts are computed; 0: not known, nobody ages */
+};
+
+struct pf_share {
+    int load; /* index */
+    int n_tokens;
+};
+
+/* Fills shares [max_shares], the first in rank first (of equals, the first in the list); returns
+ * how many. At least one when there is a load. */
+int pf_plan_pass(const struct pf_load *loads, int n_loads, const struct pf_pass_limits *limits,
+                 struct pf_share *shares);
+
+#endif
