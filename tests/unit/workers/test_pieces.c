@@ -1,0 +1,149 @@
+/* Pieces of a context: each block of each layer leaves once, never before it is ready. */
+#include "prefill_worker/pieces.h"
+
+#include "tests/support/test.h"
+
+enum { MAX_LAYERS = 5, MAX_BLOCKS = 40 };
+
+struct receiver {
+    int n_layers, first_block, n_blocks;
+    int n_received[MAX_LAYERS][MAX_BLOCKS];
+};
+
+static bool is_ready(struct pf_progress progress, int layer, int block)
+{
+    return block < progress.n_done || (block < progress.n_end && layer < progress.n_layers);
+}
+
+/* Sends what can go, at most max_pieces, each in cuts of at most max_blocks. */
+static void pump(struct pf_pieces *pieces, struct pf_progress progress, struct receiver *receiver,
+                 int max_pieces, int max_blocks)
+{
+    struct pf_piece piece;
+    while (max_pieces-- > 0 && pf_pieces_next(pieces, progress, &piece)) {
+        int n = piece.n_blocks < max_blocks ? piece.n_blocks : max_blocks;
+        assert_true(n > 0 && piece.block >= receiver->first_block);
+        assert_true(piece.block + piece.n_blocks <= receiver->n_blocks);
+        for (int block = piece.block; block < piece.block + n; block++) {
+            assert_true(is_ready(progress, piece.layer, block));
+            receiver->n_received[piece.layer][block]++;
+        }
+        pf_pieces_sent(pieces, n);
+    }
+}
+
+static void assert_complete(const struct pf_pieces *pieces, const struct receiver *receiver)
+{
+    assert_true(pf_pieces_are_over(pieces));
+    for (int layer = 0; layer < receiver->n_layers; layer++)
+        for (int block = 0; block < receiver->n_blocks; block++)
+            assert_int_equal(receiver->n_received[layer][block], block >= receiver->first_block);
+}
+
+static void a_layer_goes_as_soon_as_it_is_ready(void **state)
+{
+    struct pf_pieces pieces;
+    struct pf_piece piece;
+    (void)state;
+    pf_pieces_init(&pieces, 3, 0, 4);
+    assert_false(pf_pieces_next(&pieces, (struct pf_progress){0, 0, 0}, &piece));
+    assert_false(pf_pieces_next(&pieces, (struct pf_progress){0, 4, 0}, &piece));
+    assert_true(pf_pieces_next(&pieces, (struct pf_progress){0, 4, 1}, &piece));
+    assert_int_equal(piece.layer, 0);
+    assert_int_equal(piece.n_blocks, 4);
+    pf_pieces_sent(&pieces, 4);
+    assert_false(pf_pieces_next(&pieces, (struct pf_progress){0, 4, 1}, &piece));
+    assert_false(pf_pieces_are_over(&pieces));
+}
+
+static void parts_that_wait_until_all_is_computed_become_one(void **state)
+{
+    struct pf_pieces pieces;
+    struct pf_piece piece;
+    (void)state;
+    pf_pieces_init(&pieces, 2, 1, 9);
+    assert_true(pf_pieces_next(&pieces, (struct pf_progress){8, 9, 2}, &piece));
+    assert_int_equal(piece.block, 1);
+    assert_int_equal(piece.n_blocks, 8);
+}
+
+static void what_was_cached_goes_before_the_rest_is_computed(void **state)
+{
+    struct pf_pieces pieces;
+    struct receiver receiver = {.n_layers = 2, .n_blocks = 6};
+    (void)state;
+    pf_pieces_init(&pieces, 2, 0, 6);
+    pump(&pieces, (struct pf_progress){5, 5, 0}, &receiver, 100, 100);
+    assert_int_equal(receiver.n_received[1][4], 1);
+    pump(&pieces, (struct pf_progress){5, 6, 2}, &receiver, 100, 100);
+    assert_complete(&pieces, &receiver);
+}
+
+static void blocks_that_the_receiver_has_stay_here(void **state)
+{
+    struct pf_pieces pieces;
+    struct receiver receiver = {.n_layers = 2, .first_block = 5, .n_blocks = 7};
+    (void)state;
+    pf_pieces_init(&pieces, 2, 5, 7);
+    pump(&pieces, (struct pf_progress){0, 4, 2}, &receiver, 100, 100);
+    pump(&pieces, (struct pf_progress){4, 7, 1}, &receiver, 100, 100);
+    pump(&pieces, (struct pf_progress){4, 7, 2}, &receiver, 100, 100);
+    assert_complete(&pieces, &receiver);
+}
+
+/* The same numbers every run (Knuth's MMIX). */
+static int below(int n)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return (int)((state >> 33) % (uint64_t)n);
+}
+
+/* Any chunks, any cached beginning, any pace of sending. */
+static void whatever_the_pace_each_block_leaves_once(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        struct receiver receiver = {.n_layers = 1 + below(MAX_LAYERS),
+                                    .n_blocks = 1 + below(MAX_BLOCKS)};
+        struct pf_pieces pieces;
+        receiver.first_block = below(receiver.n_blocks);
+        pf_pieces_init(&pieces, receiver.n_layers, receiver.first_block, receiver.n_blocks);
+        int n_cached = below(receiver.n_blocks);
+        struct pf_progress progress = {.n_done = n_cached, .n_end = n_cached};
+        pump(&pieces, progress, &receiver, below(3), 1 + below(9));
+        while (progress.n_end < receiver.n_blocks) {
+            progress = (struct pf_progress){.n_done = progress.n_end, .n_end = progress.n_end};
+            progress.n_end += 1 + below(receiver.n_blocks - progress.n_end);
+            for (; progress.n_layers < receiver.n_layers; progress.n_layers++)
+                pump(&pieces, progress, &receiver, below(4), 1 + below(9));
+        }
+        pump(&pieces, progress, &receiver, 10000, 1 + below(9));
+        assert_complete(&pieces, &receiver);
+    }
+}
+
+static void progress_survives_its_word(void **state)
+{
+    pf_progress_word word;
+    const struct pf_progress all[] = {{0, 0, 0}, {1, 2, 3}, {(1 << 24) - 2, (1 << 24) - 1, 65535}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        pf_progress_publish(&word, all[i]);
+        struct pf_progress read = pf_progress_read(&word);
+        assert_memory_equal(&read, &all[i], sizeof read);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layer_goes_as_soon_as_it_is_ready),
+        cmocka_unit_test(parts_that_wait_until_all_is_computed_become_one),
+        cmocka_unit_test(what_was_cached_goes_before_the_rest_is_computed),
+        cmocka_unit_test(blocks_that_the_receiver_has_stay_here),
+        cmocka_unit_test(whatever_the_pace_each_block_leaves_once),
+        cmocka_unit_test(progress_survives_its_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
