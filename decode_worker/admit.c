@@ -23,18 +23,13 @@ static enum baton_err create_kv(struct dc_admit *admit, const struct dc_admit_op
                                 struct baton_why *why)
 {
     const struct baton_host *host = options->host;
-    int64_t context_tokens = host->facts.n_context_tokens;
-    int64_t kv_tokens = options->kv_tokens ? options->kv_tokens : 16 * context_tokens;
-    if (kv_tokens < context_tokens)
-        return baton_fail(why, BATON_INVALID,
-                          "kv-tokens: must be at least the model's context, %lld",
-                          (long long)context_tokens);
-    admit->shares_prefixes = !strcmp(options->prefix_cache, "on");
-    if (!admit->shares_prefixes && strcmp(options->prefix_cache, "off") != 0)
+    bool is_on = !strcmp(options->prefix_cache, "on");
+    if (!is_on && strcmp(options->prefix_cache, "off") != 0)
         return baton_fail(why, BATON_INVALID, "prefix-cache: \"%s\" is neither on nor off",
                           options->prefix_cache);
-    return baton_kv_create(host->model, host->options->kv_dtype,
-                           baton_kv_blocks_for((int)kv_tokens), &admit->kv, why);
+    admit->shares_prefixes = is_on && options->kv.prefix_cache_tokens;
+    return baton_kv_room_create(&options->kv, host->model, host->options->kv_dtype, DC_KV_CONTEXTS,
+                                &admit->kv, why);
 }
 
 static enum baton_err create_parts(struct dc_admit *admit, const struct dc_admit_options *options,

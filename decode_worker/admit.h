@@ -12,13 +12,16 @@
 #define BATON_DECODE_ADMIT_H
 
 #include "common/worker/host.h"
+#include "common/worker/kv_room.h"
 
 struct dc_admit;
+
+enum { DC_KV_CONTEXTS = 16 };
 
 struct dc_admit_options {
     struct baton_host *host;
     const char *bulk_url;
-    int64_t kv_tokens; /* 0: sixteen contexts */
+    struct baton_kv_options kv; /* default: DC_KV_CONTEXTS contexts */
     int64_t max_batch;
     int64_t local_chunk;      /* prompt tokens in a step beside running sequences */
     const char *prefix_cache; /* "on" or "off": whether prompts that begin alike share blocks */

@@ -6,7 +6,8 @@ struct options {
     struct baton_worker_options worker;
     const char *bulk, *bulk_advertise;
     const char *prefix_cache;
-    int64_t kv_tokens, max_batch, local_chunk;
+    struct baton_kv_options kv;
+    int64_t max_batch, local_chunk;
 };
 
 static const struct baton_option option_table[] = {
@@ -15,8 +16,7 @@ static const struct baton_option option_table[] = {
                    "where contexts arrive; port 0 takes a free one"),
     BATON_ROW_TEXT(struct options, bulk_advertise, "bulk-advertise", NULL,
                    "bulk url told to others; host * is the address they see"),
-    BATON_ROW_INT(struct options, kv_tokens, "kv-tokens", "0", 0, 1 << 28, "tokens",
-                  "KV cache for every running request; 0: sixteen contexts"),
+    BATON_KV_OPTIONS(struct options, kv, "KV cache for every running request; 0: sixteen contexts"),
     BATON_ROW_INT(struct options, max_batch, "max-batch", "64", 1, 1024, "sequences",
                   "in one step"),
     BATON_ROW_INT(struct options, local_chunk, "local-chunk", "32", 1, 4096, "tokens",
@@ -34,7 +34,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
     if (!err)
         err = dc_admit_create(&(struct dc_admit_options){.host = &host,
                                                          .bulk_url = options->bulk,
-                                                         .kv_tokens = options->kv_tokens,
+                                                         .kv = options->kv,
                                                          .max_batch = options->max_batch,
                                                          .local_chunk = options->local_chunk,
                                                          .prefix_cache = options->prefix_cache},

@@ -6,14 +6,15 @@
 
 struct options {
     struct baton_worker_options worker;
-    int64_t kv_tokens, chunk;
+    struct baton_kv_options kv;
+    int64_t chunk;
     const char *overlap, *prefix_cache;
 };
 
 static const struct baton_option option_table[] = {
     BATON_WORKER_OPTIONS(struct options, worker),
-    BATON_ROW_INT(struct options, kv_tokens, "kv-tokens", "0", 0, 1 << 28, "tokens",
-                  "KV cache for prompts running, being handed over, or kept; 0: eight contexts"),
+    BATON_KV_OPTIONS(struct options, kv,
+                     "KV cache for prompts running, being handed over, or kept; 0: eight contexts"),
     BATON_ROW_INT(struct options, chunk, "chunk", "256", 16, 1 << 16, "tokens",
                   "of all prompts that one pass computes; rounded down to whole blocks of 16"),
     BATON_ROW_TEXT(struct options, overlap, "overlap", "auto",
@@ -44,10 +45,11 @@ static enum baton_err parse(const struct options *options, struct pf_service_opt
     enum baton_err err = parse_switch("overlap", options->overlap, 3, &overlap, why);
     if (!err)
         err = parse_switch("prefix-cache", options->prefix_cache, 2, &prefix_cache, why);
-    *out = (struct pf_service_options){.kv_tokens = options->kv_tokens,
+    *out = (struct pf_service_options){.kv = options->kv,
                                        .chunk = (int)options->chunk,
                                        .overlap = (enum pf_overlap)overlap, /* in this order */
-                                       .prefix_cache = !prefix_cache};
+                                       .prefix_cache =
+                                           !prefix_cache && options->kv.prefix_cache_tokens};
     return err;
 }
 

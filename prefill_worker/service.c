@@ -22,14 +22,8 @@ static enum baton_err create_kv(struct pf_service *service,
                                 const struct pf_service_options *options, struct baton_why *why)
 {
     struct baton_host *host = service->host;
-    int64_t n_context = host->facts.n_context_tokens;
-    int64_t n_tokens = options->kv_tokens ? options->kv_tokens : 8 * n_context;
-    if (n_tokens < n_context)
-        return baton_fail(why, BATON_INVALID,
-                          "kv-tokens: must be at least the model's context, %lld",
-                          (long long)n_context);
-    enum baton_err err = baton_kv_create(host->model, host->options->kv_dtype,
-                                         baton_kv_blocks_for((int)n_tokens), &service->kv, why);
+    enum baton_err err = baton_kv_room_create(&options->kv, host->model, host->options->kv_dtype,
+                                              PF_KV_CONTEXTS, &service->kv, why);
     return err ? err
                : pf_prefix_init(&service->prefix, service->kv, host->model, &host->fingerprint,
                                 options->prefix_cache, why);

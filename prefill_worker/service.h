@@ -8,14 +8,17 @@
 #define BATON_PREFILL_SERVICE_H
 
 #include "common/worker/host.h"
+#include "common/worker/kv_room.h"
 #include "prefill_worker/handoff.h"
 
 struct pf_service;
 
+enum { PF_KV_CONTEXTS = 8 };
+
 struct pf_service_options {
     struct baton_host *host;
-    int64_t kv_tokens; /* context kept at once: running, not yet handed over, and cached */
-    int chunk;         /* rows of a pass */
+    struct baton_kv_options kv; /* default: PF_KV_CONTEXTS contexts */
+    int chunk;                  /* rows of a pass */
     enum pf_overlap overlap;
     bool prefix_cache;
 };

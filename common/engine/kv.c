@@ -29,14 +29,39 @@ static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_model
     return baton_fail(why, BATON_INVALID, "kv-dtype: \"%s\" is none of auto, f32, f16", name);
 }
 
-static enum baton_err allocate(struct baton_kv *kv, const struct baton_model_shape *shape,
-                               int n_blocks)
+static enum baton_err describe(struct baton_kv *kv, const struct baton_model *model,
+                               const char *dtype, struct baton_why *why)
 {
-    size_t n_bytes,
-        head_bytes = baton_kv_head_elements(shape->head_dim) * baton_kv_element_bytes(kv->dtype);
-    if (__builtin_mul_overflow(head_bytes, (size_t)shape->n_kv_heads, &kv->block_bytes) ||
-        __builtin_mul_overflow(kv->block_bytes, (size_t)n_blocks, &kv->layer_bytes) ||
-        __builtin_mul_overflow(kv->layer_bytes, (size_t)shape->n_layers, &n_bytes))
+    const struct baton_model_shape *shape = baton_model_shape(model);
+    enum baton_err err = choose_dtype(kv, model, dtype, why);
+    if (err)
+        return err;
+    size_t n_elements = baton_kv_head_elements(shape->head_dim);
+    if (__builtin_mul_overflow(n_elements * baton_kv_element_bytes(kv->dtype),
+                               (size_t)shape->n_kv_heads, &kv->block_bytes))
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory holds a block of this model");
+    return BATON_OK;
+}
+
+enum baton_err baton_kv_measure(const struct baton_model *model, const char *dtype, size_t *bytes,
+                                struct baton_why *why)
+{
+    struct baton_kv kv;
+    size_t n_layers = (size_t)baton_model_shape(model)->n_layers, n_bytes;
+    enum baton_err err = describe(&kv, model, dtype, why);
+    if (err)
+        return err;
+    if (__builtin_mul_overflow(kv.block_bytes, n_layers, &n_bytes))
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory holds a block of this model");
+    *bytes = n_bytes;
+    return BATON_OK;
+}
+
+static enum baton_err allocate(struct baton_kv *kv, int n_layers, int n_blocks)
+{
+    size_t n_bytes;
+    if (__builtin_mul_overflow(kv->block_bytes, (size_t)n_blocks, &kv->layer_bytes) ||
+        __builtin_mul_overflow(kv->layer_bytes, (size_t)n_layers, &n_bytes))
         return BATON_NO_MEMORY;
     kv->memory = (char *)baton_floats_create(n_bytes / sizeof(float));
     return kv->memory ? baton_kv_blocks_init(&kv->blocks, n_blocks) : BATON_NO_MEMORY;
@@ -45,10 +70,10 @@ static enum baton_err allocate(struct baton_kv *kv, const struct baton_model_sha
 static enum baton_err create(struct baton_kv *kv, const struct baton_model *model,
                              const char *dtype, int n_blocks, struct baton_why *why)
 {
-    enum baton_err err = choose_dtype(kv, model, dtype, why);
+    enum baton_err err = describe(kv, model, dtype, why);
     if (err)
         return err;
-    if (allocate(kv, baton_model_shape(model), n_blocks))
+    if (allocate(kv, baton_model_shape(model)->n_layers, n_blocks))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
                           n_blocks, BATON_KV_BLOCK_TOKENS);
     return BATON_OK;

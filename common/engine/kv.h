@@ -38,6 +38,10 @@ enum baton_err baton_kv_create(const struct baton_model *model, const char *dtyp
                                struct baton_kv **kv, struct baton_why *why) BATON_MUST_CHECK;
 void baton_kv_destroy(struct baton_kv *kv);
 
+/* Bytes of one block in all layers, of a pool not made yet. Errors as create. */
+enum baton_err baton_kv_measure(const struct baton_model *model, const char *dtype, size_t *bytes,
+                                struct baton_why *why) BATON_MUST_CHECK;
+
 int baton_kv_n_blocks(const struct baton_kv *kv);
 /* Blocks that no sequence holds; and of these, the ones kept under a name. */
 int baton_kv_n_free(const struct baton_kv *kv);

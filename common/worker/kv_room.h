@@ -1,0 +1,54 @@
+/* How much KV cache a worker takes at start: what its options ask for, turned into blocks.
+ *
+ * Ownership: nothing; the pool is its creator's.
+ * Threading: at start, on the main thread.
+ * Errors:    INVALID and NO_MEMORY, naming the option and the least or most that goes.
+ */
+#ifndef BATON_WORKER_KV_ROOM_H
+#define BATON_WORKER_KV_ROOM_H
+
+#include "common/base/config.h"
+#include "common/engine/kv.h"
+
+struct baton_kv_options {
+    int64_t tokens, bytes;       /* one of them, or neither: both 0 */
+    int64_t prefix_cache_tokens; /* kept for prompts that begin alike; < 0: no bound, 0: none */
+};
+
+/* Rows of a worker's option table; in is the struct baton_kv_options inside its struct. what: what
+ * the room is for, and how much of it is the default. */
+#define BATON_KV_OPTIONS(type, in, what)                                                           \
+    BATON_ROW_INT(type, in.tokens, "kv-tokens", "0", 0, 1 << 28, "tokens", what),                  \
+        BATON_ROW_INT(type, in.bytes, "kv-bytes", "0", 0, 1LL << 40, "bytes",                      \
+                      "the same in bytes instead; 0: as kv-tokens says"),                          \
+        BATON_ROW_INT(type, in.prefix_cache_tokens, "prefix-cache-tokens", "-1", -1, 1 << 28,      \
+                      "tokens",                                                                    \
+                      "of it, kept for prompts that begin alike; -1: whatever is free, 0: none")
+
+/* What the options are measured against. */
+struct baton_kv_needs {
+    size_t block_bytes; /* in all layers */
+    int64_t context_tokens;
+    int n_contexts;        /* the default: this many times context_tokens */
+    uint64_t memory_bytes; /* what the machine has left */
+};
+
+struct baton_kv_room {
+    int n_blocks;
+    int n_cached; /* of them, at most so many are kept for others */
+};
+
+/* Room for at least one context, in whole blocks: tokens are rounded up, bytes and
+ * prefix_cache_tokens down. */
+enum baton_err baton_kv_room_choose(const struct baton_kv_options *options,
+                                    const struct baton_kv_needs *needs, struct baton_kv_room *room,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+/* Makes the pool of a worker, bounds its cache and logs its size. dtype: of the KV cache, as
+ * baton_kv_create takes it. */
+enum baton_err baton_kv_room_create(const struct baton_kv_options *options,
+                                    const struct baton_model *model, const char *dtype,
+                                    int n_contexts, struct baton_kv **kv,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

@@ -1,0 +1,140 @@
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "common/worker/kv_room.h"
+
+/* A context of 100 tokens takes 7 blocks. */
+static const struct baton_kv_needs needs = {
+    .block_bytes = 1000, .context_tokens = 100, .n_contexts = 8, .memory_bytes = 1000000};
+
+static void assert_room(const struct baton_kv_options *options, int n_blocks, int n_cached)
+{
+    struct baton_kv_room room;
+    struct baton_why why = {""};
+    assert_int_equal(baton_kv_room_choose(options, &needs, &room, &why), BATON_OK);
+    assert_int_equal(room.n_blocks, n_blocks);
+    assert_int_equal(room.n_cached, n_cached);
+}
+
+static void assert_refused(const struct baton_kv_options *options, enum baton_err wanted,
+                           const char *field, const char *bound)
+{
+    struct baton_kv_room room = {.n_blocks = -7};
+    struct baton_why why = {""};
+    assert_int_equal(baton_kv_room_choose(options, &needs, &room, &why), wanted);
+    assert_ptr_equal(strstr(why.text, field), why.text);
+    assert_non_null(strstr(why.text, bound));
+    assert_int_equal(room.n_blocks, -7);
+}
+
+static void nothing_asked_is_so_many_contexts_and_no_bound(void **state)
+{
+    (void)state;
+    assert_room(&(struct baton_kv_options){.prefix_cache_tokens = -1}, 50, 50);
+}
+
+static void tokens_are_rounded_up_to_whole_blocks(void **state)
+{
+    (void)state;
+    assert_room(&(struct baton_kv_options){.tokens = 100}, 7, 0);
+    assert_room(&(struct baton_kv_options){.tokens = 160}, 10, 0);
+    assert_room(&(struct baton_kv_options){.tokens = 161}, 11, 0);
+}
+
+static void bytes_are_rounded_down_to_whole_blocks(void **state)
+{
+    (void)state;
+    assert_room(&(struct baton_kv_options){.bytes = 7000}, 7, 0);
+    assert_room(&(struct baton_kv_options){.bytes = 11999}, 11, 0);
+}
+
+static void the_cache_is_bounded_in_whole_blocks_of_what_there_is(void **state)
+{
+    (void)state;
+    assert_room(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 16}, 10, 1);
+    assert_room(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 47}, 10, 2);
+    assert_room(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 1 << 28}, 10, 10);
+    assert_refused(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 15},
+                   BATON_INVALID, "prefix-cache-tokens:", "16");
+}
+
+static void both_at_once_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(&(struct baton_kv_options){.tokens = 160, .bytes = 10000}, BATON_INVALID,
+                   "kv-bytes:", "kv-tokens");
+}
+
+static void less_than_a_context_is_refused_with_what_it_takes(void **state)
+{
+    (void)state;
+    assert_refused(&(struct baton_kv_options){.tokens = 96}, BATON_INVALID, "kv-tokens:", "100");
+    assert_refused(&(struct baton_kv_options){.bytes = 6999}, BATON_INVALID, "kv-bytes:", "7000");
+    assert_refused(&(struct baton_kv_options){.bytes = 1}, BATON_INVALID, "kv-bytes:", "7000");
+}
+
+static void more_than_the_memory_left_is_refused_by_name(void **state)
+{
+    (void)state;
+    assert_room(&(struct baton_kv_options){.bytes = 1000000}, 1000, 0);
+    assert_refused(&(struct baton_kv_options){.bytes = 1001000}, BATON_NO_MEMORY,
+                   "kv-bytes:", "memory");
+    assert_refused(&(struct baton_kv_options){.tokens = 16001}, BATON_NO_MEMORY,
+                   "kv-tokens:", "16016");
+}
+
+static void what_no_int_counts_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(&(struct baton_kv_options){.bytes = INT64_MAX}, BATON_INVALID,
+                   "kv-bytes:", "268435456");
+}
+
+static void a_worker_gets_the_pool_its_options_describe(void **state)
+{
+    static const struct baton_model_shape shape = {.n_layers = 3,
+                                                   .n_embd = 8,
+                                                   .n_heads = 2,
+                                                   .n_kv_heads = 2,
+                                                   .head_dim = 4,
+                                                   .n_ff = 8,
+                                                   .n_vocab = 5,
+                                                   .n_context = 64,
+                                                   .norm_epsilon = 1e-5F};
+    struct baton_kv_options options = {.prefix_cache_tokens = 32};
+    struct baton_model *model;
+    struct baton_kv *kv = NULL;
+    struct baton_why why = {""};
+    (void)state;
+    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
+    assert_int_equal(baton_kv_room_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
+    assert_int_equal(baton_kv_n_blocks(kv), 8);
+    /* 3 layers x 2 heads x (K [4][16] and V [16][16]) x 2 bytes */
+    options.bytes = (int64_t)3 * baton_kv_block_bytes(kv) * 5;
+    assert_int_equal(options.bytes, 3 * 2 * (64 + 256) * 2 * 5);
+    baton_kv_destroy(kv);
+    assert_int_equal(baton_kv_room_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
+    assert_int_equal(baton_kv_n_blocks(kv), 5);
+    baton_kv_destroy(kv);
+    assert_int_equal(baton_kv_room_create(&options, model, "f8", 2, &kv, &why), BATON_INVALID);
+    options.bytes = 1LL << 40;
+    assert_int_not_equal(baton_kv_room_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
+    baton_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_asked_is_so_many_contexts_and_no_bound),
+        cmocka_unit_test(tokens_are_rounded_up_to_whole_blocks),
+        cmocka_unit_test(bytes_are_rounded_down_to_whole_blocks),
+        cmocka_unit_test(the_cache_is_bounded_in_whole_blocks_of_what_there_is),
+        cmocka_unit_test(both_at_once_are_refused),
+        cmocka_unit_test(less_than_a_context_is_refused_with_what_it_takes),
+        cmocka_unit_test(more_than_the_memory_left_is_refused_by_name),
+        cmocka_unit_test(what_no_int_counts_is_refused),
+        cmocka_unit_test(a_worker_gets_the_pool_its_options_describe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
