@@ -4,7 +4,8 @@
 
 static double rank_of(const struct pf_load *load, double tokens_per_s)
 {
-    return load->n_remaining - load->waited_s * tokens_per_s;
+    static const double ageing = 0.25;
+    return load->n_remaining - ageing * load->waited_s * tokens_per_s;
 }
 
 /* How many of the load's tokens fit into n_rows; 0 when none do. */

@@ -1,9 +1,11 @@
 /* Which rows run next: how one pass of at most `chunk` rows is shared among the prompts that wait.
  *
- * Shortest remaining first, with ageing: a prompt's rank is its remaining tokens less the tokens
- * that could have been computed while it waited, and the lowest rank goes first. So a prompt is
- * overtaken only by those that arrive before it has waited as long as all of it takes to compute;
- * whatever arrives later comes after it, however short (a bound that the tests hold it to).
+ * Shortest remaining first, with ageing: a prompt's rank is its remaining tokens less a quarter of
+ * the tokens that could have been computed while it waited, and the lowest rank goes first. So a
+ * prompt is overtaken only by those that arrive before it has waited four times as long as all of
+ * it takes to compute; whatever arrives later comes after it, however short. (A bound that the
+ * tests hold it to. With full weight, a queue of a few long prompts would be as good as first come,
+ * first served to a short one; the quarter lets it pass, and still nobody starves.)
  *
  * A share ends where its prompt ends or at a whole KV block, so that shares begin at whole blocks.
  * What one prompt leaves of a pass goes to the next ones.

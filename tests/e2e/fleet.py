@@ -132,12 +132,13 @@ class Fleet:
     """A gateway and its workers. Use as a context manager."""
 
     def __init__(self, prefill=1, decode=1, model=MODEL, token="secret", gateway_args=(),
-                 worker_args=(), decode_args=(), key=None):
+                 worker_args=(), prefill_args=(), decode_args=(), key=None):
         self.model, self.token = model, token
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}  # of every request
         self.dir = tempfile.TemporaryDirectory(prefix="baton-test-")
         self.packs = Path(self.dir.name) / "packs"  # of all processes: nothing is left in the tree
-        self.gateway_args, self.worker_args, self.decode_args = gateway_args, worker_args, decode_args
+        self.gateway_args, self.worker_args = gateway_args, worker_args
+        self.role_args = {"prefill": prefill_args, "decode": decode_args}
         self.n = {"prefill": prefill, "decode": decode}
         self.workers = {}
         self.gateway = None
@@ -192,11 +193,10 @@ class Fleet:
         self.port = wait_for(port, 20, "the gateway to listen")
 
     def start_worker(self, role, name, args=(), model=None, token=None):
-        extra = self.decode_args if role == "decode" else ()
         process = Process(name, [
             BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
             "--cluster-token", self.token if token is None else token, "--drain-s", 8 * SLOW,
-            "--pack-dir", self.packs, *self.worker_args, *extra, *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
+            "--pack-dir", self.packs, *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process
 

@@ -1,0 +1,183 @@
+"""The prefill worker's freedom: chunks, shared passes, hand-off in parts and a prefix cache change times, never tokens."""
+import json
+import re
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from fleet import BIN, MODEL, ROOT, Fleet, wait_for
+
+LENGTHS = (1, 5, 15, 16, 17, 33, 64, 70, 129, 250, 400, 480)
+LONG = 480
+
+
+def ids(n, first=0):
+    """n token ids that differ from those of another `first`."""
+    return [(first * 131 + 7 * i * i + 3 * i) % 2000 + 5 for i in range(n)]
+
+
+def requests():
+    """One of every length, some sampled, some greedy."""
+    return [{"prompt": ids(n, n), "max_new_tokens": 8, "ignore_eos": True, "seed": n,
+             "temperature": 0.8 if i % 2 else 0} for i, n in enumerate(LENGTHS)]
+
+
+def together(fleet, bodies):
+    """The answers of requests that are sent at once."""
+    answers = [None] * len(bodies)
+
+    def ask(i):
+        answers[i] = fleet.request("POST", "/generate", bodies[i])
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(status == 200 for status, _, _ in answers), answers
+    return [answer for _, answer, _ in answers]
+
+
+def texts(answers):
+    return [answer["text"] for answer in answers]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The texts of prompts that run alone, whole and uncached."""
+    with Fleet(prefill_args=["--chunk", "512", "--prefix-cache", "off", "--overlap", "off"]) as fleet:
+        alone = texts([fleet.generate(**body) for body in requests()])
+        assert alone == texts([fleet.generate(kv_cache=False, **body) for body in requests()])
+        return alone
+
+
+@pytest.mark.parametrize("prefill,decode,args", (
+    (1, 1, ["--chunk", "16", "--overlap", "on"]),
+    (1, 1, ["--chunk", "16", "--overlap", "off"]),
+    (1, 1, ["--chunk", "64", "--overlap", "on", "--prefix-cache", "off"]),
+    (1, 1, ["--chunk", "512", "--overlap", "on"]),
+    (2, 2, ["--chunk", "32", "--overlap", "auto"]),
+), ids=lambda value: " ".join(value) if isinstance(value, list) else str(value))
+def test_the_same_tokens_whatever_the_chunk_company_and_cache(expected, prefill, decode, args):
+    with Fleet(prefill, decode, prefill_args=args) as fleet:
+        assert texts(fleet.generate(**body) for body in requests()) == expected
+        assert texts(together(fleet, requests())) == expected  # found in the cache, and packed
+        fresh = [{**body, "prompt": [9, *body["prompt"]]} for body in requests()[:-1]]
+        assert texts(together(fleet, fresh)) == texts(fleet.generate(**body) for body in fresh)
+        fleet.wait_all_free()
+
+
+def test_cached_tokens_are_exact():
+    with Fleet(prefill_args=["--chunk", "64"]) as fleet:
+        def cached(prompt, new=1, **body):
+            answer = fleet.generate(prompt=prompt, max_new_tokens=new, temperature=0, **body)
+            fleet.wait_all_free()  # it is over, so all its blocks are named
+            return answer["cached_tokens"]
+        prompt = ids(511)
+        assert cached(prompt) == 0
+        assert cached(prompt) == 496  # the last token is always computed, and its block with it
+        assert cached(prompt[:480] + ids(31, 1)) == 480
+        assert cached(prompt[:481]) == 480
+        assert cached(prompt[:480]) == 464
+        assert cached(prompt[:479] + [7, 8], new=4) == 464
+        assert cached(prompt[:16]) == 0
+        assert cached(prompt[:17]) == 16
+        assert cached([9, *prompt[1:]]) == 0  # a block's name stands for all before it, too
+        assert cached(prompt[:100], kv_cache=False) == 0
+
+
+def test_no_cache_when_it_is_off():
+    with Fleet(prefill_args=["--prefix-cache", "off"]) as fleet:
+        answers = [fleet.generate(prompt=ids(200), max_new_tokens=4, temperature=0) for _ in range(2)]
+        assert [answer["cached_tokens"] for answer in answers] == [0, 0]
+        fleet.wait_all_free()
+
+
+def test_logprobs_of_a_prompt_are_those_of_one_pass():
+    def scored(args):
+        with Fleet(prefill_args=args) as fleet:
+            body = {"prompt": ids(300), "max_tokens": 3, "temperature": 0, "echo": True, "logprobs": 2}
+            answers = [fleet.request("POST", "/v1/completions", body)[1] for _ in range(2)]
+            fleet.wait_all_free()
+            assert answers[1]["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
+            return [answer["choices"][0] for answer in answers]
+    whole, chunked = scored(["--chunk", "512"]), scored(["--chunk", "48"])
+    assert whole[0] == whole[1] == chunked[0] == chunked[1]
+
+
+def first_token_order(fleet):
+    """Request ids in the order in which their prompts were done."""
+    return re.findall(r"req=(\S+) .*?stage=prefill_compute", fleet.workers["prefill-0"].text())
+
+
+def test_a_short_prompt_does_not_wait_for_long_ones():
+    with Fleet(prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
+        fleet.generate(prompt=ids(3), max_new_tokens=1)
+        long_ones = [{"prompt": ids(LONG, i), "max_new_tokens": 2, "timeline": True} for i in range(8)]
+        short = {"prompt": ids(8), "max_new_tokens": 2, "timeline": True}
+        before = len(first_token_order(fleet))
+        runner = threading.Thread(target=together, args=(fleet, long_ones))
+        runner.start()
+        answer = fleet.generate(**short)
+        runner.join()
+        order = first_token_order(fleet)[before:]
+        assert len(order) == 9
+        assert order.index(answer["id"].removeprefix("gen-")) < 7, (answer["id"], order)
+
+
+def leave_after(fleet, seconds, body):
+    """Asks, and is gone before the answer."""
+    with socket.create_connection(("127.0.0.1", fleet.port)) as client:
+        text = json.dumps(body)
+        client.sendall(f"POST /generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                       f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
+        time.sleep(seconds)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+
+def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
+    with Fleet(prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
+        threads = [threading.Thread(target=leave_after, args=(fleet, 0.01 * (i % 10 + 1), {
+            "prompt": ids(LONG, i), "max_new_tokens": 16})) for i in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        wait_for(lambda: "ev=canceled" in fleet.workers["prefill-0"].text(), 10, "the worker to hear of it")
+        fleet.wait_all_free()
+        assert fleet.generate(prompt=ids(LONG), max_new_tokens=5, ignore_eos=True)["output_tokens"] == 5
+
+
+def test_a_decode_worker_killed_during_hand_offs():
+    with Fleet(1, 2, prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
+        bodies = [{"prompt": ids(LONG, i), "max_new_tokens": 8, "ignore_eos": True, "temperature": 0}
+                  for i in range(24)]
+        alone = texts(fleet.generate(**body) for body in bodies[:2])
+        answers = [None] * len(bodies)
+
+        def ask(i):
+            answers[i] = fleet.request("POST", "/generate", bodies[i])
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+        for thread in threads:
+            thread.start()
+        wait_for(lambda: fleet.workers["prefill-0"].text().count("stage=prefill_compute") > 6, 20,
+                 "the first prompts to be through")
+        fleet.workers["decode-0"].kill()
+        for thread in threads:
+            thread.join()
+        assert all(status in (200, 502) for status, _, _ in answers), answers
+        del fleet.workers["decode-0"]
+        wait_for(lambda: fleet.worker("decode-0") is None or fleet.worker("decode-0")["state"] != "ready", 10,
+                 "the killed worker to be missed")
+        assert texts(fleet.generate(**body) for body in bodies[:2]) == alone
+        wait_for(lambda: all(w["kv_blocks_free"] == w["kv_blocks_total"] and not w["running"] and not w["queued"]
+                             for w in fleet.fleet() if w["state"] == "ready"), 10, "all blocks to be free")
+
+
+@pytest.mark.parametrize("option,value,choices", (("overlap", "perhaps", "on, off, auto"),
+                                                  ("prefix-cache", "auto", "on, off")))
+def test_an_unknown_choice_is_answered_with_those_there_are(option, value, choices):
+    done = subprocess.run([BIN / "baton-prefill", "--model", MODEL, "--pack-dir", "", f"--{option}", value],
+                          capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode != 0 and f'{option}: "{value}" is none of {choices}' in done.stderr, done.stderr
