@@ -1,0 +1,502 @@
+#include "tests/unit/decode_worker/fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/engine/engine.h"
+#include "common/engine/sample.h"
+#include "tests/support/mailbox.h"
+
+enum { GATEWAY = 1001, WORKER = 2002, PREFILL = 4004, TO_GATEWAY = 3003, PATIENCE_MS = 20000 };
+
+static const struct baton_model_shape shape = {.n_layers = N_LAYERS,
+                                               .n_embd = 64,
+                                               .n_heads = 4,
+                                               .n_kv_heads = 4,
+                                               .head_dim = 16,
+                                               .n_ff = 128,
+                                               .n_vocab = N_VOCAB,
+                                               .n_context = N_CONTEXT,
+                                               .norm_epsilon = 1e-5F};
+
+struct heard heard[MAX_REQUESTS];
+size_t most_events;
+
+static struct baton_host host;
+static struct baton_worker_options host_options;
+static struct dc_admit *admit;
+static struct baton_host_hooks hooks;
+static struct mailbox gateway, prefill;
+static bool has_gateway;
+static const char *gateway_url;
+static struct baton_link *to_gateway, *to_bulk;
+
+/* ---- the worker ---- */
+
+static void open_host(int n_threads)
+{
+    host_options = (struct baton_worker_options){.kv_dtype = "auto", .cores = ""};
+    host = (struct baton_host){.options = &host_options,
+                               .epoch = WORKER,
+                               .n_threads = n_threads ? n_threads : 2,
+                               .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
+    assert_int_equal(baton_doorbell_init(&host.bell), BATON_OK);
+    assert_int_equal(baton_model_random(&shape, 1, NULL, &host.model, NULL), BATON_OK);
+}
+
+void open_gateway(void)
+{
+    assert_int_equal(mailbox_open(&gateway, gateway_url, 4096), BATON_OK);
+    has_gateway = true;
+}
+
+static void open_links(size_t max_queued)
+{
+    struct baton_link_options options = {.url = gateway_url ? gateway_url
+                                                            : baton_inbox_url(gateway.inbox),
+                                         .local_epoch = WORKER,
+                                         .peer_epoch = GATEWAY,
+                                         .id = TO_GATEWAY,
+                                         .max_queued = max_queued,
+                                         .wake = baton_host_wake,
+                                         .wake_arg = &host};
+    assert_int_equal(baton_link_open(&options, &to_gateway, NULL), BATON_OK);
+    assert_int_equal(mailbox_open(&prefill, NULL, 64), BATON_OK);
+    to_bulk = mailbox_dial(&prefill, dc_admit_bulk_url(admit), PREFILL, WORKER, 0);
+    assert_non_null(to_bulk);
+}
+
+void worker_open(const struct worker_options *wanted)
+{
+    struct baton_why why = {""};
+    memset(heard, 0, sizeof heard);
+    most_events = 0;
+    gateway_url = wanted->gateway_url;
+    has_gateway = false;
+    open_host(wanted->n_threads);
+    struct dc_admit_options options = {.host = &host,
+                                       .bulk_url = "tcp://127.0.0.1:0",
+                                       .kv_tokens = wanted->kv_tokens,
+                                       .max_batch = wanted->max_batch ? wanted->max_batch : 4,
+                                       .local_chunk = wanted->chunk ? wanted->chunk : 8,
+                                       .prefix_cache =
+                                           wanted->prefix_cache ? wanted->prefix_cache : "on"};
+    if (dc_admit_create(&options, &admit, &why))
+        fail_msg("%s", why.text);
+    hooks = dc_admit_hooks(admit);
+    if (!gateway_url)
+        open_gateway();
+    open_links(wanted->max_queued);
+}
+
+Baton__V1__Status worker_status(void)
+{
+    Baton__V1__Status status = BATON__V1__STATUS__INIT;
+    hooks.status(hooks.arg, &status);
+    return status;
+}
+
+void worker_close(void)
+{
+    await_status_idle();
+    Baton__V1__Status status = worker_status();
+    assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
+    assert_int_equal(status.kv_blocks_reserved, 0);
+    dc_admit_destroy(admit);
+    baton_link_release(to_bulk);
+    baton_link_release(to_gateway);
+    mailbox_close(&prefill);
+    if (has_gateway)
+        mailbox_close(&gateway);
+    baton_model_close(host.model);
+    baton_doorbell_fini(&host.bell);
+}
+
+/* ---- listening ---- */
+
+static void hear_tokens(struct heard *about, const Baton__V1__Tokens *tokens)
+{
+    assert_int_equal(tokens->first_index, about->n_tokens);
+    assert_true(about->n_tokens + tokens->n_tokens <= N_CONTEXT);
+    for (size_t i = 0; i < tokens->n_tokens; i++)
+        about->tokens[about->n_tokens++] = tokens->tokens[i];
+    if (tokens->began)
+        about->kv_bytes = tokens->began->kv_bytes;
+    about->has_decision |= tokens->n_decisions > 0;
+}
+
+static void hear_events(const Baton__V1__StepEvents *message)
+{
+    if (message->n_events > most_events)
+        most_events = message->n_events;
+    for (size_t i = 0; i < message->n_events; i++) {
+        const Baton__V1__StepEvent *event = message->events[i];
+        struct heard *about = &heard[event->request_id];
+        assert_int_equal(about->n_finished, 0);
+        if (event->tokens)
+            hear_tokens(about, event->tokens);
+        if (!event->finished)
+            continue;
+        about->n_finished++;
+        about->stopped = event->finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
+        assert_int_equal(event->finished->n_tokens, about->n_tokens);
+        assert_int_equal(event->finished->n_steps, about->n_tokens - 1);
+    }
+}
+
+static void hear_first(struct heard *about, const Baton__V1__FirstToken *first)
+{
+    about->n_first++;
+    about->tokens[about->n_tokens++] = first->token;
+    about->cached_tokens = first->cached_tokens;
+    about->stopped = first->stopped;
+    about->has_decision |= first->decision != NULL;
+}
+
+static void hear(const baton_envelope *envelope)
+{
+    struct heard *about = &heard[envelope->request_id];
+    switch (envelope->body_case) {
+    case BATON__V1__ENVELOPE__BODY_RESERVED:
+        about->n_reserved++;
+        about->n_cached_blocks = envelope->reserved->n_cached_blocks;
+        break;
+    case BATON__V1__ENVELOPE__BODY_REJECTED:
+        about->n_rejected++;
+        break;
+    case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
+        hear_first(about, envelope->first_token);
+        break;
+    case BATON__V1__ENVELOPE__BODY_STEP_EVENTS:
+        hear_events(envelope->step_events);
+        break;
+    case BATON__V1__ENVELOPE__BODY_FAILED:
+        about->n_failed++;
+        about->failure = envelope->failed->code;
+        break;
+    case BATON__V1__ENVELOPE__BODY_KV_ACK:
+        about->n_placed += envelope->kv_ack->complete;
+        break;
+    default:
+        fail_msg("nobody expected a %s", baton_envelope_kind(envelope));
+    }
+}
+
+static void listen_to(struct mailbox *box)
+{
+    struct baton_message message;
+    while (baton_inbox_take(box->inbox, &message)) {
+        hear(message.envelope);
+        baton_message_fini(&message);
+    }
+}
+
+/* What a worker's main thread does, and what its peers do, once. */
+static void work_once(void)
+{
+    (void)hooks.work(hooks.arg, baton_now_ns());
+    if (has_gateway)
+        listen_to(&gateway);
+    listen_to(&prefill);
+    baton_doorbell_wait(&host.bell, BATON_MS);
+}
+
+void work_for_ms(int ms)
+{
+    for (int64_t end_ns = baton_now_ns() + ms * BATON_MS; baton_now_ns() < end_ns;)
+        work_once();
+}
+
+void await(const int *counter, int n)
+{
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; *counter < n;) {
+        assert_true(baton_now_ns() < end_ns);
+        work_once();
+    }
+    assert_int_equal(*counter, n);
+}
+
+void await_tokens(const struct ask *ask, size_t n)
+{
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; heard[ask->id].n_tokens < n;) {
+        assert_true(baton_now_ns() < end_ns);
+        work_once();
+    }
+}
+
+void await_status_idle(void)
+{
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; !hooks.is_idle(hooks.arg);) {
+        assert_true(baton_now_ns() < end_ns);
+        work_once();
+    }
+}
+
+/* ---- speaking ---- */
+
+static void tell(const struct ask *ask, baton_envelope *envelope)
+{
+    struct baton_message message = {.envelope = envelope};
+    envelope->src_epoch = GATEWAY;
+    envelope->request_id = ask->id;
+    envelope->attempt = 1;
+    hooks.from_gateway(hooks.arg, to_gateway, &message);
+}
+
+static void fill_prompt(const struct ask *ask, uint32_t *tokens)
+{
+    for (int i = 0; i < ask->n_prompt; i++)
+        tokens[i] = (uint32_t)(baton_philox_uniform(ask->words, (uint64_t)i) * N_VOCAB);
+}
+
+static void fill_keys(const struct ask *ask, struct baton_block_key *keys, size_t *n)
+{
+    const struct baton_block_key root = {{1}};
+    uint32_t tokens[N_CONTEXT];
+    fill_prompt(ask, tokens);
+    *n = ask->with_keys ? baton_block_keys_of((size_t)ask->n_prompt, BATON_KV_BLOCK_TOKENS) : 0;
+    assert_int_equal(baton_block_keys(&root, tokens, BATON_KV_BLOCK_TOKENS, keys, *n), BATON_OK);
+}
+
+void say_reserve(const struct ask *ask)
+{
+    Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    struct baton_block_key keys[N_CONTEXT];
+    size_t n_keys;
+    fill_keys(ask, keys, &n_keys);
+    reserve.n_prompt_tokens = (uint32_t)ask->n_prompt;
+    reserve.max_new_tokens = (uint32_t)ask->n_new;
+    reserve.block_keys.data = keys[0].bytes;
+    reserve.block_keys.len = n_keys * BATON_BLOCK_KEY_BYTES;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
+    envelope.reserve = &reserve;
+    tell(ask, &envelope);
+}
+
+static void fill_sampling(const struct ask *ask, Baton__V1__Sampling *sampling)
+{
+    static uint32_t stop;
+    baton__v1__sampling__init(sampling);
+    stop = ask->stop;
+    sampling->temperature = ask->temperature;
+    sampling->top_p = 1;
+    sampling->seed = ask->id;
+    sampling->explain_candidates = ask->explain;
+    sampling->stop_token_ids = &stop;
+    sampling->n_stop_token_ids = stop != STOP_NONE;
+}
+
+void say_prompt(const struct ask *ask)
+{
+    Baton__V1__PrefillRequest request = BATON__V1__PREFILL_REQUEST__INIT;
+    Baton__V1__Sampling sampling;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    uint32_t tokens[N_CONTEXT];
+    fill_prompt(ask, tokens);
+    fill_sampling(ask, &sampling);
+    request.tokens = tokens;
+    request.n_tokens = (size_t)ask->n_prompt;
+    request.sampling = &sampling;
+    request.deadline_ms = ask->deadline_ms;
+    request.max_new_tokens = (uint32_t)ask->n_new;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
+    envelope.prefill_request = &request;
+    tell(ask, &envelope);
+}
+
+void say_start(const struct ask *ask)
+{
+    Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
+    Baton__V1__Sampling sampling;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    struct heard *about = &heard[ask->id];
+    if (!about->n_tokens) { /* the prefill worker's first token */
+        uint32_t tokens[N_CONTEXT];
+        (void)single_run(ask, tokens);
+        about->tokens[about->n_tokens++] = tokens[0];
+    }
+    fill_sampling(ask, &sampling);
+    start.first_token = about->tokens[0];
+    start.n_prompt_tokens = (uint32_t)ask->n_prompt;
+    start.max_new_tokens = (uint32_t)ask->n_new;
+    start.sampling = &sampling;
+    start.credit_tokens = ask->credit ? ask->credit : N_CONTEXT;
+    start.deadline_ms = ask->deadline_ms;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
+    envelope.decode_start = &start;
+    tell(ask, &envelope);
+}
+
+void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit)
+{
+    Baton__V1__TokenAck ack = BATON__V1__TOKEN_ACK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    ack.next_index = next_index;
+    ack.credit_tokens = credit;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
+    envelope.token_ack = &ack;
+    tell(ask, &envelope);
+}
+
+void say_cancel(const struct ask *ask)
+{
+    Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    cancel.reason = baton_envelope_text("the test says so");
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
+    envelope.cancel = &cancel;
+    tell(ask, &envelope);
+}
+
+/* ---- the prefill worker ---- */
+
+static void send_bulk(const struct ask *ask, baton_envelope *envelope, const void *payload,
+                      size_t n_bytes)
+{
+    envelope->request_id = ask->id;
+    envelope->attempt = 1;
+    assert_int_equal(baton_link_send(to_bulk, envelope, payload, n_bytes), BATON_OK);
+}
+
+struct shipment {
+    const struct ask *ask;
+    struct baton_seq seq;
+    uint32_t first_block, n_blocks, n_chunks;
+    uint64_t n_bytes;
+};
+
+static void send_begin(const struct shipment *shipment)
+{
+    Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    begin.reply_url = baton_envelope_text(baton_inbox_url(prefill.inbox));
+    begin.n_layers = N_LAYERS;
+    begin.n_tokens = (uint32_t)shipment->ask->n_prompt;
+    begin.block_tokens = BATON_KV_BLOCK_TOKENS;
+    begin.first_block = shipment->first_block;
+    begin.total_bytes = (uint64_t)N_LAYERS * (shipment->n_blocks - shipment->first_block) *
+                        baton_kv_block_bytes(shipment->seq.kv);
+    begin.kv_dtype = baton_envelope_text(baton_kv_dtype(shipment->seq.kv));
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    envelope.kv_begin = &begin;
+    send_bulk(shipment->ask, &envelope, NULL, 0);
+}
+
+static void send_block(struct shipment *shipment, uint32_t layer, uint32_t block)
+{
+    Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    size_t n_bytes = baton_kv_block_bytes(shipment->seq.kv);
+    chunk.offset = shipment->n_bytes;
+    chunk.layer = layer;
+    chunk.first_block = block;
+    chunk.n_blocks = 1;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
+    envelope.kv_chunk = &chunk;
+    send_bulk(shipment->ask, &envelope, baton_seq_block(&shipment->seq, (int)layer, (int)block),
+              n_bytes);
+    shipment->n_bytes += n_bytes;
+    shipment->n_chunks++;
+}
+
+static void send_end(const struct shipment *shipment)
+{
+    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    end.total_bytes = shipment->n_bytes;
+    end.n_chunks = shipment->n_chunks;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
+    envelope.kv_end = &end;
+    send_bulk(shipment->ask, &envelope, NULL, 0);
+}
+
+static void send_segment(struct shipment *shipment, uint32_t block, uint32_t end)
+{
+    for (uint32_t layer = N_LAYERS; layer-- > 0;) /* any order of layers will do */
+        for (uint32_t b = block; b < end; b++)
+            send_block(shipment, layer, b);
+}
+
+/* A model's run apart from the worker's: engine, blocks and one sequence. */
+struct run {
+    struct baton_kv *kv;
+    struct baton_engine *engine;
+    struct baton_sampler *sampler;
+    struct baton_seq seq;
+    float logits[N_VOCAB];
+};
+
+static void open_run(struct run *run, const struct ask *ask)
+{
+    const struct baton_engine_options options = {.max_rows = N_CONTEXT, .n_threads = 1};
+    uint32_t tokens[N_CONTEXT];
+    fill_prompt(ask, tokens);
+    run->sampler = baton_sampler_create(N_VOCAB);
+    assert_non_null(run->sampler);
+    assert_int_equal(baton_kv_create(host.model, NULL, N_CONTEXT, &run->kv, NULL), BATON_OK);
+    assert_int_equal(baton_engine_create(host.model, &options, &run->engine, NULL), BATON_OK);
+    assert_int_equal(baton_seq_init(&run->seq, run->kv, N_CONTEXT), BATON_OK);
+    assert_int_equal(baton_engine_prefill(run->engine, &run->seq, tokens, ask->n_prompt, NULL, NULL,
+                                          run->logits),
+                     BATON_OK);
+}
+
+static void close_run(struct run *run)
+{
+    baton_seq_fini(&run->seq);
+    baton_engine_destroy(run->engine);
+    baton_kv_destroy(run->kv);
+    baton_sampler_destroy(run->sampler);
+}
+
+void ship(const struct ask *ask, uint32_t first_block, uint32_t segment, int rounds)
+{
+    struct run run;
+    open_run(&run, ask);
+    struct shipment shipment = {.ask = ask,
+                                .seq = run.seq,
+                                .first_block = first_block,
+                                .n_blocks = (uint32_t)baton_kv_blocks_for(ask->n_prompt)};
+    send_begin(&shipment);
+    for (; rounds > 1; rounds--)
+        send_block(&shipment, N_LAYERS - 1, first_block);
+    for (uint32_t block = first_block; block < shipment.n_blocks; block += segment) {
+        uint32_t end = block + segment;
+        send_segment(&shipment, block, end < shipment.n_blocks ? end : shipment.n_blocks);
+    }
+    send_end(&shipment);
+    close_run(&run);
+}
+
+/* ---- what it should have been ---- */
+
+size_t single_run(const struct ask *ask, uint32_t *tokens)
+{
+    struct baton_sampling sampling = {BATON_SAMPLING_INIT};
+    struct run run;
+    struct baton_seq *seqs[] = {&run.seq};
+    size_t n = 0;
+    sampling.temperature = ask->temperature;
+    sampling.seed = ask->id;
+    open_run(&run, ask);
+    for (;;) {
+        uint32_t token = baton_sampler_pick(run.sampler, run.logits, &sampling, NULL,
+                                            (uint64_t)run.seq.n_tokens);
+        tokens[n++] = token;
+        if (token == ask->stop || n == (size_t)ask->n_new)
+            break;
+        assert_int_equal(baton_engine_decode(run.engine, seqs, &token, 1, run.logits), BATON_OK);
+    }
+    close_run(&run);
+    return n;
+}
+
+void assert_equals_single_run(const struct ask *ask)
+{
+    uint32_t tokens[N_CONTEXT];
+    size_t n = single_run(ask, tokens);
+    assert_int_equal(heard[ask->id].n_tokens, n);
+    assert_memory_equal(heard[ask->id].tokens, tokens, n * sizeof *tokens);
+}

@@ -1,0 +1,82 @@
+/* A decode worker in this process, with the test as its gateway and as the prefill worker that
+ * sends it contexts: real engine, real blocks, real sockets for what it answers.
+ *
+ * Ownership: one worker at a time, in static memory.
+ * Threading: the test's thread is the worker's main thread; the engine has its own.
+ * Errors:    whatever does not come within seconds fails the test.
+ */
+#ifndef BATON_TESTS_DECODE_FIXTURE_H
+#define BATON_TESTS_DECODE_FIXTURE_H
+
+#include "tests/support/test.h"
+
+#include "decode_worker/admit.h"
+
+enum { N_VOCAB = 300, N_CONTEXT = 256, N_LAYERS = 2, MAX_REQUESTS = 64, STOP_NONE = N_VOCAB };
+
+/* A request, and its life number id, 1..MAX_REQUESTS - 1. */
+struct ask {
+    uint64_t id;
+    int n_prompt, n_new;
+    uint64_t words; /* seed of the prompt's tokens: equal seeds begin alike */
+    double temperature;
+    uint32_t stop;        /* STOP_NONE, or the token that ends it */
+    uint32_t credit;      /* 0: plenty */
+    uint32_t deadline_ms; /* 0: none */
+    uint32_t explain;     /* candidates */
+    bool with_keys;
+};
+
+/* What the gateway has heard of a request. */
+struct heard {
+    int n_reserved, n_rejected, n_first, n_finished, n_failed, n_placed;
+    uint32_t n_cached_blocks, cached_tokens;
+    uint64_t kv_bytes;
+    bool stopped, has_decision;
+    uint32_t tokens[N_CONTEXT];
+    size_t n_tokens;
+    Baton__V1__Failed__Code failure;
+};
+
+struct worker_options {
+    int max_batch, chunk, kv_tokens; /* 0: 4, 8, 16 contexts */
+    const char *prefix_cache;        /* NULL: "on" */
+    const char *gateway_url;         /* NULL: the test's own inbox; else see open_gateway */
+    size_t max_queued;               /* messages to the gateway; 0: plenty */
+    int n_threads;                   /* 0: 2 */
+};
+
+void worker_open(const struct worker_options *options);
+void worker_close(void); /* asserts that every block is free again */
+
+extern struct heard heard[MAX_REQUESTS];
+extern size_t most_events; /* in one message so far */
+
+/* ---- what the gateway says ---- */
+void say_reserve(const struct ask *ask);
+void say_prompt(const struct ask *ask); /* PrefillRequest */
+void say_start(const struct ask *ask);  /* with the first token that was heard, or would be */
+void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit);
+void say_cancel(const struct ask *ask);
+
+/* Sends the context, from first_block on, segment blocks at a time for all layers; rounds is how
+ * many times the first chunk is sent. */
+void ship(const struct ask *ask, uint32_t first_block, uint32_t segment, int rounds);
+
+/* Works and listens until *counter reaches n. */
+void await(const int *counter, int n);
+void await_tokens(const struct ask *ask, size_t n);
+void await_status_idle(void);
+/* Works and listens for that long: for what must not happen. */
+void work_for_ms(int ms);
+
+Baton__V1__Status worker_status(void);
+
+/* Opens the inbox at gateway_url (of the options), at last. */
+void open_gateway(void);
+
+/* The tokens of a run of its own: tokens [n_new], less when stopped. Returns how many. */
+size_t single_run(const struct ask *ask, uint32_t *tokens);
+void assert_equals_single_run(const struct ask *ask);
+
+#endif

@@ -1,0 +1,191 @@
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "decode_worker/lineup.h"
+#include "decode_worker/rate.h"
+
+enum { N = 6, MAX_BATCH = 3, CHUNK = 10 };
+
+static struct dc_lineup lineup;
+static struct dc_context contexts[N];
+static uint32_t tokens[4 * DC_ALONE_TOKENS];
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(contexts, 0, sizeof contexts);
+    return dc_lineup_init(&lineup, MAX_BATCH, CHUNK);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    dc_lineup_fini(&lineup);
+    return 0;
+}
+
+static void add_sequence(int i, uint64_t credit)
+{
+    contexts[i].state = DC_RUNNING;
+    atomic_store(&contexts[i].credit_end, credit);
+    dc_lineup_add(&lineup, &contexts[i]);
+}
+
+static void add_prompt(int i, int n_prompt, int n_done)
+{
+    contexts[i].state = DC_PROMPTING;
+    contexts[i].n_prompt = n_prompt;
+    contexts[i].prompt.tokens = tokens;
+    contexts[i].seq.n_tokens = n_done;
+    dc_lineup_add(&lineup, &contexts[i]);
+}
+
+/* "021" for contexts 0, 2 and 1, in this order. */
+static void assert_step(const char *expected)
+{
+    const struct dc_step *step = &lineup.step;
+    assert_int_equal(step->n_parts, strlen(expected));
+    for (int i = 0; i < step->n_parts; i++) {
+        assert_ptr_equal(step->contexts[i], &contexts[expected[i] - '0']);
+        assert_ptr_equal(step->parts[i].seq, &step->contexts[i]->seq);
+        assert_int_equal(step->parts[i].wants_logits, i < step->n_rows);
+    }
+}
+
+static void those_who_came_first_have_the_places(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        add_sequence(i, 9);
+    assert_int_equal(dc_lineup_fill(&lineup, 1), 0);
+    assert_step("012");
+    dc_lineup_remove(&lineup, &contexts[1]);
+    (void)dc_lineup_fill(&lineup, 1);
+    assert_step("023");
+}
+
+static void who_pauses_lends_its_place_and_keeps_its_rank(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        add_sequence(i, 9);
+    contexts[0].n_output = 9;
+    (void)dc_lineup_fill(&lineup, 1);
+    assert_step("123");
+    atomic_store(&contexts[0].credit_end, 10);
+    (void)dc_lineup_fill(&lineup, 1);
+    assert_step("012");
+}
+
+static void who_is_held_is_looked_at_again_in_time(void **state)
+{
+    (void)state;
+    add_sequence(0, 9);
+    add_sequence(1, 9);
+    contexts[0].held_until_ns = 300;
+    contexts[1].held_until_ns = 200;
+    assert_int_equal(dc_lineup_fill(&lineup, 100), 200);
+    assert_step("");
+    assert_int_equal(dc_lineup_fill(&lineup, 200), 0);
+    assert_step("1");
+    assert_int_equal(dc_lineup_fill(&lineup, 300), 0);
+    assert_step("01");
+}
+
+static void nobody_with_credit_is_nobody_to_wait_for(void **state)
+{
+    (void)state;
+    add_sequence(0, 0);
+    assert_int_equal(dc_lineup_fill(&lineup, 100), 0);
+    assert_step("");
+}
+
+static void prompts_share_what_a_step_gives_them(void **state)
+{
+    (void)state;
+    add_sequence(0, 9);
+    add_prompt(1, 4, 0);
+    add_prompt(2, 20, 3);
+    add_prompt(3, 5, 0);
+    (void)dc_lineup_fill(&lineup, 1);
+    assert_step("012");
+    assert_int_equal(lineup.step.n_sequences, 1);
+    assert_int_equal(lineup.step.n_rows, 2); /* prompt 2 has more to come */
+    assert_int_equal(lineup.step.parts[1].n_tokens, 4);
+    assert_int_equal(lineup.step.parts[2].n_tokens, 6);
+    assert_ptr_equal(lineup.step.parts[2].tokens, tokens + 3);
+}
+
+static void a_prompt_alone_has_a_step_to_itself(void **state)
+{
+    (void)state;
+    add_prompt(0, DC_ALONE_TOKENS + 7, 0);
+    (void)dc_lineup_fill(&lineup, 1);
+    assert_step("0");
+    assert_int_equal(lineup.step.parts[0].n_tokens, DC_ALONE_TOKENS);
+    contexts[0].seq.n_tokens = DC_ALONE_TOKENS;
+    add_sequence(1, 9);
+    (void)dc_lineup_fill(&lineup, 1);
+    assert_step("10");
+    assert_int_equal(lineup.step.parts[1].n_tokens, 7);
+}
+
+static void a_step_is_never_larger_than_its_engine(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        add_sequence(i, 9);
+    add_prompt(3, 1000, 0);
+    (void)dc_lineup_fill(&lineup, 1);
+    assert_int_equal(lineup.step.parts[3].n_tokens, CHUNK);
+    assert_true(3 + CHUNK <= dc_lineup_max_rows(MAX_BATCH, CHUNK));
+    assert_int_equal(dc_lineup_max_rows(MAX_BATCH, 1000), MAX_BATCH + 1000);
+}
+
+static void the_canceled_are_taken_out(void **state)
+{
+    (void)state;
+    add_sequence(0, 9);
+    add_sequence(1, 0);
+    add_prompt(2, 5, 0);
+    atomic_store(&contexts[1].canceled, true);
+    atomic_store(&contexts[2].canceled, true);
+    assert_ptr_equal(dc_lineup_take_canceled(&lineup), &contexts[1]);
+    assert_ptr_equal(dc_lineup_take_canceled(&lineup), &contexts[2]);
+    assert_null(dc_lineup_take_canceled(&lineup));
+    (void)dc_lineup_fill(&lineup, 1);
+    assert_step("0");
+}
+
+static void a_rate_is_that_of_the_last_seconds_of_work(void **state)
+{
+    struct dc_rate rate = {0};
+    (void)state;
+    assert_true(dc_rate_per_s(&rate) == 0);
+    dc_rate_note(&rate, 4, 0.01);
+    assert_float_equal(dc_rate_per_s(&rate), 400, 1e-9);
+    for (int i = 0; i < 2000; i++)
+        dc_rate_note(&rate, 1, 0.01);
+    assert_float_equal(dc_rate_per_s(&rate), 100, 0.1);
+    dc_rate_note(&rate, 50, 10); /* longer than what is remembered */
+    assert_float_equal(dc_rate_per_s(&rate), 5, 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(those_who_came_first_have_the_places, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_pauses_lends_its_place_and_keeps_its_rank, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(who_is_held_is_looked_at_again_in_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nobody_with_credit_is_nobody_to_wait_for, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(prompts_share_what_a_step_gives_them, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_prompt_alone_has_a_step_to_itself, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_step_is_never_larger_than_its_engine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_canceled_are_taken_out, set_up, tear_down),
+        cmocka_unit_test(a_rate_is_that_of_the_last_seconds_of_work),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

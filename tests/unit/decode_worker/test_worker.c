@@ -1,0 +1,436 @@
+/* A decode worker as its gateway and prefill workers see it (fixture.h). */
+#include "tests/unit/decode_worker/fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/support/mailbox.h"
+
+/* A request that runs here, from Reserve to the first token. */
+static void run_prompt(const struct ask *ask)
+{
+    say_reserve(ask);
+    await(&heard[ask->id].n_reserved, 1);
+    say_prompt(ask);
+    await(&heard[ask->id].n_first, 1);
+}
+
+static void run_here(const struct ask *ask)
+{
+    run_prompt(ask);
+    say_start(ask);
+    await(&heard[ask->id].n_finished, 1);
+    assert_equals_single_run(ask);
+}
+
+/* The same for one whose context is sent. */
+static void run_sent(const struct ask *ask)
+{
+    say_reserve(ask);
+    await(&heard[ask->id].n_reserved, 1);
+    ship(ask, heard[ask->id].n_cached_blocks, 2, 1);
+    say_start(ask);
+    await(&heard[ask->id].n_finished, 1);
+    assert_equals_single_run(ask);
+}
+
+static void a_prompt_run_here_gives_the_tokens_of_a_single_run(void **state)
+{
+    const struct ask asks[] = {
+        {.id = 1, .n_prompt = 1, .n_new = 5, .words = 1, .stop = STOP_NONE},
+        {.id = 2, .n_prompt = 37, .n_new = 40, .words = 2, .temperature = 0.9, .stop = STOP_NONE},
+        {.id = 3, .n_prompt = 200, .n_new = 57, .words = 3, .temperature = 1.2, .stop = STOP_NONE}};
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    for (size_t i = 0; i < 3; i++)
+        run_here(&asks[i]);
+    worker_close();
+}
+
+static void a_context_that_is_sent_gives_the_same_tokens(void **state)
+{
+    const struct ask ask = {
+        .id = 1, .n_prompt = 90, .n_new = 30, .words = 4, .temperature = 0.8, .stop = STOP_NONE};
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    run_sent(&ask);
+    assert_true(heard[1].kv_bytes > 0);
+    worker_close();
+}
+
+static void prompts_beside_sequences_disturb_nobody(void **state)
+{
+    struct ask asks[24];
+    (void)state;
+    worker_open(&(struct worker_options){.max_batch = 5, .chunk = 3, .kv_tokens = 24 * N_CONTEXT});
+    for (size_t i = 0; i < 24; i++) {
+        asks[i] = (struct ask){.id = i + 1,
+                               .n_prompt = 1 + (int)(i * 29 % 60),
+                               .n_new = 20 + (int)(i * 7 % 40),
+                               .words = i,
+                               .temperature = i % 2 ? 0.9 : 0,
+                               .stop = STOP_NONE,
+                               .explain = i % 5 ? 0 : 20};
+        say_reserve(&asks[i]);
+        say_prompt(&asks[i]);
+    }
+    for (size_t i = 0; i < 24; i++) {
+        await(&heard[i + 1].n_first, 1);
+        say_start(&asks[i]);
+    }
+    for (size_t i = 0; i < 24; i++) {
+        await(&heard[i + 1].n_finished, 1);
+        assert_equals_single_run(&asks[i]);
+        assert_int_equal(heard[i + 1].has_decision, i % 5 == 0);
+    }
+    assert_true(worker_status().tokens_per_s > 0);
+    worker_close();
+}
+
+static void the_tokens_of_a_step_travel_in_one_message(void **state)
+{
+    struct ask asks[4];
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    for (size_t i = 0; i < 4; i++) {
+        asks[i] =
+            (struct ask){.id = i + 1, .n_prompt = 20, .n_new = 200, .words = i, .stop = STOP_NONE};
+        run_prompt(&asks[i]);
+    }
+    for (size_t i = 0; i < 4; i++)
+        say_start(&asks[i]);
+    for (size_t i = 0; i < 4; i++)
+        await(&heard[i + 1].n_finished, 1);
+    assert_int_equal(most_events, 4);
+    worker_close();
+}
+
+static void a_prefix_travels_once(void **state)
+{
+    struct ask first = {
+        .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_keys = true};
+    struct ask again = first, longer = first;
+    (void)state;
+    again.id = 2;
+    longer.id = 3;
+    longer.n_prompt = 140;
+    worker_open(&(struct worker_options){0});
+    run_sent(&first);
+    assert_int_equal(heard[1].n_cached_blocks, 0);
+    run_sent(&again);
+    assert_int_equal(heard[2].n_cached_blocks, 6); /* of 7, of which one is not whole */
+    assert_int_equal(heard[1].kv_bytes, 7 * heard[2].kv_bytes);
+    run_sent(&longer);
+    assert_int_equal(heard[3].n_cached_blocks, 6);
+    Baton__V1__Status status = worker_status();
+    assert_int_equal(status.prefix_tokens, (6 + 6 + 8) * 16);
+    assert_int_equal(status.prefix_hit_tokens, (0 + 6 + 6) * 16);
+    await_status_idle();
+    assert_int_equal(worker_status().kv_blocks_cached, 8);
+    worker_close();
+}
+
+static void a_prompt_run_here_shares_prefixes_both_ways(void **state)
+{
+    struct ask first = {
+        .id = 1, .n_prompt = 64, .n_new = 9, .words = 8, .stop = STOP_NONE, .with_keys = true};
+    struct ask again = first, sent = first;
+    (void)state;
+    again.id = 2;
+    sent.id = 3;
+    worker_open(&(struct worker_options){0});
+    run_here(&first);
+    assert_int_equal(heard[1].cached_tokens, 0);
+    run_here(&again);
+    assert_int_equal(heard[2].cached_tokens, 48);
+    run_sent(&sent);
+    assert_int_equal(heard[3].n_cached_blocks, 3);
+    worker_close();
+}
+
+static void sequences_share_blocks_while_both_run(void **state)
+{
+    struct ask asks[3];
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    for (size_t i = 0; i < 3; i++) {
+        asks[i] = (struct ask){.id = i + 1,
+                               .n_prompt = 100,
+                               .n_new = 100,
+                               .words = 7,
+                               .temperature = 1,
+                               .stop = STOP_NONE,
+                               .with_keys = true};
+        run_prompt(&asks[i]);
+        work_for_ms(5); /* the names are given once the main thread has it back */
+        assert_int_equal(heard[i + 1].cached_tokens, i ? 96 : 0);
+    }
+    for (size_t i = 0; i < 3; i++)
+        say_start(&asks[i]);
+    for (size_t i = 0; i < 3; i++) {
+        await(&heard[i + 1].n_finished, 1);
+        assert_equals_single_run(&asks[i]);
+    }
+    worker_close();
+}
+
+static void the_cache_can_be_turned_off(void **state)
+{
+    struct ask first = {
+        .id = 1, .n_prompt = 64, .n_new = 4, .words = 8, .stop = STOP_NONE, .with_keys = true};
+    struct ask again = first;
+    (void)state;
+    again.id = 2;
+    worker_open(&(struct worker_options){.prefix_cache = "off"});
+    run_here(&first);
+    run_sent(&again);
+    assert_int_equal(heard[2].n_cached_blocks, 0);
+    assert_int_equal(worker_status().kv_blocks_cached, 0);
+    worker_close();
+}
+
+static void a_context_other_than_reserved_is_refused(void **state)
+{
+    struct ask ask = {
+        .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_keys = true};
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    run_sent(&ask);
+    ask.id = 2; /* six blocks are here, and seven come */
+    say_reserve(&ask);
+    await(&heard[2].n_reserved, 1);
+    ship(&ask, 0, 7, 1);
+    await(&heard[2].n_failed, 1);
+    assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
+    ask.id = 3; /* a block comes twice */
+    say_reserve(&ask);
+    await(&heard[3].n_reserved, 1);
+    ship(&ask, 6, 1, 2);
+    await(&heard[3].n_failed, 1);
+    ask.id = 4; /* and what is right is still welcome */
+    run_sent(&ask);
+    worker_close();
+}
+
+static void one_token_or_a_stop_token_frees_the_blocks_at_once(void **state)
+{
+    struct ask ask = {.id = 1, .n_prompt = 20, .n_new = 1, .words = 9, .stop = STOP_NONE};
+    uint32_t tokens[N_CONTEXT];
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    run_prompt(&ask);
+    await_status_idle();
+    assert_false(heard[1].stopped);
+    ask.id = 2;
+    ask.n_new = 9;
+    (void)single_run(&ask, tokens);
+    ask.stop = tokens[0];
+    run_prompt(&ask);
+    await_status_idle();
+    assert_true(heard[2].stopped);
+    ask.id = 3;
+    ask.stop = tokens[4];
+    run_here(&ask);
+    assert_true(heard[3].stopped);
+    worker_close();
+}
+
+static void a_paused_sequence_gives_its_place_to_the_next(void **state)
+{
+    const struct ask slow = {
+        .id = 1, .n_prompt = 9, .n_new = 50, .words = 1, .credit = 3, .stop = STOP_NONE};
+    const struct ask next = {.id = 2, .n_prompt = 9, .n_new = 50, .words = 2, .stop = STOP_NONE};
+    (void)state;
+    worker_open(&(struct worker_options){.max_batch = 1});
+    run_prompt(&slow);
+    say_start(&slow);
+    await_tokens(&slow, 3);
+    run_here(&next);
+    assert_int_equal(heard[1].n_tokens, 3);
+    say_ack(&slow, 3, N_CONTEXT);
+    await(&heard[1].n_finished, 1);
+    assert_equals_single_run(&slow);
+    worker_close();
+}
+
+static void more_sequences_than_places_all_come_to_their_end(void **state)
+{
+    struct ask asks[20];
+    (void)state;
+    worker_open(&(struct worker_options){.max_batch = 2, .kv_tokens = 20 * N_CONTEXT});
+    for (size_t i = 0; i < 20; i++) {
+        asks[i] = (struct ask){
+            .id = i + 1, .n_prompt = 5, .n_new = 30, .words = i, .credit = 7, .stop = STOP_NONE};
+        run_prompt(&asks[i]);
+        say_start(&asks[i]);
+    }
+    work_for_ms(20);
+    for (size_t i = 0; i < 20; i++) { /* every one was paused, and none kept the others waiting */
+        await_tokens(&asks[i], 7);
+        assert_int_equal(heard[i + 1].n_tokens, 7);
+        for (int n = 0; n < 5000; n++) /* however often it is woken */
+            say_ack(&asks[i], 7, 0);
+    }
+    for (size_t i = 20; i-- > 0;)
+        say_ack(&asks[i], 7, N_CONTEXT);
+    for (size_t i = 0; i < 20; i++) {
+        await(&heard[i + 1].n_finished, 1);
+        assert_equals_single_run(&asks[i]);
+    }
+    worker_close();
+}
+
+static void cancel_frees_everything_in_every_state(void **state)
+{
+    struct ask ask = {.id = 1,
+                      .n_prompt = 200,
+                      .n_new = 50,
+                      .words = 1,
+                      .credit = 3,
+                      .stop = STOP_NONE,
+                      .with_keys = true};
+    (void)state;
+    worker_open(&(struct worker_options){.chunk = 1});
+    say_reserve(&ask); /* reserved */
+    say_cancel(&ask);
+    await_status_idle();
+    ask.id = 2; /* prompting */
+    say_reserve(&ask);
+    say_prompt(&ask);
+    say_cancel(&ask);
+    await_status_idle();
+    assert_int_equal(worker_status().kv_blocks_cached, 0);
+    ask.id = 3; /* placed, not started */
+    run_prompt(&ask);
+    say_cancel(&ask);
+    await_status_idle();
+    ask.id = 4; /* running, and paused */
+    run_prompt(&ask);
+    say_start(&ask);
+    await_tokens(&ask, 3);
+    say_cancel(&ask);
+    await_status_idle();
+    ask.id = 5; /* started, nothing placed */
+    say_reserve(&ask);
+    await(&heard[5].n_reserved, 1);
+    say_start(&ask);
+    say_cancel(&ask);
+    await_status_idle();
+    assert_int_equal(heard[5].n_tokens, 1);
+    worker_close();
+}
+
+static void a_deadline_ends_a_paused_sequence_and_a_waiting_prompt(void **state)
+{
+    const struct ask paused = {.id = 1,
+                               .n_prompt = 9,
+                               .n_new = 50,
+                               .words = 1,
+                               .credit = 3,
+                               .deadline_ms = 30,
+                               .stop = STOP_NONE};
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    run_prompt(&paused);
+    say_start(&paused);
+    await(&heard[1].n_failed, 1);
+    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__DEADLINE);
+    worker_close();
+}
+
+static void a_prompt_that_was_not_reserved_for_is_refused(void **state)
+{
+    struct ask ask = {.id = 1, .n_prompt = 20, .n_new = 5, .words = 1, .stop = STOP_NONE};
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    say_reserve(&ask);
+    ask.n_prompt = 21;
+    say_prompt(&ask);
+    await(&heard[1].n_failed, 1);
+    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__INVALID);
+    ask.id = 2;
+    run_prompt(&ask);
+    say_prompt(&ask); /* a second time */
+    await(&heard[2].n_failed, 1);
+    ask.id = 3; /* nobody reserved: nobody answers */
+    say_prompt(&ask);
+    work_for_ms(5);
+    worker_close();
+}
+
+static void a_worker_without_room_says_so(void **state)
+{
+    struct ask ask = {
+        .id = 1, .n_prompt = 200, .n_new = 57, .words = 1, .stop = STOP_NONE, .with_keys = true};
+    (void)state;
+    worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
+    run_prompt(&ask);
+    ask.id = 2;
+    ask.words = 2;
+    say_reserve(&ask);
+    await(&heard[2].n_rejected, 1);
+    ask.id = 1;
+    ask.words = 1;
+    say_start(&ask);
+    await(&heard[1].n_finished, 1);
+    ask.id = 3; /* the cached blocks make room for it */
+    ask.words = 2;
+    run_here(&ask);
+    worker_close();
+}
+
+/* A url where nobody listens, for now. */
+static const char *free_url(void)
+{
+    static char url[64];
+    struct mailbox box;
+    assert_int_equal(mailbox_open(&box, NULL, 1), BATON_OK);
+    (void)snprintf(url, sizeof url, "%s", baton_inbox_url(box.inbox));
+    mailbox_close(&box);
+    return url;
+}
+
+static void a_link_that_is_full_delays_tokens_and_loses_none(void **state)
+{
+    const struct ask ask = {
+        .id = 1, .n_prompt = 20, .n_new = 60, .words = 1, .temperature = 1, .stop = STOP_NONE};
+    (void)state;
+    for (size_t max_queued = 1; max_queued <= 3; max_queued++) { /* Reserved, FirstToken, events */
+        worker_open(&(struct worker_options){.gateway_url = free_url(), .max_queued = max_queued});
+        say_reserve(&ask);
+        say_prompt(&ask);
+        work_for_ms(20);
+        say_start(&ask);
+        heard[1].n_tokens = 0; /* it has yet to be heard */
+        work_for_ms(20);
+        open_gateway();
+        await(&heard[1].n_finished, 1);
+        assert_equals_single_run(&ask);
+        worker_close();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_prompt_run_here_gives_the_tokens_of_a_single_run),
+        cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
+        cmocka_unit_test(prompts_beside_sequences_disturb_nobody),
+        cmocka_unit_test(the_tokens_of_a_step_travel_in_one_message),
+        cmocka_unit_test(a_prefix_travels_once),
+        cmocka_unit_test(a_prompt_run_here_shares_prefixes_both_ways),
+        cmocka_unit_test(sequences_share_blocks_while_both_run),
+        cmocka_unit_test(the_cache_can_be_turned_off),
+        cmocka_unit_test(a_context_other_than_reserved_is_refused),
+        cmocka_unit_test(one_token_or_a_stop_token_frees_the_blocks_at_once),
+        cmocka_unit_test(a_paused_sequence_gives_its_place_to_the_next),
+        cmocka_unit_test(more_sequences_than_places_all_come_to_their_end),
+        cmocka_unit_test(cancel_frees_everything_in_every_state),
+        cmocka_unit_test(a_deadline_ends_a_paused_sequence_and_a_waiting_prompt),
+        cmocka_unit_test(a_prompt_that_was_not_reserved_for_is_refused),
+        cmocka_unit_test(a_worker_without_room_says_so),
+        cmocka_unit_test(a_link_that_is_full_delays_tokens_and_loses_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
