@@ -4,27 +4,35 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/assign.h"
 #include "gateway/orders.h"
-#include "gateway/placement.h"
 
 /* After how many tokens the worker hears that they arrived, if time does not come first. */
 enum { ACK_EVERY_TOKENS = 32 };
 
-static void take_reserved(struct gw_router *router, struct gw_request *request)
+static void take_reserved(struct gw_router *router, struct gw_request *request,
+                          const Baton__V1__Reserved *reserved)
 {
-    if (request->state == GW_RESERVING)
-        gw_placement_prefill(router, request);
+    static const struct gw_failure unasked = {502, "worker_failed",
+                                              "blocks are said to be cached that have no key"};
+    if (request->state != GW_RESERVING)
+        return;
+    if (reserved->n_cached_blocks > request->n_keys)
+        gw_router_retry_or_fail(router, request, &unasked);
+    else
+        gw_placement_reserved(router, request, reserved->n_cached_blocks);
 }
 
 static void take_rejected(struct gw_router *router, struct gw_request *request)
 {
     if (request->state != GW_RESERVING)
         return;
-    request->decode->full = true; /* until its next Status */
-    gw_placement_leave(&request->prefill);
-    gw_placement_leave(&request->decode);
-    request
-        ->attempt++; /* an answer to this reservation may no longer be taken for the next one's */
+    struct gw_worker *decode = request->decode;
+    gw_assign_leave_prefill(request);
+    gw_assign_leave_decode(request);
+    decode->full = true;
+    /* An answer to this reservation may no longer be taken for the next one's. */
+    request->attempt++;
     gw_router_set_state(router, request, GW_QUEUED, "no room for the context");
 }
 
@@ -46,9 +54,17 @@ static void take_prompt_logprobs(struct gw_router *router, struct gw_request *re
 static void take_first_token(struct gw_router *router, struct gw_request *request,
                              const Baton__V1__FirstToken *first)
 {
+    static const struct gw_failure wrong = {502, "worker_failed",
+                                            "more tokens are said to be cached than there are"};
     struct gw_metrics *metrics = router->options.metrics;
     if (request->state != GW_PREFILLING)
         return;
+    if (first->cached_tokens > request->ask.prompt.n) {
+        gw_router_retry_or_fail(router, request, &wrong);
+        return;
+    }
+    gw_assign_prompt_done(request, (int64_t)request->ask.prompt.n - first->cached_tokens,
+                          first->prefill_compute_s);
     request->times.first_ns = request->times.last_token_ns = baton_now_ns();
     request->times.prefill_queue_s = first->prefill_queue_s;
     request->times.prefill_compute_s = first->prefill_compute_s;
@@ -72,6 +88,16 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     }
 }
 
+/* What of the first gap between tokens was neither waiting for a step nor the step. */
+static void note_handoff(struct gw_router *router, const struct gw_request *request)
+{
+    const struct gw_times *times = &request->times;
+    if (request->prefill)
+        gw_placement_note_handoff(&router->placement,
+                                  baton_seconds(times->decode_began_ns - times->first_ns) -
+                                      times->decode_queue_s);
+}
+
 static void take_began(struct gw_router *router, struct gw_request *request,
                        const Baton__V1__Tokens *tokens, int64_t now_ns)
 {
@@ -83,7 +109,8 @@ static void take_began(struct gw_router *router, struct gw_request *request,
         request->kv_bytes = tokens->began->kv_bytes;
         request->cold |= tokens->began->cold;
         router->options.metrics->n_kv_bytes += tokens->began->kv_bytes;
-        gw_placement_leave(&request->prefill); /* its part is done */
+        note_handoff(router, request);
+        gw_assign_leave_prefill(request); /* its part is done */
     }
 }
 
@@ -132,8 +159,8 @@ static void take_finished(struct gw_router *router, struct gw_request *request,
     request->times.decode_s = finished->decode_s;
     gw_output_end(&router->options.output, request, stopped);
     /* Both are through with it: there is nothing to cancel. */
-    gw_placement_leave(&request->prefill);
-    gw_placement_leave(&request->decode);
+    gw_assign_leave_prefill(request);
+    gw_assign_leave_decode(request);
     gw_router_finish(router, request);
 }
 
@@ -181,7 +208,7 @@ static void take_of_request(struct gw_router *router, const struct gw_worker *wo
 {
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_RESERVED:
-        take_reserved(router, request);
+        take_reserved(router, request, envelope->reserved);
         break;
     case BATON__V1__ENVELOPE__BODY_REJECTED:
         take_rejected(router, request);

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-enum { MAX_WORKERS = 4096, SUSPECT_BEATS = 3, DEAD_BEATS = 6 };
+enum { SUSPECT_BEATS = 3, DEAD_BEATS = 6 };
 
 const char *gw_worker_state_name(enum gw_worker_state state)
 {
@@ -82,8 +82,16 @@ static void set_status(struct gw_worker *worker, const Baton__V1__Status *status
                                                .n_queued_tokens = status->n_queued_tokens,
                                                .kv_blocks_total = status->kv_blocks_total,
                                                .kv_blocks_free = status->kv_blocks_free,
+                                               .kv_blocks_cached = status->kv_blocks_cached,
                                                .kv_blocks_reserved = status->kv_blocks_reserved,
-                                               .last_step_s = status->last_step_s};
+                                               .last_step_s = status->last_step_s,
+                                               .tokens_per_s = status->tokens_per_s,
+                                               .prefix_tokens = status->prefix_tokens,
+                                               .prefix_hit_tokens = status->prefix_hit_tokens};
+    worker->load =
+        (struct gw_worker_load){.n_requests = (int64_t)status->n_queued + status->n_running,
+                                .n_queued_tokens = status->n_queued_tokens,
+                                .n_free_blocks = status->kv_blocks_free};
     worker->full = false;
 }
 
@@ -184,9 +192,9 @@ static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
         return refuse(verdict, BATON__V1__REFUSED__CODE__BAD_TOKEN, "wrong cluster token");
     if (hello->role != BATON__V1__ROLE__ROLE_PREFILL && hello->role != BATON__V1__ROLE__ROLE_DECODE)
         return refuse(verdict, BATON__V1__REFUSED__CODE__BAD_HELLO, "no such role");
-    if (fleet->workers.n >= MAX_WORKERS)
+    if (fleet->workers.n >= GW_MAX_WORKERS)
         return refuse(verdict, BATON__V1__REFUSED__CODE__FULL, "%d workers are enough",
-                      MAX_WORKERS);
+                      GW_MAX_WORKERS);
     return same_model(fleet, hello, verdict) && same_terms(fleet, hello, verdict) &&
            id_is_free(fleet, envelope, verdict);
 }
@@ -260,10 +268,16 @@ static void send_refused(struct gw_worker *worker, struct verdict *verdict)
 static void agree(struct gw_fleet *fleet, const Baton__V1__Hello *hello)
 {
     struct gw_fleet_terms *terms = &fleet->terms;
+    struct baton_block_salt salt = {.config = hello->fingerprint->config,
+                                    .weights = hello->fingerprint->weights,
+                                    .dtype = hello->dtype,
+                                    .kv_dtype = hello->kv_dtype,
+                                    .block_tokens = hello->kv_block_tokens};
     copy(terms->weights, sizeof terms->weights, hello->fingerprint->weights);
     copy(terms->dtype, sizeof terms->dtype, hello->dtype);
     copy(terms->kv_dtype, sizeof terms->kv_dtype, hello->kv_dtype);
     terms->kv_block_tokens = hello->kv_block_tokens;
+    terms->has_root = !baton_block_key_root(&salt, &terms->root);
 }
 
 static void log_joined(const struct gw_worker *worker)
@@ -301,6 +315,7 @@ static void greet(struct gw_fleet *fleet, const struct baton_message *message, i
     }
     if (!fleet->workers.n)
         agree(fleet, envelope->hello);
+    worker->tag = ++fleet->last_tag;
     gw_worker_list_push_back(&fleet->workers, worker);
     send_welcome(fleet, worker);
     log_joined(worker);

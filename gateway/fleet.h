@@ -12,17 +12,26 @@
 #ifndef BATON_GATEWAY_FLEET_H
 #define BATON_GATEWAY_FLEET_H
 
+#include "common/base/block_keys.h"
 #include "common/base/list.h"
 #include "common/base/model_dir.h"
 #include "common/wire/link.h"
+
+enum { GW_MAX_WORKERS = 4096 };
 
 enum gw_worker_state { GW_WORKER_JOINING, GW_WORKER_READY, GW_WORKER_SUSPECT, GW_WORKER_DRAINING };
 
 /* The last Status, as plain data. */
 struct gw_worker_status {
     uint32_t n_queued, n_running, n_queued_tokens;
-    uint32_t kv_blocks_total, kv_blocks_free, kv_blocks_reserved;
-    double last_step_s;
+    uint32_t kv_blocks_total, kv_blocks_free, kv_blocks_cached, kv_blocks_reserved;
+    double last_step_s, tokens_per_s;
+    uint64_t prefix_tokens, prefix_hit_tokens;
+};
+
+/* The last Status, carried forward by what this gateway sent and heard since. */
+struct gw_worker_load {
+    int64_t n_requests, n_queued_tokens, n_free_blocks;
 };
 
 struct gw_worker {
@@ -38,10 +47,14 @@ struct gw_worker {
     uint64_t epoch;
     struct baton_link *link;
     struct gw_worker_status status;
+    struct gw_worker_load load;
     double start_to_ready_s, model_load_s;
     int64_t beat_due_ns;
-    uint32_t n_active; /* requests placed here by this gateway */
-    bool full;         /* a reservation was rejected since the last Status */
+    uint32_t tag;               /* of this life: no other worker ever has it; never 0 */
+    uint32_t n_active;          /* requests placed here by this gateway, now */
+    uint64_t n_placed, turn;    /* in all; when the last one was, counted in placements */
+    double prompt_tokens_per_s; /* at which it computed prompts of ours; 0: none yet */
+    bool full;                  /* a reservation was rejected since the last Status */
 };
 
 BATON_LIST(gw_worker_list, struct gw_worker, in_workers)
@@ -68,7 +81,9 @@ struct gw_fleet_options {
 /* What every worker of a fleet must share; set by the first to join an empty fleet. */
 struct gw_fleet_terms {
     char weights[BATON_SHA256_HEX], dtype[BATON_MAX_ID_BYTES + 1], kv_dtype[BATON_MAX_ID_BYTES + 1];
-    uint32_t kv_block_tokens;
+    uint32_t kv_block_tokens;    /* 0: the fleet is empty */
+    struct baton_block_key root; /* of the keys of its KV blocks */
+    bool has_root;
 };
 
 struct gw_fleet {
@@ -76,6 +91,7 @@ struct gw_fleet {
     struct gw_worker_list workers;
     struct gw_worker_list refused; /* links that still carry a Refused */
     struct gw_fleet_terms terms;
+    uint32_t last_tag;
 };
 
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options);

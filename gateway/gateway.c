@@ -268,6 +268,36 @@ static void init_fleet(struct gateway *gateway)
                        .max_attempts = options->max_attempts});
 }
 
+static enum baton_err read_policy(const char *option, const char *name, enum gw_policy *policy,
+                                  struct baton_why *why)
+{
+    if (gw_policy_parse(name, policy))
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID,
+                      "%s: \"%s\" is not round-robin, least-loaded or prefix-aware", option, name);
+}
+
+static enum baton_err check_switch(const char *option, const char *value, struct baton_why *why)
+{
+    if (!strcmp(value, "on") || !strcmp(value, "off"))
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID, "%s: \"%s\" is not on or off", option, value);
+}
+
+static enum baton_err init_placement(struct gateway *gateway, struct baton_why *why)
+{
+    const struct gw_options *options = gateway->options;
+    struct gw_placement_options placement = {.prefix_keys = (size_t)options->prefix_keys,
+                                             .local_prefill_tokens = options->local_prefill_tokens};
+    enum baton_err err =
+        read_policy("prefill-policy", options->prefill_policy, &placement.prefill, why);
+    if (!err)
+        err = read_policy("decode-policy", options->decode_policy, &placement.decode, why);
+    if (!err)
+        err = check_switch("prefix-cache", options->prefix_cache, why);
+    return err ? err : gw_placement_init(&gateway->router.placement, &placement);
+}
+
 static int64_t max_prompt_tokens(const struct gateway *gateway)
 {
     int64_t wanted = gateway->options->max_prompt_tokens;
@@ -319,6 +349,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .timeout_s = options->timeout_s,
                                    .max_prompt_tokens = max_prompt_tokens(gateway),
                                    .max_batch = options->max_batch,
+                                   .prefix_cache = !strcmp(options->prefix_cache, "on"),
                                    .access = gateway->access,
                                    .calls = gw_calls_create()};
     if (!gateway->api.calls)
@@ -346,7 +377,8 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (err)
         return err;
     init_fleet(gateway);
-    return start_http(gateway, why);
+    err = init_placement(gateway, why);
+    return err ? err : start_http(gateway, why);
 }
 
 /* Requests still open when the time is up; their clients' connections are closed already. */
@@ -362,6 +394,7 @@ static void release(struct gateway *gateway)
 {
     forget_requests(gateway);
     gw_calls_destroy(gateway->api.calls);
+    gw_placement_fini(&gateway->router.placement);
     gw_access_close(gateway->access);
     if (gateway->chat)
         baton_chat_close(gateway->chat);

@@ -3,6 +3,7 @@
 
 #include "common/base/process.h"
 #include "gateway/gateway.h"
+#include "gateway/prefix_table.h"
 
 #define TEXT(field, ...) BATON_ROW_TEXT(struct gw_options, field, __VA_ARGS__)
 #define INT(field, ...)  BATON_ROW_INT(struct gw_options, field, __VA_ARGS__)
@@ -36,6 +37,16 @@ static const struct baton_option option_table[] = {
         "prompt tokens waiting for a worker -> 429"),
     INT(max_attempts, "max-attempts", "3", 1, 100, "",
         "tries of a request when workers fail, before its client saw a token"),
+    TEXT(prefill_policy, "prefill-policy", "least-loaded",
+         "who runs a prompt: round-robin, least-loaded or prefix-aware"),
+    TEXT(decode_policy, "decode-policy", "least-loaded",
+         "who makes the tokens: round-robin, least-loaded or prefix-aware"),
+    TEXT(prefix_cache, "prefix-cache", "on",
+         "on: prompts that begin alike share what was computed; off: none does"),
+    INT(prefix_keys, "prefix-keys", "65536", 1, GW_PREFIX_MAX_KEYS, "blocks",
+        "that each prefix-aware policy remembers, with who was sent them"),
+    INT(local_prefill_tokens, "local-prefill-tokens", "0", 0, 1 << 20, "tokens",
+        "a prompt with at most so many not cached is run by the decode worker, if faster; 0: none"),
     REAL(timeout_s, "timeout-s", "300", 0, 86400, "s", "time of a request -> 504; 0: no limit"),
     REAL(head_timeout_s, "head-timeout-s", "10", 0.01, 3600, "s", "for a request's head -> 408"),
     REAL(body_timeout_s, "body-timeout-s", "30", 0.01, 3600, "s", "for a request's body -> 408"),

@@ -49,6 +49,8 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
                   "Requests refused for want of a valid API key.", metrics->n_unauthorized);
     write_counter(out, "baton_prompt_tokens_total", "Prompt tokens of requests answered.",
                   metrics->n_prompt_tokens);
+    write_counter(out, "baton_cached_prompt_tokens_total", "Of these, found in a prefix cache.",
+                  metrics->n_cached_tokens);
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
     write_counter(out, "baton_retries_total", "Attempts beyond a request's first.",
                   metrics->n_retries);

@@ -28,7 +28,7 @@ struct gw_metrics {
     struct baton_hist stages[BATON_N_STAGES];
     struct baton_hist ttft, itl, e2el, cold_first_token;
     uint64_t outcomes[GW_N_OUTCOMES];
-    uint64_t n_prompt_tokens, n_output_tokens, n_retries, n_kv_bytes;
+    uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_kv_bytes;
     uint64_t n_unauthorized; /* answered with 401, which is no outcome: nobody asked for work */
 };
 

@@ -58,6 +58,8 @@ void gw_order_reserve(const struct gw_request *request)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     reserve.n_prompt_tokens = (uint32_t)request->ask.prompt.n;
     reserve.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
+    reserve.block_keys.len = request->n_keys * sizeof request->keys[0];
+    reserve.block_keys.data = (uint8_t *)request->keys;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
     send(request->decode, request, &envelope);
@@ -78,7 +80,9 @@ void gw_order_prefill(const struct gw_request *request)
     prefill.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
     prefill.credit_tokens = CREDIT_TOKENS;
     prefill.prompt_logprobs = request->ask.prompt_logprobs;
-    if (request->decode) {
+    prefill.skip_prefix_cache = !request->ask.cache_prompt;
+    if (request->prefill && request->decode) {
+        deliver_to.first_block = request->n_cached_blocks;
         deliver_to.bulk_url = request->decode->bulk_url;
         deliver_to.epoch = request->decode->epoch;
         deliver_to.worker_id = request->decode->id;
@@ -86,7 +90,7 @@ void gw_order_prefill(const struct gw_request *request)
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &prefill;
-    send(request->prefill, request, &envelope);
+    send(request->prompt_at, request, &envelope);
 }
 
 void gw_order_start(const struct gw_request *request, uint32_t first_token)

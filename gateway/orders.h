@@ -16,7 +16,8 @@
 /* To the decode worker: promise blocks for prompt and output. */
 void gw_order_reserve(const struct gw_request *request);
 
-/* To the prefill worker: run the prompt, and deliver the context to the decode worker, if any. */
+/* To the worker at prompt_at: run the prompt, and deliver the context to the decode worker, if that
+ * is another. */
 void gw_order_prefill(const struct gw_request *request);
 
 /* To the decode worker: go on from the first token. */

@@ -1,92 +1,234 @@
 #include "gateway/placement.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
+#include "gateway/assign.h"
 #include "gateway/orders.h"
+#include "gateway/router.h"
 
 static const struct gw_failure no_prefill = {503, "no_worker",
                                              "no prefill worker is ready; try again shortly"};
 static const struct gw_failure no_decode = {503, "no_worker",
                                             "no decode worker is ready; try again shortly"};
 
-/* A second worker is wanted only where a second token is. */
-static bool wants_decode(const struct gw_request *request)
+/* How much the newest hand-off counts in their mean. */
+#define NEWEST_PART 0.2
+
+enum baton_err gw_placement_init(struct gw_placement *placement,
+                                 const struct gw_placement_options *options)
 {
-    return request->ask.kv_cache && request->ask.max_new_tokens > 1;
+    *placement = (struct gw_placement){.options = *options};
+    placement->candidates = calloc(GW_MAX_WORKERS, sizeof(struct gw_worker *));
+    placement->prefill_views = calloc(GW_MAX_WORKERS, sizeof *placement->prefill_views);
+    placement->decode_views = calloc(GW_MAX_WORKERS, sizeof *placement->decode_views);
+    if (options->prefill == GW_POLICY_PREFIX_AWARE)
+        placement->prefill_table = gw_prefix_table_create(options->prefix_keys);
+    if (options->decode == GW_POLICY_PREFIX_AWARE)
+        placement->decode_table = gw_prefix_table_create(options->prefix_keys);
+    if (placement->candidates && placement->prefill_views && placement->decode_views &&
+        (options->prefill != GW_POLICY_PREFIX_AWARE || placement->prefill_table) &&
+        (options->decode != GW_POLICY_PREFIX_AWARE || placement->decode_table))
+        return BATON_OK;
+    gw_placement_fini(placement);
+    return BATON_NO_MEMORY;
 }
 
-/* ---- who works for a request ---- */
-
-static void assign(struct gw_worker **place, char id[65], struct gw_worker *worker)
+void gw_placement_fini(struct gw_placement *placement)
 {
-    *place = worker;
-    worker->n_active++;
-    (void)snprintf(id, 65, "%s", worker->id);
+    free(placement->candidates);
+    free(placement->prefill_views);
+    free(placement->decode_views);
+    gw_prefix_table_destroy(placement->prefill_table);
+    gw_prefix_table_destroy(placement->decode_table);
+    *placement = (struct gw_placement){.options = placement->options};
 }
 
-void gw_placement_leave(struct gw_worker **place)
+/* ---- what is known of a prompt ---- */
+
+/* Keys are made once, or again when the fleet became another one meanwhile. Without memory for
+ * them nothing is shared, which costs time only. */
+static void name_blocks(const struct gw_fleet *fleet, struct gw_request *request)
 {
-    if (*place)
-        (*place)->n_active--;
-    *place = NULL;
+    const struct gw_fleet_terms *terms = &fleet->terms;
+    const struct baton_tokens *prompt = &request->ask.prompt;
+    bool is_made = request->keys && !memcmp(&request->keys_root, &terms->root, sizeof terms->root);
+    if (is_made || !terms->has_root || !request->ask.cache_prompt || !request->ask.kv_cache)
+        return;
+    size_t n = baton_block_keys_of(prompt->n, terms->kv_block_tokens);
+    free(request->keys);
+    request->n_keys = 0;
+    request->keys_root = terms->root;
+    request->keys = n ? calloc(n, sizeof *request->keys) : NULL;
+    if (request->keys &&
+        !baton_block_keys(&terms->root, prompt->ids, terms->kv_block_tokens, request->keys, n))
+        request->n_keys = n;
+}
+
+/* What the table knows of one prompt, worker by worker. */
+struct matches {
+    struct gw_prefix_match of[GW_PREFIX_TAGS];
+    size_t n;
+    uint32_t block_tokens;
+};
+
+static struct matches look_up(const struct gw_prefix_table *table, const struct gw_fleet *fleet,
+                              const struct gw_request *request)
+{
+    struct matches matches = {.block_tokens = fleet->terms.kv_block_tokens};
+    if (table)
+        matches.n = gw_prefix_table_match(table, request->keys, request->n_keys, matches.of);
+    return matches;
+}
+
+static int64_t matched_tokens(const struct matches *matches, const struct gw_worker *worker)
+{
+    for (size_t i = 0; i < matches->n; i++)
+        if (matches->of[i].tag == worker->tag)
+            return (int64_t)matches->of[i].n_blocks * matches->block_tokens;
+    return 0;
+}
+
+static void note(struct gw_prefix_table *table, const struct gw_request *request,
+                 const struct gw_worker *worker)
+{
+    if (table)
+        gw_prefix_table_note(table, request->keys, request->n_keys, worker->tag);
+}
+
+void gw_placement_forget(struct gw_placement *placement, const struct gw_worker *worker)
+{
+    if (placement->prefill_table)
+        gw_prefix_table_forget(placement->prefill_table, worker->tag);
+    if (placement->decode_table)
+        gw_prefix_table_forget(placement->decode_table, worker->tag);
+}
+
+/* ---- choice ---- */
+
+static struct gw_worker *choose_prefill(struct gw_router *router, const struct gw_request *request)
+{
+    struct gw_placement *placement = &router->placement;
+    const struct gw_fleet *fleet = router->options.fleet;
+    struct matches matches = look_up(placement->prefill_table, fleet, request);
+    size_t n = 0;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker)) {
+        if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY)
+            continue;
+        placement->candidates[n] = worker;
+        placement->prefill_views[n++] =
+            (struct gw_prefill_view){.queued_tokens = worker->load.n_queued_tokens,
+                                     .matched_tokens = matched_tokens(&matches, worker),
+                                     .tokens_per_s = gw_assign_prompt_rate(worker),
+                                     .turn = worker->turn};
+    }
+    if (!n)
+        return NULL;
+    return placement->candidates[gw_policy_prefill(
+        placement->options.prefill, placement->prefill_views, n, (int64_t)request->ask.prompt.n)];
+}
+
+static struct gw_worker *choose_decode(struct gw_router *router, const struct gw_request *request)
+{
+    struct gw_placement *placement = &router->placement;
+    const struct gw_fleet *fleet = router->options.fleet;
+    struct matches matches = look_up(placement->decode_table, fleet, request);
+    int64_t n_blocks = gw_assign_n_blocks(&request->ask, fleet->terms.kv_block_tokens);
+    size_t n = 0;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker)) {
+        if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
+            worker->full || worker->load.n_free_blocks < n_blocks)
+            continue;
+        placement->candidates[n] = worker;
+        placement->decode_views[n++] =
+            (struct gw_decode_view){.n_requests = worker->load.n_requests,
+                                    .n_free_blocks = worker->load.n_free_blocks,
+                                    .matched_tokens = matched_tokens(&matches, worker),
+                                    .step_s = worker->status.last_step_s,
+                                    .turn = worker->turn};
+    }
+    if (!n)
+        return NULL;
+    return placement
+        ->candidates[gw_policy_decode(placement->options.decode, placement->decode_views, n)];
+}
+
+/* ---- prompts that the decode worker runs ---- */
+
+static bool may_run_locally(const struct gw_router *router, const struct gw_request *request,
+                            int64_t n_cached_tokens)
+{
+    const struct gw_ask *ask = &request->ask;
+    return ask->kv_cache && !ask->prompt_logprobs &&
+           (int64_t)ask->prompt.n - n_cached_tokens <=
+               router->placement.options.local_prefill_tokens;
+}
+
+static bool is_faster_locally(const struct gw_router *router, const struct gw_request *request,
+                              int64_t n_cached_tokens)
+{
+    const struct gw_worker *prefill = request->prefill, *decode = request->decode;
+    bool is_running = decode->load.n_requests > 1; /* besides this one */
+    return gw_policy_local_is_faster(
+        &(struct gw_local_view){.prompt_tokens = (int64_t)request->ask.prompt.n - n_cached_tokens,
+                                .local_queued_tokens = decode->load.n_queued_tokens,
+                                .local_tokens_per_s = gw_assign_prompt_rate(decode),
+                                .step_s = is_running ? decode->status.last_step_s : 0,
+                                .queued_tokens = prefill->load.n_queued_tokens,
+                                .tokens_per_s = gw_assign_prompt_rate(prefill),
+                                .handoff_s = router->placement.handoff_s});
+}
+
+static bool goes_local(const struct gw_router *router, const struct gw_request *request)
+{
+    int64_t n_cached_tokens =
+        (int64_t)request->n_cached_blocks * router->options.fleet->terms.kv_block_tokens;
+    if (!request->decode || !may_run_locally(router, request, n_cached_tokens))
+        return false;
+    return !request->prefill || is_faster_locally(router, request, n_cached_tokens);
+}
+
+void gw_placement_note_handoff(struct gw_placement *placement, double seconds)
+{
+    double *mean = &placement->handoff_s;
+    seconds = seconds > 0 ? seconds : 0;
+    *mean = *mean > 0 ? *mean + NEWEST_PART * (seconds - *mean) : seconds;
+}
+
+/* ---- placement ---- */
+
+static void run_prompt(struct gw_router *router, struct gw_request *request)
+{
+    request->times.prefill_sent_ns = baton_now_ns();
+    gw_assign_prompt(request);
+    if (request->prefill)
+        note(router->placement.prefill_table, request, request->prefill);
+    gw_router_set_state(router, request, GW_PREFILLING, request->prompt_at->id);
+    gw_order_prefill(request);
+}
+
+void gw_placement_reserved(struct gw_router *router, struct gw_request *request,
+                           uint32_t n_cached_blocks)
+{
+    request->n_cached_blocks = n_cached_blocks;
+    note(router->placement.decode_table, request, request->decode);
+    if (goes_local(router, request)) {
+        gw_assign_leave_prefill(request);
+        (void)snprintf(request->prefill_id, sizeof request->prefill_id, "%s", request->decode_id);
+        router->placement.n_local++;
+    }
+    run_prompt(router, request);
 }
 
 void gw_placement_release(struct gw_request *request, const char *reason)
 {
     gw_order_cancel(request, reason);
-    gw_placement_leave(&request->prefill);
-    gw_placement_leave(&request->decode);
-}
-
-/* ---- placement ---- */
-
-static bool is_better(const struct gw_worker *a, const struct gw_worker *b)
-{
-    if (!b)
-        return true;
-    if (a->n_active != b->n_active)
-        return a->n_active < b->n_active;
-    return a->status.kv_blocks_free > b->status.kv_blocks_free;
-}
-
-static struct gw_worker *choose(const struct gw_router *router, Baton__V1__Role role)
-{
-    struct gw_worker *best = NULL;
-    const struct gw_worker_list *workers = &router->options.fleet->workers;
-    for (struct gw_worker *worker = gw_worker_list_first(workers); worker;
-         worker = gw_worker_list_next(workers, worker))
-        if (worker->role == role && worker->state == GW_WORKER_READY && !worker->full &&
-            is_better(worker, best))
-            best = worker;
-    return best;
-}
-
-void gw_placement_prefill(struct gw_router *router, struct gw_request *request)
-{
-    request->times.prefill_sent_ns = baton_now_ns();
-    gw_router_set_state(router, request, GW_PREFILLING, request->prefill->id);
-    gw_order_prefill(request);
-}
-
-/* False when the request must wait for room (or a worker that is full). */
-static bool place(struct gw_router *router, struct gw_request *request)
-{
-    struct gw_worker *prefill = choose(router, BATON__V1__ROLE__ROLE_PREFILL);
-    struct gw_worker *decode =
-        wants_decode(request) ? choose(router, BATON__V1__ROLE__ROLE_DECODE) : NULL;
-    if (!prefill || (!decode && wants_decode(request)))
-        return false;
-    request->prefill_id[0] = request->decode_id[0] = 0;
-    assign(&request->prefill, request->prefill_id, prefill);
-    if (!decode) {
-        gw_placement_prefill(router, request);
-        return true;
-    }
-    assign(&request->decode, request->decode_id, decode);
-    gw_router_set_state(router, request, GW_RESERVING, request->decode->id);
-    gw_order_reserve(request);
-    return true;
+    gw_assign_leave_prefill(request);
+    gw_assign_leave_decode(request);
 }
 
 /* A suspect worker may answer again: worth waiting for, not worth new work. */
@@ -96,24 +238,68 @@ static bool has_worker(const struct gw_router *router, Baton__V1__Role role)
     return gw_fleet_n(fleet, role, GW_WORKER_READY) || gw_fleet_n(fleet, role, GW_WORKER_SUSPECT);
 }
 
+/* There is no prefill worker, but the decode worker may run this prompt. */
+static bool must_run_locally(const struct gw_router *router, const struct gw_request *request)
+{
+    return may_run_locally(router, request, 0) &&
+           !has_worker(router, BATON__V1__ROLE__ROLE_PREFILL);
+}
+
+/* A second worker is wanted only where a second token is. */
+static bool wants_decode(const struct gw_router *router, const struct gw_request *request)
+{
+    return request->ask.kv_cache &&
+           (request->ask.max_new_tokens > 1 || must_run_locally(router, request));
+}
+
+/* False when the request must wait for room. */
+static bool place(struct gw_router *router, struct gw_request *request)
+{
+    struct gw_placement *placement = &router->placement;
+    uint32_t block_tokens = router->options.fleet->terms.kv_block_tokens;
+    bool wants = wants_decode(router, request);
+    name_blocks(router->options.fleet, request);
+    struct gw_worker *prefill = choose_prefill(router, request);
+    struct gw_worker *decode = wants ? choose_decode(router, request) : NULL;
+    if (wants ? !decode || (!prefill && !must_run_locally(router, request)) : !prefill)
+        return false;
+    request->prefill_id[0] = request->decode_id[0] = 0;
+    if (prefill)
+        gw_assign_prefill(request, prefill, ++placement->n_turns);
+    if (!decode) {
+        run_prompt(router, request);
+        return true;
+    }
+    gw_assign_decode(request, decode, ++placement->n_turns, block_tokens);
+    gw_router_set_state(router, request, GW_RESERVING, decode->id);
+    gw_order_reserve(request);
+    return true;
+}
+
 const struct gw_failure *gw_placement_hopeless(const struct gw_router *router,
                                                const struct gw_request *request)
 {
-    if (!has_worker(router, BATON__V1__ROLE__ROLE_PREFILL))
+    if (!has_worker(router, BATON__V1__ROLE__ROLE_PREFILL) && !must_run_locally(router, request))
         return &no_prefill;
-    if (wants_decode(request) && !has_worker(router, BATON__V1__ROLE__ROLE_DECODE))
+    if (wants_decode(router, request) && !has_worker(router, BATON__V1__ROLE__ROLE_DECODE))
         return &no_decode;
     return NULL;
 }
 
+/* Failing a request may end others of its call, which would pump again: the loop sees to it. */
 void gw_placement_pump(struct gw_router *router)
 {
     struct gw_request_list *queued = gw_router_list(router, GW_QUEUED);
-    for (struct gw_request *request; (request = gw_request_list_first(queued));) {
+    if (router->placement.pumping)
+        return;
+    router->placement.pumping = true;
+    bool placed = true;
+    for (struct gw_request *request; placed && (request = gw_request_list_first(queued));) {
         const struct gw_failure *failure = gw_placement_hopeless(router, request);
         if (failure)
             gw_router_fail(router, request, failure);
-        else if (!place(router, request))
-            return; /* first come, first served: nobody overtakes */
+        else
+            placed = place(router, request); /* first come, first served: nobody overtakes */
     }
+    router->placement.pumping = false;
 }

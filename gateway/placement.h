@@ -1,16 +1,44 @@
-/* Who works for a request: a decode worker that promised room, a prefill worker.
+/* Who works for a request: a decode worker that promised room, a worker that runs the prompt.
  *
- * Takes the ready worker of each role with the fewest requests of ours (then the most free blocks).
- * Decode blocks are reserved before the prompt is run.
+ * Each role has its policy (gateway/policy.h), applied to the workers that are ready and, for
+ * decode, have room for prompt and output. Blocks are reserved before the prompt is run. A short
+ * prompt may be run by the decode worker itself, when that is predicted to be faster.
  *
- * Ownership: a request borrows its workers until it leaves them, or they are lost.
+ * Ownership: the placement owns its tables of prefixes.
  * Threading: loop thread.
- * Errors:    a request that no worker could ever take fails through its sink.
+ * Errors:    init: NO_MEMORY. A request that no worker could ever take fails through its sink.
  */
 #ifndef BATON_GATEWAY_PLACEMENT_H
 #define BATON_GATEWAY_PLACEMENT_H
 
-#include "gateway/router.h"
+#include "gateway/fleet.h"
+#include "gateway/policy.h"
+#include "gateway/prefix_table.h"
+#include "gateway/request.h"
+
+struct gw_router;
+
+struct gw_placement_options {
+    enum gw_policy prefill, decode;
+    size_t prefix_keys;           /* that each prefix-aware role remembers */
+    int64_t local_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
+};
+
+struct gw_placement {
+    struct gw_placement_options options;
+    struct gw_prefix_table *prefill_table, *decode_table; /* NULL: the role is not prefix-aware */
+    struct gw_worker **candidates;                        /* [GW_MAX_WORKERS], scratch */
+    struct gw_prefill_view *prefill_views;                /* the same */
+    struct gw_decode_view *decode_views;
+    uint64_t n_turns;
+    double handoff_s; /* mean of first token to context placed, on another worker */
+    uint64_t n_local; /* prompts that decode workers ran */
+    bool pumping;
+};
+
+enum baton_err gw_placement_init(struct gw_placement *placement,
+                                 const struct gw_placement_options *options) BATON_MUST_CHECK;
+void gw_placement_fini(struct gw_placement *placement);
 
 /* Places what waits, as far as workers have room. */
 void gw_placement_pump(struct gw_router *router);
@@ -19,13 +47,17 @@ void gw_placement_pump(struct gw_router *router);
 const struct gw_failure *gw_placement_hopeless(const struct gw_router *router,
                                                const struct gw_request *request);
 
-/* Its decode worker, if it wants one, has room: the prompt may run. */
-void gw_placement_prefill(struct gw_router *router, struct gw_request *request);
+/* Its decode worker has room, and some of the prompt's first blocks already: the prompt is run. */
+void gw_placement_reserved(struct gw_router *router, struct gw_request *request,
+                           uint32_t n_cached_blocks);
 
-/* One worker, &request->prefill or &request->decode, has nothing more to do for the request. */
-void gw_placement_leave(struct gw_worker **place);
+/* The context came to the decode worker so long after the first token came to the gateway. */
+void gw_placement_note_handoff(struct gw_placement *placement, double seconds);
 
 /* Whoever still works for the request stops, and its blocks come free. */
 void gw_placement_release(struct gw_request *request, const char *reason);
+
+/* The worker died: nothing is known to be there any more. */
+void gw_placement_forget(struct gw_placement *placement, const struct gw_worker *worker);
 
 #endif

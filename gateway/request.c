@@ -76,6 +76,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     gw_request_bucket_remove(bucket(requests, request->id), request);
     baton_tokens_fini(&request->ask.prompt);
     free(request->ask.bias);
+    free(request->keys);
     baton_text_stream_fini(&request->text);
     baton_buf_fini(&request->text_out);
     free(request);
@@ -90,6 +91,15 @@ struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t 
     return request;
 }
 
+/* Who comes back to the queue comes before whoever arrived later. */
+static void queue_again(struct gw_request_list *queued, struct gw_request *request)
+{
+    struct gw_request *later = gw_request_list_first(queued);
+    while (later && (int64_t)(later->id - request->id) < 0)
+        later = gw_request_list_next(queued, later);
+    gw_request_list_insert_before(queued, request, later);
+}
+
 void gw_request_set_state(struct gw_requests *requests, struct gw_request *request,
                           enum gw_state state, const char *reason)
 {
@@ -101,7 +111,10 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
         abort();
     }
     gw_request_list_remove(&requests->by_state[from], request);
-    gw_request_list_push_back(&requests->by_state[state], request);
+    if (state == GW_QUEUED && from != GW_TOKENIZING)
+        queue_again(&requests->by_state[state], request);
+    else
+        gw_request_list_push_back(&requests->by_state[state], request);
     request->state = state;
     baton_log(BATON_LOG_DEBUG, "state", BATON_X("req", request->id),
               BATON_I("attempt", request->attempt), BATON_S("from", state_names[from]),

@@ -6,7 +6,7 @@
  *                                +-- retry --------+                   +--> CANCELING (client left)
  *
  * A state is membership of one list. gw_request_set_state is the only way from one to another: it
- * checks the edge, stamps the clock, moves the object and logs.
+ * checks the edge, stamps the clock, moves the object and logs. QUEUED is in order of arrival.
  *
  * Ownership: the table owns every request from create to destroy.
  * Threading: loop thread.
@@ -15,6 +15,7 @@
 #ifndef BATON_GATEWAY_REQUEST_H
 #define BATON_GATEWAY_REQUEST_H
 
+#include "common/base/block_keys.h"
 #include "common/base/list.h"
 #include "common/obs/stage.h"
 #include "common/text/stream.h"
@@ -90,6 +91,7 @@ struct gw_ask {
     bool ignore_eos;
     bool kv_cache;  /* false: the naive loop */
     bool streaming; /* tokens leave as they come: no retry after the first */
+    bool cache_prompt;
 };
 
 struct gw_times {
@@ -112,6 +114,11 @@ struct gw_request {
     int64_t deadline_ns;
 
     struct gw_worker *prefill, *decode; /* borrowed; NULL when not placed, or gone */
+    struct gw_worker *prompt_at; /* of these two, who computes the prompt; NULL before, after */
+    int64_t n_blocks;            /* promised, or to be, by the decode worker */
+    uint32_t n_cached_blocks;    /* of these, there already */
+    struct baton_block_key *keys, keys_root; /* [n_keys], made of that root; NULL: none */
+    size_t n_keys;
     char prefill_id[65], decode_id[65]; /* who served, also after they are gone; "" for none */
     bool decode_began; /* the decode worker has the context: prefill is no longer needed */
 

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/assign.h"
 #include "gateway/orders.h"
 #include "gateway/placement.h"
 
@@ -91,6 +92,7 @@ void gw_router_settle(struct gw_router *router, struct gw_request *request, enum
     metrics->outcomes[outcome]++;
     if (outcome == GW_OUTCOME_ok) {
         metrics->n_prompt_tokens += request->ask.prompt.n;
+        metrics->n_cached_tokens += request->cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
         count_stages(router, request);
     }
@@ -178,10 +180,7 @@ static void lose_requests(struct gw_router *router, const struct gw_request_list
             request = gw_request_list_next(list, request);
             continue;
         }
-        if (request->prefill == worker)
-            request->prefill = NULL;
-        if (request->decode == worker)
-            request->decode = NULL;
+        gw_assign_lost(request, worker);
         gw_router_retry_or_fail(router, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same call */
     }
@@ -192,6 +191,7 @@ void gw_router_worker_lost(struct gw_router *router, struct gw_worker *worker)
     static const enum gw_state placed[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
     for (size_t i = 0; i < sizeof placed / sizeof placed[0]; i++)
         lose_requests(router, gw_router_list(router, placed[i]), worker);
+    gw_placement_forget(&router->placement, worker);
     gw_placement_pump(router);
 }
 
@@ -211,9 +211,18 @@ static void tick_list(struct gw_router *router, enum gw_state state, int64_t now
     }
 }
 
+/* A worker that had no room may have some again before its next Status says so. */
+static void ask_again(const struct gw_fleet *fleet)
+{
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        worker->full = false;
+}
+
 void gw_router_tick(struct gw_router *router, int64_t now_ns)
 {
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         tick_list(router, (enum gw_state)state, now_ns);
+    ask_again(router->options.fleet);
     gw_placement_pump(router);
 }

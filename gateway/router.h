@@ -14,9 +14,9 @@
 #ifndef BATON_GATEWAY_ROUTER_H
 #define BATON_GATEWAY_ROUTER_H
 
-#include "gateway/fleet.h"
 #include "gateway/metrics.h"
 #include "gateway/output.h"
+#include "gateway/placement.h"
 
 struct gw_router_options {
     struct gw_requests *requests;
@@ -29,10 +29,12 @@ struct gw_router_options {
 
 struct gw_router {
     struct gw_router_options options;
+    struct gw_placement placement;
     size_t n_waiting_tokens; /* of prompts in QUEUED and RESERVING */
     bool draining;
 };
 
+/* Leaves the placement empty: the caller initialises it. */
 void gw_router_init(struct gw_router *router, const struct gw_router_options *options);
 
 /* The client left: ends the request everywhere and destroys it, without a call to its sink. */

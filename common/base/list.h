@@ -1,8 +1,9 @@
 /* Intrusive doubly linked lists with typed wrappers: a state is membership of a list.
  *
  * BATON_LIST(name, type, member) defines struct name and inline functions name_init,
- * name_push_back, name_remove, name_first, name_next, name_pop_front that take and return `type *`,
- * so that removing an object from a list of another type does not compile.
+ * name_push_back, name_insert_before (NULL: at the end), name_remove, name_first, name_next,
+ * name_pop_front that take and return `type *`, so that removing an object from a list of another
+ * type does not compile.
  *
  * Ownership: a list never owns its members. A member is in at most one list per node.
  * Threading: none; one owner at a time.
@@ -28,15 +29,19 @@ struct baton_node {
         list->head.prev = list->head.next = &list->head;                                           \
         list->n = 0;                                                                               \
     }                                                                                              \
-    static inline __attribute__((unused)) void name##_push_back(struct name *list, type *item)     \
+    static inline __attribute__((unused)) void name##_insert_before(struct name *list, type *item, \
+                                                                    type *before)                  \
     {                                                                                              \
         struct baton_node *node = &item->member;                                                   \
         assert(!node->next);                                                                       \
-        node->prev = list->head.prev;                                                              \
-        node->next = &list->head;                                                                  \
-        node->prev->next = node;                                                                   \
-        list->head.prev = node;                                                                    \
+        node->next = before ? &before->member : &list->head;                                       \
+        node->prev = node->next->prev;                                                             \
+        node->prev->next = node->next->prev = node;                                                \
         list->n++;                                                                                 \
+    }                                                                                              \
+    static inline __attribute__((unused)) void name##_push_back(struct name *list, type *item)     \
+    {                                                                                              \
+        name##_insert_before(list, item, NULL);                                                    \
     }                                                                                              \
     static inline __attribute__((unused)) void name##_remove(struct name *list, type *item)        \
     {                                                                                              \

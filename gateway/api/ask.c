@@ -132,7 +132,9 @@ void gw_terms_read(const struct gw_api *api, struct gw_fields *fields, struct gw
     terms->has_seed = terms->seed >= 0;
     gw_field_int(fields, "explain", 0, BATON_MAX_LISTED, &explain);
     ask->explain = (uint32_t)explain;
-    ask->kv_cache = true;
+    ask->kv_cache = ask->cache_prompt = true;
+    gw_field_bool(fields, "cache_prompt", &ask->cache_prompt);
+    ask->cache_prompt &= api->prefix_cache;
 }
 
 bool gw_terms_apply(const struct gw_terms *terms, int choice, struct gw_request *request)

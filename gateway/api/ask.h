@@ -30,8 +30,8 @@ struct gw_terms {
 
 void gw_terms_fini(struct gw_terms *terms);
 
-/* temperature ... ignore_eos and explain: everything but the prompt, the length and what only one
- * kind of route knows. */
+/* temperature ... ignore_eos, explain, cache_prompt: everything but the prompt, the length and what
+ * only one kind of route knows. */
 void gw_terms_read(const struct gw_api *api, struct gw_fields *fields, struct gw_terms *terms);
 
 /* Fills a fresh request's ask and stop strings from the terms: its own copies. choice is added to

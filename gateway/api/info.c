@@ -1,9 +1,11 @@
 #include "gateway/api/info.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/obs/prom.h"
+#include "gateway/assign.h"
 
 enum { ANSWER_MAX_BYTES = 16 << 20 };
 
@@ -43,6 +45,18 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     baton_buf_fini(&body);
 }
 
+/* null in JSON where a worker has not measured it yet. */
+static double known(double rate)
+{
+    return rate > 0 ? rate : NAN;
+}
+
+static double prefix_hit_rate(const struct gw_worker_status *status)
+{
+    return status->prefix_tokens ? (double)status->prefix_hit_tokens / (double)status->prefix_tokens
+                                 : NAN;
+}
+
 static void put_worker(struct baton_json_out *out, const struct gw_worker *worker)
 {
     const struct gw_worker_status *status = &worker->status;
@@ -56,11 +70,19 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_string(out, "fingerprint", worker->fingerprint.weights);
     baton_json_put_uint(out, "cores", worker->n_cores);
     baton_json_put_uint(out, "queued", status->n_queued);
+    baton_json_put_uint(out, "queued_tokens", status->n_queued_tokens);
     baton_json_put_uint(out, "running", status->n_running);
+    baton_json_put_uint(out, "placed", worker->n_placed);
+    baton_json_put_uint(out, "active", worker->n_active);
     baton_json_put_uint(out, "kv_blocks_total", status->kv_blocks_total);
     baton_json_put_uint(out, "kv_blocks_free", status->kv_blocks_free);
+    baton_json_put_uint(out, "kv_blocks_cached", status->kv_blocks_cached);
     baton_json_put_uint(out, "kv_blocks_reserved", status->kv_blocks_reserved);
     baton_json_put_real(out, "last_step_s", status->last_step_s);
+    baton_json_put_real(out, "tokens_per_s", known(status->tokens_per_s));
+    baton_json_put_real(out, "prompt_tokens_per_s", known(gw_assign_prompt_rate(worker)));
+    baton_json_put_real(out, "predicted_wait_s", gw_assign_wait_s(worker));
+    baton_json_put_real(out, "prefix_hit_rate", prefix_hit_rate(status));
     baton_json_close(out, '}');
 }
 
@@ -82,55 +104,75 @@ void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
     baton_buf_fini(&body);
 }
 
-/* One gauge of every worker: a row of the table below. */
-struct worker_gauge {
-    const char *name, *help;
+/* One figure of every worker: a row of the table below. */
+struct worker_figure {
+    const char *type, *name, *help;
     double (*read)(const struct gw_worker *worker);
 };
 
-#define GAUGE(field)                                                                               \
-    static double read_##field(const struct gw_worker *worker)                                     \
+#define FIGURE(name, expression)                                                                   \
+    static double read_##name(const struct gw_worker *worker)                                      \
     {                                                                                              \
-        return (double)worker->field;                                                              \
+        return (double)(expression);                                                               \
     }
-GAUGE(start_to_ready_s)
-GAUGE(model_load_s)
-GAUGE(n_active)
-#undef GAUGE
-#define GAUGE(field)                                                                               \
-    static double read_##field(const struct gw_worker *worker)                                     \
-    {                                                                                              \
-        return (double)worker->status.field;                                                       \
-    }
-GAUGE(n_queued)
-GAUGE(n_running)
-GAUGE(kv_blocks_total)
-GAUGE(kv_blocks_free)
-GAUGE(kv_blocks_reserved)
-GAUGE(last_step_s)
-#undef GAUGE
+FIGURE(queued, worker->status.n_queued)
+FIGURE(queued_tokens, worker->status.n_queued_tokens)
+FIGURE(running, worker->status.n_running)
+FIGURE(active, worker->n_active)
+FIGURE(placed, worker->n_placed)
+FIGURE(blocks, worker->status.kv_blocks_total)
+FIGURE(blocks_free, worker->status.kv_blocks_free)
+FIGURE(blocks_cached, worker->status.kv_blocks_cached)
+FIGURE(blocks_reserved, worker->status.kv_blocks_reserved)
+FIGURE(last_step, worker->status.last_step_s)
+FIGURE(rate, worker->status.tokens_per_s)
+FIGURE(prompt_rate, gw_assign_prompt_rate(worker))
+FIGURE(wait, gw_assign_wait_s(worker))
+FIGURE(prefix_tokens, worker->status.prefix_tokens)
+FIGURE(prefix_hits, worker->status.prefix_hit_tokens)
+FIGURE(start_to_ready, worker->start_to_ready_s)
+FIGURE(model_load, worker->model_load_s)
+#undef FIGURE
 
-static const struct worker_gauge worker_gauges[] = {
-    {"baton_worker_queued_requests", "Requests waiting in the worker.", read_n_queued},
-    {"baton_worker_running_requests", "Requests being computed.", read_n_running},
-    {"baton_worker_active_requests", "Requests this gateway placed there.", read_n_active},
-    {"baton_worker_kv_blocks", "KV blocks in all.", read_kv_blocks_total},
-    {"baton_worker_kv_blocks_free", "KV blocks free.", read_kv_blocks_free},
-    {"baton_worker_kv_blocks_reserved", "KV blocks promised or in use.", read_kv_blocks_reserved},
-    {"baton_worker_last_step_seconds", "Duration of the last step or pass.", read_last_step_s},
-    {"baton_worker_start_to_ready_seconds", "Process start to model loaded.",
-     read_start_to_ready_s},
-    {"baton_worker_model_load_seconds", "Time to load the model.", read_model_load_s},
+static const struct worker_figure worker_figures[] = {
+    {"gauge", "baton_worker_queued_requests", "Requests waiting in the worker.", read_queued},
+    {"gauge", "baton_worker_queued_tokens", "Prompt tokens waiting in the worker.",
+     read_queued_tokens},
+    {"gauge", "baton_worker_running_requests", "Requests being computed.", read_running},
+    {"gauge", "baton_worker_active_requests", "Requests this gateway placed there.", read_active},
+    {"counter", "baton_worker_placed_requests_total", "Requests this gateway ever placed there.",
+     read_placed},
+    {"gauge", "baton_worker_kv_blocks", "KV blocks in all.", read_blocks},
+    {"gauge", "baton_worker_kv_blocks_free", "KV blocks free.", read_blocks_free},
+    {"gauge", "baton_worker_kv_blocks_cached", "KV blocks free, but kept for prompts alike.",
+     read_blocks_cached},
+    {"gauge", "baton_worker_kv_blocks_reserved", "KV blocks promised or in use.",
+     read_blocks_reserved},
+    {"gauge", "baton_worker_last_step_seconds", "Duration of the last step or pass.",
+     read_last_step},
+    {"gauge", "baton_worker_tokens_per_second",
+     "While it works: prompt tokens computed (prefill), tokens made (decode); 0: not known.",
+     read_rate},
+    {"gauge", "baton_worker_prompt_tokens_per_second",
+     "Rate that predictions about prompts go by; 0: not known.", read_prompt_rate},
+    {"gauge", "baton_worker_predicted_wait_seconds",
+     "How long a prompt placed there now would wait; NaN: not known.", read_wait},
+    {"counter", "baton_worker_prefix_tokens_total",
+     "Prompt tokens looked up in the worker's prefix cache.", read_prefix_tokens},
+    {"counter", "baton_worker_prefix_hit_tokens_total", "Of these, found.", read_prefix_hits},
+    {"gauge", "baton_worker_start_to_ready_seconds", "Process start to model loaded.",
+     read_start_to_ready},
+    {"gauge", "baton_worker_model_load_seconds", "Time to load the model.", read_model_load},
 };
 
-static void put_worker_gauges(struct baton_buf *out, const struct gw_fleet *fleet)
+static void put_workers(struct baton_buf *out, const struct gw_fleet *fleet)
 {
-    for (size_t i = 0; i < sizeof worker_gauges / sizeof worker_gauges[0]; i++) {
-        const struct worker_gauge *gauge = &worker_gauges[i];
-        baton_prom_family(out, gauge->name, "gauge", gauge->help);
+    for (size_t i = 0; i < sizeof worker_figures / sizeof worker_figures[0]; i++) {
+        const struct worker_figure *figure = &worker_figures[i];
+        baton_prom_family(out, figure->name, figure->type, figure->help);
         for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
              worker = gw_worker_list_next(&fleet->workers, worker))
-            baton_prom_sample(out, gauge->name, gauge->read(worker), "role",
+            baton_prom_sample(out, figure->name, figure->read(worker), "role",
                               gw_worker_role_name(worker->role), "worker", worker->id, NULL);
     }
     baton_prom_family(out, "baton_workers", "gauge", "Workers by role and state.");
@@ -156,12 +198,19 @@ static void put_inbox(struct baton_buf *out, const struct baton_inbox *inbox)
     baton_prom_sample(out, "baton_inbox_rejected_total", (double)stats.n_rejected, NULL);
 }
 
-static void put_gateway_gauges(struct baton_buf *out, const struct gw_api *api)
+static void put_gateway(struct baton_buf *out, const struct gw_api *api)
 {
     baton_prom_family(out, "baton_requests_open", "gauge", "Requests by state.");
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         baton_prom_sample(out, "baton_requests_open", (double)api->requests->by_state[state].n,
                           "state", gw_state_name((enum gw_state)state), NULL);
+    baton_prom_family(out, "baton_local_prefills_total", "counter",
+                      "Prompts that a decode worker ran itself.");
+    baton_prom_sample(out, "baton_local_prefills_total", (double)api->router->placement.n_local,
+                      NULL);
+    baton_prom_family(out, "baton_handoff_seconds", "gauge",
+                      "Mean of first token to context placed, as predictions go by it.");
+    baton_prom_sample(out, "baton_handoff_seconds", api->router->placement.handoff_s, NULL);
     baton_prom_family(out, "baton_http_connections", "gauge", "Open client connections.");
     baton_prom_sample(out, "baton_http_connections", (double)gw_http_n_connections(api->server),
                       NULL);
@@ -176,9 +225,9 @@ void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
     (void)unused;
     baton_buf_init(&body, ANSWER_MAX_BYTES);
     gw_metrics_write(api->metrics, &body);
-    put_gateway_gauges(&body, api);
+    put_gateway(&body, api);
     put_inbox(&body, api->fleet->options.inbox);
-    put_worker_gauges(&body, api->fleet);
+    put_workers(&body, api->fleet);
     if (baton_buf_err(&body))
         gw_api_fail(exchange, 500, "the answer is too large", NULL, "internal_error");
     else

@@ -57,6 +57,27 @@ static void a_state_is_membership_of_one_list(void **state)
     assert_int_equal(requests.by_state[GW_DONE].n, 0);
 }
 
+static void who_comes_back_to_the_queue_stands_where_it_stood(void **state)
+{
+    struct gw_request *all[5];
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        all[i] = new_request();
+        gw_request_set_state(&requests, all[i], GW_TOKENIZING, "");
+        gw_request_set_state(&requests, all[i], GW_QUEUED, "");
+    }
+    for (int i = 0; i < 3; i++)
+        gw_request_set_state(&requests, all[i], GW_RESERVING, "");
+    for (int i = 0; i < 3; i++) /* one after the other, as the answers come */
+        gw_request_set_state(&requests, all[(i + 1) % 3], GW_QUEUED, "no room");
+    const struct gw_request_list *queued = &requests.by_state[GW_QUEUED];
+    struct gw_request *request = gw_request_list_first(queued);
+    for (int i = 0; i < 5; i++, request = gw_request_list_next(queued, request))
+        assert_ptr_equal(request, all[i]);
+    for (int i = 0; i < 5; i++)
+        gw_request_destroy(&requests, all[i]);
+}
+
 static void an_edge_that_is_not_in_the_picture_aborts(void **state)
 {
     struct gw_request *request = new_request();
@@ -116,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(requests_have_ids_of_their_own_and_are_found_by_them, init),
         cmocka_unit_test_setup(a_state_is_membership_of_one_list, init),
+        cmocka_unit_test_setup(who_comes_back_to_the_queue_stands_where_it_stood, init),
         cmocka_unit_test_setup(an_edge_that_is_not_in_the_picture_aborts, init),
         cmocka_unit_test_setup(the_stages_up_to_the_first_token_follow_without_gap, init),
         cmocka_unit_test_setup(times_per_token_need_two_tokens, init),

@@ -1,0 +1,126 @@
+#include "gateway/assign.h"
+
+#include <stdio.h>
+
+#include "gateway/policy.h"
+
+/* Rates of fewer tokens say more about the way than about the worker. */
+enum { MIN_RATED_TOKENS = 8 };
+
+/* The newest of the measurements that a mean remembers counts this part. */
+#define NEWEST_PART 0.2
+
+static void place_at(struct gw_worker *worker, uint64_t turn, char id[65])
+{
+    worker->n_active++;
+    worker->n_placed++;
+    worker->turn = turn;
+    (void)snprintf(id, 65, "%s", worker->id);
+}
+
+void gw_assign_prefill(struct gw_request *request, struct gw_worker *worker, uint64_t turn)
+{
+    request->prefill = worker;
+    place_at(worker, turn, request->prefill_id);
+}
+
+int64_t gw_assign_n_blocks(const struct gw_ask *ask, uint32_t block_tokens)
+{
+    int64_t n_positions = (int64_t)ask->prompt.n + ask->max_new_tokens - 1;
+    return block_tokens ? (n_positions + block_tokens - 1) / block_tokens : 0;
+}
+
+void gw_assign_decode(struct gw_request *request, struct gw_worker *worker, uint64_t turn,
+                      uint32_t block_tokens)
+{
+    request->decode = worker;
+    request->n_blocks = gw_assign_n_blocks(&request->ask, block_tokens);
+    request->n_cached_blocks = 0;
+    worker->load.n_requests++;
+    worker->load.n_free_blocks -= request->n_blocks;
+    place_at(worker, turn, request->decode_id);
+}
+
+/* ---- the prompt ---- */
+
+void gw_assign_prompt(struct gw_request *request)
+{
+    request->prompt_at = request->prefill ? request->prefill : request->decode;
+    request->prompt_at->load.n_queued_tokens += (int64_t)request->ask.prompt.n;
+}
+
+static void leave_prompt(struct gw_request *request)
+{
+    struct gw_worker *worker = request->prompt_at;
+    request->prompt_at = NULL;
+    if (!worker)
+        return;
+    worker->load.n_queued_tokens -= (int64_t)request->ask.prompt.n;
+    if (worker->load.n_queued_tokens < 0) /* a Status told of it first */
+        worker->load.n_queued_tokens = 0;
+}
+
+void gw_assign_prompt_done(struct gw_request *request, int64_t n_computed, double compute_s)
+{
+    struct gw_worker *worker = request->prompt_at;
+    if (worker && n_computed >= MIN_RATED_TOKENS && compute_s > 0) {
+        double rate = (double)n_computed / compute_s, *mean = &worker->prompt_tokens_per_s;
+        *mean = *mean > 0 ? *mean + NEWEST_PART * (rate - *mean) : rate;
+    }
+    leave_prompt(request);
+}
+
+double gw_assign_prompt_rate(const struct gw_worker *worker)
+{
+    bool says = worker->role == BATON__V1__ROLE__ROLE_PREFILL && worker->status.tokens_per_s > 0;
+    return says ? worker->status.tokens_per_s : worker->prompt_tokens_per_s;
+}
+
+double gw_assign_wait_s(const struct gw_worker *worker)
+{
+    return gw_policy_wait_s(worker->load.n_queued_tokens, gw_assign_prompt_rate(worker));
+}
+
+/* ---- the end ---- */
+
+void gw_assign_leave_prefill(struct gw_request *request)
+{
+    if (!request->prefill)
+        return;
+    if (request->prompt_at == request->prefill)
+        leave_prompt(request);
+    request->prefill->n_active--;
+    request->prefill = NULL;
+}
+
+static void return_blocks(struct gw_worker *worker, int64_t n_blocks)
+{
+    struct gw_worker_load *load = &worker->load;
+    load->n_free_blocks += n_blocks;
+    if (load->n_free_blocks > worker->status.kv_blocks_total) /* a Status told of it first */
+        load->n_free_blocks = worker->status.kv_blocks_total;
+    if (load->n_requests > 0)
+        load->n_requests--;
+    worker->full = false;
+}
+
+void gw_assign_leave_decode(struct gw_request *request)
+{
+    if (!request->decode)
+        return;
+    if (request->prompt_at == request->decode)
+        leave_prompt(request);
+    return_blocks(request->decode, request->n_blocks);
+    request->decode->n_active--;
+    request->decode = NULL;
+}
+
+void gw_assign_lost(struct gw_request *request, const struct gw_worker *worker)
+{
+    if (request->prompt_at == worker)
+        request->prompt_at = NULL;
+    if (request->prefill == worker)
+        request->prefill = NULL;
+    if (request->decode == worker)
+        request->decode = NULL;
+}

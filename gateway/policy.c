@@ -1,0 +1,142 @@
+#include "gateway/policy.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Prefill rates down to this part of the best count as the best. */
+#define SAME_RATE 0.75
+/* A step grows with its batch: only a worker whose last one took longer than this many of the
+ * fastest is taken to be slower, and by MAX_SLOWER at most, for one step may have been disturbed.
+ */
+#define SAME_STEP  2.0
+#define MAX_SLOWER 4.0
+
+bool gw_policy_parse(const char *name, enum gw_policy *policy)
+{
+    static const char *const names[] = {"round-robin", "least-loaded", "prefix-aware"};
+    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
+        if (!strcmp(name, names[i])) {
+            *policy = (enum gw_policy)i;
+            return true;
+        }
+    return false;
+}
+
+double gw_policy_wait_s(int64_t n_tokens, double tokens_per_s)
+{
+    if (n_tokens <= 0)
+        return 0;
+    return tokens_per_s > 0 ? (double)n_tokens / tokens_per_s : NAN;
+}
+
+/* ---- prefill ---- */
+
+static double best_rate(const struct gw_prefill_view *views, size_t n)
+{
+    double best = 0;
+    for (size_t i = 0; i < n; i++)
+        if (views[i].tokens_per_s > best)
+            best = views[i].tokens_per_s;
+    return best > 0 ? best : 1; /* nobody knows: tokens are compared instead of times */
+}
+
+/* Seconds to the first token. */
+static double prefill_cost(enum gw_policy policy, const struct gw_prefill_view *view,
+                           int64_t prompt_tokens, double best)
+{
+    bool same = !(view->tokens_per_s > 0) || view->tokens_per_s >= SAME_RATE * best;
+    int64_t matched = policy == GW_POLICY_PREFIX_AWARE ? view->matched_tokens : 0;
+    int64_t n_tokens = view->queued_tokens + prompt_tokens - matched;
+    return (double)n_tokens / (same ? best : view->tokens_per_s);
+}
+
+static bool prefill_is_better(enum gw_policy policy, const struct gw_prefill_view *a, double a_cost,
+                              const struct gw_prefill_view *b, double b_cost)
+{
+    if (policy == GW_POLICY_ROUND_ROBIN)
+        return a->turn < b->turn;
+    if (a_cost != b_cost)
+        return a_cost < b_cost;
+    if (policy == GW_POLICY_PREFIX_AWARE && a->matched_tokens != b->matched_tokens)
+        return a->matched_tokens > b->matched_tokens;
+    return a->turn < b->turn;
+}
+
+size_t gw_policy_prefill(enum gw_policy policy, const struct gw_prefill_view *views, size_t n,
+                         int64_t prompt_tokens)
+{
+    double best = best_rate(views, n);
+    size_t taken = 0;
+    double taken_cost = prefill_cost(policy, &views[0], prompt_tokens, best);
+    for (size_t i = 1; i < n; i++) {
+        double cost = prefill_cost(policy, &views[i], prompt_tokens, best);
+        if (prefill_is_better(policy, &views[i], cost, &views[taken], taken_cost)) {
+            taken = i;
+            taken_cost = cost;
+        }
+    }
+    return taken;
+}
+
+/* ---- decode ---- */
+
+static double fastest_step(const struct gw_decode_view *views, size_t n)
+{
+    double fastest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (views[i].step_s > 0 && (fastest == 0 || views[i].step_s < fastest))
+            fastest = views[i].step_s;
+    return fastest > 0 ? fastest : 1;
+}
+
+static double decode_cost(const struct gw_decode_view *view, double fastest)
+{
+    double slower = view->step_s / fastest;
+    if (slower <= SAME_STEP)
+        slower = 1;
+    return (double)(view->n_requests + 1) * fmin(slower, MAX_SLOWER);
+}
+
+static bool decode_is_better(enum gw_policy policy, const struct gw_decode_view *a, double a_cost,
+                             const struct gw_decode_view *b, double b_cost)
+{
+    if (policy == GW_POLICY_ROUND_ROBIN)
+        return a->turn < b->turn;
+    if (a_cost != b_cost)
+        return a_cost < b_cost;
+    if (policy == GW_POLICY_PREFIX_AWARE && a->matched_tokens != b->matched_tokens)
+        return a->matched_tokens > b->matched_tokens;
+    if (a->n_free_blocks != b->n_free_blocks)
+        return a->n_free_blocks > b->n_free_blocks;
+    return a->turn < b->turn;
+}
+
+size_t gw_policy_decode(enum gw_policy policy, const struct gw_decode_view *views, size_t n)
+{
+    double fastest = fastest_step(views, n);
+    size_t taken = 0;
+    double taken_cost = decode_cost(&views[0], fastest);
+    for (size_t i = 1; i < n; i++) {
+        double cost = decode_cost(&views[i], fastest);
+        if (decode_is_better(policy, &views[i], cost, &views[taken], taken_cost)) {
+            taken = i;
+            taken_cost = cost;
+        }
+    }
+    return taken;
+}
+
+/* ---- prefill by the decode worker ---- */
+
+bool gw_policy_local_is_faster(const struct gw_local_view *view)
+{
+    double local_rate =
+        view->local_tokens_per_s > 0 ? view->local_tokens_per_s : view->tokens_per_s;
+    double rate = view->tokens_per_s > 0 ? view->tokens_per_s : view->local_tokens_per_s;
+    int64_t local_tokens = view->local_queued_tokens + view->prompt_tokens;
+    int64_t tokens = view->queued_tokens + view->prompt_tokens;
+    if (!(rate > 0)) /* nothing was ever measured: the shorter queue, then the shorter way */
+        return view->local_queued_tokens <= view->queued_tokens && !(view->step_s > 0);
+    return view->step_s + gw_policy_wait_s(local_tokens, local_rate) <
+           view->handoff_s + gw_policy_wait_s(tokens, rate);
+}

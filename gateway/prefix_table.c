@@ -1,0 +1,205 @@
+#include "gateway/prefix_table.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries are named by their number, from 1; 0 is none. */
+struct entry {
+    struct baton_block_key key;
+    uint32_t tags[GW_PREFIX_TAGS]; /* the last to be sent it comes first; 0: none */
+    uint32_t next;                 /* in its bucket, or in the list of free entries */
+    uint32_t newer, older;
+};
+
+struct gw_prefix_table {
+    struct entry *entries; /* [max_keys + 1] */
+    uint32_t *buckets;     /* [mask + 1] */
+    uint32_t mask, max_keys, n, n_used, first_free;
+    uint32_t newest, oldest;
+};
+
+static uint32_t n_buckets_for(size_t max_keys)
+{
+    uint32_t n = 1;
+    while (n < max_keys)
+        n *= 2;
+    return n;
+}
+
+struct gw_prefix_table *gw_prefix_table_create(size_t max_keys)
+{
+    struct gw_prefix_table *table = calloc(1, sizeof *table);
+    if (!table)
+        return NULL;
+    table->max_keys = (uint32_t)max_keys;
+    table->mask = n_buckets_for(max_keys) - 1;
+    table->entries = calloc(max_keys + 1, sizeof *table->entries);
+    table->buckets = calloc((size_t)table->mask + 1, sizeof *table->buckets);
+    if (!table->entries || !table->buckets) {
+        gw_prefix_table_destroy(table);
+        return NULL;
+    }
+    return table;
+}
+
+void gw_prefix_table_destroy(struct gw_prefix_table *table)
+{
+    if (!table)
+        return;
+    free(table->entries);
+    free(table->buckets);
+    free(table);
+}
+
+size_t gw_prefix_table_n(const struct gw_prefix_table *table)
+{
+    return table->n;
+}
+
+/* ---- entries ---- */
+
+/* A key is a digest: any of its bits are as good as a hash. */
+static uint32_t *bucket(const struct gw_prefix_table *table, const struct baton_block_key *key)
+{
+    uint32_t hash;
+    memcpy(&hash, key->bytes, sizeof hash);
+    return &table->buckets[hash & table->mask];
+}
+
+static uint32_t find(const struct gw_prefix_table *table, const struct baton_block_key *key)
+{
+    uint32_t at = *bucket(table, key);
+    while (at && memcmp(&table->entries[at].key, key, sizeof *key) != 0)
+        at = table->entries[at].next;
+    return at;
+}
+
+static void unlink_age(struct gw_prefix_table *table, uint32_t at)
+{
+    struct entry *entry = &table->entries[at];
+    *(entry->newer ? &table->entries[entry->newer].older : &table->newest) = entry->older;
+    *(entry->older ? &table->entries[entry->older].newer : &table->oldest) = entry->newer;
+    entry->newer = entry->older = 0;
+}
+
+static void make_newest(struct gw_prefix_table *table, uint32_t at)
+{
+    struct entry *entry = &table->entries[at];
+    entry->older = table->newest;
+    *(table->newest ? &table->entries[table->newest].newer : &table->oldest) = at;
+    table->newest = at;
+}
+
+static void drop(struct gw_prefix_table *table, uint32_t at)
+{
+    struct entry *entry = &table->entries[at];
+    uint32_t *link = bucket(table, &entry->key);
+    while (*link != at)
+        link = &table->entries[*link].next;
+    *link = entry->next;
+    unlink_age(table, at);
+    entry->next = table->first_free;
+    table->first_free = at;
+    table->n--;
+}
+
+static uint32_t take_free(struct gw_prefix_table *table)
+{
+    uint32_t at = table->first_free;
+    if (!at && table->n_used < table->max_keys)
+        return ++table->n_used;
+    if (!at) {
+        drop(table, table->oldest);
+        at = table->first_free;
+    }
+    table->first_free = table->entries[at].next;
+    return at;
+}
+
+static uint32_t insert(struct gw_prefix_table *table, const struct baton_block_key *key)
+{
+    uint32_t at = take_free(table);
+    uint32_t *first = bucket(table, key);
+    table->entries[at] = (struct entry){.key = *key, .next = *first};
+    *first = at;
+    table->n++;
+    return at;
+}
+
+/* ---- tags ---- */
+
+/* Moves the tag to the front; the last one falls off when it is new and all places are taken. */
+static void put_tag(struct entry *entry, uint32_t tag)
+{
+    int i = 0;
+    while (i < GW_PREFIX_TAGS - 1 && entry->tags[i] != tag)
+        i++;
+    memmove(entry->tags + 1, entry->tags, (size_t)i * sizeof entry->tags[0]);
+    entry->tags[0] = tag;
+}
+
+static bool has_tag(const struct entry *entry, uint32_t tag)
+{
+    for (int i = 0; i < GW_PREFIX_TAGS; i++)
+        if (entry->tags[i] == tag)
+            return true;
+    return false;
+}
+
+static void remove_tag(struct entry *entry, uint32_t tag)
+{
+    int n = 0;
+    for (int i = 0; i < GW_PREFIX_TAGS; i++)
+        if (entry->tags[i] != tag)
+            entry->tags[n++] = entry->tags[i];
+    while (n < GW_PREFIX_TAGS)
+        entry->tags[n++] = 0;
+}
+
+/* ---- prompts ---- */
+
+void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_block_key *keys,
+                          size_t n_keys, uint32_t tag)
+{
+    size_t n = n_keys < table->max_keys ? n_keys : table->max_keys;
+    while (n--) { /* the first block last: it is to stay longest */
+        uint32_t at = find(table, &keys[n]);
+        if (at)
+            unlink_age(table, at);
+        else
+            at = insert(table, &keys[n]);
+        make_newest(table, at);
+        put_tag(&table->entries[at], tag);
+    }
+}
+
+size_t gw_prefix_table_match(const struct gw_prefix_table *table,
+                             const struct baton_block_key *keys, size_t n_keys,
+                             struct gw_prefix_match matches[GW_PREFIX_TAGS])
+{
+    size_t n = 0;
+    uint32_t at = n_keys ? find(table, &keys[0]) : 0;
+    for (int i = 0; at && i < GW_PREFIX_TAGS && table->entries[at].tags[i]; i++)
+        matches[n++] = (struct gw_prefix_match){table->entries[at].tags[i], 1};
+    bool grew = n > 0;
+    for (uint32_t k = 1; grew && k < n_keys && (at = find(table, &keys[k])); k++) {
+        grew = false;
+        for (size_t i = 0; i < n; i++)
+            if (matches[i].n_blocks == k && has_tag(&table->entries[at], matches[i].tag)) {
+                matches[i].n_blocks++;
+                grew = true;
+            }
+    }
+    return n;
+}
+
+void gw_prefix_table_forget(struct gw_prefix_table *table, uint32_t tag)
+{
+    for (uint32_t at = table->newest, older; at; at = older) {
+        older = table->entries[at].older;
+        remove_tag(&table->entries[at], tag);
+        if (!table->entries[at].tags[0])
+            drop(table, at);
+    }
+}
