@@ -102,7 +102,7 @@ static bool is_name_list(const char *text)
 {
     size_t n = strlen(text);
     for (size_t i = 0; i < n; i++)
-        if (!gw_is_token_char(text[i]) && text[i] != ',' && text[i] != ' ')
+        if (!baton_http_is_token_char(text[i]) && text[i] != ',' && text[i] != ' ')
             return false;
     return n > 0 && n <= GW_CORS_MAX_ASKED_BYTES;
 }

@@ -187,7 +187,7 @@ static void begin_body(struct gw_conn *conn, const struct gw_head *head)
     conn->keep_alive = head->keep_alive;
     conn->is_chunked = head->chunked;
     conn->body_left_bytes = head->content_length;
-    gw_chunked_init(&conn->chunked);
+    baton_chunked_init(&conn->chunked);
     gw_conn_set_state(conn, GW_CONN_BODY);
     if (has_body && head->expects_continue)
         send_continue(conn);
@@ -234,9 +234,9 @@ static void refuse_body(struct gw_conn *conn, enum baton_err err)
 static size_t take_body(struct gw_conn *conn, const char *bytes, size_t n)
 {
     size_t used = 0;
-    enum baton_err err =
-        conn->is_chunked ? gw_chunked_feed(&conn->chunked, bytes, n, &used, &conn->exchange->body)
-                         : take_plain(conn, bytes, n, &used);
+    enum baton_err err = conn->is_chunked ? baton_chunked_feed(&conn->chunked, bytes, n, &used,
+                                                               &conn->exchange->body)
+                                          : take_plain(conn, bytes, n, &used);
     if (err == BATON_OK)
         whole_request(conn);
     else if (err != BATON_AGAIN)

@@ -27,7 +27,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/list.h"
-#include "gateway/http/chunked.h"
+#include "common/http/chunked.h"
 #include "gateway/http/reader.h"
 #include "gateway/http/server.h"
 
@@ -63,13 +63,13 @@ struct gw_conn {
     uint64_t entered_ms;        /* its state */
     const char *cut_reason;     /* not NULL: to be closed by the sweep */
     struct gw_exchange *exchange;
-    struct baton_buf in;       /* a partial head, or requests read ahead */
-    struct baton_buf out;      /* not yet given to libuv, while a write is under way */
-    size_t unflushed_bytes;    /* when FLUSH was last seen to move */
-    struct gw_head_scan scan;  /* HEAD */
-    struct gw_chunked chunked; /* BODY */
-    uint64_t body_left_bytes;  /* BODY, not chunked */
-    bool is_chunked;           /* BODY */
+    struct baton_buf in;          /* a partial head, or requests read ahead */
+    struct baton_buf out;         /* not yet given to libuv, while a write is under way */
+    size_t unflushed_bytes;       /* when FLUSH was last seen to move */
+    struct gw_head_scan scan;     /* HEAD */
+    struct baton_chunked chunked; /* BODY */
+    uint64_t body_left_bytes;     /* BODY, not chunked */
+    bool is_chunked;              /* BODY */
     bool keep_alive;
     bool saw_eof;
     char peer[GW_PEER_BYTES];

@@ -54,7 +54,7 @@ static enum baton_err find_end(const char *bytes, size_t n, size_t max_bytes,
         char c = bytes[i], before = i > scan->start ? bytes[i - 1] : 0;
         if ((c == '\n') != (before == '\r'))
             return malformed(refusal, "A line of the request does not end in CR LF.");
-        if (!gw_is_field_char(c) && c != '\r' && c != '\n')
+        if (!baton_http_is_field_char(c) && c != '\r' && c != '\n')
             return malformed(refusal, "The request's head holds a control character.");
         if (c == '\n' && i - scan->start >= 3 && bytes[i - 2] == '\n') {
             scan->seen++;
@@ -97,8 +97,8 @@ static bool is_target(struct gw_view target)
         char c = target.p[i];
         if (c <= ' ' || c >= 0x7f || c == '#')
             return false;
-        if (c == '%' && (target.n - i < 3 || gw_hex_value(target.p[i + 1]) < 0 ||
-                         gw_hex_value(target.p[i + 2]) < 0))
+        if (c == '%' && (target.n - i < 3 || baton_http_hex_value(target.p[i + 1]) < 0 ||
+                         baton_http_hex_value(target.p[i + 2]) < 0))
             return false;
     }
     return target.n > 0;
@@ -110,7 +110,7 @@ static bool is_host(struct gw_view host)
 {
     for (size_t i = 0; i < host.n; i++) {
         char c = host.p[i];
-        bool alnum = gw_is_token_char(c) && !strchr("#^`|", c);
+        bool alnum = baton_http_is_token_char(c) && !strchr("#^`|", c);
         if (!alnum && !strchr("():;,=[]", c))
             return false;
     }
@@ -306,7 +306,7 @@ void gw_path_normalise(char *path)
     for (const char *from = path; *from;) {
         int c = 0;
         if (*from == '%')
-            c = gw_hex_value(from[1]) * 16 + gw_hex_value(from[2]);
+            c = baton_http_hex_value(from[1]) * 16 + baton_http_hex_value(from[2]);
         if (is_unreserved(c)) {
             *to++ = (char)c;
             from += 3;

@@ -89,7 +89,7 @@ void gw_conn_send_refusal(struct gw_conn *conn, const struct gw_refusal *refusal
 static bool is_field_value(const char *value)
 {
     for (; *value; value++)
-        if (!gw_is_field_char(*value))
+        if (!baton_http_is_field_char(*value))
             return false;
     return true;
 }

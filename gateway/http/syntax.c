@@ -3,34 +3,10 @@
 #include <string.h>
 #include <strings.h>
 
-bool gw_is_token_char(char c)
-{
-    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-        return true;
-    return c && strchr("!#$%&'*+-.^_`|~", c);
-}
-
-bool gw_is_field_char(char c)
-{
-    unsigned char byte = (unsigned char)c;
-    return byte == '\t' || (byte >= ' ' && byte != 0x7f);
-}
-
-int gw_hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 bool gw_view_is_token(struct gw_view view)
 {
     for (size_t i = 0; i < view.n; i++)
-        if (!gw_is_token_char(view.p[i]))
+        if (!baton_http_is_token_char(view.p[i]))
             return false;
     return view.n > 0;
 }

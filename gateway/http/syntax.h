@@ -1,4 +1,4 @@
-/* The character classes of HTTP and views into bytes that somebody else owns (RFC 9110 section 5).
+/* Views into bytes that somebody else owns, and the character classes of HTTP they are made of.
  *
  * Ownership: a view borrows; it lives as long as the bytes it points into.
  * Threading: pure functions.
@@ -10,17 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/http/chars.h"
+
 struct gw_view {
     const char *p;
     size_t n;
 };
-
-/* tchar: what methods and header names are made of. */
-bool gw_is_token_char(char c);
-/* What a header's value may hold: HTAB, SP, VCHAR and bytes above 0x7f; no control characters. */
-bool gw_is_field_char(char c);
-/* 0..15, or -1 when c is no hexadecimal digit. */
-int gw_hex_value(char c);
 
 /* One or more tchars. */
 bool gw_view_is_token(struct gw_view view);

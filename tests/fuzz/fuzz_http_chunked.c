@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/http/chunked.h"
+#include "common/http/chunked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,13 +17,13 @@ struct result {
 
 static void decode(struct result *result, const char *bytes, size_t size, size_t step)
 {
-    struct gw_chunked chunked;
-    gw_chunked_init(&chunked);
+    struct baton_chunked chunked;
+    baton_chunked_init(&chunked);
     *result = (struct result){.err = BATON_AGAIN};
     baton_buf_init(&result->body, MAX_BODY_BYTES);
     for (size_t at = 0; at < size && result->err == BATON_AGAIN; at += step) {
         size_t used = 0, n = size - at < step ? size - at : step;
-        result->err = gw_chunked_feed(&chunked, bytes + at, n, &used, &result->body);
+        result->err = baton_chunked_feed(&chunked, bytes + at, n, &used, &result->body);
         result->n_used += used;
         if (result->err == BATON_AGAIN && used != n)
             abort();

@@ -19,7 +19,7 @@ static void check(int holds)
 static void check_view(struct gw_view view, const char *bytes, size_t n)
 {
     for (size_t i = 0; i < view.n; i++)
-        check(gw_is_field_char(view.p[i]));
+        check(baton_http_is_field_char(view.p[i]));
     check((view.n == 1 && view.p[0] == '/') || (view.p >= bytes && view.p + view.n <= bytes + n));
 }
 

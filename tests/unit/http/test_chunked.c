@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/http/chunked.h"
+#include "common/http/chunked.h"
 
 enum { MAX_BODY_BYTES = 64 };
 
@@ -15,17 +15,17 @@ static struct baton_buf body;
 /* Feeds the text in two pieces, or as a whole when cut is its length. Adds up *n_used. */
 static enum baton_err decode_cut(const char *text, size_t cut, size_t *n_used)
 {
-    struct gw_chunked chunked;
+    struct baton_chunked chunked;
     size_t used = 0;
-    gw_chunked_init(&chunked);
+    baton_chunked_init(&chunked);
     baton_buf_reset(&body);
     *n_used = 0;
-    enum baton_err err = gw_chunked_feed(&chunked, text, cut, &used, &body);
+    enum baton_err err = baton_chunked_feed(&chunked, text, cut, &used, &body);
     *n_used = used;
     if (err != BATON_AGAIN)
         return err;
     used = 0;
-    err = gw_chunked_feed(&chunked, text + cut, strlen(text) - cut, &used, &body);
+    err = baton_chunked_feed(&chunked, text + cut, strlen(text) - cut, &used, &body);
     *n_used += used;
     return err;
 }
@@ -132,7 +132,7 @@ static enum baton_err decode_long(const char *before, char c, size_t n, const ch
 
 static void extensions_are_capped(void **state)
 {
-    size_t max = GW_CHUNK_MAX_EXTENSION_BYTES;
+    size_t max = BATON_CHUNK_MAX_EXTENSION_BYTES;
     (void)state;
     assert_int_equal(decode_long("0;", 'a', max, "\r\n\r\n"), BATON_OK);
     assert_int_equal(decode_long("0;", 'a', max + 1, "\r\n\r\n"), BATON_INVALID);
@@ -140,7 +140,7 @@ static void extensions_are_capped(void **state)
 
 static void trailers_are_capped(void **state)
 {
-    size_t max = GW_CHUNK_MAX_TRAILER_BYTES;
+    size_t max = BATON_CHUNK_MAX_TRAILER_BYTES;
     (void)state;
     assert_int_equal(decode_long("0\r\na:", 'a', max - 2, "\r\n\r\n"), BATON_OK);
     assert_int_equal(decode_long("0\r\na:", 'a', max + 1, "\r\n\r\n"), BATON_INVALID);

@@ -1,0 +1,19 @@
+/* The character classes of HTTP (RFC 9110 section 5).
+ *
+ * Ownership: nothing.
+ * Threading: pure functions.
+ * Errors:    none.
+ */
+#ifndef BATON_HTTP_CHARS_H
+#define BATON_HTTP_CHARS_H
+
+#include <stdbool.h>
+
+/* tchar: what methods and header names are made of. */
+bool baton_http_is_token_char(char c);
+/* What a header's value may hold: HTAB, SP, VCHAR and bytes above 0x7f; no control characters. */
+bool baton_http_is_field_char(char c);
+/* 0..15, or -1 when c is no hexadecimal digit. */
+int baton_http_hex_value(char c);
+
+#endif
