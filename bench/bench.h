@@ -19,6 +19,7 @@ enum baton_err bench_attention(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_estimate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_sample(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_serve(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why);
 
 /* A model with a KV cache and an engine. */

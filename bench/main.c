@@ -15,6 +15,7 @@ static const struct {
     {"estimate", "the roofline's answer for any model and machine", bench_estimate},
     {"make-model", "random weights of a known shape as a Hugging Face directory", bench_make_model},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},
+    {"serve", "a running server under load, through HTTP", bench_serve},
     {"selftest", "the sampler against figures computed by hand, expected beside got",
      bench_selftest},
 };

@@ -1,0 +1,24 @@
+/* The machine the client runs on, and what the client itself costs.
+ *
+ * Ownership: plain values.
+ * Threading: any thread.
+ * Errors:    files: LIMIT names the option and what the system allows; the rest can not fail.
+ */
+#ifndef BATON_BENCH_SERVE_HOST_H
+#define BATON_BENCH_SERVE_HOST_H
+
+#include "common/base/json.h"
+
+/* Raises the limit of open files to the hard one; fails when that is below n_connections and a few
+ * more. */
+enum baton_err sv_host_raise_files(int64_t n_connections, struct baton_why *why) BATON_MUST_CHECK;
+
+/* Seconds of CPU that this process used so far. */
+double sv_host_cpu_s(void);
+/* Greatest resident size so far, in bytes. */
+int64_t sv_host_peak_bytes(void);
+
+/* Members: cpu, cores, memory_bytes, kernel. */
+void sv_host_put(struct baton_json_out *out);
+
+#endif

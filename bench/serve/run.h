@@ -1,0 +1,44 @@
+/* One run of the command: warm-up, load, figures.
+ *
+ *     interference:  settle (every reader has a token) | baseline_s alone | baseline_s intruded
+ *
+ * Ownership: a run's records are freed with sv_run_fini; its figures are plain values.
+ * Threading: the loop's.
+ * Errors:    those of the load; TIMEOUT when the readers never all stream.
+ */
+#ifndef BATON_BENCH_SERVE_RUN_H
+#define BATON_BENCH_SERVE_RUN_H
+
+#include "bench/serve/figures.h"
+#include "bench/serve/options.h"
+#include "bench/serve/phases.h"
+
+/* What all runs share. */
+struct sv_stand {
+    const struct sv_command *command;
+    uv_loop_t *loop;
+    struct sv_setting *setting;
+    struct sv_load *load; /* the one that is running, or NULL */
+    bool stopping;        /* the operator had enough */
+};
+
+struct sv_run {
+    int number;
+    int concurrency; /* 0: open loop */
+    struct sv_records records;
+    int64_t began_ns, to_ns;     /* the window */
+    int64_t intruded_ns;         /* when the second phase began */
+    struct sv_figures figures;   /* of requests, or of readers */
+    struct sv_figures intruders; /* interference only */
+    struct sv_phase alone, intruded;
+    double wall_s, cpu_s; /* of the client */
+    uint64_t n_connects, n_reconnects, n_held, n_unsent;
+    size_t max_open; /* connections */
+};
+
+/* concurrency: of a closed loop; 0 for an open one or interference. */
+enum baton_err sv_run(struct sv_stand *stand, int number, int concurrency, struct sv_run *run,
+                      struct baton_why *why) BATON_MUST_CHECK;
+void sv_run_fini(struct sv_run *run);
+
+#endif

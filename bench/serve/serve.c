@@ -1,0 +1,236 @@
+/* The load generator: reads the options, opens what is written to, runs, reports. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/serve/host.h"
+#include "bench/serve/report.h"
+
+enum { JSON_MAX_BYTES = 16 << 20 };
+
+struct outputs {
+    FILE *json, *csv, *itl; /* NULL: not wanted */
+    FILE *table;
+};
+
+struct bench {
+    struct sv_command command;
+    struct sv_stand stand;
+    struct sv_setting setting;
+    struct sv_pool pool;
+    uv_loop_t loop;
+    uv_signal_t interrupt;
+    struct outputs outputs;
+    struct sv_run runs[BENCH_LIST_MAX];
+    int n_runs;
+};
+
+/* ---- outputs ---- */
+
+/* Opened before the run: a name that can not be written should not cost one. */
+static enum baton_err open_output(const char *option, const char *path, FILE **file,
+                                  struct baton_why *why)
+{
+    if (!path)
+        return BATON_OK;
+    *file = fopen(path, "we");
+    if (!*file)
+        return baton_fail(why, BATON_IO, "%s: %s: %s", option, path, strerror(errno));
+    return BATON_OK;
+}
+
+static enum baton_err open_outputs(const struct sv_options *options, struct outputs *outputs,
+                                   struct baton_why *why)
+{
+    bool json_to_stdout = options->json && !strcmp(options->json, "-");
+    outputs->table = json_to_stdout ? NULL : stdout;
+    enum baton_err err = BATON_OK;
+    if (json_to_stdout)
+        outputs->json = stdout;
+    else
+        err = open_output("--json", options->json, &outputs->json, why);
+    if (!err)
+        err = open_output("--csv", options->csv, &outputs->csv, why);
+    if (!err)
+        err = open_output("--itl-csv", options->itl_csv, &outputs->itl, why);
+    if (!err && outputs->csv)
+        sv_report_csv_head(outputs->csv);
+    if (!err && outputs->itl)
+        sv_report_itl_head(outputs->itl);
+    return err;
+}
+
+static enum baton_err close_output(FILE *file)
+{
+    if (!file)
+        return BATON_OK;
+    bool failed = ferror(file) || fflush(file);
+    if (file != stdout)
+        failed |= fclose(file) != 0;
+    return failed ? BATON_IO : BATON_OK;
+}
+
+static enum baton_err close_outputs(struct outputs *outputs, struct baton_why *why)
+{
+    enum baton_err json_err = close_output(outputs->json);
+    enum baton_err csv_err = close_output(outputs->csv);
+    enum baton_err itl_err = close_output(outputs->itl);
+    enum baton_err table_err = close_output(outputs->table);
+    if (json_err || csv_err || itl_err || table_err)
+        return baton_fail(why, BATON_IO, "the results could not all be written");
+    return BATON_OK;
+}
+
+static void report_run(struct bench *bench, struct sv_run *run)
+{
+    struct outputs *outputs = &bench->outputs;
+    if (outputs->table) {
+        sv_report_run(&bench->command, run, outputs->table);
+        (void)fflush(outputs->table);
+    }
+    if (outputs->csv)
+        sv_report_csv(&bench->command, run, outputs->csv);
+    if (outputs->itl)
+        sv_report_itl(run, outputs->itl);
+}
+
+static enum baton_err report_all(struct bench *bench)
+{
+    struct outputs *outputs = &bench->outputs;
+    struct baton_buf json;
+    if (outputs->table && bench->n_runs > 1)
+        sv_report_runs(bench->runs, bench->n_runs, outputs->table);
+    if (!outputs->json)
+        return BATON_OK;
+    baton_buf_init(&json, JSON_MAX_BYTES);
+    sv_report_json(&bench->command, bench->runs, bench->n_runs, &json);
+    enum baton_err err = baton_buf_err(&json);
+    if (!err && fwrite(json.data, 1, json.len, outputs->json) != json.len)
+        err = BATON_IO;
+    baton_buf_fini(&json);
+    return err;
+}
+
+/* ---- the loop ---- */
+
+/* Ends the run early, with its report; the next signal ends the program. */
+static void on_interrupt(uv_signal_t *handle, int signal_number)
+{
+    struct sv_stand *stand = handle->data;
+    (void)signal_number;
+    stand->stopping = true;
+    if (stand->load)
+        stand->load->stopping = true;
+    (void)uv_signal_stop(handle);
+}
+
+static enum baton_err open_loop(struct bench *bench, const struct sockaddr_storage *address,
+                                struct baton_why *why)
+{
+    const struct sv_command *command = &bench->command;
+    if (uv_loop_init(&bench->loop))
+        return baton_fail(why, BATON_IO, "the event loop could not be made");
+    (void)uv_signal_init(&bench->loop, &bench->interrupt);
+    bench->interrupt.data = &bench->stand;
+    (void)uv_signal_start(&bench->interrupt, on_interrupt, SIGINT);
+    (void)signal(SIGPIPE, SIG_IGN);
+    bench->setting =
+        (struct sv_setting){.api = command->api,
+                            .path = command->url.path,
+                            .authority = command->url.authority,
+                            .api_key = command->options->api_key,
+                            .slow_bytes_per_s = (double)command->options->slow_bytes_per_s,
+                            .pool = &bench->pool};
+    bench->stand =
+        (struct sv_stand){.command = command, .loop = &bench->loop, .setting = &bench->setting};
+    sv_pool_init(&bench->pool, &bench->loop, address, !command->options->no_keepalive);
+    return BATON_OK;
+}
+
+static void close_loop(struct bench *bench)
+{
+    sv_pool_close(&bench->pool);
+    uv_close((uv_handle_t *)&bench->interrupt, NULL);
+    (void)uv_run(&bench->loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&bench->loop);
+}
+
+/* ---- runs ---- */
+
+static enum baton_err run_one(struct bench *bench, int concurrency, struct baton_why *why)
+{
+    struct sv_run *run = &bench->runs[bench->n_runs];
+    enum baton_err err = sv_run(&bench->stand, bench->n_runs, concurrency, run, why);
+    if (err)
+        return err;
+    bench->n_runs++;
+    report_run(bench, run);
+    sv_run_fini(run);
+    return BATON_OK;
+}
+
+static enum baton_err run_all(struct bench *bench, struct baton_why *why)
+{
+    const struct bench_list *concurrency = &bench->command.concurrency;
+    enum baton_err err = BATON_OK;
+    if (bench->outputs.table)
+        sv_report_head(&bench->command, bench->outputs.table);
+    if (!concurrency->n)
+        err = run_one(bench, 0, why);
+    for (int i = 0; i < concurrency->n && !err && !bench->stand.stopping; i++)
+        err = run_one(bench, concurrency->values[i], why);
+    return err ? err : report_all(bench);
+}
+
+static int64_t most_connections(const struct sv_command *command)
+{
+    int64_t in_flight = command->options->max_in_flight;
+    if (sv_command_intrudes(command))
+        return command->options->streams + in_flight;
+    return command->concurrency.n ? bench_list_greatest(&command->concurrency) : in_flight;
+}
+
+static enum baton_err serve(struct bench *bench, struct baton_why *why)
+{
+    const struct sv_command *command = &bench->command;
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    enum baton_err err = sv_host_raise_files(most_connections(command), why);
+    if (!err)
+        err = sv_url_resolve(&command->url, &address, why);
+    if (!err)
+        err = open_outputs(command->options, &bench->outputs, why);
+    if (!err) {
+        err = open_loop(bench, &address, why);
+        if (!err) {
+            err = run_all(bench, why);
+            close_loop(bench);
+        }
+    }
+    enum baton_err close_err = close_outputs(&bench->outputs, err ? NULL : why);
+    return err ? err : close_err;
+}
+
+static enum baton_err run(const void *arg, struct baton_why *why)
+{
+    struct bench *bench = calloc(1, sizeof *bench);
+    if (!bench)
+        return BATON_NO_MEMORY;
+    enum baton_err err = sv_command_init(&bench->command, arg, why);
+    if (!err) {
+        err = serve(bench, why);
+        sv_command_fini(&bench->command);
+    }
+    free(bench);
+    return err;
+}
+
+enum baton_err bench_serve(int argc, char **argv, struct baton_why *why)
+{
+    struct sv_options options = {0};
+    struct baton_config config = {.process = "baton-bench serve",
+                                  .summary = "measures a server through HTTP, under load",
+                                  .options = sv_option_table,
+                                  .n_options = sv_n_options};
+    return bench_run(&config, &options, argc, argv, run, why);
+}
