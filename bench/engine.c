@@ -24,7 +24,7 @@ static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, dtype, "dtype", "f32",
                    "of the weights: f32, bf16, q8, or auto: the fastest on this CPU"),
     BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
-                   "auto, avx512vnni, avx512, avx2, portable or openblas"),
+                   "auto, amx, avx512vnni, avx512, avx2, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "auto",
                    "of the KV cache: auto, f32 or f16"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),

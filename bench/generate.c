@@ -26,7 +26,7 @@ static const struct baton_option table[] = {
     {"dtype", BATON_OPTION_TEXT, AT(dtype), "f32", 0, 0, "",
      "of the weights: f32, bf16, q8, or auto: the fastest on this CPU"},
     {"kernels", BATON_OPTION_TEXT, AT(kernels), "auto", 0, 0, "",
-     "auto, avx512vnni, avx512, avx2, portable or openblas"},
+     "auto, amx, avx512vnni, avx512, avx2, portable or openblas"},
     {"kv-dtype", BATON_OPTION_TEXT, AT(kv_dtype), "auto", 0, 0, "",
      "of the KV cache: auto, f32 or f16"},
     {"tokens", BATON_OPTION_TEXT, AT(tokens), NULL, 0, 0, "", "the prompt as ids: 1,2,3"},

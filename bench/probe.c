@@ -62,8 +62,8 @@ static enum baton_err make_rows(struct bench_probe *probe)
     size_t n_threads = (size_t)baton_pool_n_threads(probe->pool);
     probe->x = baton_floats_create((size_t)N_ROWS * N_IN);
     probe->y = baton_floats_create(n_threads * N_ROWS * N_OUT);
-    probe->prepared =
-        baton_floats_create(baton_prepared_bytes(dtype, N_ROWS, N_IN) / sizeof(float) + 1);
+    probe->prepared = baton_floats_create(
+        baton_prepared_bytes(probe->kernels, dtype, N_ROWS, N_IN) / sizeof(float) + 1);
     if (!probe->x || !probe->y || !probe->prepared)
         return BATON_NO_MEMORY;
     fill(probe->x, (size_t)N_ROWS * N_IN);
@@ -129,8 +129,7 @@ static void multiply(void *arg, int item, int worker)
 {
     const struct bench_probe *probe = arg;
     const struct baton_linear job = {.weights = &probe->weights,
-                                     .x = probe->weights.dtype == BATON_F32 ? probe->x
-                                                                            : probe->prepared,
+                                     .x = probe->prepared,
                                      .y = probe->y + (size_t)worker * N_ROWS * N_OUT,
                                      .n_rows = N_ROWS,
                                      .epilogue = BATON_STORE};

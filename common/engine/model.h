@@ -38,7 +38,8 @@ struct baton_model_shape {
 struct baton_model_options {
     const char *dtype;   /* of the weights: "f32", "bf16", "q8", or "auto": the fastest of them that
                             holds the bounds on accuracy (tests/golden); NULL: f32 */
-    const char *kernels; /* "auto", "avx512", "avx2", "portable", "openblas"; NULL: auto */
+    const char *kernels; /* "auto", "amx", "avx512vnni", "avx512", "avx2", "portable", "openblas";
+                            NULL: auto */
     const struct baton_cache_dirs *cache; /* where packed weights are shared with other processes,
                                              as a file; NULL: nowhere, and nothing
                                              is said about it */

@@ -75,7 +75,7 @@ static const void *prepare(struct baton_run *run, const struct baton_packed *pac
                            const float *in)
 {
     struct prepare_loop loop = {.run = run, .dtype = packed->dtype, .in = in, .n_in = packed->n_in};
-    if (packed->dtype == BATON_F32)
+    if (packed->dtype == BATON_F32 && !run->kernels->splits_f32)
         return in;
     baton_pool_run(run->pool, divide_up(run->n_rows, ROWS_PER_ITEM), prepare_rows, &loop);
     return run->prepared;
@@ -112,7 +112,8 @@ size_t baton_run_prepared_bytes(const struct baton_model *model, int n_rows)
     const struct baton_model_shape *shape = &model->shape;
     int n_mixed = shape->n_heads * shape->head_dim;
     int widest = shape->n_ff > shape->n_embd ? shape->n_ff : shape->n_embd;
-    return baton_prepared_bytes(model->dtype, n_rows, n_mixed > widest ? n_mixed : widest);
+    return baton_prepared_bytes(model->kernels, model->dtype, n_rows,
+                                n_mixed > widest ? n_mixed : widest);
 }
 
 static void move_floats(float *array, size_t row_floats, int from, int to)

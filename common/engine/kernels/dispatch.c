@@ -3,6 +3,8 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "common/engine/kernels/prepared.h"
@@ -37,6 +39,32 @@ static bool runs_avx512vnni(void)
     return runs_avx512() && __builtin_cpu_supports("avx512vnni") &&
            __builtin_cpu_supports("avx512bf16");
 }
+
+/* The CPU knows tiles, and the system saves their state. */
+static bool has_amx(void)
+{
+    const unsigned osxsave = 1U << 27, tile_bf16_int8 = 1U << 24 | 1U << 22 | 1U << 25;
+    const unsigned tile_state = 3U << 17; /* XTILECFG, XTILEDATA */
+    unsigned a, b, c = 0, d = 0, enabled = 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & osxsave))
+        return false;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & tile_bf16_int8) != tile_bf16_int8)
+        return false;
+    __asm__("xgetbv" : "=a"(enabled), "=d"(d) : "c"(0));
+    return (enabled & tile_state) == tile_state;
+}
+
+/* Linux saves eight KiB more for a process that asked to use tiles, once for all its threads. */
+static bool may_use_tiles(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0;
+}
+
+static bool runs_amx(void)
+{
+    return runs_avx512vnni() && has_amx() && may_use_tiles();
+}
 #endif
 
 static const struct {
@@ -55,20 +83,36 @@ static const struct {
 
 enum { N_VARIANTS = sizeof variants / sizeof variants[0] };
 
-static struct baton_kernels openblas;
-static const struct baton_kernels *usable[N_VARIANTS + 1];
+static struct baton_kernels amx, openblas; /* variations of another */
+static const struct baton_kernels *usable[N_VARIANTS + 2];
 static int n_usable;
+
+static void use_amx(void)
+{
+#if defined(__x86_64__)
+    if (!runs_amx())
+        return;
+    baton_amx_fill(&amx);
+    usable[n_usable++] = &amx;
+#endif
+}
+
+static int first_variant(void)
+{
+    int i = 0;
+    while (!variants[i].runs()) /* portable does */
+        i++;
+    return i;
+}
 
 static void find_usable(void)
 {
-    const struct baton_row_kernels *rows = NULL;
-    for (int i = 0; i < N_VARIANTS; i++) {
-        if (!variants[i].runs())
-            continue;
-        usable[n_usable++] = variants[i].kernels;
-        rows = rows ? rows : variants[i].rows;
-    }
-    baton_openblas_fill(&openblas, usable[0], rows); /* portable is there at least */
+    int first = first_variant();
+    use_amx();
+    for (int i = first; i < N_VARIANTS; i++)
+        if (variants[i].runs())
+            usable[n_usable++] = variants[i].kernels;
+    baton_openblas_fill(&openblas, variants[first].kernels, variants[first].rows);
     usable[n_usable++] = &openblas;
 }
 
@@ -93,7 +137,10 @@ const struct baton_kernels *baton_kernels_find(const char *name)
     return NULL;
 }
 
-size_t baton_prepared_bytes(enum baton_dtype dtype, int n_rows, int n_in)
+size_t baton_prepared_bytes(const struct baton_kernels *kernels, enum baton_dtype dtype, int n_rows,
+                            int n_in)
 {
-    return (size_t)n_rows * baton_prepared_row_bytes(dtype, n_in);
+    bool is_split = dtype == BATON_F32 && kernels->splits_f32;
+    return (size_t)n_rows *
+           (is_split ? baton_split_row_bytes(n_in) : baton_prepared_row_bytes(dtype, n_in));
 }

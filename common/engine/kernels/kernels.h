@@ -62,15 +62,16 @@ static inline size_t baton_attend_query_floats(int head_dim)
 }
 
 struct baton_kernels {
-    const char *name;               /* "avx512vnni", "avx512", "avx2", "portable", "openblas" */
-    enum baton_layout layout;       /* of the weights that linear reads */
+    const char *name;         /* "amx", "avx512vnni", "avx512", "avx2", "portable", "openblas" */
+    enum baton_layout layout; /* of the weights that linear reads */
     bool has_dtype[BATON_N_DTYPES]; /* what linear computes */
     enum baton_dtype fastest;       /* of these, all of which hold the bounds on accuracy */
+    bool splits_f32; /* linear reads f32 rows as prepare splits them; else x will do as it is */
 
     /* Rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them for weights of this dtype:
-     * f32 as they are (prepared may be x, and nothing is done then), bf16 rounded to nearest even,
-     * q8 as bytes with a scale per group. prepared has room for baton_prepared_bytes of all rows.
-     */
+     * f32 as they are (prepared may be x, and nothing is done then) or split (it may not), bf16
+     * rounded to nearest even, q8 as bytes with a scale per group. prepared has room for
+     * baton_prepared_bytes of all rows. */
     void (*prepare)(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
                     void *prepared);
 
@@ -118,7 +119,8 @@ const struct baton_kernels *baton_kernels_find(const char *name);
 /* All that this CPU runs, fastest first, openblas last; NULL past the last. */
 const struct baton_kernels *baton_kernels_at(int index);
 
-/* Bytes of n_rows prepared rows. */
-size_t baton_prepared_bytes(enum baton_dtype dtype, int n_rows, int n_in);
+/* Bytes of n_rows rows as these kernels prepare them. */
+size_t baton_prepared_bytes(const struct baton_kernels *kernels, enum baton_dtype dtype, int n_rows,
+                            int n_in);
 
 #endif

@@ -1,7 +1,7 @@
 /* Rows of activations as the kernels read them beside packed weights; private to the kernels. A row
  * takes baton_prepared_row_bytes, the next one begins right after:
  *
- *     f32    float [n_in]
+ *     f32    float [n_in]; kernels that split: baton_split_row_bytes (amx_split.h draws them)
  *     bf16   bfloat16 [K] (kernels with VDPBF16PS) or the same values as float [K] (the others),
  *            K = n_in rounded up to 32, zeros past n_in
  *     q8     int8 [K], K = n_in rounded up to 64, zeros past n_in; then for each group of 64
@@ -33,6 +33,13 @@ static inline size_t baton_prepared_row_bytes(enum baton_dtype dtype, int n_in)
                          ? n * sizeof(float)
                          : n + n / BATON_Q8_GROUP * sizeof(struct baton_q8_row_group);
     return ((n_bytes + line - 1) / line | 1) * line;
+}
+
+/* An odd number of cache lines, too. */
+static inline size_t baton_split_row_bytes(int n_in)
+{
+    const size_t line = 64, step_lines = 2;
+    return (((size_t)n_in + BATON_BF16_STEP - 1) / BATON_BF16_STEP * step_lines | 1) * line;
 }
 
 #endif

@@ -14,6 +14,11 @@ extern const struct baton_row_kernels baton_row_kernels_avx2, baton_row_kernels_
     baton_row_kernels_avx512vnni;
 #endif
 
+#if defined(__x86_64__)
+/* amx.c: products by AMX, everything else that of avx512vnni. */
+void baton_amx_fill(struct baton_kernels *kernels);
+#endif
+
 /* openblas.c: kernels that multiply row-major f32 weights, with these rows' kernels where they are
  * few and OpenBLAS where they are many; everything else is that of the best. Called once. */
 void baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,

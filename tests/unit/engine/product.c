@@ -13,7 +13,7 @@ static size_t packed_bytes(const struct product *p)
 
 size_t product_prepared_bytes(const struct product *p)
 {
-    return baton_prepared_bytes(p->packed.dtype, p->n_rows, p->n_in);
+    return baton_prepared_bytes(p->kernels, p->packed.dtype, p->n_rows, p->n_in);
 }
 
 size_t product_y_bytes(const struct product *p)
