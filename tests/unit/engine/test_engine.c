@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "common/engine/engine.h"
-#include "common/engine/kernels/kernels.h"
+#include "tests/support/kernel_sets.h"
 
 enum { CONTEXT = 200, N_TOKENS = 100, MAX_BATCH = 9, MAX_PREFILL = 160, N_VOCAB = 83 };
 
@@ -35,9 +35,11 @@ static int set_up(void **state)
     for (int i = 0; i < CONTEXT; i++)
         tokens[i] = (uint32_t)(baton_philox_uniform(2, (uint64_t)i) * N_VOCAB);
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
-                                             .kernels = kernels->name};
-    return baton_model_random(&shape, 3, &kept, &model, NULL) ||
-           baton_kv_create(model, NULL, 200, &kv, NULL) ||
+                                             .kernels = kernel_sets_name(kernels)};
+    if (baton_model_random(&shape, 3, &kept, &model, NULL))
+        return -1;
+    kernel_sets_give(model, kernels);
+    return baton_kv_create(model, NULL, 200, &kv, NULL) ||
            baton_engine_create(model, &options, &engine, NULL);
 }
 
@@ -440,7 +442,7 @@ int main(void)
         cmocka_unit_test(senseless_options_are_refused),
     };
     int n_failed = 0;
-    for (int i = 0; (kernels = baton_kernels_at(i)); i++)
+    for (int i = 0; (kernels = kernel_sets_at(i)); i++)
         for (int d = 0; d < BATON_N_DTYPES; d++) {
             char name[64];
             dtype = (enum baton_dtype)d;

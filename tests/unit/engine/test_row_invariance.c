@@ -1,22 +1,20 @@
-/* A thousand random layouts of the same work in every dtype (fewer on the kernels this CPU would
- * not choose): whatever the batch, the chunks, the threads and the neighbours, a position's logits
- * have the same bits. */
+/* A thousand random layouts of the same work in every dtype (fewer on kernels that this CPU would
+ * not choose, a few on those it emulates): whatever the batch, the chunks, the threads and the
+ * neighbours, a position's logits have the same bits. */
 #include "tests/unit/engine/unit.h"
 
 #include <stdio.h>
 
 #include "common/engine/engine.h"
-#include "common/engine/kernels/kernels.h"
+#include "tests/support/kernel_sets.h"
 
-enum {
-    N_SEQS = 64,
-    LENGTH = 70,
-    MAX_ROWS = 300,
-    N_VOCAB = 83,
-    N_ENGINES = 3,
-    N_LAYOUTS = 1000,
-    N_OTHER_LAYOUTS = 100
+enum { MAX_SEQS = 64, LENGTH = 70, MAX_ROWS = 300, N_VOCAB = 83, N_ENGINES = 3 };
+
+struct extent {
+    int n_seqs, n_layouts;
 };
+
+static const struct extent chosen = {MAX_SEQS, 1000}, others = {MAX_SEQS, 100}, emulated = {20, 10};
 
 static const struct baton_model_shape shape = {.n_layers = 2,
                                                .n_embd = 36,
@@ -36,13 +34,14 @@ struct text {
 
 static const struct baton_kernels *kernels;
 static enum baton_dtype dtype;
+static struct extent extent;
 static uint64_t n_drawn;
 
 static struct baton_model *model;
 static struct baton_kv *kv;
 static struct baton_engine *engines[N_ENGINES]; /* of 1, 2, 3 threads */
-static struct text texts[N_SEQS];
-static float logits[N_SEQS][N_VOCAB];
+static struct text texts[MAX_SEQS];
+static float logits[MAX_SEQS][N_VOCAB];
 
 /* 0..n-1 */
 static int draw(int n)
@@ -64,18 +63,19 @@ static void decode_alone(struct text *text)
 static int set_up(void **state)
 {
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
-                                             .kernels = kernels->name};
-    int n_blocks = (N_SEQS + 1) * baton_kv_blocks_for(LENGTH);
+                                             .kernels = kernel_sets_name(kernels)};
+    int n_blocks = (MAX_SEQS + 1) * baton_kv_blocks_for(LENGTH);
     (void)state;
     if (baton_model_random(&shape, 3, &kept, &model, NULL) ||
         baton_kv_create(model, NULL, n_blocks, &kv, NULL))
         return -1;
+    kernel_sets_give(model, kernels);
     for (int i = 0; i < N_ENGINES; i++) {
         const struct baton_engine_options options = {.max_rows = MAX_ROWS, .n_threads = i + 1};
         if (baton_engine_create(model, &options, &engines[i], NULL))
             return -1;
     }
-    for (int i = 0; i < N_SEQS; i++) {
+    for (int i = 0; i < extent.n_seqs; i++) {
         if (baton_seq_init(&texts[i].seq, kv, LENGTH))
             return -1;
         decode_alone(&texts[i]);
@@ -86,7 +86,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    for (int i = 0; i < N_SEQS; i++)
+    for (int i = 0; i < extent.n_seqs; i++)
         baton_seq_fini(&texts[i].seq);
     for (int i = 0; i < N_ENGINES; i++)
         baton_engine_destroy(engines[i]);
@@ -120,18 +120,18 @@ static void prefill(const struct text *text, struct baton_seq *seq, int n)
 static int draw_batch(void)
 {
     int largest = 1 << draw(7);
-    return 1 + draw(largest);
+    return 1 + draw(largest < extent.n_seqs ? largest : extent.n_seqs);
 }
 
 /* Decodes seq, which holds a part of its text, in a batch beside others at random positions. */
 static void decode_among_others(const struct text *text, struct baton_seq *seq)
 {
-    struct baton_seq *seqs[N_SEQS];
-    uint32_t tokens[N_SEQS];
-    const struct text *of[N_SEQS];
-    int n = draw_batch(), own = draw(n), first = draw(N_SEQS);
+    struct baton_seq *seqs[MAX_SEQS];
+    uint32_t tokens[MAX_SEQS];
+    const struct text *of[MAX_SEQS];
+    int n = draw_batch(), own = draw(n), first = draw(extent.n_seqs);
     for (int b = 0; b < n; b++) {
-        struct text *other = &texts[(first + b) % N_SEQS];
+        struct text *other = &texts[(first + b) % extent.n_seqs];
         other->seq.n_tokens = draw(LENGTH); /* what follows is written again as it was */
         seqs[b] = b == own ? seq : &other->seq;
         of[b] = b == own ? text : other;
@@ -146,11 +146,11 @@ static void decode_among_others(const struct text *text, struct baton_seq *seq)
 /* What is left of seq's text, up to a part of it, in passes beside steps and parts of others. */
 static void run_among_others(const struct text *text, struct baton_seq *seq)
 {
-    struct baton_part parts[N_SEQS];
-    const struct text *of[N_SEQS];
-    int n = draw_batch(), own = draw(n), first = draw(N_SEQS), n_left = MAX_ROWS, n_wanted = 0;
+    struct baton_part parts[MAX_SEQS];
+    const struct text *of[MAX_SEQS];
+    int n = draw_batch(), own = draw(n), first = draw(extent.n_seqs), n_left = MAX_ROWS, n_wanted = 0;
     for (int b = 0; b < n; b++) {
-        struct text *other = &texts[(first + b) % N_SEQS];
+        struct text *other = &texts[(first + b) % extent.n_seqs];
         of[b] = b == own ? text : other;
         struct baton_seq *at = b == own ? seq : &other->seq;
         if (b != own)
@@ -174,10 +174,9 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
 
 static void a_positions_bits_do_not_depend_on_the_layout(void **state)
 {
-    int n_layouts = kernels == baton_kernels_best() ? N_LAYOUTS : N_OTHER_LAYOUTS;
     (void)state;
-    for (int i = 0; i < n_layouts; i++) {
-        const struct text *text = &texts[draw(N_SEQS)];
+    for (int i = 0; i < extent.n_layouts; i++) {
+        const struct text *text = &texts[draw(extent.n_seqs)];
         struct baton_seq seq;
         assert_int_equal(baton_seq_init(&seq, kv, LENGTH), BATON_OK);
         prefill(text, &seq, 1 + draw(LENGTH - 1));
@@ -195,12 +194,16 @@ int main(void)
         cmocka_unit_test(a_positions_bits_do_not_depend_on_the_layout),
     };
     int n_failed = 0;
-    for (int i = 0; (kernels = baton_kernels_at(i)); i++)
+    for (int i = 0; (kernels = kernel_sets_at(i)); i++) {
+        extent = kernel_sets_is_emulated(kernels)  ? emulated
+                 : kernels == baton_kernels_best() ? chosen
+                                                   : others;
         for (int d = 0; d < BATON_N_DTYPES && kernels->layout == BATON_PANELS; d++) {
             char name[64];
             dtype = (enum baton_dtype)d;
             (void)snprintf(name, sizeof name, "%s, %s", kernels->name, baton_dtype_name(dtype));
             n_failed += cmocka_run_group_tests_name(name, tests, set_up, tear_down);
         }
+    }
     return n_failed;
 }

@@ -1,0 +1,25 @@
+/* The kernel sets that tests run: all that this CPU has, and amx by emulation (amx_emulator.h)
+ * where it has all but AMX that this set needs. Says once how amx is run.
+ *
+ * Ownership: the process's.
+ * Threading: any thread.
+ * Errors:    none.
+ */
+#ifndef BATON_TESTS_SUPPORT_KERNEL_SETS_H
+#define BATON_TESTS_SUPPORT_KERNEL_SETS_H
+
+#include "common/engine/kernels/kernels.h"
+#include "common/engine/model.h"
+
+/* As baton_kernels_at and baton_kernels_find. */
+const struct baton_kernels *kernel_sets_at(int index);
+const struct baton_kernels *kernel_sets_find(const char *name);
+
+bool kernel_sets_is_emulated(const struct baton_kernels *set); /* so it is slow */
+
+/* A model does not know what is emulated: the name to open it with, whose weights are packed alike,
+ * and the set it is then given, before there is an engine. */
+const char *kernel_sets_name(const struct baton_kernels *set);
+void kernel_sets_give(struct baton_model *model, const struct baton_kernels *set);
+
+#endif
