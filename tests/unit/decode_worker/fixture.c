@@ -75,13 +75,13 @@ void worker_open(const struct worker_options *wanted)
     gateway_url = wanted->gateway_url;
     has_gateway = false;
     open_host(wanted->n_threads);
-    struct dc_admit_options options = {.host = &host,
-                                       .bulk_url = "tcp://127.0.0.1:0",
-                                       .kv_tokens = wanted->kv_tokens,
-                                       .max_batch = wanted->max_batch ? wanted->max_batch : 4,
-                                       .local_chunk = wanted->chunk ? wanted->chunk : 8,
-                                       .prefix_cache =
-                                           wanted->prefix_cache ? wanted->prefix_cache : "on"};
+    struct dc_admit_options options = {
+        .host = &host,
+        .bulk_url = "tcp://127.0.0.1:0",
+        .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1},
+        .max_batch = wanted->max_batch ? wanted->max_batch : 4,
+        .local_chunk = wanted->chunk ? wanted->chunk : 8,
+        .prefix_cache = wanted->prefix_cache ? wanted->prefix_cache : "on"};
     if (dc_admit_create(&options, &admit, &why))
         fail_msg("%s", why.text);
     hooks = dc_admit_hooks(admit);
