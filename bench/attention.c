@@ -183,10 +183,11 @@ static enum baton_err init_run(struct stand *stand, struct baton_why *why)
     if (err)
         return err;
     run->rows = calloc(n_rows, sizeof *run->rows);
+    run->groups = calloc(n_rows, sizeof *run->groups);
     stand->scratch =
         baton_floats_create(n_qkv + n_mixed + n_threads * baton_run_attending_floats(shape));
     stand->seqs = calloc((size_t)bench_list_greatest(&stand->batches), sizeof *stand->seqs);
-    if (!run->rows || !stand->scratch || !stand->seqs)
+    if (!run->rows || !run->groups || !stand->scratch || !stand->seqs)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for %zu rows", n_rows);
     run->qkv = stand->scratch;
     run->mixed = run->qkv + n_qkv;
@@ -252,6 +253,7 @@ static void fini(struct stand *stand)
     free(stand->seqs);
     free(stand->scratch);
     free(stand->run.rows);
+    free(stand->run.groups);
     baton_pool_destroy(stand->run.pool);
     bench_probe_destroy(stand->probes.products);
     baton_kv_destroy(stand->kv);

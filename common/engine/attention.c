@@ -11,7 +11,7 @@ enum {
 struct layer_loop {
     struct baton_run *run;
     int layer;
-    int rows_per_item, heads_per_item, n_row_groups; /* of attention; KV heads */
+    int n_tiles, n_singles, heads_per_single; /* of attention; KV heads */
 };
 
 static int divide_up(int n, int by)
@@ -56,24 +56,24 @@ size_t baton_run_attending_floats(const struct baton_model_shape *shape)
     return (size_t)n_queries * baton_attend_query_floats(shape->head_dim);
 }
 
-/* Neighbours that follow each other in one sequence, from `first` on. */
-static int count_together(const struct baton_run *run, int first, int end)
+/* Neighbours that follow each other in one sequence, from `first` on, up to a tile. */
+static int count_together(const struct baton_run *run, int first)
 {
-    const struct baton_row *rows = run->rows;
-    int r = first + 1;
-    while (r < end && rows[r].seq == rows[first].seq &&
-           rows[r].position == rows[first].position + r - first)
-        r++;
-    return r - first;
+    const struct baton_row *rows = run->rows + first;
+    int n = 1;
+    while (n < TILE_ROWS && first + n < run->n_rows && rows[n].seq == rows[0].seq &&
+           rows[n].position == rows[0].position + n)
+        n++;
+    return n;
 }
 
-static void attend_together(const struct layer_loop *loop, int first, int n, int head, int worker)
+static void attend_together(const struct layer_loop *loop, int first, int n, int head, int end_head,
+                            int worker)
 {
     const struct baton_run *run = loop->run;
     const struct baton_model_shape *shape = &run->model->shape;
     const struct baton_row *row = &run->rows[first];
     size_t n_mixed = (size_t)shape->n_heads * (size_t)shape->head_dim, at = (size_t)first;
-    int end_head = head + loop->heads_per_item;
     const struct baton_attend job = {
         .q = run->qkv + at * qkv_floats(shape),
         .q_stride = qkv_floats(shape),
@@ -93,57 +93,68 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
     run->kernels->attend(&job, head, end_head < job.n_heads ? end_head : job.n_heads);
 }
 
-/* Items of one head are neighbours, so that a prompt's K and V stay in the cache. */
-static void attend_rows(void *arg, int item, int worker)
+/* Tiles of one head are neighbours, so that a prompt's K and V stay in the cache. */
+static void attend_tile(const struct layer_loop *loop, int item, int worker)
 {
-    const struct layer_loop *loop = arg;
-    int head = item / loop->n_row_groups * loop->heads_per_item;
-    int first = item % loop->n_row_groups * loop->rows_per_item;
-    int end = first + loop->rows_per_item;
-    if (end > loop->run->n_rows)
-        end = loop->run->n_rows;
-    for (int r = first, n; r < end; r += n) {
-        n = count_together(loop->run, r, end);
-        attend_together(loop, r, n, head, worker);
-    }
+    const struct baton_run *run = loop->run;
+    int first = run->groups[item % loop->n_tiles], head = item / loop->n_tiles;
+    attend_together(loop, first, count_together(run, first), head, head + 1, worker);
 }
 
-/* Whether any rows follow each other in one sequence. */
-static bool have_neighbours(const struct baton_run *run)
+static void attend_single(const struct layer_loop *loop, int item, int worker)
 {
-    for (int r = 0; r + 1 < run->n_rows; r++)
-        if (count_together(run, r, r + 2) > 1)
-            return true;
-    return false;
+    const struct baton_run *run = loop->run;
+    int row = run->groups[run->n_rows - 1 - item % loop->n_singles];
+    int head = item / loop->n_singles * loop->heads_per_single;
+    attend_together(loop, row, 1, head, head + loop->heads_per_single, worker);
+}
+
+static void attend_item(void *arg, int item, int worker)
+{
+    const struct layer_loop *loop = arg;
+    int n_tile_items = loop->n_tiles * loop->run->model->shape.n_kv_heads;
+    if (item < n_tile_items)
+        attend_tile(loop, item, worker);
+    else
+        attend_single(loop, item - n_tile_items, worker);
+}
+
+/* Tiles from the front of the groups, single rows from the back. Returns the positions that the
+ * single ones look at. */
+static size_t group_rows(struct layer_loop *loop)
+{
+    const struct baton_run *run = loop->run;
+    size_t n_positions = 0;
+    for (int r = 0, n; r < run->n_rows; r += n) {
+        n = count_together(run, r);
+        if (n > 1) {
+            run->groups[loop->n_tiles++] = r;
+        } else {
+            run->groups[run->n_rows - 1 - loop->n_singles++] = r;
+            n_positions += (size_t)run->rows[r].position + 1;
+        }
+    }
+    return n_positions;
 }
 
 /* A prompt's rows share what they load. Rows of different sequences have nothing to share, but read
  * memory fastest with the heads in the order in which they lie there. */
-static void share_out(struct layer_loop *loop)
+static int share_out(struct layer_loop *loop)
 {
     const struct baton_run *run = loop->run;
     const struct baton_model_shape *shape = &run->model->shape;
-    const struct baton_row *last = &run->rows[run->n_rows - 1];
-    size_t n_elements = (size_t)run->n_rows * (size_t)(last->position + 1) *
-                        (size_t)(2 * shape->n_kv_heads * shape->head_dim);
-    int n_items = baton_pool_n_threads(run->pool) * ITEMS_PER_THREAD;
-    if (have_neighbours(run)) {
-        loop->rows_per_item = TILE_ROWS;
-        loop->heads_per_item = 1;
-    } else {
-        loop->rows_per_item = 1;
-        loop->heads_per_item = n_elements < 2 * ITEM_MIN_ELEMENTS
-                                   ? shape->n_kv_heads
-                                   : divide_up(shape->n_kv_heads, divide_up(n_items, run->n_rows));
-    }
-    loop->n_row_groups = divide_up(run->n_rows, loop->rows_per_item);
+    int n_heads = shape->n_kv_heads, n_items = baton_pool_n_threads(run->pool) * ITEMS_PER_THREAD;
+    size_t n_elements = group_rows(loop) * (size_t)(2 * n_heads * shape->head_dim);
+    if (!loop->n_singles)
+        return loop->n_tiles * n_heads;
+    loop->heads_per_single = n_elements < 2 * ITEM_MIN_ELEMENTS
+                                 ? n_heads
+                                 : divide_up(n_heads, divide_up(n_items, loop->n_singles));
+    return loop->n_tiles * n_heads + loop->n_singles * divide_up(n_heads, loop->heads_per_single);
 }
 
 void baton_run_attend(struct baton_run *run, int layer)
 {
     struct layer_loop loop = {.run = run, .layer = layer};
-    share_out(&loop);
-    baton_pool_run(run->pool,
-                   loop.n_row_groups * divide_up(run->model->shape.n_kv_heads, loop.heads_per_item),
-                   attend_rows, &loop);
+    baton_pool_run(run->pool, share_out(&loop), attend_item, &loop);
 }

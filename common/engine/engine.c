@@ -50,10 +50,11 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
         return err;
     engine->scratch = baton_floats_create(lay_out(&engine->run, NULL, (size_t)n_rows));
     engine->run.rows = calloc((size_t)n_rows, sizeof engine->run.rows[0]);
+    engine->run.groups = calloc((size_t)n_rows, sizeof engine->run.groups[0]);
     engine->prepared = baton_floats_create(
         baton_run_prepared_bytes(engine->run.model, n_rows) / sizeof(float) + 1);
     engine->run.prepared = engine->prepared;
-    if (!engine->scratch || !engine->run.rows || !engine->prepared)
+    if (!engine->scratch || !engine->run.rows || !engine->run.groups || !engine->prepared)
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
     (void)lay_out(&engine->run, engine->scratch, (size_t)n_rows);
     return BATON_OK;
@@ -87,6 +88,7 @@ void baton_engine_destroy(struct baton_engine *engine)
         return;
     baton_pool_destroy(engine->run.pool);
     free(engine->run.rows);
+    free(engine->run.groups);
     free(engine->scratch);
     free(engine->prepared);
     free(engine);
