@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 
 /* Bulk data is cut so that no message is so long that another waits behind it. */
-enum { CHUNK_MAX_BYTES = 512 << 10, FIRST_CREDIT_BYTES = 4 << 20, OVERLAP_MIN_TOKENS = 256 };
+enum { CHUNK_MAX_BYTES = 512 << 10, FIRST_CREDIT_BYTES = 4 << 20, OVERLAP_MIN_TOKENS = 128 };
 
 struct pf_peer {
     struct baton_node in_peers;

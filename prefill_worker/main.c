@@ -15,7 +15,7 @@ static const struct baton_option option_table[] = {
     BATON_WORKER_OPTIONS(struct options, worker),
     BATON_KV_OPTIONS(struct options, kv,
                      "KV cache for prompts running, being handed over, or kept; 0: eight contexts"),
-    BATON_ROW_INT(struct options, chunk, "chunk", "256", 16, 1 << 16, "tokens",
+    BATON_ROW_INT(struct options, chunk, "chunk", "128", 16, 1 << 16, "tokens",
                   "of all prompts that one pass computes; rounded down to whole blocks of 16"),
     BATON_ROW_TEXT(struct options, overlap, "overlap", "auto",
                    "contexts leave while their prompts are computed: on, off, or auto: long ones"),
