@@ -40,8 +40,7 @@ static enum baton_err create_parts(struct dc_admit *admit, const struct dc_admit
     if (!err) /* every context holds a block, so there are no more of them */
         err =
             dc_batch_start(&(struct dc_batch_options){.model = host->model,
-                                                      .n_threads = host->n_threads,
-                                                      .pin = *host->options->cores,
+                                                      .cores = &host->cores,
                                                       .max_batch = (int)options->max_batch,
                                                       .local_chunk = (int)options->local_chunk,
                                                       .max_contexts = baton_kv_n_blocks(admit->kv),

@@ -23,7 +23,8 @@ struct dc_batch {
     struct dc_event *events; /* [max_batch] */
     float *logits;           /* [max_batch + DC_MAX_PROMPTS][V] */
     struct dc_rate rate;
-    bool pin, warm;
+    struct baton_cores *cores;
+    bool warm;
     bool has_done; /* contexts were handed back that the main thread was not woken for */
     struct baton_queue *submitted, *done; /* a NULL among the submitted is a bare wake-up */
     atomic_bool is_woken;                 /* and there is at most one */
@@ -235,10 +236,12 @@ static void work(struct dc_batch *batch)
 static void *engine_thread(void *arg)
 {
     struct dc_batch *batch = arg;
-    if (batch->pin)
-        baton_engine_pin(batch->engine);
-    while (await_work(batch))
+    baton_cores_attach(batch->cores, batch->engine);
+    while (await_work(batch)) {
+        baton_cores_busy(batch->cores, true);
         work(batch);
+        baton_cores_busy(batch->cores, false);
+    }
     return NULL;
 }
 
@@ -265,7 +268,7 @@ static enum baton_err reserve_memory(struct dc_batch *batch, const struct dc_bat
     size_t n_queued = (size_t)options->max_contexts + 1; /* and a wake-up */
     enum baton_err err = dc_lineup_init(&batch->lineup, options->max_batch, options->local_chunk);
     batch->logits = calloc(n_rows, n_vocab * sizeof *batch->logits);
-    batch->choices = dc_choices_create((int)n_rows, options->n_threads, (int)n_vocab);
+    batch->choices = dc_choices_create((int)n_rows, options->cores->n_threads, (int)n_vocab);
     batch->stream = dc_stream_create(options->max_batch);
     batch->events = calloc(n_sequences, sizeof *batch->events);
     batch->submitted = baton_queue_create(n_queued);
@@ -281,11 +284,11 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
 {
     struct baton_engine_options engine = {
         .max_rows = dc_lineup_max_rows(options->max_batch, options->local_chunk),
-        .n_threads = options->n_threads};
+        .n_threads = options->cores->n_threads};
     struct dc_batch *batch = calloc(1, sizeof *batch);
     if (!batch)
         return BATON_NO_MEMORY;
-    batch->pin = options->pin;
+    batch->cores = options->cores;
     batch->wake = options->wake;
     batch->wake_arg = options->wake_arg;
     enum baton_err err = baton_engine_create(options->model, &engine, &batch->engine, why);

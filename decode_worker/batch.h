@@ -10,6 +10,7 @@
 #ifndef BATON_DECODE_BATCH_H
 #define BATON_DECODE_BATCH_H
 
+#include "common/worker/cores.h"
 #include "decode_worker/context.h"
 
 struct dc_batch;
@@ -22,10 +23,10 @@ struct dc_batch_stats {
 
 struct dc_batch_options {
     const struct baton_model *model;
-    int n_threads, max_batch;
+    struct baton_cores *cores;
+    int max_batch;
     int local_chunk;         /* prompt tokens in a step beside running sequences */
     int max_contexts;        /* that are here at a time */
-    bool pin;                /* threads, each to a processor of its own */
     void (*wake)(void *arg); /* called when contexts are done */
     void *wake_arg;
 };

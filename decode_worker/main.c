@@ -30,7 +30,8 @@ static enum baton_err run(void *arg, struct baton_why *why)
     const struct options *options = arg;
     struct baton_host host;
     struct dc_admit *admit = NULL;
-    enum baton_err err = baton_host_open(&host, &options->worker, "decode", why);
+    enum baton_err err =
+        baton_host_open(&host, &options->worker, BATON__V1__ROLE__ROLE_DECODE, why);
     if (!err)
         err = dc_admit_create(&(struct dc_admit_options){.host = &host,
                                                          .bulk_url = options->bulk,
@@ -43,8 +44,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
         struct baton_host_hooks hooks = dc_admit_hooks(admit);
         const char *bulk =
             options->bulk_advertise ? options->bulk_advertise : dc_admit_bulk_url(admit);
-        err = baton_host_join(&host, BATON__V1__ROLE__ROLE_DECODE, bulk, dc_admit_kv_dtype(admit),
-                              &hooks, why);
+        err = baton_host_join(&host, bulk, dc_admit_kv_dtype(admit), &hooks, why);
     }
     if (!err)
         baton_host_run(&host);

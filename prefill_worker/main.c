@@ -62,14 +62,13 @@ static enum baton_err run(void *arg, struct baton_why *why)
     enum baton_err err = parse(options, &service_options, why);
     if (err)
         return err;
-    err = baton_host_open(&host, &options->worker, "prefill", why);
+    err = baton_host_open(&host, &options->worker, BATON__V1__ROLE__ROLE_PREFILL, why);
     service_options.host = &host;
     if (!err)
         err = pf_service_create(&service_options, &service, why);
     if (!err) {
         struct baton_host_hooks hooks = pf_service_hooks(service);
-        err = baton_host_join(&host, BATON__V1__ROLE__ROLE_PREFILL, NULL,
-                              pf_service_kv_dtype(service), &hooks, why);
+        err = baton_host_join(&host, NULL, pf_service_kv_dtype(service), &hooks, why);
     }
     if (!err)
         baton_host_run(&host);

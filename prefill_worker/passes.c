@@ -29,7 +29,7 @@ static enum baton_err create(struct pf_passes *passes, struct baton_why *why)
 {
     const struct pf_passes_options *options = &passes->options;
     const struct baton_engine_options engine = {.max_rows = options->max_rows,
-                                                .n_threads = options->n_threads};
+                                                .n_threads = options->cores->n_threads};
     int n_vocab = baton_model_shape(options->model)->n_vocab;
     enum baton_err err = baton_engine_create(options->model, &engine, &passes->engine, why);
     if (err)
@@ -68,9 +68,9 @@ void pf_passes_destroy(struct pf_passes *passes)
     free(passes);
 }
 
-void pf_passes_pin(struct pf_passes *passes)
+void pf_passes_attach(struct pf_passes *passes)
 {
-    baton_engine_pin(passes->engine);
+    baton_cores_attach(passes->options.cores, passes->engine);
 }
 
 /* ---- progress ---- */

@@ -10,6 +10,7 @@
 #ifndef BATON_PREFILL_PASSES_H
 #define BATON_PREFILL_PASSES_H
 
+#include "common/worker/cores.h"
 #include "prefill_worker/job.h"
 
 enum { PF_MAX_SHARES = 32 }; /* prompts of a pass */
@@ -18,7 +19,7 @@ struct pf_passes;
 
 struct pf_passes_options {
     const struct baton_model *model;
-    int n_threads;
+    struct baton_cores *cores;
     int max_rows;            /* of a pass */
     void (*wake)(void *arg); /* a layer is ready that can leave now */
     void *wake_arg;
@@ -28,8 +29,8 @@ enum baton_err pf_passes_create(const struct pf_passes_options *options, struct 
                                 struct baton_why *why) BATON_MUST_CHECK;
 void pf_passes_destroy(struct pf_passes *passes);
 
-/* Gives the compute threads processors of their own (baton_engine_pin). */
-void pf_passes_pin(struct pf_passes *passes);
+/* Lets the cores say where the engine computes; the engine thread's first call. */
+void pf_passes_attach(struct pf_passes *passes);
 
 /* Of one job, the next n_tokens of its prompt. One that has to be alone is the only share. A naive
  * job runs all its tokens, whatever n_tokens says. */

@@ -18,7 +18,7 @@ struct pf_schedule {
     void (*wake)(void *arg);
     void *wake_arg;
     pthread_t thread;
-    bool pin;
+    struct baton_cores *cores;
 
     /* engine thread */
     struct pf_job *held[MAX_HELD]; /* in the order in which they came */
@@ -130,7 +130,7 @@ static void let_go(struct pf_schedule *schedule)
     schedule->wake(schedule->wake_arg);
 }
 
-/* From the first job that came to the last one that left: the time in which cores are needed. */
+/* From the first job that came to the last one that left. */
 static void work_while_held(struct pf_schedule *schedule)
 {
     let_go(schedule);
@@ -144,10 +144,12 @@ static void work_while_held(struct pf_schedule *schedule)
 static void *engine_thread(void *arg)
 {
     struct pf_schedule *schedule = arg;
-    if (schedule->pin)
-        pf_passes_pin(schedule->passes);
-    while (take_new(schedule, true))
+    pf_passes_attach(schedule->passes);
+    while (take_new(schedule, true)) {
+        baton_cores_busy(schedule->cores, true);
         work_while_held(schedule);
+        baton_cores_busy(schedule->cores, false);
+    }
     return NULL;
 }
 
@@ -166,7 +168,7 @@ static enum baton_err start(struct pf_schedule *schedule, const struct pf_schedu
 {
     int chunk = options->chunk / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS;
     const struct pf_passes_options passes = {.model = options->model,
-                                             .n_threads = options->n_threads,
+                                             .cores = options->cores,
                                              .max_rows = chunk,
                                              .wake = options->wake,
                                              .wake_arg = options->wake_arg};
@@ -191,7 +193,7 @@ enum baton_err pf_schedule_start(const struct pf_schedule_options *options,
         return BATON_NO_MEMORY;
     schedule->wake = options->wake;
     schedule->wake_arg = options->wake_arg;
-    schedule->pin = options->pin;
+    schedule->cores = options->cores;
     enum baton_err err = start(schedule, options, why);
     if (err)
         destroy(schedule);

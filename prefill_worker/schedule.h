@@ -8,6 +8,7 @@
 #ifndef BATON_PREFILL_SCHEDULE_H
 #define BATON_PREFILL_SCHEDULE_H
 
+#include "common/worker/cores.h"
 #include "prefill_worker/job.h"
 
 struct pf_schedule;
@@ -20,9 +21,8 @@ struct pf_schedule_stats {
 
 struct pf_schedule_options {
     const struct baton_model *model;
-    int n_threads;
+    struct baton_cores *cores;
     int chunk;               /* rows of a pass; rounded down to whole KV blocks */
-    bool pin;                /* each to a processor of its own */
     void (*wake)(void *arg); /* on the engine thread: progress was made */
     void *wake_arg;
 };

@@ -34,9 +34,8 @@ static enum baton_err start_engine(struct pf_service *service,
 {
     struct baton_host *host = service->host;
     const struct pf_schedule_options schedule = {.model = host->model,
-                                                 .n_threads = host->n_threads,
                                                  .chunk = options->chunk,
-                                                 .pin = *host->options->cores,
+                                                 .cores = &host->cores,
                                                  .wake = baton_host_wake,
                                                  .wake_arg = host};
     return pf_schedule_start(&schedule, &service->schedule, why);

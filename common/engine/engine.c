@@ -99,9 +99,9 @@ void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn 
     baton_pool_run(engine->run.pool, n_items, fn, arg);
 }
 
-void baton_engine_pin(struct baton_engine *engine)
+void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg)
 {
-    baton_pool_pin(engine->run.pool);
+    baton_pool_set_share(engine->run.pool, fn, arg);
 }
 
 static bool fits(const struct baton_model_shape *shape, const struct baton_seq *seq,

@@ -18,7 +18,10 @@ struct helper {
     struct baton_pool *pool;
     pthread_t thread;
     int worker;
+    int processor; /* pinned to; the caller's to read and write */
 };
+
+enum { ANYWHERE = -1 };
 
 enum { CACHE_LINE_BYTES = 64 };
 
@@ -30,17 +33,20 @@ struct baton_pool {
     baton_item_fn fn;
     void *arg;
     int n_items;
+    atomic_int n_admitted; /* threads that may take items; the others sleep */
 
     _Alignas(CACHE_LINE_BYTES) atomic_int n_unfinished; /* items not known to be done */
 
     _Alignas(CACHE_LINE_BYTES) int n_threads; /* from here on: seldom written */
     int n_started;                            /* helpers; under lock */
-    atomic_int n_sleeping;                    /* helpers waiting on `issued` */
+    baton_share_fn share;
+    void *share_arg;
+    atomic_int n_sleeping; /* helpers waiting on `issued` */
     atomic_bool caller_sleeps;
     atomic_bool closing;
     pthread_mutex_t lock;
-    pthread_cond_t issued, finished;
-    struct helper helpers[];
+    pthread_cond_t issued, finished, admitted;
+    struct helper helpers[]; /* [n_threads]; the first stands for the caller */
 };
 
 static void spin_pause(void)
@@ -78,32 +84,86 @@ static void finish_items(struct baton_pool *pool, int n)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Until none is left; what was done is told once. */
-static void run_items(struct baton_pool *pool, int worker)
+static bool is_admitted(const struct helper *helper)
+{
+    return helper->worker < atomic_load(&helper->pool->n_admitted);
+}
+
+/* Without the right to move it a thread works where it is. */
+static void place(struct helper *helper, int processor)
+{
+    cpu_set_t one;
+    if (helper->processor == processor)
+        return;
+    helper->processor = processor;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)processor, &one);
+    (void)pthread_setaffinity_np(helper->thread, sizeof one, &one);
+}
+
+static void admit(struct baton_pool *pool, int n)
+{
+    if (atomic_exchange(&pool->n_admitted, n) >= n)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_broadcast(&pool->admitted);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* The caller's: whom it shares with from here on. A helper sent away finishes the item it has. */
+static void update_share(struct baton_pool *pool)
+{
+    struct baton_share share;
+    if (!pool->share || !pool->share(pool->share_arg, &share))
+        return;
+    int n = share.n < pool->n_threads ? share.n : pool->n_threads;
+    for (int i = 0; i < n; i++)
+        place(&pool->helpers[i], share.processors[i]);
+    admit(pool, n < 1 ? 1 : n);
+}
+
+/* The caller stays until no item is left. */
+static void run_callers_items(struct baton_pool *pool)
 {
     uint32_t ticket;
     int n = 0;
-    for (; take_ticket(pool, &ticket); n++)
-        pool->fn(pool->arg, pool->n_items - (int)ticket, worker);
+    for (; take_ticket(pool, &ticket); n++) {
+        pool->fn(pool->arg, pool->n_items - (int)ticket, 0);
+        update_share(pool);
+    }
     if (n)
         finish_items(pool, n);
 }
 
-static bool is_called(struct baton_pool *pool)
+/* Until none is left or its core is needed elsewhere; what was done is told once. */
+static void run_items(struct helper *helper)
 {
-    return n_not_taken(atomic_load(&pool->tickets)) || atomic_load(&pool->closing);
+    struct baton_pool *pool = helper->pool;
+    uint32_t ticket;
+    int n = 0;
+    for (; is_admitted(helper) && take_ticket(pool, &ticket); n++)
+        pool->fn(pool->arg, pool->n_items - (int)ticket, helper->worker);
+    if (n)
+        finish_items(pool, n);
 }
 
-static bool is_finished(struct baton_pool *pool)
+static bool is_called(const struct helper *helper)
 {
-    return !atomic_load(&pool->n_unfinished);
+    struct baton_pool *pool = helper->pool;
+    return n_not_taken(atomic_load(&pool->tickets)) || atomic_load(&pool->closing) ||
+           !is_admitted(helper);
+}
+
+static bool is_finished(const struct helper *caller)
+{
+    return !atomic_load(&caller->pool->n_unfinished);
 }
 
 /* Whether it came true while awake. */
-static bool await(struct baton_pool *pool, bool (*is_true)(struct baton_pool *pool))
+static bool await(const struct helper *helper, bool (*is_true)(const struct helper *helper))
 {
     for (int i = 0; i < N_SPINS + N_YIELDS; i++) {
-        if (is_true(pool))
+        if (is_true(helper))
             return true;
         if (i < N_SPINS)
             spin_pause();
@@ -113,14 +173,26 @@ static bool await(struct baton_pool *pool, bool (*is_true)(struct baton_pool *po
     return false;
 }
 
-static void wait_called(struct baton_pool *pool)
+static void wait_admitted(const struct helper *helper)
 {
-    if (await(pool, is_called))
+    struct baton_pool *pool = helper->pool;
+    if (is_admitted(helper))
+        return;
+    pthread_mutex_lock(&pool->lock);
+    while (!is_admitted(helper) && !atomic_load(&pool->closing))
+        pthread_cond_wait(&pool->admitted, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void wait_called(const struct helper *helper)
+{
+    struct baton_pool *pool = helper->pool;
+    if (await(helper, is_called))
         return;
     pthread_mutex_lock(&pool->lock);
     /* Either the caller sees this sleeper, or this sleeper sees the caller's tickets. */
     atomic_fetch_add(&pool->n_sleeping, 1);
-    while (!is_called(pool))
+    while (!is_called(helper))
         pthread_cond_wait(&pool->issued, &pool->lock);
     atomic_fetch_sub(&pool->n_sleeping, 1);
     pthread_mutex_unlock(&pool->lock);
@@ -139,10 +211,11 @@ static void *help(void *arg)
     struct helper *helper = arg;
     say_started(helper->pool);
     for (;;) {
-        wait_called(helper->pool);
+        wait_admitted(helper);
+        wait_called(helper);
         if (atomic_load(&helper->pool->closing))
             return NULL;
-        run_items(helper->pool, helper->worker);
+        run_items(helper);
     }
 }
 
@@ -157,11 +230,12 @@ static void wake_helpers(struct baton_pool *pool)
 
 static void wait_finished(struct baton_pool *pool)
 {
-    if (await(pool, is_finished))
+    const struct helper *caller = &pool->helpers[0];
+    if (await(caller, is_finished))
         return;
     pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->caller_sleeps, true);
-    while (!is_finished(pool))
+    while (!is_finished(caller))
         pthread_cond_wait(&pool->finished, &pool->lock);
     atomic_store(&pool->caller_sleeps, false);
     pthread_mutex_unlock(&pool->lock);
@@ -169,7 +243,8 @@ static void wait_finished(struct baton_pool *pool)
 
 void baton_pool_run(struct baton_pool *pool, int n_items, baton_item_fn fn, void *arg)
 {
-    if (pool->n_threads == 1 || n_items <= 1) {
+    update_share(pool);
+    if (n_items <= 1 || atomic_load_explicit(&pool->n_admitted, memory_order_relaxed) == 1) {
         for (int i = 0; i < n_items; i++)
             fn(arg, i, 0);
         return;
@@ -181,7 +256,7 @@ void baton_pool_run(struct baton_pool *pool, int n_items, baton_item_fn fn, void
     uint64_t loop = (atomic_load(&pool->tickets) >> 32) + 1;
     atomic_store(&pool->tickets, loop << 32 | (uint32_t)n_items);
     wake_helpers(pool);
-    run_items(pool, 0);
+    run_callers_items(pool);
     wait_finished(pool);
 }
 
@@ -194,7 +269,7 @@ static enum baton_err start_helpers(struct baton_pool *pool, int n_threads, stru
 {
     for (; pool->n_threads < n_threads; pool->n_threads++) {
         struct helper *helper = &pool->helpers[pool->n_threads];
-        *helper = (struct helper){.pool = pool, .worker = pool->n_threads};
+        *helper = (struct helper){.pool = pool, .worker = pool->n_threads, .processor = ANYWHERE};
         int error = pthread_create(&helper->thread, NULL, help, helper);
         if (error)
             return baton_fail(why, BATON_IO, "compute pool: thread: %s", strerror(error));
@@ -219,7 +294,10 @@ enum baton_err baton_pool_create(int n_threads, struct baton_pool **pool, struct
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->issued, NULL);
     pthread_cond_init(&made->finished, NULL);
+    pthread_cond_init(&made->admitted, NULL);
     made->n_threads = 1;
+    made->helpers[0] = (struct helper){.pool = made, .processor = ANYWHERE};
+    atomic_store(&made->n_admitted, n_threads);
     enum baton_err err = start_helpers(made, n_threads, why);
     if (err)
         baton_pool_destroy(made);
@@ -228,21 +306,11 @@ enum baton_err baton_pool_create(int n_threads, struct baton_pool **pool, struct
     return err;
 }
 
-void baton_pool_pin(struct baton_pool *pool)
+void baton_pool_set_share(struct baton_pool *pool, baton_share_fn fn, void *arg)
 {
-    cpu_set_t allowed, one;
-    if (pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) ||
-        CPU_COUNT(&allowed) < pool->n_threads)
-        return;
-    for (size_t cpu = 0, worker = 0; worker < (size_t)pool->n_threads; cpu++) {
-        if (!CPU_ISSET(cpu, &allowed))
-            continue;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        (void)pthread_setaffinity_np(worker ? pool->helpers[worker].thread : pthread_self(),
-                                     sizeof one, &one); /* without it all works, too */
-        worker++;
-    }
+    pool->helpers[0].thread = pthread_self();
+    pool->share = fn;
+    pool->share_arg = arg;
 }
 
 void baton_pool_destroy(struct baton_pool *pool)
@@ -250,9 +318,11 @@ void baton_pool_destroy(struct baton_pool *pool)
     if (!pool)
         return;
     atomic_store(&pool->closing, true);
+    admit(pool, pool->n_threads);
     wake_helpers(pool);
     for (int i = 1; i < pool->n_threads; i++)
         pthread_join(pool->helpers[i].thread, NULL);
+    pthread_cond_destroy(&pool->admitted);
     pthread_cond_destroy(&pool->finished);
     pthread_cond_destroy(&pool->issued);
     pthread_mutex_destroy(&pool->lock);

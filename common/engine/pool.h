@@ -2,7 +2,8 @@
  *
  * Items are handed out by a counter, so that a helper that lost its core delays one item only;
  * which thread runs an item never changes its result. Helpers spin briefly for the next loop, offer
- * their core to others for a while, then sleep.
+ * their core to others for a while, then sleep. Whoever owns the cores may say at any time how many
+ * threads take part and on which processors (set_share); the others sleep, and take no item.
  *
  * Ownership: created and destroyed by the engine thread.
  * Threading: run is called by one thread at a time, never from inside an item.
@@ -11,6 +12,8 @@
  */
 #ifndef BATON_ENGINE_POOL_H
 #define BATON_ENGINE_POOL_H
+
+#include <stdbool.h>
 
 #include "common/base/error.h"
 
@@ -27,9 +30,19 @@ void baton_pool_destroy(struct baton_pool *pool);
 
 int baton_pool_n_threads(const struct baton_pool *pool);
 
-/* Gives the calling thread, which is the one that will call run, and every helper a processor of
- * its own among those the caller may run on. Does nothing when there are not enough. */
-void baton_pool_pin(struct baton_pool *pool);
+/* Threads 0..n-1 take part, thread 0 being the caller, i on processors[i], pinned. */
+struct baton_share {
+    int n;
+    const int *processors; /* [n], borrowed until the next call of the function that told it */
+};
+
+/* False while nothing has changed since the last call, which should then cost next to nothing: it
+ * is called before every loop and between the caller's items. */
+typedef bool (*baton_share_fn)(void *arg, struct baton_share *share);
+
+/* The calling thread must be the one that will call run, and the only one that ever does. Without a
+ * share all threads take part, and run wherever the system puts them. */
+void baton_pool_set_share(struct baton_pool *pool, baton_share_fn fn, void *arg);
 
 /* Runs fn for items 0..n_items-1 and returns when all are done. Allocates nothing. */
 void baton_pool_run(struct baton_pool *pool, int n_items, baton_item_fn fn, void *arg);

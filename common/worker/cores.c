@@ -1,9 +1,13 @@
 #include "common/worker/cores.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
 
 static enum baton_err parse(const char *list, cpu_set_t *set, struct baton_why *why)
 {
@@ -18,9 +22,9 @@ static enum baton_err parse(const char *list, cpu_set_t *set, struct baton_why *
         }
         if (end == p || errno || first < 0 || last < first || last >= CPU_SETSIZE ||
             (*end && *end != ','))
-            return baton_fail(why, BATON_INVALID,
-                              "cores: \"%s\" must be a list of processors such as 0 or 0,2-3",
-                              list);
+            return baton_fail(
+                why, BATON_INVALID,
+                "cores: \"%s\" must be auto, all or a list of processors such as 0 or 0,2-3", list);
         for (long cpu = first; cpu <= last; cpu++)
             CPU_SET((size_t)cpu, set);
         if (!*end)
@@ -29,18 +33,108 @@ static enum baton_err parse(const char *list, cpu_set_t *set, struct baton_why *
     }
 }
 
-enum baton_err baton_cores_choose(const char *list, int *n_cores, struct baton_why *why)
+static enum baton_err restrict_to(const char *list, struct baton_why *why)
 {
     cpu_set_t set;
-    if (*list) {
-        enum baton_err err = parse(list, &set, why);
-        if (err)
-            return err;
-        if (sched_setaffinity(0, sizeof set, &set))
-            return baton_fail(why, BATON_INVALID, "cores: \"%s\": %s", list, strerror(errno));
-    }
-    if (sched_getaffinity(0, sizeof set, &set))
-        return baton_fail(why, BATON_IO, "cores: %s", strerror(errno));
-    *n_cores = CPU_COUNT(&set);
+    enum baton_err err = parse(list, &set, why);
+    if (!err && sched_setaffinity(0, sizeof set, &set))
+        err = baton_fail(why, BATON_INVALID, "cores: \"%s\": %s", list, strerror(errno));
+    return err;
+}
+
+/* Where every worker of the user looks: the same place for services and shells. */
+static const char *find_lease_dir(const char *option)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (strcmp(option, "auto") != 0)
+        return option;
+    if (!access("/dev/shm", W_OK | X_OK))
+        return "/dev/shm";
+    return runtime && runtime[0] == '/' ? runtime : "";
+}
+
+static void open_lease(struct baton_cores *cores, const struct baton_cores_options *options,
+                       const cpu_set_t *allowed)
+{
+    char path[PATH_MAX];
+    struct baton_why why = {"no directory for it"};
+    const char *dir = find_lease_dir(options->lease_dir);
+    int n = snprintf(path, sizeof path, "%s/baton-cores-%u", dir, (unsigned)geteuid());
+    if (!*options->lease_dir)
+        return;
+    if (!*dir || n < 0 || n >= (int)sizeof path ||
+        baton_core_lease_open(path, options->role, allowed, &cores->lease, &why))
+        baton_log(BATON_LOG_WARN, "no_core_lease", BATON_S("why", why.text),
+                  BATON_S("instead", "all cores"));
+    else
+        baton_log(BATON_LOG_DEBUG, "core_lease", BATON_S("table", path));
+}
+
+/* A processor for each thread, when there are enough. */
+static void pin(struct baton_cores *cores, const cpu_set_t *allowed)
+{
+    int n = 0;
+    if (cores->n_threads > cores->n)
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE && n < cores->n_threads; cpu++)
+        if (CPU_ISSET((size_t)cpu, allowed))
+            cores->processors[n++] = cpu;
+    cores->pinned = true;
+}
+
+enum baton_err baton_cores_init(struct baton_cores *cores,
+                                const struct baton_cores_options *options, struct baton_why *why)
+{
+    cpu_set_t allowed;
+    bool is_auto = !strcmp(options->cores, "auto"),
+         is_list = !is_auto && strcmp(options->cores, "all") != 0;
+    enum baton_err err = is_list ? restrict_to(options->cores, why) : BATON_OK;
+    if (!err && sched_getaffinity(0, sizeof allowed, &allowed))
+        err = baton_fail(why, BATON_IO, "cores: %s", strerror(errno));
+    if (err)
+        return err;
+    *cores = (struct baton_cores){.n = CPU_COUNT(&allowed)};
+    int n_most = cores->n < BATON_CORES_MAX ? cores->n : BATON_CORES_MAX;
+    cores->n_threads = options->n_threads ? options->n_threads : n_most;
+    if (is_list)
+        pin(cores, &allowed);
+    else if (is_auto)
+        open_lease(cores, options, &allowed);
     return BATON_OK;
+}
+
+void baton_cores_fini(struct baton_cores *cores)
+{
+    baton_core_lease_close(cores->lease);
+    cores->lease = NULL;
+}
+
+/* A list never changes: it is told once. */
+static bool share_list(void *arg, struct baton_share *share)
+{
+    struct baton_cores *cores = arg;
+    if (cores->told)
+        return false;
+    cores->told = true;
+    *share = (struct baton_share){.n = cores->n_threads, .processors = cores->processors};
+    return true;
+}
+
+void baton_cores_attach(struct baton_cores *cores, struct baton_engine *engine)
+{
+    if (cores->lease)
+        baton_engine_set_share(engine, baton_core_lease_share, cores->lease);
+    else if (cores->pinned)
+        baton_engine_set_share(engine, share_list, cores);
+}
+
+void baton_cores_busy(struct baton_cores *cores, bool busy)
+{
+    if (cores->lease)
+        baton_core_lease_busy(cores->lease, busy);
+}
+
+int64_t baton_cores_tick(struct baton_cores *cores, int64_t now_ns)
+{
+    return cores->lease ? baton_core_lease_tick(cores->lease, now_ns) : INT64_MAX;
 }

@@ -11,7 +11,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
-#include "common/worker/cores.h"
 
 enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
 
@@ -41,7 +40,7 @@ void baton_host_wake(void *arg)
     baton_doorbell_ring(&host->bell);
 }
 
-static enum baton_err set_id(struct baton_host *host, const char *role_name, struct baton_why *why)
+static enum baton_err set_id(struct baton_host *host, struct baton_why *why)
 {
     char name[64] = "";
     if (host->options->id) {
@@ -51,7 +50,8 @@ static enum baton_err set_id(struct baton_host *host, const char *role_name, str
         return BATON_OK;
     }
     (void)gethostname(name, sizeof name - 1);
-    (void)snprintf(host->id, sizeof host->id, "%s-%.40s", role_name, name);
+    (void)snprintf(host->id, sizeof host->id, "%s-%.40s",
+                   host->role == BATON__V1__ROLE__ROLE_DECODE ? "decode" : "prefill", name);
     return BATON_OK;
 }
 
@@ -66,7 +66,7 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
         .kernels = options->kernels,
         .cache = *options->pack_dir ? &cache : NULL,
         .fingerprint = &host->fingerprint,
-        .n_threads = host->n_threads,
+        .n_threads = host->cores.n_threads,
         .show_progress = true,
     };
     baton_cache_dirs_find(options->pack_dir, dir, &cache);
@@ -87,14 +87,26 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
     return BATON_OK;
 }
 
-enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
-                               const char *role_name, struct baton_why *why)
+static enum baton_err init_cores(struct baton_host *host, struct baton_why *why)
 {
-    *host = (struct baton_host){.options = options, .epoch = baton_random_id(), .bell = {.fd = -1}};
-    enum baton_err err = set_id(host, role_name, why);
+    bool decodes = host->role == BATON__V1__ROLE__ROLE_DECODE;
+    return baton_cores_init(
+        &host->cores,
+        &(struct baton_cores_options){.cores = host->options->cores,
+                                      .lease_dir = host->options->lease_dir,
+                                      .n_threads = (int)host->options->threads,
+                                      .role = decodes ? BATON_CORE_DECODE : BATON_CORE_PREFILL},
+        why);
+}
+
+enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
+                               Baton__V1__Role role, struct baton_why *why)
+{
+    *host = (struct baton_host){
+        .options = options, .role = role, .epoch = baton_random_id(), .bell = {.fd = -1}};
+    enum baton_err err = set_id(host, why);
     if (!err)
-        err = baton_cores_choose(options->cores, &host->n_cores, why);
-    host->n_threads = options->threads ? (int)options->threads : host->n_cores;
+        err = init_cores(host, why);
     if (!err && baton_doorbell_init(&host->bell))
         err = baton_fail(why, BATON_IO, "no eventfd to be had");
     if (err)
@@ -123,9 +135,8 @@ static void gateway_lost(void *arg, uint64_t gateway_epoch)
     host->hooks.lost(host->hooks.arg, gateway_epoch);
 }
 
-enum baton_err baton_host_join(struct baton_host *host, Baton__V1__Role role, const char *bulk_url,
-                               const char *kv_dtype, const struct baton_host_hooks *hooks,
-                               struct baton_why *why)
+enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url, const char *kv_dtype,
+                               const struct baton_host_hooks *hooks, struct baton_why *why)
 {
     const struct baton_worker_options *options = host->options;
     int64_t beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND);
@@ -136,7 +147,7 @@ enum baton_err baton_host_join(struct baton_host *host, Baton__V1__Role role, co
         .beat_ns = beat_ns,
         .silence_ns = SILENT_BEATS * beat_ns,
         .retry_ns = 2 * BATON_SECOND,
-        .role = role,
+        .role = host->role,
         .worker_id = host->id,
         .inbox_url = options->advertise ? options->advertise : baton_inbox_url(host->inbox),
         .bulk_url = bulk_url ? bulk_url : "",
@@ -147,7 +158,7 @@ enum baton_err baton_host_join(struct baton_host *host, Baton__V1__Role role, co
         .cluster_token = options->cluster_token,
         .kv_block_tokens = BATON_KV_BLOCK_TOKENS,
         .n_context_tokens = (uint32_t)host->facts.n_context_tokens,
-        .n_cores = (uint32_t)host->n_cores,
+        .n_cores = (uint32_t)host->cores.n,
         .start_to_ready_s = baton_process_age_s(),
         .model_load_s = host->model_load_s,
         .status = fill_status,
@@ -203,6 +214,11 @@ static bool is_finished(struct baton_host *host, int64_t now_ns)
            (host->hooks.is_idle(host->hooks.arg) && baton_member_is_drained(host->member));
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 void baton_host_run(struct baton_host *host)
 {
     int64_t now_ns = baton_now_ns();
@@ -210,9 +226,9 @@ void baton_host_run(struct baton_host *host)
         take_messages(host, now_ns);
         int64_t work_ns = host->hooks.work(host->hooks.arg, now_ns);
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());
+        int64_t cores_ns = baton_cores_tick(&host->cores, now_ns);
         touch_alive_file(host, now_ns);
-        if (work_ns < next_ns)
-            next_ns = work_ns;
+        next_ns = earlier(next_ns, earlier(work_ns, cores_ns));
         now_ns = baton_now_ns();
         baton_doorbell_wait(&host->bell, next_ns > now_ns ? next_ns - now_ns : 0);
         now_ns = baton_now_ns();
@@ -228,5 +244,6 @@ void baton_host_close(struct baton_host *host)
         baton_inbox_close(host->inbox);
     if (host->model)
         baton_model_close(host->model);
+    baton_cores_fini(&host->cores);
     baton_doorbell_fini(&host->bell);
 }

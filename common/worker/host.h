@@ -19,10 +19,11 @@
 #include "common/engine/kv.h"
 #include "common/engine/model.h"
 #include "common/wire/member.h"
+#include "common/worker/cores.h"
 
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
-    const char *cluster_token, *cores, *alive_file, *log_level;
+    const char *cluster_token, *cores, *lease_dir, *alive_file, *log_level;
     int64_t threads;
     double beat_s, drain_s;
 };
@@ -48,9 +49,14 @@ struct baton_worker_options {
         BATON_ROW_TEXT(type, in.advertise, "advertise", NULL,                                      \
                        "inbox url told to others; host * is the address they see"),                \
         BATON_ROW_TEXT(type, in.cluster_token, "cluster-token", "", "shared secret of the fleet"), \
-        BATON_ROW_TEXT(type, in.cores, "cores", "", "processors to run on, as 0 or 0,2-3; all"),   \
+        BATON_ROW_TEXT(type, in.cores, "cores", "auto",                                            \
+                       "processors to compute on: auto (all; workers of one host share them by "   \
+                       "who is busy), all, or a fixed list as 0 or 0,2-3"),                        \
+        BATON_ROW_TEXT(type, in.lease_dir, "lease-dir", "auto",                                    \
+                       "where workers tell each other who is busy: a directory; \"\": nowhere; "   \
+                       "auto: /dev/shm, or the user's runtime directory"),                         \
         BATON_ROW_INT(type, in.threads, "threads", "0", 0, 256, "",                                \
-                      "to compute with; 0: as cores"),                                             \
+                      "to compute with, at most; 0: as cores"),                                    \
         BATON_ROW_TEXT(type, in.alive_file, "alive-file", NULL,                                    \
                        "touched every second while the main thread lives, for health checks"),     \
         BATON_ROW_REAL(type, in.beat_s, "beat-s", "0.25", 0.01, 60, "s",                           \
@@ -78,9 +84,10 @@ struct baton_host_hooks {
 struct baton_host {
     const struct baton_worker_options *options;
     struct baton_host_hooks hooks;
+    Baton__V1__Role role;
     uint64_t epoch;
     char id[65];
-    int n_cores, n_threads;
+    struct baton_cores cores;
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;
     struct baton_model *model;
@@ -92,13 +99,13 @@ struct baton_host {
     int64_t drain_until_ns, alive_next_ns;
 };
 
-/* First half: signals, cores, model, inbox. role_name is "prefill" or "decode". */
+/* First half: signals, cores, model, inbox. */
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
-                               const char *role_name, struct baton_why *why) BATON_MUST_CHECK;
+                               Baton__V1__Role role, struct baton_why *why) BATON_MUST_CHECK;
 
 /* Second half, when the worker is able to work: joins the gateways. bulk_url may be NULL. */
-enum baton_err baton_host_join(struct baton_host *host, Baton__V1__Role role, const char *bulk_url,
-                               const char *kv_dtype, const struct baton_host_hooks *hooks,
+enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url, const char *kv_dtype,
+                               const struct baton_host_hooks *hooks,
                                struct baton_why *why) BATON_MUST_CHECK;
 
 /* Returns after SIGTERM or SIGINT, drained. */

@@ -61,13 +61,84 @@ static void helpers_that_fell_asleep_come_back(void **state)
     baton_pool_destroy(pool);
 }
 
+/* A share that changes with every call while n_changing, and then stays. */
+struct shares {
+    uint64_t state; /* of the random numbers */
+    int n_changing, n, n_asked;
+    int processors[N_THREADS];
+    int n_allowed, allowed[CPU_SETSIZE];
+};
+
+static unsigned draw(struct shares *shares, unsigned below)
+{
+    shares->state = shares->state * 6364136223846793005U + 1442695040888963407U;
+    return (unsigned)(shares->state >> 33) % below;
+}
+
+static void find_allowed(struct shares *shares)
+{
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            shares->allowed[shares->n_allowed++] = cpu;
+}
+
+static bool share_at_random(void *arg, struct baton_share *share)
+{
+    struct shares *shares = arg;
+    shares->n_asked++;
+    if (!shares->n_changing || draw(shares, 4))
+        return false;
+    shares->n_changing--;
+    shares->n = 1 + (int)draw(shares, N_THREADS);
+    for (int i = 0; i < shares->n; i++)
+        shares->processors[i] = shares->allowed[draw(shares, (unsigned)shares->n_allowed)];
+    *share = (struct baton_share){.n = shares->n, .processors = shares->processors};
+    return true;
+}
+
+static void *run_shared(void *arg)
+{
+    static struct counts counts;
+    int wanted[N_ITEMS] = {0};
+    struct shares *shares = arg;
+    struct baton_pool *pool;
+    assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
+    baton_pool_set_share(pool, share_at_random, shares);
+    for (int loop = 0; shares->n_changing; loop++) {
+        int n = loop * 37 % (N_ITEMS / 4);
+        baton_pool_run(pool, n, count, &counts);
+        for (int i = 0; i < n; i++)
+            wanted[i]++;
+        assert_memory_equal(counts.plain, wanted, sizeof wanted);
+        if (!(loop % 64)) /* so that helpers also fall asleep with a place and without */
+            (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    assert_int_equal(atomic_load(&counts.bad_workers), 0);
+    baton_pool_destroy(pool);
+    return NULL;
+}
+
+/* On a thread of its own, which the shares move about. */
+static void shares_that_change_in_the_middle_lose_no_item(void **state)
+{
+    static struct shares shares = {.state = 5, .n_changing = 4000};
+    pthread_t caller;
+    (void)state;
+    find_allowed(&shares);
+    assert_int_equal(pthread_create(&caller, NULL, run_shared, &shares), 0);
+    assert_int_equal(pthread_join(caller, NULL), 0);
+    assert_true(shares.n_asked > 4000);
+}
+
 struct places {
     cpu_set_t allowed[N_THREADS];
     atomic_int n_seen[N_THREADS];
-    int n_threads;
+    int n_threads, n_told, processors[N_THREADS];
 };
 
-/* Lasts long enough that every thread takes an item. */
+/* Lasts long enough that every thread that may takes an item. */
 static void note_place(void *arg, int item, int worker)
 {
     struct places *places = arg;
@@ -78,51 +149,43 @@ static void note_place(void *arg, int item, int worker)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static void *run_pinned(void *arg)
+static bool share_places(void *arg, struct baton_share *share)
+{
+    struct places *places = arg;
+    *share = (struct baton_share){.n = places->n_threads, .processors = places->processors};
+    return !places->n_told++;
+}
+
+static void *run_placed(void *arg)
 {
     struct places *places = arg;
     struct baton_pool *pool;
-    assert_int_equal(baton_pool_create(places->n_threads, &pool, NULL), BATON_OK);
-    baton_pool_pin(pool);
-    baton_pool_run(pool, 2 * places->n_threads, note_place, places);
+    assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
+    baton_pool_set_share(pool, share_places, places);
+    baton_pool_run(pool, 8, note_place, places);
     baton_pool_destroy(pool);
     return NULL;
 }
 
-static void pinned_threads_have_a_processor_each(void **state)
+static void threads_of_a_share_are_where_it_says_and_the_others_take_nothing(void **state)
 {
     static struct places places;
-    cpu_set_t before, after, all;
+    static struct shares shares;
     pthread_t caller;
     (void)state;
-    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    places.n_threads = CPU_COUNT(&before) < N_THREADS ? CPU_COUNT(&before) : N_THREADS;
-    assert_int_equal(pthread_create(&caller, NULL, run_pinned, &places), 0);
+    find_allowed(&shares);
+    places.n_threads = 2;
+    for (int i = 0; i < places.n_threads; i++)
+        places.processors[i] = shares.allowed[(shares.n_allowed - 1) * !i];
+    assert_int_equal(pthread_create(&caller, NULL, run_placed, &places), 0);
     assert_int_equal(pthread_join(caller, NULL), 0);
-    CPU_ZERO(&all);
-    for (int i = 0; i < places.n_threads; i++) {
-        if (!atomic_load(&places.n_seen[i]))
-            continue;
-        assert_int_equal(CPU_COUNT(&places.allowed[i]), 1);
-        CPU_AND(&after, &all, &places.allowed[i]);
-        assert_int_equal(CPU_COUNT(&after), 0);
-        CPU_OR(&all, &all, &places.allowed[i]);
+    for (int i = 0; i < N_THREADS; i++) {
+        assert_int_equal(!atomic_load(&places.n_seen[i]), i >= places.n_threads);
+        if (i < places.n_threads) {
+            assert_int_equal(CPU_COUNT(&places.allowed[i]), 1);
+            assert_true(CPU_ISSET(places.processors[i], &places.allowed[i]));
+        }
     }
-    CPU_AND(&after, &all, &before);
-    assert_true(CPU_EQUAL(&after, &all) && CPU_COUNT(&all));
-}
-
-static void too_few_processors_leave_the_threads_free(void **state)
-{
-    cpu_set_t before, after;
-    struct baton_pool *pool;
-    (void)state;
-    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    assert_int_equal(baton_pool_create(CPU_COUNT(&before) + 1, &pool, NULL), BATON_OK);
-    baton_pool_pin(pool);
-    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
-    assert_true(CPU_EQUAL(&before, &after));
-    baton_pool_destroy(pool);
 }
 
 static void one_thread_is_the_caller_alone(void **state)
@@ -151,8 +214,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_runs_once_and_is_visible_when_run_returns),
         cmocka_unit_test(helpers_that_fell_asleep_come_back),
-        cmocka_unit_test(pinned_threads_have_a_processor_each),
-        cmocka_unit_test(too_few_processors_leave_the_threads_free),
+        cmocka_unit_test(shares_that_change_in_the_middle_lose_no_item),
+        cmocka_unit_test(threads_of_a_share_are_where_it_says_and_the_others_take_nothing),
         cmocka_unit_test(one_thread_is_the_caller_alone),
         cmocka_unit_test(impossible_thread_counts_are_refused),
     };

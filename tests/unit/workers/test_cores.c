@@ -1,45 +1,109 @@
-#include "tests/support/test.h"
+#include "tests/support/scratch.h"
 
-#include <string.h>
+#include <sched.h>
+#include <sys/stat.h>
 
 #include "common/worker/cores.h"
 
-static void no_list_changes_nothing_and_counts_what_there_is(void **state)
+static struct baton_why why;
+
+static enum baton_err init(struct baton_cores *cores, const char *list, const char *lease_dir)
 {
-    struct baton_why why;
-    int n = 0;
-    (void)state;
-    assert_int_equal(baton_cores_choose("", &n, &why), BATON_OK);
-    assert_true(n >= 1);
+    const struct baton_cores_options options = {
+        .cores = list, .lease_dir = lease_dir, .role = BATON_CORE_DECODE};
+    why.text[0] = 0;
+    return baton_cores_init(cores, &options, &why);
 }
 
+static int n_allowed(void)
+{
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    return CPU_COUNT(&set);
+}
+
+static void all_is_what_there_is_and_needs_no_lease(void **state)
+{
+    struct baton_cores cores;
+    (void)state;
+    assert_int_equal(init(&cores, "all", scratch), BATON_OK);
+    assert_int_equal(cores.n, n_allowed());
+    assert_null(cores.lease);
+    assert_int_equal(baton_cores_tick(&cores, 5), INT64_MAX);
+    baton_cores_busy(&cores, true);
+    baton_cores_fini(&cores);
+}
+
+static void auto_takes_a_lease_in_the_directory_it_is_given(void **state)
+{
+    struct baton_cores cores;
+    char name[64];
+    (void)state;
+    assert_int_equal(init(&cores, "auto", scratch), BATON_OK);
+    assert_non_null(cores.lease);
+    (void)snprintf(name, sizeof name, "baton-cores-%u", (unsigned)geteuid());
+    assert_int_equal(access(in_scratch(name), R_OK | W_OK), 0);
+    baton_cores_fini(&cores);
+}
+
+static void without_a_usable_directory_auto_is_all(void **state)
+{
+    struct baton_cores cores;
+    (void)state;
+    assert_int_equal(init(&cores, "auto", ""), BATON_OK);
+    assert_null(cores.lease);
+    assert_int_equal(init(&cores, "auto", in_scratch("not there")), BATON_OK);
+    assert_null(cores.lease);
+    assert_int_equal(cores.n, n_allowed());
+    baton_cores_fini(&cores);
+}
+
+static void a_table_that_others_may_write_is_not_used(void **state)
+{
+    struct baton_cores cores;
+    char name[64];
+    (void)state;
+    (void)snprintf(name, sizeof name, "baton-cores-%u", (unsigned)geteuid());
+    write_scratch(name, "");
+    assert_int_equal(chmod(in_scratch(name), 0666), 0);
+    assert_int_equal(init(&cores, "auto", scratch), BATON_OK);
+    assert_null(cores.lease);
+}
+
+/* Last: it leaves this process with one processor. */
 static void a_list_is_taken(void **state)
 {
-    struct baton_why why;
-    int n = 0;
+    struct baton_cores cores;
     (void)state;
-    assert_int_equal(baton_cores_choose("0", &n, &why), BATON_OK);
-    assert_int_equal(n, 1);
+    assert_int_equal(init(&cores, "0", scratch), BATON_OK);
+    assert_int_equal(cores.n, 1);
+    assert_int_equal(n_allowed(), 1);
+    assert_null(cores.lease);
+    assert_true(cores.pinned);
 }
 
 static void a_bad_list_is_refused_with_its_text(void **state)
 {
-    static const char *const bad[] = {"x", "0,", "1-0", "-1", "0-", "99999", "0 1", ","};
+    static const char *const bad[] = {"x",  "",      "0,",  "1-0", "-1",
+                                      "0-", "99999", "0 1", ",",   "automatic"};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct baton_why why = {""};
-        int n = 0;
-        assert_int_equal(baton_cores_choose(bad[i], &n, &why), BATON_INVALID);
+        struct baton_cores cores;
+        assert_int_equal(init(&cores, bad[i], scratch), BATON_INVALID);
         assert_non_null(strstr(why.text, bad[i]));
+        assert_non_null(strstr(why.text, "auto, all or a list"));
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_list_changes_nothing_and_counts_what_there_is),
-        cmocka_unit_test(a_list_is_taken),
-        cmocka_unit_test(a_bad_list_is_refused_with_its_text),
+        IN_SCRATCH(all_is_what_there_is_and_needs_no_lease),
+        IN_SCRATCH(auto_takes_a_lease_in_the_directory_it_is_given),
+        IN_SCRATCH(without_a_usable_directory_auto_is_all),
+        IN_SCRATCH(a_table_that_others_may_write_is_not_used),
+        IN_SCRATCH(a_bad_list_is_refused_with_its_text),
+        IN_SCRATCH(a_list_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
