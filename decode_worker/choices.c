@@ -2,9 +2,8 @@
 
 #include <stdlib.h>
 
-/* Rows whose highest logit alone is wanted take microseconds: fewer than this are not worth waking
- * a helper for. */
-enum { GREEDY_ROWS_TO_SHARE = 8 };
+/* Fewer logits are looked through before a helper has begun. */
+enum { MIN_SHARED_LOGITS = 1 << 15 };
 
 struct dc_choices {
     int n_threads, n_vocab;
@@ -59,26 +58,12 @@ static void choose_row(void *arg, int row, int worker)
                       (uint64_t)context->seq.n_tokens);
 }
 
-static bool is_cheap(const struct baton_plan *plan)
-{
-    return plan->sampling.temperature == 0 && !plan->keeps_history && !plan->explain_candidates &&
-           !plan->logprobs;
-}
-
-static bool is_worth_sharing(const struct dc_step *step)
-{
-    int n_dear = 0;
-    for (int row = 0; row < step->n_rows; row++)
-        n_dear += !is_cheap(plan_of(step->contexts[row]));
-    return n_dear > 1 || (step->n_rows > 1 && step->n_rows >= GREEDY_ROWS_TO_SHARE);
-}
-
 struct baton_choice *dc_choices_make(struct dc_choices *choices, struct baton_engine *engine,
                                      const struct dc_step *step, const float *logits)
 {
     choices->step = step;
     choices->logits = logits;
-    if (is_worth_sharing(step))
+    if (step->n_rows > 1 && (int64_t)step->n_rows * choices->n_vocab >= MIN_SHARED_LOGITS)
         baton_engine_share(engine, step->n_rows, choose_row, choices);
     else
         for (int row = 0; row < step->n_rows; row++)

@@ -152,7 +152,7 @@ enum baton_err dc_stream_send_first(const struct dc_first *first)
     message.cached_tokens = (uint32_t)(first->context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
     message.cold = first->cold;
     message.stopped = first->stopped;
-    message.process_age_s = baton_process_age_s();
+    message.process_age_s = first->cold ? baton_process_age_s() : 0;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &message;
     enum baton_err err = baton_asker_send(&first->context->asker, &envelope);
