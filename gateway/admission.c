@@ -1,28 +1,155 @@
 #include "gateway/admission.h"
 
+#include <math.h>
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "gateway/placement.h"
 
-bool gw_admission_submit(struct gw_router *router, struct gw_request *request,
-                         struct gw_failure *failure)
+/* Estimates err: what is predicted to end this much of its time too early is predicted in time. */
+static const double margin = 1.25;
+/* Of a request's time: less is no reason to turn it away. */
+static const double worth_mention = 0.1;
+
+#define SAY(verdict, ...) (void)snprintf((verdict)->text, sizeof(verdict)->text, __VA_ARGS__)
+
+static bool refuse(struct gw_verdict *verdict, int status, const char *code,
+                   enum gw_rejection reason, double retry_s)
 {
-    const struct gw_router_options *options = &router->options;
-    const struct gw_failure *reason = gw_placement_hopeless(router, request);
-    struct gw_failure full = {429, "queue_full", "too many requests are waiting; try again later"};
-    struct gw_failure draining = {503, "draining", "the gateway is stopping"};
-    if (!reason && router->draining)
-        reason = &draining;
-    if (!reason &&
-        (gw_router_list(router, GW_QUEUED)->n + gw_router_list(router, GW_RESERVING)->n >=
-             (size_t)options->max_queued ||
-         router->n_waiting_tokens + request->ask.prompt.n > (size_t)options->max_queued_tokens))
-        reason = &full;
-    if (reason) {
-        *failure = *reason;
-        gw_router_set_state(router, request, GW_FAILED, reason->message);
-        gw_router_settle(router, request, GW_OUTCOME_rejected, reason->message);
+    verdict->failure = (struct gw_failure){status, code, verdict->text};
+    verdict->reason = reason;
+    verdict->retry_s = status == 429 ? gw_pace_retry_s(retry_s) : 0;
+    return false;
+}
+
+/* ---- room ---- */
+
+static bool can_never_wait(const struct gw_bounds *bounds, const struct gw_load *load,
+                           struct gw_verdict *verdict)
+{
+    if (load->n_requests <= (size_t)bounds->max_queued &&
+        load->n_tokens <= (size_t)bounds->max_queued_tokens)
+        return false;
+    SAY(verdict,
+        "%zu generations with %zu prompt tokens are more than may ever wait here: %lld with %lld",
+        load->n_requests, load->n_tokens, (long long)bounds->max_queued,
+        (long long)bounds->max_queued_tokens);
+    return true;
+}
+
+static size_t excess(size_t have, size_t more, int64_t most)
+{
+    return have + more > (size_t)most ? have + more - (size_t)most : 0;
+}
+
+/* Until so much of what waits has its place that the load fits; 0: it fits now. */
+static double room_in_s(const struct gw_bounds *bounds, const struct gw_pace *pace,
+                        const struct gw_load *load)
+{
+    size_t n_requests = excess(pace->n_waiting, load->n_requests, bounds->max_queued);
+    size_t n_tokens = excess(pace->n_waiting_tokens, load->n_tokens, bounds->max_queued_tokens);
+    if (!n_requests && !n_tokens)
+        return 0;
+    if (n_tokens) { /* those of how many? */
+        double n_holders =
+            ceil((double)n_tokens * (double)pace->n_waiting / (double)pace->n_waiting_tokens);
+        n_requests = n_requests > n_holders ? n_requests : (size_t)n_holders;
+    }
+    return fmax(gw_pace_room_s(pace, n_requests), 1);
+}
+
+/* ---- time ---- */
+
+/* How much sooner the load's turn would have to come; 0: it is in time. Whoever is short of time
+ * even without a wait is let in: the wait must be what makes the difference. */
+static double late_by_s(const struct gw_bounds *bounds, const struct gw_pace *pace,
+                        const struct gw_load *load, double turn_s)
+{
+    double end_s = gw_pace_wait_s(pace, load->n_requests, load->n_tokens) +
+                   gw_pace_service_s(pace, 0, load->max_new_tokens);
+    double too_long_s = bounds->max_wait_s > 0 ? turn_s - bounds->max_wait_s : 0;
+    double too_late_s = turn_s > worth_mention * load->left_s ? end_s * margin - load->left_s : 0;
+    return fmin(fmax(fmax(too_long_s, too_late_s), 0), turn_s);
+}
+
+bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_pace *pace,
+                        const struct gw_load *load, struct gw_verdict *verdict)
+{
+    if (can_never_wait(bounds, load, verdict))
+        return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
+    double room_s = room_in_s(bounds, pace, load);
+    if (room_s > 0) {
+        SAY(verdict,
+            "the queue is full: %zu requests with %zu prompt tokens wait; try again in %d s",
+            pace->n_waiting, pace->n_waiting_tokens, gw_pace_retry_s(room_s));
+        return refuse(verdict, 429, "queue_full", GW_REJECTION_queue_full, room_s);
+    }
+    double turn_s = gw_pace_wait_s(pace, 0, 0);
+    double late_s = late_by_s(bounds, pace, load, turn_s);
+    if (late_s > 0) {
+        SAY(verdict, "the turn of the request would come in %.1f s, too late; try again in %d s",
+            turn_s, gw_pace_retry_s(late_s));
+        return refuse(verdict, 429, "too_late", GW_REJECTION_too_late, late_s);
+    }
+    return true;
+}
+
+bool gw_admission_judge_key(const struct gw_pace *pace, size_t limit, size_t n_open,
+                            size_t n_wanted, struct gw_verdict *verdict)
+{
+    if (!limit || n_open + n_wanted <= limit)
+        return true;
+    if (n_wanted > limit) {
+        SAY(verdict, "%zu generations are more than the %zu that this key may have at once",
+            n_wanted, limit);
+        return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
+    }
+    double whole_s = gw_pace_wait_s(pace, 0, 0) + gw_pace_service_s(pace, 0, INT64_MAX);
+    double retry_s = whole_s * (double)(n_open + n_wanted - limit) / (double)n_open;
+    SAY(verdict, "this key has %zu generations under way and may have %zu; try again in %d s",
+        n_open, limit, gw_pace_retry_s(retry_s));
+    return refuse(verdict, 429, "too_many_requests", GW_REJECTION_per_key, retry_s);
+}
+
+bool gw_admission_admit(const struct gw_router *router, const struct gw_request *first,
+                        const struct gw_load *load, struct gw_verdict *verdict)
+{
+    static const struct gw_failure draining = {503, "draining", "the gateway is stopping"};
+    const struct gw_failure *hopeless = gw_placement_hopeless(router, first);
+    if (hopeless || router->draining) {
+        verdict->failure = hopeless ? *hopeless : draining;
+        verdict->reason = hopeless ? GW_REJECTION_no_worker : GW_REJECTION_draining;
+        verdict->retry_s = 0;
         return false;
     }
+    return gw_admission_judge(&router->options.bounds, &router->pace, load, verdict);
+}
+
+void gw_admission_refused(const struct gw_router *router, const struct gw_load *load,
+                          const struct gw_verdict *verdict)
+{
+    const struct gw_pace *pace = &router->pace;
+    router->options.metrics->outcomes[GW_OUTCOME_rejected]++;
+    router->options.metrics->rejections[verdict->reason]++;
+    baton_log(BATON_LOG_INFO, "rejected", BATON_S("reason", gw_rejection_name(verdict->reason)),
+              BATON_I("generations", load->n_requests), BATON_I("prompt_tokens", load->n_tokens),
+              BATON_I("waiting", pace->n_waiting), BATON_F("wait_s", gw_pace_wait_s(pace, 0, 0)),
+              BATON_I("retry_after_s", verdict->retry_s));
+}
+
+void gw_admission_queue(struct gw_router *router, struct gw_request *request)
+{
     gw_router_set_state(router, request, GW_QUEUED, "");
-    gw_placement_pump(router);
-    return true;
+}
+
+bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_request *request,
+                            int64_t now_ns)
+{
+    const struct gw_pace *pace = &router->pace;
+    if (request->state != GW_QUEUED || !request->deadline_ns ||
+        gw_router_list(router, GW_QUEUED)->n < 2)
+        return false;
+    double need_s = gw_pace_service_s(pace, request->ask.prompt.n, request->ask.max_new_tokens);
+    return need_s > baton_seconds(request->deadline_ns - now_ns);
 }

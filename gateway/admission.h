@@ -1,17 +1,63 @@
-/* Who may wait for a worker, and what others are told at once.
+/* Who may wait for a worker, and what others are told at once: when to come back.
  *
- * Ownership: a refused request is still the caller's to destroy.
- * Threading: loop thread.
- * Errors:    503 or 429, in *failure.
+ *     call --no worker, or stopping-----------------------------> 503
+ *          --larger than could ever wait------------------------> 400
+ *          --the queue has no room (requests, prompt tokens)----> 429 queue_full
+ *          --its turn, or its end, would come too late----------> 429 too_late
+ *          --its key has as many generations as it may----------> 429 too_many_requests
+ *          --otherwise--> QUEUED --too late after all-----------> 504
+ *
+ * A call is taken whole or not at all: every generation of it (prompts x n) counts, because each
+ * takes blocks and compute of its own. Where nobody waits everybody is taken whatever the estimates
+ * say, so a wrong estimate mends itself.
+ *
+ * Ownership: a verdict owns its text.
+ * Threading: loop thread; judge functions are pure.
+ * Errors:    in the verdict.
  */
 #ifndef BATON_GATEWAY_ADMISSION_H
 #define BATON_GATEWAY_ADMISSION_H
 
 #include "gateway/router.h"
 
-/* Queues a tokenized request (state TOKENIZING, its ask filled in). False: refused for the reason
- * in *failure; the request is in state FAILED, and still the caller's to destroy. */
-bool gw_admission_submit(struct gw_router *router, struct gw_request *request,
-                         struct gw_failure *failure);
+/* What a call asks room for. */
+struct gw_load {
+    size_t n_requests, n_tokens; /* its generations; their prompts' tokens */
+    int64_t max_new_tokens;      /* of the longest */
+    double left_s;               /* until its deadline; INFINITY: it has none */
+};
+
+/* Why not. */
+struct gw_verdict {
+    struct gw_failure failure; /* its message is `text` or static */
+    int retry_s;               /* Retry-After; 0: it has none of its own */
+    enum gw_rejection reason;
+    char text[192];
+};
+
+/* Whether a load may join those that wait. False: not now, or never (400), for the reason in
+ * *verdict. */
+bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_pace *pace,
+                        const struct gw_load *load, struct gw_verdict *verdict);
+
+/* Whether a key with n_open generations may have n_wanted more; limit 0: there is none. */
+bool gw_admission_judge_key(const struct gw_pace *pace, size_t limit, size_t n_open,
+                            size_t n_wanted, struct gw_verdict *verdict);
+
+/* Whether the requests of a call (each in state TOKENIZING, all alike but for prompt and length),
+ * which first is one of, may be queued. */
+bool gw_admission_admit(const struct gw_router *router, const struct gw_request *first,
+                        const struct gw_load *load, struct gw_verdict *verdict);
+
+/* Counts and logs a refusal. */
+void gw_admission_refused(const struct gw_router *router, const struct gw_load *load,
+                          const struct gw_verdict *verdict);
+
+/* Queues a request that was admitted; pump once all of a call are. */
+void gw_admission_queue(struct gw_router *router, struct gw_request *request);
+
+/* A queued request that could not be finished in its time any more, while others wait who could. */
+bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_request *request,
+                            int64_t now_ns);
 
 #endif

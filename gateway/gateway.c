@@ -263,8 +263,9 @@ static void init_fleet(struct gateway *gateway)
                        .fleet = &gateway->fleet,
                        .metrics = &gateway->metrics,
                        .output = {.tokenizer = gateway->tokenizer, .facts = &gateway->facts},
-                       .max_queued = options->max_queued,
-                       .max_queued_tokens = options->max_queued_tokens,
+                       .bounds = {.max_queued = options->max_queued,
+                                  .max_queued_tokens = options->max_queued_tokens,
+                                  .max_wait_s = options->max_wait_s},
                        .max_attempts = options->max_attempts});
 }
 
@@ -349,6 +350,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .timeout_s = options->timeout_s,
                                    .max_prompt_tokens = max_prompt_tokens(gateway),
                                    .max_batch = options->max_batch,
+                                   .max_per_key = options->max_per_key,
                                    .prefix_cache = !strcmp(options->prefix_cache, "on"),
                                    .access = gateway->access,
                                    .calls = gw_calls_create()};

@@ -8,9 +8,20 @@ static const char *const outcome_names[] = {
 #undef X
 };
 
+static const char *const rejection_names[] = {
+#define X(name) #name,
+    GW_REJECTIONS(X)
+#undef X
+};
+
 const char *gw_outcome_name(enum gw_outcome outcome)
 {
     return outcome_names[outcome];
+}
+
+const char *gw_rejection_name(enum gw_rejection rejection)
+{
+    return rejection_names[rejection];
 }
 
 static void write_latency(struct baton_buf *out, const char *name, const char *help,
@@ -45,6 +56,11 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     for (int i = 0; i < GW_N_OUTCOMES; i++)
         baton_prom_sample(out, "baton_requests_total", (double)metrics->outcomes[i], "outcome",
                           outcome_names[i], NULL);
+    baton_prom_family(out, "baton_requests_rejected_total", "counter",
+                      "Requests refused before any work, by the reason.");
+    for (int i = 0; i < GW_N_REJECTIONS; i++)
+        baton_prom_sample(out, "baton_requests_rejected_total", (double)metrics->rejections[i],
+                          "reason", rejection_names[i], NULL);
     write_counter(out, "baton_requests_unauthorized_total",
                   "Requests refused for want of a valid API key.", metrics->n_unauthorized);
     write_counter(out, "baton_prompt_tokens_total", "Prompt tokens of requests answered.",

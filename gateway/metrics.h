@@ -17,6 +17,16 @@
     X(canceled, "the client left")                                                                 \
     X(rejected, "refused before any work")
 
+/* Why a request was refused; `rejected` counts what was malformed, too. */
+#define GW_REJECTIONS(X) X(queue_full) X(too_late) X(per_key) X(too_large) X(no_worker) X(draining)
+
+enum gw_rejection {
+#define X(name) GW_REJECTION_##name,
+    GW_REJECTIONS(X)
+#undef X
+        GW_N_REJECTIONS
+};
+
 enum gw_outcome {
 #define X(name, text) GW_OUTCOME_##name,
     GW_OUTCOMES(X)
@@ -28,11 +38,13 @@ struct gw_metrics {
     struct baton_hist stages[BATON_N_STAGES];
     struct baton_hist ttft, itl, e2el, cold_first_token;
     uint64_t outcomes[GW_N_OUTCOMES];
+    uint64_t rejections[GW_N_REJECTIONS]; /* of calls */
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_kv_bytes;
     uint64_t n_unauthorized; /* answered with 401, which is no outcome: nobody asked for work */
 };
 
 const char *gw_outcome_name(enum gw_outcome outcome);
+const char *gw_rejection_name(enum gw_rejection rejection);
 
 void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out);
 

@@ -130,7 +130,7 @@ struct gw_request {
     uint32_t last_token, cached_tokens;
     uint64_t kv_bytes;
     int64_t acked_ns;
-    bool paused; /* its client reads too slowly */
+    bool paused, was_paused; /* its client reads too slowly; did so once */
     bool cold;
     enum gw_finish finish;
 };

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/admission.h"
 #include "gateway/assign.h"
 #include "gateway/orders.h"
 #include "gateway/placement.h"
@@ -14,25 +15,18 @@
 
 static const struct gw_failure deadline_passed = {504, "deadline_exceeded",
                                                   "the request's time was up"};
+static const struct gw_failure deadline_too_near = {
+    504, "deadline_exceeded", "the request waited until it could not be finished in time any more"};
 
 void gw_router_init(struct gw_router *router, const struct gw_router_options *options)
 {
     *router = (struct gw_router){.options = *options};
 }
 
-/* A reservation may come to nothing: until it is answered, the request waits. */
-static bool is_waiting(enum gw_state state)
-{
-    return state == GW_QUEUED || state == GW_RESERVING;
-}
-
 void gw_router_set_state(struct gw_router *router, struct gw_request *request, enum gw_state state,
                          const char *reason)
 {
-    if (is_waiting(request->state))
-        router->n_waiting_tokens -= request->ask.prompt.n;
-    if (is_waiting(state))
-        router->n_waiting_tokens += request->ask.prompt.n;
+    gw_pace_moved(&router->pace, request->state, state, request->ask.prompt.n, baton_now_ns());
     gw_request_set_state(router->options.requests, request, state, reason);
 }
 
@@ -94,6 +88,9 @@ void gw_router_settle(struct gw_router *router, struct gw_request *request, enum
         metrics->n_prompt_tokens += request->ask.prompt.n;
         metrics->n_cached_tokens += request->cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
+        if (!request->was_paused)
+            gw_pace_finished(&router->pace, request->n_output,
+                             gw_request_e2el_s(request) - gw_request_ttft_s(request));
         count_stages(router, request);
     }
     log_summary(request, outcome, reason);
@@ -162,6 +159,7 @@ void gw_router_pause(struct gw_router *router, struct gw_request *request, bool 
     if (request->paused == paused)
         return;
     request->paused = paused;
+    request->was_paused |= paused;
     if (request->state == GW_DECODING)
         gw_router_ack(request, baton_now_ns());
 }
@@ -195,12 +193,22 @@ void gw_router_worker_lost(struct gw_router *router, struct gw_worker *worker)
     gw_placement_pump(router);
 }
 
+/* Why a request must end now, or NULL. */
+static const struct gw_failure *out_of_time(const struct gw_router *router,
+                                            const struct gw_request *request, int64_t now_ns)
+{
+    if (request->deadline_ns && now_ns >= request->deadline_ns)
+        return &deadline_passed;
+    return gw_admission_is_doomed(router, request, now_ns) ? &deadline_too_near : NULL;
+}
+
 static void tick_list(struct gw_router *router, enum gw_state state, int64_t now_ns)
 {
     struct gw_request_list *list = gw_router_list(router, state);
     for (struct gw_request *request = gw_request_list_first(list); request;) {
-        if (request->deadline_ns && now_ns >= request->deadline_ns) {
-            gw_router_fail(router, request, &deadline_passed);
+        const struct gw_failure *failure = out_of_time(router, request, now_ns);
+        if (failure) {
+            gw_router_fail(router, request, failure);
             request = gw_request_list_first(list); /* others of the same call ended with it */
             continue;
         }
@@ -221,6 +229,8 @@ static void ask_again(const struct gw_fleet *fleet)
 
 void gw_router_tick(struct gw_router *router, int64_t now_ns)
 {
+    const struct gw_request *first = gw_request_list_first(gw_router_list(router, GW_QUEUED));
+    gw_pace_tick(&router->pace, first ? baton_seconds(now_ns - first->state_ns) : 0, now_ns);
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         tick_list(router, (enum gw_state)state, now_ns);
     ask_again(router->options.fleet);

@@ -16,21 +16,28 @@
 
 #include "gateway/metrics.h"
 #include "gateway/output.h"
+#include "gateway/pace.h"
 #include "gateway/placement.h"
+
+/* What may wait for a worker. */
+struct gw_bounds {
+    int64_t max_queued, max_queued_tokens; /* requests, and tokens of their prompts */
+    double max_wait_s;                     /* as predicted; 0: any time */
+};
 
 struct gw_router_options {
     struct gw_requests *requests;
     struct gw_fleet *fleet;
     struct gw_metrics *metrics;
     struct gw_output output;
-    int64_t max_queued, max_queued_tokens; /* waiting for a worker */
+    struct gw_bounds bounds;
     int64_t max_attempts;
 };
 
 struct gw_router {
     struct gw_router_options options;
     struct gw_placement placement;
-    size_t n_waiting_tokens; /* of prompts in QUEUED and RESERVING */
+    struct gw_pace pace;
     bool draining;
 };
 
@@ -46,7 +53,7 @@ void gw_router_pause(struct gw_router *router, struct gw_request *request, bool 
 /* What the fleet calls: the worker's requests are tried elsewhere, or fail. */
 void gw_router_worker_lost(struct gw_router *router, struct gw_worker *worker);
 
-/* Deadlines, and acks that are due. Call every 50 ms. */
+/* Deadlines, and acks that are due. Call every 25 ms or so. */
 void gw_router_tick(struct gw_router *router, int64_t now_ns);
 
 size_t gw_router_n_open(const struct gw_router *router);

@@ -58,6 +58,7 @@ void gw_access_reload(struct gw_access *access)
                   BATON_I("keys", gw_keys_n(access->keys)));
         return;
     }
+    gw_keys_inherit(keys, access->keys);
     gw_keys_free(access->keys);
     access->keys = keys;
     baton_log(BATON_LOG_INFO, "api_keys_loaded", BATON_I("keys", gw_keys_n(keys)));
@@ -96,13 +97,19 @@ static void refuse(struct gw_access *access, struct gw_exchange *exchange, bool 
                 NULL, "invalid_api_key");
 }
 
+struct gw_key *gw_access_key(const struct gw_access *access, const struct gw_exchange *exchange)
+{
+    if (!access->keys)
+        return NULL;
+    return gw_keys_find(access->keys, gw_exchange_header(exchange, "authorization"));
+}
+
 bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange)
 {
-    const char *authorization = gw_exchange_header(exchange, "authorization");
     if (gw_cors_answer(&access->cors, exchange))
         return false;
-    if (!access->keys || is_open(exchange) || gw_keys_admit(access->keys, authorization))
+    if (!access->keys || is_open(exchange) || gw_access_key(access, exchange))
         return true;
-    refuse(access, exchange, *authorization);
+    refuse(access, exchange, *gw_exchange_header(exchange, "authorization"));
     return false;
 }

@@ -19,6 +19,7 @@
 #include "gateway/http/server.h"
 
 struct gw_access;
+struct gw_key;
 struct gw_metrics;
 
 /* keys_path "": no key is needed. origins "": no page of another origin. */
@@ -34,6 +35,9 @@ void gw_access_reload(struct gw_access *access);
 
 /* A head was read: adds what every answer to it says. */
 void gw_access_mark(const struct gw_access *access, struct gw_exchange *exchange);
+
+/* The key that an admitted request presented; NULL when none is needed. Borrowed. */
+struct gw_key *gw_access_key(const struct gw_access *access, const struct gw_exchange *exchange);
 
 /* False: the request was answered here, and the exchange is gone. */
 bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange);

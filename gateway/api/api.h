@@ -31,6 +31,7 @@ struct gw_api {
     double timeout_s;           /* of a request; 0: none */
     int64_t max_prompt_tokens;  /* of one prompt; at most the context */
     int64_t max_batch;          /* generations of one request: prompts x n */
+    int64_t max_per_key;        /* generations of one key at once; 0: any */
     bool prefix_cache;          /* prompts may share what was computed for others */
     int64_t started_s;          /* Unix time */
     struct gw_access *access;

@@ -130,6 +130,7 @@ void gw_terms_read(const struct gw_api *api, struct gw_fields *fields, struct gw
     terms->seed = -1;
     gw_field_int(fields, "seed", 0, INT64_MAX, &terms->seed);
     terms->has_seed = terms->seed >= 0;
+    gw_field_real(fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &terms->timeout_s);
     gw_field_int(fields, "explain", 0, BATON_MAX_LISTED, &explain);
     ask->explain = (uint32_t)explain;
     ask->kv_cache = ask->cache_prompt = true;

@@ -18,11 +18,14 @@ enum {
     GW_MAX_CLIENT_STOP_IDS = BATON_MAX_STOP_IDS - BATON_MODEL_MAX_EOS - GW_MAX_CHAT_STOP_IDS
 };
 
+enum { GW_MAX_TIMEOUT_S = 86400 };
+
 struct gw_terms {
     struct gw_ask ask; /* without prompt, length and seed, which differ per generation */
     const char *stops[BATON_STOP_MAX];
     size_t stop_bytes[BATON_STOP_MAX];
     int n_stops;
+    double timeout_s; /* 0: the gateway's own */
     bool has_seed;
     int64_t seed;
     int64_t parsed_ns, tokenized_ns;
@@ -30,8 +33,8 @@ struct gw_terms {
 
 void gw_terms_fini(struct gw_terms *terms);
 
-/* temperature ... ignore_eos, explain, cache_prompt: everything but the prompt, the length and what
- * only one kind of route knows. */
+/* temperature ... ignore_eos, explain, timeout_s, cache_prompt: everything but the prompt, the
+ * length and what only one kind of route knows. */
 void gw_terms_read(const struct gw_api *api, struct gw_fields *fields, struct gw_terms *terms);
 
 /* Fills a fresh request's ask and stop strings from the terms: its own copies. choice is added to

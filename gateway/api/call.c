@@ -1,14 +1,11 @@
-#include "gateway/api/call.h"
+#include "gateway/api/call_parts.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
-#include "gateway/admission.h"
+#include "gateway/api/keys.h"
 #include "gateway/http/sse.h"
-
-enum { TEXT_MAX_BYTES = 64 << 20, EVENT_MAX_BYTES = 4 << 20 };
+#include "gateway/http/status.h"
 
 #define KEEP_ALIVE_NS (15 * BATON_SECOND)
 
@@ -26,8 +23,14 @@ struct gw_calls *gw_calls_create(void)
     return calls;
 }
 
-static void end_call(struct gw_call *call)
+void gw_call_list(struct gw_call *call)
 {
+    call_list_push_back(&call->api->calls->list, call);
+}
+
+void gw_call_destroy(struct gw_call *call)
+{
+    gw_key_give(call->key, (size_t)call->n_choices);
     call_list_remove(&call->api->calls->list, call);
     for (int i = 0; i < call->n_choices; i++) {
         baton_buf_fini(&call->choices[i].text);
@@ -46,12 +49,11 @@ void gw_calls_destroy(struct gw_calls *calls)
     if (!calls)
         return;
     for (struct gw_call *call; (call = call_list_first(&calls->list));)
-        end_call(call);
+        gw_call_destroy(call);
     free(calls);
 }
 
-/* Ends what is left of the call's requests. From here on nothing is told. */
-static void cancel_rest(struct gw_call *call, const char *reason)
+void gw_call_cancel_rest(struct gw_call *call, const char *reason)
 {
     call->over = true;
     for (int i = 0; i < call->n_choices; i++) {
@@ -135,6 +137,34 @@ static void add_totals(struct gw_totals *totals, const struct gw_request *reques
     }
 }
 
+/* What a failing call made so far. */
+static void add_unfinished(struct gw_call *call)
+{
+    for (int i = 0; i < call->n_choices; i++)
+        if (call->choices[i].request)
+            call->totals.output_tokens += call->choices[i].request->n_output;
+}
+
+void gw_call_put_error(struct baton_buf *out, const struct gw_call *call,
+                       const struct gw_failure *failure)
+{
+    struct baton_json_out json = baton_json_out(out);
+    gw_error_open(&json, failure->status, failure->message, NULL, failure->code);
+    if (failure->status == 504)
+        call->dialect->usage(&json, call);
+    gw_error_close(&json);
+}
+
+static void answer_failure(struct gw_call *call, const struct gw_failure *failure)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ERROR_MAX_BYTES);
+    gw_call_put_error(&body, call, failure);
+    gw_exchange_respond(call->exchange, failure->status, "application/json",
+                        gw_status_hints(failure->status), baton_buf_text(&body), body.len);
+    baton_buf_fini(&body);
+}
+
 /* The exchange dies with the response; the call must not be found through it any more. */
 static void on_finished(void *arg, struct gw_request *request)
 {
@@ -149,7 +179,7 @@ static void on_finished(void *arg, struct gw_request *request)
         return;
     gw_exchange_set_data(call->exchange, NULL);
     call->dialect->end(call);
-    end_call(call);
+    gw_call_destroy(call);
 }
 
 static void on_failed(void *arg, struct gw_request *request, const struct gw_failure *failure)
@@ -157,6 +187,8 @@ static void on_failed(void *arg, struct gw_request *request, const struct gw_fai
     struct gw_choice *choice = arg;
     struct gw_call *call = choice->call;
     (void)request;
+    if (!call->over)
+        add_unfinished(call);
     choice->request = NULL; /* the router destroys it */
     if (call->over)
         return;
@@ -165,151 +197,22 @@ static void on_failed(void *arg, struct gw_request *request, const struct gw_fai
         call->dialect->error(call, failure);
         gw_exchange_stream_end(call->exchange);
     } else {
-        gw_api_fail(call->exchange, failure->status, failure->message, NULL, failure->code);
+        answer_failure(call, failure);
     }
-    cancel_rest(call, "another generation of the call failed");
-    end_call(call);
+    gw_call_cancel_rest(call, "another generation of the call failed");
+    gw_call_destroy(call);
 }
 
-/* ---- the beginning ---- */
-
-static struct gw_call *create_call(struct gw_api *api, struct gw_exchange *exchange,
-                                   const struct gw_dialect *dialect,
-                                   const struct gw_call_options *options, int n_choices)
+struct gw_sink gw_call_sink(struct gw_choice *choice)
 {
-    struct gw_call *call = calloc(1, sizeof *call);
-    struct gw_choice *choices = calloc((size_t)n_choices, sizeof *choices);
-    if (!call || !choices) {
-        free(call);
-        free(choices);
-        return NULL;
-    }
-    call->api = api;
-    call->exchange = exchange;
-    call->dialect = dialect;
-    call->options = *options;
-    call->choices = choices;
-    call->n_choices = n_choices;
-    call->wrote_ns = baton_now_ns();
-    call->created_s = (int64_t)time(NULL);
-    baton_buf_init(&call->event, EVENT_MAX_BYTES);
-    call_list_push_back(&api->calls->list, call);
-    return call;
-}
-
-static void init_choices(struct gw_call *call, const struct gw_terms *terms)
-{
-    size_t result_max_bytes = GW_ANSWER_MAX_BYTES / (size_t)call->n_choices;
-    for (int i = 0; i < call->n_choices; i++) {
-        struct gw_choice *choice = &call->choices[i];
-        choice->call = call;
-        choice->index = i;
-        choice->prompt = &call->prompts.items[i / call->options.n];
-        baton_buf_init(&choice->text, TEXT_MAX_BYTES);
-        baton_buf_init(&choice->steps, result_max_bytes);
-        baton_buf_init(&choice->result, result_max_bytes);
-        gw_logprobs_init(&choice->logprobs, (int)terms->ask.top_logprobs);
-    }
-}
-
-static bool copy_tokens(struct baton_tokens *to, const struct baton_tokens *from)
-{
-    to->ids = malloc(from->n * sizeof *to->ids);
-    if (!to->ids)
-        return false;
-    memcpy(to->ids, from->ids, from->n * sizeof *to->ids);
-    to->n = to->cap = from->n;
-    return true;
-}
-
-/* A request in state TOKENIZING; what it went through so far was the call's. */
-static bool make_request(struct gw_choice *choice, const struct gw_terms *terms,
-                         int64_t max_new_tokens)
-{
-    struct gw_call *call = choice->call;
-    struct gw_api *api = call->api;
-    int64_t arrived_ns = gw_exchange_arrived_ns(call->exchange);
-    struct gw_sink sink = {.arg = choice,
-                           .attempt = on_attempt,
-                           .prompt = on_prompt,
-                           .first = on_first,
-                           .token = on_token,
-                           .text = on_text,
-                           .finished = on_finished,
-                           .failed = on_failed};
-    struct gw_request *request = gw_request_create(api->requests, &sink, arrived_ns);
-    if (!request)
-        return false;
-    choice->request = request;
-    request->times.parsed_ns = terms->parsed_ns;
-    request->times.tokenized_ns = terms->tokenized_ns;
-    gw_request_set_state(api->requests, request, GW_TOKENIZING, "");
-    if (api->timeout_s > 0)
-        request->deadline_ns = arrived_ns + (int64_t)(api->timeout_s * (double)BATON_SECOND);
-    request->ask.max_new_tokens = max_new_tokens;
-    if (!copy_tokens(&request->ask.prompt, &choice->prompt->tokens) ||
-        !gw_terms_apply(terms, choice->index % call->options.n, request))
-        return false;
-    request->ask.streaming = call->options.streaming;
-    return true;
-}
-
-static bool make_requests(struct gw_call *call, const struct gw_terms *terms,
-                          const int64_t *lengths)
-{
-    for (int i = 0; i < call->n_choices; i++)
-        if (!make_request(&call->choices[i], terms, lengths[i / call->options.n]))
-            return false;
-    call->id = call->choices[0].request->id;
-    return true;
-}
-
-static void give_up(struct gw_call *call, const struct gw_failure *failure)
-{
-    gw_exchange_set_data(call->exchange, NULL);
-    gw_api_fail(call->exchange, failure->status, failure->message, NULL, failure->code);
-    cancel_rest(call, failure->code);
-    end_call(call);
-}
-
-/* All or nothing. Placing a request fails none of the call's others: what makes one hopeless is
- * asked at its own submission, and workers are only lost between events. */
-static void submit(struct gw_call *call)
-{
-    struct gw_api *api = call->api;
-    struct gw_failure failure;
-    gw_exchange_set_data(call->exchange, call);
-    for (int i = 0; i < call->n_choices; i++) {
-        struct gw_choice *choice = &call->choices[i];
-        if (gw_admission_submit(api->router, choice->request, &failure))
-            continue;
-        gw_request_destroy(api->requests, choice->request);
-        choice->request = NULL;
-        give_up(call, &failure);
-        return;
-    }
-}
-
-void gw_call_start(struct gw_api *api, struct gw_exchange *exchange,
-                   const struct gw_dialect *dialect, const struct gw_call_options *options,
-                   const struct gw_terms *terms, struct gw_prompts *prompts, const int64_t *lengths)
-{
-    static const struct gw_failure no_memory = {503, "overloaded", "no memory for the request"};
-    struct gw_call *call =
-        create_call(api, exchange, dialect, options, (int)prompts->n * options->n);
-    if (!call) {
-        gw_api_fail(exchange, no_memory.status, no_memory.message, NULL, no_memory.code);
-        return;
-    }
-    call->prompts = *prompts;
-    *prompts = (struct gw_prompts){0};
-    for (size_t i = 0; i < call->prompts.n; i++)
-        call->totals.prompt_tokens += call->prompts.items[i].tokens.n;
-    init_choices(call, terms);
-    if (make_requests(call, terms, lengths))
-        submit(call);
-    else
-        give_up(call, &no_memory);
+    return (struct gw_sink){.arg = choice,
+                            .attempt = on_attempt,
+                            .prompt = on_prompt,
+                            .first = on_first,
+                            .token = on_token,
+                            .text = on_text,
+                            .finished = on_finished,
+                            .failed = on_failed};
 }
 
 void gw_call_put_results(struct gw_call *call, const char *key, struct baton_json_out *out)
@@ -346,8 +249,8 @@ bool gw_calls_gone(struct gw_api *api, void *data, const char *reason)
     struct gw_call *call = find_call(api, data);
     if (!call)
         return false;
-    cancel_rest(call, reason);
-    end_call(call);
+    gw_call_cancel_rest(call, reason);
+    gw_call_destroy(call);
     return true;
 }
 

@@ -43,6 +43,7 @@ struct gw_dialect {
     void (*finish)(struct gw_choice *choice); /* the choice is over; its request goes after this */
     void (*end)(struct gw_call *call);        /* all choices are over: the last words */
     void (*error)(struct gw_call *call, const struct gw_failure *failure); /* while streaming */
+    void (*usage)(struct baton_json_out *out, const struct gw_call *call); /* "usage":{...} */
 };
 
 /* Sums over a call's choices, for usage and timings. */
@@ -71,6 +72,7 @@ struct gw_call {
     const struct gw_dialect *dialect;
     struct gw_call_options options;
     struct gw_prompts prompts;
+    struct gw_key *key; /* whose generations these are; NULL: nobody counts them */
     struct gw_choice *choices;
     int n_choices, n_over;
     bool begun; /* the head of a stream was sent */
@@ -98,6 +100,11 @@ void gw_call_refuse(struct gw_api *api, struct gw_exchange *exchange,
 
 /* For dialects: bytes of the stream. The time goes to the choice's flush stage; it may be NULL. */
 void gw_call_write(struct gw_call *call, struct gw_choice *choice, const char *bytes, size_t n);
+
+/* For dialects: the error object of a call that fails under way. One whose time is up says how far
+ * it came. */
+void gw_call_put_error(struct baton_buf *out, const struct gw_call *call,
+                       const struct gw_failure *failure);
 
 /* "key":[...]: the results of all choices. */
 void gw_call_put_results(struct gw_call *call, const char *key, struct baton_json_out *out);

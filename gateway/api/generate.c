@@ -7,7 +7,6 @@
 #include "gateway/api/explain.h"
 #include "gateway/api/reply.h"
 #include "gateway/http/sse.h"
-#include "gateway/http/status.h"
 
 enum { DEFAULT_NEW_TOKENS = 20, EVENT_MAX_BYTES = 1 << 20 };
 
@@ -83,9 +82,17 @@ static void on_error(struct gw_call *call, const struct gw_failure *failure)
 {
     struct baton_buf error;
     baton_buf_init(&error, EVENT_MAX_BYTES);
-    gw_error_body(&error, failure->status, failure->message, NULL, failure->code);
+    gw_call_put_error(&error, call, failure);
     write_event(call, NULL, "error", error.data, error.len);
     baton_buf_fini(&error);
+}
+
+static void put_usage(struct baton_json_out *out, const struct gw_call *call)
+{
+    baton_json_open(out, "usage", '{');
+    baton_json_put_uint(out, "prompt_tokens", call->totals.prompt_tokens);
+    baton_json_put_uint(out, "output_tokens", call->totals.output_tokens);
+    baton_json_close(out, '}');
 }
 
 static const struct gw_dialect native = {.first = on_first,
@@ -93,7 +100,8 @@ static const struct gw_dialect native = {.first = on_first,
                                          .text = on_text,
                                          .finish = on_finish,
                                          .end = on_end,
-                                         .error = on_error};
+                                         .error = on_error,
+                                         .usage = put_usage};
 
 /* ---- the endpoints ---- */
 

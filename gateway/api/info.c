@@ -198,6 +198,24 @@ static void put_inbox(struct baton_buf *out, const struct baton_inbox *inbox)
     baton_prom_sample(out, "baton_inbox_rejected_total", (double)stats.n_rejected, NULL);
 }
 
+static void put_gauge(struct baton_buf *out, const char *name, const char *help, double value)
+{
+    baton_prom_family(out, name, "gauge", help);
+    baton_prom_sample(out, name, value, NULL);
+}
+
+static void put_queue(struct baton_buf *out, const struct gw_router *router)
+{
+    const struct gw_pace *pace = &router->pace;
+    put_gauge(out, "baton_queue_requests", "Requests that wait for a worker.",
+              (double)pace->n_waiting);
+    put_gauge(out, "baton_queue_prompt_tokens", "Tokens of their prompts.",
+              (double)pace->n_waiting_tokens);
+    put_gauge(out, "baton_queue_wait_seconds",
+              "Predicted wait, for a first token, of a request that came now.",
+              gw_pace_wait_s(pace, 0, 0));
+}
+
 static void put_gateway(struct baton_buf *out, const struct gw_api *api)
 {
     baton_prom_family(out, "baton_requests_open", "gauge", "Requests by state.");
@@ -208,14 +226,14 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
                       "Prompts that a decode worker ran itself.");
     baton_prom_sample(out, "baton_local_prefills_total", (double)api->router->placement.n_local,
                       NULL);
-    baton_prom_family(out, "baton_handoff_seconds", "gauge",
-                      "Mean of first token to context placed, as predictions go by it.");
-    baton_prom_sample(out, "baton_handoff_seconds", api->router->placement.handoff_s, NULL);
-    baton_prom_family(out, "baton_http_connections", "gauge", "Open client connections.");
-    baton_prom_sample(out, "baton_http_connections", (double)gw_http_n_connections(api->server),
-                      NULL);
-    baton_prom_family(out, "baton_process_uptime_seconds", "gauge", "Age of the gateway process.");
-    baton_prom_sample(out, "baton_process_uptime_seconds", baton_process_age_s(), NULL);
+    put_gauge(out, "baton_handoff_seconds",
+              "Mean of first token to context placed, as predictions go by it.",
+              api->router->placement.handoff_s);
+    put_queue(out, api->router);
+    put_gauge(out, "baton_http_connections", "Open client connections.",
+              (double)gw_http_n_connections(api->server));
+    put_gauge(out, "baton_process_uptime_seconds", "Age of the gateway process.",
+              baton_process_age_s());
 }
 
 void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,

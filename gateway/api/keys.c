@@ -7,16 +7,29 @@
 #include "common/base/file.h"
 #include "gateway/http/syntax.h"
 
-enum { FILE_MAX_BYTES = 1 << 20 };
+enum { FILE_MAX_BYTES = 1 << 20, MAX_DIGITS = 7 };
 
 struct digest {
     uint8_t bytes[BATON_SHA256_BYTES];
 };
 
+struct gw_key {
+    struct digest digest;
+    bool has_max;
+    size_t max, n_open;
+    size_t n_tables; /* that list it */
+};
+
 struct gw_keys {
     size_t n;
-    struct digest digests[GW_KEYS_MAX];
+    struct gw_key *items[GW_KEYS_MAX];
 };
+
+static void free_unused(struct gw_key *key)
+{
+    if (!key->n_tables && !key->n_open)
+        free(key);
+}
 
 /* NULL, or what is wrong with the key. */
 static const char *problem_of(struct gw_view key)
@@ -36,21 +49,47 @@ static struct gw_view trim_end(struct gw_view line)
     return line;
 }
 
+/* What follows the key on its line; NULL, or what is wrong with it. */
+static const char *read_max(struct gw_view rest, struct gw_key *key)
+{
+    static const char prefix[] = "max=";
+    size_t n_prefix = sizeof prefix - 1;
+    rest = gw_view_trim(rest);
+    if (!rest.n)
+        return NULL;
+    if (rest.n <= n_prefix || rest.n > n_prefix + MAX_DIGITS || memcmp(rest.p, prefix, n_prefix))
+        return "after a key there may only be max=N, with N of at most 7 digits";
+    for (size_t i = n_prefix; i < rest.n; i++) {
+        if (rest.p[i] < '0' || rest.p[i] > '9')
+            return "after a key there may only be max=N, with N of at most 7 digits";
+        key->max = key->max * 10 + (size_t)(rest.p[i] - '0');
+    }
+    key->has_max = true;
+    return NULL;
+}
+
 static enum baton_err add_line(struct gw_keys *keys, const char *path, size_t number,
                                struct gw_view line, struct baton_why *why)
 {
+    struct gw_key read = {.n_tables = 1};
     if (!line.n || line.p[0] == '#')
         return BATON_OK;
-    const char *problem = problem_of(line);
+    struct gw_view text = gw_view_cut(&line, ' ');
+    const char *problem = problem_of(text);
+    if (!problem)
+        problem = read_max(line, &read);
     if (problem)
         return baton_fail(why, BATON_INVALID, "%s: line %zu: %s", path, number, problem);
     if (keys->n == GW_KEYS_MAX)
         return baton_fail(why, BATON_LIMIT, "%s: line %zu: more than %d keys", path, number,
                           GW_KEYS_MAX);
-    enum baton_err err = baton_sha256_of(line.p, line.n, keys->digests[keys->n].bytes);
-    if (err)
-        return baton_fail(why, err, "%s: out of memory", path);
-    keys->n++;
+    struct gw_key *key = malloc(sizeof *key);
+    if (!key || baton_sha256_of(text.p, text.n, read.digest.bytes)) {
+        free(key);
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    }
+    *key = read;
+    keys->items[keys->n++] = key;
     return BATON_OK;
 }
 
@@ -95,6 +134,10 @@ enum baton_err gw_keys_read(const char *path, struct gw_keys **keys, struct bato
 
 void gw_keys_free(struct gw_keys *keys)
 {
+    for (size_t i = 0; keys && i < keys->n; i++) {
+        keys->items[i]->n_tables--;
+        free_unused(keys->items[i]);
+    }
     free(keys);
 }
 
@@ -103,18 +146,65 @@ size_t gw_keys_n(const struct gw_keys *keys)
     return keys->n;
 }
 
-bool gw_keys_admit(const struct gw_keys *keys, const char *authorization)
+static struct gw_key *find(const struct gw_keys *keys, const struct digest *digest)
+{
+    struct gw_key *found = NULL;
+    for (size_t i = 0; i < keys->n; i++) {
+        struct gw_key *key = keys->items[i];
+        bool same =
+            baton_equal_constant_time(key->digest.bytes, digest->bytes, sizeof digest->bytes);
+        found = same && !found ? key : found;
+    }
+    return found;
+}
+
+void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old)
+{
+    for (size_t i = 0; i < keys->n; i++) {
+        struct gw_key *fresh = keys->items[i];
+        struct gw_key *known = find(old, &fresh->digest);
+        if (!known)
+            continue;
+        known->has_max = fresh->has_max;
+        known->max = fresh->max;
+        known->n_tables++;
+        keys->items[i] = known;
+        free(fresh);
+    }
+}
+
+struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorization)
 {
     struct gw_view key = {authorization, strlen(authorization)};
     struct gw_view scheme = gw_view_cut(&key, ' ');
     struct digest presented;
-    bool known = false;
     key = gw_view_trim(key);
     if (!gw_view_equals_nocase(scheme, "Bearer") || problem_of(key) ||
         baton_sha256_of(key.p, key.n, presented.bytes))
-        return false;
-    for (size_t i = 0; i < keys->n; i++)
-        known |= baton_equal_constant_time(keys->digests[i].bytes, presented.bytes,
-                                           sizeof presented.bytes);
-    return known;
+        return NULL;
+    return find(keys, &presented);
+}
+
+size_t gw_key_max(const struct gw_key *key, size_t otherwise)
+{
+    return key->has_max ? key->max : otherwise;
+}
+
+size_t gw_key_n_open(const struct gw_key *key)
+{
+    return key->n_open;
+}
+
+void gw_key_take(struct gw_key *key, size_t n)
+{
+    if (key)
+        key->n_open += n;
+}
+
+void gw_key_give(struct gw_key *key, size_t n)
+{
+    if (!key)
+        return;
+    key->n_open -= n;
+    free_unused(key);
 }

@@ -1,13 +1,15 @@
 /* The API keys that clients may present, read from a file and kept as SHA-256 digests only.
  *
- *     file = *(line LF)      line = "" | "#" comment | key      key = 8*256 printable ASCII, no
- * space
+ *     file = *(line LF)      line = "" | "#" comment | key [1*SP "max=" 1*7DIGIT]
+ *     key = 8*256 printable ASCII, no space
  *
+ * max is how many generations the key may have at once, in place of what holds for all; 0: any.
  * White space at the end of a line, a CR among it, is not part of it. At least one key, at most
  * GW_KEYS_MAX.
  *
- * Ownership: a struct gw_keys belongs to whoever read it.
- * Threading: immutable once read.
+ * Ownership: a struct gw_keys belongs to whoever read it. A struct gw_key lives as long as a table
+ *            lists it or somebody holds it.
+ * Threading: one owner at a time.
  * Errors:    INVALID (a line that is no key: file and line, never the key itself; no key at all),
  *            LIMIT (too many keys, too large a file), NOT_FOUND, IO, NO_MEMORY.
  */
@@ -23,6 +25,8 @@ enum { GW_KEY_MIN_BYTES = 8, GW_KEY_MAX_BYTES = 256, GW_KEYS_MAX = 1024 };
 
 struct gw_keys;
 
+struct gw_key; /* one key, and how many generations it has */
+
 enum baton_err gw_keys_read(const char *path, struct gw_keys **keys,
                             struct baton_why *why) BATON_MUST_CHECK;
 /* The same from the n bytes that the file called `path` is said to hold. */
@@ -32,8 +36,19 @@ enum baton_err gw_keys_parse(const char *path, const char *text, size_t n, struc
 void gw_keys_free(struct gw_keys *keys);
 size_t gw_keys_n(const struct gw_keys *keys);
 
-/* Whether the Authorization header's value is "Bearer KEY" (the scheme in any case) with one of the
- * keys. Every digest is compared, each in constant time. */
-bool gw_keys_admit(const struct gw_keys *keys, const char *authorization);
+/* Keys of the old table that are in the new one, too, go on with the generations they have; the
+ * new line's max holds. */
+void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old);
+
+/* The key of an Authorization header's value "Bearer KEY" (the scheme in any case), borrowed; NULL
+ * when it is none of these. Every digest is compared, each in constant time. */
+struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorization);
+
+/* How many generations it may have at once, 0: any; where its line does not say, `otherwise`. */
+size_t gw_key_max(const struct gw_key *key, size_t otherwise);
+size_t gw_key_n_open(const struct gw_key *key);
+/* n generations begin; hold it until as many ended. NULL is no key. */
+void gw_key_take(struct gw_key *key, size_t n);
+void gw_key_give(struct gw_key *key, size_t n);
 
 #endif

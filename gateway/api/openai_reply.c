@@ -7,7 +7,6 @@
 #include "gateway/api/explain.h"
 #include "gateway/api/reply.h"
 #include "gateway/http/sse.h"
-#include "gateway/http/status.h"
 
 enum { CHUNK_MAX_BYTES = 4 << 20 };
 
@@ -260,7 +259,7 @@ static void on_error(struct gw_call *call, const struct gw_failure *failure)
 {
     struct baton_buf error;
     baton_buf_init(&error, CHUNK_MAX_BYTES);
-    gw_error_body(&error, failure->status, failure->message, NULL, failure->code);
+    gw_call_put_error(&error, call, failure);
     write_data(call, NULL, error.data, error.len);
     baton_buf_fini(&error);
 }
@@ -270,4 +269,5 @@ const struct gw_dialect gw_openai_dialect = {.first = on_first,
                                              .text = on_text,
                                              .finish = on_finish,
                                              .end = on_end,
-                                             .error = on_error};
+                                             .error = on_error,
+                                             .usage = put_usage};

@@ -1,8 +1,7 @@
 #include "gateway/http/status.h"
 
 #include <stddef.h>
-
-#include "common/base/json.h"
+#include <stdio.h>
 
 static const struct {
     int status;
@@ -67,6 +66,15 @@ const char *gw_status_hints(int status)
     }
 }
 
+const char *gw_status_retry_hints(int status, int retry_s, char text[GW_RETRY_HINTS_BYTES])
+{
+    if (retry_s <= 0)
+        return gw_status_hints(status);
+    (void)snprintf(text, GW_RETRY_HINTS_BYTES, "Retry-After: %d\r\nx-should-retry: true\r\n",
+                   retry_s);
+    return text;
+}
+
 static const char *error_type(int status)
 {
     switch (status) {
@@ -89,16 +97,27 @@ static void put_or_null(struct baton_json_out *out, const char *key, const char 
         baton_json_put_null(out, key);
 }
 
+void gw_error_open(struct baton_json_out *out, int status, const char *message,
+                   const char *param_or_null, const char *code_or_null)
+{
+    baton_json_open(out, NULL, '{');
+    baton_json_open(out, "error", '{');
+    baton_json_put_string(out, "message", message);
+    baton_json_put_string(out, "type", error_type(status));
+    put_or_null(out, "param", param_or_null);
+    put_or_null(out, "code", code_or_null);
+}
+
+void gw_error_close(struct baton_json_out *out)
+{
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+}
+
 void gw_error_body(struct baton_buf *out, int status, const char *message,
                    const char *param_or_null, const char *code_or_null)
 {
     struct baton_json_out json = baton_json_out(out);
-    baton_json_open(&json, NULL, '{');
-    baton_json_open(&json, "error", '{');
-    baton_json_put_string(&json, "message", message);
-    baton_json_put_string(&json, "type", error_type(status));
-    put_or_null(&json, "param", param_or_null);
-    put_or_null(&json, "code", code_or_null);
-    baton_json_close(&json, '}');
-    baton_json_close(&json, '}');
+    gw_error_open(&json, status, message, param_or_null, code_or_null);
+    gw_error_close(&json);
 }

@@ -71,9 +71,9 @@ def test_streams_that_the_client_aborts_leave_nothing_behind(client, fleet):
 
 def test_every_refusal_is_the_clients_own_error_class(client, tmp_path):
     keys = tmp_path / "keys"
-    keys.write_text(KEY + "\n")
+    keys.write_text(KEY + " max=1\n")
     keys.chmod(0o600)
-    args = ["--api-keys", keys, "--max-queued-tokens", 32, "--chat-template", "chatml"]
+    args = ["--api-keys", keys, "--chat-template", "chatml"]
     with KeyedFleet(gateway_args=args) as fleet:
         drive(client, fleet, "errors.test.mjs", API_KEY=KEY)
         fleet.wait_all_free()

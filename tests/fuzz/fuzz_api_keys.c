@@ -20,7 +20,7 @@ static int is_admitted(const struct gw_keys *keys, const char *key, size_t n, co
     char header[GW_KEY_MAX_BYTES + 16];
     check(n <= GW_KEY_MAX_BYTES);
     (void)snprintf(header, sizeof header, "Bearer %.*s%s", (int)n, key, more);
-    return gw_keys_admit(keys, header);
+    return gw_keys_find(keys, header) != NULL;
 }
 
 /* The same lines by simpler means; returns how many are keys. */
@@ -37,6 +37,7 @@ static size_t check_lines(const struct gw_keys *keys, char *text)
         if (!n || *line == '#')
             continue;
         n_keys++;
+        n = strcspn(line, " ") < n ? strcspn(line, " ") : n;
         check(is_admitted(keys, line, n, ""));
         check(!is_admitted(keys, line, n, " x"));
         check(!is_admitted(keys, line, GW_KEY_MIN_BYTES - 1, ""));

@@ -1,5 +1,5 @@
 // Each refusal arrives as the client's own error class, with everything that the client shows of it.
-// The server has one key, and room for a waiting prompt of 32 tokens.
+// The server has one key, which may have one generation at a time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
@@ -84,20 +84,35 @@ test('a wrong key is an AuthenticationError, and so is none', async () => {
   await assert.rejects(client.models.list({ headers: { Authorization: null } }), OpenAI.AuthenticationError);
 });
 
-test('a full queue is a RateLimitError that says when to come again', async () => {
-  const prompt = 'The fox saw the dog. '.repeat(20);
-  await assert.rejects(complete({ prompt }, { maxRetries: 0 }), (error) => {
-    assert.ok(Number(error.headers.get('retry-after')) >= 1);
-    return isError(OpenAI.RateLimitError, 429, { code: 'queue_full' })(error);
+// Runs body while the key's one generation is under way.
+async function whileBusy(body) {
+  const stream = await complete({ max_tokens: 480, ignore_eos: true, stream: true });
+  try {
+    await body();
+  } finally {
+    stream.controller.abort();
+  }
+}
+
+test('a key that is busy is a RateLimitError that says when to come again', () => whileBusy(async () => {
+  await assert.rejects(complete({}, { maxRetries: 0 }), (error) => {
+    const seconds = Number(error.headers.get('retry-after'));
+    assert.ok(seconds >= 1);
+    assert.equal(error.error.retry_after_s, seconds);
+    return isError(OpenAI.RateLimitError, 429, { code: 'too_many_requests' })(error);
   });
+}));
+
+test('more at once than a key may ever have is a BadRequestError', async () => {
+  await assert.rejects(complete({ n: 2 }), isError(OpenAI.BadRequestError, 400, { code: 'too_large' }));
 });
 
-test('the client retries by itself when told to come again', async () => {
+test('the client tries again by itself when told to come again', async () => {
   let nTries = 0;
   const counting = new OpenAI({
-    baseURL, apiKey, maxRetries: 1, fetch: (...call) => { nTries++; return fetch(...call); },
+    baseURL, apiKey, maxRetries: 5, fetch: (...call) => { nTries++; return fetch(...call); },
   });
-  const prompt = 'The fox saw the dog. '.repeat(20);
-  await assert.rejects(counting.completions.create({ model: 'tale', prompt }), OpenAI.RateLimitError);
-  assert.equal(nTries, 2);
+  await whileBusy(() => assert.rejects(complete({}, { maxRetries: 0 }), OpenAI.RateLimitError));
+  const answer = await counting.completions.create({ model: 'tale', prompt: 'The fox', max_tokens: 4 });
+  assert.ok(nTries >= 1 && answer.choices.length === 1);
 });

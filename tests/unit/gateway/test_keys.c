@@ -17,6 +17,11 @@ static struct gw_keys *parse(const char *text)
     return keys;
 }
 
+static bool admits(const struct gw_keys *keys, const char *authorization)
+{
+    return gw_keys_find(keys, authorization) != NULL;
+}
+
 static void refuses(const char *text, size_t n, enum baton_err expected, const char *reason)
 {
     struct gw_keys *keys = NULL;
@@ -33,10 +38,10 @@ static void comments_blank_lines_and_trailing_space_are_no_part_of_a_key(void **
               "last-without-newline");
     (void)state;
     assert_int_equal(gw_keys_n(keys), 3);
-    assert_true(gw_keys_admit(keys, "Bearer alpha-key-1"));
-    assert_true(gw_keys_admit(keys, "Bearer beta-key-22"));
-    assert_true(gw_keys_admit(keys, "Bearer last-without-newline"));
-    assert_false(gw_keys_admit(keys, "Bearer #no-key-at-all"));
+    assert_true(admits(keys, "Bearer alpha-key-1"));
+    assert_true(admits(keys, "Bearer beta-key-22"));
+    assert_true(admits(keys, "Bearer last-without-newline"));
+    assert_false(admits(keys, "Bearer #no-key-at-all"));
     gw_keys_free(keys);
 }
 
@@ -57,10 +62,10 @@ static void only_a_whole_key_after_bearer_is_admitted(void **state)
     struct gw_keys *keys = parse("alpha-key-1\nbeta-key-22\n");
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if (gw_keys_admit(keys, refused[i]))
+        if (admits(keys, refused[i]))
             fail_msg("admitted: %s", refused[i]);
-    assert_true(gw_keys_admit(keys, "bearer alpha-key-1"));
-    assert_true(gw_keys_admit(keys, "BEARER   beta-key-22"));
+    assert_true(admits(keys, "bearer alpha-key-1"));
+    assert_true(admits(keys, "BEARER   beta-key-22"));
     gw_keys_free(keys);
 }
 
@@ -75,7 +80,7 @@ static void a_key_has_8_to_256_characters(void **state)
     text[256] = 0;
     struct gw_keys *keys = parse(text);
     (void)snprintf(header, sizeof header, "Bearer %s", text);
-    assert_true(gw_keys_admit(keys, header));
+    assert_true(admits(keys, header));
     gw_keys_free(keys);
     gw_keys_free(parse("kkkkkkkk"));
 }
@@ -84,8 +89,7 @@ static void a_bad_line_is_named_by_its_number_and_never_shown(void **state)
 {
     static const char reason[] =
         "keys.txt: line 3: a key holds printable ASCII characters only, and no spaces";
-    static const char *const bad[] = {"two words", " leading1", "caf\xc3\xa9-key-1", "tab\tin-it-1",
-                                      "del\x7fin-it-1"};
+    static const char *const bad[] = {"caf\xc3\xa9-key-1", "tab\tin-it-1", "del\x7fin-it-1"};
     char text[64];
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -93,6 +97,53 @@ static void a_bad_line_is_named_by_its_number_and_never_shown(void **state)
         refuses(text, (size_t)n, BATON_INVALID, reason);
     }
     refuses("good-key-1\n#\nnul\0in-it-1", 24, BATON_INVALID, reason);
+    refuses("good-key-1\n leading1", 20, BATON_INVALID,
+            "keys.txt: line 2: a key has 8 to 256 characters");
+}
+
+static void a_line_may_say_how_much_its_key_may_have_at_once(void **state)
+{
+    struct gw_keys *keys = parse("alpha-key-1 max=3\nbeta-key-22\ngamma-key-3   max=0 \n");
+    (void)state;
+    assert_int_equal(gw_key_max(gw_keys_find(keys, "Bearer alpha-key-1"), 7), 3);
+    assert_int_equal(gw_key_max(gw_keys_find(keys, "Bearer beta-key-22"), 7), 7);
+    assert_int_equal(gw_key_max(gw_keys_find(keys, "Bearer gamma-key-3"), 7), 0);
+    assert_false(admits(keys, "Bearer alpha-key-1 max=3"));
+    gw_keys_free(keys);
+}
+
+static void nothing_else_may_follow_a_key(void **state)
+{
+    static const char *const bad[] = {"max=",  "max=-1",      "max=1x",    "max=12345678",
+                                      "min=1", "max=1 max=2", "second-key"};
+    char text[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        int n = snprintf(text, sizeof text, "alpha-key-1 %s\n", bad[i]);
+        refuses(
+            text, (size_t)n, BATON_INVALID,
+            "keys.txt: line 1: after a key there may only be max=N, with N of at most 7 digits");
+    }
+}
+
+static void generations_outlive_the_table_that_their_key_came_from(void **state)
+{
+    struct gw_keys *old = parse("alpha-key-1\nbeta-key-22 max=9\n");
+    struct gw_keys *new = parse("alpha-key-1 max=2\nalpha-key-1\n");
+    struct gw_key *alpha = gw_keys_find(old, "Bearer alpha-key-1");
+    struct gw_key *beta = gw_keys_find(old, "Bearer beta-key-22");
+    (void)state;
+    gw_key_take(alpha, 2);
+    gw_key_take(beta, 1);
+    gw_keys_inherit(new, old);
+    gw_keys_free(old);
+    assert_ptr_equal(gw_keys_find(new, "Bearer alpha-key-1"), alpha);
+    assert_int_equal(gw_key_n_open(alpha), 2);
+    assert_null(gw_keys_find(new, "Bearer beta-key-22"));
+    gw_key_give(beta, 1); /* the last to know of it */
+    gw_key_give(alpha, 1);
+    gw_keys_free(new);
+    gw_key_give(alpha, 1);
 }
 
 static void a_file_without_a_key_is_refused(void **state)
@@ -112,9 +163,9 @@ static void there_are_at_most_1024_keys(void **state)
         baton_buf_printf(&text, "key-%08d\n", i);
     keys = parse(baton_buf_text(&text));
     assert_int_equal(gw_keys_n(keys), GW_KEYS_MAX);
-    assert_true(gw_keys_admit(keys, "Bearer key-00000000"));
-    assert_true(gw_keys_admit(keys, "Bearer key-00001023"));
-    assert_false(gw_keys_admit(keys, "Bearer key-00001024"));
+    assert_true(admits(keys, "Bearer key-00000000"));
+    assert_true(admits(keys, "Bearer key-00001023"));
+    assert_false(admits(keys, "Bearer key-00001024"));
     gw_keys_free(keys);
     baton_buf_puts(&text, "one-too-many\n");
     refuses(text.data, text.len, BATON_LIMIT, "keys.txt: line 1025: more than 1024 keys");
@@ -145,6 +196,9 @@ int main(void)
         cmocka_unit_test(only_a_whole_key_after_bearer_is_admitted),
         cmocka_unit_test(a_key_has_8_to_256_characters),
         cmocka_unit_test(a_bad_line_is_named_by_its_number_and_never_shown),
+        cmocka_unit_test(a_line_may_say_how_much_its_key_may_have_at_once),
+        cmocka_unit_test(nothing_else_may_follow_a_key),
+        cmocka_unit_test(generations_outlive_the_table_that_their_key_came_from),
         cmocka_unit_test(a_file_without_a_key_is_refused),
         cmocka_unit_test(there_are_at_most_1024_keys),
         cmocka_unit_test(a_file_is_read_or_named),

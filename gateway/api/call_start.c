@@ -1,0 +1,195 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "gateway/admission.h"
+#include "gateway/api/access.h"
+#include "gateway/api/call_parts.h"
+#include "gateway/api/keys.h"
+#include "gateway/http/status.h"
+#include "gateway/placement.h"
+
+static struct gw_call *create_call(struct gw_api *api, struct gw_exchange *exchange,
+                                   const struct gw_dialect *dialect,
+                                   const struct gw_call_options *options, int n_choices)
+{
+    struct gw_call *call = calloc(1, sizeof *call);
+    struct gw_choice *choices = calloc((size_t)n_choices, sizeof *choices);
+    if (!call || !choices) {
+        free(call);
+        free(choices);
+        return NULL;
+    }
+    call->api = api;
+    call->exchange = exchange;
+    call->dialect = dialect;
+    call->options = *options;
+    call->choices = choices;
+    call->n_choices = n_choices;
+    call->wrote_ns = baton_now_ns();
+    call->created_s = (int64_t)time(NULL);
+    baton_buf_init(&call->event, GW_EVENT_MAX_BYTES);
+    gw_call_list(call);
+    return call;
+}
+
+static void init_choices(struct gw_call *call, const struct gw_terms *terms)
+{
+    size_t result_max_bytes = GW_ANSWER_MAX_BYTES / (size_t)call->n_choices;
+    for (int i = 0; i < call->n_choices; i++) {
+        struct gw_choice *choice = &call->choices[i];
+        choice->call = call;
+        choice->index = i;
+        choice->prompt = &call->prompts.items[i / call->options.n];
+        baton_buf_init(&choice->text, GW_TEXT_MAX_BYTES);
+        baton_buf_init(&choice->steps, result_max_bytes);
+        baton_buf_init(&choice->result, result_max_bytes);
+        gw_logprobs_init(&choice->logprobs, (int)terms->ask.top_logprobs);
+    }
+}
+
+static bool copy_tokens(struct baton_tokens *to, const struct baton_tokens *from)
+{
+    to->ids = malloc(from->n * sizeof *to->ids);
+    if (!to->ids)
+        return false;
+    memcpy(to->ids, from->ids, from->n * sizeof *to->ids);
+    to->n = to->cap = from->n;
+    return true;
+}
+
+/* The nearer of the client's and our own; 0: neither set one. */
+static int64_t deadline_of(const struct gw_api *api, const struct gw_terms *terms,
+                           int64_t arrived_ns)
+{
+    double timeout_s = terms->timeout_s > 0 ? terms->timeout_s : api->timeout_s;
+    if (api->timeout_s > 0 && api->timeout_s < timeout_s)
+        timeout_s = api->timeout_s;
+    return timeout_s > 0 ? arrived_ns + (int64_t)(timeout_s * (double)BATON_SECOND) : 0;
+}
+
+/* A request in state TOKENIZING; what it went through so far was the call's. */
+static bool make_request(struct gw_choice *choice, const struct gw_terms *terms,
+                         int64_t max_new_tokens)
+{
+    struct gw_call *call = choice->call;
+    struct gw_api *api = call->api;
+    int64_t arrived_ns = gw_exchange_arrived_ns(call->exchange);
+    struct gw_sink sink = gw_call_sink(choice);
+    struct gw_request *request = gw_request_create(api->requests, &sink, arrived_ns);
+    if (!request)
+        return false;
+    choice->request = request;
+    request->times.parsed_ns = terms->parsed_ns;
+    request->times.tokenized_ns = terms->tokenized_ns;
+    gw_request_set_state(api->requests, request, GW_TOKENIZING, "");
+    request->deadline_ns = deadline_of(api, terms, arrived_ns);
+    request->ask.max_new_tokens = max_new_tokens;
+    if (!copy_tokens(&request->ask.prompt, &choice->prompt->tokens) ||
+        !gw_terms_apply(terms, choice->index % call->options.n, request))
+        return false;
+    request->ask.streaming = call->options.streaming;
+    return true;
+}
+
+static bool make_requests(struct gw_call *call, const struct gw_terms *terms,
+                          const int64_t *lengths)
+{
+    for (int i = 0; i < call->n_choices; i++)
+        if (!make_request(&call->choices[i], terms, lengths[i / call->options.n]))
+            return false;
+    call->id = call->choices[0].request->id;
+    return true;
+}
+
+static void give_up(struct gw_call *call, const struct gw_verdict *verdict)
+{
+    const struct gw_failure *failure = &verdict->failure;
+    char hints[GW_RETRY_HINTS_BYTES];
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ERROR_MAX_BYTES);
+    struct baton_json_out json = baton_json_out(&body);
+    gw_error_open(&json, failure->status, failure->message, NULL, failure->code);
+    if (verdict->retry_s)
+        baton_json_put_int(&json, "retry_after_s", verdict->retry_s);
+    gw_error_close(&json);
+    gw_exchange_set_data(call->exchange, NULL);
+    gw_exchange_respond(call->exchange, failure->status, "application/json",
+                        gw_status_retry_hints(failure->status, verdict->retry_s, hints),
+                        baton_buf_text(&body), body.len);
+    baton_buf_fini(&body);
+    gw_call_cancel_rest(call, failure->code);
+    gw_call_destroy(call);
+}
+
+static struct gw_load load_of(const struct gw_call *call)
+{
+    struct gw_load load = {.n_requests = (size_t)call->n_choices, .left_s = INFINITY};
+    for (int i = 0; i < call->n_choices; i++) {
+        const struct gw_request *request = call->choices[i].request;
+        load.n_tokens += request->ask.prompt.n;
+        if (request->ask.max_new_tokens > load.max_new_tokens)
+            load.max_new_tokens = request->ask.max_new_tokens;
+        if (request->deadline_ns)
+            load.left_s = baton_seconds(request->deadline_ns - baton_now_ns());
+    }
+    return load;
+}
+
+static bool may_have(const struct gw_call *call, const struct gw_key *key,
+                     struct gw_verdict *verdict)
+{
+    if (!key)
+        return true;
+    return gw_admission_judge_key(&call->api->router->pace,
+                                  gw_key_max(key, (size_t)call->api->max_per_key),
+                                  gw_key_n_open(key), (size_t)call->n_choices, verdict);
+}
+
+/* All or nothing. Once queued, a request may fail or finish as soon as it is placed, and the call
+ * with it: placing comes last. */
+static void submit(struct gw_call *call)
+{
+    struct gw_router *router = call->api->router;
+    struct gw_load load = load_of(call);
+    struct gw_verdict verdict;
+    struct gw_key *key = gw_access_key(call->api->access, call->exchange);
+    if (!may_have(call, key, &verdict) ||
+        !gw_admission_admit(router, call->choices[0].request, &load, &verdict)) {
+        gw_admission_refused(router, &load, &verdict);
+        give_up(call, &verdict);
+        return;
+    }
+    call->key = key;
+    gw_key_take(key, load.n_requests);
+    gw_exchange_set_data(call->exchange, call);
+    for (int i = 0; i < call->n_choices; i++)
+        gw_admission_queue(router, call->choices[i].request);
+    gw_placement_pump(router);
+}
+
+void gw_call_start(struct gw_api *api, struct gw_exchange *exchange,
+                   const struct gw_dialect *dialect, const struct gw_call_options *options,
+                   const struct gw_terms *terms, struct gw_prompts *prompts, const int64_t *lengths)
+{
+    static const struct gw_verdict no_memory = {
+        .failure = {503, "overloaded", "no memory for the request"}};
+    struct gw_call *call =
+        create_call(api, exchange, dialect, options, (int)prompts->n * options->n);
+    if (!call) {
+        gw_api_fail(exchange, no_memory.failure.status, no_memory.failure.message, NULL,
+                    no_memory.failure.code);
+        return;
+    }
+    call->prompts = *prompts;
+    *prompts = (struct gw_prompts){0};
+    for (size_t i = 0; i < call->prompts.n; i++)
+        call->totals.prompt_tokens += call->prompts.items[i].tokens.n;
+    init_choices(call, terms);
+    if (make_requests(call, terms, lengths))
+        submit(call);
+    else
+        give_up(call, &no_memory);
+}

@@ -1,0 +1,256 @@
+"""More than the fleet can do: every request ends in tokens, a 429 that says when to come back, or a 504 in time."""
+import collections
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fleet import SLOW, Fleet, Stream, wait_for
+from load import Crowd, Exchange, allow_files, open_loop, post
+
+STORY = "Once upon a time"
+LONG = dict(prompt=STORY, max_new_tokens=480, temperature=0.8, ignore_eos=True)
+SMALL = ["--kv-tokens", "512"]  # room for one LONG request
+KEY, OTHER_KEY = "alpha-key-0001", "beta-key-00022"
+
+
+def rejected(fleet, reason):
+    return fleet.metrics()[f'baton_requests_rejected_total{{reason="{reason}"}}']
+
+
+def queued(fleet):
+    return fleet.metrics()["baton_queue_requests"]
+
+
+def crowd_of(fleet, n, **body):
+    crowd = Crowd()
+    for _ in range(n):
+        crowd.add(Exchange(fleet.port, post("/generate/stream", {**LONG, **body})))
+    return crowd
+
+
+# Deadlines
+
+
+@pytest.mark.parametrize("path, body", [
+    ("/generate", {**LONG, "kv_cache": False}), ("/v1/completions", {"prompt": STORY, "max_tokens": 500, "ignore_eos": True, "n": 8}),
+])  # fmt: skip
+def test_an_answer_whose_time_is_up_says_how_far_it_came(path, body):
+    with Fleet() as fleet:
+        status, answer, headers = fleet.request("POST", path, {**body, "timeout_s": 0.1})
+        assert status == 504 and headers["x-should-retry"] == "false"
+        error = answer["error"]
+        assert error["code"] == "deadline_exceeded" and error["usage"]["prompt_tokens"] == 4
+        made = error["usage"].get("output_tokens", error["usage"].get("completion_tokens"))
+        assert 0 < made < 8 * 500
+        fleet.wait_all_free(2)
+
+
+def test_a_stream_whose_time_is_up_ends_with_what_it_came_to():
+    with Fleet() as fleet:
+        stream = fleet.stream(**LONG, kv_cache=False, timeout_s=0.2)
+        events = list(stream.events)
+        error = events[-1].json()["error"]
+        assert events[-1].name == "error" and error["code"] == "deadline_exceeded"
+        assert error["usage"]["output_tokens"] >= sum(event.name == "token" for event in events) > 0
+        fleet.wait_all_free(2)
+
+
+def test_a_queued_request_is_answered_when_its_time_is_up():
+    with Fleet(decode_args=SMALL) as fleet:
+        crowd = crowd_of(fleet, 8)
+        begin = time.monotonic()
+        status, answer, _ = fleet.request("POST", "/generate", {**LONG, "timeout_s": 0.15})
+        assert status == 504 and time.monotonic() - begin < 0.15 + 0.1 * SLOW
+        assert answer["error"]["usage"] == {"prompt_tokens": 4, "output_tokens": 0}
+        crowd.finish(30 * SLOW)
+        assert {exchange.outcome() for exchange in crowd.over} == {"ok"}
+        fleet.wait_all_free()
+
+
+def test_the_gateways_own_limit_holds_for_those_who_ask_for_more():
+    with Fleet(gateway_args=["--timeout-s", "0.1"]) as fleet:
+        assert fleet.request("POST", "/generate", {**LONG, "kv_cache": False, "timeout_s": 60})[0] == 504
+        for bad in 0, -1, 1e9, "1":
+            status, answer, _ = fleet.request("POST", "/generate", {**LONG, "timeout_s": bad})
+            assert status == 400 and answer["error"]["param"] == "timeout_s"
+
+
+# Refusals
+
+
+def retry_after(exchange):
+    """Its Retry-After, the same in header and body."""
+    seconds = int(exchange.headers["retry-after"])
+    assert seconds == exchange.error()["retry_after_s"] and 1 <= seconds <= 60
+    return seconds
+
+
+def test_a_full_queue_says_when_there_will_be_room():
+    with Fleet(decode_args=SMALL, gateway_args=["--max-queued", "4"]) as fleet:
+        crowd = crowd_of(fleet, 40)
+        crowd.finish(30 * SLOW)
+        outcomes = collections.Counter(exchange.outcome() for exchange in crowd.over)
+        assert set(outcomes) == {"ok", "queue_full"} and outcomes["ok"] >= 4
+        assert all(retry_after(e) for e in crowd.over if e.status == 429)
+        assert rejected(fleet, "queue_full") == outcomes["queue_full"]
+        fleet.wait_all_free()
+
+
+def test_what_could_never_wait_is_no_429():
+    with Fleet(gateway_args=["--max-queued", "4", "--max-queued-tokens", "30"]) as fleet:
+        for body in dict(prompt=[[1, 2]] * 5), dict(prompt=[1] * 31):
+            status, answer, headers = fleet.request("POST", "/generate", body)
+            assert status == 400 and answer["error"]["code"] == "too_large"
+            assert "Retry-After" not in headers
+        assert fleet.request("POST", "/generate", dict(prompt=[[1, 2]] * 4, max_new_tokens=4))[0] == 200
+
+
+def test_whoever_would_come_too_late_is_told_at_once():
+    with Fleet(decode_args=SMALL) as fleet:
+        crowd = crowd_of(fleet, 4)
+        crowd.finish(30 * SLOW)  # the pace is known
+        one = max(e.ended - e.sent for e in crowd.over) / 4
+        crowd = crowd_of(fleet, 40)
+        wait_for(lambda: queued(fleet) > 30, 2, "the queue to fill")
+        begin = time.monotonic()
+        status, answer, headers = fleet.request("POST", "/generate", {**LONG, "timeout_s": 5 * one})
+        assert status == 429 and answer["error"]["code"] == "too_late", answer
+        assert time.monotonic() - begin < one and int(headers["Retry-After"]) >= 1
+        assert rejected(fleet, "too_late") == 1
+        assert fleet.metrics()["baton_queue_wait_seconds"] > 5 * one
+        crowd.leave()
+        wait_for(lambda: queued(fleet) == 0, 2, "the queue to empty")
+        fleet.wait_all_free()
+
+
+def test_the_wait_itself_has_a_bound():
+    with Fleet(decode_args=SMALL, gateway_args=["--max-wait-s", 1 * SLOW]) as fleet:
+        crowd = Crowd()
+        n = open_loop(crowd, fleet.port, post("/generate/stream", LONG), 60 / SLOW, 4 * SLOW)
+        crowd.finish(30 * SLOW)
+        outcomes = collections.Counter(exchange.outcome() for exchange in crowd.over)
+        assert sum(outcomes.values()) == n and set(outcomes) == {"ok", "too_late"}, outcomes
+        waits = sorted(e.arrivals[0] - e.sent for e in crowd.over if e.outcome() == "ok")
+        assert waits[-1] < 3 * SLOW, waits
+        fleet.wait_all_free()
+
+
+# Keys
+
+
+@pytest.fixture
+def keys(tmp_path):
+    path = tmp_path / "keys"
+    path.write_text(f"{KEY}\n{OTHER_KEY} max=3\n")
+    return path
+
+
+def bearer(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_a_key_has_so_many_generations_at_once(keys):
+    with Fleet(gateway_args=["--api-keys", keys, "--max-per-key", "2"], key=KEY) as fleet:
+        def status(key, **body):
+            return fleet.request("POST", "/generate", dict(prompt=STORY, max_new_tokens=2, **body), bearer(key))
+
+        streams = [Stream(fleet.port, LONG, headers=bearer(KEY)) for _ in range(2)]
+        code, answer, headers = status(KEY)
+        assert code == 429 and answer["error"]["code"] == "too_many_requests"
+        assert "may have 2" in answer["error"]["message"] and int(headers["Retry-After"]) >= 1
+        assert status(OTHER_KEY)[0] == 200  # somebody else's
+        assert rejected(fleet, "per_key") == 1
+        code, answer, _ = fleet.request("POST", "/generate", dict(prompt=[[1, 2]] * 4), bearer(OTHER_KEY))
+        assert code == 400 and answer["error"]["code"] == "too_large"  # each generation counts
+        assert all(stream.text()[1].name == "summary" for stream in streams)
+        assert status(KEY)[0] == 200
+        stream = Stream(fleet.port, LONG, headers=bearer(KEY))
+        stream.abandon()
+        wait_for(lambda: status(KEY)[0] == 200, 2, "the place of the client that left")
+
+
+def test_without_keys_nobody_is_counted():
+    with Fleet(gateway_args=["--max-per-key", "1"]) as fleet, ThreadPoolExecutor(8) as pool:
+        answers = pool.map(lambda _: fleet.request("POST", "/generate", dict(prompt=STORY))[0], range(16))
+        assert set(answers) == {200}
+
+
+# Overload
+
+
+def count(crowd):
+    return collections.Counter(exchange.outcome() for exchange in crowd.over)
+
+
+def test_four_times_the_capacity_costs_little_of_what_is_done():
+    """Requests with a second to live, at four times the rate that the fleet can keep up."""
+    seconds = 4
+    body = dict(prompt=[5] * 100, max_new_tokens=60, temperature=0, ignore_eos=True, kv_cache=True)
+    with Fleet(decode_args=["--kv-tokens", "1024"]) as fleet:
+        def run(per_second, n_seconds):
+            crowd = Crowd()
+            n = open_loop(crowd, fleet.port, post("/generate/stream", {**body, "timeout_s": 1.0 * SLOW}),
+                          per_second, n_seconds)
+            crowd.finish(10 * SLOW)
+            outcomes = count(crowd)
+            print(f"{per_second:.0f}/s for {n_seconds} s: {dict(outcomes)}")
+            assert sum(outcomes.values()) == n
+            assert set(outcomes) <= {"ok", "too_late", "queue_full", "deadline_exceeded"}, outcomes
+            assert all(retry_after(e) for e in crowd.over if e.status == 429)
+            fleet.wait_all_free()
+            assert queued(fleet) == 0
+            return outcomes
+
+        closed = Crowd()
+        begin, n = time.monotonic(), 0
+        while time.monotonic() < begin + 2:
+            while len(closed) < 8:
+                closed.add(Exchange(fleet.port, post("/generate/stream", body)))
+            closed.read(0.005)
+        capacity = len(closed.over) / (time.monotonic() - begin)
+        closed.finish(10 * SLOW)
+        once, four = run(capacity, seconds), run(4 * capacity, seconds)
+        assert four["ok"] >= 0.6 * once["ok"], (capacity, once, four)
+        assert four["too_late"] + four["queue_full"] + four["deadline_exceeded"] > 0
+
+
+# Many
+
+
+def rss_kib(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+MANY = 2000
+
+
+@pytest.mark.skipif(not allow_files(2 * MANY + 200), reason="too few open files are allowed")
+def test_2000_streams_wait_in_64_mib():
+    with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", MANY, "--max-wait-s", 0]) as fleet:
+        crowd = crowd_of(fleet, MANY, prompt=[7] * 30)
+        wait_for(lambda: queued(fleet) > MANY - 100, 20, "everybody to be queued")
+        if SLOW == 1:  # sanitizers have memory of their own
+            assert rss_kib(fleet.gateway) <= 64 << 10
+        crowd.read(0.5)
+        crowd.leave()
+        wait_for(lambda: queued(fleet) == 0, 10, "the queue to empty")
+        fleet.wait_all_free()
+        metrics = fleet.metrics()
+        assert metrics['baton_requests_total{outcome="canceled"}'] + metrics['baton_requests_total{outcome="ok"}'] == MANY
+        assert fleet.generate(prompt=STORY)["output_tokens"] == 20
+
+
+@pytest.mark.skipif(not allow_files(2 * MANY + 200), reason="too few open files are allowed")
+def test_2000_idle_connections_wait_in_64_mib():
+    with Fleet() as fleet:
+        crowd = Crowd()
+        for _ in range(MANY):
+            crowd.add(Exchange(fleet.port, b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n"))
+        wait_for(lambda: fleet.metrics()["baton_http_connections"] > MANY, 10, "everybody to be connected")
+        crowd.read(0.5)
+        if SLOW == 1:
+            assert rss_kib(fleet.gateway) <= 64 << 10
+        assert fleet.generate(prompt=STORY)["output_tokens"] == 20
+        crowd.leave()
+        wait_for(lambda: fleet.metrics()["baton_http_connections"] < 10, 10, "everybody to have left")

@@ -1,0 +1,169 @@
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "gateway/admission.h"
+
+static const struct gw_bounds bounds = {.max_queued = 100, .max_queued_tokens = 5000};
+static const struct gw_load one = {
+    .n_requests = 1, .n_tokens = 50, .max_new_tokens = 20, .left_s = INFINITY};
+static struct gw_pace pace;
+static struct gw_verdict verdict;
+static int64_t now_ns;
+
+static void move(enum gw_state from, enum gw_state to)
+{
+    gw_pace_moved(&pace, from, to, 50, now_ns);
+}
+
+static void line_up(int n)
+{
+    for (int i = 0; i < n; i++)
+        move(GW_TOKENIZING, GW_QUEUED);
+    gw_pace_tick(&pace, n, now_ns);
+}
+
+/* A fleet that finds a place for ten a second (of 50 tokens, run in 10 ms), each for a second. */
+static int init(void **state)
+{
+    (void)state;
+    pace = (struct gw_pace){0};
+    now_ns = BATON_SECOND;
+    line_up(100);
+    for (int i = 0; i < 100; i++) {
+        now_ns += 90 * BATON_MS;
+        move(GW_QUEUED, GW_PREFILLING);
+        now_ns += 10 * BATON_MS;
+        move(GW_PREFILLING, GW_DECODING);
+        gw_pace_finished(&pace, 21, 1);
+    }
+    return 0;
+}
+
+static bool judge(const struct gw_bounds *limits, const struct gw_load *load)
+{
+    return gw_admission_judge(limits, &pace, load, &verdict);
+}
+
+static void refused(int status, enum gw_rejection reason, int retry_s)
+{
+    assert_int_equal(verdict.failure.status, status);
+    assert_int_equal(verdict.reason, reason);
+    assert_int_equal(verdict.retry_s, retry_s);
+}
+
+static void the_queue_is_bounded_by_requests(void **state)
+{
+    (void)state;
+    line_up(99);
+    assert_true(judge(&bounds, &one));
+    line_up(1);
+    assert_false(judge(&bounds, &one));
+    refused(429, GW_REJECTION_queue_full, 1); /* room for one comes in a tenth of a second */
+    assert_string_equal(verdict.failure.code, "queue_full");
+}
+
+static void the_queue_is_bounded_by_tokens(void **state)
+{
+    struct gw_load load = one;
+    (void)state;
+    line_up(90);
+    load.n_tokens = 500;
+    assert_true(judge(&bounds, &load));
+    load.n_tokens = 2000; /* 1500 too many: those of 30 requests, three seconds */
+    assert_false(judge(&bounds, &load));
+    refused(429, GW_REJECTION_queue_full, 3);
+}
+
+static void a_batch_counts_every_generation_and_comes_in_whole(void **state)
+{
+    struct gw_load load = one;
+    (void)state;
+    line_up(50);
+    load.n_requests = 50;
+    assert_true(judge(&bounds, &load));
+    load.n_requests = 100; /* 50 too many: five seconds */
+    assert_false(judge(&bounds, &load));
+    refused(429, GW_REJECTION_queue_full, 5);
+    load.n_requests = 101;
+    assert_false(judge(&bounds, &load));
+    refused(400, GW_REJECTION_too_large, 0);
+}
+
+static void a_wait_longer_than_the_bound_is_refused_until_it_is_shorter(void **state)
+{
+    struct gw_bounds limits = bounds;
+    (void)state;
+    limits.max_wait_s = 4;
+    line_up(38);
+    assert_true(judge(&limits, &one));
+    line_up(31); /* 6.9 s */
+    assert_false(judge(&limits, &one));
+    refused(429, GW_REJECTION_too_late, 3);
+    assert_string_equal(verdict.failure.code, "too_late");
+}
+
+/* 0.1 s for its own turn and 1 s for its tokens, and a quarter more to be sure. */
+static void who_could_not_end_in_time_is_refused_at_once(void **state)
+{
+    struct gw_load load = one;
+    (void)state;
+    load.left_s = 4;
+    line_up(20);
+    assert_true(judge(&bounds, &load)); /* (2.1 + 1) x 1.25 = 3.9 */
+    line_up(10);
+    assert_false(judge(&bounds, &load));
+    refused(429, GW_REJECTION_too_late, 2);
+    load.max_new_tokens = 1;
+    assert_true(judge(&bounds, &load)); /* 3.1 x 1.25 = 3.9 */
+}
+
+static void with_nobody_in_line_everybody_is_taken(void **state)
+{
+    struct gw_load load = one;
+    (void)state;
+    load.left_s = 0.01;
+    assert_true(judge(&bounds, &load));
+    line_up(1);
+    assert_false(judge(&bounds, &load));
+    refused(429, GW_REJECTION_too_late, 1);
+}
+
+static void a_key_has_its_own_limit(void **state)
+{
+    (void)state;
+    assert_true(gw_admission_judge_key(&pace, 0, 1000, 1000, &verdict));
+    assert_true(gw_admission_judge_key(&pace, 4, 3, 1, &verdict));
+    assert_false(gw_admission_judge_key(&pace, 4, 3, 2, &verdict));
+    refused(429, GW_REJECTION_per_key, 1);
+    assert_string_equal(verdict.failure.code, "too_many_requests");
+    assert_non_null(strstr(verdict.text, "may have 4"));
+    assert_false(gw_admission_judge_key(&pace, 4, 0, 5, &verdict));
+    refused(400, GW_REJECTION_too_large, 0);
+}
+
+/* Ten seconds in line and one of output: one of its four ends in about a quarter of that. */
+static void a_key_may_try_again_when_one_of_its_generations_has_ended(void **state)
+{
+    (void)state;
+    line_up(100);
+    assert_false(gw_admission_judge_key(&pace, 4, 4, 1, &verdict));
+    refused(429, GW_REJECTION_per_key, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_queue_is_bounded_by_requests, init),
+        cmocka_unit_test_setup(the_queue_is_bounded_by_tokens, init),
+        cmocka_unit_test_setup(a_batch_counts_every_generation_and_comes_in_whole, init),
+        cmocka_unit_test_setup(a_wait_longer_than_the_bound_is_refused_until_it_is_shorter, init),
+        cmocka_unit_test_setup(who_could_not_end_in_time_is_refused_at_once, init),
+        cmocka_unit_test_setup(with_nobody_in_line_everybody_is_taken, init),
+        cmocka_unit_test_setup(a_key_has_its_own_limit, init),
+        cmocka_unit_test_setup(a_key_may_try_again_when_one_of_its_generations_has_ended, init),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "common/base/clock.h"
+#include "gateway/pace.h"
+
+static struct gw_pace pace;
+static int64_t now_ns;
+
+static int init(void **state)
+{
+    (void)state;
+    pace = (struct gw_pace){0};
+    now_ns = 1000 * BATON_SECOND;
+    return 0;
+}
+
+static void sleep_s(double seconds)
+{
+    now_ns += (int64_t)(seconds * 1e9);
+}
+
+static void move(enum gw_state from, enum gw_state to, size_t n_tokens)
+{
+    gw_pace_moved(&pace, from, to, n_tokens, now_ns);
+}
+
+static void arrive(size_t n_tokens)
+{
+    move(GW_TOKENIZING, GW_QUEUED, n_tokens);
+}
+
+static void tick(double waited_s)
+{
+    gw_pace_tick(&pace, waited_s, now_ns);
+}
+
+/* The first in the queue gets its place, and its first token after prefill_s. */
+static void serve(size_t n_tokens, double prefill_s)
+{
+    move(GW_QUEUED, GW_RESERVING, n_tokens);
+    move(GW_RESERVING, GW_PREFILLING, n_tokens);
+    sleep_s(prefill_s);
+    move(GW_PREFILLING, GW_DECODING, n_tokens);
+}
+
+/* n_queued wait, and n of them get a place, one every every_s. */
+static void backlog(int n_queued, int n, double every_s)
+{
+    for (int i = 0; i < n_queued; i++)
+        arrive(20);
+    tick(1);
+    for (int i = 0; i < n; i++) {
+        sleep_s(every_s - 0.01);
+        serve(20, 0.01);
+        tick(1);
+    }
+}
+
+static void near(double value, double expected, double part)
+{
+    if (!(fabs(value - expected) <= part * fabs(expected)))
+        fail_msg("%g is not within %g %% of %g", value, part * 100, expected);
+}
+
+static void nothing_is_known_before_anything_was_served(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        arrive(100);
+    assert_true(gw_pace_wait_s(&pace, 0, 1 << 20) == 0);
+    assert_true(gw_pace_service_s(&pace, 1 << 20, 100) == 0);
+}
+
+static void a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten(void **state)
+{
+    (void)state;
+    backlog(200, 100, 0.1);
+    assert_int_equal(pace.n_waiting, 100);
+    assert_int_equal(pace.n_waiting_tokens, 2000);
+    near(gw_pace_wait_s(&pace, 0, 0), 10, 0.05);
+    near(gw_pace_wait_s(&pace, 100, 0), 20, 0.05);
+    near(gw_pace_room_s(&pace, 10), 1, 0.05);
+}
+
+static void prompts_with_workers_are_waited_for_at_the_pace_of_compute(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        arrive(100);
+        serve(100, 0.05); /* 2000 tokens a second */
+        sleep_s(3600);    /* a quiet hour is no slow fleet */
+    }
+    assert_true(gw_pace_wait_s(&pace, 0, 0) == 0);
+    for (int i = 0; i < 5; i++) {
+        arrive(200);
+        move(GW_QUEUED, GW_PREFILLING, 200);
+    }
+    near(gw_pace_wait_s(&pace, 0, 0), 0.5, 0.01);
+    near(gw_pace_wait_s(&pace, 0, 1000), 1, 0.01);
+}
+
+/* Two places a second come free, yet a prompt is run in 10 ms. */
+static void a_wait_for_room_does_not_look_like_slow_compute(void **state)
+{
+    (void)state;
+    backlog(100, 50, 0.5);
+    near(gw_pace_room_s(&pace, 1), 0.5, 0.05);
+    near(gw_pace_service_s(&pace, 2000, 1), 1, 0.05);
+}
+
+/* Nobody had to wait, however many came: that tells nothing of how quickly room is found. */
+static void a_fleet_with_room_for_everybody_is_not_a_quick_one(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        arrive(20);
+        serve(20, 0.002);
+        tick(0);
+    }
+    backlog(10, 4, 0.5);
+    near(gw_pace_wait_s(&pace, 0, 0), 3, 0.05);
+}
+
+static void before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts(void **state)
+{
+    (void)state;
+    backlog(4, 0, 1);
+    sleep_s(0.5);
+    tick(1);
+    near(gw_pace_wait_s(&pace, 0, 0), 2, 0.01);
+}
+
+static void a_change_of_pace_is_noticed_within_seconds(void **state)
+{
+    (void)state;
+    backlog(1000, 100, 0.02);
+    near(gw_pace_room_s(&pace, 100), 2, 0.05);
+    backlog(0, 10, 0.5);
+    near(gw_pace_room_s(&pace, 100), 50, 0.15);
+    backlog(0, 200, 0.02);
+    near(gw_pace_room_s(&pace, 100), 2, 0.15);
+}
+
+static void a_standstill_is_noticed_and_ends_in_numbers(void **state)
+{
+    (void)state;
+    backlog(100, 50, 0.1);
+    sleep_s(30);
+    tick(1);
+    assert_true(gw_pace_wait_s(&pace, 0, 0) > 100);
+    sleep_s(86400);
+    tick(1);
+    assert_true(isfinite(gw_pace_wait_s(&pace, 0, 0)));
+}
+
+static void with_the_backlog_ends_the_wait(void **state)
+{
+    (void)state;
+    backlog(20, 19, 0.5);
+    assert_true(gw_pace_wait_s(&pace, 0, 0) > 0.4);
+    move(GW_QUEUED, GW_CANCELING, 20);
+    assert_int_equal(pace.n_waiting, 0);
+    assert_int_equal(pace.n_waiting_tokens, 0);
+    arrive(20);
+    assert_true(gw_pace_wait_s(&pace, 0, 0) == 0); /* it may find room at once */
+}
+
+static void who_leaves_without_a_place_was_not_served(void **state)
+{
+    (void)state;
+    backlog(1000, 20, 0.1);
+    for (int i = 0; i < 500; i++)
+        move(GW_QUEUED, GW_FAILED, 20);
+    backlog(0, 20, 0.1);
+    near(gw_pace_room_s(&pace, 10), 1, 0.05);
+}
+
+static void a_broken_attempt_waits_again(void **state)
+{
+    (void)state;
+    arrive(10);
+    move(GW_QUEUED, GW_RESERVING, 10);
+    move(GW_RESERVING, GW_QUEUED, 10);
+    assert_int_equal(pace.n_waiting, 1);
+    move(GW_QUEUED, GW_PREFILLING, 10);
+    assert_int_equal(pace.n_waiting, 0);
+    move(GW_PREFILLING, GW_QUEUED, 10);
+    assert_int_equal(pace.n_waiting, 1);
+    assert_int_equal(pace.compute.n_open, 0);
+    assert_int_equal(pace.compute.n_marks, 0);
+    assert_int_equal(pace.n_placed_tokens, 0);
+    move(GW_QUEUED, GW_FAILED, 10);
+    assert_int_equal(pace.n_waiting_tokens, 0);
+}
+
+static void the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++)
+        gw_pace_finished(&pace, 101, 2);
+    near(gw_pace_service_s(&pace, 0, 1000), 2, 0.01);
+    near(gw_pace_service_s(&pace, 0, 11), 0.2, 0.01);
+    assert_true(gw_pace_service_s(&pace, 0, 1) == 0);
+    for (int i = 0; i < 100; i++)
+        gw_pace_finished(&pace, 1, 0);
+    assert_true(gw_pace_service_s(&pace, 0, 1000) < 0.1);
+}
+
+static void retry_after_is_whole_seconds_that_can_be_foreseen(void **state)
+{
+    (void)state;
+    assert_int_equal(gw_pace_retry_s(0), 1);
+    assert_int_equal(gw_pace_retry_s(NAN), 1);
+    assert_int_equal(gw_pace_retry_s(1), 1);
+    assert_int_equal(gw_pace_retry_s(1.01), 2);
+    assert_int_equal(gw_pace_retry_s(59.5), 60);
+    assert_int_equal(gw_pace_retry_s(INFINITY), 60);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(nothing_is_known_before_anything_was_served, init),
+        cmocka_unit_test_setup(a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten, init),
+        cmocka_unit_test_setup(prompts_with_workers_are_waited_for_at_the_pace_of_compute, init),
+        cmocka_unit_test_setup(a_wait_for_room_does_not_look_like_slow_compute, init),
+        cmocka_unit_test_setup(a_fleet_with_room_for_everybody_is_not_a_quick_one, init),
+        cmocka_unit_test_setup(before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts,
+                               init),
+        cmocka_unit_test_setup(a_change_of_pace_is_noticed_within_seconds, init),
+        cmocka_unit_test_setup(a_standstill_is_noticed_and_ends_in_numbers, init),
+        cmocka_unit_test_setup(with_the_backlog_ends_the_wait, init),
+        cmocka_unit_test_setup(who_leaves_without_a_place_was_not_served, init),
+        cmocka_unit_test_setup(a_broken_attempt_waits_again, init),
+        cmocka_unit_test_setup(the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked,
+                               init),
+        cmocka_unit_test_setup(retry_after_is_whole_seconds_that_can_be_foreseen, init),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
