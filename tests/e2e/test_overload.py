@@ -111,11 +111,11 @@ def test_whoever_would_come_too_late_is_told_at_once():
         crowd.finish(30 * SLOW)  # the pace is known
         one = max(e.ended - e.sent for e in crowd.over) / 4
         crowd = crowd_of(fleet, 40)
-        wait_for(lambda: queued(fleet) > 30, 2, "the queue to fill")
+        wait_for(lambda: fleet.metrics()["baton_queue_wait_seconds"] > 10 * one, 2, "the queue to be noticed")
         begin = time.monotonic()
         status, answer, headers = fleet.request("POST", "/generate", {**LONG, "timeout_s": 5 * one})
         assert status == 429 and answer["error"]["code"] == "too_late", answer
-        assert time.monotonic() - begin < one and int(headers["Retry-After"]) >= 1
+        assert time.monotonic() - begin < 0.5 * SLOW and int(headers["Retry-After"]) >= 1
         assert rejected(fleet, "too_late") == 1
         assert fleet.metrics()["baton_queue_wait_seconds"] > 5 * one
         crowd.leave()
@@ -131,7 +131,7 @@ def test_the_wait_itself_has_a_bound():
         outcomes = collections.Counter(exchange.outcome() for exchange in crowd.over)
         assert sum(outcomes.values()) == n and set(outcomes) == {"ok", "too_late"}, outcomes
         waits = sorted(e.arrivals[0] - e.sent for e in crowd.over if e.outcome() == "ok")
-        assert waits[-1] < 3 * SLOW, waits
+        assert waits[-1] < 8 * SLOW, waits  # 20 s and more without it
         fleet.wait_all_free()
 
 
@@ -182,36 +182,29 @@ def count(crowd):
     return collections.Counter(exchange.outcome() for exchange in crowd.over)
 
 
-def test_four_times_the_capacity_costs_little_of_what_is_done():
-    """Requests with a second to live, at four times the rate that the fleet can keep up."""
-    seconds = 4
-    body = dict(prompt=[5] * 100, max_new_tokens=60, temperature=0, ignore_eos=True, kv_cache=True)
+def test_little_of_what_is_computed_under_overload_is_in_vain():
+    """Far more than the fleet can do, from clients with little time: few answers come too late, and none is lost."""
+    body = dict(prompt=[5] * 100, max_new_tokens=60, temperature=0, ignore_eos=True)
     with Fleet(decode_args=["--kv-tokens", "1024"]) as fleet:
-        def run(per_second, n_seconds):
-            crowd = Crowd()
-            n = open_loop(crowd, fleet.port, post("/generate/stream", {**body, "timeout_s": 1.0 * SLOW}),
-                          per_second, n_seconds)
-            crowd.finish(10 * SLOW)
-            outcomes = count(crowd)
-            print(f"{per_second:.0f}/s for {n_seconds} s: {dict(outcomes)}")
-            assert sum(outcomes.values()) == n
-            assert set(outcomes) <= {"ok", "too_late", "queue_full", "deadline_exceeded"}, outcomes
-            assert all(retry_after(e) for e in crowd.over if e.status == 429)
-            fleet.wait_all_free()
-            assert queued(fleet) == 0
-            return outcomes
-
         closed = Crowd()
-        begin, n = time.monotonic(), 0
-        while time.monotonic() < begin + 2:
-            while len(closed) < 8:
-                closed.add(Exchange(fleet.port, post("/generate/stream", body)))
-            closed.read(0.005)
-        capacity = len(closed.over) / (time.monotonic() - begin)
-        closed.finish(10 * SLOW)
-        once, four = run(capacity, seconds), run(4 * capacity, seconds)
-        assert four["ok"] >= 0.6 * once["ok"], (capacity, once, four)
-        assert four["too_late"] + four["queue_full"] + four["deadline_exceeded"] > 0
+        for _ in range(16):
+            closed.add(Exchange(fleet.port, post("/generate/stream", body)))
+        closed.finish(30 * SLOW)
+        usual = max(e.ended - e.sent for e in closed.over)
+        before = fleet.metrics()["baton_output_tokens_total"]
+        crowd = Crowd()
+        request = post("/generate/stream", {**body, "timeout_s": max(1.0, 3 * usual)})
+        n = open_loop(crowd, fleet.port, request, 4 * 16 / usual, max(3.0, 4 * usual))
+        crowd.finish(30 * SLOW)
+        outcomes = count(crowd)
+        assert sum(outcomes.values()) == n
+        assert set(outcomes) <= {"ok", "too_late", "queue_full", "deadline_exceeded"}, outcomes
+        assert all(retry_after(e) for e in crowd.over if e.status == 429)
+        made = fleet.metrics()["baton_output_tokens_total"] - before
+        assert 60 * outcomes["ok"] >= 0.6 * made > 0, (outcomes, made)
+        assert outcomes["ok"] < n
+        fleet.wait_all_free()
+        assert queued(fleet) == 0
 
 
 # Many
@@ -227,7 +220,7 @@ MANY = 2000
 
 @pytest.mark.skipif(not allow_files(2 * MANY + 200), reason="too few open files are allowed")
 def test_2000_streams_wait_in_64_mib():
-    with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", MANY, "--max-wait-s", 0]) as fleet:
+    with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", MANY, "--max-wait-s", 0, "--timeout-s", 0]) as fleet:
         crowd = crowd_of(fleet, MANY, prompt=[7] * 30)
         wait_for(lambda: queued(fleet) > MANY - 100, 20, "everybody to be queued")
         if SLOW == 1:  # sanitizers have memory of their own
