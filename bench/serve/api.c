@@ -126,17 +126,34 @@ static void read_timeline(const struct baton_json *timeline, struct sv_server_vi
     }
 }
 
+/* These stages add up to the time to the first token. */
+static double sum_to_first_token(const struct sv_server_view *server)
+{
+    double sum_s = 0;
+    for (int i = BATON_STAGE_parse; i <= BATON_STAGE_first_token; i++)
+        if (server->stages_s[i] >= 0)
+            sum_s += server->stages_s[i];
+    return sum_s;
+}
+
 /* llama.cpp's names, which Baton uses too, with its own stages beside them. */
 static void read_timings(const struct baton_json *timings, struct sv_server_view *server)
 {
+    double predicted_s = -1;
+    int64_t n_predicted = 0;
     char key[32];
     read_count(timings, "cache_n", &server->cached_tokens);
     read_time(timings, "prompt_ms", 1e-3, &server->ttft_s);
-    read_time(timings, "predicted_per_token_ms", 1e-3, &server->tpot_s);
+    read_time(timings, "predicted_ms", 1e-3, &predicted_s);
+    read_count(timings, "predicted_n", &n_predicted);
+    if (predicted_s >= 0 && n_predicted > 1)
+        server->tpot_s = predicted_s / (double)(n_predicted - 1);
     for (int i = 0; i < BATON_N_STAGES; i++) {
         (void)snprintf(key, sizeof key, "%s_s", baton_stage_name((enum baton_stage)i));
         read_time(timings, key, 1, &server->stages_s[i]);
     }
+    if (server->stages_s[BATON_STAGE_first_token] >= 0)
+        server->ttft_s = sum_to_first_token(server);
 }
 
 static void read_usage(const struct baton_json *usage, struct sv_server_view *server)

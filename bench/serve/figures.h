@@ -31,7 +31,7 @@ struct sv_failure {
     X(late, "late", "due to sent, which the figures above include")                                \
     X(ttft_cold, "TTFT cold", "of requests without cached tokens")                                 \
     X(ttft_warm, "TTFT warm", "of those with")                                                     \
-    X(server_ttft, "server TTFT", "as it says (OpenAI's routes: prompt_ms)")                       \
+    X(server_ttft, "server TTFT", "as it says (llama.cpp: its prompt's)")                          \
     X(server_tpot, "server TPOT", "as it says")                                                    \
     X(server_e2el, "server E2EL", "as it says")                                                    \
     X(over_ttft, "TTFT beyond", "sent to first token, less the server's")                          \

@@ -1,6 +1,7 @@
 #include "bench/serve/host.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -25,6 +26,12 @@ enum baton_err sv_host_raise_files(int64_t n_connections, struct baton_why *why)
                           (long long)n_connections, (long long)n_connections + SPARE_FILES,
                           (unsigned long long)limit.rlim_max);
     return BATON_OK;
+}
+
+bool sv_host_take_priority(void)
+{
+    const struct sched_param param = {.sched_priority = 1};
+    return !sched_setscheduler(0, SCHED_RR, &param);
 }
 
 static double seconds_of(struct timeval time)

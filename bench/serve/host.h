@@ -13,6 +13,10 @@
  * more. */
 enum baton_err sv_host_raise_files(int64_t n_connections, struct baton_why *why) BATON_MUST_CHECK;
 
+/* Real-time priority for this thread, so that servers which keep all cores busy do not hold its
+ * reads up; false where that is not allowed. For a thread that sleeps nearly all the time. */
+bool sv_host_take_priority(void);
+
 /* Seconds of CPU that this process used so far. */
 double sv_host_cpu_s(void);
 /* Greatest resident size so far, in bytes. */

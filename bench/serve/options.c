@@ -70,6 +70,8 @@ const struct baton_option sv_option_table[] = {
     TEXT(json, "json", NULL, "file for all figures and settings; -: stdout, and no table"),
     TEXT(csv, "csv", NULL, "file for a row per request"),
     TEXT(itl_csv, "itl-csv", NULL, "file for a row per request's start and per token"),
+    FLAG(realtime, "realtime", "true",
+         "take real-time priority where allowed, so that no busy core delays a reading"),
     FLAG(quiet, "quiet", "false", "no progress line"),
     INT(streams, "streams", "0", 0, MAX_CONCURRENCY, "",
         "readers whose gaps are measured first alone, then with intruders; 0 is off"),

@@ -24,7 +24,7 @@ struct sv_options {
     double prefix_reuse, trace_speed, trace_scale, temperature;
     double cancel_rate, slow_rate;
     int64_t slow_bytes_per_s;
-    bool ignore_eos, timeline, no_keepalive, quiet;
+    bool ignore_eos, timeline, no_keepalive, realtime, quiet;
     const char *slo, *json, *csv, *itl_csv;
     int64_t streams;
     const char *intrude_prompt_tokens, *intrude_output_tokens, *intrude_every;

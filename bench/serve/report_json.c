@@ -132,6 +132,7 @@ static void put_run(const struct sv_command *command, const struct sv_run *run,
     baton_json_put_real(out, "wall_s", run->wall_s);
     baton_json_put_real(out, "cpu_s", run->cpu_s);
     baton_json_put_real(out, "cpu_share", run->cpu_s / run->wall_s);
+    baton_json_put_bool(out, "realtime", run->realtime);
     baton_json_put_uint(out, "connects", run->n_connects);
     baton_json_put_uint(out, "reconnects", run->n_reconnects);
     baton_json_put_uint(out, "most_connections", run->max_open);

@@ -92,6 +92,8 @@ static void put_client(const struct sv_run *run, FILE *to)
         (void)fprintf(to, ", %" PRIu64 " requests held back by --max-in-flight", run->n_held);
     if (run->n_unsent)
         (void)fprintf(to, ", %" PRIu64 " never sent", run->n_unsent);
+    if (!run->realtime)
+        (void)fputs(", without real-time priority: busy cores can delay its readings", to);
     (void)fputc('\n', to);
 }
 
@@ -173,7 +175,7 @@ void sv_report_run(const struct sv_command *command, const struct sv_run *run, F
     put_goodput(command, figures, to);
     if (figures->times[SV_TIME_ttft].n) {
         put_title("client, ms", to);
-        put_times(figures, SV_TIME_ttft, SV_TIME_ttft_warm, to);
+        put_times(figures, SV_TIME_ttft, figures->n_warm ? SV_TIME_ttft_warm : SV_TIME_late, to);
         put_server(figures, to);
     }
     put_tokens(figures, to);

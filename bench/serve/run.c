@@ -195,7 +195,8 @@ enum baton_err sv_run(struct sv_stand *stand, int number, int concurrency, struc
 {
     struct sv_setting *setting = stand->setting;
     enum baton_err err = BATON_OK;
-    *run = (struct sv_run){.number = number, .concurrency = concurrency};
+    *run =
+        (struct sv_run){.number = number, .concurrency = concurrency, .realtime = stand->realtime};
     if (stand->command->options->warmup)
         err = warm_up(stand, run, why);
     double cpu_s = sv_host_cpu_s();

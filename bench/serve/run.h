@@ -20,6 +20,7 @@ struct sv_stand {
     struct sv_setting *setting;
     struct sv_load *load; /* the one that is running, or NULL */
     bool stopping;        /* the operator had enough */
+    bool realtime;        /* the client has real-time priority */
 };
 
 struct sv_run {
@@ -32,6 +33,7 @@ struct sv_run {
     struct sv_figures intruders; /* interference only */
     struct sv_phase alone, intruded;
     double wall_s, cpu_s; /* of the client */
+    bool realtime;        /* it had that priority */
     uint64_t n_connects, n_reconnects, n_held, n_unsent;
     size_t max_open; /* connections */
 };

@@ -142,8 +142,9 @@ static enum baton_err open_loop(struct bench *bench, const struct sockaddr_stora
                             .api_key = command->options->api_key,
                             .slow_bytes_per_s = (double)command->options->slow_bytes_per_s,
                             .pool = &bench->pool};
-    bench->stand =
-        (struct sv_stand){.command = command, .loop = &bench->loop, .setting = &bench->setting};
+    bool realtime = command->options->realtime && sv_host_take_priority();
+    bench->stand = (struct sv_stand){
+        .realtime = realtime, .command = command, .loop = &bench->loop, .setting = &bench->setting};
     sv_pool_init(&bench->pool, &bench->loop, address, !command->options->no_keepalive);
     return BATON_OK;
 }

@@ -1,0 +1,128 @@
+#include <math.h>
+#include <string.h>
+
+#include "bench/serve/lengths.h"
+#include "tests/support/test.h"
+
+enum { N_DRAWS = 20000 };
+
+static struct sv_lengths parsed(const char *text)
+{
+    struct sv_lengths lengths = {.min = 0};
+    struct baton_why why;
+    assert_int_equal(sv_lengths_parse("--x", text, &lengths, &why), BATON_OK);
+    return lengths;
+}
+
+/* Mean of many draws, all of which are checked to be within bounds. */
+static double mean_of(const char *text, int64_t min, int64_t max)
+{
+    struct sv_lengths lengths = parsed(text);
+    struct sv_rng rng = sv_rng(1, SV_STREAM_REQUEST, 0);
+    double sum = 0;
+    for (int i = 0; i < N_DRAWS; i++) {
+        int64_t n = sv_lengths_draw(&lengths, &rng);
+        assert_in_range(n, min, max);
+        sum += (double)n;
+    }
+    return sum / N_DRAWS;
+}
+
+static void a_number_is_every_length(void **state)
+{
+    (void)state;
+    assert_true(mean_of("64", 64, 64) == 64);
+}
+
+static void uniform_lengths_lie_between_their_ends(void **state)
+{
+    (void)state;
+    assert_true(fabs(mean_of("uniform:16-512", 16, 512) - 264) < 5);
+    assert_true(mean_of("uniform:7-7", 7, 7) == 7);
+}
+
+static void normal_lengths_have_their_mean(void **state)
+{
+    (void)state;
+    assert_true(fabs(mean_of("normal:256,64", 1, 1024) - 256) < 3);
+    assert_true(mean_of("normal:2,10", 1, 100) > 2); /* cut at 1 */
+    assert_true(mean_of("normal:40,0", 40, 40) == 40);
+}
+
+static void zipf_prefers_short_lengths(void **state)
+{
+    (void)state;
+    /* Of a density 1/n between 16 and 513 the mean is 497 / ln(513 / 16), less a half by rounding.
+     */
+    assert_true(fabs(mean_of("zipf:1,16-512", 16, 512) - (497 / log(513.0 / 16) - 0.5)) < 4);
+    assert_true(mean_of("zipf:2,16-512", 16, 512) < 70);
+    assert_true(fabs(mean_of("zipf:0,1-9", 1, 9) - 5) < 0.1);
+}
+
+static void equal_seeds_draw_equal_lengths(void **state)
+{
+    struct sv_lengths lengths = parsed("uniform:1-1000000");
+    struct sv_rng a = sv_rng(5, SV_STREAM_REQUEST, 3), b = sv_rng(5, SV_STREAM_REQUEST, 3);
+    struct sv_rng c = sv_rng(5, SV_STREAM_REQUEST, 4), d = sv_rng(5, SV_STREAM_PROMPT, 3);
+    (void)state;
+    int64_t first = sv_lengths_draw(&lengths, &a);
+    assert_int_equal(first, sv_lengths_draw(&lengths, &b));
+    assert_int_not_equal(first, sv_lengths_draw(&lengths, &c));
+    assert_int_not_equal(first, sv_lengths_draw(&lengths, &d));
+}
+
+static void other_forms_are_refused_by_name(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "0",
+                                      "-1",
+                                      "64x",
+                                      "uniform:",
+                                      "uniform:9-8",
+                                      "uniform:0-8",
+                                      "uniform:1-99999999",
+                                      "normal:256",
+                                      "normal:0,4",
+                                      "normal:inf,1",
+                                      "zipf:11,1-2",
+                                      "zipf:1.2",
+                                      "99999999999999999999",
+                                      "pareto:1,2"};
+    struct sv_lengths lengths = {.min = 77};
+    struct baton_why why;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(sv_lengths_parse("--prompt-tokens", bad[i], &lengths, &why),
+                         BATON_INVALID);
+        assert_non_null(strstr(why.text, "--prompt-tokens"));
+        assert_int_equal(lengths.min, 77);
+    }
+}
+
+static void ranges_are_checked_against_their_bounds(void **state)
+{
+    int64_t first = -1, last = -1;
+    struct baton_why why;
+    (void)state;
+    assert_int_equal(sv_range_parse("--vocab", "16-2000", 0, 5000, &first, &last, &why), BATON_OK);
+    assert_int_equal(first, 16);
+    assert_int_equal(last, 2000);
+    assert_int_equal(sv_range_parse("--vocab", "16-5001", 0, 5000, &first, &last, &why),
+                     BATON_INVALID);
+    assert_int_equal(sv_range_parse("--vocab", "16", 0, 5000, &first, &last, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "--vocab"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_is_every_length),
+        cmocka_unit_test(uniform_lengths_lie_between_their_ends),
+        cmocka_unit_test(normal_lengths_have_their_mean),
+        cmocka_unit_test(zipf_prefers_short_lengths),
+        cmocka_unit_test(equal_seeds_draw_equal_lengths),
+        cmocka_unit_test(other_forms_are_refused_by_name),
+        cmocka_unit_test(ranges_are_checked_against_their_bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
