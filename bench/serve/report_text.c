@@ -114,26 +114,27 @@ static void put_server(const struct sv_figures *figures, FILE *to)
 
 /* ---- interference ---- */
 
-static void put_phase(const char *title, const struct sv_phase *phase, FILE *to)
+static void put_stalls(const char *title, const struct sv_phase *phase, FILE *to)
 {
     (void)fprintf(to,
-                  "%-16s%10.3f%10.3f%10.3f%10.3f%10.3f   longest gap %.1f steps, %" PRIu64
-                  " over %d, %" PRIu64 " readers begun\n",
-                  title, 1e3 * phase->itl.mean, 1e3 * phase->itl.p50, 1e3 * phase->itl.p90,
-                  1e3 * phase->itl.p99, 1e3 * phase->itl.max, phase->max_steps, phase->n_stalls,
-                  SV_STALL_STEPS, phase->n_readers_begun);
+                  "%s: longest gap %.1f steps (medians), %" PRIu64
+                  " of %zu longer than %d; %" PRIu64 " readers begun\n",
+                  title, phase->max_steps, phase->n_stalls, phase->itl.n, SV_STALL_STEPS,
+                  phase->n_readers_begun);
 }
 
 static void put_interference(const struct sv_run *run, FILE *to)
 {
     const struct sv_summary *alone = &run->alone.itl, *intruded = &run->intruded.itl;
     put_title("readers' ITL, ms", to);
-    put_phase("alone", &run->alone, to);
-    put_phase("intruded", &run->intruded, to);
+    put_row("alone", alone, to);
+    put_row("intruded", intruded, to);
     (void)fprintf(to, "%-16s%10.2f%10.2f%10.2f%10.2f%10.2f\n", "ratio",
                   intruded->mean / alone->mean, intruded->p50 / alone->p50,
                   intruded->p90 / alone->p90, intruded->p99 / alone->p99,
                   intruded->max / alone->max);
+    put_stalls("alone", &run->alone, to);
+    put_stalls("intruded", &run->intruded, to);
     (void)fputs("intruders: ", to);
     put_counts(&run->intruders, to);
     put_title("intruders, ms", to);

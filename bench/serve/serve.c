@@ -171,6 +171,20 @@ static enum baton_err run_one(struct bench *bench, int concurrency, struct baton
     return BATON_OK;
 }
 
+/* A script should notice a server that answers nothing. */
+static enum baton_err check_answered(const struct bench *bench, struct baton_why *why)
+{
+    uint64_t n_sent = 0, n_failed = 0;
+    for (int i = 0; i < bench->n_runs; i++) {
+        n_sent += bench->runs[i].figures.n_sent;
+        n_failed += bench->runs[i].figures.n_by_outcome[SV_FAILED];
+    }
+    if (!n_sent || n_failed < n_sent)
+        return BATON_OK;
+    return baton_fail(why, BATON_PEER, "all %llu requests failed, as with: %s",
+                      (unsigned long long)n_sent, bench->runs[0].figures.failures[0].text);
+}
+
 static enum baton_err run_all(struct bench *bench, struct baton_why *why)
 {
     const struct bench_list *concurrency = &bench->command.concurrency;
@@ -181,7 +195,9 @@ static enum baton_err run_all(struct bench *bench, struct baton_why *why)
         err = run_one(bench, 0, why);
     for (int i = 0; i < concurrency->n && !err && !bench->stand.stopping; i++)
         err = run_one(bench, concurrency->values[i], why);
-    return err ? err : report_all(bench);
+    if (!err)
+        err = report_all(bench);
+    return err ? err : check_answered(bench, why);
 }
 
 static int64_t most_connections(const struct sv_command *command)

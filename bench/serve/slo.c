@@ -19,7 +19,7 @@ static bool take_bound(const char **p, struct sv_slo *slo)
         if (strncmp(*p, bounds[i].name, n) != 0)
             continue;
         *p += n;
-        return !*bounds[i].seconds && sv_take_seconds(p, bounds[i].seconds) &&
+        return !(*bounds[i].seconds > 0) && sv_take_seconds(p, bounds[i].seconds) &&
                *bounds[i].seconds > 0;
     }
     return false;
