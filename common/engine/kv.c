@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/floats.h"
 #include "common/engine/kv_blocks.h"
+#include "common/engine/reserve.h"
 
 struct baton_kv {
     struct baton_kv_blocks blocks;
     enum baton_kv_dtype dtype;
     size_t block_bytes, layer_bytes;
+    struct baton_reserve *reserve;
     char *memory; /* [L][n_blocks][block_bytes] */
 };
 
@@ -63,8 +64,11 @@ static enum baton_err allocate(struct baton_kv *kv, int n_layers, int n_blocks)
     if (__builtin_mul_overflow(kv->block_bytes, (size_t)n_blocks, &kv->layer_bytes) ||
         __builtin_mul_overflow(kv->layer_bytes, (size_t)n_layers, &n_bytes))
         return BATON_NO_MEMORY;
-    kv->memory = (char *)baton_floats_create(n_bytes / sizeof(float));
-    return kv->memory ? baton_kv_blocks_init(&kv->blocks, n_blocks) : BATON_NO_MEMORY;
+    enum baton_err err = baton_reserve_create(n_bytes, &kv->reserve);
+    if (err)
+        return err;
+    kv->memory = baton_reserve_memory(kv->reserve);
+    return baton_kv_blocks_init(&kv->blocks, n_blocks);
 }
 
 static enum baton_err create(struct baton_kv *kv, const struct baton_model *model,
@@ -100,7 +104,7 @@ void baton_kv_destroy(struct baton_kv *kv)
 {
     if (!kv)
         return;
-    free(kv->memory);
+    baton_reserve_destroy(kv->reserve);
     baton_kv_blocks_fini(&kv->blocks);
     free(kv);
 }

@@ -1,0 +1,84 @@
+#include "common/engine/reserve.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14; older headers lack it */
+#endif
+
+/* So much is backed between two looks at whether it is still wanted. */
+enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = 16 << 20 };
+
+struct baton_reserve {
+    char *mapping, *memory;
+    size_t n_mapped, n_bytes;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool stopping;
+};
+
+/* An older kernel refuses, and pages come as they are touched. */
+static void *back(void *arg)
+{
+    struct baton_reserve *reserve = arg;
+    for (size_t at = 0; at < reserve->n_bytes && !atomic_load(&reserve->stopping);
+         at += STEP_BYTES) {
+        size_t left = reserve->n_bytes - at;
+        if (madvise(reserve->memory + at, left < STEP_BYTES ? left : STEP_BYTES,
+                    MADV_POPULATE_WRITE))
+            break;
+    }
+    return NULL;
+}
+
+static enum baton_err map(struct baton_reserve *reserve)
+{
+    if (__builtin_add_overflow(reserve->n_bytes, HUGE_PAGE_BYTES, &reserve->n_mapped))
+        return BATON_NO_MEMORY;
+    void *mapping =
+        mmap(NULL, reserve->n_mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED)
+        return BATON_NO_MEMORY;
+    reserve->mapping = mapping;
+    reserve->memory = reserve->mapping +
+                      (HUGE_PAGE_BYTES - (uintptr_t)mapping % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
+    (void)madvise(reserve->memory, reserve->n_bytes, MADV_HUGEPAGE); /* only a hint */
+    return BATON_OK;
+}
+
+enum baton_err baton_reserve_create(size_t n_bytes, struct baton_reserve **reserve)
+{
+    struct baton_reserve *made = calloc(1, sizeof *made);
+    if (!made)
+        return BATON_NO_MEMORY;
+    made->n_bytes = n_bytes;
+    enum baton_err err = map(made);
+    if (err) {
+        free(made);
+        return err;
+    }
+    made->has_thread = n_bytes >= STEP_BYTES && !pthread_create(&made->thread, NULL, back, made);
+    *reserve = made;
+    return BATON_OK;
+}
+
+void baton_reserve_destroy(struct baton_reserve *reserve)
+{
+    if (!reserve)
+        return;
+    atomic_store(&reserve->stopping, true);
+    if (reserve->has_thread)
+        pthread_join(reserve->thread, NULL);
+    (void)munmap(reserve->mapping, reserve->n_mapped);
+    free(reserve);
+}
+
+void *baton_reserve_memory(const struct baton_reserve *reserve)
+{
+    return reserve->memory;
+}
