@@ -25,7 +25,7 @@ static enum baton_err create_kv(struct dc_admit *admit, const struct dc_admit_op
     const struct baton_host *host = options->host;
     bool is_on = !strcmp(options->prefix_cache, "on");
     if (!is_on && strcmp(options->prefix_cache, "off") != 0)
-        return baton_fail(why, BATON_INVALID, "prefix-cache: \"%s\" is neither on nor off",
+        return baton_fail(why, BATON_INVALID, "prefix-cache: \"%s\" is none of on, off",
                           options->prefix_cache);
     admit->shares_prefixes = is_on && options->kv.prefix_cache_tokens;
     return baton_kv_room_create(&options->kv, host->model, host->options->kv_dtype, DC_KV_CONTEXTS,
@@ -250,27 +250,40 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     }
 }
 
-/* The stages of a sequence that came to its end. */
-static void log_stages(const struct dc_context *context)
+static void log_prompt(const struct dc_context *context)
 {
-    if (!context->n_steps)
-        return;
+    const struct dc_prompt *prompt = &context->prompt;
+    baton_asker_log_stage(&context->asker, BATON_STAGE_prefill_queue, prompt->queue_s);
+    baton_asker_log_stage(&context->asker, BATON_STAGE_prefill_compute, prompt->compute_s);
+    baton_asker_log_stage(&context->asker, BATON_STAGE_first_token, prompt->sample_s);
+}
+
+static void log_sequence(const struct dc_context *context)
+{
     baton_asker_log_stage(&context->asker, BATON_STAGE_decode_queue, context->queue_s);
     baton_asker_log_stage(&context->asker, BATON_STAGE_decode, context->decode_s);
 }
 
-/* Blocks come back here, in the one place that owns them. */
+/* A context that the engine thread is through with. */
+static void take_back(struct dc_admit *admit, struct dc_context *context)
+{
+    bool canceled = atomic_load(&context->canceled);
+    if (context->state == DC_PROMPTING && !canceled)
+        log_prompt(context);
+    if (context->n_steps)
+        log_sequence(context);
+    if (context->over || canceled) {
+        free_context(admit, context); /* blocks come back here, in the one place that owns them */
+    } else {
+        dc_context_place(context);
+        run_if_ready(admit, context);
+    }
+}
+
 static void take_done(struct dc_admit *admit)
 {
-    for (struct dc_context *context; (context = dc_batch_take_done(admit->batch));) {
-        if (context->over || atomic_load(&context->canceled)) {
-            log_stages(context);
-            free_context(admit, context);
-        } else {
-            dc_context_place(context);
-            run_if_ready(admit, context);
-        }
-    }
+    for (struct dc_context *context; (context = dc_batch_take_done(admit->batch));)
+        take_back(admit, context);
 }
 
 static bool is_late(const struct dc_context *context, int64_t now_ns)
@@ -318,7 +331,8 @@ static void status(void *arg, Baton__V1__Status *out)
     for (struct dc_context *context = dc_context_list_first(&admit->contexts.list); context;
          context = dc_context_list_next(&admit->contexts.list, context))
         if (context->state == DC_PROMPTING)
-            out->n_queued_tokens += (uint32_t)context->n_prompt;
+            out->n_queued_tokens +=
+                (uint32_t)(context->n_prompt - context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
     out->kv_blocks_total = (uint32_t)baton_kv_n_blocks(admit->kv);
     out->kv_blocks_free = (uint32_t)baton_kv_n_free(admit->kv);
     out->kv_blocks_reserved = out->kv_blocks_total - out->kv_blocks_free;

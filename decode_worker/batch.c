@@ -114,25 +114,22 @@ static int send_tokens(struct dc_batch *batch, struct baton_choice *choices, int
     return n_sent;
 }
 
-/* The first token of a prompt whose last part was in this step. */
+/* The first token of a prompt whose last part was in this step. Returns how many went out. */
 static int send_first(struct dc_batch *batch, struct dc_context *context,
                       struct baton_choice *choice, const struct step_times *times)
 {
-    struct dc_first first = {
-        .context = context,
-        .choice = choice,
-        .queue_s = baton_seconds(context->prompt.begin_ns - context->prompt.received_ns),
-        .compute_s = baton_seconds(times->computed_ns - context->prompt.begin_ns),
-        .sample_s = baton_seconds(times->chosen_ns - times->computed_ns),
-        .cold = !batch->warm,
-        .stopped = baton_plan_is_stop(&context->prompt.plan, choice->token)};
-    bool over = first.stopped || context->prompt.is_all;
-    enum baton_err err = dc_stream_send_first(&first);
+    struct dc_prompt *prompt = &context->prompt;
+    prompt->queue_s = baton_seconds(prompt->begin_ns - prompt->received_ns);
+    prompt->compute_s = baton_seconds(times->computed_ns - prompt->begin_ns);
+    prompt->sample_s = baton_seconds(times->chosen_ns - times->computed_ns);
+    prompt->cold = !batch->warm;
+    prompt->stopped = baton_plan_is_stop(&prompt->plan, choice->token);
+    enum baton_err err = dc_stream_send_first(context, choice);
     if (err == BATON_AGAIN) {
         undo(context, times->chosen_ns);
         return 0;
     }
-    leave(batch, context, over || err); /* from here on it is the main thread's */
+    leave(batch, context, prompt->stopped || prompt->is_all || err);
     return !err;
 }
 

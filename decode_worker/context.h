@@ -31,8 +31,12 @@ struct dc_prompt {
     uint32_t *tokens;       /* [n_prompt], owned */
     struct baton_plan plan; /* of the first token */
     int64_t received_ns;
-    int64_t begin_ns; /* engine: of its first pass; 0 before */
-    bool is_all;      /* no token is wanted after the first */
+    bool is_all; /* no token is wanted after the first */
+
+    /* engine */
+    int64_t begin_ns; /* of its first pass; 0 before */
+    double queue_s, compute_s, sample_s;
+    bool cold, stopped; /* worker's first request; at a stop token */
 };
 
 struct dc_context {

@@ -113,6 +113,12 @@ static int collect(struct dc_stream *stream, struct dc_event *events, int n)
     return n_listed;
 }
 
+/* Want of memory passes, as a full queue does. */
+static enum baton_err passing(enum baton_err err)
+{
+    return err == BATON_NO_MEMORY ? BATON_AGAIN : err;
+}
+
 static void send_collected(const struct dc_stream *stream, int n)
 {
     Baton__V1__StepEvents message = BATON__V1__STEP_EVENTS__INIT;
@@ -122,9 +128,7 @@ static void send_collected(const struct dc_stream *stream, int n)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
     envelope.step_events = &message;
     enum baton_err err =
-        baton_link_send(stream->carried[0]->context->asker.gateway, &envelope, NULL, 0);
-    if (err == BATON_NO_MEMORY) /* passes, as a full queue does */
-        err = BATON_AGAIN;
+        passing(baton_link_send(stream->carried[0]->context->asker.gateway, &envelope, NULL, 0));
     for (int i = 0; i < n; i++)
         stream->carried[i]->err = err;
 }
@@ -139,22 +143,22 @@ void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, do
         send_collected(stream, n_listed);
 }
 
-enum baton_err dc_stream_send_first(const struct dc_first *first)
+enum baton_err dc_stream_send_first(const struct dc_context *context, struct baton_choice *choice)
 {
     Baton__V1__FirstToken message = BATON__V1__FIRST_TOKEN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    message.token = first->choice->token;
-    message.decision = first->choice->decision;
-    message.logprobs = first->choice->logprobs;
-    message.prefill_queue_s = first->queue_s;
-    message.prefill_compute_s = first->compute_s;
-    message.sample_s = first->sample_s;
-    message.cached_tokens = (uint32_t)(first->context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
-    message.cold = first->cold;
-    message.stopped = first->stopped;
-    message.process_age_s = first->cold ? baton_process_age_s() : 0;
+    const struct dc_prompt *prompt = &context->prompt;
+    message.token = choice->token;
+    message.decision = choice->decision;
+    message.logprobs = choice->logprobs;
+    message.prefill_queue_s = prompt->queue_s;
+    message.prefill_compute_s = prompt->compute_s;
+    message.sample_s = prompt->sample_s;
+    message.cached_tokens = (uint32_t)(context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
+    message.cold = prompt->cold;
+    message.stopped = prompt->stopped;
+    message.process_age_s = prompt->cold ? baton_process_age_s() : 0;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &message;
-    enum baton_err err = baton_asker_send(&first->context->asker, &envelope);
-    return err == BATON_NO_MEMORY ? BATON_AGAIN : err;
+    return passing(baton_asker_send(&context->asker, &envelope));
 }

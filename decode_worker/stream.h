@@ -28,14 +28,8 @@ void dc_stream_destroy(struct dc_stream *stream);
 /* Sends events [n], n <= max_events, of a step that took step_s. */
 void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, double step_s);
 
-/* The first token of a prompt that was run here; times in seconds. err as an event's. */
-struct dc_first {
-    const struct dc_context *context;
-    struct baton_choice *choice;
-    double queue_s, compute_s, sample_s;
-    bool cold, stopped;
-};
-
-enum baton_err dc_stream_send_first(const struct dc_first *first) BATON_MUST_CHECK;
+/* The first token of a prompt that was run here. Errors as an event's. */
+enum baton_err dc_stream_send_first(const struct dc_context *context,
+                                    struct baton_choice *choice) BATON_MUST_CHECK;
 
 #endif

@@ -1,0 +1,175 @@
+"""The decode worker's freedom: full batches, paused readers, shared beginnings and prompts that it runs itself
+change times, never tokens."""
+import random
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fleet import BIN, MODEL, ROOT, SLOW, Fleet, wait_for
+
+BLOCK = 16
+
+
+def ids(n, first=0):
+    """n token ids that differ from those of another `first`."""
+    return [(first * 131 + 7 * i * i + 3 * i) % 2000 + 5 for i in range(n)]
+
+
+def some_requests(n, seed, longest=200):
+    rng = random.Random(seed)
+    return [dict(prompt=ids(rng.randint(1, longest), rng.randrange(6)), max_new_tokens=rng.randint(1, 100),
+                 temperature=rng.choice([0, 0.9]), top_k=rng.choice([0, 40]), seed=i,
+                 presence_penalty=rng.choice([0, 0.5])) for i in range(n)]
+
+
+def texts(answers):
+    return [answer["generated_text"] for answer in answers]
+
+
+def together(fleet, bodies):
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        return texts(pool.map(lambda body: fleet.generate(**body), bodies))
+
+
+def one_by_one(fleet, bodies):
+    return texts(fleet.generate(**body) for body in bodies)
+
+
+def read(fleet, i, body):
+    """The text of a stream; of every fourth nothing, for its client leaves, and every other fourth reads slowly."""
+    stream = fleet.stream(**body)
+    text = ""
+    for n, event in enumerate(stream.events):
+        assert event.name in ("meta", "token", "summary"), event
+        if event.name == "token":
+            text += event.data
+        if i % 4 == 0 and n == 3 + i % 7:
+            stream.abandon()
+            return None
+        if i % 4 == 1:
+            time.sleep(0.004)
+    return text
+
+
+@pytest.mark.parametrize("max_batch", (1, 5, 64))
+def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_batch):
+    with Fleet(decode_args=["--max-batch", max_batch, "--kv-tokens", 16384]) as fleet:
+        bodies = some_requests(64, max_batch)
+        with ThreadPoolExecutor(64) as pool:
+            results = list(pool.map(lambda i: read(fleet, i, bodies[i]), range(64)))
+        fleet.wait_all_free()
+        for body, text in zip(bodies, results):
+            assert text is None or text == fleet.generate(**body)["generated_text"], body
+        fleet.wait_all_free()
+
+
+def kv_bytes(fleet):
+    return fleet.metrics()["baton_kv_transfer_bytes_total"]
+
+
+def test_a_shared_beginning_travels_once():
+    with Fleet() as fleet:
+        sizes = []
+        for prompt in (ids(100), ids(100), ids(140), ids(16), [9, *ids(99)]):
+            before = kv_bytes(fleet)
+            fleet.generate(prompt=prompt, max_new_tokens=3, temperature=0, ignore_eos=True)
+            sizes.append(kv_bytes(fleet) - before)
+            fleet.wait_all_free()
+        block = sizes[3]
+        assert [size / block for size in sizes] == [7, 1, 3, 1, 7]
+        # 6 whole blocks of 100 tokens, 2 more of 140, none of 16, and 6 others
+        wait_for(lambda: fleet.worker("decode-0")["kv_blocks_cached"] == 6 + 2 + 6, 5, "the cache to be told of")
+
+
+def test_nothing_is_shared_when_it_is_off():
+    with Fleet(decode_args=["--prefix-cache", "off"]) as fleet:
+        sizes = []
+        for _ in range(2):
+            before = kv_bytes(fleet)
+            fleet.generate(prompt=ids(100), max_new_tokens=3, temperature=0, ignore_eos=True)
+            sizes.append(kv_bytes(fleet) - before)
+        assert sizes[0] == sizes[1] > 0
+        fleet.wait_all_free()
+        assert fleet.worker("decode-0")["kv_blocks_cached"] == 0
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The texts of prompts that prefill workers ran, one by one."""
+    with Fleet() as fleet:
+        return one_by_one(fleet, some_requests(48, 5))
+
+
+@pytest.mark.parametrize("args", (["--local-chunk", 1], ["--local-chunk", 7, "--max-batch", 3],
+                                  ["--prefix-cache", "off"], []), ids=str)
+def test_prompts_run_here_give_the_same_tokens(expected, args):
+    with Fleet(prefill=0, gateway_args=["--local-prefill-tokens", 512], decode_args=args) as fleet:
+        fleet.wait_ready(1)
+        bodies = some_requests(48, 5)
+        assert fleet.generate(**bodies[0])["served_by"] == {
+            "prefill": "decode-0", "decode": "decode-0", "attempts": 1}
+        assert together(fleet, bodies) == expected
+        assert one_by_one(fleet, bodies) == expected
+        fleet.wait_all_free()
+
+
+def explained(fleet):
+    """Answers that say all there is to say about their tokens."""
+    steps = fleet.generate(prompt=ids(50), max_new_tokens=4, temperature=0.7, seed=3, explain=5)
+    body = dict(prompt=ids(50), max_tokens=4, temperature=0.7, seed=3, logprobs=3)
+    return [steps["generated_text"], steps["steps"],
+            fleet.request("POST", "/v1/completions", body)[1]["choices"]]
+
+
+def test_prompts_run_here_show_what_prefill_workers_show():
+    with Fleet() as fleet:
+        there = explained(fleet)
+    with Fleet(prefill=0, gateway_args=["--local-prefill-tokens", 512]) as fleet:
+        fleet.wait_ready(1)
+        assert explained(fleet) == there
+        assert fleet.generate(prompt=ids(50), max_new_tokens=4)["cached_tokens"] == 48
+        assert fleet.generate(prompt=ids(50), max_new_tokens=1)["output_tokens"] == 1
+        fleet.wait_all_free()
+
+
+def test_leaving_while_prompts_run_here_frees_everything():
+    with Fleet(prefill=0, gateway_args=["--local-prefill-tokens", 512], decode_args=["--local-chunk", 1]) as fleet:
+        fleet.wait_ready(1)
+        rng = random.Random(1)
+        reader = fleet.stream(prompt=ids(5), max_new_tokens=400, temperature=0, ignore_eos=True)
+
+        def leave(i):
+            stream = fleet.stream(prompt=ids(400, i), max_new_tokens=20)
+            time.sleep(rng.random() * 0.2 * SLOW)
+            stream.abandon()
+        with ThreadPoolExecutor(12) as pool:
+            list(pool.map(leave, range(36)))
+        text, last = reader.text()
+        assert last.name == "summary" and last.json()["output_tokens"] == 400
+        assert text == fleet.generate(prompt=ids(5), max_new_tokens=400, temperature=0,
+                                      ignore_eos=True)["generated_text"]
+        fleet.wait_all_free()
+
+
+def test_a_worker_killed_while_it_runs_prompts():
+    with Fleet(prefill=0, decode=2, gateway_args=["--local-prefill-tokens", 512],
+               decode_args=["--local-chunk", 1]) as fleet:
+        fleet.wait_ready(2)
+        bodies = some_requests(24, 9)
+        alone = one_by_one(fleet, bodies[:3])
+        with ThreadPoolExecutor(24) as pool:
+            pending = [pool.submit(fleet.request, "POST", "/generate", body) for body in bodies]
+            wait_for(lambda: fleet.worker("decode-0")["queued"] or fleet.worker("decode-0")["running"], 5,
+                     "decode-0 to be busy")
+            fleet.workers["decode-0"].kill()
+            assert all(p.result()[0] in (200, 502) for p in pending)
+        assert one_by_one(fleet, bodies[:3]) == alone
+        wait_for(lambda: len(fleet.fleet()) == 1, 10, "the killed worker to be missed")
+        fleet.wait_all_free()
+
+
+def test_an_unknown_choice_is_answered_with_those_there_are():
+    done = subprocess.run([BIN / "baton-decode", "--model", MODEL, "--pack-dir", "", "--prefix-cache", "maybe"],
+                          capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode != 0 and 'prefix-cache: "maybe" is none of on, off' in done.stderr, done.stderr
