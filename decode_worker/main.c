@@ -19,7 +19,7 @@ static const struct baton_option option_table[] = {
     BATON_KV_OPTIONS(struct options, kv, "KV cache for every running request; 0: sixteen contexts"),
     BATON_ROW_INT(struct options, max_batch, "max-batch", "64", 1, 1024, "sequences",
                   "in one step"),
-    BATON_ROW_INT(struct options, local_chunk, "local-chunk", "32", 1, 4096, "tokens",
+    BATON_ROW_INT(struct options, local_chunk, "local-chunk", "16", 1, 4096, "tokens",
                   "of prompts that run here, in a step beside running sequences"),
     BATON_ROW_TEXT(struct options, prefix_cache, "prefix-cache", "on",
                    "on: prompts that begin alike share blocks, which then travel once; off"),

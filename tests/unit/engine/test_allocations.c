@@ -1,88 +1,8 @@
 /* A decode step allocates nothing: every allocation of this program is counted. */
 #include "tests/unit/engine/unit.h"
 
-#include <stdatomic.h>
-
 #include "common/engine/engine.h"
-
-static atomic_long n_allocations;
-
-#if defined(__has_feature)
-#define HAS_FEATURE(name) __has_feature(name)
-#else
-#define HAS_FEATURE(name) 0
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
-    HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
-
-/* Of sanitizer/allocator_interface.h, which GCC does not install. */
-int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *, size_t),
-                                              void (*on_free)(const volatile void *));
-
-static void count_allocation(const volatile void *memory, size_t n_bytes)
-{
-    (void)memory;
-    (void)n_bytes;
-    atomic_fetch_add(&n_allocations, 1);
-}
-
-static void ignore_free(const volatile void *memory)
-{
-    (void)memory;
-}
-
-static int start_counting(void **state)
-{
-    (void)state;
-    return __sanitizer_install_malloc_and_free_hooks(count_allocation, ignore_free) ? 0 : -1;
-}
-
-#else
-
-/* glibc's own, under the names it keeps for programs that replace them. */
-void *__libc_malloc(size_t n_bytes);
-void *__libc_calloc(size_t n, size_t n_bytes);
-void *__libc_realloc(void *memory, size_t n_bytes);
-void *__libc_memalign(size_t alignment, size_t n_bytes);
-
-void *malloc(size_t n_bytes)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    return __libc_malloc(n_bytes);
-}
-
-void *calloc(size_t n, size_t n_bytes)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    return __libc_calloc(n, n_bytes);
-}
-
-void *realloc(void *memory, size_t n_bytes)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    return __libc_realloc(memory, n_bytes);
-}
-
-void *aligned_alloc(size_t alignment, size_t n_bytes)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    return __libc_memalign(alignment, n_bytes);
-}
-
-int posix_memalign(void **memory, size_t alignment, size_t n_bytes)
-{
-    *memory = aligned_alloc(alignment, n_bytes);
-    return *memory ? 0 : 12; /* ENOMEM */
-}
-
-static int start_counting(void **state)
-{
-    (void)state;
-    return 0;
-}
-
-#endif
+#include "tests/support/allocations.h"
 
 static const struct baton_model_shape shape = {.n_layers = 2,
                                                .n_embd = 64,
@@ -113,14 +33,14 @@ static void assert_steps_allocate_nothing(const char *dtype, int n_threads)
         assert_int_equal(baton_seq_init(&seqs[b], kv, 1100), BATON_OK);
         batch[b] = &seqs[b];
     }
-    long before = atomic_load(&n_allocations);
+    long before = allocations_count();
     assert_true(before > 0);
     for (int step = 0; step < N_STEPS; step++) {
         if (baton_engine_decode(engine, batch, tokens, BATCH, logits))
             fail();
         tokens[0] = (uint32_t)(step % 300);
     }
-    assert_int_equal(atomic_load(&n_allocations), before);
+    assert_int_equal(allocations_count(), before);
     for (int b = 0; b < BATCH; b++)
         baton_seq_fini(&seqs[b]);
     baton_engine_destroy(engine);
@@ -143,5 +63,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thousand_decode_steps_allocate_nothing),
     };
-    return cmocka_run_group_tests(tests, start_counting, NULL);
+    return cmocka_run_group_tests(tests, allocations_start, NULL);
 }

@@ -1,0 +1,149 @@
+/* A step allocates nothing but the message that it sends: with a link that takes none, nothing. */
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "decode_worker/choices.h"
+#include "decode_worker/stream.h"
+#include "tests/support/allocations.h"
+#include "tests/support/mailbox.h"
+
+enum { N_SEQUENCES = 3, N_VOCAB = 20000, N_STEPS = 300, N_PROMPT = 40, BULK_BYTES = 1 << 20 };
+
+static const struct baton_model_shape shape = {.n_layers = 2,
+                                               .n_embd = 64,
+                                               .n_heads = 4,
+                                               .n_kv_heads = 4,
+                                               .head_dim = 16,
+                                               .n_ff = 128,
+                                               .n_vocab = N_VOCAB,
+                                               .n_context = 256,
+                                               .norm_epsilon = 1e-5F};
+
+static struct mailbox box;
+static struct baton_link *link_to_nobody;
+static struct baton_model *model;
+static struct baton_kv *kv;
+static struct baton_engine *engine;
+static struct dc_lineup lineup;
+static struct dc_choices *choices;
+static struct dc_stream *stream;
+static struct dc_context contexts[N_SEQUENCES + 1]; /* the last is a prompt */
+static uint32_t prompt[N_PROMPT];
+static float logits[(N_SEQUENCES + 1) * N_VOCAB];
+
+/* Nobody takes what arrives: sooner or later the link's queue is full, and stays so. */
+static void fill_link(void)
+{
+    static uint8_t bulk[BULK_BYTES];
+    for (int n_full = 0; n_full < 20;) {
+        Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
+        baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+        chunk.n_blocks = 1;
+        envelope.request_id = envelope.attempt = 1;
+        envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
+        envelope.kv_chunk = &chunk;
+        bool full = baton_link_send(link_to_nobody, &envelope, bulk, sizeof bulk) == BATON_AGAIN;
+        n_full = full ? n_full + 1 : 0;
+        if (full)
+            baton_doorbell_wait(&box.bell, 10 * 1000 * 1000);
+    }
+}
+
+static void open_link(void)
+{
+    assert_int_equal(mailbox_open(&box, NULL, 1), BATON_OK);
+    struct baton_link_options options = {.url = baton_inbox_url(box.inbox),
+                                         .local_epoch = 1,
+                                         .peer_epoch = 2,
+                                         .id = 3,
+                                         .max_queued = 1,
+                                         .wake = baton_doorbell_ring,
+                                         .wake_arg = &box.bell};
+    assert_int_equal(baton_link_open(&options, &link_to_nobody, NULL), BATON_OK);
+    assert_true(mailbox_await(&box, link_to_nobody, BATON_OUTBOX_UP, 5000));
+    fill_link();
+}
+
+static void add_contexts(void)
+{
+    for (int i = 0; i <= N_SEQUENCES; i++) {
+        struct dc_context *context = &contexts[i];
+        assert_int_equal(baton_seq_init(&context->seq, kv, 200), BATON_OK);
+        context->asker = (struct baton_asker){link_to_nobody, 2, (uint64_t)i + 1, 1};
+        context->state = i < N_SEQUENCES ? DC_RUNNING : DC_PROMPTING;
+        context->plan.sampling =
+            (struct baton_sampling){BATON_SAMPLING_INIT, .top_k = 40, .seed = (uint64_t)i};
+        context->plan.explain_candidates = i ? 0 : BATON_MAX_CANDIDATES;
+        context->plan.logprobs = i == 0;
+        context->prompt.plan = context->plan;
+        context->prompt.tokens = prompt;
+        context->n_prompt = N_PROMPT;
+        atomic_store(&context->credit_end, 1000);
+        dc_lineup_add(&lineup, context);
+    }
+}
+
+static void run_step(void)
+{
+    struct dc_step *step = &lineup.step;
+    struct dc_event events[N_SEQUENCES];
+    (void)dc_lineup_fill(&lineup, 1);
+    if (baton_engine_run(engine, step->parts, step->n_parts, NULL, NULL, logits))
+        fail();
+    struct baton_choice *made = dc_choices_make(choices, engine, step, logits);
+    for (int i = 0; i < step->n_sequences; i++)
+        events[i] =
+            (struct dc_event){.context = step->contexts[i], .choice = &made[i], .last = i == 1};
+    dc_stream_send(stream, events, step->n_sequences, 0.01);
+    for (int i = 0; i < step->n_sequences; i++)
+        if (events[i].err != BATON_AGAIN)
+            fail();
+    if (step->n_rows > step->n_sequences) { /* the prompt is through: once more */
+        if (dc_stream_send_first(&contexts[N_SEQUENCES], &made[N_SEQUENCES]) != BATON_AGAIN)
+            fail();
+        contexts[N_SEQUENCES].seq.n_tokens = 0;
+    }
+    for (int i = 0; i < step->n_sequences; i++)
+        if (contexts[i].seq.n_tokens == 200)
+            contexts[i].seq.n_tokens = 0;
+}
+
+static void a_step_allocates_nothing_but_its_message(void **state)
+{
+    const struct baton_engine_options options = {.max_rows = dc_lineup_max_rows(N_SEQUENCES, 7),
+                                                 .n_threads = 2};
+    (void)state;
+    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
+    assert_int_equal(baton_kv_create(model, NULL, 100, &kv, NULL), BATON_OK);
+    assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
+    assert_int_equal(dc_lineup_init(&lineup, N_SEQUENCES, 7), BATON_OK);
+    choices = dc_choices_create(N_SEQUENCES + DC_MAX_PROMPTS, 2, N_VOCAB);
+    stream = dc_stream_create(N_SEQUENCES);
+    assert_true(choices && stream);
+    open_link();
+    add_contexts();
+    long before = allocations_count();
+    assert_true(before > 0);
+    for (int i = 0; i < N_STEPS; i++)
+        run_step();
+    assert_int_equal(allocations_count(), before);
+    for (int i = 0; i <= N_SEQUENCES; i++)
+        baton_seq_fini(&contexts[i].seq);
+    baton_link_release(link_to_nobody);
+    mailbox_close(&box);
+    dc_stream_destroy(stream);
+    dc_choices_destroy(choices);
+    dc_lineup_fini(&lineup);
+    baton_engine_destroy(engine);
+    baton_kv_destroy(kv);
+    baton_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_allocates_nothing_but_its_message),
+    };
+    return cmocka_run_group_tests(tests, allocations_start, NULL);
+}
