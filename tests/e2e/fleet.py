@@ -196,7 +196,7 @@ class Fleet:
         process = Process(name, [
             BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
             "--cluster-token", self.token if token is None else token, "--drain-s", 8 * SLOW,
-            "--pack-dir", self.packs, *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
+            "--pack-dir", self.packs, "--lease-dir", self.dir.name, *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process
 

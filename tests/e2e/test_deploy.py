@@ -232,7 +232,7 @@ def test_a_process_that_dies_at_start_shows_why_and_nothing_is_left(state):
         (["up", "--port", "65536"], "--port takes a whole number"),
         (["up", "--prefill", "0"], "--prefill takes a whole number from 1 to 64, not '0'"),
         (["up", "--decode", "-1"], "--decode takes a whole number"),
-        (["up", "--decode-cores", "a"], "--decode-cores takes processors such as"),
+        (["up", "--decode-cores", "a"], "--decode-cores takes auto, all, or processors such as"),
         (["up", "--model", "/nowhere"], "--model /nowhere: no config.json there"),
         (["up", "--api-keys", "/nowhere"], "--api-keys /nowhere: cannot be read"),
         (["up", "--bin", "/nowhere"], "--bin /nowhere: no baton-gateway there"),
@@ -296,6 +296,16 @@ def test_every_service_is_confined():
         "stop_grace_period: 30s",
     ):
         assert text.count(line) >= 3, line
+
+
+def test_workers_of_a_host_share_the_directory_of_the_core_lease():
+    """Containers have each a /dev/shm of their own."""
+    text, stage = compose("config").stdout, image()[-1]
+    [directory] = {stage.env[f"BATON_{role}_LEASE_DIR"] for role in ("PREFILL", "DECODE")}
+    assert len(re.findall(rf"cores:{directory}\b|target: {directory}\n", text)) == 2
+    assert "type: tmpfs" in text and "uid=10001" in text
+    made = [rest[0] for step, *rest in stage.steps if step == "RUN" and directory in rest[0]]
+    assert any("useradd" in command and "--uid 10001" in command for command in made)
 
 
 def test_workers_can_be_scaled():

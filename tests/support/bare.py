@@ -182,12 +182,13 @@ def build_image(work):
 
 
 def confine(root):
-    """Read-only but for /tmp, as the compose file has it."""
+    """Read-only but for /tmp and the core lease's directory, as the compose file has it."""
     subprocess.run(["mount", "--bind", str(root), str(root)], check=True)
     for arguments, target in (
         (["-t", "proc", "proc"], "proc"),
         (["--rbind", "/dev"], "dev"),
         (["-t", "tmpfs", "tmpfs"], "tmp"),
+        (["-t", "tmpfs", "-o", "mode=1777", "tmpfs"], "run/baton"),
     ):
         subprocess.run(["mount", *arguments, str(root / target)], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", str(root)], check=True)
@@ -230,6 +231,8 @@ def serve(work):
         for role in processes:
             subprocess.run([*container, "baton-healthcheck", role], check=True)
         generate()
+        if any("ev=no_core_lease" in log.read_text() for log in logs.values()):
+            raise RuntimeError("the workers do not share their cores")
         for role, process in processes.items():
             process.terminate()
             if process.wait(30):

@@ -1,0 +1,143 @@
+"""Cores: lent to whoever is busy, returned when a borrower dies, fixed or free when asked for; the tokens stay the same."""
+import os
+import re
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fleet import SLOW, Fleet, wait_for
+
+STORY = "Once upon a time"
+MINE = sorted(os.sched_getaffinity(0))
+two_cores = pytest.mark.skipif(len(MINE) < 2, reason="with one core there is nothing to lend")
+# Prompts again and again: keeps a prefill worker busy for as long as it is read.
+NAIVE = dict(prompt=STORY, max_new_tokens=480, temperature=0, ignore_eos=True, kv_cache=False)
+
+
+def uses(process):
+    """The sets of processors that a worker computed on, one after the other."""
+    return [list(map(int, use.split(","))) for use in re.findall(r"ev=cores use=([\d,]+)", process.text())]
+
+
+def use(process):
+    return (uses(process) or [None])[-1]
+
+
+class Load:
+    """Many long texts at once: a decode worker that is busy for a second and more."""
+
+    def __init__(self, fleet, n=48):
+        self.fleet, self.n = fleet, n
+        self.pool = ThreadPoolExecutor(n)
+
+    def __enter__(self):
+        body = dict(prompt=STORY, max_new_tokens=480, temperature=0.9, ignore_eos=True)
+        self.results = [self.pool.submit(self.fleet.request, "POST", "/generate", {**body, "seed": i})
+                        for i in range(self.n)]
+        wait_for(lambda: self.fleet.worker("decode-0")["running"] >= self.n - 8, 20, "many texts at once")
+        return self
+
+    def __exit__(self, *_):
+        self.pool.shutdown()
+
+
+class Naive(threading.Thread):
+    def __init__(self, fleet):
+        super().__init__()
+        self.fleet = fleet
+        self.start()
+
+    def run(self):
+        self.fleet.request("POST", "/generate", NAIVE)
+
+
+def elastic(**kwargs):
+    return Fleet(worker_args=["--log-level", "debug"], decode_args=["--kv-tokens", "65536"], **kwargs)
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--cores", "auto"], ["--cores", "all"], ["--cores", str(MINE[0])], ["--lease-dir", ""],
+    ["--cores", f"{MINE[0]}-{MINE[0]}", "--threads", "3"], ["--threads", "1"]], ids=" ".join)
+def test_the_tokens_do_not_depend_on_the_cores(arguments):
+    bodies = [dict(prompt=STORY, max_new_tokens=60, temperature=0.8, seed=i) for i in range(6)]
+    with Fleet(worker_args=["--cores", "all", "--threads", "1"]) as fleet:
+        expected = [fleet.generate(**body)["generated_text"] for body in bodies]
+    with Fleet(worker_args=arguments) as fleet, ThreadPoolExecutor(6) as pool:
+        assert [a["generated_text"] for a in pool.map(lambda b: fleet.generate(**b), bodies)] == expected
+
+
+@two_cores
+def test_whoever_is_busy_alone_has_every_core():
+    with elastic() as fleet:
+        fleet.generate(prompt=STORY, max_new_tokens=60)
+        for process in fleet.workers.values():
+            assert sorted(use(process)) == MINE
+        # Homes differ: the first processor of a share is where the engine thread runs.
+        assert use(fleet.workers["prefill-0"])[0] != use(fleet.workers["decode-0"])[0]
+
+
+@two_cores
+def test_two_busy_workers_have_their_own_cores():
+    with elastic() as fleet:
+        prefill, decode = fleet.workers["prefill-0"], fleet.workers["decode-0"]
+        with Load(fleet):
+            thread = Naive(fleet)
+            wait_for(lambda: set(use(prefill)).isdisjoint(use(decode)), 5, "cores to be shared out")
+            assert sorted(use(prefill) + use(decode)) == MINE
+        thread.join()
+
+
+def affinities(process):
+    """The processors that each thread of a process may run on."""
+    tasks = Path(f"/proc/{process.pid}/task").iterdir()
+    return [re.search(r"Cpus_allowed_list:\s*(\S+)", (task / "status").read_text()).group(1) for task in tasks]
+
+
+@two_cores
+@pytest.mark.parametrize("number, returned", [(signal.SIGKILL, "dead"), (signal.SIGSTOP, "silent")],
+                         ids=["killed", "stopped"])
+def test_a_busy_worker_that_is_gone_gives_its_cores_back(number, returned):
+    with elastic() as fleet:
+        prefill, decode = fleet.workers["prefill-0"], fleet.workers["decode-0"]
+        with Load(fleet):
+            thread = Naive(fleet)
+            wait_for(lambda: set(use(prefill)).isdisjoint(use(decode)), 5, "cores to be shared out")
+            n_before = len(uses(decode))
+            gone = time.monotonic()
+            prefill.signal(number)
+            wait_for(lambda: f"ev=cores_of_{returned}_worker" in decode.text(), 3, "cores to return")
+            took = time.monotonic() - gone
+            assert took < (0.25 if returned == "dead" else 1.5) * SLOW
+            wait_for(lambda: decode.text().count("ev=cores use=") > n_before, 3, "the engine to use them")
+            assert sorted(use(decode)) == MINE
+            prefill.kill()
+        thread.join()
+        again = fleet.start_worker("prefill", "prefill-1")
+        wait_for(lambda: (fleet.worker("prefill-1") or {}).get("state") == "ready", 20, "another one")
+        fleet.generate(prompt=STORY, max_new_tokens=20)
+        assert sorted(use(again)) == MINE
+
+
+@two_cores
+def test_a_fixed_list_pins_every_compute_thread():
+    with Fleet(worker_args=["--cores", f"{MINE[0]},{MINE[1]}"]) as fleet:
+        fleet.generate(prompt=STORY, max_new_tokens=20)
+        for process in fleet.workers.values():
+            assert {str(cpu) for cpu in MINE[:2]} <= set(affinities(process))
+
+
+def test_a_table_that_is_not_ours_alone_is_not_used():
+    with Fleet(prefill=0, decode=0) as fleet:
+        table = Path(fleet.dir.name) / f"baton-cores-{os.geteuid()}"
+        table.touch()
+        table.chmod(0o622)
+        workers = [fleet.start_worker(role, f"{role}-0") for role in ("prefill", "decode")]
+        fleet.wait_ready(2)
+        assert fleet.generate(prompt=STORY, max_new_tokens=20)["output_tokens"] == 20
+        for worker in workers:
+            assert re.search(r"lvl=warn .*ev=no_core_lease why=\"?\S+baton-cores-\d+: mode 622 lets others in",
+                             worker.text())
+        assert table.stat().st_size == 0
