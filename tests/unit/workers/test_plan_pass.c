@@ -153,7 +153,7 @@ static void a_long_prompt_is_not_starved_by_short_ones(void **state)
     (void)state;
     machine = (struct machine){.rate = rate};
     submit(&machine, LONG_TOKENS);
-    for (double next_s = 0; !machine.finished_s[0];) {
+    for (double next_s = 0; machine.finished_s[0] == 0;) {
         for (; next_s <= machine.now_s; next_s += SHORT_TOKENS / (overload * rate))
             submit(&machine, SHORT_TOKENS);
         run_pass(&machine);
@@ -163,7 +163,7 @@ static void a_long_prompt_is_not_starved_by_short_ones(void **state)
     assert_true(machine.finished_s[0] <= bound_s);
     assert_true(machine.finished_s[0] > 2 * own_s); /* short ones did go first */
     for (int i = 1; i < machine.n_born; i++)
-        if (machine.finished_s[i] && machine.finished_s[i] < machine.finished_s[0])
+        if (machine.finished_s[i] > 0 && machine.finished_s[i] < machine.finished_s[0])
             assert_true(machine.born_s[i] <= 4 * own_s);
 }
 
