@@ -7,8 +7,9 @@
 #include "gateway/assign.h"
 #include "gateway/orders.h"
 
-/* After how many tokens the worker hears that they arrived, if time does not come first. */
-enum { ACK_EVERY_TOKENS = 32 };
+/* After which part of its credit a worker hears that its tokens arrived, if time does not come
+ * first. */
+enum { ACKS_A_CREDIT = 8 };
 
 static void take_reserved(struct gw_router *router, struct gw_request *request,
                           const Baton__V1__Reserved *reserved)
@@ -141,7 +142,8 @@ static void take_tokens(struct gw_router *router, struct gw_request *request,
             gw_router_finish(router, request);
             return;
         }
-    if (request->n_output - request->acked_index >= ACK_EVERY_TOKENS && !request->paused)
+    if (request->n_output - request->acked_index >= gw_order_credit(request) / ACKS_A_CREDIT &&
+        !request->paused)
         gw_router_ack(request, now_ns);
 }
 

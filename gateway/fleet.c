@@ -385,9 +385,10 @@ static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t
     gw_worker_send(worker, &envelope);
 }
 
-static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns)
+static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
+                        bool heard_all)
 {
-    int64_t silent_ns = now_ns - baton_link_heard_ns(worker->link);
+    int64_t silent_ns = heard_all ? now_ns - baton_link_heard_ns(worker->link) : 0;
     if (baton_link_state(worker->link) == BATON_OUTBOX_DOWN) {
         lose(fleet, worker, worker->state == GW_WORKER_DRAINING ? "left" : "its process is gone");
         return;
@@ -405,12 +406,12 @@ static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_
         beat(fleet, worker, now_ns);
 }
 
-void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns)
+void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
 {
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers), *next; worker;
          worker = next) {
         next = gw_worker_list_next(&fleet->workers, worker);
-        tick_worker(fleet, worker, now_ns);
+        tick_worker(fleet, worker, now_ns, heard_all);
     }
     for (struct gw_worker *worker;
          (worker = gw_worker_list_first(&fleet->refused)) && now_ns >= worker->beat_due_ns;) {

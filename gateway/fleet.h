@@ -99,8 +99,9 @@ void gw_fleet_fini(struct gw_fleet *fleet);
 
 void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns);
 
-/* Beats, and notices who is down or silent. Call after every wake and every beat_ns / 4. */
-void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns);
+/* Beats, and notices who is down or, provided that all that arrived was heard, who is silent. Call
+ * after every wake and every beat_ns / 4. */
+void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all);
 
 /* Tells everybody that this gateway is leaving. */
 void gw_fleet_goodbye(struct gw_fleet *fleet);

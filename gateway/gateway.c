@@ -13,8 +13,12 @@
 #include "gateway/events.h"
 #include "gateway/placement.h"
 
-enum { INBOX_MAX_QUEUED = 8192, TICK_MS = 25, BACKLOG = 511 };
-enum { PAUSE_BYTES = 64 << 10, CANCEL_BYTES = 256 << 10 };
+enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25, BACKLOG = 511 };
+
+/* How long messages may keep the loop from everything else. */
+#define TURN_NS (5 * BATON_MS)
+
+enum { PAUSE_BYTES = 8 << 10, CANCEL_BYTES = 256 << 10 };
 
 struct gateway {
     const struct gw_options *options;
@@ -52,17 +56,31 @@ static void wake(void *arg)
     (void)uv_async_send(&gateway->wake);
 }
 
+/* For a while only: clients and beats want their turn, too. False: more messages are there. */
+static bool take_messages(struct gateway *gateway)
+{
+    struct baton_message message;
+    int64_t begin_ns = baton_now_ns(), now_ns = begin_ns;
+    while (!gateway->closing && now_ns - begin_ns < TURN_NS) {
+        if (!baton_inbox_take(gateway->inbox, &message))
+            return true;
+        gw_fleet_receive(&gateway->fleet, &message, now_ns);
+        baton_message_fini(&message);
+        now_ns = baton_now_ns();
+    }
+    return false;
+}
+
 static void on_wake(uv_async_t *async)
 {
     struct gateway *gateway = of((uv_handle_t *)async);
-    struct baton_message message;
-    int64_t now_ns = baton_now_ns();
-    while (!gateway->closing && baton_inbox_take(gateway->inbox, &message)) {
-        gw_fleet_receive(&gateway->fleet, &message, now_ns);
-        baton_message_fini(&message);
-    }
-    if (!gateway->closing) /* a link may have gone down; messages come first, they may explain it */
-        gw_fleet_tick(&gateway->fleet, now_ns);
+    bool heard_all = take_messages(gateway);
+    if (gateway->closing)
+        return;
+    if (!heard_all)
+        wake(gateway);
+    /* A link may have gone down; messages come first, they may explain it. */
+    gw_fleet_tick(&gateway->fleet, baton_now_ns(), heard_all);
 }
 
 static void on_worker_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
@@ -325,6 +343,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                                 .head_timeout_ms = to_ms(options->head_timeout_s),
                                                 .body_timeout_ms = to_ms(options->body_timeout_s),
                                                 .idle_timeout_ms = to_ms(options->idle_timeout_s),
+                                                .stall_timeout_ms = to_ms(options->stall_timeout_s),
                                                 .pause_bytes = PAUSE_BYTES,
                                                 .cancel_bytes = CANCEL_BYTES,
                                                 .on_head = on_head,
@@ -373,6 +392,7 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (!err)
         err = baton_inbox_open(&(struct baton_inbox_options){.url = gateway->options->inbox,
                                                              .max_queued = INBOX_MAX_QUEUED,
+                                                             .max_queued_bytes = INBOX_MAX_BYTES,
                                                              .wake = wake,
                                                              .wake_arg = gateway},
                                &gateway->inbox, why);

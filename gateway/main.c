@@ -55,6 +55,8 @@ static const struct baton_option option_table[] = {
     REAL(head_timeout_s, "head-timeout-s", "10", 0.01, 3600, "s", "for a request's head -> 408"),
     REAL(body_timeout_s, "body-timeout-s", "30", 0.01, 3600, "s", "for a request's body -> 408"),
     REAL(idle_timeout_s, "idle-timeout-s", "75", 0.01, 86400, "s", "keep-alive without a request"),
+    REAL(stall_timeout_s, "stall-timeout-s", "120", 0, 86400, "s",
+         "a client that takes nothing of its response is cut off; 0: never"),
     REAL(beat_s, "beat-s", "0.25", 0.01, 60, "s",
          "pause between heartbeats; a worker silent for six is lost"),
     REAL(drain_s, "drain-s", "8", 0, 3600, "s", "how long open requests may go on after SIGTERM"),

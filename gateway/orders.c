@@ -2,8 +2,14 @@
 
 #include "common/base/clock.h"
 
-/* Tokens that may be in flight to a reader. */
-enum { CREDIT_TOKENS = 256 };
+/* A token that is explained takes kilobytes; what is in flight when its client is paused must fit
+ * into what a connection may hold. */
+enum { CREDIT_TOKENS = 256, CREDIT_LONG_TOKENS = 16 };
+
+uint32_t gw_order_credit(const struct gw_request *request)
+{
+    return request->ask.explain || request->ask.logprobs ? CREDIT_LONG_TOKENS : CREDIT_TOKENS;
+}
 
 static void send(struct gw_worker *worker, const struct gw_request *request,
                  baton_envelope *envelope)
@@ -78,7 +84,7 @@ void gw_order_prefill(const struct gw_request *request)
     prefill.deadline_ms = left_ms(request);
     prefill.naive = !request->ask.kv_cache;
     prefill.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
-    prefill.credit_tokens = CREDIT_TOKENS;
+    prefill.credit_tokens = gw_order_credit(request);
     prefill.prompt_logprobs = request->ask.prompt_logprobs;
     prefill.skip_prefix_cache = !request->ask.cache_prompt;
     if (request->prefill && request->decode) {
@@ -103,7 +109,7 @@ void gw_order_start(const struct gw_request *request, uint32_t first_token)
     start.n_prompt_tokens = (uint32_t)request->ask.prompt.n;
     start.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
     start.sampling = &sampling;
-    start.credit_tokens = CREDIT_TOKENS;
+    start.credit_tokens = gw_order_credit(request);
     start.deadline_ms = left_ms(request);
     if (request->ask.repetition_penalty != 1) {
         start.prompt = request->ask.prompt.ids;
@@ -122,7 +128,7 @@ void gw_order_ack(const struct gw_request *request)
     if (!worker)
         return;
     token_ack.next_index = request->n_output;
-    token_ack.credit_tokens = request->paused ? 0 : CREDIT_TOKENS;
+    token_ack.credit_tokens = request->paused ? 0 : gw_order_credit(request);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
     envelope.token_ack = &token_ack;
     send(worker, request, &envelope);

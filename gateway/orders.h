@@ -13,6 +13,9 @@
 #include "gateway/fleet.h"
 #include "gateway/request.h"
 
+/* Tokens that may be in flight to the gateway. */
+uint32_t gw_order_credit(const struct gw_request *request);
+
 /* To the decode worker: promise blocks for prompt and output. */
 void gw_order_reserve(const struct gw_request *request);
 

@@ -11,16 +11,27 @@
 
 BATON_LIST(call_list, struct gw_call, in_calls)
 
+enum { EVENT_MAX_BYTES = 4 << 20 };
+
 struct gw_calls {
     struct call_list list;
+    struct baton_buf event;
 };
 
 struct gw_calls *gw_calls_create(void)
 {
     struct gw_calls *calls = calloc(1, sizeof *calls);
-    if (calls)
-        call_list_init(&calls->list);
+    if (!calls)
+        return NULL;
+    call_list_init(&calls->list);
+    baton_buf_init(&calls->event, EVENT_MAX_BYTES);
     return calls;
+}
+
+struct baton_buf *gw_calls_event(struct gw_calls *calls)
+{
+    baton_buf_reset(&calls->event);
+    return &calls->event;
 }
 
 void gw_call_list(struct gw_call *call)
@@ -40,7 +51,6 @@ void gw_call_destroy(struct gw_call *call)
     }
     free(call->choices);
     gw_prompts_fini(&call->prompts);
-    baton_buf_fini(&call->event);
     free(call);
 }
 
@@ -50,6 +60,7 @@ void gw_calls_destroy(struct gw_calls *calls)
         return;
     for (struct gw_call *call; (call = call_list_first(&calls->list));)
         gw_call_destroy(call);
+    baton_buf_fini(&calls->event);
     free(calls);
 }
 
@@ -268,8 +279,8 @@ void gw_calls_tick(struct gw_api *api, int64_t now_ns)
          call = call_list_next(&api->calls->list, call)) {
         if (!call->begun || now_ns - call->wrote_ns < KEEP_ALIVE_NS)
             continue;
-        baton_buf_reset(&call->event);
-        gw_sse_comment(&call->event, "keep-alive");
-        gw_call_write(call, NULL, call->event.data, call->event.len);
+        struct baton_buf *event = gw_calls_event(call->api->calls);
+        gw_sse_comment(event, "keep-alive");
+        gw_call_write(call, NULL, event->data, event->len);
     }
 }

@@ -81,11 +81,13 @@ struct gw_call {
     int64_t created_s; /* Unix time */
     int64_t wrote_ns;
     struct gw_totals totals;
-    struct baton_buf event; /* scratch */
 };
 
 struct gw_calls *gw_calls_create(void);
 void gw_calls_destroy(struct gw_calls *calls);
+
+/* An empty buffer for the event that is being written: one for all, until the next is asked for. */
+struct baton_buf *gw_calls_event(struct gw_calls *calls);
 
 /* Makes prompts x options->n generations and queues them; lengths [prompts->n] are their
  * max_new_tokens. Takes the prompts. When it can not, it answers the exchange. */

@@ -6,7 +6,7 @@
 
 #include "gateway/api/call.h"
 
-enum { GW_TEXT_MAX_BYTES = 64 << 20, GW_EVENT_MAX_BYTES = 4 << 20, GW_ERROR_MAX_BYTES = 4096 };
+enum { GW_TEXT_MAX_BYTES = 64 << 20, GW_ERROR_MAX_BYTES = 4096 };
 
 /* Puts a call into the table, or takes it out and frees it. */
 void gw_call_list(struct gw_call *call);

@@ -30,7 +30,6 @@ static struct gw_call *create_call(struct gw_api *api, struct gw_exchange *excha
     call->n_choices = n_choices;
     call->wrote_ns = baton_now_ns();
     call->created_s = (int64_t)time(NULL);
-    baton_buf_init(&call->event, GW_EVENT_MAX_BYTES);
     gw_call_list(call);
     return call;
 }

@@ -15,9 +15,9 @@ enum { DEFAULT_NEW_TOKENS = 20, EVENT_MAX_BYTES = 1 << 20 };
 static void write_event(struct gw_call *call, struct gw_choice *choice, const char *name,
                         const char *data, size_t n)
 {
-    baton_buf_reset(&call->event);
-    gw_sse_event(&call->event, name, data, n);
-    gw_call_write(call, choice, call->event.data, call->event.len);
+    struct baton_buf *event = gw_calls_event(call->api->calls);
+    gw_sse_event(event, name, data, n);
+    gw_call_write(call, choice, event->data, event->len);
 }
 
 static void on_first(struct gw_choice *choice)

@@ -81,9 +81,9 @@ static void put_steps(struct baton_json_out *out, struct gw_choice *choice)
 
 static void write_data(struct gw_call *call, struct gw_choice *choice, const char *data, size_t n)
 {
-    baton_buf_reset(&call->event);
-    gw_sse_event(&call->event, NULL, data, n);
-    gw_call_write(call, choice, call->event.data, call->event.len);
+    struct baton_buf *event = gw_calls_event(call->api->calls);
+    gw_sse_event(event, NULL, data, n);
+    gw_call_write(call, choice, event->data, event->len);
 }
 
 static void put_delta(struct baton_json_out *out, const struct gw_call *call, bool role,

@@ -18,7 +18,7 @@ static const unsigned edges[GW_CONN_N_STATES] = {
     [GW_CONN_HEAD] = TO(BODY) | TO(FLUSH) | TO(CLOSING),
     [GW_CONN_BODY] = TO(HANDLED) | TO(FLUSH) | TO(CLOSING),
     [GW_CONN_HANDLED] = TO(FLUSH) | TO(CLOSING),
-    [GW_CONN_FLUSH] = TO(IDLE) | TO(FLUSH) | TO(LINGER) | TO(CLOSING),
+    [GW_CONN_FLUSH] = TO(IDLE) | TO(LINGER) | TO(CLOSING),
     [GW_CONN_LINGER] = TO(CLOSING),
 };
 
@@ -90,8 +90,7 @@ void gw_conn_cut(struct gw_conn *conn, const char *reason)
 static void enter_flush(struct gw_conn *conn)
 {
     gw_conn_set_state(conn, GW_CONN_FLUSH);
-    conn->unflushed_bytes = gw_conn_queued_bytes(conn);
-    if (!conn->unflushed_bytes)
+    if (!gw_conn_queued_bytes(conn))
         gw_conn_flushed(conn);
 }
 
@@ -131,6 +130,18 @@ void gw_conn_refuse(struct gw_conn *conn, const struct gw_refusal *refusal)
     enter_flush(conn);
 }
 
+/* TCP_USER_TIMEOUT would not do: it ends a connection whose client reads slowly, too. */
+bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms)
+{
+    uint64_t now_ms = uv_now(conn->server->loop);
+    bool must_read = conn->state == GW_CONN_FLUSH || (conn->exchange && conn->exchange->full);
+    size_t before = must_read ? conn->untaken_bytes : SIZE_MAX;
+    conn->untaken_bytes = must_read ? gw_conn_untaken_bytes(conn) : SIZE_MAX;
+    if (!must_read || conn->untaken_bytes < before)
+        conn->taken_ms = now_ms;
+    return now_ms - conn->taken_ms >= limit_ms;
+}
+
 void gw_conn_expire(struct gw_conn *conn)
 {
     static const struct gw_refusal slow_head = {408, "head_timeout",
@@ -141,8 +152,6 @@ void gw_conn_expire(struct gw_conn *conn)
         gw_conn_refuse(conn, &slow_head);
     else if (conn->state == GW_CONN_BODY)
         gw_conn_refuse(conn, &slow_body);
-    else if (conn->state == GW_CONN_FLUSH && gw_conn_queued_bytes(conn) < conn->unflushed_bytes)
-        enter_flush(conn);
     else
         gw_conn_close(conn, "timed out");
 }
@@ -363,6 +372,7 @@ static struct gw_conn *create(struct gw_http_server *server)
     }
     conn->tcp.data = conn;
     conn->server = server;
+    conn->untaken_bytes = SIZE_MAX;
     baton_buf_init(&conn->in, server->options.max_head_bytes + (size_t)2 * GW_READ_BYTES);
     baton_buf_init(&conn->out, PTRDIFF_MAX); /* cancel_bytes, or one response, bounds it */
     gw_conn_list_push_back(&server->conns[GW_CONN_NEW], conn);

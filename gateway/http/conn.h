@@ -9,7 +9,8 @@
  *     HEAD     part of a head                    408 after head_timeout_ms
  *     BODY     part of a body                    408 after body_timeout_ms
  *     HANDLED  the exchange is with the handler  the handler's own deadline
- *     FLUSH    the response is being written     closed when nothing moves for GW_STALL_MS
+ *     FLUSH    the response is being written     closed when the client takes nothing of it for
+ *                                                stall_timeout_ms; so is HANDLED with a full stream
  *     LINGER   our FIN is sent, input is dropped closed after GW_LINGER_MS; closing at once would
  *              make the kernel send a RST, which can take the answer away from the client
  *     CLOSING  waits for the loop's close callback
@@ -35,7 +36,6 @@ enum {
     GW_READ_BYTES = 64 << 10,          /* the one buffer all connections of a loop read into */
     GW_MAX_PIPELINED_BYTES = 64 << 10, /* read ahead while a response is open */
     GW_SEND_BUFFER_BYTES = 64 << 10,   /* SO_SNDBUF: what the kernel may hide from our own limits */
-    GW_STALL_MS = 20000,               /* TCP_USER_TIMEOUT, and FLUSH without progress */
     GW_LINGER_MS = 2000,
     GW_MAX_TURNED_AWAY = 64, /* connections over the limit that are told so */
     GW_PEER_BYTES = 56       /* "[IPv6 address]:port" */
@@ -65,7 +65,8 @@ struct gw_conn {
     struct gw_exchange *exchange;
     struct baton_buf in;          /* a partial head, or requests read ahead */
     struct baton_buf out;         /* not yet given to libuv, while a write is under way */
-    size_t unflushed_bytes;       /* when FLUSH was last seen to move */
+    size_t untaken_bytes;         /* of the response, by the client, when last looked at */
+    uint64_t taken_ms;            /* when the client last took any, while it has to */
     struct gw_head_scan scan;     /* HEAD */
     struct baton_chunked chunked; /* BODY */
     uint64_t body_left_bytes;     /* BODY, not chunked */
@@ -148,6 +149,8 @@ void gw_conn_response_ended(struct gw_conn *conn);
 void gw_conn_flushed(struct gw_conn *conn);
 /* What the sweep does: cuts the connection, or reads on in what came ahead. */
 void gw_conn_attend(struct gw_conn *conn);
+/* Whether the client should read, and took nothing for so long. */
+bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms);
 /* What the janitor does: the time of its state is up. */
 void gw_conn_expire(struct gw_conn *conn);
 
@@ -163,6 +166,8 @@ static inline uv_buf_t gw_part(const char *bytes, size_t n)
  * while the server gathers; n <= 3. A connection that is closing or cut takes nothing. */
 void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
 size_t gw_conn_queued_bytes(const struct gw_conn *conn);
+/* The same with what the kernel has and the client has not acknowledged. */
+size_t gw_conn_untaken_bytes(const struct gw_conn *conn);
 
 /* ---- exchange.c ---- */
 

@@ -1,4 +1,6 @@
+#include <linux/sockios.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 #include "gateway/http/conn.h"
 
@@ -13,6 +15,15 @@ struct pending_write {
 size_t gw_conn_queued_bytes(const struct gw_conn *conn)
 {
     return uv_stream_get_write_queue_size((const uv_stream_t *)&conn->tcp) + conn->out.len;
+}
+
+size_t gw_conn_untaken_bytes(const struct gw_conn *conn)
+{
+    uv_os_fd_t fd;
+    int n = 0;
+    if (uv_fileno((const uv_handle_t *)&conn->tcp, &fd) || ioctl(fd, SIOCOUTQ, &n))
+        n = 0;
+    return gw_conn_queued_bytes(conn) + (size_t)n;
 }
 
 static void start_write(struct gw_conn *conn);

@@ -19,8 +19,6 @@ static int64_t timeout_ms(const struct gw_http_server *server, enum gw_conn_stat
         return server->options.head_timeout_ms;
     case GW_CONN_BODY:
         return server->options.body_timeout_ms;
-    case GW_CONN_FLUSH:
-        return GW_STALL_MS;
     case GW_CONN_LINGER:
         return GW_LINGER_MS;
     default:
@@ -41,9 +39,21 @@ static void expire_state(struct gw_http_server *server, enum gw_conn_state state
         gw_conn_expire(conn);
 }
 
+static void cut_stalled(struct gw_http_server *server, enum gw_conn_state state)
+{
+    uint64_t limit_ms = (uint64_t)server->options.stall_timeout_ms;
+    struct gw_conn_list *list = &server->conns[state];
+    for (struct gw_conn *conn = gw_conn_list_first(list); limit_ms && conn;
+         conn = gw_conn_list_next(list, conn))
+        if (gw_conn_is_stalled(conn, limit_ms))
+            gw_conn_cut(conn, "client reads nothing");
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct gw_http_server *server = timer->data;
+    cut_stalled(server, GW_CONN_HANDLED);
+    cut_stalled(server, GW_CONN_FLUSH);
     for (int state = GW_CONN_IDLE; state < GW_CONN_CLOSING; state++)
         expire_state(server, (enum gw_conn_state)state);
     if (server->accept_waits && !server->draining)
@@ -53,12 +63,16 @@ static void on_tick(uv_timer_t *timer)
 /* Fine enough that no timeout is late by more than an eighth. */
 static uint64_t tick_ms(const struct gw_http_server *server)
 {
-    int64_t tick = TICK_MAX_MS;
+    int64_t shortest_ms = TICK_MAX_MS * TICKS_A_TIMEOUT;
+    int64_t stall_ms = server->options.stall_timeout_ms;
     for (int state = GW_CONN_IDLE; state < GW_CONN_CLOSING; state++) {
         int64_t limit_ms = timeout_ms(server, (enum gw_conn_state)state);
-        if (limit_ms > 0 && limit_ms / TICKS_A_TIMEOUT < tick)
-            tick = limit_ms / TICKS_A_TIMEOUT;
+        if (limit_ms > 0 && limit_ms < shortest_ms)
+            shortest_ms = limit_ms;
     }
+    if (stall_ms > 0 && stall_ms < shortest_ms)
+        shortest_ms = stall_ms;
+    int64_t tick = shortest_ms / TICKS_A_TIMEOUT;
     return (uint64_t)(tick < TICK_MIN_MS ? TICK_MIN_MS : tick);
 }
 
@@ -92,11 +106,10 @@ static void on_connection(uv_stream_t *listener, int status)
 /* Linux hands these on from the listener to every connection it accepts. */
 static void set_socket_options(struct gw_http_server *server)
 {
-    const int on = 1, send_bytes = GW_SEND_BUFFER_BYTES, stall_ms = GW_STALL_MS;
+    const int on = 1, send_bytes = GW_SEND_BUFFER_BYTES;
     uv_os_fd_t fd;
     if (uv_fileno((uv_handle_t *)&server->listener, &fd) ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) ||
-        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &stall_ms, sizeof stall_ms) ||
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes))
         baton_log(BATON_LOG_WARN, "socket_options", BATON_S("reason", "not all could be set"));
 }

@@ -36,15 +36,16 @@ struct gw_http_options {
     const char *host; /* numeric address to bind */
     int port;         /* 0: any */
     int backlog;
-    size_t max_connections;  /* over it the oldest idle one is closed; without an idle one, 503 */
-    size_t max_head_bytes;   /* 16 KiB -> 431 */
-    size_t max_body_bytes;   /* -> 413 */
-    int64_t head_timeout_ms; /* from the first byte of a request to its empty line -> 408 */
-    int64_t body_timeout_ms; /* of the body -> 408 */
-    int64_t idle_timeout_ms; /* keep-alive without a request: closed */
-    size_t pause_bytes;      /* output queued at which on_full is called: 64 KiB */
-    size_t cancel_bytes;     /* output queued at which the client is cut off: 256 KiB; a plain
-                                respond() is exempt, it is bounded by its own size */
+    size_t max_connections;   /* over it the oldest idle one is closed; without an idle one, 503 */
+    size_t max_head_bytes;    /* 16 KiB -> 431 */
+    size_t max_body_bytes;    /* -> 413 */
+    int64_t head_timeout_ms;  /* from the first byte of a request to its empty line -> 408 */
+    int64_t body_timeout_ms;  /* of the body -> 408 */
+    int64_t idle_timeout_ms;  /* keep-alive without a request: closed */
+    int64_t stall_timeout_ms; /* a client that takes nothing of its response: closed; 0: never */
+    size_t pause_bytes;       /* output queued at which on_full is called */
+    size_t cancel_bytes;      /* output queued at which the client is cut off; a plain
+                                 respond() is exempt, it is bounded by its own size */
     /* A head was read, its body not yet; may be NULL. For what goes out with any answer to it, be
      * it the handler's or a refusal of the body: only gw_exchange_add_header and what reads the
      * head may be called. */

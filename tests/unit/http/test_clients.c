@@ -197,6 +197,36 @@ static void a_slow_reader_pauses_its_producer_until_it_has_caught_up(void **stat
     assert_int_equal(f.n_gone, 0);
 }
 
+static void a_reader_of_a_few_bytes_now_and_then_is_not_cut_off(void **state)
+{
+    f.options.stall_timeout_ms = 200;
+    int fd = start_request("/stream", 4096);
+    char bytes[2048];
+    (void)state;
+    (void)fill();
+    for (int64_t end_ns = baton_now_ns() + 600 * BATON_MS; baton_now_ns() < end_ns;) {
+        (void)!recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        fixture_run_ms(&f, 20);
+    }
+    assert_int_equal(f.n_gone, 0);
+    gw_exchange_stream_end(f.held);
+    close(fd);
+}
+
+static void a_reader_that_stopped_is_cut_off_after_a_while(void **state)
+{
+    f.options.stall_timeout_ms = 100;
+    int fd = start_request("/stream", 4096);
+    (void)state;
+    fixture_run_ms(&f, 200); /* nothing is written, nothing is to be read */
+    assert_int_equal(f.n_gone, 0);
+    (void)fill();
+    fixture_wait_count(&f, &f.n_gone, 1);
+    assert_string_equal(f.gone_reason, "client reads nothing");
+    fixture_wait_connections(&f, 0);
+    close(fd);
+}
+
 static void a_reader_past_the_cap_is_cut_off(void **state)
 {
     int fd = start_request("/stream", 4096);
@@ -354,6 +384,8 @@ int main(void)
         TEST(a_full_gathered_stream_is_told_when_it_is_empty),
         TEST(a_client_that_left_while_the_server_gathered_is_noticed),
         TEST(a_slow_reader_pauses_its_producer_until_it_has_caught_up),
+        TEST(a_reader_of_a_few_bytes_now_and_then_is_not_cut_off),
+        TEST(a_reader_that_stopped_is_cut_off_after_a_while),
         TEST(a_reader_past_the_cap_is_cut_off),
         TEST(a_plain_answer_may_be_larger_than_the_cap),
         TEST(a_client_that_sends_too_much_ahead_is_cut_off),
