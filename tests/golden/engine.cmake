@@ -6,10 +6,14 @@ add_executable(golden_accuracy ${CMAKE_CURRENT_SOURCE_DIR}/test_accuracy.c)
 target_link_libraries(golden_accuracy PRIVATE baton_options baton_engine PkgConfig::CMOCKA m)
 add_test(NAME golden.accuracy COMMAND golden_accuracy WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 
+add_executable(golden_amx ${CMAKE_CURRENT_SOURCE_DIR}/test_amx.c)
+target_link_libraries(golden_amx PRIVATE baton_options baton_test_kernels PkgConfig::CMOCKA m)
+add_test(NAME golden.amx COMMAND golden_amx WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+
 add_executable(golden_logits ${CMAKE_CURRENT_SOURCE_DIR}/logits.c)
 target_link_libraries(golden_logits PRIVATE baton_options baton_engine)
 add_test(NAME golden.gpt2_reference
   COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/gpt2_reference.py
     $<TARGET_FILE:golden_logits> models/tale tests/golden/tale.json
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-set_tests_properties(golden.engine golden.accuracy golden.gpt2_reference PROPERTIES TIMEOUT 600)
+set_tests_properties(golden.engine golden.accuracy golden.amx golden.gpt2_reference PROPERTIES TIMEOUT 600)

@@ -146,9 +146,12 @@ static const char *execute(const struct instruction *in)
 
 static _Noreturn void refuse(const uint8_t *code, const char *problem)
 {
-    (void)dprintf(STDERR_FILENO, "illegal instruction %02x %02x %02x %02x %02x %02x at %p: %s\n",
-                  code[0], code[1], code[2], code[3], code[4], code[5], (const void *)code,
-                  problem);
+    char text[160];
+    int n =
+        snprintf(text, sizeof text, "illegal instruction %02x %02x %02x %02x %02x %02x at %p: %s\n",
+                 code[0], code[1], code[2], code[3], code[4], code[5], (const void *)code, problem);
+    if (write(STDERR_FILENO, text, (size_t)n) != n)
+        _exit(1);
     abort();
 }
 

@@ -14,7 +14,7 @@ struct extent {
     int n_seqs, n_layouts;
 };
 
-static const struct extent chosen = {MAX_SEQS, 1000}, others = {MAX_SEQS, 100}, emulated = {20, 10};
+static const struct extent chosen = {MAX_SEQS, 1000}, others = {MAX_SEQS, 100}, emulated = {17, 6};
 
 static const struct baton_model_shape shape = {.n_layers = 2,
                                                .n_embd = 36,
@@ -148,7 +148,8 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
 {
     struct baton_part parts[MAX_SEQS];
     const struct text *of[MAX_SEQS];
-    int n = draw_batch(), own = draw(n), first = draw(extent.n_seqs), n_left = MAX_ROWS, n_wanted = 0;
+    int n = draw_batch(), own = draw(n), first = draw(extent.n_seqs), n_left = MAX_ROWS,
+        n_wanted = 0;
     for (int b = 0; b < n; b++) {
         struct text *other = &texts[(first + b) % extent.n_seqs];
         of[b] = b == own ? text : other;
