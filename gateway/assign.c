@@ -36,8 +36,8 @@ void gw_assign_decode(struct gw_request *request, struct gw_worker *worker, uint
     request->decode = worker;
     request->n_blocks = gw_assign_n_blocks(&request->ask, block_tokens);
     request->n_cached_blocks = 0;
-    worker->load.n_requests++;
-    worker->load.n_free_blocks -= request->n_blocks;
+    gw_workload_add(&worker->load,
+                    &(struct gw_work){.n_requests = 1, .n_blocks = request->n_blocks});
     place_at(worker, turn, request->decode_id);
 }
 
@@ -46,18 +46,16 @@ void gw_assign_decode(struct gw_request *request, struct gw_worker *worker, uint
 void gw_assign_prompt(struct gw_request *request)
 {
     request->prompt_at = request->prefill ? request->prefill : request->decode;
-    request->prompt_at->load.n_queued_tokens += (int64_t)request->ask.prompt.n;
+    gw_workload_add(&request->prompt_at->load,
+                    &(struct gw_work){.n_queued_tokens = (int64_t)request->ask.prompt.n});
 }
 
 static void leave_prompt(struct gw_request *request)
 {
-    struct gw_worker *worker = request->prompt_at;
+    if (request->prompt_at)
+        gw_workload_add(&request->prompt_at->load,
+                        &(struct gw_work){.n_queued_tokens = -(int64_t)request->ask.prompt.n});
     request->prompt_at = NULL;
-    if (!worker)
-        return;
-    worker->load.n_queued_tokens -= (int64_t)request->ask.prompt.n;
-    if (worker->load.n_queued_tokens < 0) /* a Status told of it first */
-        worker->load.n_queued_tokens = 0;
 }
 
 void gw_assign_prompt_done(struct gw_request *request, int64_t n_computed, double compute_s)
@@ -78,7 +76,8 @@ double gw_assign_prompt_rate(const struct gw_worker *worker)
 
 double gw_assign_wait_s(const struct gw_worker *worker)
 {
-    return gw_policy_wait_s(worker->load.n_queued_tokens, gw_assign_prompt_rate(worker));
+    return gw_policy_wait_s(gw_workload_now(&worker->load).n_queued_tokens,
+                            gw_assign_prompt_rate(worker));
 }
 
 /* ---- the end ---- */
@@ -93,24 +92,15 @@ void gw_assign_leave_prefill(struct gw_request *request)
     request->prefill = NULL;
 }
 
-static void return_blocks(struct gw_worker *worker, int64_t n_blocks)
-{
-    struct gw_worker_load *load = &worker->load;
-    load->n_free_blocks += n_blocks;
-    if (load->n_free_blocks > worker->status.kv_blocks_total) /* a Status told of it first */
-        load->n_free_blocks = worker->status.kv_blocks_total;
-    if (load->n_requests > 0)
-        load->n_requests--;
-    worker->full = false;
-}
-
 void gw_assign_leave_decode(struct gw_request *request)
 {
     if (!request->decode)
         return;
     if (request->prompt_at == request->decode)
         leave_prompt(request);
-    return_blocks(request->decode, request->n_blocks);
+    gw_workload_add(&request->decode->load,
+                    &(struct gw_work){.n_requests = -1, .n_blocks = -request->n_blocks});
+    request->decode->full = false;
     request->decode->n_active--;
     request->decode = NULL;
 }

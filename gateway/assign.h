@@ -4,8 +4,6 @@
  *     decode    from placement to the end, with the blocks it was asked for
  *     prompt_at one of the two, from the prompt's order to its first token
  *
- * A worker's load is its last Status, carried forward by what happens here.
- *
  * Ownership: a request borrows its workers until it leaves them, or they are lost.
  * Threading: loop thread.
  * Errors:    none.

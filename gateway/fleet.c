@@ -88,10 +88,11 @@ static void set_status(struct gw_worker *worker, const Baton__V1__Status *status
                                                .tokens_per_s = status->tokens_per_s,
                                                .prefix_tokens = status->prefix_tokens,
                                                .prefix_hit_tokens = status->prefix_hit_tokens};
-    worker->load =
-        (struct gw_worker_load){.n_requests = (int64_t)status->n_queued + status->n_running,
-                                .n_queued_tokens = status->n_queued_tokens,
-                                .n_free_blocks = status->kv_blocks_free};
+    gw_workload_told(
+        &worker->load,
+        &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
+                          .n_queued_tokens = status->n_queued_tokens,
+                          .n_blocks = (int64_t)status->kv_blocks_total - status->kv_blocks_free});
     worker->full = false;
 }
 

@@ -16,6 +16,7 @@
 #include "common/base/list.h"
 #include "common/base/model_dir.h"
 #include "common/wire/link.h"
+#include "gateway/workload.h"
 
 enum { GW_MAX_WORKERS = 4096 };
 
@@ -27,11 +28,6 @@ struct gw_worker_status {
     uint32_t kv_blocks_total, kv_blocks_free, kv_blocks_cached, kv_blocks_reserved;
     double last_step_s, tokens_per_s;
     uint64_t prefix_tokens, prefix_hit_tokens;
-};
-
-/* The last Status, carried forward by what this gateway sent and heard since. */
-struct gw_worker_load {
-    int64_t n_requests, n_queued_tokens, n_free_blocks;
 };
 
 struct gw_worker {
@@ -47,7 +43,7 @@ struct gw_worker {
     uint64_t epoch;
     struct baton_link *link;
     struct gw_worker_status status;
-    struct gw_worker_load load;
+    struct gw_workload load;
     double start_to_ready_s, model_load_s;
     int64_t beat_due_ns;
     uint32_t tag;               /* of this life: no other worker ever has it; never 0 */

@@ -119,16 +119,16 @@ static struct gw_worker *choose_prefill(struct gw_router *router, const struct g
         if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY)
             continue;
         placement->candidates[n] = worker;
-        placement->prefill_views[n++] =
-            (struct gw_prefill_view){.queued_tokens = worker->load.n_queued_tokens,
-                                     .matched_tokens = matched_tokens(&matches, worker),
-                                     .tokens_per_s = gw_assign_prompt_rate(worker),
-                                     .turn = worker->turn};
+        placement->prefill_views[n++] = (struct gw_prefill_view){
+            .queued_tokens = gw_workload_now(&worker->load).n_queued_tokens,
+            .matched_tokens = matched_tokens(&matches, worker),
+            .tokens_per_s = gw_assign_prompt_rate(worker),
+            .turn = worker->turn};
     }
     if (!n)
         return NULL;
-    return placement->candidates[gw_policy_prefill(
-        placement->options.prefill, placement->prefill_views, n, (int64_t)request->ask.prompt.n)];
+    return placement
+        ->candidates[gw_policy_prefill(placement->options.prefill, placement->prefill_views, n)];
 }
 
 static struct gw_worker *choose_decode(struct gw_router *router, const struct gw_request *request)
@@ -140,13 +140,15 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
+        struct gw_work work = gw_workload_now(&worker->load);
+        int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
-            worker->full || worker->load.n_free_blocks < n_blocks)
+            worker->full || n_free < n_blocks)
             continue;
         placement->candidates[n] = worker;
         placement->decode_views[n++] =
-            (struct gw_decode_view){.n_requests = worker->load.n_requests,
-                                    .n_free_blocks = worker->load.n_free_blocks,
+            (struct gw_decode_view){.n_requests = work.n_requests,
+                                    .n_free_blocks = n_free,
                                     .matched_tokens = matched_tokens(&matches, worker),
                                     .step_s = worker->status.last_step_s,
                                     .turn = worker->turn};
@@ -172,13 +174,14 @@ static bool is_faster_locally(const struct gw_router *router, const struct gw_re
                               int64_t n_cached_tokens)
 {
     const struct gw_worker *prefill = request->prefill, *decode = request->decode;
-    bool is_running = decode->load.n_requests > 1; /* besides this one */
+    struct gw_work there = gw_workload_now(&decode->load);
+    bool is_running = there.n_requests > 1; /* besides this one */
     return gw_policy_local_is_faster(
         &(struct gw_local_view){.prompt_tokens = (int64_t)request->ask.prompt.n - n_cached_tokens,
-                                .local_queued_tokens = decode->load.n_queued_tokens,
+                                .local_queued_tokens = there.n_queued_tokens,
                                 .local_tokens_per_s = gw_assign_prompt_rate(decode),
                                 .step_s = is_running ? decode->status.last_step_s : 0,
-                                .queued_tokens = prefill->load.n_queued_tokens,
+                                .queued_tokens = gw_workload_now(&prefill->load).n_queued_tokens,
                                 .tokens_per_s = gw_assign_prompt_rate(prefill),
                                 .handoff_s = router->placement.handoff_s});
 }

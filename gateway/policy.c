@@ -3,12 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Prefill rates down to this part of the best count as the best. */
-#define SAME_RATE 0.75
-/* A step grows with its batch: only a worker whose last one took longer than this many of the
- * fastest is taken to be slower, and by MAX_SLOWER at most, for one step may have been disturbed.
- */
-#define SAME_STEP  2.0
+/* Rates and step times that differ by no more count as the same. */
+#define SAME_FACTOR 2.0
+/* One step may have been disturbed: it makes nobody slower than this. */
 #define MAX_SLOWER 4.0
 
 bool gw_policy_parse(const char *name, enum gw_policy *policy)
@@ -40,14 +37,13 @@ static double best_rate(const struct gw_prefill_view *views, size_t n)
     return best > 0 ? best : 1; /* nobody knows: tokens are compared instead of times */
 }
 
-/* Seconds to the first token. */
-static double prefill_cost(enum gw_policy policy, const struct gw_prefill_view *view,
-                           int64_t prompt_tokens, double best)
+/* Seconds until the prompt begins, less what is saved of it. */
+static double prefill_cost(enum gw_policy policy, const struct gw_prefill_view *view, double best)
 {
-    bool same = !(view->tokens_per_s > 0) || view->tokens_per_s >= SAME_RATE * best;
+    bool same = !(view->tokens_per_s > 0) || view->tokens_per_s * SAME_FACTOR >= best;
+    double rate = same ? best : view->tokens_per_s;
     int64_t matched = policy == GW_POLICY_PREFIX_AWARE ? view->matched_tokens : 0;
-    int64_t n_tokens = view->queued_tokens + prompt_tokens - matched;
-    return (double)n_tokens / (same ? best : view->tokens_per_s);
+    return (double)(view->queued_tokens - matched) / rate;
 }
 
 static bool prefill_is_better(enum gw_policy policy, const struct gw_prefill_view *a, double a_cost,
@@ -62,14 +58,13 @@ static bool prefill_is_better(enum gw_policy policy, const struct gw_prefill_vie
     return a->turn < b->turn;
 }
 
-size_t gw_policy_prefill(enum gw_policy policy, const struct gw_prefill_view *views, size_t n,
-                         int64_t prompt_tokens)
+size_t gw_policy_prefill(enum gw_policy policy, const struct gw_prefill_view *views, size_t n)
 {
     double best = best_rate(views, n);
     size_t taken = 0;
-    double taken_cost = prefill_cost(policy, &views[0], prompt_tokens, best);
+    double taken_cost = prefill_cost(policy, &views[0], best);
     for (size_t i = 1; i < n; i++) {
-        double cost = prefill_cost(policy, &views[i], prompt_tokens, best);
+        double cost = prefill_cost(policy, &views[i], best);
         if (prefill_is_better(policy, &views[i], cost, &views[taken], taken_cost)) {
             taken = i;
             taken_cost = cost;
@@ -92,9 +87,9 @@ static double fastest_step(const struct gw_decode_view *views, size_t n)
 static double decode_cost(const struct gw_decode_view *view, double fastest)
 {
     double slower = view->step_s / fastest;
-    if (slower <= SAME_STEP)
+    if (slower <= SAME_FACTOR) /* a step grows with its batch, too */
         slower = 1;
-    return (double)(view->n_requests + 1) * fmin(slower, MAX_SLOWER);
+    return (double)view->n_requests * fmin(slower, MAX_SLOWER);
 }
 
 static bool decode_is_better(enum gw_policy policy, const struct gw_decode_view *a, double a_cost,

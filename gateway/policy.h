@@ -1,14 +1,14 @@
 /* Which of several workers to take: pure functions over what is known of them.
  *
  *     round-robin   the one not taken for longest
- *     least-loaded  prefill: the first token soonest, (queued + prompt) / tokens per second
- *                   decode:  the shortest share of a step, (requests + 1) x step time
- *     prefix-aware  prefill: as least-loaded, but tokens that a worker computed before cost it
- *                   nothing: a match wins unless waiting for it takes longer than it saves
+ *     least-loaded  prefill: the shortest wait, queued tokens / tokens per second
+ *                   decode:  the fewest requests, weighed by the time of a step; then the most room
+ *     prefix-aware  prefill: the longest match, unless its wait is longer than the shortest by more
+ *                   than the time that the match saves
  *                   decode:  of the least loaded, the one that has most of the prompt
  *
- * Speeds are measured, so those of like machines differ a little; what differs by less than a
- * factor (policy.c) counts as the same, and equals take turns.
+ * Equals take turns. Speeds are measured on machines that do other things, too: those within a
+ * factor of two count as the same, and idle workers are equal whatever their last measurement.
  *
  * Ownership: none.
  * Threading: pure functions.
@@ -44,8 +44,7 @@ struct gw_decode_view {
 };
 
 /* The one to take, n >= 1. */
-size_t gw_policy_prefill(enum gw_policy policy, const struct gw_prefill_view *views, size_t n,
-                         int64_t prompt_tokens);
+size_t gw_policy_prefill(enum gw_policy policy, const struct gw_prefill_view *views, size_t n);
 size_t gw_policy_decode(enum gw_policy policy, const struct gw_decode_view *views, size_t n);
 
 /* A prompt that the decode worker could run itself, and the alternative. */

@@ -38,6 +38,7 @@ OPTIONAL = {
     "ignore_eos": lambda rng: rng.random() < 0.5,
     "explain": lambda rng: rng.choice([0, 1, 5, 20]),
     "kv_cache": lambda rng: rng.random() < 0.5,
+    "cache_prompt": lambda rng: rng.random() < 0.5,
     "timeline": lambda rng: rng.random() < 0.5,
 }
 
@@ -111,7 +112,7 @@ SAMPLING = {
     "temperature": real(0, 100), "top_k": integer(0), "top_p": real(0, 1, low_is_out=True), "min_p": real(0, 1),
     "repetition_penalty": real(0, low_is_out=True), "presence_penalty": real(-2, 2),
     "frequency_penalty": real(-2, 2), "logit_bias": LOGIT_BIAS, "stop": STOP, "stop_token_ids": TOKEN_IDS,
-    "ignore_eos": BOOLEAN, "seed": integer(0), "explain": integer(0, 20),
+    "ignore_eos": BOOLEAN, "cache_prompt": BOOLEAN, "seed": integer(0), "explain": integer(0, 20),
 }
 NATIVE = {**SAMPLING, "max_new_tokens": integer(1, N_CONTEXT), "kv_cache": BOOLEAN, "timeline": BOOLEAN}
 

@@ -66,6 +66,8 @@ BAD_FIELDS = [
     ({"stop": ["x" * 300]}, "stop", "out_of_range"),
     ({"stop_token_ids": [99999]}, "stop_token_ids", "out_of_range"),
     ({"kv_cache": 1}, "kv_cache", "invalid_type"),
+    ({"cache_prompt": "no"}, "cache_prompt", "invalid_type"),
+    ({"cache_prompt": 0}, "cache_prompt", "invalid_type"),
     ({"timeline": "yes"}, "timeline", "invalid_type"),
     ({"temprature": 1}, "temprature", "unknown_field"),
 ]

@@ -1,0 +1,48 @@
+#include "gateway/workload.h"
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t not_negative(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+void gw_workload_told(struct gw_workload *load, const struct gw_work *told)
+{
+    const struct gw_work *ours = &load->ours;
+    load->told = *told;
+    load->others[1] = load->others[0];
+    load->others[0] = (struct gw_work){
+        .n_requests = not_negative(told->n_requests - ours->n_requests),
+        .n_queued_tokens = not_negative(told->n_queued_tokens - ours->n_queued_tokens),
+        .n_blocks = not_negative(told->n_blocks - ours->n_blocks)};
+}
+
+static void add(struct gw_work *sum, const struct gw_work *work)
+{
+    sum->n_requests = not_negative(sum->n_requests + work->n_requests);
+    sum->n_queued_tokens = not_negative(sum->n_queued_tokens + work->n_queued_tokens);
+    sum->n_blocks = not_negative(sum->n_blocks + work->n_blocks);
+}
+
+void gw_workload_add(struct gw_workload *load, const struct gw_work *work)
+{
+    add(&load->ours, work);
+    add(&load->told, work);
+}
+
+struct gw_work gw_workload_now(const struct gw_workload *load)
+{
+    const struct gw_work *ours = &load->ours, *told = &load->told;
+    const struct gw_work *last = &load->others[0], *before = &load->others[1];
+    int64_t n_tokens =
+        ours->n_queued_tokens + smaller(last->n_queued_tokens, before->n_queued_tokens);
+    int64_t n_blocks = ours->n_blocks + smaller(last->n_blocks, before->n_blocks);
+    return (struct gw_work){.n_requests =
+                                ours->n_requests + smaller(last->n_requests, before->n_requests),
+                            .n_queued_tokens = smaller(n_tokens, told->n_queued_tokens),
+                            .n_blocks = smaller(n_blocks, told->n_blocks)};
+}

@@ -1,0 +1,89 @@
+#include "tests/support/test.h"
+
+#include "gateway/workload.h"
+
+static void add(struct gw_workload *load, int64_t n_requests, int64_t n_tokens, int64_t n_blocks)
+{
+    gw_workload_add(load, &(struct gw_work){n_requests, n_tokens, n_blocks});
+}
+
+static void tell(struct gw_workload *load, int64_t n_requests, int64_t n_tokens, int64_t n_blocks)
+{
+    gw_workload_told(load, &(struct gw_work){n_requests, n_tokens, n_blocks});
+}
+
+static void expect(const struct gw_workload *load, int64_t n_requests, int64_t n_tokens,
+                   int64_t n_blocks)
+{
+    struct gw_work now = gw_workload_now(load);
+    assert_int_equal(now.n_requests, n_requests);
+    assert_int_equal(now.n_queued_tokens, n_tokens);
+    assert_int_equal(now.n_blocks, n_blocks);
+}
+
+static void what_we_place_counts_at_once_and_until_it_ends(void **state)
+{
+    struct gw_workload load = {0};
+    (void)state;
+    expect(&load, 0, 0, 0);
+    add(&load, 1, 512, 40);
+    add(&load, 1, 64, 8);
+    expect(&load, 2, 576, 48);
+    tell(&load, 2, 576, 48);
+    expect(&load, 2, 576, 48);
+    add(&load, -1, -512, -40);
+    expect(&load, 1, 64, 8);
+}
+
+static void progress_and_shared_blocks_are_learnt_from_the_worker(void **state)
+{
+    struct gw_workload load = {0};
+    (void)state;
+    add(&load, 2, 1024, 80);
+    tell(&load, 2, 300, 50);
+    expect(&load, 2, 300, 50);
+    add(&load, 1, 100, 10);
+    expect(&load, 3, 400, 60);
+    add(&load, -2, -1024, -80); /* more than it still told of */
+    expect(&load, 1, 0, 0);
+    tell(&load, 1, 100, 10);
+    expect(&load, 1, 100, 10);
+}
+
+static void one_status_that_comes_late_adds_nothing(void **state)
+{
+    struct gw_workload load = {0};
+    (void)state;
+    add(&load, 1, 512, 40);
+    add(&load, -1, -512, -40);
+    tell(&load, 1, 512, 40);
+    expect(&load, 0, 0, 0);
+    tell(&load, 0, 0, 0);
+    expect(&load, 0, 0, 0);
+}
+
+static void the_work_of_others_counts_once_it_was_told_twice(void **state)
+{
+    struct gw_workload load = {0};
+    (void)state;
+    tell(&load, 3, 700, 90);
+    tell(&load, 2, 800, 90);
+    expect(&load, 2, 700, 90);
+    add(&load, 1, 10, 5);
+    expect(&load, 3, 710, 95);
+    tell(&load, 3, 810, 95);
+    expect(&load, 3, 810, 95);
+    tell(&load, 1, 10, 5);
+    expect(&load, 1, 10, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_we_place_counts_at_once_and_until_it_ends),
+        cmocka_unit_test(progress_and_shared_blocks_are_learnt_from_the_worker),
+        cmocka_unit_test(one_status_that_comes_late_adds_nothing),
+        cmocka_unit_test(the_work_of_others_counts_once_it_was_told_twice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
