@@ -36,10 +36,10 @@ static struct baton_link *to_gateway, *to_bulk;
 
 static void open_host(int n_threads)
 {
-    host_options = (struct baton_worker_options){.kv_dtype = "auto", .cores = ""};
+    host_options = (struct baton_worker_options){.kv_dtype = "auto"};
     host = (struct baton_host){.options = &host_options,
                                .epoch = WORKER,
-                               .n_threads = n_threads ? n_threads : 2,
+                               .cores = {.n = 1, .n_threads = n_threads ? n_threads : 2},
                                .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
     assert_int_equal(baton_doorbell_init(&host.bell), BATON_OK);
     assert_int_equal(baton_model_random(&shape, 1, NULL, &host.model, NULL), BATON_OK);
