@@ -103,7 +103,7 @@ static void panel_q8(const struct baton_linear *job, const struct row_tiles *til
         pass.fetch =
             tiles->n_tiles == 1
                 ? (struct fetch){{pass.panel + FETCH_AHEAD}, 2 * Q8_GROUP_BYTES / LINE_BYTES}
-                : fetch_share(next, NULL, panel_bytes, tile - first_tile, end_tile - first_tile,
+                : fetch_share(next, next, panel_bytes, tile - first_tile, end_tile - first_tile,
                               (pass.n_groups + 1) / 2);
         if (tiles->height == TILE_ROWS)
             multiply_full_q8(&pass);

@@ -4,7 +4,7 @@
  * Row invariance: every element of a result is one chain of operations whose order depends only on
  * the lengths of the vectors (and, for attention, on absolute positions), never on how many rows
  * are computed together or by how many threads. AVX2 and AVX-512 give the same bits; the portable
- * build rounds products before adding them.
+ * build rounds products before adding them, AMX adds them in an order of its own (q8: the same).
  *
  * Ownership: nothing; arguments are borrowed for the call.
  * Threading: pure functions; callers split the outputs.
