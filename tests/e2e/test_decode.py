@@ -54,7 +54,7 @@ def read(fleet, i, body):
 
 @pytest.mark.parametrize("max_batch", (1, 5, 64))
 def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_batch):
-    with Fleet(decode_args=["--max-batch", max_batch, "--kv-tokens", 16384]) as fleet:
+    with Fleet(gateway_args=["--max-wait-s", 0], decode_args=["--max-batch", max_batch, "--kv-tokens", 16384]) as fleet:
         bodies = some_requests(64, max_batch)
         with ThreadPoolExecutor(64) as pool:
             results = list(pool.map(lambda i: read(fleet, i, bodies[i]), range(64)))
