@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "common/base/clock.h"
@@ -18,6 +19,8 @@ enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25, BACKLOG
 /* How long messages may keep the loop from everything else. */
 #define TURN_NS (5 * BATON_MS)
 
+/* Files besides clients' connections: links to workers, NNG's and libuv's own. */
+enum { OWN_FILES = 256 };
 enum { PAUSE_BYTES = 8 << 10, CANCEL_BYTES = 256 << 10 };
 
 struct gateway {
@@ -200,6 +203,21 @@ static void on_tick(uv_timer_t *timer)
 
 /* ---- the beginning ---- */
 
+/* The soft limit of open files is often 1024. */
+static void allow_files(int64_t max_connections)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_max < (rlim_t)max_connections + OWN_FILES)
+        baton_log(BATON_LOG_WARN, "few_open_files", BATON_I("limit", limit.rlim_max),
+                  BATON_I("max_connections", max_connections),
+                  BATON_S("hint", "raise the hard limit (ulimit -Hn) or lower --max-connections"));
+}
+
+
 /* A gateway beside the weights insists on them; one without takes the fleet's word. */
 static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
 {
@@ -332,6 +350,7 @@ static int64_t to_ms(double seconds)
 static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 {
     const struct gw_options *options = gateway->options;
+    allow_files(options->max_connections);
     enum baton_err err =
         gw_http_start(&gateway->loop,
                       &(struct gw_http_options){.host = options->host,

@@ -1,9 +1,12 @@
 """A client that keeps many requests going at once, over raw sockets, in one thread."""
+import io
 import json
 import resource
 import selectors
 import socket
 import time
+
+from fleet import read_events
 
 
 def allow_files(n):
@@ -67,6 +70,14 @@ class Exchange:
         body = self.data.split(b"\r\n\r\n", 1)[1] if b"\r\n\r\n" in self.data else b""
         at = body.rfind(b'{"error":')
         return json.JSONDecoder().raw_decode(body[at:].decode())[0]["error"] if at >= 0 else None
+
+    def text(self):
+        """What the token events of a native stream say."""
+        body, data = b"", self.data.split(b"\r\n\r\n", 1)[1]
+        while data and not data.startswith(b"0\r\n"):
+            size, data = data.split(b"\r\n", 1)
+            body, data = body + data[:int(size, 16)], data[int(size, 16) + 2:]
+        return "".join(event.data for event in read_events(io.BytesIO(body)) if event.name == "token")
 
     def outcome(self):
         """'ok', the code of the error, or 'lost'."""

@@ -207,6 +207,54 @@ def test_little_of_what_is_computed_under_overload_is_in_vain():
         assert queued(fleet) == 0
 
 
+# Slow readers
+
+
+def gaps(crowd):
+    return sorted(b - a for e in crowd.over for a, b in zip(e.arrivals, e.arrivals[1:]))
+
+
+def test_a_slow_reader_pauses_only_itself():
+    """It reads a kilobyte a second of what is made much faster; others stream on, and in the end it has everything."""
+    wordy = dict(prompt=[7] * 4, max_new_tokens=150, temperature=0, ignore_eos=True, explain=20)
+    with Fleet() as fleet:
+        expected = fleet.generate(**wordy)["generated_text"]
+        quick = Crowd()
+        for _ in range(4):
+            quick.add(Exchange(fleet.port, post("/generate/stream", LONG)))
+        quick.finish(30 * SLOW)
+        alone = gaps(quick)
+        slow = Exchange(fleet.port, post("/generate/stream", wordy), 4096)
+        begin, beside, made = time.monotonic(), Crowd(), []
+        while time.monotonic() < begin + 4:
+            while len(beside) < 4:
+                beside.add(Exchange(fleet.port, post("/generate/stream", LONG)))
+            beside.read(0.1)
+            slow.read(100)
+        beside.finish(30 * SLOW)
+        assert count(beside) == {"ok": len(beside.over)}
+        made = [fleet.metrics()["baton_output_tokens_total"] for _ in range(2) if not time.sleep(0.2)]
+        assert made[0] == made[1]  # it is paused
+        assert fleet.worker("decode-0")["kv_blocks_reserved"] > 0 and not slow.ended
+        p99 = [sorted_gaps[len(sorted_gaps) * 99 // 100] for sorted_gaps in (alone, gaps(beside))]
+        print(f"p99 gap {p99[0] * 1e3:.2f} ms alone, {p99[1] * 1e3:.2f} ms beside a slow reader")
+        assert p99[1] < 3 * p99[0] + 0.1 * SLOW
+        crowd = Crowd()
+        crowd.add(slow)
+        crowd.finish(30 * SLOW)
+        assert slow.outcome() == "ok" and slow.text() == expected
+        fleet.wait_all_free()
+
+
+def test_who_reads_nothing_at_all_is_cut_off():
+    with Fleet(gateway_args=["--stall-timeout-s", "1"]) as fleet:
+        wordy = dict(prompt=[7] * 4, max_new_tokens=400, ignore_eos=True, explain=20)
+        stopped = Exchange(fleet.port, post("/generate/stream", wordy), 4096)
+        wait_for(lambda: "client reads nothing" in fleet.gateway.text(), 20, "the client to be cut off")
+        fleet.wait_all_free(2)
+        stopped.socket.close()
+
+
 # Many
 
 
