@@ -1,85 +1,4 @@
-#include "tests/unit/engine/unit.h"
-
-#include <stdio.h>
-
-#include "common/engine/engine.h"
-#include "tests/support/kernel_sets.h"
-
-enum { CONTEXT = 200, N_TOKENS = 100, MAX_BATCH = 9, MAX_PREFILL = 160, N_VOCAB = 83 };
-
-/* Sizes that fill neither vectors nor tiles. */
-static const struct baton_model_shape shape = {.n_layers = 3,
-                                               .n_embd = 6 * 7,
-                                               .n_heads = 6,
-                                               .n_kv_heads = 6,
-                                               .head_dim = 7,
-                                               .n_ff = 61,
-                                               .n_vocab = N_VOCAB,
-                                               .n_context = CONTEXT,
-                                               .norm_epsilon = 1e-5F};
-
-/* What the tests run on now: main goes through all there are. */
-static const struct baton_kernels *kernels;
-static enum baton_dtype dtype;
-
-static struct baton_model *model;
-static struct baton_kv *kv;
-static struct baton_engine *engine;
-static uint32_t tokens[CONTEXT];
-static float logits[MAX_BATCH][N_VOCAB], expected[N_VOCAB];
-
-static int set_up(void **state)
-{
-    const struct baton_engine_options options = {.max_rows = MAX_PREFILL, .n_threads = 3};
-    (void)state;
-    for (int i = 0; i < CONTEXT; i++)
-        tokens[i] = (uint32_t)(baton_philox_uniform(2, (uint64_t)i) * N_VOCAB);
-    const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
-                                             .kernels = kernel_sets_name(kernels)};
-    if (baton_model_random(&shape, 3, &kept, &model, NULL))
-        return -1;
-    kernel_sets_give(model, kernels);
-    return baton_kv_create(model, NULL, 200, &kv, NULL) ||
-           baton_engine_create(model, &options, &engine, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    baton_engine_destroy(engine);
-    baton_kv_destroy(kv);
-    baton_model_close(model);
-    return 0;
-}
-
-static void prefill(struct baton_seq *seq, const uint32_t *ids, int n, float *row)
-{
-    assert_int_equal(baton_engine_prefill(engine, seq, ids, n, NULL, NULL, row), BATON_OK);
-}
-
-/* expected = logits after all N_TOKENS tokens, in one prefill. */
-static void compute_expected(void)
-{
-    struct baton_seq seq;
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
-    prefill(&seq, tokens, N_TOKENS, expected);
-    assert_int_equal(seq.n_tokens, N_TOKENS);
-    baton_seq_fini(&seq);
-}
-
-/* To the last bit, but OpenBLAS sums in an order of its own. */
-static void assert_same(const float *row, const float *other)
-{
-    if (kernels->layout == BATON_PANELS)
-        assert_memory_equal(row, other, sizeof expected);
-    for (int i = 0; i < N_VOCAB; i++)
-        assert_true(fabsf(row[i] - other[i]) < 1e-5F);
-}
-
-static void assert_same_logits(const float *row)
-{
-    assert_same(row, expected);
-}
+#include "tests/unit/engine/engine_unit.h"
 
 static void prefill_in_chunks_of_any_size_gives_the_same_logits(void **state)
 {
@@ -269,100 +188,6 @@ static void blocks_copied_to_another_sequence_continue_it(void **state)
     baton_seq_fini(&other);
 }
 
-/* The names need only differ here. */
-static void make_keys(struct baton_block_key *keys, int n)
-{
-    for (int i = 0; i < n; i++)
-        memset(keys[i].bytes, i + 1, sizeof keys[i].bytes);
-}
-
-static void forget_names(void)
-{
-    baton_kv_bound_cache(kv, 0);
-    baton_kv_bound_cache(kv, baton_kv_n_blocks(kv));
-    assert_int_equal(baton_kv_n_cached(kv), 0);
-    assert_true(baton_kv_is_consistent(kv));
-}
-
-/* A prompt that another one began, with its own end, must cost nothing in exactness: whatever was
- * shared, the first logits and those of later steps have the bits of a prompt computed alone. */
-static void a_prompt_on_shared_blocks_goes_on_to_the_same_bits(void **state)
-{
-    enum { N_KEYS = N_TOKENS / BATON_KV_BLOCK_TOKENS };
-    struct baton_block_key keys[N_KEYS];
-    struct baton_seq alone, first, seq, *one[] = {&alone}, *two[] = {&seq};
-    (void)state;
-    make_keys(keys, N_KEYS);
-    assert_int_equal(baton_seq_init(&alone, kv, CONTEXT), BATON_OK);
-    prefill(&alone, tokens, N_TOKENS, expected);
-    assert_int_equal(baton_engine_decode(engine, one, tokens, 1, logits[0]), BATON_OK);
-    assert_int_equal(baton_seq_init(&first, kv, CONTEXT), BATON_OK);
-    for (int done = 0; done < N_TOKENS; done += 25) /* in chunks, and steps behind them */
-        prefill(&first, tokens + done, 25, NULL);
-    baton_seq_name(&first, 0, keys, N_KEYS);
-    for (int n_shared = 1; n_shared <= N_KEYS; n_shared++) {
-        int n_done = n_shared * BATON_KV_BLOCK_TOKENS;
-        assert_int_equal(baton_seq_init_shared(&seq, kv, CONTEXT, keys, n_shared), BATON_OK);
-        assert_int_equal(seq.n_tokens, n_done);
-        prefill(&seq, tokens + n_done, N_TOKENS - n_done, logits[1]);
-        assert_same_logits(logits[1]);
-        assert_int_equal(baton_engine_decode(engine, two, tokens, 1, logits[1]), BATON_OK);
-        assert_same(logits[1], logits[0]);
-        baton_seq_fini(&seq);
-        if (n_shared == N_KEYS / 2) /* from here on nobody holds them */
-            baton_seq_fini(&first);
-    }
-    forget_names();
-    baton_seq_fini(&alone);
-}
-
-static void a_batch_on_shared_blocks_decodes_to_the_same_bits(void **state)
-{
-    enum { N_KEYS = 3, N_SHARED_TOKENS = N_KEYS * BATON_KV_BLOCK_TOKENS };
-    struct baton_block_key keys[N_KEYS];
-    struct baton_seq seqs[MAX_BATCH];
-    struct baton_part parts[MAX_BATCH];
-    (void)state;
-    make_keys(keys, N_KEYS);
-    compute_expected();
-    for (int b = 0; b < MAX_BATCH; b++) {
-        assert_int_equal(baton_seq_init_shared(&seqs[b], kv, N_TOKENS, keys, N_KEYS), BATON_OK);
-        assert_int_equal(seqs[b].n_shared, b ? N_KEYS : 0);
-        if (!b)
-            prefill(&seqs[b], tokens, N_SHARED_TOKENS, NULL);
-        baton_seq_name(&seqs[b], 0, keys, N_KEYS);
-        parts[b] = (struct baton_part){.seq = &seqs[b],
-                                       .tokens = tokens + N_SHARED_TOKENS,
-                                       .n_tokens = b + 1,
-                                       .wants_logits = false};
-    }
-    assert_int_equal(baton_engine_run(engine, parts, MAX_BATCH, NULL, NULL, NULL), BATON_OK);
-    for (int b = 0; b < MAX_BATCH; b++) {
-        prefill(&seqs[b], tokens + seqs[b].n_tokens, N_TOKENS - seqs[b].n_tokens, logits[b]);
-        assert_same_logits(logits[b]);
-        baton_seq_fini(&seqs[b]);
-    }
-    forget_names();
-}
-
-static void a_sequence_never_begins_inside_its_shared_blocks(void **state)
-{
-    struct baton_block_key key;
-    struct baton_seq first, seq;
-    (void)state;
-    make_keys(&key, 1);
-    assert_int_equal(baton_seq_init(&first, kv, N_TOKENS), BATON_OK);
-    prefill(&first, tokens, 16, NULL);
-    baton_seq_name(&first, 0, &key, 1);
-    assert_int_equal(baton_seq_init_shared(&seq, kv, N_TOKENS, &key, 1), BATON_OK);
-    seq.n_tokens = 15;
-    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 1, NULL, NULL, NULL),
-                     BATON_INVALID);
-    baton_seq_fini(&first);
-    baton_seq_fini(&seq);
-    forget_names();
-}
-
 static void calls_out_of_range_are_invalid_and_change_nothing(void **state)
 {
     const uint32_t bad[] = {1, N_VOCAB};
@@ -434,21 +259,9 @@ int main(void)
         cmocka_unit_test(each_layers_kv_is_complete_when_its_callback_runs),
         cmocka_unit_test(a_callback_that_says_stop_cancels_and_the_sequence_can_start_again),
         cmocka_unit_test(blocks_copied_to_another_sequence_continue_it),
-        cmocka_unit_test(a_prompt_on_shared_blocks_goes_on_to_the_same_bits),
-        cmocka_unit_test(a_batch_on_shared_blocks_decodes_to_the_same_bits),
-        cmocka_unit_test(a_sequence_never_begins_inside_its_shared_blocks),
         cmocka_unit_test(calls_out_of_range_are_invalid_and_change_nothing),
         cmocka_unit_test(the_number_of_threads_never_changes_a_bit),
         cmocka_unit_test(senseless_options_are_refused),
     };
-    int n_failed = 0;
-    for (int i = 0; (kernels = kernel_sets_at(i)); i++)
-        for (int d = 0; d < BATON_N_DTYPES; d++) {
-            char name[64];
-            dtype = (enum baton_dtype)d;
-            (void)snprintf(name, sizeof name, "%s, %s", kernels->name, baton_dtype_name(dtype));
-            if (kernels->has_dtype[d])
-                n_failed += cmocka_run_group_tests_name(name, tests, set_up, tear_down);
-        }
-    return n_failed;
+    return run_on_all_kernels(tests, sizeof tests / sizeof tests[0]);
 }

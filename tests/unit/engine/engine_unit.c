@@ -1,0 +1,91 @@
+#include "tests/unit/engine/engine_unit.h"
+
+#include <stdio.h>
+
+#include "tests/support/kernel_sets.h"
+
+/* Sizes that fill neither vectors nor tiles. */
+const struct baton_model_shape shape = {.n_layers = 3,
+                                        .n_embd = 6 * 7,
+                                        .n_heads = 6,
+                                        .n_kv_heads = 6,
+                                        .head_dim = 7,
+                                        .n_ff = 61,
+                                        .n_vocab = N_VOCAB,
+                                        .n_context = CONTEXT,
+                                        .norm_epsilon = 1e-5F};
+
+/* What the tests run on now. */
+static const struct baton_kernels *kernels;
+static enum baton_dtype dtype;
+
+struct baton_model *model;
+struct baton_kv *kv;
+struct baton_engine *engine;
+uint32_t tokens[CONTEXT];
+float logits[MAX_BATCH][N_VOCAB], expected[N_VOCAB];
+
+static int set_up(void **state)
+{
+    const struct baton_engine_options options = {.max_rows = MAX_PREFILL, .n_threads = 3};
+    (void)state;
+    for (int i = 0; i < CONTEXT; i++)
+        tokens[i] = (uint32_t)(baton_philox_uniform(2, (uint64_t)i) * N_VOCAB);
+    const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
+                                             .kernels = kernel_sets_name(kernels)};
+    if (baton_model_random(&shape, 3, &kept, &model, NULL))
+        return -1;
+    kernel_sets_give(model, kernels);
+    return baton_kv_create(model, NULL, 200, &kv, NULL) ||
+           baton_engine_create(model, &options, &engine, NULL);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    baton_engine_destroy(engine);
+    baton_kv_destroy(kv);
+    baton_model_close(model);
+    return 0;
+}
+
+void prefill(struct baton_seq *seq, const uint32_t *ids, int n, float *row)
+{
+    assert_int_equal(baton_engine_prefill(engine, seq, ids, n, NULL, NULL, row), BATON_OK);
+}
+
+void compute_expected(void)
+{
+    struct baton_seq seq;
+    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    prefill(&seq, tokens, N_TOKENS, expected);
+    assert_int_equal(seq.n_tokens, N_TOKENS);
+    baton_seq_fini(&seq);
+}
+
+void assert_same(const float *row, const float *other)
+{
+    if (kernels->layout == BATON_PANELS)
+        assert_memory_equal(row, other, sizeof expected);
+    for (int i = 0; i < N_VOCAB; i++)
+        assert_true(fabsf(row[i] - other[i]) < 1e-5F);
+}
+
+void assert_same_logits(const float *row)
+{
+    assert_same(row, expected);
+}
+
+int run_on_all_kernels(const struct CMUnitTest *tests, size_t n_tests)
+{
+    int n_failed = 0;
+    for (int i = 0; (kernels = kernel_sets_at(i)); i++)
+        for (int d = 0; d < BATON_N_DTYPES; d++) {
+            char name[64];
+            dtype = (enum baton_dtype)d;
+            (void)snprintf(name, sizeof name, "%s, %s", kernels->name, baton_dtype_name(dtype));
+            if (kernels->has_dtype[d])
+                n_failed += _cmocka_run_group_tests(name, tests, n_tests, set_up, tear_down);
+        }
+    return n_failed;
+}
