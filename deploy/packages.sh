@@ -24,6 +24,8 @@ declare -A sets=(
     [test]="git clang libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
         python3-numpy nodejs npm|command:npm docker-compose|docker-compose-v2 shellcheck iproute2
         procps curl"
+    # bench/plot_itl.py
+    [plots]="gnuplot-nox python3"
     # tests/run --bare
     [bare]="git debootstrap debian-archive-keyring python3 iproute2"
 )

@@ -1,6 +1,7 @@
 #include "bench/serve/figures.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,10 +70,10 @@ static void count_failure(struct sv_figures *figures, const char *text)
         i++;
     if (i == SV_MAX_FAILURES) {
         i--; /* the rest is counted together */
-        strcpy(failures[i].text, "others");
+        (void)snprintf(failures[i].text, sizeof failures[i].text, "others");
     } else if (i == figures->n_failures) {
         figures->n_failures++;
-        strcpy(failures[i].text, text);
+        (void)snprintf(failures[i].text, sizeof failures[i].text, "%s", text);
     }
     failures[i].n++;
 }

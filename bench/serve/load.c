@@ -20,11 +20,6 @@ static int64_t ns_of(double seconds)
     return (int64_t)(seconds * 1e9);
 }
 
-static bool is_open(const struct sv_source *source)
-{
-    return source->arrivals != SV_CLOSED;
-}
-
 static void fail_load(struct sv_load *load, enum baton_err err)
 {
     if (!load->err)
@@ -47,95 +42,23 @@ static void start(struct sv_load *load, struct sv_source *source, int64_t due_ns
         record ? sv_call_create(load->setting, &source->workload, record, on_over, source) : NULL;
     if (!call) {
         fail_load(load, BATON_NO_MEMORY);
+        source->ended = true;
         return;
     }
-    record->plan = sv_plan_make(&source->workload, source->n_due);
+    record->plan = sv_source_take(source);
     record->run = load->run;
     record->group = source->name;
     record->start_ns = due_ns;
-    source->n_due++;
-    source->n_started++;
-    source->n_in_flight++;
     sv_call_list_push_back(&load->running, call);
     sv_call_start(call);
 }
 
-static bool has_more(const struct sv_source *source)
+static void pump(struct sv_load *load, int64_t now_ns)
 {
-    if (source->load->stopping || source->load->err)
-        return false;
-    if (source->arrivals == SV_TRACE && source->n_due >= source->workload.trace->n)
-        return false;
-    return !source->n_requests || source->n_due < (uint64_t)source->n_requests;
-}
-
-static int64_t gap_ns(const struct sv_source *source)
-{
-    struct sv_rng rng = sv_rng(source->workload.seed, SV_STREAM_ARRIVAL, source->n_due);
-    double mean_s = 1 / source->rate_per_s;
-    return ns_of(source->arrivals == SV_POISSON ? mean_s * sv_rng_exponential(&rng) : mean_s);
-}
-
-/* Where the next request belongs: periodic ones begin at once, Poisson's after a first gap. */
-static void plan_next(struct sv_source *source)
-{
-    const struct sv_trace *trace = source->workload.trace;
-    bool first = !source->next_due_ns;
-    int64_t from_ns = first ? source->begin_ns : source->next_due_ns;
-    if (!has_more(source))
-        source->next_due_ns = INT64_MAX;
-    else if (source->arrivals == SV_TRACE)
-        source->next_due_ns =
-            source->begin_ns + ns_of(trace->rows[source->n_due].arrival_s / source->trace_speed);
-    else if (first && source->arrivals == SV_PERIODIC)
-        source->next_due_ns = from_ns;
-    else
-        source->next_due_ns = from_ns + gap_ns(source);
-}
-
-/* One that is due while max_in_flight are under way. */
-static bool hold_back(struct sv_source *source, int64_t now_ns)
-{
-    if (source->n_in_flight < source->max_in_flight)
-        return false;
-    source->full_ns = now_ns;
-    return true;
-}
-
-static void pump_open(struct sv_load *load, struct sv_source *source, int64_t now_ns)
-{
-    if (!source->next_due_ns && source->begin_ns != INT64_MAX)
-        plan_next(source);
-    while (source->next_due_ns && source->next_due_ns <= now_ns &&
-           source->next_due_ns < source->stop_ns && has_more(source)) {
-        int64_t due_ns = source->next_due_ns;
-        bool held = hold_back(source, now_ns);
-        if (held && now_ns < source->stop_ns)
-            return;
-        if (held) {
-            source->n_due++; /* too late now */
-        } else {
-            source->n_held += due_ns <= source->full_ns;
-            start(load, source, due_ns);
-        }
-        plan_next(source);
-    }
-}
-
-static void pump_closed(struct sv_load *load, struct sv_source *source, int64_t now_ns)
-{
-    while (source->n_in_flight < source->concurrency && now_ns >= source->begin_ns &&
-           now_ns < source->stop_ns && has_more(source))
-        start(load, source, now_ns);
-}
-
-static bool is_exhausted(const struct sv_source *source, int64_t now_ns)
-{
-    if (!has_more(source))
-        return true;
-    if (is_open(source))
-        return source->next_due_ns >= source->stop_ns;
-    return now_ns >= source->stop_ns;
+    int64_t due_ns;
+    for (int i = 0; i < load->n_sources; i++)
+        while (sv_source_is_due(&load->sources[i], now_ns, &due_ns))
+            start(load, &load->sources[i], due_ns);
 }
 
 /* ---- ending ---- */
@@ -151,8 +74,9 @@ static void release(struct sv_load *load, struct sv_call *call)
 
 static bool may_retry(const struct sv_source *source, const struct sv_record *record)
 {
-    return record->outcome == SV_FAILED && record->status == HTTP_BUSY && !is_open(source) &&
-           record->n_attempts <= source->max_retries && !source->load->stopping;
+    return record->outcome == SV_FAILED && record->status == HTTP_BUSY &&
+           !sv_source_is_open(source) && record->n_attempts <= source->max_retries &&
+           !source->load->stopping;
 }
 
 /* Seconds that a closed source's slot rests after this. */
@@ -169,7 +93,7 @@ static double pause_s(const struct sv_record *record)
 static void settle(struct sv_load *load, struct sv_call *call, int64_t now_ns)
 {
     const struct sv_source *source = call->arg;
-    double rest_s = is_open(source) ? 0 : pause_s(call->record);
+    double rest_s = sv_source_is_open(source) ? 0 : pause_s(call->record);
     call->retries = may_retry(source, call->record);
     if (!(rest_s > 0)) {
         release(load, call);
@@ -186,7 +110,7 @@ static void wake(struct sv_load *load, int64_t now_ns)
         const struct sv_source *source = call->arg;
         bool retries = call->retries && !load->stopping && now_ns < load->cut_ns;
         next = sv_call_list_next(&load->waiting, call);
-        bool rests = call->retries || !is_exhausted(source, now_ns);
+        bool rests = call->retries || !sv_source_is_exhausted(source, now_ns);
         if (call->wake_ns > now_ns && rests && !load->stopping && now_ns < load->cut_ns)
             continue;
         sv_call_list_remove(&load->waiting, call);
@@ -226,13 +150,9 @@ static int64_t next_event_ns(const struct sv_load *load, int64_t now_ns)
 {
     int64_t next_ns = load->over.n ? now_ns : load->cut_ns;
     for (int i = 0; i < load->n_sources; i++) {
-        const struct sv_source *source = &load->sources[i];
-        bool full = source->n_in_flight >= source->max_in_flight;
-        int64_t begin_ns = is_open(source) ? source->next_due_ns : source->begin_ns;
-        if (begin_ns > now_ns && !(is_open(source) && full) && begin_ns < next_ns)
-            next_ns = begin_ns;
-        if (source->stop_ns > now_ns && source->stop_ns < next_ns)
-            next_ns = source->stop_ns;
+        int64_t source_ns = sv_source_next_ns(&load->sources[i], now_ns);
+        if (source_ns < next_ns)
+            next_ns = source_ns;
     }
     for (struct sv_call *call = sv_call_list_first(&load->waiting); call;
          call = sv_call_list_next(&load->waiting, call))
@@ -265,7 +185,7 @@ static void on_alarm(uv_poll_t *poll, int status, int events)
 static bool is_finished(const struct sv_load *load, int64_t now_ns)
 {
     for (int i = 0; i < load->n_sources; i++)
-        if (!is_exhausted(&load->sources[i], now_ns))
+        if (!sv_source_is_exhausted(&load->sources[i], now_ns))
             return false;
     return !load->running.n && !load->waiting.n && !load->over.n;
 }
@@ -285,12 +205,9 @@ static void on_turn(uv_prepare_t *turn)
     wake(load, now_ns);
     if (load->on_turn && !load->err)
         load->err = load->on_turn(load, now_ns);
-    for (int i = 0; i < load->n_sources; i++) {
-        if (is_open(&load->sources[i]))
-            pump_open(load, &load->sources[i], now_ns);
-        else
-            pump_closed(load, &load->sources[i], now_ns);
-    }
+    for (int i = 0; i < load->n_sources; i++)
+        load->sources[i].ended = load->stopping || load->err;
+    pump(load, now_ns);
     if (load->stopping || load->err || now_ns >= load->cut_ns)
         cut_all(load);
     if (is_finished(load, now_ns))

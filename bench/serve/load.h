@@ -4,10 +4,6 @@
  *                        ^        +--> waiting (429, to be retried) --+
  *                        +--------------------------------------------+
  *
- * A closed source keeps `concurrency` slots busy; an open one starts requests when they are due,
- * whatever became of the others, and at most max_in_flight at a time: later ones wait here, and
- * their clock runs from when they were due.
- *
  * Every request that was started ends as done, failed, canceled or cut; sv_load_run checks it.
  *
  * Ownership: the load borrows loop, pool, setting and records; sources are embedded.
@@ -18,33 +14,9 @@
 #define BATON_BENCH_SERVE_LOAD_H
 
 #include "bench/serve/call.h"
+#include "bench/serve/source.h"
 
 enum { SV_MAX_SOURCES = 2 };
-
-enum sv_arrivals { SV_CLOSED, SV_POISSON, SV_PERIODIC, SV_TRACE };
-
-struct sv_source {
-    /* ---- settings ---- */
-    const char *name;
-    struct sv_workload workload;
-    enum sv_arrivals arrivals;
-    int concurrency;    /* CLOSED */
-    double rate_per_s;  /* POISSON, PERIODIC */
-    double trace_speed; /* TRACE: 2 is twice as fast */
-    int64_t n_requests; /* 0: no bound */
-    int64_t begin_ns;   /* no request before; 0: as soon as the load runs; INT64_MAX: not known */
-    int64_t stop_ns;    /* none from then on; INT64_MAX: no such time */
-    int max_in_flight;  /* open */
-    int max_retries;    /* of a 429; closed */
-
-    /* ---- state ---- */
-    struct sv_load *load;
-    uint64_t n_due, n_started; /* the difference was never sent: it was held back until stop_ns */
-    uint64_t n_held;           /* sent later than due, because of max_in_flight */
-    int64_t next_due_ns;       /* open; 0: not known yet */
-    int64_t full_ns;           /* when it last was at max_in_flight with one due */
-    int n_in_flight;           /* waiting ones included */
-};
 
 BATON_LIST(sv_call_list, struct sv_call, node)
 

@@ -176,7 +176,11 @@ void sv_report_run(const struct sv_command *command, const struct sv_run *run, F
     put_goodput(command, figures, to);
     if (figures->times[SV_TIME_ttft].n) {
         put_title("client, ms", to);
-        put_times(figures, SV_TIME_ttft, figures->n_warm ? SV_TIME_ttft_warm : SV_TIME_late, to);
+        put_times(figures, SV_TIME_ttft, SV_TIME_e2el, to);
+        if (!run->concurrency && !sv_command_intrudes(command))
+            put_times(figures, SV_TIME_late, SV_TIME_late, to);
+        if (figures->n_warm)
+            put_times(figures, SV_TIME_ttft_cold, SV_TIME_ttft_warm, to);
         put_server(figures, to);
     }
     put_tokens(figures, to);

@@ -157,7 +157,7 @@ enum baton_err sv_trace_parse(const char *name, const char *text, size_t n, stru
             err = take_line(&at, line, length, &parsed);
         begin += length + 1;
     }
-    if (!err && !parsed.n)
+    if (!err && !parsed.rows)
         err = baton_fail(why, BATON_INVALID, "%s: holds no request", name);
     if (err) {
         sv_trace_fini(&parsed);
