@@ -168,6 +168,10 @@ static void watch_beats(struct baton_core_lease *lease, int i, struct baton_core
 {
     struct watch *watch = &lease->watched[i];
     uint32_t beats = atomic_load_explicit(&slot->beats, memory_order_relaxed);
+    if (!(atomic_load(&slot->state) & BATON_CORE_BUSY)) {
+        watch->since_ns = 0; /* nothing to lose; perhaps it still reads its model */
+        return;
+    }
     if (beats != watch->beats || !watch->since_ns) {
         *watch = (struct watch){.beats = beats, .since_ns = now_ns};
         return;
