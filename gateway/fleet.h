@@ -111,4 +111,11 @@ const char *gw_worker_role_name(Baton__V1__Role role);
  */
 void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope);
 
+/* ---- between the fleet's files ---- */
+
+/* The worker is gone for the reason given: on_lost is told, and it is freed. */
+void gw_fleet_lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason);
+void gw_worker_free(struct gw_worker *worker);
+void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status);
+
 #endif

@@ -13,15 +13,15 @@
 #include "gateway/api/call.h"
 #include "gateway/events.h"
 #include "gateway/placement.h"
+#include "gateway/settings.h"
 
-enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25, BACKLOG = 511 };
+enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
 
 /* How long messages may keep the loop from everything else. */
 #define TURN_NS (5 * BATON_MS)
 
 /* Files besides clients' connections: links to workers, NNG's and libuv's own. */
 enum { OWN_FILES = 256 };
-enum { PAUSE_BYTES = 8 << 10, CANCEL_BYTES = 256 << 10 };
 
 struct gateway {
     const struct gw_options *options;
@@ -217,7 +217,6 @@ static void allow_files(int64_t max_connections)
                   BATON_S("hint", "raise the hard limit (ulimit -Hn) or lower --max-connections"));
 }
 
-
 /* A gateway beside the weights insists on them; one without takes the fleet's word. */
 static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
 {
@@ -305,36 +304,6 @@ static void init_fleet(struct gateway *gateway)
                        .max_attempts = options->max_attempts});
 }
 
-static enum baton_err read_policy(const char *option, const char *name, enum gw_policy *policy,
-                                  struct baton_why *why)
-{
-    if (gw_policy_parse(name, policy))
-        return BATON_OK;
-    return baton_fail(why, BATON_INVALID,
-                      "%s: \"%s\" is not round-robin, least-loaded or prefix-aware", option, name);
-}
-
-static enum baton_err check_switch(const char *option, const char *value, struct baton_why *why)
-{
-    if (!strcmp(value, "on") || !strcmp(value, "off"))
-        return BATON_OK;
-    return baton_fail(why, BATON_INVALID, "%s: \"%s\" is not on or off", option, value);
-}
-
-static enum baton_err init_placement(struct gateway *gateway, struct baton_why *why)
-{
-    const struct gw_options *options = gateway->options;
-    struct gw_placement_options placement = {.prefix_keys = (size_t)options->prefix_keys,
-                                             .local_prefill_tokens = options->local_prefill_tokens};
-    enum baton_err err =
-        read_policy("prefill-policy", options->prefill_policy, &placement.prefill, why);
-    if (!err)
-        err = read_policy("decode-policy", options->decode_policy, &placement.decode, why);
-    if (!err)
-        err = check_switch("prefix-cache", options->prefix_cache, why);
-    return err ? err : gw_placement_init(&gateway->router.placement, &placement);
-}
-
 static int64_t max_prompt_tokens(const struct gateway *gateway)
 {
     int64_t wanted = gateway->options->max_prompt_tokens;
@@ -342,35 +311,17 @@ static int64_t max_prompt_tokens(const struct gateway *gateway)
     return wanted && wanted < context ? wanted : context;
 }
 
-static int64_t to_ms(double seconds)
-{
-    return (int64_t)(seconds * 1e3);
-}
-
 static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 {
     const struct gw_options *options = gateway->options;
     allow_files(options->max_connections);
-    enum baton_err err =
-        gw_http_start(&gateway->loop,
-                      &(struct gw_http_options){.host = options->host,
-                                                .port = (int)options->port,
-                                                .backlog = BACKLOG,
-                                                .max_connections = (size_t)options->max_connections,
-                                                .max_head_bytes = (size_t)options->max_head_bytes,
-                                                .max_body_bytes = (size_t)options->max_body_bytes,
-                                                .head_timeout_ms = to_ms(options->head_timeout_s),
-                                                .body_timeout_ms = to_ms(options->body_timeout_s),
-                                                .idle_timeout_ms = to_ms(options->idle_timeout_s),
-                                                .stall_timeout_ms = to_ms(options->stall_timeout_s),
-                                                .pause_bytes = PAUSE_BYTES,
-                                                .cancel_bytes = CANCEL_BYTES,
-                                                .on_head = on_head,
-                                                .on_request = on_request,
-                                                .on_gone = on_gone,
-                                                .on_full = on_full,
-                                                .arg = gateway},
-                      &gateway->server, why);
+    struct gw_http_options http = gw_settings_http(options);
+    http.on_head = on_head;
+    http.on_request = on_request;
+    http.on_gone = on_gone;
+    http.on_full = on_full;
+    http.arg = gateway;
+    enum baton_err err = gw_http_start(&gateway->loop, &http, &gateway->server, why);
     if (err)
         return err;
     gateway->api = (struct gw_api){.loop = &gateway->loop,
@@ -404,6 +355,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
+    struct gw_placement_options placement;
     enum baton_err err = gw_access_open(gateway->options->api_keys, gateway->options->cors_origins,
                                         &gateway->metrics, &gateway->access, why);
     if (!err)
@@ -418,7 +370,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (err)
         return err;
     init_fleet(gateway);
-    err = init_placement(gateway, why);
+    err = gw_settings_placement(gateway->options, &placement, why);
+    if (!err)
+        err = gw_placement_init(&gateway->router.placement, &placement);
     return err ? err : start_http(gateway, why);
 }
 
