@@ -54,7 +54,7 @@ static double room_in_s(const struct gw_bounds *bounds, const struct gw_pace *pa
     if (n_tokens) { /* those of how many? */
         double n_holders =
             ceil((double)n_tokens * (double)pace->n_waiting / (double)pace->n_waiting_tokens);
-        n_requests = n_requests > n_holders ? n_requests : (size_t)n_holders;
+        n_requests = (double)n_requests > n_holders ? n_requests : (size_t)n_holders;
     }
     return fmax(gw_pace_room_s(pace, n_requests), 1);
 }
