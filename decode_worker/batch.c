@@ -7,9 +7,9 @@
 #include "common/base/log.h"
 #include "common/base/queue.h"
 #include "common/engine/engine.h"
+#include "common/worker/rate.h"
 #include "decode_worker/choices.h"
 #include "decode_worker/lineup.h"
-#include "decode_worker/rate.h"
 #include "decode_worker/stream.h"
 
 /* A pause so short that no reader notices, for contexts whose link is full. */
@@ -22,7 +22,7 @@ struct dc_batch {
     struct dc_stream *stream;
     struct dc_event *events; /* [max_batch] */
     float *logits;           /* [max_batch + DC_MAX_PROMPTS][V] */
-    struct dc_rate rate;
+    struct baton_rate rate;
     struct baton_cores *cores;
     bool warm;
     bool has_done; /* contexts were handed back that the main thread was not woken for */
@@ -152,8 +152,8 @@ static void fail_all(const struct dc_step *step, enum baton_err err)
 static void note_step(struct dc_batch *batch, const struct step_times *times, int n_tokens)
 {
     atomic_store(&batch->last_step_s, baton_seconds(times->computed_ns - times->begin_ns));
-    dc_rate_note(&batch->rate, n_tokens, baton_seconds(baton_now_ns() - times->begin_ns));
-    atomic_store(&batch->tokens_per_s, dc_rate_per_s(&batch->rate));
+    baton_rate_note(&batch->rate, n_tokens, baton_seconds(baton_now_ns() - times->begin_ns));
+    atomic_store(&batch->tokens_per_s, baton_rate_per_s(&batch->rate));
     batch->warm |= n_tokens > 0;
 }
 

@@ -22,29 +22,39 @@ static bool is_before(const struct pf_load *loads, int a, int b, double tokens_p
     return rank_a < rank_b || (rank_a == rank_b && a < b);
 }
 
-/* The first load after `last` (-1: of all) that fits into n_rows beside others; -1: none. */
-static int next_load(const struct pf_load *loads, int n_loads, int last, int n_rows,
+/* The first of those that may share a pass, or of all, after `last` (-1: from the first on) that
+ * fits into n_rows; -1: none. */
+static int next_load(const struct pf_load *loads, int n_loads, int last, bool sharing, int n_rows,
                      double tokens_per_s)
 {
     int best = -1;
     for (int i = 0; i < n_loads; i++)
-        if ((last < 0 || (!loads[i].alone && is_before(loads, last, i, tokens_per_s))) &&
-            fitting(&loads[i], n_rows) && (best < 0 || is_before(loads, i, best, tokens_per_s)))
+        if (!(sharing && loads[i].alone) && fitting(&loads[i], n_rows) &&
+            (last < 0 || is_before(loads, last, i, tokens_per_s)) &&
+            (best < 0 || is_before(loads, i, best, tokens_per_s)))
             best = i;
     return best;
+}
+
+static int first_load(const struct pf_load *loads, int n_loads, const struct pf_pass_limits *limits)
+{
+    int first =
+        next_load(loads, n_loads, -1, limits->others_turn, limits->chunk, limits->tokens_per_s);
+    return first >= 0 ? first
+                      : next_load(loads, n_loads, -1, false, limits->chunk, limits->tokens_per_s);
 }
 
 int pf_plan_pass(const struct pf_load *loads, int n_loads, const struct pf_pass_limits *limits,
                  struct pf_share *shares)
 {
-    int n_shares = 0, n_rows = limits->chunk, last = -1;
-    while (n_shares < limits->max_shares && n_rows > 0 && !(last >= 0 && loads[last].alone)) {
-        last = next_load(loads, n_loads, last, n_rows, limits->tokens_per_s);
-        if (last < 0)
-            break;
+    int n_shares = 0, n_rows = limits->chunk, next = first_load(loads, n_loads, limits);
+    while (next >= 0 && n_shares < limits->max_shares) {
         shares[n_shares] =
-            (struct pf_share){.load = last, .n_tokens = fitting(&loads[last], n_rows)};
+            (struct pf_share){.load = next, .n_tokens = fitting(&loads[next], n_rows)};
         n_rows -= shares[n_shares++].n_tokens;
+        next = loads[next].alone
+                   ? -1
+                   : next_load(loads, n_loads, next, true, n_rows, limits->tokens_per_s);
     }
     return n_shares;
 }

@@ -23,13 +23,14 @@
 struct pf_load {
     int n_remaining; /* tokens to compute, at least 1 */
     double waited_s;
-    bool alone; /* shares a pass with nobody */
+    bool alone; /* shares a pass with nobody: such ones and the others take turns */
 };
 
 struct pf_pass_limits {
     int chunk;           /* rows of a pass, a multiple of BATON_KV_BLOCK_TOKENS */
     int max_shares;      /* prompts of a pass */
     double tokens_per_s; /* at which prompts are computed; 0: not known, nobody ages */
+    bool others_turn;    /* the last pass was one's alone */
 };
 
 struct pf_share {

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
+#include "common/worker/rate.h"
 #include "prefill_worker/passes.h"
 #include "prefill_worker/plan_pass.h"
 
@@ -24,11 +25,10 @@ struct pf_schedule {
     struct pf_job *held[MAX_HELD]; /* in the order in which they came */
     struct pf_load loads[MAX_HELD];
     int n_held;
-    double rated_tokens, rated_s; /* of the last passes, fading */
+    struct baton_rate rate;
 
     /* shared */
-    atomic_int n_inside,
-        n_begun; /* submitted and not done; of these, after their first pass began */
+    atomic_int n_inside, n_begun; /* submitted, not done; of them, after their first pass began */
     _Atomic double last_pass_s, tokens_per_s;
 };
 
@@ -39,10 +39,11 @@ static bool is_alone(const struct pf_job *job)
     return job->naive || job->prompt_logprobs;
 }
 
-/* A naive step runs everything so far again. */
+/* Naive steps run everything so far again, however long; they come by waiting alone, each in turn.
+ */
 static int count_remaining(const struct pf_job *job)
 {
-    return job->naive ? job->n_tokens : job->n_prompt - job->seq.n_tokens;
+    return job->naive ? 1 : job->n_prompt - job->seq.n_tokens;
 }
 
 static int plan(struct pf_schedule *schedule, int64_t now_ns, struct pf_pass_part *parts)
@@ -58,17 +59,14 @@ static int plan(struct pf_schedule *schedule, int64_t now_ns, struct pf_pass_par
     for (int i = 0; i < n; i++)
         parts[i] = (struct pf_pass_part){.job = schedule->held[shares[i].load],
                                          .n_tokens = shares[i].n_tokens};
+    schedule->limits.others_turn = is_alone(parts[0].job);
     return n;
 }
 
-/* Old passes fade, so that the rate follows the machine; long ones weigh more than short ones. */
 static void note_rate(struct pf_schedule *schedule, int n_rows, double pass_s)
 {
-    static const double kept = 0.875;
-    schedule->rated_tokens = kept * schedule->rated_tokens + n_rows;
-    schedule->rated_s = kept * schedule->rated_s + pass_s;
-    if (schedule->rated_s > 0)
-        schedule->limits.tokens_per_s = schedule->rated_tokens / schedule->rated_s;
+    baton_rate_note(&schedule->rate, n_rows, pass_s);
+    schedule->limits.tokens_per_s = baton_rate_per_s(&schedule->rate);
     atomic_store(&schedule->last_pass_s, pass_s);
     atomic_store(&schedule->tokens_per_s, schedule->limits.tokens_per_s);
 }

@@ -17,7 +17,7 @@
     X(tokenize, "text to token ids")                                                               \
     X(queue, "gateway: waiting for workers, the decode reservation included")                      \
     X(prefill_queue, "prefill worker: waiting for the engine")                                     \
-    X(prefill_compute, "prefill worker: the prompt's one pass")                                    \
+    X(prefill_compute, "prefill worker: first pass to logits")                                     \
     X(first_token, "sampling the first token and bringing it to the gateway")                      \
     X(kv_transfer, "context: transfer begun to last block placed")                                 \
     X(decode_queue, "decode worker: context placed to first step")                                 \

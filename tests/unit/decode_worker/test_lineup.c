@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "common/worker/rate.h"
 #include "decode_worker/lineup.h"
-#include "decode_worker/rate.h"
 
 enum { N = 6, MAX_BATCH = 3, CHUNK = 10 };
 
@@ -160,16 +160,16 @@ static void the_canceled_are_taken_out(void **state)
 
 static void a_rate_is_that_of_the_last_seconds_of_work(void **state)
 {
-    struct dc_rate rate = {0};
+    struct baton_rate rate = {0};
     (void)state;
-    assert_true(dc_rate_per_s(&rate) == 0);
-    dc_rate_note(&rate, 4, 0.01);
-    assert_float_equal(dc_rate_per_s(&rate), 400, 1e-9);
+    assert_true(baton_rate_per_s(&rate) == 0);
+    baton_rate_note(&rate, 4, 0.01);
+    assert_float_equal(baton_rate_per_s(&rate), 400, 1e-9);
     for (int i = 0; i < 2000; i++)
-        dc_rate_note(&rate, 1, 0.01);
-    assert_float_equal(dc_rate_per_s(&rate), 100, 0.1);
-    dc_rate_note(&rate, 50, 10); /* longer than what is remembered */
-    assert_float_equal(dc_rate_per_s(&rate), 5, 1e-9);
+        baton_rate_note(&rate, 1, 0.01);
+    assert_float_equal(baton_rate_per_s(&rate), 100, 0.1);
+    baton_rate_note(&rate, 50, 10); /* longer than what is remembered */
+    assert_float_equal(baton_rate_per_s(&rate), 5, 1e-9);
 }
 
 int main(void)

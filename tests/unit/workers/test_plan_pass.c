@@ -78,6 +78,21 @@ static void one_that_must_be_alone_is_alone_and_waits_its_turn(void **state)
     assert_share(0, 0, 40);
 }
 
+static void those_alone_and_the_others_take_turns(void **state)
+{
+    (void)state;
+    const struct pf_load loads[] = {
+        {.n_remaining = 1, .alone = true}, {.n_remaining = 50}, {.n_remaining = 60}};
+    struct pf_pass_limits limits = {.chunk = 128, .max_shares = MAX_SHARES};
+    assert_int_equal(pf_plan_pass(loads, 3, &limits, shares), 1);
+    assert_share(0, 0, 1);
+    limits.others_turn = true;
+    assert_int_equal(pf_plan_pass(loads, 3, &limits, shares), 2);
+    assert_share(0, 1, 50);
+    assert_int_equal(pf_plan_pass(loads, 1, &limits, shares), 1); /* there are no others */
+    assert_share(0, 0, 1);
+}
+
 static void a_pass_has_no_more_shares_than_it_may(void **state)
 {
     struct pf_load loads[2 * MAX_SHARES];
@@ -190,6 +205,7 @@ int main(void)
         cmocka_unit_test(of_equals_the_first_in_the_list_goes_first),
         cmocka_unit_test(a_small_remainder_goes_to_a_prompt_that_fits),
         cmocka_unit_test(one_that_must_be_alone_is_alone_and_waits_its_turn),
+        cmocka_unit_test(those_alone_and_the_others_take_turns),
         cmocka_unit_test(a_pass_has_no_more_shares_than_it_may),
         cmocka_unit_test(waiting_counts_a_quarter_of_what_could_have_been_computed),
         cmocka_unit_test(a_long_prompt_is_not_starved_by_short_ones),

@@ -5,15 +5,15 @@
  * Threading: one thread.
  * Errors:    none.
  */
-#ifndef BATON_DECODE_RATE_H
-#define BATON_DECODE_RATE_H
+#ifndef BATON_WORKER_RATE_H
+#define BATON_WORKER_RATE_H
 
-struct dc_rate {
+struct baton_rate {
     double n, seconds; /* both fade alike */
 };
 
 /* n more were made within seconds of work. */
-static inline void dc_rate_note(struct dc_rate *rate, double n, double seconds)
+static inline void baton_rate_note(struct baton_rate *rate, double n, double seconds)
 {
     static const double memory_s = 2;
     double kept = seconds < memory_s ? 1 - seconds / memory_s : 0;
@@ -22,7 +22,7 @@ static inline void dc_rate_note(struct dc_rate *rate, double n, double seconds)
 }
 
 /* 0: not known yet. */
-static inline double dc_rate_per_s(const struct dc_rate *rate)
+static inline double baton_rate_per_s(const struct baton_rate *rate)
 {
     return rate->seconds > 0 ? rate->n / rate->seconds : 0;
 }
