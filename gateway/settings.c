@@ -2,8 +2,11 @@
 
 #include <string.h>
 
-enum { BACKLOG = 511 };
-enum { PAUSE_BYTES = 8 << 10, CANCEL_BYTES = 256 << 10 };
+enum {
+    BACKLOG = 4096, /* so that clients that come at once need no second SYN */
+    PAUSE_BYTES = 8 << 10,
+    CANCEL_BYTES = 256 << 10
+};
 
 /* ---- placement ---- */
 

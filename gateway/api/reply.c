@@ -80,6 +80,7 @@ void gw_reply_summary(struct baton_buf *buf, const struct gw_request *request, b
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
     put_ending(&out, request);
+    baton_json_put_uint(&out, "cached_tokens", request->cached_tokens);
     baton_json_put_bool(&out, "cold", request->cold);
     put_served_by(&out, request);
     if (timeline)

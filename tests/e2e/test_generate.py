@@ -41,7 +41,7 @@ def test_a_stream_is_meta_then_tokens_then_summary(fleet):
     meta, summary = events[0].json(), events[-1].json()
     assert set(meta) >= {"id", "ttft_s", "prompt_tokens", "seed"}
     assert set(summary) >= {"e2el_s", "token_generation_s", "output_tokens", "tpot_s", "mean_itl_s",
-                            "finish_reason"}
+                            "finish_reason", "cached_tokens"}
     assert summary["output_tokens"] == 60 and summary["finish_reason"] == "length"
     assert 0 < meta["ttft_s"] < summary["e2el_s"]
 
