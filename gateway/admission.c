@@ -143,6 +143,13 @@ void gw_admission_queue(struct gw_router *router, struct gw_request *request)
     gw_router_set_state(router, request, GW_QUEUED, "");
 }
 
+/* Of prompts that are with workers, and run before this one: the shorter go first. */
+static size_t tokens_before(const struct gw_pace *pace, const struct gw_request *request)
+{
+    size_t as_long = pace->compute.n_open * request->ask.prompt.n;
+    return as_long < pace->n_placed_tokens ? as_long : pace->n_placed_tokens;
+}
+
 bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_request *request,
                             int64_t now_ns)
 {
@@ -150,6 +157,7 @@ bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_requ
     if (request->state != GW_QUEUED || !request->deadline_ns ||
         gw_router_list(router, GW_QUEUED)->n < 2)
         return false;
-    double need_s = gw_pace_service_s(pace, request->ask.prompt.n, request->ask.max_new_tokens);
+    double need_s = gw_pace_service_s(pace, tokens_before(pace, request) + request->ask.prompt.n,
+                                      request->ask.max_new_tokens);
     return need_s > baton_seconds(request->deadline_ns - now_ns);
 }

@@ -66,7 +66,7 @@ double gw_pace_wait_s(const struct gw_pace *pace, size_t n_requests, size_t n_to
 /* Until so many of those who wait have a place; 0 without a backlog. */
 double gw_pace_room_s(const struct gw_pace *pace, size_t n_requests);
 
-/* From its place to its end, for a request like the others. */
+/* For a request like the others: n_tokens of prompts to run, its own among them, and its output. */
 double gw_pace_service_s(const struct gw_pace *pace, size_t n_tokens, int64_t max_new_tokens);
 
 /* Seconds as Retry-After says them: whole, at least 1, and no more than can be foreseen. */

@@ -17,6 +17,10 @@ static const struct gw_failure no_decode = {503, "no_worker",
 /* How much the newest hand-off counts in their mean. */
 #define NEWEST_PART 0.2
 
+/* A prefill worker with so many prompts that take it so long gets no more. */
+enum { ENOUGH_PROMPTS = 32 };
+#define ENOUGH_S 1.0
+
 enum baton_err gw_placement_init(struct gw_placement *placement,
                                  const struct gw_placement_options *options)
 {
@@ -108,6 +112,14 @@ void gw_placement_forget(struct gw_placement *placement, const struct gw_worker 
 
 /* ---- choice ---- */
 
+/* It has prompts enough to choose the shortest from, and to be busy until it is sent more. What
+ * waits here can still be refused, run out of time at no cost, or go elsewhere. */
+static bool has_enough(const struct gw_worker *worker)
+{
+    return gw_workload_now(&worker->load).n_requests >= ENOUGH_PROMPTS &&
+           !(gw_assign_wait_s(worker) <= ENOUGH_S);
+}
+
 static struct gw_worker *choose_prefill(struct gw_router *router, const struct gw_request *request)
 {
     struct gw_placement *placement = &router->placement;
@@ -116,7 +128,8 @@ static struct gw_worker *choose_prefill(struct gw_router *router, const struct g
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY)
+        if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY ||
+            has_enough(worker))
             continue;
         placement->candidates[n] = worker;
         placement->prefill_views[n++] = (struct gw_prefill_view){
@@ -264,7 +277,7 @@ static bool place(struct gw_router *router, struct gw_request *request)
     name_blocks(router->options.fleet, request);
     struct gw_worker *prefill = choose_prefill(router, request);
     struct gw_worker *decode = wants ? choose_decode(router, request) : NULL;
-    if (wants ? !decode || (!prefill && !must_run_locally(router, request)) : !prefill)
+    if (wants ? !decode || (!prefill && !may_run_locally(router, request, 0)) : !prefill)
         return false;
     request->prefill_id[0] = request->decode_id[0] = 0;
     if (prefill)
