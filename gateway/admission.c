@@ -61,16 +61,24 @@ static double room_in_s(const struct gw_bounds *bounds, const struct gw_pace *pa
 
 /* ---- time ---- */
 
-/* How much sooner the load's turn would have to come; 0: it is in time. Whoever is short of time
- * even without a wait is let in: the wait must be what makes the difference. */
+static bool is_busy(const struct gw_pace *pace)
+{
+    return pace->n_waiting || pace->compute.n_open || pace->output.n_open;
+}
+
+/* How much sooner the load would have to end, or have its turn; 0: it is in time. Whoever is short
+ * of time even alone is let in, unless much of it would pass in line. */
 static double late_by_s(const struct gw_bounds *bounds, const struct gw_pace *pace,
                         const struct gw_load *load, double turn_s)
 {
+    double alone_s = gw_pace_alone_s(pace, load->n_tokens, load->max_new_tokens);
     double end_s = gw_pace_wait_s(pace, load->n_requests, load->n_tokens) +
-                   gw_pace_service_s(pace, 0, load->max_new_tokens);
+                   gw_pace_service_s(pace, load->n_requests, 0, load->max_new_tokens);
+    bool is_because_of_others = is_busy(pace) && (alone_s * margin <= load->left_s ||
+                                                  turn_s > worth_mention * load->left_s);
     double too_long_s = bounds->max_wait_s > 0 ? turn_s - bounds->max_wait_s : 0;
-    double too_late_s = turn_s > worth_mention * load->left_s ? end_s * margin - load->left_s : 0;
-    return fmin(fmax(fmax(too_long_s, too_late_s), 0), turn_s);
+    double too_late_s = is_because_of_others ? end_s * margin - load->left_s : 0;
+    return fmax(fmax(too_long_s, too_late_s), 0);
 }
 
 bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_pace *pace,
@@ -88,7 +96,7 @@ bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_pace *pa
     double turn_s = gw_pace_wait_s(pace, 0, 0);
     double late_s = late_by_s(bounds, pace, load, turn_s);
     if (late_s > 0) {
-        SAY(verdict, "the turn of the request would come in %.1f s, too late; try again in %d s",
+        SAY(verdict, "the answer would come too late, with %.1f s of waiting; try again in %d s",
             turn_s, gw_pace_retry_s(late_s));
         return refuse(verdict, 429, "too_late", GW_REJECTION_too_late, late_s);
     }
@@ -105,7 +113,7 @@ bool gw_admission_judge_key(const struct gw_pace *pace, size_t limit, size_t n_o
             n_wanted, limit);
         return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
     }
-    double whole_s = gw_pace_wait_s(pace, 0, 0) + gw_pace_service_s(pace, 0, INT64_MAX);
+    double whole_s = gw_pace_wait_s(pace, 0, 0) + gw_pace_service_s(pace, 0, 0, INT64_MAX);
     double retry_s = whole_s * (double)(n_open + n_wanted - limit) / (double)n_open;
     SAY(verdict, "this key has %zu generations under way and may have %zu; try again in %d s",
         n_open, limit, gw_pace_retry_s(retry_s));
@@ -157,7 +165,7 @@ bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_requ
     if (request->state != GW_QUEUED || !request->deadline_ns ||
         gw_router_list(router, GW_QUEUED)->n < 2)
         return false;
-    double need_s = gw_pace_service_s(pace, tokens_before(pace, request) + request->ask.prompt.n,
+    double need_s = gw_pace_service_s(pace, 1, tokens_before(pace, request) + request->ask.prompt.n,
                                       request->ask.max_new_tokens);
     return need_s > baton_seconds(request->deadline_ns - now_ns);
 }

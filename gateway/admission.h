@@ -8,8 +8,8 @@
  *          --otherwise--> QUEUED --too late after all-----------> 504
  *
  * A call is taken whole or not at all: every generation of it (prompts x n) counts, because each
- * takes blocks and compute of its own. Where nobody waits everybody is taken whatever the estimates
- * say, so a wrong estimate mends itself.
+ * takes blocks and compute of its own. Where nobody else is, everybody is taken whatever the
+ * estimates say, so a wrong estimate mends itself.
  *
  * Ownership: a verdict owns its text.
  * Threading: loop thread; judge functions are pure.

@@ -135,6 +135,7 @@ static void take_tokens(struct gw_router *router, struct gw_request *request,
     request->times.last_token_ns = now_ns;
     request->times.decode_s += tokens->step_s;
     router->options.metrics->n_output_tokens += tokens->n_tokens;
+    gw_pace_made(&router->pace, tokens->n_tokens, now_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
         if (gw_output_token(&router->options.output, request, tokens->tokens[i],
                             tokens->n_decisions ? tokens->decisions[i] : NULL,

@@ -4,76 +4,27 @@
 
 #include "common/base/clock.h"
 
-enum { MIN_MARKS = 4, MAX_RETRY_S = 60 };
+enum { MAX_RETRY_S = 60 };
 
-/* "Lately" goes back that far on the clock, and to the last few marks however old. */
-static const double lately_s = 4;
 /* A place that is there is given sooner than that. */
 static const double had_to_wait_s = 0.005;
-/* The weight of the newest request in the means. */
-static const double newest = 1.0 / 16;
-
-/* ---- meters ---- */
-
-static void pass(struct gw_meter *meter, int64_t now_ns)
-{
-    if (meter->n_open && now_ns > meter->seen_ns)
-        meter->clock_s += baton_seconds(now_ns - meter->seen_ns);
-    meter->seen_ns = now_ns;
-}
-
-void gw_meter_begin(struct gw_meter *meter, int64_t now_ns)
-{
-    pass(meter, now_ns);
-    meter->n_open++;
-}
-
-void gw_meter_note(struct gw_meter *meter, double done, int64_t now_ns)
-{
-    size_t i = meter->n_marks++ % GW_METER_MARKS;
-    pass(meter, now_ns);
-    meter->done += done;
-    meter->marks[i].clock_s = meter->clock_s;
-    meter->marks[i].done = meter->done;
-}
-
-void gw_meter_end(struct gw_meter *meter, double done, int64_t now_ns)
-{
-    pass(meter, now_ns);
-    meter->n_open--;
-    if (done > 0)
-        gw_meter_note(meter, done, now_ns);
-}
-
-/* From the first mark that is old enough, or the oldest there is. */
-double gw_meter_per_unit_s(const struct gw_meter *meter)
-{
-    double clock_s = 0, done = 0;
-    for (uint64_t i = 1; i <= meter->n_marks && i <= GW_METER_MARKS; i++) {
-        size_t at = (meter->n_marks - i) % GW_METER_MARKS;
-        clock_s = meter->marks[at].clock_s;
-        done = meter->marks[at].done;
-        if (i > MIN_MARKS && meter->clock_s - clock_s >= lately_s)
-            break;
-        if (i == meter->n_marks)
-            clock_s = done = 0; /* since the beginning */
-    }
-    return (meter->clock_s - clock_s) / fmax(meter->done - done, 1);
-}
+/* The weight of the newest request in what is usual; how slowly the best is forgotten. */
+static const double newest = 1.0 / 16, forgotten = 1.001;
 
 /* ---- requests ---- */
 
 static void end_backlog(struct gw_pace *pace, int64_t now_ns)
 {
     if (pace->room.n_open)
-        gw_meter_end(&pace->room, 0, now_ns);
+        gw_meter_end(&pace->room, now_ns);
 }
 
 void gw_pace_tick(struct gw_pace *pace, double waited_s, int64_t now_ns)
 {
     bool is_backlog = waited_s > had_to_wait_s;
-    pass(&pace->room, now_ns);
-    pass(&pace->compute, now_ns);
+    gw_meter_pass(&pace->room, now_ns);
+    gw_meter_pass(&pace->compute, now_ns);
+    gw_meter_pass(&pace->output, now_ns);
     if (is_backlog && !pace->room.n_open)
         gw_meter_begin(&pace->room, now_ns);
     else if (!is_backlog)
@@ -95,61 +46,102 @@ static void wait_no_more(struct gw_pace *pace, size_t n_tokens, bool has_place, 
         end_backlog(pace, now_ns);
 }
 
-void gw_pace_moved(struct gw_pace *pace, enum gw_state from, enum gw_state to, size_t n_tokens,
-                   int64_t now_ns)
+static void leave(struct gw_pace *pace, enum gw_state from, enum gw_state to, size_t n_tokens,
+                  int64_t now_ns)
 {
-    bool is_run = to == GW_DECODING || to == GW_DONE;
+    if (is_waiting(from) && !is_waiting(to))
+        wait_no_more(pace, n_tokens, to == GW_PREFILLING, now_ns);
+    if (from == GW_DECODING)
+        gw_meter_end(&pace->output, now_ns);
+    if (from != GW_PREFILLING)
+        return;
+    gw_meter_end(&pace->compute, now_ns);
+    pace->n_placed_tokens -= n_tokens;
+    if (to == GW_DECODING || to == GW_DONE)
+        gw_meter_note(&pace->compute, (double)n_tokens, now_ns);
+}
+
+static void enter(struct gw_pace *pace, enum gw_state from, enum gw_state to, size_t n_tokens,
+                  int64_t now_ns)
+{
     if (is_waiting(to) && !is_waiting(from)) {
         pace->n_waiting++;
         pace->n_waiting_tokens += n_tokens;
-    }
-    if (is_waiting(from) && !is_waiting(to))
-        wait_no_more(pace, n_tokens, to == GW_PREFILLING, now_ns);
-    if (to == GW_PREFILLING) {
+    } else if (to == GW_PREFILLING) {
         gw_meter_begin(&pace->compute, now_ns);
         pace->n_placed_tokens += n_tokens;
-    }
-    if (from == GW_PREFILLING) {
-        gw_meter_end(&pace->compute, is_run ? (double)n_tokens : 0, now_ns);
-        pace->n_placed_tokens -= n_tokens;
+    } else if (to == GW_DECODING) {
+        gw_meter_begin(&pace->output, now_ns);
     }
 }
 
-static void mix(double *mean, double value)
+void gw_pace_moved(struct gw_pace *pace, enum gw_state from, enum gw_state to, size_t n_tokens,
+                   int64_t now_ns)
 {
-    *mean = *mean > 0 ? *mean + newest * (value - *mean) : value;
+    leave(pace, from, to, n_tokens, now_ns);
+    enter(pace, from, to, n_tokens, now_ns);
+}
+
+void gw_pace_paused(struct gw_pace *pace, bool paused, int64_t now_ns)
+{
+    if (paused)
+        gw_meter_end(&pace->output, now_ns);
+    else
+        gw_meter_begin(&pace->output, now_ns);
+}
+
+void gw_pace_made(struct gw_pace *pace, size_t n, int64_t now_ns)
+{
+    gw_meter_note(&pace->output, (double)n, now_ns);
 }
 
 void gw_pace_finished(struct gw_pace *pace, uint64_t n_output, double seconds)
 {
-    mix(&pace->mean_output_tokens, (double)n_output);
-    if (n_output > 1)
-        mix(&pace->per_token_s, seconds / (double)(n_output - 1));
+    double *usual = &pace->usual_tokens, *best_s = &pace->best_per_token_s;
+    *usual = *usual > 0 ? *usual + newest * ((double)n_output - *usual) : (double)n_output;
+    if (n_output < 2)
+        return;
+    double per_token_s = seconds / (double)(n_output - 1);
+    *best_s = *best_s > 0 ? fmin(*best_s * forgotten, per_token_s) : per_token_s;
 }
 
 /* ---- estimates ---- */
+
+static double known_s(const struct gw_meter *meter)
+{
+    return meter->n_marks ? gw_meter_per_unit_s(meter) : 0;
+}
 
 double gw_pace_room_s(const struct gw_pace *pace, size_t n_requests)
 {
     return pace->room.n_open ? (double)n_requests * gw_meter_per_unit_s(&pace->room) : 0;
 }
 
-static double compute_s(const struct gw_pace *pace, size_t n_tokens)
-{
-    bool is_known = pace->compute.n_marks;
-    return is_known ? (double)n_tokens * gw_meter_per_unit_s(&pace->compute) : 0;
-}
-
 double gw_pace_wait_s(const struct gw_pace *pace, size_t n_requests, size_t n_tokens)
 {
     return gw_pace_room_s(pace, pace->n_waiting + n_requests) +
-           compute_s(pace, pace->n_placed_tokens + n_tokens);
+           (double)(pace->n_placed_tokens + n_tokens) * known_s(&pace->compute);
 }
 
-double gw_pace_service_s(const struct gw_pace *pace, size_t n_tokens, int64_t max_new_tokens)
+/* The first token comes with the prompt. */
+static double more_tokens(const struct gw_pace *pace, int64_t max_new_tokens)
 {
-    double n_output = fmin((double)max_new_tokens, pace->mean_output_tokens);
-    return compute_s(pace, n_tokens) + (n_output > 1 ? (n_output - 1) * pace->per_token_s : 0);
+    return fmax(fmin((double)max_new_tokens, pace->usual_tokens) - 1, 0);
+}
+
+double gw_pace_alone_s(const struct gw_pace *pace, size_t n_tokens, int64_t max_new_tokens)
+{
+    return (double)n_tokens * known_s(&pace->compute) +
+           more_tokens(pace, max_new_tokens) * pace->best_per_token_s;
+}
+
+double gw_pace_service_s(const struct gw_pace *pace, size_t n_more, size_t n_tokens,
+                         int64_t max_new_tokens)
+{
+    size_t n_sharing = pace->output.n_open + pace->compute.n_open + n_more;
+    double per_token_s = (double)n_sharing * known_s(&pace->output);
+    return (double)n_tokens * known_s(&pace->compute) +
+           more_tokens(pace, max_new_tokens) * fmax(per_token_s, pace->best_per_token_s);
 }
 
 int gw_pace_retry_s(double seconds)

@@ -26,7 +26,12 @@ void gw_router_init(struct gw_router *router, const struct gw_router_options *op
 void gw_router_set_state(struct gw_router *router, struct gw_request *request, enum gw_state state,
                          const char *reason)
 {
-    gw_pace_moved(&router->pace, request->state, state, request->ask.prompt.n, baton_now_ns());
+    int64_t now_ns = baton_now_ns();
+    if (request->paused && request->state == GW_DECODING)
+        gw_pace_paused(&router->pace, false, now_ns);
+    gw_pace_moved(&router->pace, request->state, state, request->ask.prompt.n, now_ns);
+    if (request->paused && state == GW_DECODING)
+        gw_pace_paused(&router->pace, true, now_ns);
     gw_request_set_state(router->options.requests, request, state, reason);
 }
 
@@ -155,13 +160,14 @@ void gw_router_ack(struct gw_request *request, int64_t now_ns)
 
 void gw_router_pause(struct gw_router *router, struct gw_request *request, bool paused)
 {
-    (void)router;
     if (request->paused == paused)
         return;
     request->paused = paused;
     request->was_paused |= paused;
-    if (request->state == GW_DECODING)
-        gw_router_ack(request, baton_now_ns());
+    if (request->state != GW_DECODING)
+        return;
+    gw_pace_paused(&router->pace, paused, baton_now_ns());
+    gw_router_ack(request, baton_now_ns());
 }
 
 /* ---- losses and time ---- */

@@ -37,6 +37,7 @@ static int init(void **state)
         move(GW_QUEUED, GW_PREFILLING);
         now_ns += 10 * BATON_MS;
         move(GW_PREFILLING, GW_DECODING);
+        move(GW_DECODING, GW_DONE);
         gw_pace_finished(&pace, 21, 1);
     }
     return 0;
@@ -128,7 +129,31 @@ static void with_nobody_in_line_everybody_is_taken(void **state)
     assert_true(judge(&bounds, &load));
     line_up(1);
     assert_false(judge(&bounds, &load));
-    refused(429, GW_REJECTION_too_late, 1);
+    refused(429, GW_REJECTION_too_late, 2);
+}
+
+/* Nobody waits; but with ten others at work its 20 tokens would take 10 s, and theirs, too. */
+static void who_could_not_end_in_time_beside_others_is_refused(void **state)
+{
+    struct gw_load load = one;
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        move(GW_TOKENIZING, GW_QUEUED);
+        move(GW_QUEUED, GW_PREFILLING);
+        move(GW_PREFILLING, GW_DECODING);
+    }
+    for (int i = 0; i < 200; i++) {
+        now_ns += 50 * BATON_MS;
+        gw_pace_made(&pace, 1, now_ns);
+    }
+    assert_true(judge(&bounds, &load));
+    load.left_s = 15;
+    assert_true(judge(&bounds, &load)); /* (11 x 0.05 s x 19 + 0.1) x 1.25 = 13 */
+    load.left_s = 10;
+    assert_false(judge(&bounds, &load));
+    refused(429, GW_REJECTION_too_late, 4);
+    load.left_s = 1; /* too short for it even alone: its own affair */
+    assert_true(judge(&bounds, &load));
 }
 
 static void a_key_has_its_own_limit(void **state)
@@ -162,6 +187,7 @@ int main(void)
         cmocka_unit_test_setup(a_wait_longer_than_the_bound_is_refused_until_it_is_shorter, init),
         cmocka_unit_test_setup(who_could_not_end_in_time_is_refused_at_once, init),
         cmocka_unit_test_setup(with_nobody_in_line_everybody_is_taken, init),
+        cmocka_unit_test_setup(who_could_not_end_in_time_beside_others_is_refused, init),
         cmocka_unit_test_setup(a_key_has_its_own_limit, init),
         cmocka_unit_test_setup(a_key_may_try_again_when_one_of_its_generations_has_ended, init),
     };

@@ -70,7 +70,7 @@ static void nothing_is_known_before_anything_was_served(void **state)
     for (int i = 0; i < 1000; i++)
         arrive(100);
     assert_true(gw_pace_wait_s(&pace, 0, 1 << 20) == 0);
-    assert_true(gw_pace_service_s(&pace, 1 << 20, 100) == 0);
+    assert_true(gw_pace_service_s(&pace, 1, 1 << 20, 100) == 0);
 }
 
 static void a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten(void **state)
@@ -107,7 +107,7 @@ static void a_wait_for_room_does_not_look_like_slow_compute(void **state)
     (void)state;
     backlog(100, 50, 0.5);
     near(gw_pace_room_s(&pace, 1), 0.5, 0.05);
-    near(gw_pace_service_s(&pace, 2000, 1), 1, 0.05);
+    near(gw_pace_service_s(&pace, 1, 2000, 1), 1, 0.05);
 }
 
 /* Nobody had to wait, however many came: that tells nothing of how quickly room is found. */
@@ -200,12 +200,48 @@ static void the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked(v
     (void)state;
     for (int i = 0; i < 50; i++)
         gw_pace_finished(&pace, 101, 2);
-    near(gw_pace_service_s(&pace, 0, 1000), 2, 0.01);
-    near(gw_pace_service_s(&pace, 0, 11), 0.2, 0.01);
-    assert_true(gw_pace_service_s(&pace, 0, 1) == 0);
+    near(gw_pace_service_s(&pace, 1, 0, 1000), 2, 0.01);
+    near(gw_pace_service_s(&pace, 1, 0, 11), 0.2, 0.01);
+    assert_true(gw_pace_service_s(&pace, 1, 0, 1) == 0);
     for (int i = 0; i < 100; i++)
         gw_pace_finished(&pace, 1, 0);
-    assert_true(gw_pace_service_s(&pace, 0, 1000) < 0.1);
+    assert_true(gw_pace_service_s(&pace, 1, 0, 1000) < 0.1);
+}
+
+static void begin_decoding(int n)
+{
+    for (int i = 0; i < n; i++) {
+        arrive(1);
+        move(GW_QUEUED, GW_PREFILLING, 1);
+        move(GW_PREFILLING, GW_DECODING, 1);
+    }
+}
+
+/* Eight share 100 tokens a second; five of them then stop reading, and three share as many. */
+static void those_who_decode_share_what_the_fleet_makes(void **state)
+{
+    (void)state;
+    gw_pace_finished(&pace, 11, 0.1);
+    begin_decoding(8);
+    for (int i = 0; i < 500; i++) {
+        sleep_s(0.08);
+        gw_pace_made(&pace, 8, now_ns);
+    }
+    near(gw_pace_service_s(&pace, 1, 0, 1000), 10 * 9 * 0.01, 0.05);
+    near(gw_pace_alone_s(&pace, 0, 1000), 10 * 0.01, 0.05);
+    for (int i = 0; i < 5; i++)
+        gw_pace_paused(&pace, true, now_ns);
+    for (int i = 0; i < 500; i++) {
+        sleep_s(0.03);
+        gw_pace_made(&pace, 3, now_ns);
+    }
+    near(gw_pace_service_s(&pace, 1, 0, 1000), 10 * 4 * 0.01, 0.05);
+    assert_int_equal(pace.output.n_open, 3);
+    for (int i = 0; i < 3; i++)
+        gw_pace_paused(&pace, true, now_ns);
+    sleep_s(3600); /* nobody takes any: no time passes */
+    gw_pace_tick(&pace, 0, now_ns);
+    near(gw_pace_service_s(&pace, 1, 0, 1000), 10 * 0.01, 0.05);
 }
 
 static void retry_after_is_whole_seconds_that_can_be_foreseen(void **state)
@@ -236,6 +272,7 @@ int main(void)
         cmocka_unit_test_setup(a_broken_attempt_waits_again, init),
         cmocka_unit_test_setup(the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked,
                                init),
+        cmocka_unit_test_setup(those_who_decode_share_what_the_fleet_makes, init),
         cmocka_unit_test_setup(retry_after_is_whole_seconds_that_can_be_foreseen, init),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
