@@ -53,15 +53,15 @@ def expected():
         return alone
 
 
-@pytest.mark.parametrize("prefill,decode,args", (
-    (1, 1, ["--chunk", "16", "--overlap", "on"]),
-    (1, 1, ["--chunk", "16", "--overlap", "off"]),
-    (1, 1, ["--chunk", "64", "--overlap", "on", "--prefix-cache", "off"]),
-    (1, 1, ["--chunk", "512", "--overlap", "on"]),
-    (2, 2, ["--chunk", "32", "--overlap", "auto"]),
+@pytest.mark.parametrize("n,args,decode_cache", (
+    (1, ["--chunk", "16", "--overlap", "on"], "on"),
+    (1, ["--chunk", "16", "--overlap", "off"], "off"),
+    (1, ["--chunk", "64", "--overlap", "on", "--prefix-cache", "off"], "on"),  # only the receiver has blocks
+    (1, ["--chunk", "512", "--overlap", "on"], "off"),  # only the sender has
+    (2, ["--chunk", "32", "--overlap", "auto"], "on"),
 ), ids=lambda value: " ".join(value) if isinstance(value, list) else str(value))
-def test_the_same_tokens_whatever_the_chunk_company_and_cache(expected, prefill, decode, args):
-    with Fleet(prefill, decode, prefill_args=args) as fleet:
+def test_the_same_tokens_whatever_the_chunk_company_and_cache(expected, n, args, decode_cache):
+    with Fleet(n, n, prefill_args=args, decode_args=["--prefix-cache", decode_cache]) as fleet:
         assert texts(fleet.generate(**body) for body in requests()) == expected
         assert texts(together(fleet, requests())) == expected  # found in the cache, and packed
         fresh = [{**body, "prompt": [9, *body["prompt"]]} for body in requests()[:-1]]
@@ -154,6 +154,14 @@ def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
         wait_for(lambda: "ev=canceled" in fleet.workers["prefill-0"].text(), 10, "the worker to hear of it")
         fleet.wait_all_free()
         assert fleet.generate(prompt=ids(LONG), max_new_tokens=5, ignore_eos=True)["output_tokens"] == 5
+
+
+def test_a_prompt_whose_time_is_up_stops_between_chunks():
+    with Fleet(prefill_args=["--chunk", "16"]) as fleet:
+        call = {"prompt": [ids(LONG, i) for i in range(8)], "max_new_tokens": 2, "timeout_s": 0.1}
+        status, answer, _ = fleet.request("POST", "/generate", call)
+        assert status == 504 and answer["error"]["code"] == "deadline_exceeded", (status, answer)
+        fleet.wait_all_free()
 
 
 def test_a_decode_worker_killed_during_hand_offs():
