@@ -156,10 +156,17 @@ static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t
     gw_worker_send(worker, &envelope);
 }
 
+/* While this process itself was stopped, or starved, there was nobody to hear. */
+static int64_t last_heard_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
+{
+    int64_t heard_ns = baton_link_heard_ns(worker->link);
+    return heard_ns > fleet->awake_ns ? heard_ns : fleet->awake_ns;
+}
+
 static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
                         bool heard_all)
 {
-    int64_t silent_ns = heard_all ? now_ns - baton_link_heard_ns(worker->link) : 0;
+    int64_t silent_ns = heard_all ? now_ns - last_heard_ns(fleet, worker) : 0;
     if (baton_link_state(worker->link) == BATON_OUTBOX_DOWN) {
         gw_fleet_lose(fleet, worker,
                       worker->state == GW_WORKER_DRAINING ? "left" : "its process is gone");
@@ -180,6 +187,9 @@ static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_
 
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
 {
+    if (now_ns - fleet->ticked_ns > fleet->options.beat_ns)
+        fleet->awake_ns = now_ns;
+    fleet->ticked_ns = now_ns;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers), *next; worker;
          worker = next) {
         next = gw_worker_list_next(&fleet->workers, worker);

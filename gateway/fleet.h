@@ -88,6 +88,7 @@ struct gw_fleet {
     struct gw_worker_list refused; /* links that still carry a Refused */
     struct gw_fleet_terms terms;
     uint32_t last_tag;
+    int64_t ticked_ns, awake_ns; /* the last tick; since when ticks came without a long pause */
 };
 
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options);
