@@ -8,6 +8,7 @@
 #include "decode_worker/batch.h"
 #include "decode_worker/contexts.h"
 #include "decode_worker/place.h"
+#include "decode_worker/room.h"
 
 struct dc_admit {
     struct baton_host *host;
@@ -15,28 +16,32 @@ struct dc_admit {
     struct dc_batch *batch;
     struct dc_place *place;
     struct dc_contexts contexts;
-    bool shares_prefixes;
-    uint64_t n_prefix_tokens, n_hit_tokens;
+    struct dc_room room;
 };
 
-static enum baton_err create_kv(struct dc_admit *admit, const struct dc_admit_options *options,
-                                struct baton_why *why)
+static enum baton_err create_room(struct dc_admit *admit, const struct dc_admit_options *options,
+                                  struct baton_why *why)
 {
     const struct baton_host *host = options->host;
     bool is_on = !strcmp(options->prefix_cache, "on");
     if (!is_on && strcmp(options->prefix_cache, "off") != 0)
         return baton_fail(why, BATON_INVALID, "prefix-cache: \"%s\" is none of on, off",
                           options->prefix_cache);
-    admit->shares_prefixes = is_on && options->kv.prefix_cache_tokens;
-    return baton_kv_room_create(&options->kv, host->model, host->options->kv_dtype, DC_KV_CONTEXTS,
-                                &admit->kv, why);
+    enum baton_err err = baton_kv_room_create(&options->kv, host->model, host->options->kv_dtype,
+                                              DC_KV_CONTEXTS, &admit->kv, why);
+    admit->room = (struct dc_room){.host = options->host,
+                                   .contexts = &admit->contexts,
+                                   .kv = admit->kv,
+                                   .max_batch = (int)options->max_batch,
+                                   .shares_prefixes = is_on && options->kv.prefix_cache_tokens};
+    return err;
 }
 
 static enum baton_err create_parts(struct dc_admit *admit, const struct dc_admit_options *options,
                                    struct baton_why *why)
 {
     struct baton_host *host = options->host;
-    enum baton_err err = create_kv(admit, options, why);
+    enum baton_err err = create_room(admit, options, why);
     if (!err) /* every context holds a block, so there are no more of them */
         err =
             dc_batch_start(&(struct dc_batch_options){.model = host->model,
@@ -103,65 +108,7 @@ const char *dc_admit_bulk_url(const struct dc_admit *admit)
     return dc_place_url(admit->place);
 }
 
-static void reject(const struct dc_admit *admit, const struct baton_asker *asker, int n_blocks)
-{
-    Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
-    baton_envelope answer = BATON__V1__ENVELOPE__INIT;
-    rejected.blocks_needed = (uint32_t)n_blocks;
-    rejected.blocks_free = (uint32_t)baton_kv_n_free(admit->kv);
-    rejected.draining = admit->host->draining;
-    answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
-    answer.rejected = &rejected;
-    baton_asker_tell(asker, &answer);
-}
-
-static void promise(const struct dc_context *context)
-{
-    Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
-    baton_envelope answer = BATON__V1__ENVELOPE__INIT;
-    reserved.n_blocks = (uint32_t)context->seq.n_blocks;
-    reserved.n_cached_blocks = (uint32_t)context->seq.n_shared;
-    answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
-    answer.reserved = &reserved;
-    baton_asker_tell(&context->asker, &answer);
-}
-
-static enum baton_err reserve(struct dc_admit *admit, struct dc_context *context,
-                              const Baton__V1__Reserve *wanted)
-{
-    if (!context || admit->host->draining ||
-        dc_positions_for(wanted) > admit->host->facts.n_context_tokens)
-        return BATON_LIMIT;
-    enum baton_err err = dc_context_reserve(context, admit->kv, wanted, admit->shares_prefixes);
-    if (err)
-        return err;
-    admit->n_prefix_tokens += (uint64_t)context->n_keys * BATON_KV_BLOCK_TOKENS;
-    admit->n_hit_tokens += (uint64_t)context->seq.n_shared * BATON_KV_BLOCK_TOKENS;
-    return BATON_OK;
-}
-
-static void take_reserve(struct dc_admit *admit, struct baton_link *gateway,
-                         const baton_envelope *envelope)
-{
-    const Baton__V1__Reserve *wanted = envelope->reserve;
-    struct baton_asker asker;
-    struct dc_context *context = dc_context_create();
-    baton_asker_init(&asker, gateway, envelope);
-    enum baton_err err = reserve(admit, context, wanted);
-    if (!err) {
-        context->asker = asker; /* moved */
-        dc_contexts_add(&admit->contexts, context);
-        promise(context);
-        return;
-    }
-    if (err == BATON_INVALID)
-        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__INVALID,
-                         "reserve: more block keys than the prompt has whole blocks");
-    else
-        reject(admit, &asker, baton_kv_blocks_for(dc_positions_for(wanted)));
-    baton_asker_fini(&asker);
-    dc_context_destroy(context);
-}
+/* ---- what the engine thread hands back ---- */
 
 /* A context runs once its blocks are placed and its gateway said start, in whichever order. */
 static void run_if_ready(struct dc_admit *admit, struct dc_context *context)
@@ -171,6 +118,51 @@ static void run_if_ready(struct dc_admit *admit, struct dc_context *context)
     context->ready_ns = baton_now_ns();
     context->state = DC_RUNNING;
     dc_batch_submit(admit->batch, context);
+}
+
+static void log_prompt(const struct dc_context *context)
+{
+    const struct dc_prompt *prompt = &context->prompt;
+    baton_asker_log_stage(&context->asker, BATON_STAGE_prefill_queue, prompt->queue_s);
+    baton_asker_log_stage(&context->asker, BATON_STAGE_prefill_compute, prompt->compute_s);
+    baton_asker_log_stage(&context->asker, BATON_STAGE_first_token, prompt->sample_s);
+}
+
+static void log_sequence(const struct dc_context *context)
+{
+    baton_asker_log_stage(&context->asker, BATON_STAGE_decode_queue, context->queue_s);
+    baton_asker_log_stage(&context->asker, BATON_STAGE_decode, context->decode_s);
+}
+
+/* A context that the engine thread is through with. */
+static void take_back(struct dc_admit *admit, struct dc_context *context)
+{
+    bool canceled = atomic_load(&context->canceled);
+    if (context->state == DC_PROMPTING && !canceled)
+        log_prompt(context);
+    if (context->n_steps)
+        log_sequence(context);
+    if (context->over || canceled) {
+        free_context(admit, context); /* blocks come back here, in the one place that owns them */
+    } else {
+        dc_context_place(context);
+        run_if_ready(admit, context);
+    }
+}
+
+static void take_done(struct dc_admit *admit)
+{
+    for (struct dc_context *context; (context = dc_batch_take_done(admit->batch));)
+        take_back(admit, context);
+}
+
+/* ---- what gateways ask ---- */
+
+static void take_reserve(struct dc_admit *admit, struct baton_link *gateway,
+                         const baton_envelope *envelope)
+{
+    take_done(admit); /* their room is free */
+    dc_room_ask(&admit->room, (int)dc_batch_stats(admit->batch).n_paused, gateway, envelope);
 }
 
 static void refuse(struct dc_admit *admit, struct dc_context *context, Baton__V1__Failed__Code code,
@@ -250,42 +242,6 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     }
 }
 
-static void log_prompt(const struct dc_context *context)
-{
-    const struct dc_prompt *prompt = &context->prompt;
-    baton_asker_log_stage(&context->asker, BATON_STAGE_prefill_queue, prompt->queue_s);
-    baton_asker_log_stage(&context->asker, BATON_STAGE_prefill_compute, prompt->compute_s);
-    baton_asker_log_stage(&context->asker, BATON_STAGE_first_token, prompt->sample_s);
-}
-
-static void log_sequence(const struct dc_context *context)
-{
-    baton_asker_log_stage(&context->asker, BATON_STAGE_decode_queue, context->queue_s);
-    baton_asker_log_stage(&context->asker, BATON_STAGE_decode, context->decode_s);
-}
-
-/* A context that the engine thread is through with. */
-static void take_back(struct dc_admit *admit, struct dc_context *context)
-{
-    bool canceled = atomic_load(&context->canceled);
-    if (context->state == DC_PROMPTING && !canceled)
-        log_prompt(context);
-    if (context->n_steps)
-        log_sequence(context);
-    if (context->over || canceled) {
-        free_context(admit, context); /* blocks come back here, in the one place that owns them */
-    } else {
-        dc_context_place(context);
-        run_if_ready(admit, context);
-    }
-}
-
-static void take_done(struct dc_admit *admit)
-{
-    for (struct dc_context *context; (context = dc_batch_take_done(admit->batch));)
-        take_back(admit, context);
-}
-
 static bool is_late(const struct dc_context *context, int64_t now_ns)
 {
     return context->deadline_ns && now_ns >= context->deadline_ns &&
@@ -339,8 +295,8 @@ static void status(void *arg, Baton__V1__Status *out)
     out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(admit->kv);
     out->last_step_s = stats.last_step_s;
     out->tokens_per_s = stats.tokens_per_s;
-    out->prefix_tokens = admit->n_prefix_tokens;
-    out->prefix_hit_tokens = admit->n_hit_tokens;
+    out->prefix_tokens = admit->room.n_prefix_tokens;
+    out->prefix_hit_tokens = admit->room.n_hit_tokens;
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)

@@ -33,7 +33,7 @@ struct dc_batch {
     pthread_t thread;
     atomic_bool stopping;
     /* for others to see */
-    atomic_uint n_running;
+    atomic_uint n_running, n_paused;
     _Atomic double last_step_s, tokens_per_s;
 };
 
@@ -205,6 +205,7 @@ static bool line_up(struct dc_batch *batch, int64_t *wait_ns)
     int64_t until_ns = dc_lineup_fill(&batch->lineup, now_ns);
     *wait_ns = until_ns ? until_ns - now_ns : -1;
     atomic_store(&batch->n_running, (unsigned)batch->lineup.step.n_parts);
+    atomic_store(&batch->n_paused, (unsigned)batch->lineup.n_paused);
     if (batch->has_done)
         batch->wake(batch->wake_arg);
     batch->has_done = false;
@@ -331,6 +332,7 @@ struct dc_context *dc_batch_take_done(struct dc_batch *batch)
 struct dc_batch_stats dc_batch_stats(struct dc_batch *batch)
 {
     return (struct dc_batch_stats){.n_running = atomic_load(&batch->n_running),
+                                   .n_paused = atomic_load(&batch->n_paused),
                                    .last_step_s = atomic_load(&batch->last_step_s),
                                    .tokens_per_s = atomic_load(&batch->tokens_per_s)};
 }

@@ -86,10 +86,14 @@ static void add_part(struct dc_step *step, struct dc_context *context, const uin
 static void add_sequences(struct dc_lineup *lineup, int64_t now_ns, int64_t *until_ns)
 {
     struct dc_context *context = dc_lineup_list_first(&lineup->sequences);
+    lineup->n_paused = 0;
     for (; context && lineup->step.n_parts < lineup->max_batch;
-         context = dc_lineup_list_next(&lineup->sequences, context))
-        if (dc_lineup_has_credit(context) && !is_held(context, now_ns, until_ns))
+         context = dc_lineup_list_next(&lineup->sequences, context)) {
+        if (!dc_lineup_has_credit(context))
+            lineup->n_paused++;
+        else if (!is_held(context, now_ns, until_ns))
             add_part(&lineup->step, context, &context->next_token, 1, true);
+    }
     lineup->step.n_sequences = lineup->step.n_parts;
 }
 

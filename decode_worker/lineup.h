@@ -34,6 +34,7 @@ BATON_LIST(dc_lineup_list, struct dc_context, in_lineup)
 struct dc_lineup {
     struct dc_lineup_list sequences, prompts; /* in order of arrival */
     int max_batch, chunk;
+    int n_paused; /* sequences without credit that were passed over, when last filled */
     struct dc_step step;
 };
 

@@ -24,17 +24,19 @@ static void take_reserved(struct gw_router *router, struct gw_request *request,
         gw_placement_reserved(router, request, reserved->n_cached_blocks);
 }
 
-static void take_rejected(struct gw_router *router, struct gw_request *request)
+static void take_rejected(struct gw_router *router, struct gw_request *request,
+                          const Baton__V1__Rejected *rejected)
 {
     if (request->state != GW_RESERVING)
         return;
     struct gw_worker *decode = request->decode;
     gw_assign_leave_prefill(request);
     gw_assign_leave_decode(request);
-    decode->full = true;
+    decode->full = decode->crowded = true;
     /* An answer to this reservation may no longer be taken for the next one's. */
     request->attempt++;
-    gw_router_set_state(router, request, GW_QUEUED, "no room for the context");
+    gw_router_set_state(router, request, GW_QUEUED,
+                        rejected->batch_full ? "the batch is full" : "no room for the context");
 }
 
 static void take_prompt_logprobs(struct gw_router *router, struct gw_request *request,
@@ -214,7 +216,7 @@ static void take_of_request(struct gw_router *router, const struct gw_worker *wo
         take_reserved(router, request, envelope->reserved);
         break;
     case BATON__V1__ENVELOPE__BODY_REJECTED:
-        take_rejected(router, request);
+        take_rejected(router, request, envelope->rejected);
         break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
         take_prompt_logprobs(router, request, envelope->prompt_logprobs);

@@ -51,6 +51,7 @@ struct gw_worker {
     uint64_t n_placed, turn;    /* in all; when the last one was, counted in placements */
     double prompt_tokens_per_s; /* at which it computed prompts of ours; 0: none yet */
     bool full;                  /* a reservation was rejected since the last Status */
+    bool crowded;               /* and some who wait have not been asked for since */
 };
 
 BATON_LIST(gw_worker_list, struct gw_worker, in_workers)

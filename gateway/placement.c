@@ -144,6 +144,19 @@ static struct gw_worker *choose_prefill(struct gw_router *router, const struct g
         ->candidates[gw_policy_prefill(placement->options.prefill, placement->prefill_views, n)];
 }
 
+/* Whether it may be asked for room now: one that had none lately for one request after the other,
+ * not for all who wait, most of whom it would turn down. */
+static bool may_ask(const struct gw_router *router, const struct gw_worker *worker)
+{
+    struct gw_request_list *reserving = gw_router_list(router, GW_RESERVING);
+    if (worker->full || !worker->crowded)
+        return !worker->full;
+    struct gw_request *asked = gw_request_list_first(reserving);
+    while (asked && asked->decode != worker)
+        asked = gw_request_list_next(reserving, asked);
+    return !asked;
+}
+
 static struct gw_worker *choose_decode(struct gw_router *router, const struct gw_request *request)
 {
     struct gw_placement *placement = &router->placement;
@@ -156,7 +169,7 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
         struct gw_work work = gw_workload_now(&worker->load);
         int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
-            worker->full || n_free < n_blocks)
+            n_free < n_blocks || !may_ask(router, worker))
             continue;
         placement->candidates[n] = worker;
         placement->decode_views[n++] =
@@ -238,6 +251,8 @@ void gw_placement_reserved(struct gw_router *router, struct gw_request *request,
         router->placement.n_local++;
     }
     run_prompt(router, request);
+    if (request->decode->crowded)
+        gw_placement_pump(router); /* the next may be asked for */
 }
 
 void gw_placement_release(struct gw_request *request, const char *reason)

@@ -63,7 +63,7 @@ struct gw_request *gw_request_create(struct gw_requests *requests, const struct 
     request->id = requests->next_id++;
     request->attempt = 1;
     request->sink = *sink;
-    request->times.arrived_ns = request->state_ns = arrived_ns;
+    request->times.arrived_ns = request->state_ns = request->queued_ns = arrived_ns;
     baton_buf_init(&request->text_out, TEXT_MAX_BYTES);
     gw_request_list_push_back(&requests->by_state[GW_READING], request);
     gw_request_bucket_push_back(bucket(requests, request->id), request);
@@ -121,6 +121,8 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
               BATON_S("to", state_names[state]), BATON_S("reason", reason),
               BATON_F("after_s", baton_seconds(now_ns - request->state_ns)));
     request->state_ns = now_ns;
+    if (state == GW_QUEUED && from != GW_RESERVING)
+        request->queued_ns = now_ns;
 }
 
 double gw_request_ttft_s(const struct gw_request *request)

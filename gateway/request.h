@@ -104,7 +104,9 @@ struct gw_times {
 struct gw_request {
     struct baton_node in_state, in_bucket;
     enum gw_state state;
-    int64_t state_ns;
+    int64_t state_ns;  /* since when it is in its state */
+    int64_t queued_ns; /* since when it waits for a place: a reservation that was turned down is
+                          part of that */
     uint64_t id;
     uint32_t attempt;    /* on the wire: changes with every placement that came to nothing */
     uint32_t n_failures; /* attempts that broke */

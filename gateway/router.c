@@ -226,19 +226,23 @@ static void tick_list(struct gw_router *router, enum gw_state state, int64_t now
 }
 
 /* A worker that had no room may have some again before its next Status says so. */
-static void ask_again(const struct gw_fleet *fleet)
+static void ask_again(const struct gw_router *router)
 {
+    const struct gw_fleet *fleet = router->options.fleet;
+    bool somebody_waits = gw_router_list(router, GW_QUEUED)->n > 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
-         worker = gw_worker_list_next(&fleet->workers, worker))
+         worker = gw_worker_list_next(&fleet->workers, worker)) {
         worker->full = false;
+        worker->crowded &= somebody_waits;
+    }
 }
 
 void gw_router_tick(struct gw_router *router, int64_t now_ns)
 {
     const struct gw_request *first = gw_request_list_first(gw_router_list(router, GW_QUEUED));
-    gw_pace_tick(&router->pace, first ? baton_seconds(now_ns - first->state_ns) : 0, now_ns);
+    gw_pace_tick(&router->pace, first ? baton_seconds(now_ns - first->queued_ns) : 0, now_ns);
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         tick_list(router, (enum gw_state)state, now_ns);
-    ask_again(router->options.fleet);
+    ask_again(router);
     gw_placement_pump(router);
 }

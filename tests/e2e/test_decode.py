@@ -64,6 +64,22 @@ def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_ba
         fleet.wait_all_free()
 
 
+def test_who_finds_no_place_in_the_batch_waits_before_its_prompt():
+    """Else prompts would be run at the cost of steps, and readers would wait long for their second token."""
+    with Fleet(gateway_args=["--max-wait-s", 0], decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
+        bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0) for i in range(40)]
+        with ThreadPoolExecutor(40) as pool:
+            answers = [pool.submit(fleet.generate, **body) for body in bodies]
+            n_most = 0
+            while not all(answer.done() for answer in answers):
+                worker = fleet.worker("decode-0")
+                n_most = max(n_most, worker["running"] + worker["queued"])
+                time.sleep(0.01)
+        assert all(answer.result()["output_tokens"] == 60 for answer in answers)
+        assert 4 <= n_most <= 4 + 2
+        fleet.wait_all_free()
+
+
 def kv_bytes(fleet):
     return fleet.metrics()["baton_kv_transfer_bytes_total"]
 

@@ -59,9 +59,27 @@ static void a_context_that_is_sent_gives_the_same_tokens(void **state)
     worker_close();
 }
 
+/* As a gateway does: asks again while the batch is full, and starts meanwhile who has a token. */
+static void reserve_at_last(const struct ask *asks, size_t i, bool started[])
+{
+    struct heard *about = &heard[asks[i].id];
+    while (!about->n_reserved) {
+        int n_answers = about->n_rejected;
+        say_reserve(&asks[i]);
+        while (!about->n_reserved && about->n_rejected == n_answers)
+            work_for_ms(1);
+        for (size_t j = 0; j < i; j++) {
+            if (!started[j] && heard[asks[j].id].n_first)
+                say_start(&asks[j]);
+            started[j] = heard[asks[j].id].n_first > 0;
+        }
+    }
+}
+
 static void prompts_beside_sequences_disturb_nobody(void **state)
 {
     struct ask asks[24];
+    bool started[24] = {false};
     (void)state;
     worker_open(&(struct worker_options){.max_batch = 5, .chunk = 3, .kv_tokens = 24 * N_CONTEXT});
     for (size_t i = 0; i < 24; i++) {
@@ -72,12 +90,13 @@ static void prompts_beside_sequences_disturb_nobody(void **state)
                                .temperature = i % 2 ? 0.9 : 0,
                                .stop = STOP_NONE,
                                .explain = i % 5 ? 0 : 20};
-        say_reserve(&asks[i]);
+        reserve_at_last(asks, i, started);
         say_prompt(&asks[i]);
     }
     for (size_t i = 0; i < 24; i++) {
         await(&heard[i + 1].n_first, 1);
-        say_start(&asks[i]);
+        if (!started[i])
+            say_start(&asks[i]);
     }
     for (size_t i = 0; i < 24; i++) {
         await(&heard[i + 1].n_finished, 1);
@@ -260,16 +279,51 @@ static void a_paused_sequence_gives_its_place_to_the_next(void **state)
     worker_close();
 }
 
+static void a_full_batch_promises_no_more_until_one_ends_or_pauses(void **state)
+{
+    struct ask ask = {.n_prompt = 9, .n_new = 50, .credit = 5, .stop = STOP_NONE};
+    (void)state;
+    worker_open(&(struct worker_options){.max_batch = 1});
+    for (ask.id = 1; ask.id <= 3; ask.id++) { /* one for the place, two on their way */
+        say_reserve(&ask);
+        await(&heard[ask.id].n_reserved, 1);
+    }
+    say_reserve(&ask);
+    await(&heard[4].n_rejected, 1);
+    ask.id = 1;
+    say_cancel(&ask);
+    ask.id = 5;
+    say_reserve(&ask);
+    await(&heard[5].n_reserved, 1);
+    say_prompt(&ask);
+    await(&heard[5].n_first, 1);
+    say_start(&ask);
+    await_tokens(&ask, 5); /* it has no credit for more */
+    ask.id = 6;
+    reserve_at_last(&ask, 0, NULL);
+    ask.id = 7;
+    say_reserve(&ask);
+    await(&heard[7].n_rejected, 1);
+    for (ask.id = 2; ask.id <= 6; ask.id++)
+        say_cancel(&ask);
+    await_status_idle();
+    worker_close();
+}
+
 static void more_sequences_than_places_all_come_to_their_end(void **state)
 {
     struct ask asks[20];
+    bool started[20] = {false};
     (void)state;
     worker_open(&(struct worker_options){.max_batch = 2, .kv_tokens = 20 * N_CONTEXT});
     for (size_t i = 0; i < 20; i++) {
         asks[i] = (struct ask){
             .id = i + 1, .n_prompt = 5, .n_new = 30, .words = i, .credit = 7, .stop = STOP_NONE};
-        run_prompt(&asks[i]);
+        reserve_at_last(asks, i, started);
+        say_prompt(&asks[i]);
+        await(&heard[i + 1].n_first, 1);
         say_start(&asks[i]);
+        started[i] = true;
     }
     work_for_ms(20);
     for (size_t i = 0; i < 20; i++) { /* every one was paused, and none kept the others waiting */
@@ -431,6 +485,7 @@ int main(void)
         cmocka_unit_test(a_context_other_than_reserved_is_refused),
         cmocka_unit_test(one_token_or_a_stop_token_frees_the_blocks_at_once),
         cmocka_unit_test(a_paused_sequence_gives_its_place_to_the_next),
+        cmocka_unit_test(a_full_batch_promises_no_more_until_one_ends_or_pauses),
         cmocka_unit_test(more_sequences_than_places_all_come_to_their_end),
         cmocka_unit_test(cancel_frees_everything_in_every_state),
         cmocka_unit_test(a_deadline_ends_a_paused_sequence_and_a_waiting_prompt),

@@ -57,6 +57,23 @@ static void a_state_is_membership_of_one_list(void **state)
     assert_int_equal(requests.by_state[GW_DONE].n, 0);
 }
 
+static void a_wait_goes_on_while_reservations_are_turned_down(void **state)
+{
+    struct gw_request *request = new_request();
+    (void)state;
+    gw_request_set_state(&requests, request, GW_TOKENIZING, "");
+    gw_request_set_state(&requests, request, GW_QUEUED, "");
+    int64_t queued_ns = request->queued_ns;
+    gw_request_set_state(&requests, request, GW_RESERVING, "");
+    gw_request_set_state(&requests, request, GW_QUEUED, "");
+    assert_true(request->queued_ns == queued_ns && request->state_ns > queued_ns);
+    gw_request_set_state(&requests, request, GW_RESERVING, "");
+    gw_request_set_state(&requests, request, GW_PREFILLING, "");
+    gw_request_set_state(&requests, request, GW_QUEUED, ""); /* the attempt broke: another wait */
+    assert_true(request->queued_ns > queued_ns);
+    gw_request_destroy(&requests, request);
+}
+
 static void who_comes_back_to_the_queue_stands_where_it_stood(void **state)
 {
     struct gw_request *all[5];
@@ -137,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(requests_have_ids_of_their_own_and_are_found_by_them, init),
         cmocka_unit_test_setup(a_state_is_membership_of_one_list, init),
+        cmocka_unit_test_setup(a_wait_goes_on_while_reservations_are_turned_down, init),
         cmocka_unit_test_setup(who_comes_back_to_the_queue_stands_where_it_stood, init),
         cmocka_unit_test_setup(an_edge_that_is_not_in_the_picture_aborts, init),
         cmocka_unit_test_setup(the_stages_up_to_the_first_token_follow_without_gap, init),

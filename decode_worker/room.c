@@ -1,0 +1,77 @@
+#include "decode_worker/room.h"
+
+/* Contexts that may be on their way while every place of a step is taken, so that one that gets
+ * free is taken at once: so many, and one for each so many places. */
+enum { COMING = 2, PLACES_PER_COMING = 32 };
+
+static bool is_batch_full(const struct dc_room *room, int n_paused)
+{
+    int n_most = room->max_batch + COMING + room->max_batch / PLACES_PER_COMING, n_active = 0;
+    for (struct dc_context *context = dc_context_list_first(&room->contexts->list); context;
+         context = dc_context_list_next(&room->contexts->list, context))
+        n_active += !atomic_load(&context->canceled);
+    return n_active - n_paused >= n_most;
+}
+
+static void reject(const struct dc_room *room, const struct baton_asker *asker, int n_blocks,
+                   bool batch_full)
+{
+    Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
+    baton_envelope answer = BATON__V1__ENVELOPE__INIT;
+    rejected.blocks_needed = (uint32_t)n_blocks;
+    rejected.blocks_free = (uint32_t)baton_kv_n_free(room->kv);
+    rejected.draining = room->host->draining;
+    rejected.batch_full = batch_full;
+    answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
+    answer.rejected = &rejected;
+    baton_asker_tell(asker, &answer);
+}
+
+static void promise(const struct dc_context *context)
+{
+    Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
+    baton_envelope answer = BATON__V1__ENVELOPE__INIT;
+    reserved.n_blocks = (uint32_t)context->seq.n_blocks;
+    reserved.n_cached_blocks = (uint32_t)context->seq.n_shared;
+    answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
+    answer.reserved = &reserved;
+    baton_asker_tell(&context->asker, &answer);
+}
+
+static enum baton_err reserve(struct dc_room *room, struct dc_context *context,
+                              const Baton__V1__Reserve *wanted)
+{
+    if (!context || room->host->draining ||
+        dc_positions_for(wanted) > room->host->facts.n_context_tokens)
+        return BATON_LIMIT;
+    enum baton_err err = dc_context_reserve(context, room->kv, wanted, room->shares_prefixes);
+    if (err)
+        return err;
+    room->n_prefix_tokens += (uint64_t)context->n_keys * BATON_KV_BLOCK_TOKENS;
+    room->n_hit_tokens += (uint64_t)context->seq.n_shared * BATON_KV_BLOCK_TOKENS;
+    return BATON_OK;
+}
+
+void dc_room_ask(struct dc_room *room, int n_paused, struct baton_link *gateway,
+                 const baton_envelope *envelope)
+{
+    const Baton__V1__Reserve *wanted = envelope->reserve;
+    struct baton_asker asker;
+    struct dc_context *context = dc_context_create();
+    baton_asker_init(&asker, gateway, envelope);
+    bool batch_full = is_batch_full(room, n_paused);
+    enum baton_err err = batch_full ? BATON_LIMIT : reserve(room, context, wanted);
+    if (!err) {
+        context->asker = asker; /* moved */
+        dc_contexts_add(room->contexts, context);
+        promise(context);
+        return;
+    }
+    if (err == BATON_INVALID)
+        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__INVALID,
+                         "reserve: more block keys than the prompt has whole blocks");
+    else
+        reject(room, &asker, baton_kv_blocks_for(dc_positions_for(wanted)), batch_full);
+    baton_asker_fini(&asker);
+    dc_context_destroy(context);
+}
