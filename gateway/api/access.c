@@ -7,6 +7,7 @@
 #include "gateway/api/api.h"
 #include "gateway/api/cors.h"
 #include "gateway/api/keys.h"
+#include "gateway/api/page.h"
 #include "gateway/metrics.h"
 
 struct gw_access {
@@ -71,7 +72,7 @@ void gw_access_mark(const struct gw_access *access, struct gw_exchange *exchange
 
 static bool is_open(const struct gw_exchange *exchange)
 {
-    static const char *const paths[] = {"/health", "/ready", "/"};
+    static const char *const paths[] = {"/health", "/ready"};
     const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
     if (gw_cors_is_preflight(exchange))
         return true;
@@ -80,7 +81,7 @@ static bool is_open(const struct gw_exchange *exchange)
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         if (!strcmp(paths[i], path))
             return true;
-    return false;
+    return gw_page_has(path);
 }
 
 static void refuse(struct gw_access *access, struct gw_exchange *exchange, bool has_header)

@@ -10,6 +10,7 @@
 #include "gateway/api/generate.h"
 #include "gateway/api/info.h"
 #include "gateway/api/openai.h"
+#include "gateway/api/page.h"
 #include "gateway/api/text.h"
 #include "gateway/http/status.h"
 
@@ -35,6 +36,8 @@ static const struct route routes[] = {
     {"GET", "/ready", gw_info_ready},
     {"GET", "/workers", gw_info_workers},
     {"GET", "/metrics", gw_info_metrics},
+    {"GET", "/", gw_page},
+    {"GET", "/web/*", gw_page_part},
 };
 
 static bool leads_to(const char *path, const struct route *route)

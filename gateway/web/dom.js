@@ -1,0 +1,42 @@
+// Elements without markup in strings: the page's policy forbids innerHTML, and so do we.
+
+/** el("li", {class: "row", "aria-label": "x", onclick: f}, "text", child, ...); null children are left out. */
+export function el(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+export const $ = (id) => document.getElementById(id);
+
+/** 0.5943 -> "59.4 %"; small shares keep two digits that say something. */
+export function percent(share) {
+  const value = share * 100;
+  if (value >= 99.95) return value >= 100 ? "100 %" : `${Math.min(value, 99.999).toPrecision(5)} %`;
+  if (value >= 10) return `${value.toFixed(1)} %`;
+  if (value >= 0.01) return `${Number(value.toPrecision(2))} %`;
+  return value > 0 ? `${value.toExponential(0)} %` : "0 %";
+}
+
+/** 0.00366 -> "3.66 ms", 1.5 -> "1.50 s" */
+export function seconds(s) {
+  if (s === null || s === undefined) return "–";
+  return s < 1 ? `${Number((s * 1e3).toPrecision(3))} ms` : `${s.toFixed(2)} s`;
+}
+
+/** A token's text so that blanks can be seen: " two" -> "␣two", a line's end -> "↵". */
+export function visible(text) {
+  return text === "" ? "∅" : text.replaceAll("\n", "↵").replaceAll("\t", "⇥").replace(/^ +| +$/g, (s) => "␣".repeat(s.length));
+}

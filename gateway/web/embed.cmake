@@ -1,0 +1,28 @@
+# cmake -DOUT=FILE.c -DFILES=PATH;PATH... -P embed.cmake
+# Writes the table of gateway/web/files.h: each file's name, type, bytes, and SHA-256 as its tag.
+set(type_html "text/html; charset=utf-8")
+set(type_css "text/css; charset=utf-8")
+set(type_js "text/javascript; charset=utf-8")
+set(type_svg "image/svg+xml")
+
+set(arrays "")
+set(rows "")
+foreach(path IN LISTS FILES)
+  get_filename_component(name ${path} NAME)
+  get_filename_component(kind ${path} LAST_EXT)
+  string(SUBSTRING ${kind} 1 -1 kind)
+  if(NOT DEFINED type_${kind})
+    message(FATAL_ERROR "${name}: no content type is known for .${kind}")
+  endif()
+  string(MAKE_C_IDENTIFIER ${name} symbol)
+  file(SHA256 ${path} digest)
+  string(SUBSTRING ${digest} 0 32 tag)
+  file(READ ${path} hex HEX)
+  string(REGEX REPLACE "(................................)" "\\1\n    " hex "${hex}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND arrays "static const unsigned char ${symbol}[] = {\n    ${bytes}\n};\n\n")
+  string(APPEND rows "    {\"${name}\", \"${type_${kind}}\", \"\\\"${tag}\\\"\", ${symbol}, sizeof ${symbol}},\n")
+endforeach()
+
+file(WRITE ${OUT} "#include \"gateway/web/files.h\"\n\n${arrays}const struct gw_web_file gw_web_files[] = {\n${rows}};\n")
+file(APPEND ${OUT} "const size_t gw_web_n_files = sizeof gw_web_files / sizeof gw_web_files[0];\n")

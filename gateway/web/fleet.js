@@ -1,0 +1,69 @@
+// The fleet as /workers tells it, asked again while somebody looks.
+
+import { $, el, percent, seconds } from "./dom.js";
+import { get } from "./api.js";
+
+const EVERY_MS = 1000;
+
+export class Fleet {
+  /** onError(ApiError or null) after every try. */
+  constructor(onError) {
+    this.onError = onError;
+    document.addEventListener("visibilitychange", () => this.refresh());
+    this.refresh();
+  }
+
+  async refresh() {
+    clearTimeout(this.timer);
+    if (document.hidden) return;
+    const turn = (this.turn = {});
+    try {
+      const { workers } = await get("workers");
+      if (turn !== this.turn) return;
+      show(workers);
+      this.onError(null);
+    } catch (error) {
+      if (turn !== this.turn) return;
+      $("fleet-state").textContent = error.message;
+      this.onError(error);
+    }
+    this.timer = setTimeout(() => this.refresh(), EVERY_MS);
+  }
+}
+
+function show(workers) {
+  const order = (w) => `${w.role === "prefill" ? 0 : 1}${w.id}`;
+  workers.sort((a, b) => (order(a) < order(b) ? -1 : 1));
+  const ready = (role) => workers.filter((w) => w.role === role && w.state === "ready").length;
+  const text = workers.length ? `${ready("prefill")} prefill, ${ready("decode")} decode ready` : "no worker has joined yet";
+  if ($("fleet-state").textContent !== text) $("fleet-state").textContent = text;
+  $("fleet").replaceChildren(...workers.map(card));
+}
+
+function card(w) {
+  const rate = w.role === "prefill" ? w.prompt_tokens_per_s : w.tokens_per_s;
+  return el("li", { class: "worker", "data-state": w.state, "data-worker": w.id },
+    el("div", { class: "who" }, el("b", {}, w.id), el("span", { class: "state" }, w.state)),
+    memory(w),
+    el("dl", {}, ...fact("running", w.running), ...fact("queued", w.queued),
+      ...fact(w.role === "prefill" ? "prompt tok/s" : "tok/s", rate ? Math.round(rate).toLocaleString("en") : "–"),
+      ...fact("last step", w.last_step_s ? seconds(w.last_step_s) : "–"),
+      ...fact("prefix hits", w.prefix_hit_rate === null ? "–" : percent(w.prefix_hit_rate)), ...fact("cores", w.cores)));
+}
+
+function fact(name, value) {
+  return [el("dt", {}, name), el("dd", {}, String(value))];
+}
+
+/** KV blocks: in use, kept for prompts that begin alike, free. Blocks that are kept count as free, too. */
+function memory(w) {
+  const total = w.kv_blocks_total || 1, used = total - w.kv_blocks_free;
+  const label = `KV blocks: ${used} of ${w.kv_blocks_total} in use, ${w.kv_blocks_cached} kept for reuse`;
+  const bar = el("div", { class: "memory", role: "img", "aria-label": label, title: label });
+  for (const [kind, n] of [["used", used], ["kept", Math.min(w.kv_blocks_cached, w.kv_blocks_free)]]) {
+    const part = el("i", { class: kind });
+    part.style.width = `${(n / total) * 100}%`;
+    bar.append(part);
+  }
+  return bar;
+}

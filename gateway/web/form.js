@@ -1,0 +1,72 @@
+// The controls, and the request they make. The server is the judge of ranges; its errors name the field.
+
+import { $ } from "./dom.js";
+
+const DEFAULTS = { temperature: 1, top_k: 0, top_p: 1, min_p: 0, repetition_penalty: 1, presence_penalty: 0,
+  frequency_penalty: 0, logit_bias: {}, explain: 0 };
+
+const READERS = {
+  number: (text) => (text.trim() === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text)),
+  lines: (text) => (text === "" ? undefined : text.split("\n").filter((line) => line !== "")),
+  ids: (text) => (text.trim() === "" ? undefined : text.split(/[\s,]+/).filter(Boolean).map(READERS.number)),
+  bias: (text) => readBias(text),
+};
+
+/** "11: 4, 13: -3.5" -> {"11": 4, "13": -3.5} */
+function readBias(text) {
+  const pairs = text.split(/[\n,]+/).map((pair) => pair.trim()).filter(Boolean).map((pair) => pair.split(":"));
+  if (!pairs.length) return undefined;
+  return Object.fromEntries(pairs.map(([id, value]) => [id.trim(), READERS.number(value ?? "") ?? null]));
+}
+
+function fields() {
+  return document.querySelectorAll("[data-field]");
+}
+
+function valueOf(input) {
+  if (input.type === "checkbox") return input.checked === input.defaultChecked ? undefined : input.checked;
+  if (input.validity.badInput) return "no number"; // which the browser hides from us
+  return READERS[input.dataset.kind]?.(input.value) ?? (input.dataset.kind ? undefined : input.value);
+}
+
+/** {body: JSON text, request: every sampling field with its value} */
+export function readForm() {
+  const body = { timeline: true };
+  for (const input of fields()) {
+    const value = valueOf(input);
+    if (value !== undefined) body[input.dataset.field] = value;
+  }
+  return { body: withSeed(JSON.stringify(body)), request: { ...DEFAULTS, ...body } };
+}
+
+/** Seeds go up to 2^63: as digits they arrive as they were typed, as a JavaScript number they might not. */
+function withSeed(json) {
+  const seed = $("seed").value.trim();
+  if (seed === "") return json;
+  return `${json.slice(0, -1)},"seed":${/^(0|[1-9]\d*)$/.test(seed) ? seed : JSON.stringify(seed)}}`;
+}
+
+/** Marks the field an error is about, or none. */
+export function markField(name) {
+  for (const input of [...fields(), $("seed")]) {
+    const wrong = name !== null && (input.dataset.field ?? "seed") === name;
+    if (wrong) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
+    if (wrong) reveal(input);
+  }
+}
+
+function reveal(input) {
+  const details = input.closest("details");
+  if (details) details.open = true;
+  input.focus();
+}
+
+/** A slider and a number that say the same. */
+export function pairSliders() {
+  for (const slider of document.querySelectorAll("[data-slides]")) {
+    const number = $(slider.dataset.slides);
+    slider.addEventListener("input", () => (number.value = slider.value));
+    number.addEventListener("input", () => (slider.value = number.value));
+  }
+}
