@@ -23,7 +23,7 @@ declare -A sets=(
     # tests/run; recommended packages are left out on purpose, so what is needed of them is named
     [test]="git clang libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
         python3-numpy nodejs npm|command:npm docker-compose|docker-compose-v2 shellcheck iproute2
-        procps curl"
+        procps curl chromium|command:google-chrome|chromium-browser"
     # bench/plot_itl.py
     [plots]="gnuplot-nox python3"
     # tests/run --bare

@@ -144,10 +144,9 @@ $("controls").addEventListener("submit", (event) => {
 });
 $("stop").addEventListener("click", stop);
 $("error-close").addEventListener("click", hideError);
-$("key").addEventListener("input", () => {
-  setKey($("key").value);
-  fleet.refresh();
-});
+$("key-row").addEventListener("submit", (event) => event.preventDefault());
+$("key").addEventListener("input", () => setKey($("key").value));
+$("key").addEventListener("change", () => fleet.refresh());
 document.querySelectorAll("[name=colour]").forEach((radio) => radio.addEventListener("change", () => tokens.colourBy(radio.value)));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") stop();

@@ -51,14 +51,13 @@ export class Candidates {
   // The strip of stages: radio buttons, so the arrow keys walk through the pipeline.
 
   makeStrip() {
-    const choices = [...this.stages];
-    if (this.answer) choices.push({ id: "if", name: "what if", setting: "below", left: null });
+    const choices = [...this.stages, { id: "if", name: "what if", setting: "see below", left: null }];
     $("strip").replaceChildren(...choices.map((stage) => this.makeStop(stage)));
   }
 
   makeStop({ id, name, setting, left }) {
     const input = el("input", { type: "radio", name: "stage", value: id, checked: id === this.stage,
-      onchange: () => this.showStage(id) });
+      onchange: () => (id === "if" ? this.ask() : this.showStage(id)) });
     return el("label", { class: setting === "off" ? "stop off" : "stop" }, input, el("b", {}, name), el("span", {}, setting),
       left === null ? null : el("small", {}, `${left.toLocaleString("en")} left`));
   }
@@ -83,27 +82,27 @@ export class Candidates {
   }
 
   makeRow(candidate, rank, chosen) {
-    const { logit, logit_penalized: after } = candidate, change = after - logit;
-    const note = `logit ${logit.toFixed(2)}` + (change ? ` ${change > 0 ? "+" : "−"} ${Math.abs(change).toFixed(2)}` : "");
     const ghost = el("i", { class: "ghost", title: `the model's own: ${percent(candidate.prob_raw)}` });
-    ghost.style.left = `${candidate.prob_raw * 100}%`;
     return el("li", { class: chosen ? "chosen" : null, "data-token-id": candidate.token_id },
       el("span", { class: "rank" }, String(rank)),
       el("span", { class: "word" }, visible(candidate.text), chosen ? el("span", { class: "mark" }, " ← chosen") : null),
-      el("span", { class: "bar" }, el("i", { class: "fill" }), el("i", { class: "maybe" }), ghost),
-      el("output", {}), el("small", {}, note), el("em", {}));
+      logitOf(candidate), el("span", { class: "bar" }, el("i", { class: "fill" }), el("i", { class: "maybe" }), ghost),
+      el("output", {}));
   }
 
   makeOthers() {
     return el("li", { class: "others" }, el("span", { class: "rank" }), el("span", { class: "word" }, "all others"),
-      el("span", { class: "bar" }, el("i", { class: "fill" }), el("i", { class: "maybe" })), el("output", {}), el("small", {}), el("em", {}));
+      el("small", {}), el("span", {}), el("output", {}));
   }
 
-  fillRows({ rows, others }) {
-    const items = [...$("candidates").children], unlisted = items.slice(rows.length, -1)[0];
-    rows.forEach((row, i) => fillRow(items[i], row));
-    fillRow(items.at(-1), { ...others, removedBy: null });
-    if (unlisted) fillUnlisted(unlisted, this.step, this.stage, this.stages.at(-1).id);
+  fillRows(shown) {
+    const { rows, others } = shown, items = [...$("candidates").children], unlisted = items.slice(rows.length, -1)[0];
+    const scale = scaleOf([...this.stages, shown]);
+    $("scale").textContent = `share at this stage, 0 to ${scale * 100} %; | the model’s own`;
+    rows.forEach((row, i) => fillRow(items[i], row, scale, this.step.candidates[i].prob_raw));
+    items.at(-1).querySelector("output").textContent = share(others);
+    Object.assign(items.at(-1).dataset, others);
+    if (unlisted) fillUnlisted(unlisted, this.step, this.stage, this.stages.at(-1).id, scale);
   }
 
   // What if
@@ -114,8 +113,10 @@ export class Candidates {
 
   setKnobs(values) {
     for (const name of KNOBS) {
-      $(`if-${name}`).value = values[name];
-      $(`if-${name}-now`).textContent = $(`if-${name}`).value;
+      const slider = $(`if-${name}`);
+      slider.max = Math.max(slider.max, values[name]);
+      slider.value = values[name];
+      $(`if-${name}-now`).textContent = slider.value;
     }
   }
 
@@ -148,20 +149,32 @@ function sayChosen(step, id) {
   return `Exact. The same draw, ${step.draw.toFixed(4)}, ${verb} “${text}”.`;
 }
 
-function fillRow(item, { low, high, removedBy }) {
-  const [fill, maybe] = item.querySelectorAll(".fill, .maybe");
-  fill.style.width = `${low * 100}%`;
-  maybe.style.left = `${low * 100}%`;
-  maybe.style.width = `${(high - low) * 100}%`;
+/** "13.93", or "13.93 − 1.20" with what bias and penalties did. */
+function logitOf({ logit, logit_penalized: after }) {
+  const change = after - logit, sign = change > 0 ? "+" : "−";
+  return el("small", { title: `logit ${logit}, ${after} after bias and penalties` }, logit.toFixed(2),
+    change ? el("b", {}, ` ${sign} ${Math.abs(change).toFixed(2)}`) : null);
+}
+
+/** The end of the bars: one for all stages, so that they can be compared. */
+function scaleOf(stages) {
+  const highest = Math.max(...stages.flatMap(({ rows }) => rows.map(({ high }) => high)));
+  return [0.05, 0.1, 0.2, 0.5].find((end) => highest <= end) ?? 1;
+}
+
+function fillRow(item, { low, high, removedBy }, scale, own) {
+  const [fill, maybe, ghost] = item.querySelectorAll(".fill, .maybe, .ghost"), at = (share) => `${(share / scale) * 100}%`;
+  fill.style.width = maybe.style.left = at(low);
+  maybe.style.width = at(high - low);
+  ghost.style.left = at(own);
   Object.assign(item.dataset, { low, high, removedBy: removedBy ?? "" });
   item.classList.toggle("removed", Boolean(removedBy));
-  item.querySelector("output").textContent = removedBy ? "–" : share({ low, high });
-  item.querySelector("em").textContent = removedBy ? `removed by ${REMOVALS[removedBy]}` : "";
+  item.querySelector("output").textContent = removedBy ? `out by ${REMOVALS[removedBy]}` : share({ low, high });
 }
 
 /** The chosen token when it is not among the listed: its share is known at both ends of the pipeline. */
-function fillUnlisted(item, step, stage, last) {
-  const share = { model: step.prob_raw, [last]: step.prob }[stage];
-  fillRow(item, { low: share ?? 0, high: share ?? 0, removedBy: null });
-  if (share === undefined) item.querySelector("output").textContent = "one of the others";
+function fillUnlisted(item, step, stage, last, scale) {
+  const known = { model: step.prob_raw, [last]: step.prob }[stage];
+  fillRow(item, { low: known ?? 0, high: known ?? 0, removedBy: null }, scale, step.prob_raw);
+  if (known === undefined) item.querySelector("output").textContent = "of the others";
 }

@@ -25,15 +25,16 @@ export const $ = (id) => document.getElementById(id);
 export function percent(share) {
   const value = share * 100;
   if (value >= 99.95) return value >= 100 ? "100 %" : `${Math.min(value, 99.999).toPrecision(5)} %`;
-  if (value >= 10) return `${value.toFixed(1)} %`;
-  if (value >= 0.01) return `${Number(value.toPrecision(2))} %`;
+  if (value >= 1) return `${value.toFixed(1)} %`;
+  if (value >= 0.01) return `${value.toPrecision(2)} %`;
   return value > 0 ? `${value.toExponential(0)} %` : "0 %";
 }
 
-/** 0.00366 -> "3.66 ms", 1.5 -> "1.50 s" */
+/** 0.0000366 -> "36.6 µs", 0.00366 -> "3.66 ms", 1.5 -> "1.50 s" */
 export function seconds(s) {
   if (s === null || s === undefined) return "–";
-  return s < 1 ? `${Number((s * 1e3).toPrecision(3))} ms` : `${s.toFixed(2)} s`;
+  if (s >= 1) return `${s.toFixed(2)} s`;
+  return s >= 1e-4 ? `${Number((s * 1e3).toPrecision(3))} ms` : `${Number((s * 1e6).toPrecision(3))} µs`;
 }
 
 /** A token's text so that blanks can be seen: " two" -> "␣two", a line's end -> "↵". */

@@ -24,7 +24,8 @@ extern const size_t gw_web_n_files;
 const struct gw_web_file *gw_web_find(const char *name);
 
 /* Whether an If-None-Match header ("" when absent) names this tag: "*", or a list of tags compared
- * weakly, W/ or not (RFC 9110, section 13.1.2). What is no such list matches nothing from there on. */
+ * weakly, W/ or not (RFC 9110, section 13.1.2). What is no such list matches nothing from there on.
+ */
 bool gw_web_etag_matches(const char *if_none_match, const char *etag);
 
 #endif

@@ -26,6 +26,7 @@ export class Fleet {
       if (turn !== this.turn) return;
       $("fleet-state").textContent = error.message;
       this.onError(error);
+      if (error.status === 401) return; // until there is a key
     }
     this.timer = setTimeout(() => this.refresh(), EVERY_MS);
   }

@@ -27,8 +27,8 @@ export function stagesOf(step, request, vocabulary) {
   const model = known(step, "prob_raw");
   const shaped = { id: "temperature", name: "temperature", setting: String(request.temperature), left: vocabulary };
   const first = [
-    { id: "model", name: "model", setting: "its logits", left: vocabulary, ...model },
-    { id: "penalties", name: "bias, penalties", setting: penalties ? "on" : "off", left: vocabulary,
+    { id: "model", name: "model", setting: "as it is", left: vocabulary, ...model },
+    { id: "penalties", name: "penalties", setting: penalties ? "and bias" : "off", left: vocabulary,
       ...(penalties ? whatIf(step, base, { temperature: 1, ...NO_FILTERS }) : model) },
   ];
   if (greedy) return [...first, { ...shaped, setting: "0: the highest", left: 1, ...upTo({}) }];

@@ -70,8 +70,11 @@ def test_probes_need_no_key(fleet, method, path):
     assert without_key(fleet, method, path, headers=bearer("wrong-key-1"))[0] == 200
 
 
-def test_the_page_needs_no_key(fleet):
-    assert without_key(fleet, "GET", "/")[0] != 401
+def test_the_page_needs_no_key_but_what_it_asks_for_does(fleet):
+    for path in "/", "/web/app.js", "/web/style.css":
+        assert without_key(fleet, "GET", path)[0] == without_key(fleet, "HEAD", path)[0] == 200
+        assert without_key(fleet, "POST", path, {})[0] == 401
+    assert without_key(fleet, "GET", "/web/none.js")[0] == 401
 
 
 @pytest.mark.parametrize("presented", [

@@ -1,0 +1,47 @@
+"""The pictures of docs/: the playground on a wide dark screen and on a light phone.
+
+    /usr/bin/python3 tests/e2e/screenshots.py        after a build; pngquant, if there is one, makes them small
+"""
+import shutil
+import subprocess
+import time
+
+from chromium import Browser
+from fleet import ROOT, Fleet
+
+DOCS = ROOT / "docs"
+OPTIONS = "#tokens [role=option]"
+TELLING = f"[...document.querySelectorAll('{OPTIONS}')].findIndex(e => e.step.rank > 2 && e.step.entropy_bits > 2.5)"
+
+
+def shoot(page, name):
+    time.sleep(1.5)  # the fleet is asked once a second
+    path = DOCS / name
+    page.screenshot(path)
+    if shutil.which("pngquant"):
+        subprocess.run(["pngquant", "--force", "--strip", "--output", path, "128", path], check=True)
+    print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
+
+
+def generate(page):
+    page.set("#seed", 7)
+    for _ in range(2):  # the second time warm
+        page.click("#go")
+        page.wait("document.querySelector('#status').textContent.includes('ended by')", "the end")
+    page.click(OPTIONS, page.js(TELLING))
+
+
+def main():
+    with Fleet(decode=2) as fleet, Browser() as browser:
+        page = browser.page(f"http://127.0.0.1:{fleet.port}/", 1440, 1000, dark=True)
+        page.wait("document.querySelectorAll('.worker').length == 3", "the fleet")
+        generate(page)
+        page.js("document.activeElement.blur()")
+        shoot(page, "playground-dark.png")
+        page.scheme("light")
+        page.resize(360, 780, 2)
+        page.js("document.querySelector('#tokens').scrollIntoView()")
+        shoot(page, "playground-phone.png")
+
+
+main()
