@@ -17,7 +17,6 @@ static const char policy[] =
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'\r\n"
     "X-Content-Type-Options: nosniff\r\n"
     "Referrer-Policy: no-referrer\r\n"
-    "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cache-Control: no-cache\r\n";
 
 static void answer(struct gw_exchange *exchange, const struct gw_web_file *file)

@@ -11,30 +11,26 @@ import { Waterfall } from "./waterfall.js";
 const waterfall = new Waterfall(), candidates = new Candidates();
 const tokens = new Tokens((step) => candidates.show(step, run.request, model.vocab_size));
 let model = { id: "", vocab_size: 0 };
-let run = null; // {abort, request, meta, n}
+let run = null; // {abort, request, seed, meta, n}
 
 // Before a run
 
 async function loadModel() {
-  try {
-    model = (await get("v1/models")).data[0];
-    $("model").textContent = `${model.id} · ${model.vocab_size.toLocaleString("en")} tokens · context ${model.context_length}`;
-  } catch {
-    // the fleet's refresh says what is wrong; it comes again
-  }
+  model = (await get("v1/models")).data[0];
+  $("model").textContent = `${model.id} · ${model.vocab_size.toLocaleString("en")} tokens · context ${model.context_length}`;
 }
 
 function onFleet(error) {
   if (error?.status === 401) $("key-row").hidden = false;
-  if (!error && !model.id) loadModel();
+  if (!error && !model.id) loadModel().catch(() => {}); // start() tries again, and tells
 }
 
 // A run
 
 async function start() {
   if (run?.abort) return;
-  const { body, request } = readForm();
-  run = { abort: new AbortController(), request, n: 0, meta: null };
+  const { body, request, seed } = readForm();
+  run = { abort: new AbortController(), request, seed, n: 0, meta: null };
   begin(request.prompt);
   try {
     if (!model.id) await loadModel(); // what-if needs the vocabulary's size
@@ -74,7 +70,8 @@ const HANDLERS = {
 };
 
 function summaryOf(summary) {
-  const { output_tokens: n, served_by: by } = summary, { seed, ttft_s, prompt_tokens } = run.meta;
+  const { output_tokens: n, served_by: by } = summary, { ttft_s, prompt_tokens } = run.meta;
+  const seed = run.seed || run.meta.seed;
   const again = el("button", { type: "button", class: "link", onclick: () => ($("seed").value = seed) }, `seed ${seed}`);
   again.title = "use this seed again";
   const workers = by.decode && by.decode !== by.prefill ? `${by.prefill ?? by.decode} and ${by.decode}` : by.prefill;

@@ -43,7 +43,7 @@ export class Candidates {
     const { step } = this;
     $("why-token").textContent = visible(step.text);
     $("why-facts").textContent = `${percent(step.prob)} · rank ${step.rank} · token ${step.index + 1}, id ${step.token_id} · ` +
-      `chosen by the ${step.phase} worker · entropy ${step.entropy_bits.toFixed(2)} bits`;
+      `${step.phase} phase · entropy ${step.entropy_bits.toFixed(2)} bits`;
     $("why-reason").textContent = step.reason;
     $("why-draw").replaceChildren(drawBand(step) ?? "");
   }

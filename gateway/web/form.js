@@ -29,19 +29,19 @@ function valueOf(input) {
   return READERS[input.dataset.kind]?.(input.value) ?? (input.dataset.kind ? undefined : input.value);
 }
 
-/** {body: JSON text, request: every sampling field with its value} */
+/** {body: JSON text, request: every sampling field with its value, seed: as typed, "" for a random one} */
 export function readForm() {
   const body = { timeline: true };
   for (const input of fields()) {
     const value = valueOf(input);
     if (value !== undefined) body[input.dataset.field] = value;
   }
-  return { body: withSeed(JSON.stringify(body)), request: { ...DEFAULTS, ...body } };
+  const seed = $("seed").value.trim();
+  return { body: withSeed(JSON.stringify(body), seed), request: { ...DEFAULTS, ...body }, seed };
 }
 
 /** Seeds go up to 2^63: as digits they arrive as they were typed, as a JavaScript number they might not. */
-function withSeed(json) {
-  const seed = $("seed").value.trim();
+function withSeed(json, seed) {
   if (seed === "") return json;
   return `${json.slice(0, -1)},"seed":${/^(0|[1-9]\d*)$/.test(seed) ? seed : JSON.stringify(seed)}}`;
 }

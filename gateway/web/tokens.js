@@ -25,6 +25,7 @@ export class Tokens {
   clear(prompt) {
     this.pending = []; // steps whose text is yet to come
     this.selected = null;
+    this.n = 0;
     this.box.replaceChildren(el("span", { class: "prompt" }, prompt));
     this.box.setAttribute("aria-label", "Generated tokens");
   }
@@ -51,7 +52,7 @@ export class Tokens {
   }
 
   append(step, text, kind = null) {
-    const token = el("span", { role: "option", class: kind, tabindex: this.options().length ? -1 : 0,
+    const token = el("span", { role: "option", class: kind, tabindex: this.n++ ? -1 : 0,
       "aria-selected": "false", "aria-label": describe(step), title: describe(step) }, text || "·");
     token.step = step;
     this.paint(token);

@@ -211,6 +211,31 @@ def test_each_stage_shows_what_it_made_of_them(fleet, open_page):
         assert all(close(listed[c["token_id"]][0], c[key]) for c in step["candidates"])
 
 
+def test_a_choice_from_far_down_has_a_row_too(fleet, open_page):
+    page = open_page(fleet)
+    far = {"temperature": 3, "top_k": 0, "top_p": 1}
+    generate(page, prompt=STORY, seed=4, max_new_tokens=10, **far)
+    steps = fleet.generate(prompt=STORY, seed=4, max_new_tokens=10, explain=20, **far)["steps"]
+    step = next(step for step in steps if step["rank"] > 20)
+    page.click(OPTIONS, step["index"])
+    chosen = "#candidates li:nth-child(21)"
+    assert page.text(f"{chosen} .rank") == str(step["rank"]) and page.count(f"{chosen}.chosen") == 1
+    assert close(float(page.js(f"document.querySelector('{chosen}').dataset.low")), step["prob"])
+    choose(page, "temperature")
+    assert page.text(f"{chosen} output") == "of the others"
+    assert close(sum(low for low, _, _ in rows(page)[0].values()) + rows(page)[1][0], 1)
+
+
+def test_a_seed_is_sent_and_shown_to_the_last_digit(fleet, open_page):
+    page = open_page(fleet)
+    seed = 2**63 - 1
+    generate(page, prompt=STORY, seed=seed, max_new_tokens=20)
+    assert page.text("#tokens") == fleet.generate(prompt=STORY, seed=seed, max_new_tokens=20, **SAMPLING)["text"]
+    page.set("#seed", "")
+    page.click("#status button")
+    assert page.js("document.querySelector('#seed').value") == str(seed)
+
+
 def test_a_greedy_step_says_so(fleet, open_page):
     page = open_page(fleet)
     generate(page, prompt=STORY, temperature=0, max_new_tokens=5)
