@@ -85,7 +85,7 @@ export class Candidates {
     const ghost = el("i", { class: "ghost", title: `the model's own: ${percent(candidate.prob_raw)}` });
     return el("li", { class: chosen ? "chosen" : null, "data-token-id": candidate.token_id },
       el("span", { class: "rank" }, String(rank)),
-      el("span", { class: "word" }, visible(candidate.text), chosen ? el("span", { class: "mark" }, " ← chosen") : null),
+      el("span", { class: "word" }, visible(candidate.text), chosen ? el("span", { class: "mark" }, "← chosen") : null),
       logitOf(candidate), el("span", { class: "bar" }, el("i", { class: "fill" }), el("i", { class: "maybe" }), ghost),
       el("output", {}));
   }
