@@ -1,4 +1,4 @@
-"""The pictures of docs/: the playground on a wide dark screen and on a light phone.
+"""The playground in docs/pictures: on a wide dark screen and on a light phone.
 
     /usr/bin/python3 tests/e2e/screenshots.py        after a build; pngquant, if there is one, makes them small
 """
@@ -9,14 +9,14 @@ import time
 from chromium import Browser
 from fleet import ROOT, Fleet
 
-DOCS = ROOT / "docs"
+PICTURES = ROOT / "docs/pictures"
 OPTIONS = "#tokens [role=option]"
 TELLING = f"[...document.querySelectorAll('{OPTIONS}')].findIndex(e => e.step.rank > 2 && e.step.entropy_bits > 2.5)"
 
 
 def shoot(page, name):
     time.sleep(1.5)  # the fleet is asked once a second
-    path = DOCS / name
+    path = PICTURES / name
     page.screenshot(path)
     if shutil.which("pngquant"):
         subprocess.run(["pngquant", "--force", "--strip", "--output", path, "128", path], check=True)
