@@ -1,5 +1,6 @@
 #include "gateway/events.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "common/base/clock.h"
@@ -69,6 +70,7 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     gw_assign_prompt_done(request, (int64_t)request->ask.prompt.n - first->cached_tokens,
                           first->prefill_compute_s);
     request->times.first_ns = request->times.last_token_ns = baton_now_ns();
+    request->times.longest_gap_s = 0;
     request->times.prefill_queue_s = first->prefill_queue_s;
     request->times.prefill_compute_s = first->prefill_compute_s;
     request->cached_tokens = first->cached_tokens;
@@ -130,10 +132,10 @@ static void take_tokens(struct gw_router *router, struct gw_request *request,
     }
     if (!request->decode_began)
         take_began(router, request, tokens, now_ns);
+    double gap_s = baton_seconds(now_ns - request->times.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
-        baton_hist_observe(&router->options.metrics->itl,
-                           baton_seconds(now_ns - request->times.last_token_ns) /
-                               (double)tokens->n_tokens);
+        baton_hist_observe(&router->options.metrics->itl, gap_s / (double)tokens->n_tokens);
+    request->times.longest_gap_s = fmax(request->times.longest_gap_s, gap_s);
     request->times.last_token_ns = now_ns;
     request->times.decode_s += tokens->step_s;
     router->options.metrics->n_output_tokens += tokens->n_tokens;

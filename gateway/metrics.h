@@ -34,17 +34,27 @@ enum gw_outcome {
         GW_N_OUTCOMES
 };
 
+/* What a request must keep to count as good; 0: no bound. itl bounds every gap. */
+struct gw_goals {
+    double ttft_s, itl_s;
+};
+
 struct gw_metrics {
+    struct gw_goals goals;
     struct baton_hist stages[BATON_N_STAGES];
     struct baton_hist ttft, itl, e2el, cold_first_token;
     uint64_t outcomes[GW_N_OUTCOMES];
     uint64_t rejections[GW_N_REJECTIONS]; /* of calls */
+    uint64_t n_good;                      /* of those that ended ok: kept the goals */
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_kv_bytes;
     uint64_t n_unauthorized; /* answered with 401, which is no outcome: nobody asked for work */
 };
 
 const char *gw_outcome_name(enum gw_outcome outcome);
 const char *gw_rejection_name(enum gw_rejection rejection);
+
+/* A request was answered in full: its time to the first token, and the longest gap after it. */
+void gw_metrics_note_latency(struct gw_metrics *metrics, double ttft_s, double longest_gap_s);
 
 void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out);
 

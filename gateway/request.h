@@ -98,6 +98,7 @@ struct gw_times {
     int64_t arrived_ns, parsed_ns, tokenized_ns, prefill_sent_ns, first_ns, last_token_ns, end_ns;
     int64_t decode_began_ns;
     int64_t detokenize_ns, flush_ns; /* sums */
+    double longest_gap_s;            /* between two tokens, or what came as one */
     double prefill_queue_s, prefill_compute_s, kv_transfer_s, decode_queue_s, decode_s;
 };
 

@@ -93,6 +93,7 @@ void gw_router_settle(struct gw_router *router, struct gw_request *request, enum
         metrics->n_prompt_tokens += request->ask.prompt.n;
         metrics->n_cached_tokens += request->cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
+        gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->times.longest_gap_s);
         if (!request->was_paused)
             gw_pace_finished(&router->pace, request->n_output,
                              gw_request_e2el_s(request) - gw_request_ttft_s(request));

@@ -1,6 +1,7 @@
 #include "common/obs/prom.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -23,6 +24,17 @@ static void put_label(struct baton_buf *out, char separator, const char *label, 
     baton_buf_putc(out, '"');
 }
 
+/* printf's "-nan" is not a number to Prometheus. */
+static void put_value(struct baton_buf *out, double value)
+{
+    if (isnan(value))
+        baton_buf_puts(out, "NaN\n");
+    else if (isinf(value))
+        baton_buf_puts(out, value > 0 ? "+Inf\n" : "-Inf\n");
+    else
+        baton_buf_printf(out, "%.15g\n", value);
+}
+
 void baton_prom_sample(struct baton_buf *out, const char *name, double value, ...)
 {
     va_list labels;
@@ -32,7 +44,8 @@ void baton_prom_sample(struct baton_buf *out, const char *name, double value, ..
     for (const char *label; (label = va_arg(labels, const char *)); separator = ',')
         put_label(out, separator, label, va_arg(labels, const char *));
     va_end(labels);
-    baton_buf_printf(out, "%s %.15g\n", separator == ',' ? "}" : "", value);
+    baton_buf_puts(out, separator == ',' ? "} " : " ");
+    put_value(out, value);
 }
 
 static void put_series(struct baton_buf *out, const char *name, const char *suffix,

@@ -132,6 +132,7 @@ FIGURE(prefix_tokens, worker->status.prefix_tokens)
 FIGURE(prefix_hits, worker->status.prefix_hit_tokens)
 FIGURE(start_to_ready, worker->start_to_ready_s)
 FIGURE(model_load, worker->model_load_s)
+FIGURE(cores, worker->n_cores)
 #undef FIGURE
 
 static const struct worker_figure worker_figures[] = {
@@ -163,6 +164,7 @@ static const struct worker_figure worker_figures[] = {
     {"gauge", "baton_worker_start_to_ready_seconds", "Process start to model loaded.",
      read_start_to_ready},
     {"gauge", "baton_worker_model_load_seconds", "Time to load the model.", read_model_load},
+    {"gauge", "baton_worker_cores", "Cores it may compute on.", read_cores},
 };
 
 static void put_workers(struct baton_buf *out, const struct gw_fleet *fleet)

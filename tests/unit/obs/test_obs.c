@@ -52,6 +52,18 @@ static void a_sample_has_its_labels(void **state)
     baton_buf_fini(&out);
 }
 
+static void what_is_no_number_is_spelled_as_prometheus_reads_it(void **state)
+{
+    struct baton_buf out;
+    (void)state;
+    baton_buf_init(&out, 1 << 16);
+    baton_prom_sample(&out, "m", -NAN, NULL);
+    baton_prom_sample(&out, "m", INFINITY, NULL);
+    baton_prom_sample(&out, "m", -INFINITY, "a", "b", NULL);
+    assert_string_equal(baton_buf_text(&out), "m NaN\nm +Inf\nm{a=\"b\"} -Inf\n");
+    baton_buf_fini(&out);
+}
+
 static void stages_have_their_contract_names(void **state)
 {
     static const char *const names[] = {
@@ -70,6 +82,7 @@ int main(void)
         cmocka_unit_test(observations_fall_into_the_bucket_that_bounds_them),
         cmocka_unit_test(buckets_are_written_cumulatively),
         cmocka_unit_test(a_sample_has_its_labels),
+        cmocka_unit_test(what_is_no_number_is_spelled_as_prometheus_reads_it),
         cmocka_unit_test(stages_have_their_contract_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
