@@ -294,6 +294,7 @@ static void status(void *arg, Baton__V1__Status *out)
     out->kv_blocks_reserved = out->kv_blocks_total - out->kv_blocks_free;
     out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(admit->kv);
     out->last_step_s = stats.last_step_s;
+    out->busy_s = stats.busy_s;
     out->tokens_per_s = stats.tokens_per_s;
     out->prefix_tokens = admit->room.n_prefix_tokens;
     out->prefix_hit_tokens = admit->room.n_hit_tokens;

@@ -34,7 +34,7 @@ struct dc_batch {
     atomic_bool stopping;
     /* for others to see */
     atomic_uint n_running, n_paused;
-    _Atomic double last_step_s, tokens_per_s;
+    _Atomic double last_step_s, busy_s, tokens_per_s;
 };
 
 /* ---- one step; the engine thread ---- */
@@ -153,6 +153,7 @@ static void note_step(struct dc_batch *batch, const struct step_times *times, in
 {
     atomic_store(&batch->last_step_s, baton_seconds(times->computed_ns - times->begin_ns));
     baton_rate_note(&batch->rate, n_tokens, baton_seconds(baton_now_ns() - times->begin_ns));
+    atomic_store(&batch->busy_s, batch->rate.busy_s);
     atomic_store(&batch->tokens_per_s, baton_rate_per_s(&batch->rate));
     batch->warm |= n_tokens > 0;
 }
@@ -334,5 +335,6 @@ struct dc_batch_stats dc_batch_stats(struct dc_batch *batch)
     return (struct dc_batch_stats){.n_running = atomic_load(&batch->n_running),
                                    .n_paused = atomic_load(&batch->n_paused),
                                    .last_step_s = atomic_load(&batch->last_step_s),
+                                   .busy_s = atomic_load(&batch->busy_s),
                                    .tokens_per_s = atomic_load(&batch->tokens_per_s)};
 }

@@ -83,6 +83,7 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
                                                .kv_blocks_cached = status->kv_blocks_cached,
                                                .kv_blocks_reserved = status->kv_blocks_reserved,
                                                .last_step_s = status->last_step_s,
+                                               .busy_s = status->busy_s,
                                                .tokens_per_s = status->tokens_per_s,
                                                .prefix_tokens = status->prefix_tokens,
                                                .prefix_hit_tokens = status->prefix_hit_tokens};

@@ -29,7 +29,7 @@ struct pf_schedule {
 
     /* shared */
     atomic_int n_inside, n_begun; /* submitted, not done; of them, after their first pass began */
-    _Atomic double last_pass_s, tokens_per_s;
+    _Atomic double last_pass_s, busy_s, tokens_per_s;
 };
 
 /* ---- one pass ---- */
@@ -68,6 +68,7 @@ static void note_rate(struct pf_schedule *schedule, int n_rows, double pass_s)
     baton_rate_note(&schedule->rate, n_rows, pass_s);
     schedule->limits.tokens_per_s = baton_rate_per_s(&schedule->rate);
     atomic_store(&schedule->last_pass_s, pass_s);
+    atomic_store(&schedule->busy_s, schedule->rate.busy_s);
     atomic_store(&schedule->tokens_per_s, schedule->limits.tokens_per_s);
 }
 
@@ -236,6 +237,7 @@ struct pf_schedule_stats pf_schedule_stats(struct pf_schedule *schedule)
         .n_queued = n_inside > n_begun ? (uint32_t)(n_inside - n_begun) : 0,
         .n_running = (uint32_t)n_begun,
         .last_pass_s = atomic_load(&schedule->last_pass_s),
+        .busy_s = atomic_load(&schedule->busy_s),
         .tokens_per_s = atomic_load(&schedule->tokens_per_s),
     };
 }

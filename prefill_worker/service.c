@@ -246,6 +246,7 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     out->n_queued += stats.n_queued;
     out->n_running = stats.n_running;
     out->last_step_s = stats.last_pass_s;
+    out->busy_s = stats.busy_s;
     out->tokens_per_s = stats.tokens_per_s;
 }
 

@@ -22,6 +22,7 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     range(c, "kv_blocks_free", m->kv_blocks_free, 0, m->kv_blocks_total);
     range(c, "kv_blocks_reserved", m->kv_blocks_reserved, 0, m->kv_blocks_total);
     seconds(c, "last_step_s", m->last_step_s);
+    seconds(c, "busy_s", m->busy_s);
     range(c, "kv_blocks_cached", m->kv_blocks_cached, 0, m->kv_blocks_free);
     real(c, "tokens_per_s", m->tokens_per_s, max_tokens_per_s);
     range(c, "prefix_hit_tokens", m->prefix_hit_tokens, 0, m->prefix_tokens);

@@ -10,6 +10,7 @@
 
 struct baton_rate {
     double n, seconds; /* both fade alike */
+    double busy_s;     /* in all */
 };
 
 /* n more were made within seconds of work. */
@@ -19,6 +20,7 @@ static inline void baton_rate_note(struct baton_rate *rate, double n, double sec
     double kept = seconds < memory_s ? 1 - seconds / memory_s : 0;
     rate->n = rate->n * kept + n;
     rate->seconds = rate->seconds * kept + seconds;
+    rate->busy_s += seconds;
 }
 
 /* 0: not known yet. */

@@ -125,6 +125,7 @@ FIGURE(blocks_free, worker->status.kv_blocks_free)
 FIGURE(blocks_cached, worker->status.kv_blocks_cached)
 FIGURE(blocks_reserved, worker->status.kv_blocks_reserved)
 FIGURE(last_step, worker->status.last_step_s)
+FIGURE(busy, worker->status.busy_s)
 FIGURE(rate, worker->status.tokens_per_s)
 FIGURE(prompt_rate, gw_assign_prompt_rate(worker))
 FIGURE(wait, gw_assign_wait_s(worker))
@@ -151,6 +152,7 @@ static const struct worker_figure worker_figures[] = {
      read_blocks_reserved},
     {"gauge", "baton_worker_last_step_seconds", "Duration of the last step or pass.",
      read_last_step},
+    {"counter", "baton_worker_busy_seconds_total", "Time in which its engine computed.", read_busy},
     {"gauge", "baton_worker_tokens_per_second",
      "While it works: prompt tokens computed (prefill), tokens made (decode); 0: not known.",
      read_rate},

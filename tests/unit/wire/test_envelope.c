@@ -386,6 +386,9 @@ static const char *break_status(struct sample_envelope *s, int i)
     case 3:
         status->prefix_hit_tokens = status->prefix_tokens + 1;
         return "status.prefix_hit_tokens";
+    case 4:
+        status->busy_s = -1;
+        return "status.busy_s";
     default:
         return NULL;
     }
