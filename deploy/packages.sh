@@ -8,6 +8,7 @@
 # Made for Debian 12 and 13, Ubuntu 22.04 and 24.04. Where a package has another name on some of
 # them, "a|b" means: the first that this system knows. "a|command:b" needs nothing where a command b
 # is there already: elsewhere's nodejs brings npm along, and would conflict with a package of it.
+# "a|-" is done without where this system knows no a: the tests of it say so and are skipped.
 set -euo pipefail
 
 declare -A sets=(
@@ -23,7 +24,8 @@ declare -A sets=(
     # tests/run; recommended packages are left out on purpose, so what is needed of them is named
     [test]="git clang libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
         python3-numpy nodejs npm|command:npm docker-compose|docker-compose-v2 shellcheck iproute2
-        procps curl chromium|command:google-chrome|chromium-browser"
+        procps curl prometheus python3-yaml kubernetes-client|command:kubectl|-
+        chromium|command:google-chrome|chromium-browser"
     # bench/plot_itl.py
     [plots]="gnuplot-nox python3"
     # tests/run --bare
@@ -59,6 +61,7 @@ missing() {
     while read -r word; do
         for name in ${word//|/ }; do
             is_installed "$name" && continue 2
+            [ "$name" = - ] && ! is_known "${word%%|*}" && continue 2
         done
         echo "$word"
     done
@@ -86,6 +89,13 @@ become_root() {
     fi
 }
 
+# Of prometheus we want the program, not the service that comes with it and listens on every
+# address. Who wants it, too: systemctl unmask prometheus. One that was there before is left alone.
+mask_service() { # NAMES OF PACKAGES TO COME
+    [[ " $1" == *" prometheus "* ]] && command -v systemctl >/dev/null || return 0
+    "${as_root[@]}" systemctl mask prometheus.service 2>/dev/null || true
+}
+
 install() {
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
     local names
@@ -93,6 +103,7 @@ install() {
     "${as_root[@]}" "${apt[@]}" update
     names=$(choose <<<"$1" | tr '\n' ' ')
     echo "packages.sh: installing $names"
+    mask_service "$names"
     # shellcheck disable=SC2086 # one word per package
     "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends $names >/dev/null
 }
@@ -108,8 +119,10 @@ main() {
     fi
     command -v apt-get >/dev/null || die "this system has no apt; install the equivalents of:
 $lacking"
-    lacking=$(missing <<<"$lacking")
-    [ -z "$lacking" ] || install "$lacking"
+    for _ in 1 2; do # what is optional is known only once the lists are there
+        lacking=$(wanted "$@" | missing)
+        [ -z "$lacking" ] || install "$lacking"
+    done
 }
 
 main "$@"

@@ -283,7 +283,18 @@ def test_the_compose_file_is_valid_and_takes_its_settings():
         done.stdout.count("a-secret") == 3 and done.stdout.count("_MODEL: /models/distilgpt2") == 3
     )
     assert "8001" in done.stdout and "127.0.0.1" in done.stdout
-    assert set(compose("config", "--services").stdout.split()) == {"gateway", "prefill", "decode"}
+
+
+def test_the_dashboards_come_with_their_profile_only():
+    viewers = {"prometheus", "grafana"}
+    names = set(compose("--profile", "dashboards", "config", "--services").stdout.split())
+    assert names == {"gateway", "prefill", "decode"} | viewers
+    text = (REPO / "deploy/docker-compose.yml").read_text()
+    assert re.search(r"^x-viewer: &viewer\n  profiles: \[dashboards\]$", text, re.M)
+    for name in viewers:
+        section = re.search(rf"^  {name}:\n((?:    .*\n)+)", text, re.M).group(1)
+        assert "<<: *viewer" in section and re.search(r"image: \S+:v?\d+\.\d+\.\d+\n", section)
+        assert re.search(r'ports: \["127\.0\.0\.1:', section) and "PASSWORD" not in section
 
 
 def test_every_service_is_confined():

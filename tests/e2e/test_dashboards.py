@@ -1,0 +1,205 @@
+"""deploy/prometheus and deploy/grafana, beside a real fleet that a real Prometheus scrapes.
+
+Prometheus runs with our files, in which only addresses and pauses are others: every expression of
+the rules and of the dashboard is asked of it, and must bring figures.
+"""
+import json
+import math
+import re
+import subprocess
+import threading
+import urllib.parse
+import urllib.request
+
+import pytest
+from fleet import ROOT, SLOW, Fleet, Process, free_port, wait_for
+
+PROMETHEUS, GRAFANA = ROOT / "deploy/prometheus", ROOT / "deploy/grafana"
+CONFIG = PROMETHEUS / "prometheus.yml"
+RULES = [PROMETHEUS / "recording.yml", PROMETHEUS / "alerts.yml"]
+DASHBOARD = json.loads((GRAFANA / "dashboards/baton.json").read_text())
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+JOB = "baton"
+
+
+def promtool(*arguments, text=None):
+    return subprocess.run(["promtool", *map(str, arguments)], input=text, capture_output=True, text=True)
+
+
+def recorded():
+    return re.findall(r"^\s+- record: (\S+)$", RULES[0].read_text(), re.MULTILINE)
+
+
+def alerts():
+    return re.findall(r"^\s+- alert: (\S+)$", RULES[1].read_text(), re.MULTILINE)
+
+
+# Files
+
+
+def test_config_and_rules_are_valid():
+    for done in (promtool("check", "config", CONFIG), promtool("check", "rules", *RULES)):
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_fires_for_what_it_is_about():
+    cases = ROOT / "tests/e2e/alerts_test.yml"
+    done = promtool("test", "rules", cases)
+    assert done.returncode == 0, done.stdout + done.stderr
+    fires = re.findall(r"alertname: (\w+)\n\s+exp_alerts:", cases.read_text())
+    assert set(fires) == set(alerts())
+
+
+def test_the_dashboard_has_a_row_for_every_stage_and_role():
+    rows = [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"]
+    assert rows == ["Clients", "Gateway", "Queue", "Prefill", "Hand-off", "Decode"]
+    assert DASHBOARD["panels"][0]["type"] == "row"
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_a_panel_says_what_it_shows(panel):
+    assert panel["title"] and len(panel["description"]) > 10
+    assert panel["fieldConfig"]["defaults"]["unit"]
+    assert panel["targets"] and all(t["expr"] and t["legendFormat"] for t in panel["targets"])
+    assert panel["datasource"]["uid"] == "${datasource}"
+
+
+def test_panels_have_each_a_place_of_their_own():
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    cells = [(x, y) for panel in DASHBOARD["panels"] for place in [panel["gridPos"]]
+             for x in range(place["x"], place["x"] + place["w"])
+             for y in range(place["y"], place["y"] + place["h"])]
+    assert len(set(ids)) == len(ids) and len(set(cells)) == len(cells)
+    assert max(x for x, _ in cells) < 24
+
+
+def test_grafana_is_given_the_source_and_the_folder_that_compose_mounts():
+    source = (GRAFANA / "provisioning/datasources/prometheus.yml").read_text()
+    provider = (GRAFANA / "provisioning/dashboards/baton.yml").read_text()
+    compose = (ROOT / "deploy/docker-compose.yml").read_text()
+    uid = DASHBOARD["templating"]["list"][0]["current"]["value"]
+    assert f"uid: {uid}\n" in source and "url: http://prometheus:9090\n" in source
+    path = re.search(r"path: ([^}]+)}", provider).group(1)
+    assert f"./grafana/dashboards:{path}:ro" in compose
+    assert "./grafana/provisioning:/etc/grafana/provisioning:ro" in compose
+    assert re.search(r"names: \[gateway\].*port: 8000", CONFIG.read_text())
+    assert "\n  gateway:\n" in compose and "\n  prometheus:\n" in compose
+
+
+# A fleet, scraped
+
+
+class Scraped:
+    """A Prometheus with our rules, on a fleet."""
+
+    def __init__(self, fleet, folder):
+        self.fleet, self.folder, self.port = fleet, folder, free_port()
+        self.write_config()
+        self.process = Process("prometheus", [
+            "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/samples",
+            f"--web.listen-address=127.0.0.1:{self.port}"], folder / "prometheus.log")
+
+    def write_config(self):
+        """Ours, with the fleet's address and without patience."""
+        text = CONFIG.read_text()
+        text, n_targets = re.subn(r"dns_sd_configs:\n.*\n",
+                                  f"static_configs: [{{targets: ['127.0.0.1:{self.fleet.port}']}}]\n", text)
+        text, n_pauses = re.subn(r"_interval: \w+", "_interval: 500ms", text)
+        assert n_targets == 1 and n_pauses == 2
+        (self.folder / "prometheus.yml").write_text(text)
+        for rules in RULES:
+            (self.folder / rules.name).write_text(re.sub(r"for: \w+", "for: 0s", rules.read_text()))
+
+    def get(self, path, **parameters):
+        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=10 * SLOW) as answer:
+            body = json.load(answer)
+        assert body["status"] == "success", body
+        return body["data"]
+
+    def query(self, expression):
+        """Its samples, each (labels, value)."""
+        for variable, value in {"$job": JOB, "$__rate_interval": "1m"}.items():
+            expression = expression.replace(variable, value)
+        return [(s["metric"], float(s["value"][1])) for s in self.get("query", query=expression)["result"]]
+
+    def has_figures(self, expression):
+        return any(math.isfinite(value) for _, value in self.query(expression))
+
+    def is_up(self):
+        try:
+            targets = self.get("targets")["activeTargets"]
+        except OSError:
+            assert self.process.popen.poll() is None, self.process.tail()
+            return False
+        return [t["health"] for t in targets] == ["up"]
+
+    def firing(self):
+        return {(a["labels"]["alertname"], a["labels"].get("role")) for a in self.get("alerts")["alerts"]
+                if a["state"] == "firing"}
+
+
+def run_load(fleet):
+    """Prompts that begin alike, several at a time, again and again; and one that is refused."""
+    def client(i):
+        for k in range(4):
+            fleet.generate(prompt=[5 + j % 40 for j in range(48)] + [100 + i, k + 1], max_new_tokens=24)
+    clients = [threading.Thread(target=client, args=(i,)) for i in range(4)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
+    assert fleet.request("POST", "/generate", {"prompt": 1})[0] == 400
+
+
+@pytest.fixture(scope="module")
+def scraped(tmp_path_factory):
+    with Fleet(prefill=1, decode=2) as fleet:
+        prometheus = Scraped(fleet, tmp_path_factory.mktemp("prometheus"))
+        try:
+            wait_for(prometheus.is_up, 30, "the target to be up")
+            run_load(fleet)
+            yield prometheus
+        finally:
+            prometheus.process.stop()
+
+
+def test_the_gateways_page_passes_promtool(scraped):
+    done = promtool("check", "metrics", text=scraped.fleet.request("GET", "/metrics")[1])
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_every_query_of_a_panel_brings_figures(scraped, panel):
+    for target in panel["targets"]:
+        wait_for(lambda: scraped.has_figures(target["expr"]), 10, f"figures for {target['expr']}")
+
+
+@pytest.mark.parametrize("name", recorded())
+def test_every_recorded_series_has_figures(scraped, name):
+    wait_for(lambda: scraped.has_figures(f'{name}{{job="{JOB}"}}'), 10, f"figures for {name}")
+
+
+def test_every_rule_is_evaluated(scraped):
+    def evaluated():
+        rules = [rule for group in scraped.get("rules")["groups"] for rule in group["rules"]]
+        assert {rule["name"] for rule in rules} == {*recorded(), *alerts()}
+        assert not any(rule["health"] == "err" for rule in rules), rules
+        return all(rule["health"] == "ok" for rule in rules)
+    wait_for(evaluated, 10, "all rules to be evaluated")
+
+
+def test_what_workers_say_is_there_for_each_of_them(scraped):
+    for metric in ("baton_worker_cores", "baton_worker_kv_blocks", "baton_worker_busy_seconds_total"):
+        assert {labels["worker"] for labels, _ in scraped.query(metric)} == {"prefill-0", "decode-0", "decode-1"}
+    busy = dict((labels["worker"], value) for labels, value in scraped.query("baton_worker_busy_seconds_total"))
+    assert all(0 < seconds < 60 * SLOW for seconds in busy.values()), busy
+
+
+def test_a_missing_role_is_an_alert_and_a_whole_fleet_is_none(scraped):
+    """The last test: it kills the decode workers."""
+    critical = {"BatonGatewayDown", "BatonRoleMissing", "BatonNoProgress", "BatonErrorBudgetBurnsFast"}
+    assert not critical & {name for name, _ in scraped.firing()}
+    for name in ("decode-0", "decode-1"):
+        scraped.fleet.workers[name].kill()
+    wait_for(lambda: ("BatonRoleMissing", "decode") in scraped.firing(), 20, "the alert")
