@@ -24,7 +24,7 @@ declare -A sets=(
     # tests/run; recommended packages are left out on purpose, so what is needed of them is named
     [test]="git clang libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
         python3-numpy nodejs npm|command:npm docker-compose|docker-compose-v2 shellcheck iproute2
-        procps curl prometheus python3-yaml kubernetes-client|command:kubectl|-
+        procps curl prometheus python3-yaml python3-kubernetes kubernetes-client|command:kubectl|-
         chromium|command:google-chrome|chromium-browser"
     # bench/plot_itl.py
     [plots]="gnuplot-nox python3"

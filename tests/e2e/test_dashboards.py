@@ -12,6 +12,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
+import yaml
 from fleet import ROOT, SLOW, Fleet, Process, free_port, wait_for
 
 PROMETHEUS, GRAFANA = ROOT / "deploy/prometheus", ROOT / "deploy/grafana"
@@ -40,6 +41,15 @@ def alerts():
 def test_config_and_rules_are_valid():
     for done in (promtool("check", "config", CONFIG), promtool("check", "rules", *RULES)):
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_clusters_prometheus_takes_its_job(tmp_path):
+    """But for the discovery of pods, which Debian's build leaves out."""
+    text = (ROOT / "deploy/k8s/metrics/prometheus.yml").read_text()
+    text, n = re.subn(r"kubernetes_sd_configs:\n.*\n", "static_configs: [{targets: [a]}]\n", text)
+    (tmp_path / "job.yml").write_text(text)
+    done = promtool("check", "config", "--syntax-only", tmp_path / "job.yml")
+    assert n == 1 and done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_alert_fires_for_what_it_is_about():
@@ -178,6 +188,16 @@ def test_every_query_of_a_panel_brings_figures(scraped, panel):
 @pytest.mark.parametrize("name", recorded())
 def test_every_recorded_series_has_figures(scraped, name):
     wait_for(lambda: scraped.has_figures(f'{name}{{job="{JOB}"}}'), 10, f"figures for {name}")
+
+
+def test_what_autoscalers_ask_for_has_figures(scraped):
+    """As prometheus-adapter asks: the series by its name, no labels of its own."""
+    for rule in yaml.safe_load((ROOT / "deploy/k8s/metrics/adapter.yml").read_text())["externalRules"]:
+        series = re.search(r'__name__="([^"]+)"', rule["seriesQuery"]).group(1)
+        assert scraped.has_figures(rule["seriesQuery"])
+        query = rule["metricsQuery"].replace("<<.Series>>", series).replace("<<.LabelMatchers>>", "")
+        [(_, value)] = scraped.query(query.replace("{, ", "{"))
+        assert value >= 0
 
 
 def test_every_rule_is_evaluated(scraped):

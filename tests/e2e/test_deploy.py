@@ -392,6 +392,7 @@ def scripts():
         "deploy/get-model",
         "deploy/packages.sh",
         "deploy/healthcheck",
+        "deploy/k8s/make-secrets",
     ]
     return [REPO / name for name in names]
 

@@ -1,0 +1,311 @@
+"""deploy/k8s: objects of Kubernetes' own types that fit each other, the image and the programs.
+
+There is no cluster here. kubectl renders the kustomization; the types are those of the
+distribution's python3-kubernetes; what the objects say of our programs is asked of these.
+"""
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from fleet import BIN, ROOT
+
+sys.path.insert(0, str(ROOT / "tests/support"))
+import dockerfile  # noqa: E402
+import kubernetes_schema  # noqa: E402
+
+K8S = ROOT / "deploy/k8s"
+KUSTOMIZATION = yaml.safe_load((K8S / "kustomization.yaml").read_text())
+OBJECTS = [o for name in KUSTOMIZATION["resources"] for o in yaml.safe_load_all((K8S / name).read_text())]
+IMAGE = dockerfile.parse((ROOT / "deploy/Dockerfile").read_text())[-1]
+ROLES = ["gateway", "prefill", "decode"]
+TOKEN = "a-token-for-a-test"
+# What ReplicaSets and pods append to a Deployment's name, and what a worker's id keeps of a host's.
+SUFFIX, HOST_BYTES = "-0123456789-01234", 40
+
+
+def of(kind):
+    return {o["metadata"]["name"]: o for o in OBJECTS if o["kind"] == kind}
+
+
+def pod(role):
+    return of("Deployment")[role]["spec"]["template"]["spec"]
+
+
+def container(role):
+    [only] = pod(role)["containers"]
+    return only
+
+
+def labels(role):
+    return of("Deployment")[role]["spec"]["template"]["metadata"]["labels"]
+
+
+def selected(selector):
+    """The roles whose pods a map of labels selects."""
+    return {role for role in ROLES if selector.items() <= labels(role).items()}
+
+
+def ports(role):
+    return {port["name"]: port["containerPort"] for port in container(role)["ports"]}
+
+
+def environment(role):
+    """The container's: the image's, and what the pod sets, which needs no cluster to be known."""
+    env = {name: value for name, value in IMAGE.env.items() if name.startswith(f"BATON_{role.upper()}_")}
+    for entry in container(role)["env"]:
+        source = entry.get("valueFrom", {})
+        if "resourceFieldRef" in source:
+            assert source["resourceFieldRef"] == {"resource": "limits.cpu"}
+            env[entry["name"]] = container(role)["resources"]["limits"]["cpu"]
+        else:
+            env[entry["name"]] = entry.get("value", TOKEN)
+    return env
+
+
+def config(role):
+    done = subprocess.run([BIN / f"baton-{role}", "--print-config"], capture_output=True, text=True,
+                          env=environment(role))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+# Kubernetes' types, and kubectl
+
+
+@pytest.mark.parametrize("manifest", OBJECTS, ids=lambda o: f"{o['kind']}-{o['metadata']['name']}")
+def test_an_object_is_of_its_type(manifest):
+    kubernetes_schema.check_manifest(manifest)
+
+
+@pytest.mark.parametrize("path, value, message", [
+    (["spec", "replica"], 2, "has no field replica"),
+    (["spec", "replicas"], "2", "is no int"),
+    (["spec", "selector"], None, "selector"),
+])
+def test_the_types_are_strict(path, value, message):
+    manifest = yaml.safe_load(yaml.dump(of("Deployment")["gateway"]))
+    at = manifest
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    with pytest.raises((AssertionError, ValueError), match=message):
+        kubernetes_schema.check_manifest(manifest)
+
+
+def kustomize(folder):
+    if not shutil.which("kubectl"):
+        pytest.skip("no kubectl here (Debian: kubernetes-client): what it renders is not looked at")
+    return subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    shutil.copytree(K8S, tmp_path / "k8s", ignore=shutil.ignore_patterns("secrets"))
+    return tmp_path / "k8s"
+
+
+def test_kubectl_renders_every_object_with_secret_image_and_namespace(copy):
+    subprocess.run([copy / "make-secrets"], check=True, capture_output=True)
+    done = kustomize(copy)
+    assert done.returncode == 0, done.stderr
+    rendered = list(yaml.safe_load_all(done.stdout))
+    [secret] = [o for o in rendered if o["kind"] == "Secret"]
+    names = {(o["kind"], o["metadata"]["name"]) for o in rendered if o is not secret}
+    assert names == {(o["kind"], o["metadata"]["name"]) for o in OBJECTS}
+    assert all(o["metadata"].get("namespace", "baton") == "baton" for o in rendered)
+    for o in rendered:
+        kubernetes_schema.check_manifest(o)
+        if o["kind"] == "Deployment":
+            text = json.dumps(o)
+            assert f'"image": "registry.example/baton:{KUSTOMIZATION["images"][0]["newTag"]}"' in text
+            used = set(re.findall(r'"(baton-\w{10})"', text)) - {f"baton-{role}" for role in ROLES}
+            assert used == {secret["metadata"]["name"]} and set(secret["data"]) == {"cluster-token", "api-keys"}
+
+
+def test_without_secrets_nothing_is_rendered(copy):
+    done = kustomize(copy)
+    assert done.returncode != 0 and "secrets/cluster-token" in done.stderr
+
+
+# Secrets
+
+
+def test_secrets_are_random_private_and_made_once(copy):
+    made = []
+    for folder in (copy / "secrets", copy / "others"):
+        subprocess.run([copy / "make-secrets", folder], check=True, capture_output=True)
+        made += [folder / "cluster-token", folder / "api-keys"]
+    texts = [path.read_text() for path in made]
+    assert len(set(texts)) == 4 and all(re.fullmatch(r"[0-9a-f]{48}", text) for text in texts)
+    assert all(path.stat().st_mode & 0o077 == 0 for path in made)
+    subprocess.run([copy / "make-secrets", copy / "secrets"], check=True, capture_output=True)
+    assert [path.read_text() for path in made] == texts
+
+
+def test_secrets_are_neither_tracked_nor_in_the_image_nor_have_a_default():
+    assert "/deploy/k8s/secrets/" in (ROOT / ".gitignore").read_text().split()
+    assert "deploy/k8s/secrets" in (ROOT / ".dockerignore").read_text().split()
+    keys = {path.rpartition("/")[2] for path in KUSTOMIZATION["secretGenerator"][0]["files"]}
+    for role in ROLES:
+        token = {e["name"]: e for e in container(role)["env"]}[f"BATON_{role.upper()}_CLUSTER_TOKEN"]
+        assert token["valueFrom"]["secretKeyRef"] == {"name": "baton", "key": "cluster-token"}
+    assert "cluster-token" in keys and not of("Secret")
+    [volume] = [v["secret"] for v in pod("gateway")["volumes"] if "secret" in v]
+    [mount] = [m for m in container("gateway")["volumeMounts"] if m["name"] == "api-keys"]
+    assert volume["secretName"] == "baton" and volume["items"][0]["key"] in keys
+    assert config("gateway")["api-keys"] == f"{mount['mountPath']}/{volume['items'][0]['path']}"
+
+
+# Our programs
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_pod_sets_is_understood_by_its_program(role):
+    settings = config(role)
+    for name in environment(role):
+        assert re.sub("_", "-", name.removeprefix(f"BATON_{role.upper()}_")).lower() in settings, name
+    assert settings["cluster-token"] == TOKEN
+    if role != "gateway":
+        assert settings["threads"] == int(container(role)["resources"]["limits"]["cpu"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_command_and_every_probe_is_in_the_image(role):
+    copied = {rest[2] for step, *rest in IMAGE.steps if step == "COPY"}
+    only = container(role)
+    assert f"/usr/local/bin/{only['command'][0]}" in copied and only["command"] == [f"baton-{role}"]
+    routes = re.findall(r'\{"GET", "(/[^"]*)"', (ROOT / "gateway/api/api.c").read_text())
+    for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
+        if "httpGet" in only[kind]:
+            assert only[kind]["httpGet"]["path"] in routes and only[kind]["httpGet"]["port"] in ports(role)
+        else:
+            assert only[kind]["exec"]["command"] == ["baton-healthcheck", role]
+            assert "/usr/local/bin/baton-healthcheck" in copied
+    if role == "gateway":
+        assert only["livenessProbe"]["httpGet"]["path"] == "/health" != only["readinessProbe"]["httpGet"]["path"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_port_is_where_its_program_listens(role):
+    settings = config(role)
+    listens = {name: settings[name] for name in ("inbox", "bulk") if name in settings}
+    found = {name: int(url.rpartition(":")[2]) for name, url in listens.items()}
+    if role == "gateway":
+        found["http"] = settings["port"]
+    assert ports(role) == found
+    assert all(url.startswith("tcp://0.0.0.0:") for url in listens.values())
+
+
+@pytest.mark.parametrize("role", ["prefill", "decode"])
+def test_workers_find_every_gateway_ready_or_not(role):
+    host, port = re.fullmatch(r"tcp://([\w-]+):(\d+)", config(role)["gateway"]).groups()
+    spec = of("Service")[host]["spec"]
+    assert spec["clusterIP"] == "None" and spec["publishNotReadyAddresses"] is True
+    assert spec["ports"][0]["port"] == int(port) == ports("gateway")[spec["ports"][0]["targetPort"]]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_pod_has_the_time_to_drain(role):
+    pause = container(role).get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", ["sleep", "0"])
+    assert pause[0] == "sleep"
+    assert pod(role)["terminationGracePeriodSeconds"] > int(pause[1]) + config(role)["drain-s"]
+    assert len(role + SUFFIX) <= HOST_BYTES
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_container_is_confined_and_can_write_where_it_must(role):
+    spec, only = pod(role), container(role)
+    [user] = {int(uid) for uid in re.findall(r"--uid (\d+)", (ROOT / "deploy/Dockerfile").read_text())}
+    assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["runAsUser"] == user
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert only["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                       "capabilities": {"drop": ["ALL"]}}
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["enableServiceLinks"] is False  # else BATON_..._PORT of a service would be an option
+    for what, key in itertools.product(("requests", "limits"), ("cpu", "memory")):
+        assert only["resources"][what][key]
+    volumes = {v["name"]: v for v in spec["volumes"]}
+    writable = [m["mountPath"] for m in only["volumeMounts"] if "emptyDir" in volumes[m["name"]]]
+    settings = config(role)
+    for path in [settings["pack-dir"]] + ([settings["alive-file"]] if role != "gateway" else []):
+        assert any(path.startswith(mount) for mount in writable), path
+    assert {m["name"] for m in only["volumeMounts"]} == set(volumes)
+
+
+# The objects, among each other
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_selects_pods_selects_those_of_one_role(role):
+    deployment, budget = of("Deployment")[role]["spec"], of("PodDisruptionBudget")[role]["spec"]
+    assert selected(deployment["selector"]["matchLabels"]) == {role}
+    assert selected(budget["selector"]["matchLabels"]) == {role}
+    assert budget["maxUnavailable"] == 1
+
+
+def test_services_lead_to_ports_of_the_gateway():
+    for service in of("Service").values():
+        assert selected(service["spec"]["selector"]) == {"gateway"}
+        assert all(port["targetPort"] in ports("gateway") for port in service["spec"]["ports"])
+
+
+def test_each_role_of_workers_is_scaled_by_figures_of_its_own():
+    scalers = of("HorizontalPodAutoscaler")
+    asked = {}
+    for role, scaler in scalers.items():
+        spec = scaler["spec"]
+        assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": role}
+        assert "replicas" not in of("Deployment")[role]["spec"]
+        assert 1 <= spec["minReplicas"] < spec["maxReplicas"]
+        asked[role] = {metric["external"]["metric"]["name"] for metric in spec["metrics"]}
+    assert set(asked) == {"prefill", "decode"} and not asked["prefill"] & asked["decode"]
+    rules = yaml.safe_load((K8S / "metrics/adapter.yml").read_text())["externalRules"]
+    assert {rule["name"]["as"] for rule in rules} == asked["prefill"] | asked["decode"]
+    recorded = (ROOT / "deploy/prometheus/recording.yml").read_text()
+    for rule in rules:
+        series = re.search(r'__name__="([^"]+)"', rule["seriesQuery"]).group(1)
+        assert f"- record: {series}\n" in recorded and rule["resources"] == {"namespaced": False}
+
+
+def allowed(direction, peers_of):
+    """{(role, other, port)} of the policies' ingress or egress rules; other None: everybody."""
+    found = set()
+    for policy in of("NetworkPolicy").values():
+        roles = selected(policy["spec"]["podSelector"].get("matchLabels", {}))
+        for role, rule in itertools.product(roles, policy["spec"].get(direction, [])):
+            peers = [selected(peer["podSelector"]["matchLabels"]) for peer in rule.get(peers_of, [])]
+            for other in set().union(*peers) if peers else {None}:
+                found |= {(role, other, port["port"]) for port in rule["ports"]}
+    return found
+
+
+def test_processes_reach_just_whom_they_talk_to():
+    taken = {(other, role, port) for role, other, port in allowed("ingress", "from")}
+    sent = allowed("egress", "to")
+    assert taken & sent == {
+        ("prefill", "gateway", "inbox"), ("decode", "gateway", "inbox"),
+        ("gateway", "prefill", "inbox"), ("gateway", "decode", "inbox"),
+        ("decode", "prefill", "inbox"),  # acknowledges what it was handed
+        ("prefill", "decode", "bulk"),
+    }
+    assert taken - sent == {(None, "gateway", "http")}
+    assert sent - taken == {(role, None, 53) for role in ROLES}
+    assert all(port in ports(role) for _, role, port in taken)
+    nothing = of("NetworkPolicy")["nothing"]["spec"]
+    assert nothing == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    declared = {name: set(policy["spec"]["policyTypes"]) for name, policy in of("NetworkPolicy").items()}
+    assert all(declared[role] == {"Ingress", "Egress"} for role in ROLES)
+
+
+def test_the_clusters_prometheus_is_shown_the_gateways():
+    job = yaml.safe_load((K8S / "metrics/prometheus.yml").read_text())["scrape_configs"][0]
+    keep = next(rule for rule in job["relabel_configs"] if rule.get("action") == "keep")
+    component, port = keep["regex"].split(";")
+    assert job["job_name"] == "baton" and component in ROLES and port in ports(component)
+    assert labels(component)["app.kubernetes.io/component"] == component
+    assert job["kubernetes_sd_configs"][0]["namespaces"]["names"] == [KUSTOMIZATION["namespace"]]
