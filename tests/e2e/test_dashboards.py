@@ -47,8 +47,9 @@ def test_the_clusters_prometheus_takes_its_job(tmp_path):
     """But for the discovery of pods, which Debian's build leaves out."""
     text = (ROOT / "deploy/k8s/metrics/prometheus.yml").read_text()
     text, n = re.subn(r"kubernetes_sd_configs:\n.*\n", "static_configs: [{targets: [a]}]\n", text)
-    (tmp_path / "job.yml").write_text(text)
-    done = promtool("check", "config", "--syntax-only", tmp_path / "job.yml")
+    (tmp_path / "key").write_text("a-key")
+    (tmp_path / "job.yml").write_text(re.sub(r"credentials_file: [^}]+", f"credentials_file: {tmp_path}/key", text))
+    done = promtool("check", "config", tmp_path / "job.yml")
     assert n == 1 and done.returncode == 0, done.stdout + done.stderr
 
 
@@ -164,7 +165,7 @@ def run_load(fleet):
 
 @pytest.fixture(scope="module")
 def scraped(tmp_path_factory):
-    with Fleet(prefill=1, decode=2) as fleet:
+    with Fleet(prefill=1, decode=2, gateway_args=["--goal-ttft-s", 60, "--goal-itl-s", 50]) as fleet:
         prometheus = Scraped(fleet, tmp_path_factory.mktemp("prometheus"))
         try:
             wait_for(prometheus.is_up, 30, "the target to be up")
@@ -177,6 +178,20 @@ def scraped(tmp_path_factory):
 def test_the_gateways_page_passes_promtool(scraped):
     done = promtool("check", "metrics", text=scraped.fleet.request("GET", "/metrics")[1])
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_requests_that_keep_the_goals_are_counted(scraped):
+    metrics = scraped.fleet.metrics()
+    assert metrics["baton_requests_good_total"] == metrics['baton_requests_total{outcome="ok"}'] > 0
+    assert metrics['baton_goal_seconds{of="ttft"}'] == 60 and metrics['baton_goal_seconds{of="itl"}'] == 50
+
+
+def test_requests_that_miss_a_goal_are_not_counted():
+    for goals in (["--goal-ttft-s", 1e-6, "--goal-itl-s", 0], ["--goal-ttft-s", 0, "--goal-itl-s", 1e-9]):
+        with Fleet(gateway_args=goals) as fleet:
+            fleet.generate(prompt="Once upon a time", max_new_tokens=4)
+            metrics = fleet.metrics()
+            assert metrics["baton_requests_good_total"] == 0 < metrics['baton_requests_total{outcome="ok"}']
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])

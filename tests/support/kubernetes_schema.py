@@ -7,6 +7,9 @@ import re
 
 import kubernetes.client as types
 
+# Ubuntu 22.04's is of 1.16, and lacks half of what we use.
+TOO_OLD = not hasattr(types, "V1SeccompProfile")
+
 BEFORE = {"autoscaling/v2": ["V2", "V2beta2"]}
 SCALARS = {"str": str, "int": int, "bool": bool}
 
