@@ -53,8 +53,8 @@ def test_the_clusters_prometheus_takes_its_job(tmp_path):
     assert n == 1 and done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_alert_fires_for_what_it_is_about():
-    cases = ROOT / "tests/e2e/alerts_test.yml"
+def test_every_alert_fires_for_what_it_is_about_and_autoscalers_see_who_is_short():
+    cases = ROOT / "tests/e2e/rules_test.yml"
     done = promtool("test", "rules", cases)
     assert done.returncode == 0, done.stdout + done.stderr
     fires = re.findall(r"alertname: (\w+)\n\s+exp_alerts:", cases.read_text())
