@@ -209,7 +209,7 @@ def test_what_autoscalers_ask_for_has_figures(scraped):
     """As prometheus-adapter asks: the series by its name, no labels of its own."""
     for rule in yaml.safe_load((ROOT / "deploy/k8s/metrics/adapter.yml").read_text())["externalRules"]:
         series = re.search(r'__name__="([^"]+)"', rule["seriesQuery"]).group(1)
-        assert scraped.has_figures(rule["seriesQuery"])
+        wait_for(lambda: scraped.has_figures(rule["seriesQuery"]), 10, f"figures for {rule['seriesQuery']}")
         query = rule["metricsQuery"].replace("<<.Series>>", series).replace("<<.LabelMatchers>>", "")
         [(_, value)] = scraped.query(query.replace("{, ", "{"))
         assert value >= 0
@@ -225,16 +225,17 @@ def test_every_rule_is_evaluated(scraped):
 
 
 def test_what_workers_say_is_there_for_each_of_them(scraped):
-    for metric in ("baton_worker_cores", "baton_worker_kv_blocks", "baton_worker_busy_seconds_total"):
+    busy = "baton_worker_busy_seconds_total > 0"
+    wait_for(lambda: len(scraped.query(busy)) == 3, 10, "every worker to have worked")
+    assert all(seconds < 60 * SLOW for _, seconds in scraped.query(busy))
+    for metric in ("baton_worker_cores", "baton_worker_kv_blocks"):
         assert {labels["worker"] for labels, _ in scraped.query(metric)} == {"prefill-0", "decode-0", "decode-1"}
-    busy = dict((labels["worker"], value) for labels, value in scraped.query("baton_worker_busy_seconds_total"))
-    assert all(0 < seconds < 60 * SLOW for seconds in busy.values()), busy
 
 
 def test_a_missing_role_is_an_alert_and_a_whole_fleet_is_none(scraped):
     """The last test: it kills the decode workers."""
     critical = {"BatonGatewayDown", "BatonRoleMissing", "BatonNoProgress", "BatonErrorBudgetBurnsFast"}
-    assert not critical & {name for name, _ in scraped.firing()}
+    wait_for(lambda: not critical & {name for name, _ in scraped.firing()}, 10, "the first figures to be judged")
     for name in ("decode-0", "decode-1"):
         scraped.fleet.workers[name].kill()
     wait_for(lambda: ("BatonRoleMissing", "decode") in scraped.firing(), 20, "the alert")
