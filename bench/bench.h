@@ -20,6 +20,7 @@ enum baton_err bench_estimate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_sample(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_serve(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_simulate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why);
 
 /* A model with a KV cache and an engine. */
@@ -48,6 +49,10 @@ void bench_machine_fini(struct bench_machine *machine);
 enum baton_err bench_run(struct baton_config *config, void *options, int argc, char **argv,
                          enum baton_err (*run)(const void *options, struct baton_why *why),
                          struct baton_why *why) BATON_MUST_CHECK;
+
+/* Members of a JSON object: each option as it was given, or its default. */
+void bench_put_options(const struct baton_option *table, size_t n, const void *options,
+                       struct baton_json_out *out);
 
 /* Writes the buffer and a newline to stdout and ends it. */
 enum baton_err bench_print(struct baton_buf *json) BATON_MUST_CHECK;

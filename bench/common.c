@@ -79,3 +79,34 @@ int bench_list_greatest(const struct bench_list *list)
             greatest = list->values[i];
     return greatest;
 }
+
+static void put_option(const struct baton_option *option, const void *field,
+                       struct baton_json_out *out)
+{
+    const char *text;
+    switch (option->kind) {
+    case BATON_OPTION_TEXT:
+        text = *(const char *const *)field;
+        if (text)
+            baton_json_put_string(out, option->name, text);
+        else
+            baton_json_put_null(out, option->name);
+        break;
+    case BATON_OPTION_INT:
+        baton_json_put_int(out, option->name, *(const int64_t *)field);
+        break;
+    case BATON_OPTION_REAL:
+        baton_json_put_exact(out, option->name, *(const double *)field);
+        break;
+    case BATON_OPTION_BOOL:
+        baton_json_put_bool(out, option->name, *(const bool *)field);
+        break;
+    }
+}
+
+void bench_put_options(const struct baton_option *table, size_t n, const void *options,
+                       struct baton_json_out *out)
+{
+    for (size_t i = 0; i < n; i++)
+        put_option(&table[i], (const char *)options + table[i].offset, out);
+}

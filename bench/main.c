@@ -16,6 +16,7 @@ static const struct {
     {"make-model", "random weights of a known shape as a Hugging Face directory", bench_make_model},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},
     {"serve", "a running server under load, through HTTP", bench_serve},
+    {"simulate", "fleets that this machine can not run, from costs measured on it", bench_simulate},
     {"selftest", "the sampler against figures computed by hand, expected beside got",
      bench_selftest},
 };

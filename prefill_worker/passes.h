@@ -12,8 +12,7 @@
 
 #include "common/worker/cores.h"
 #include "prefill_worker/job.h"
-
-enum { PF_MAX_SHARES = 32 }; /* prompts of a pass */
+#include "prefill_worker/plan_pass.h"
 
 struct pf_passes;
 

@@ -19,6 +19,8 @@
 
 #include <stdbool.h>
 
+enum { PF_MAX_SHARES = 32 }; /* prompts of a worker's pass */
+
 /* One prompt that could run. */
 struct pf_load {
     int n_remaining; /* tokens to compute, at least 1 */

@@ -273,30 +273,6 @@ void sv_command_fini(struct sv_command *command)
 
 /* ---- told again ---- */
 
-static void put_option(const struct baton_option *option, const void *field,
-                       struct baton_json_out *out)
-{
-    const char *text;
-    switch (option->kind) {
-    case BATON_OPTION_TEXT:
-        text = *(const char *const *)field;
-        if (text)
-            baton_json_put_string(out, option->name, text);
-        else
-            baton_json_put_null(out, option->name);
-        break;
-    case BATON_OPTION_INT:
-        baton_json_put_int(out, option->name, *(const int64_t *)field);
-        break;
-    case BATON_OPTION_REAL:
-        baton_json_put_exact(out, option->name, *(const double *)field);
-        break;
-    case BATON_OPTION_BOOL:
-        baton_json_put_bool(out, option->name, *(const bool *)field);
-        break;
-    }
-}
-
 void sv_options_put(const struct sv_command *command, struct baton_json_out *out)
 {
     for (size_t i = 0; i < sv_n_options; i++) {
@@ -306,6 +282,6 @@ void sv_options_put(const struct sv_command *command, struct baton_json_out *out
         if (!strcmp(option->name, "seed"))
             baton_json_put_uint(out, option->name, command->seed);
         else
-            put_option(option, (const char *)command->options + option->offset, out);
+            bench_put_options(option, 1, command->options, out);
     }
 }

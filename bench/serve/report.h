@@ -20,6 +20,10 @@ void sv_report_runs(const struct sv_run *runs, int n, FILE *to);
 
 /* ---- report_json.c ---- */
 
+/* An object with all figures, at key. */
+void sv_report_put_figures(const char *key, const struct sv_slo *slo,
+                           const struct sv_figures *figures, struct baton_json_out *out);
+
 void sv_report_json(const struct sv_command *command, const struct sv_run *runs, int n,
                     struct baton_buf *json);
 

@@ -70,8 +70,8 @@ static void put_slo(const struct sv_slo *slo, const struct sv_figures *figures,
     baton_json_close(out, '}');
 }
 
-static void put_figures(const char *key, const struct sv_slo *slo, const struct sv_figures *figures,
-                        struct baton_json_out *out)
+void sv_report_put_figures(const char *key, const struct sv_slo *slo,
+                           const struct sv_figures *figures, struct baton_json_out *out)
 {
     baton_json_open(out, key, '{');
     baton_json_put_real(out, "window_s", figures->window_s);
@@ -107,8 +107,8 @@ static void put_interference(const struct sv_slo *slo, const struct sv_run *run,
                              struct baton_json_out *out)
 {
     const struct sv_summary *alone = &run->alone.itl, *intruded = &run->intruded.itl;
-    put_figures("readers", slo, &run->figures, out);
-    put_figures("intruders", slo, &run->intruders, out);
+    sv_report_put_figures("readers", slo, &run->figures, out);
+    sv_report_put_figures("intruders", slo, &run->intruders, out);
     put_phase("alone", &run->alone, out);
     put_phase("intruded", &run->intruded, out);
     baton_json_open(out, "ratio", '{');
@@ -127,7 +127,7 @@ static void put_run(const struct sv_command *command, const struct sv_run *run,
     if (sv_command_intrudes(command))
         put_interference(&command->slo, run, out);
     else
-        put_figures("figures", &command->slo, &run->figures, out);
+        sv_report_put_figures("figures", &command->slo, &run->figures, out);
     baton_json_open(out, "client", '{');
     baton_json_put_real(out, "wall_s", run->wall_s);
     baton_json_put_real(out, "cpu_s", run->cpu_s);

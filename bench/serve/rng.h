@@ -16,7 +16,10 @@ enum sv_stream {
     SV_STREAM_REQUEST,
     SV_STREAM_PROMPT,
     SV_STREAM_PREFIX,
-    SV_STREAM_BLOCK
+    SV_STREAM_BLOCK,
+    SV_STREAM_PASS, /* the simulator's, as the rest: how long things take */
+    SV_STREAM_STEP,
+    SV_STREAM_WAY
 };
 
 struct sv_rng {

@@ -1,10 +1,9 @@
 /* The load generator: reads the options, opens what is written to, runs, reports. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/serve/host.h"
+#include "bench/serve/client.h"
 #include "bench/serve/report.h"
 
 enum { JSON_MAX_BYTES = 16 << 20 };
@@ -16,11 +15,7 @@ struct outputs {
 
 struct bench {
     struct sv_command command;
-    struct sv_stand stand;
-    struct sv_setting setting;
-    struct sv_pool pool;
-    uv_loop_t loop;
-    uv_signal_t interrupt;
+    struct sv_client client;
     struct outputs outputs;
     struct sv_run runs[BENCH_LIST_MAX];
     int n_runs;
@@ -112,57 +107,12 @@ static enum baton_err report_all(struct bench *bench)
     return err;
 }
 
-/* ---- the loop ---- */
-
-/* Ends the run early, with its report; the next signal ends the program. */
-static void on_interrupt(uv_signal_t *handle, int signal_number)
-{
-    struct sv_stand *stand = handle->data;
-    (void)signal_number;
-    stand->stopping = true;
-    if (stand->load)
-        stand->load->stopping = true;
-    (void)uv_signal_stop(handle);
-}
-
-static enum baton_err open_loop(struct bench *bench, const struct sockaddr_storage *address,
-                                struct baton_why *why)
-{
-    const struct sv_command *command = &bench->command;
-    if (uv_loop_init(&bench->loop))
-        return baton_fail(why, BATON_IO, "the event loop could not be made");
-    (void)uv_signal_init(&bench->loop, &bench->interrupt);
-    bench->interrupt.data = &bench->stand;
-    (void)uv_signal_start(&bench->interrupt, on_interrupt, SIGINT);
-    (void)signal(SIGPIPE, SIG_IGN);
-    bench->setting =
-        (struct sv_setting){.api = command->api,
-                            .path = command->url.path,
-                            .authority = command->url.authority,
-                            .api_key = command->options->api_key,
-                            .slow_bytes_per_s = (double)command->options->slow_bytes_per_s,
-                            .pool = &bench->pool};
-    bool realtime = command->options->realtime && sv_host_take_priority();
-    bench->stand = (struct sv_stand){
-        .realtime = realtime, .command = command, .loop = &bench->loop, .setting = &bench->setting};
-    sv_pool_init(&bench->pool, &bench->loop, address, !command->options->no_keepalive);
-    return BATON_OK;
-}
-
-static void close_loop(struct bench *bench)
-{
-    sv_pool_close(&bench->pool);
-    uv_close((uv_handle_t *)&bench->interrupt, NULL);
-    (void)uv_run(&bench->loop, UV_RUN_DEFAULT);
-    (void)uv_loop_close(&bench->loop);
-}
-
 /* ---- runs ---- */
 
 static enum baton_err run_one(struct bench *bench, int concurrency, struct baton_why *why)
 {
     struct sv_run *run = &bench->runs[bench->n_runs];
-    enum baton_err err = sv_run(&bench->stand, bench->n_runs, concurrency, run, why);
+    enum baton_err err = sv_run(&bench->client.stand, bench->n_runs, concurrency, run, why);
     if (err)
         return err;
     bench->n_runs++;
@@ -193,37 +143,24 @@ static enum baton_err run_all(struct bench *bench, struct baton_why *why)
         sv_report_head(&bench->command, bench->outputs.table);
     if (!concurrency->n)
         err = run_one(bench, 0, why);
-    for (int i = 0; i < concurrency->n && !err && !bench->stand.stopping; i++)
+    for (int i = 0; i < concurrency->n && !err && !bench->client.stand.stopping; i++)
         err = run_one(bench, concurrency->values[i], why);
     if (!err)
         err = report_all(bench);
     return err ? err : check_answered(bench, why);
 }
 
-static int64_t most_connections(const struct sv_command *command)
-{
-    int64_t in_flight = command->options->max_in_flight;
-    if (sv_command_intrudes(command))
-        return command->options->streams + in_flight;
-    return command->concurrency.n ? bench_list_greatest(&command->concurrency) : in_flight;
-}
-
+/* Who can not be reached is told of before files are opened. */
 static enum baton_err serve(struct bench *bench, struct baton_why *why)
 {
     const struct sv_command *command = &bench->command;
-    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
-    enum baton_err err = sv_host_raise_files(most_connections(command), why);
+    enum baton_err err = sv_client_open(&bench->client, command, why);
+    if (err)
+        return err;
+    err = open_outputs(command->options, &bench->outputs, why);
     if (!err)
-        err = sv_url_resolve(&command->url, &address, why);
-    if (!err)
-        err = open_outputs(command->options, &bench->outputs, why);
-    if (!err) {
-        err = open_loop(bench, &address, why);
-        if (!err) {
-            err = run_all(bench, why);
-            close_loop(bench);
-        }
-    }
+        err = run_all(bench, why);
+    sv_client_close(&bench->client);
     enum baton_err close_err = close_outputs(&bench->outputs, err ? NULL : why);
     return err ? err : close_err;
 }

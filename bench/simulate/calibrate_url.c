@@ -1,0 +1,246 @@
+/* Costs of a server: what requests, alone or a few at a time, tell of its stages. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/serve/client.h"
+#include "bench/simulate/calibrate.h"
+#include "common/base/clock.h"
+
+enum { N_PROMPTS = 12, N_WARM_UPS = 3, N_READERS = 4, N_TEXT = 24, READER_TOKENS = 400 };
+
+/* Tokens of an answer: two gaps after a prompt; enough steps for a median. */
+enum { PROMPT_OUTPUT = 4, STEP_OUTPUT = 48, MIN_GAPS = 384 };
+
+/* Of each phase of measuring one role beside the other. */
+#define BESIDE_S 2.0
+
+struct url_probe {
+    struct sim_probe probe;
+    uint64_t seed; /* of the next run */
+};
+
+/* A load, as `baton-bench serve` has it. */
+struct load {
+    char concurrency[N_TEXT], prompt[N_TEXT], output[N_TEXT], every[N_TEXT];
+    struct sv_options options;
+};
+
+static void set_number(char text[N_TEXT], int64_t number)
+{
+    (void)snprintf(text, N_TEXT, "%lld", (long long)number);
+}
+
+static void load_init(struct load *load, struct url_probe *url, int concurrency, int n_prompt,
+                      int n_output)
+{
+    set_number(load->concurrency, concurrency);
+    set_number(load->prompt, n_prompt);
+    set_number(load->output, n_output);
+    (void)snprintf(load->every, N_TEXT, "1s");
+    load->options = (struct sv_options){.url = url->probe.options->url,
+                                        .api = "native",
+                                        .extra = "{\"cache_prompt\":false}",
+                                        .concurrency = load->concurrency,
+                                        .timeout_s = 600,
+                                        .drain_s = 30,
+                                        .max_in_flight = 2000,
+                                        .requests = concurrency,
+                                        .prompt_tokens = load->prompt,
+                                        .output_tokens = load->output,
+                                        .vocab = "16-2000",
+                                        .prefixes = 1,
+                                        .trace_speed = 1,
+                                        .trace_scale = 1,
+                                        .seed = (int64_t)++url->seed,
+                                        .ignore_eos = true,
+                                        .timeline = true,
+                                        .slow_bytes_per_s = 200,
+                                        .realtime = true,
+                                        .quiet = true,
+                                        .intrude_prompt_tokens = load->prompt,
+                                        .intrude_output_tokens = "1",
+                                        .intrude_every = load->every,
+                                        .baseline_s = BESIDE_S};
+}
+
+/* Every answer counts here. */
+static enum baton_err check(const struct sv_figures *figures, struct baton_why *why)
+{
+    if (!figures->n_by_outcome[SV_FAILED] && figures->n_by_outcome[SV_DONE])
+        return BATON_OK;
+    return baton_fail(why, BATON_PEER, "--url: %llu of %llu requests failed, as with: %s",
+                      (unsigned long long)figures->n_by_outcome[SV_FAILED],
+                      (unsigned long long)figures->n_sent,
+                      figures->n_failures ? figures->failures[0].text : "no answer");
+}
+
+/* One run; ended with sv_run_fini when all went well. */
+static enum baton_err run_load(const struct load *load, struct sv_run *run, struct baton_why *why)
+{
+    struct sv_command command;
+    struct sv_client *client = calloc(1, sizeof *client);
+    if (!client)
+        return BATON_NO_MEMORY;
+    enum baton_err err = sv_command_init(&command, &load->options, why);
+    if (!err) {
+        int concurrency = command.concurrency.n ? command.concurrency.values[0] : 0;
+        err = sv_client_open(client, &command, why);
+        if (!err) {
+            err = sv_run(&client->stand, 0, concurrency, run, why);
+            sv_client_close(client);
+        }
+        sv_command_fini(&command);
+    }
+    free(client);
+    if (!err && (err = check(&run->figures, why)) != BATON_OK)
+        sv_run_fini(run);
+    return err;
+}
+
+/* ---- prompts ---- */
+
+static double way_s(const struct sv_record *record)
+{
+    return sv_record_ttft_s(record) - record->server.stages_s[BATON_STAGE_prefill_compute];
+}
+
+/* The stages of a first token that come before its prompt is run. */
+static double before_s(const struct sv_figures *figures)
+{
+    static const enum baton_stage stages[] = {BATON_STAGE_parse, BATON_STAGE_tokenize,
+                                              BATON_STAGE_queue, BATON_STAGE_prefill_queue};
+    double seconds = 0;
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
+        if (figures->stages[stages[i]].n)
+            seconds += figures->stages[stages[i]].p50;
+    return seconds;
+}
+
+static enum baton_err take_prompts(struct url_probe *url, const struct sv_run *run,
+                                   struct sim_prompt_point *point, struct baton_why *why)
+{
+    const struct sv_figures *figures = &run->figures;
+    const struct sv_summary *compute = &figures->stages[BATON_STAGE_prefill_compute];
+    if (!compute->n)
+        return baton_fail(why, BATON_PEER, "--url: the server tells no stages; is it Baton's?");
+    point->compute_s = compute->p50;
+    point->before_s = before_s(figures);
+    point->after_s =
+        fmax(figures->times[SV_TIME_ttft].p50 - point->before_s - point->compute_s, 0);
+    point->second_s = figures->times[SV_TIME_first_gap].p50;
+    double way_p50_s = point->before_s + point->after_s;
+    for (size_t i = 0; i < run->records.n; i++) {
+        const struct sv_record *record = run->records.items[i];
+        sv_samples_add(&url->probe.pass,
+                       record->server.stages_s[BATON_STAGE_prefill_compute] / compute->p50);
+        sv_samples_add(&url->probe.way, way_s(record) / way_p50_s);
+    }
+    return BATON_OK;
+}
+
+static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
+                                     struct sim_prompt_point *point, struct baton_why *why)
+{
+    struct url_probe *url = (struct url_probe *)probe;
+    struct load load;
+    struct sv_run run;
+    load_init(&load, url, 1, n_tokens, PROMPT_OUTPUT);
+    load.options.requests = N_PROMPTS;
+    load.options.warmup = N_WARM_UPS;
+    *point = (struct sim_prompt_point){.n_tokens = n_tokens};
+    enum baton_err err = run_load(&load, &run, why);
+    if (err)
+        return err;
+    err = take_prompts(url, &run, point, why);
+    sv_run_fini(&run);
+    return err;
+}
+
+/* ---- steps ---- */
+
+/* Gaps from the second on: the first one has the hand-off in it. */
+static void add_gaps(const struct sv_record *record, double median_s, struct sv_samples *samples)
+{
+    for (int64_t i = 2; i < record->n_arrivals; i++)
+        sv_samples_add(samples,
+                       baton_seconds(record->arrivals_ns[i] - record->arrivals_ns[i - 1]) /
+                           median_s);
+}
+
+static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
+                                   struct sim_step_point *point, struct baton_why *why)
+{
+    struct url_probe *url = (struct url_probe *)probe;
+    struct load load;
+    struct sv_run run;
+    int n_rounds = n * STEP_OUTPUT < MIN_GAPS ? MIN_GAPS / (n * STEP_OUTPUT) : 1;
+    load_init(&load, url, n, n_prompt, STEP_OUTPUT);
+    load.options.requests = n == 1 ? n_rounds : n; /* all at once, so that their steps are shared */
+    load.options.warmup = 1;
+    enum baton_err err = run_load(&load, &run, why);
+    if (err)
+        return err;
+    double step_s = run.figures.times[SV_TIME_itl].p50;
+    *point = (struct sim_step_point){
+        .n = n, .positions = n_prompt + STEP_OUTPUT / 2.0, .step_s = step_s};
+    for (size_t i = 0; n == 1 && i < run.records.n; i++)
+        add_gaps(run.records.items[i], step_s, &probe->step);
+    sv_run_fini(&run);
+    return BATON_OK;
+}
+
+/* ---- beside each other ---- */
+
+/* Readers alone, then with prompts of a chunk one after another: contexts meanwhile grew, which is
+ * none of the prompts' doing. */
+static double grown_s(const struct sim_core_costs *costs, double alone_s)
+{
+    double n_steps = BESIDE_S / alone_s;
+    bool began_anew = n_steps > READER_TOKENS;
+    return began_anew ? 0 : costs->step.position_s * N_READERS * n_steps;
+}
+
+static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_core_costs *costs,
+                                     struct sim_beside *beside, struct baton_why *why)
+{
+    struct url_probe *url = (struct url_probe *)probe;
+    int chunk = (int)probe->options->chunk;
+    int64_t most = probe->options->context_tokens - chunk;
+    struct load load;
+    struct sv_run run;
+    struct sim_work pass = {.n = chunk, .positions = chunk * chunk / 2.0, .factor = 1};
+    double pass_s = sim_curve_at(&costs->pass.curve, chunk) + costs->pass.position_s * pass.positions;
+    load_init(&load, url, 1, chunk, (int)(most < READER_TOKENS ? most : READER_TOKENS));
+    load.options.concurrency = NULL;
+    load.options.requests = 0;
+    load.options.streams = N_READERS;
+    load.options.prompt_tokens = "16";
+    (void)snprintf(load.every, N_TEXT, "%.6fs", pass_s);
+    enum baton_err err = run_load(&load, &run, why);
+    if (err)
+        return err;
+    double alone_s = run.alone.itl.p50;
+    beside->step = run.intruded.itl.p50 / (alone_s + grown_s(costs, alone_s));
+    beside->pass = run.intruders.stages[BATON_STAGE_prefill_compute].p50 / pass_s;
+    sv_run_fini(&run);
+    return BATON_OK;
+}
+
+/* One role beside the other says something of workers that keep their cores. */
+enum baton_err sim_calibrate_url(const struct sim_options *options, struct sim_costs *costs,
+                                 struct baton_why *why)
+{
+    struct url_probe url = {.probe = {.options = options,
+                                      .measure_prompt = measure_prompt,
+                                      .measure_step = measure_step,
+                                      .has_ways = true},
+                            .seed = (uint64_t)options->seed};
+    enum sim_cores cores;
+    enum baton_err err = sim_cores_parse("--cores", options->cores, &cores, why);
+    if (err)
+        return err;
+    if (cores == SIM_CORES_PINNED)
+        url.probe.measure_beside = measure_beside;
+    return sim_probe_run(&url.probe, costs, why);
+}

@@ -1,0 +1,148 @@
+#include "bench/simulate/prefill.h"
+
+#include <stdlib.h>
+
+#include "bench/simulate/world.h"
+#include "common/base/clock.h"
+
+void sim_prefill_init(struct sim_prefill *worker, struct sim_world *world, uint32_t index)
+{
+    *worker = (struct sim_prefill){.index = index};
+    sim_engine_init(&worker->engine, &world->host, BATON_CORE_PREFILL, worker);
+}
+
+void sim_prefill_fini(struct sim_prefill *worker)
+{
+    free(worker->held);
+    free(worker->loads);
+}
+
+/* ---- a pass ---- */
+
+static void plan(struct sim_prefill *worker, const struct sim_world *world)
+{
+    const struct pf_pass_limits limits = {.chunk = world->settings->chunk,
+                                          .max_shares = PF_MAX_SHARES,
+                                          .tokens_per_s = baton_rate_per_s(&worker->rate)};
+    for (int i = 0; i < worker->n_held; i++) {
+        const struct sim_request *request = worker->held[i];
+        worker->loads[i] = (struct pf_load){
+            .n_remaining = (int)(request->n_prompt - request->n_computed),
+            .waited_s = baton_seconds(world->now_ns - request->sent_ns)};
+    }
+    worker->n_shares = pf_plan_pass(worker->loads, worker->n_held, &limits, worker->shares);
+}
+
+/* The rows of the pass, and what they attend to. */
+static struct sim_work work_of(const struct sim_prefill *worker)
+{
+    struct sim_work work = {.factor = 1};
+    for (int i = 0; i < worker->n_shares; i++) {
+        const struct pf_share *share = &worker->shares[i];
+        double n = share->n_tokens, past = (double)worker->held[share->load]->n_computed;
+        work.n += n;
+        work.positions += n * (past + n / 2);
+    }
+    return work;
+}
+
+static void begin_pass(struct sim_prefill *worker, struct sim_world *world)
+{
+    plan(worker, world);
+    for (int i = 0; i < worker->n_shares; i++) {
+        struct sim_request *request = worker->held[worker->shares[i].load];
+        if (!request->begun_ns)
+            request->begun_ns = world->now_ns;
+    }
+    struct sim_work work = work_of(worker);
+    struct sv_rng rng = sim_world_rng(world, SV_STREAM_PASS, worker->index, worker->n_passes++);
+    work.factor = sim_spread_draw(&world->pass_spread, &rng);
+    worker->n_rows += (uint64_t)work.n;
+    sim_engine_start(&worker->engine, &work, world->now_ns);
+}
+
+/* ---- its end ---- */
+
+/* The part of a request's context that can leave now; when the prompt is through, the rest. */
+static void ship(struct sim_prefill *worker, struct sim_world *world, struct sim_request *request,
+                 int64_t n_tokens)
+{
+    const struct sim_network *network = &world->network;
+    bool overlaps = sim_network_overlaps(network, request->n_prompt);
+    bool through = request->n_computed == request->n_prompt;
+    if (!request->decode || !(overlaps || through))
+        return;
+    int64_t n = overlaps ? n_tokens : request->n_prompt;
+    int64_t there_ns = sim_network_send(network, &worker->line, sim_decode_line(request->decode), n,
+                                        overlaps, worker->engine.began_ns, world->now_ns);
+    if (through)
+        sim_events_add(&world->events, there_ns + sim_ns(network->fixed_s), SIM_PLACED, request, 0);
+}
+
+static void advance(struct sim_prefill *worker, struct sim_world *world)
+{
+    double pass_s = baton_seconds(world->now_ns - worker->engine.began_ns);
+    for (int i = 0; i < worker->n_shares; i++) {
+        const struct pf_share *share = &worker->shares[i];
+        struct sim_request *request = worker->held[share->load];
+        request->n_computed += share->n_tokens;
+        ship(worker, world, request, share->n_tokens);
+        if (request->n_computed < request->n_prompt)
+            continue;
+        request->computed_ns = world->now_ns;
+        sim_events_add(&world->events, world->now_ns + sim_world_after_ns(world, request),
+                       SIM_FIRST, request, 0);
+    }
+    baton_rate_note(&worker->rate, worker->engine.work.n, pass_s);
+}
+
+static void let_go(struct sim_prefill *worker)
+{
+    int n_kept = 0;
+    for (int i = 0; i < worker->n_held; i++)
+        if (worker->held[i]->n_computed < worker->held[i]->n_prompt)
+            worker->held[n_kept++] = worker->held[i];
+    worker->n_held = n_kept;
+}
+
+void sim_prefill_computed(struct sim_prefill *worker, struct sim_world *world)
+{
+    advance(worker, world);
+    let_go(worker);
+    if (worker->n_held)
+        begin_pass(worker, world);
+    else
+        sim_engine_set_busy(&worker->engine, false, world->now_ns);
+}
+
+/* ---- arrivals ---- */
+
+static bool has_room(struct sim_prefill *worker)
+{
+    if (worker->n_held < worker->cap)
+        return true;
+    int cap = worker->cap ? 2 * worker->cap : 16;
+    struct sim_request **held = reallocarray(worker->held, (size_t)cap, sizeof *worker->held);
+    if (held)
+        worker->held = held;
+    struct pf_load *loads = reallocarray(worker->loads, (size_t)cap, sizeof *loads);
+    if (loads)
+        worker->loads = loads;
+    if (held && loads)
+        worker->cap = cap;
+    return held && loads;
+}
+
+void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,
+                      struct sim_request *request)
+{
+    if (!has_room(worker)) {
+        world->failed = true;
+        return;
+    }
+    worker->held[worker->n_held++] = request;
+    if (worker->engine.busy)
+        return;
+    sim_engine_set_busy(&worker->engine, true, world->now_ns);
+    begin_pass(worker, world);
+}

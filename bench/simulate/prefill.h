@@ -1,0 +1,45 @@
+/* A simulated prefill worker: passes of at most `chunk` rows, shared among its prompts by the
+ * worker's own rule (prefill_worker/plan_pass.h).
+ *
+ * Ownership: the worker owns its tables; requests are borrowed until their prompts are through.
+ * Threading: one owner.
+ * Errors:    memory that is out fails the world.
+ */
+#ifndef BATON_BENCH_SIMULATE_PREFILL_H
+#define BATON_BENCH_SIMULATE_PREFILL_H
+
+#include "bench/simulate/engine.h"
+#include "bench/simulate/network.h"
+#include "bench/simulate/request.h"
+#include "common/worker/rate.h"
+#include "prefill_worker/plan_pass.h"
+
+struct sim_world;
+
+struct sim_prefill {
+    struct sim_engine engine;
+    struct sim_line line;
+    struct sim_request **held; /* in the order in which they came */
+    struct pf_load *loads;     /* as many */
+    int n_held, cap;
+    struct pf_share shares[PF_MAX_SHARES]; /* the pass under way */
+    int n_shares;
+    struct baton_rate rate;
+    uint64_t n_passes, n_rows;
+    uint32_t index;
+    /* what the gateway knows */
+    int64_t n_queued_tokens; /* of prompts without a first token */
+    uint64_t turn;
+};
+
+void sim_prefill_init(struct sim_prefill *worker, struct sim_world *world, uint32_t index);
+void sim_prefill_fini(struct sim_prefill *worker);
+
+/* A request whose prompt it runs. */
+void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,
+                      struct sim_request *request);
+
+/* The pass under way ended. */
+void sim_prefill_computed(struct sim_prefill *worker, struct sim_world *world);
+
+#endif
