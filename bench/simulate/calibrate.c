@@ -64,8 +64,8 @@ static enum baton_err measure_steps(struct sim_probe *probe, struct sim_measured
     int max_batch = (int)probe->options->max_batch;
     int n_long = max_batch < LONG_BATCH ? 1 : LONG_BATCH;
     for (int n = 1; n <= max_batch && n <= 64 && !err; n *= 2)
-        err = probe->measure_step(probe, n, SHORT_PROMPT, &measured->steps[measured->n_steps++],
-                                  why);
+        err =
+            probe->measure_step(probe, n, SHORT_PROMPT, &measured->steps[measured->n_steps++], why);
     return err ? err
                : probe->measure_step(probe, n_long, long_prompt(probe->options),
                                      &measured->long_step, why);
@@ -96,8 +96,7 @@ static enum baton_err take_spreads(struct sim_probe *probe, struct sim_core_cost
 static enum baton_err fit(struct sim_probe *probe, const struct sim_measured *measured,
                           struct sim_costs *costs, struct baton_why *why)
 {
-    struct sim_core_costs *entry =
-        sim_calibration_entry(costs, (int)probe->options->worker_cores);
+    struct sim_core_costs *entry = sim_calibration_entry(costs, (int)probe->options->worker_cores);
     struct sim_beside beside = {1, 1};
     enum baton_err err = BATON_OK;
     if (!entry)
@@ -167,8 +166,7 @@ static enum baton_err describe(const struct sim_options *options, struct sim_cos
         return err;
     int n_bytes = strcmp(options->dtype, "f32") ? 2 : 4; /* of a KV element, as --kv-dtype auto */
     costs->n_layers = shape.n_layers;
-    costs->kv_token_bytes =
-        2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * n_bytes;
+    costs->kv_token_bytes = 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * n_bytes;
     return BATON_OK;
 }
 

@@ -10,7 +10,7 @@ enum { N_PASSES = 7, N_STEPS = 32, MAX_BATCH = 64 };
 struct model_probe {
     struct sim_probe probe;
     struct bench_machine machine;
-    uint32_t *ids; /* [context] */
+    uint32_t *ids;          /* [context] */
     struct baton_seq *seqs; /* [MAX_BATCH] */
     struct baton_seq **batch;
 };
@@ -33,8 +33,8 @@ static enum baton_err time_prompt(struct model_probe *model, int n_tokens, doubl
     seq->n_tokens = 0;
     while (seq->n_tokens < n_tokens && !err) {
         int left = n_tokens - seq->n_tokens;
-        err = baton_engine_prefill(model->machine.engine, seq, model->ids, left < chunk ? left : chunk,
-                                   NULL, NULL, model->machine.logits);
+        err = baton_engine_prefill(model->machine.engine, seq, model->ids,
+                                   left < chunk ? left : chunk, NULL, NULL, model->machine.logits);
     }
     *seconds = baton_seconds(baton_now_ns() - begin_ns);
     return err;
@@ -45,8 +45,7 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
 {
     struct model_probe *model = (struct model_probe *)probe;
     double seconds[N_PASSES], warm_s;
-    enum baton_err err =
-        baton_seq_init(&model->seqs[0], model->machine.kv, n_tokens);
+    enum baton_err err = baton_seq_init(&model->seqs[0], model->machine.kv, n_tokens);
     if (err)
         return baton_fail(why, err, "no KV blocks for a prompt of %d tokens", n_tokens);
     err = time_prompt(model, n_tokens, &warm_s);
@@ -95,9 +94,8 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
         baton_seq_fini(&model->seqs[i]);
     if (err)
         return err;
-    *point = (struct sim_step_point){.n = n,
-                                     .positions = n_prompt + N_STEPS / 2.0,
-                                     .step_s = bench_median(seconds, N_STEPS)};
+    *point = (struct sim_step_point){
+        .n = n, .positions = n_prompt + N_STEPS / 2.0, .step_s = bench_median(seconds, N_STEPS)};
     if (n == 1)
         add_over_median(seconds, N_STEPS, point->step_s, &probe->step);
     return BATON_OK;

@@ -126,8 +126,7 @@ static enum baton_err take_prompts(struct url_probe *url, const struct sv_run *r
         return baton_fail(why, BATON_PEER, "--url: the server tells no stages; is it Baton's?");
     point->compute_s = compute->p50;
     point->before_s = before_s(figures);
-    point->after_s =
-        fmax(figures->times[SV_TIME_ttft].p50 - point->before_s - point->compute_s, 0);
+    point->after_s = fmax(figures->times[SV_TIME_ttft].p50 - point->before_s - point->compute_s, 0);
     point->second_s = figures->times[SV_TIME_first_gap].p50;
     double way_p50_s = point->before_s + point->after_s;
     for (size_t i = 0; i < run->records.n; i++) {
@@ -163,9 +162,8 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
 static void add_gaps(const struct sv_record *record, double median_s, struct sv_samples *samples)
 {
     for (int64_t i = 2; i < record->n_arrivals; i++)
-        sv_samples_add(samples,
-                       baton_seconds(record->arrivals_ns[i] - record->arrivals_ns[i - 1]) /
-                           median_s);
+        sv_samples_add(samples, baton_seconds(record->arrivals_ns[i] - record->arrivals_ns[i - 1]) /
+                                    median_s);
 }
 
 static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
@@ -210,7 +208,8 @@ static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_c
     struct load load;
     struct sv_run run;
     struct sim_work pass = {.n = chunk, .positions = chunk * chunk / 2.0, .factor = 1};
-    double pass_s = sim_curve_at(&costs->pass.curve, chunk) + costs->pass.position_s * pass.positions;
+    double pass_s =
+        sim_curve_at(&costs->pass.curve, chunk) + costs->pass.position_s * pass.positions;
     load_init(&load, url, 1, chunk, (int)(most < READER_TOKENS ? most : READER_TOKENS));
     load.options.concurrency = NULL;
     load.options.requests = 0;

@@ -23,8 +23,8 @@
 enum { SIM_MAX_POINTS = 16, SIM_MAX_CORES = 8, SIM_N_QUANTILES = 9, SIM_NAME_BYTES = 128 };
 
 struct sim_curve {
-    int n;                      /* at least 1; n ascends */
-    double at[SIM_MAX_POINTS];  /* rows, or sequences */
+    int n;                     /* at least 1; n ascends */
+    double at[SIM_MAX_POINTS]; /* rows, or sequences */
     double s[SIM_MAX_POINTS];
 };
 

@@ -42,7 +42,7 @@ struct sim_engine {
     bool busy;
     uint32_t stamp; /* of the event that counts */
     struct sim_work work;
-    double left;      /* share of the work that is left, as of since_ns */
+    double left;       /* share of the work that is left, as of since_ns */
     double duration_s; /* of all of it at the present pace */
     int64_t since_ns;
     int64_t began_ns; /* the work under way */

@@ -56,15 +56,13 @@ static struct sim_prefill *choose_prefill(struct sim_world *world)
         if (has_enough(worker, rate))
             continue;
         gateway->prefills[n] = worker;
-        gateway->prefill_views[n++] =
-            (struct gw_prefill_view){.queued_tokens = worker->n_queued_tokens,
-                                     .tokens_per_s = rate,
-                                     .turn = worker->turn};
+        gateway->prefill_views[n++] = (struct gw_prefill_view){
+            .queued_tokens = worker->n_queued_tokens, .tokens_per_s = rate, .turn = worker->turn};
     }
     if (!n)
         return NULL;
-    return gateway->prefills[gw_policy_prefill(world->settings->prefill_policy,
-                                               gateway->prefill_views, n)];
+    return gateway
+        ->prefills[gw_policy_prefill(world->settings->prefill_policy, gateway->prefill_views, n)];
 }
 
 static struct sim_decode *choose_decode(struct sim_world *world, int64_t n_blocks)

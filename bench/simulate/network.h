@@ -19,10 +19,10 @@
 enum sim_overlap { SIM_OVERLAP_ON, SIM_OVERLAP_OFF, SIM_OVERLAP_AUTO };
 
 struct sim_network {
-    double token_s;    /* of a context's token on a line */
-    double fixed_s;    /* of every hand-off, latency included */
-    double latency_s;  /* of every message, one way, beyond the calibration's */
-    double last_part;  /* of a pass that can not leave before its end, 0..1 */
+    double token_s;   /* of a context's token on a line */
+    double fixed_s;   /* of every hand-off, latency included */
+    double latency_s; /* of every message, one way, beyond the calibration's */
+    double last_part; /* of a pass that can not leave before its end, 0..1 */
     enum sim_overlap overlap;
 };
 

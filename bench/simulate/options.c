@@ -182,8 +182,8 @@ static void read_sizes(struct sim_command *command)
     struct sim_settings *settings = &command->settings;
     int64_t kv_tokens =
         options->kv_tokens ? options->kv_tokens : DEFAULT_CONTEXTS * options->context_tokens;
-    settings->n_cores = (int)(settings->cores == SIM_CORES_ELASTIC ? options->host_cores
-                                                                   : options->worker_cores);
+    settings->n_cores =
+        (int)(settings->cores == SIM_CORES_ELASTIC ? options->host_cores : options->worker_cores);
     settings->chunk = (int)(options->chunk / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS);
     settings->max_batch = (int)options->max_batch;
     settings->kv_blocks = (kv_tokens + BATON_KV_BLOCK_TOKENS - 1) / BATON_KV_BLOCK_TOKENS;

@@ -26,9 +26,9 @@ static void plan(struct sim_prefill *worker, const struct sim_world *world)
                                           .tokens_per_s = baton_rate_per_s(&worker->rate)};
     for (int i = 0; i < worker->n_held; i++) {
         const struct sim_request *request = worker->held[i];
-        worker->loads[i] = (struct pf_load){
-            .n_remaining = (int)(request->n_prompt - request->n_computed),
-            .waited_s = baton_seconds(world->now_ns - request->sent_ns)};
+        worker->loads[i] =
+            (struct pf_load){.n_remaining = (int)(request->n_prompt - request->n_computed),
+                             .waited_s = baton_seconds(world->now_ns - request->sent_ns)};
     }
     worker->n_shares = pf_plan_pass(worker->loads, worker->n_held, &limits, worker->shares);
 }

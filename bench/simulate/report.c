@@ -61,9 +61,10 @@ void sim_report_csv_head(FILE *to)
         const char *key = sv_time_key(told[i].time);
         (void)fprintf(to, ",%s_mean_s,%s_p50_s,%s_p90_s,%s_p99_s", key, key, key, key);
     }
-    (void)fputs(",good,good_share,good_requests_per_s,prefill_busy,decode_busy,mean_rows,mean_batch,"
-                "line_busy,events,wall_s\n",
-                to);
+    (void)fputs(
+        ",good,good_share,good_requests_per_s,prefill_busy,decode_busy,mean_rows,mean_batch,"
+        "line_busy,events,wall_s\n",
+        to);
 }
 
 static void put_number(double number, FILE *to)

@@ -18,12 +18,12 @@ struct sim_decode;
 
 struct sim_request {
     struct sv_record *record;
-    struct baton_node node;    /* in the gateway's queue */
+    struct baton_node node;     /* in the gateway's queue */
     int64_t n_prompt, n_output; /* tokens, at least 1 each */
-    int64_t n_computed;        /* of the prompt */
-    int64_t n_made;            /* tokens of the answer */
-    int64_t n_blocks;          /* promised by the decode worker */
-    double way;                /* factor of its way through the gateway */
+    int64_t n_computed;         /* of the prompt */
+    int64_t n_made;             /* tokens of the answer */
+    int64_t n_blocks;           /* promised by the decode worker */
+    double way;                 /* factor of its way through the gateway */
     struct sim_prefill *prefill;
     struct sim_decode *decode; /* NULL: one token is all it wants */
     /* When it came to the queue, was placed, its prompt began and ended, its context was there, its

@@ -27,12 +27,12 @@ static void start_request(struct sim_world *world, int64_t due_ns)
     sv_record_begin_attempt(record, world->now_ns);
     struct sv_rng rng = sim_world_rng(world, SV_STREAM_WAY, 0, record->plan.index);
     int64_t n_positions = record->plan.prompt_tokens + record->plan.output_tokens - 1;
-    *request = (struct sim_request){
-        .record = record,
-        .n_prompt = record->plan.prompt_tokens,
-        .n_output = record->plan.output_tokens,
-        .n_blocks = (n_positions + BATON_KV_BLOCK_TOKENS - 1) / BATON_KV_BLOCK_TOKENS,
-        .way = sim_spread_draw(&costs->way, &rng)};
+    *request = (struct sim_request){.record = record,
+                                    .n_prompt = record->plan.prompt_tokens,
+                                    .n_output = record->plan.output_tokens,
+                                    .n_blocks = (n_positions + BATON_KV_BLOCK_TOKENS - 1) /
+                                                BATON_KV_BLOCK_TOKENS,
+                                    .way = sim_spread_draw(&costs->way, &rng)};
     double before_s = costs->before_s * request->way + 3 * world->network.latency_s;
     sim_events_add(&world->events, world->now_ns + sim_ns(before_s), SIM_QUEUE, request, 0);
 }
@@ -87,8 +87,7 @@ static void note_stages(const struct sim_request *request)
     double *stages_s = request->record->server.stages_s;
     stages_s[BATON_STAGE_queue] = baton_seconds(request->sent_ns - request->queued_ns);
     stages_s[BATON_STAGE_prefill_queue] = baton_seconds(request->begun_ns - request->sent_ns);
-    stages_s[BATON_STAGE_prefill_compute] =
-        baton_seconds(request->computed_ns - request->begun_ns);
+    stages_s[BATON_STAGE_prefill_compute] = baton_seconds(request->computed_ns - request->begun_ns);
     stages_s[BATON_STAGE_first_token] =
         baton_seconds(request->record->first_ns - request->computed_ns);
     if (request->decode)
@@ -141,17 +140,16 @@ static enum baton_err init(struct sim_world *world, const struct sim_settings *s
                            const struct sim_layout *layout)
 {
     const struct sim_core_costs *near = sim_costs_near(&settings->costs, settings->n_cores);
-    *world = (struct sim_world){
-        .settings = settings,
-        .pass_spread = near->pass.spread,
-        .step_spread = near->step.spread,
-        .network = sim_network_make(&settings->costs, settings->gbps, settings->latency_s,
-                                    settings->overlap),
-        .gateway_token_ns = sim_ns(settings->gateway_token_s),
-        .now_ns = BEGIN_NS,
-        .source = settings->load,
-        .n_prefill = layout->n_prefill,
-        .n_decode = layout->n_decode};
+    *world = (struct sim_world){.settings = settings,
+                                .pass_spread = near->pass.spread,
+                                .step_spread = near->step.spread,
+                                .network = sim_network_make(&settings->costs, settings->gbps,
+                                                            settings->latency_s, settings->overlap),
+                                .gateway_token_ns = sim_ns(settings->gateway_token_s),
+                                .now_ns = BEGIN_NS,
+                                .source = settings->load,
+                                .n_prefill = layout->n_prefill,
+                                .n_decode = layout->n_decode};
     world->source.begin_ns = BEGIN_NS;
     world->source.stop_ns = INT64_MAX;
     world->host = (struct sim_host){.mode = settings->cores,

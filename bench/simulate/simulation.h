@@ -25,16 +25,16 @@ struct sim_settings {
     struct sv_source load; /* its settings; n_requests of it are simulated */
     struct sv_slo slo;
     enum sim_cores cores;
-    int n_cores;                 /* ELASTIC: of the one machine; else of each worker */
-    int chunk;                   /* rows of a pass, whole blocks */
-    int max_batch;               /* sequences of a step */
-    int64_t kv_blocks;           /* of a decode worker */
+    int n_cores;       /* ELASTIC: of the one machine; else of each worker */
+    int chunk;         /* rows of a pass, whole blocks */
+    int max_batch;     /* sequences of a step */
+    int64_t kv_blocks; /* of a decode worker */
     enum gw_policy prefill_policy, decode_policy;
     int64_t max_queued, max_queued_tokens;
     int n_gateways;
-    double gateway_token_s;      /* that a gateway is busy with a token */
+    double gateway_token_s; /* that a gateway is busy with a token */
     enum sim_overlap overlap;
-    double gbps, latency_s;      /* of the network; 0: as calibrated */
+    double gbps, latency_s; /* of the network; 0: as calibrated */
 };
 
 struct sim_results {
