@@ -11,6 +11,9 @@
 #include "common/engine/model_config.h"
 
 enum { OUTPUT_MAX_BYTES = 1 << 20, SHORT_PROMPT = 16, MIN_LONG_CHUNKS = 2, MAX_LONG_CHUNKS = 4 };
+enum { LONG_BATCH = 4, MOST_MEASURED = 64 };
+/* Sizes are measured in turn, and of every one the middle round counts: neighbours come and go. */
+enum { N_ROUNDS = 3 };
 
 /* ---- the plan ---- */
 
@@ -44,31 +47,71 @@ static int prompt_lengths(const struct sim_options *options, int *lengths)
     return n;
 }
 
+static double middle(double a, double b, double c)
+{
+    return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
+static struct sim_prompt_point middle_prompt(const struct sim_prompt_point *a,
+                                             const struct sim_prompt_point *b,
+                                             const struct sim_prompt_point *c)
+{
+    return (struct sim_prompt_point){.n_tokens = a->n_tokens,
+                                     .compute_s = middle(a->compute_s, b->compute_s, c->compute_s),
+                                     .before_s = middle(a->before_s, b->before_s, c->before_s),
+                                     .after_s = middle(a->after_s, b->after_s, c->after_s),
+                                     .second_s = middle(a->second_s, b->second_s, c->second_s)};
+}
+
 static enum baton_err measure_prompts(struct sim_probe *probe, struct sim_measured *measured,
                                       struct baton_why *why)
 {
+    struct sim_prompt_point rounds[N_ROUNDS][SIM_MAX_POINTS];
     int lengths[SIM_MAX_POINTS];
     int n = prompt_lengths(probe->options, lengths);
-    enum baton_err err = BATON_OK;
-    for (int i = 0; i < n && !err; i++)
-        err = probe->measure_prompt(probe, lengths[i], &measured->prompts[i], why);
+    for (int round = 0; round < N_ROUNDS; round++)
+        for (int i = 0; i < n; i++) {
+            enum baton_err err = probe->measure_prompt(probe, lengths[i], &rounds[round][i], why);
+            if (err)
+                return err;
+        }
+    for (int i = 0; i < n; i++)
+        measured->prompts[i] = middle_prompt(&rounds[0][i], &rounds[1][i], &rounds[2][i]);
     measured->n_prompts = n;
-    return err;
+    return BATON_OK;
+}
+
+/* Batches of 1, 2, 4, ...; last, a few sequences with long contexts. */
+static int step_sizes(const struct sim_options *options, struct sim_step_point *points)
+{
+    int max_batch = (int)options->max_batch, n = 0;
+    for (int size = 1; size <= max_batch && size <= MOST_MEASURED; size *= 2)
+        points[n++] = (struct sim_step_point){.n = size, .positions = SHORT_PROMPT};
+    points[n++] = (struct sim_step_point){.n = max_batch < LONG_BATCH ? 1 : LONG_BATCH,
+                                          .positions = long_prompt(options)};
+    return n;
 }
 
 static enum baton_err measure_steps(struct sim_probe *probe, struct sim_measured *measured,
                                     struct baton_why *why)
 {
-    enum { LONG_BATCH = 4 };
-    enum baton_err err = BATON_OK;
-    int max_batch = (int)probe->options->max_batch;
-    int n_long = max_batch < LONG_BATCH ? 1 : LONG_BATCH;
-    for (int n = 1; n <= max_batch && n <= 64 && !err; n *= 2)
-        err =
-            probe->measure_step(probe, n, SHORT_PROMPT, &measured->steps[measured->n_steps++], why);
-    return err ? err
-               : probe->measure_step(probe, n_long, long_prompt(probe->options),
-                                     &measured->long_step, why);
+    struct sim_step_point rounds[N_ROUNDS][SIM_MAX_POINTS], sizes[SIM_MAX_POINTS];
+    int n = step_sizes(probe->options, sizes);
+    for (int round = 0; round < N_ROUNDS; round++)
+        for (int i = 0; i < n; i++) {
+            enum baton_err err = probe->measure_step(
+                probe, (int)sizes[i].n, (int)sizes[i].positions, &rounds[round][i], why);
+            if (err)
+                return err;
+        }
+    for (int i = 0; i < n; i++) {
+        rounds[0][i].step_s =
+            middle(rounds[0][i].step_s, rounds[1][i].step_s, rounds[2][i].step_s);
+        measured->steps[i] = rounds[0][i];
+    }
+    measured->n_steps = n - 1;
+    measured->long_step = rounds[0][n - 1];
+    return BATON_OK;
 }
 
 /* ---- to costs ---- */

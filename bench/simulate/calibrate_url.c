@@ -7,10 +7,10 @@
 #include "bench/simulate/calibrate.h"
 #include "common/base/clock.h"
 
-enum { N_PROMPTS = 12, N_WARM_UPS = 3, N_READERS = 4, N_TEXT = 24, READER_TOKENS = 400 };
+enum { N_PROMPTS = 6, N_WARM_UPS = 1, N_READERS = 4, N_TEXT = 24, READER_TOKENS = 400 };
 
 /* Tokens of an answer: two gaps after a prompt; enough steps for a median. */
-enum { PROMPT_OUTPUT = 4, STEP_OUTPUT = 48, MIN_GAPS = 384 };
+enum { PROMPT_OUTPUT = 4, STEP_OUTPUT = 48, MIN_GAPS = 192 };
 
 /* Of each phase of measuring one role beside the other. */
 #define BESIDE_S 2.0
