@@ -105,8 +105,7 @@ static enum baton_err measure_steps(struct sim_probe *probe, struct sim_measured
                 return err;
         }
     for (int i = 0; i < n; i++) {
-        rounds[0][i].step_s =
-            middle(rounds[0][i].step_s, rounds[1][i].step_s, rounds[2][i].step_s);
+        rounds[0][i].step_s = middle(rounds[0][i].step_s, rounds[1][i].step_s, rounds[2][i].step_s);
         measured->steps[i] = rounds[0][i];
     }
     measured->n_steps = n - 1;

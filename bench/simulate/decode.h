@@ -33,6 +33,10 @@ void sim_decode_fini(struct sim_decode *worker);
 
 struct sim_line *sim_decode_line(struct sim_decode *worker);
 
+/* Whether it has blocks for another request, and in its steps a place soon. */
+bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world *world,
+                         int64_t n_blocks);
+
 /* The gateway promises the request its blocks; there is room. */
 void sim_decode_reserve(struct sim_decode *worker, struct sim_request *request);
 

@@ -71,14 +71,14 @@ static struct sim_decode *choose_decode(struct sim_world *world, int64_t n_block
     size_t n = 0;
     for (int i = 0; i < world->n_decode; i++) {
         struct sim_decode *worker = &world->decodes[i];
-        int64_t n_free = worker->max_blocks - worker->n_blocks;
-        if (n_free < n_blocks)
+        if (!sim_decode_has_room(worker, world, n_blocks))
             continue;
         gateway->decodes[n] = worker;
-        gateway->decode_views[n++] = (struct gw_decode_view){.n_requests = worker->n_requests,
-                                                             .n_free_blocks = n_free,
-                                                             .step_s = worker->last_step_s,
-                                                             .turn = worker->turn};
+        gateway->decode_views[n++] =
+            (struct gw_decode_view){.n_requests = worker->n_requests,
+                                    .n_free_blocks = worker->max_blocks - worker->n_blocks,
+                                    .step_s = worker->last_step_s,
+                                    .turn = worker->turn};
     }
     if (!n)
         return NULL;

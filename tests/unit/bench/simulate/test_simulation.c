@@ -150,7 +150,7 @@ static struct sv_trace poisson_trace(size_t n, double rate_per_s, int64_t steps,
         struct sv_rng gap = sv_rng(1, SV_STREAM_ARRIVAL, i);
         struct sv_rng service = sv_rng(1, SV_STREAM_REQUEST, i);
         double draw = exponential ? sv_rng_exponential(&service) : 1;
-        int64_t n_steps = (int64_t)round((double)steps * draw);
+        int64_t n_steps = (int64_t)fmax(round((double)steps * draw), 1);
         now_s += sv_rng_exponential(&gap) / rate_per_s;
         trace.rows[i] = (struct sv_trace_row){
             .arrival_s = now_s, .input_tokens = 16, .output_tokens = 1 + n_steps};
@@ -158,7 +158,7 @@ static struct sv_trace poisson_trace(size_t n, double rate_per_s, int64_t steps,
     return trace;
 }
 
-/* The mean wait for the decode worker when it serves one after the other. */
+/* The mean wait, in services, for a decode worker that serves one after the other. */
 static double mean_wait_s(double load, bool exponential)
 {
     enum { N = 100000, STEPS = 20 };
@@ -171,8 +171,10 @@ static double mean_wait_s(double load, bool exponential)
     settings.load.workload.trace = &trace;
     struct sim_results results = simulate(&settings, one_each);
     free(trace.rows);
+    const struct sv_figures *figures = &results.figures;
+    double served_s = ((double)figures->output_tokens / N - 1) * step_s;
     assert_near(results.decode_busy, load, 0.03);
-    return results.figures.stages[BATON_STAGE_decode_queue].mean / service_s;
+    return (figures->times[SV_TIME_e2el].mean - served_s) / service_s;
 }
 
 static void exponential_service_waits_as_m_m_1(void **state)
