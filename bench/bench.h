@@ -22,6 +22,8 @@ enum baton_err bench_sample(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_serve(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_simulate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why);
+/* The subcommands of bench/lab; returns only when it could not become them. */
+enum baton_err bench_lab(int argc, char **argv, struct baton_why *why);
 
 /* A model with a KV cache and an engine. */
 struct bench_machine {

@@ -17,6 +17,7 @@ static const struct {
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},
     {"serve", "a running server under load, through HTTP", bench_serve},
     {"simulate", "fleets that this machine can not run, from costs measured on it", bench_simulate},
+    {"sweep", "fleets of several layouts under several loads: table, report, pictures", bench_lab},
     {"selftest", "the sampler against figures computed by hand, expected beside got",
      bench_selftest},
 };

@@ -1,0 +1,24 @@
+"""The commands, and how each of them ends: a message on stderr and status 1, or 2 for bad options."""
+import signal
+import sys
+
+from lab import sweep
+from lab.errors import LabError
+
+COMMANDS = {"sweep": sweep.main}
+
+
+def on_term(number, _):
+    sys.exit(128 + number)  # through every context manager: fleets are stopped
+
+
+def main(bench, command, *options):
+    signal.signal(signal.SIGTERM, on_term)
+    try:
+        COMMANDS[command](bench, options)
+    except LabError as error:
+        print(f"baton-bench {command}: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print(f"\nbaton-bench {command}: interrupted; the same command goes on from here", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,119 @@
+"""Pictures by gnuplot: grids of panels that hold curves, stacked bars, or clustered bars with marks; SVG and PNG."""
+import shutil
+import subprocess
+
+from lab.errors import LabError
+
+COLOURS = ["#1b6ca8", "#c1440e", "#2d7d46", "#7b3f99", "#b8860b", "#4a4a4a", "#d1699a", "#5fa8a0"]
+STYLE = ["set border 3", "set tics nomirror out", "set grid ytics lc rgb '#e0e0e0'", "set key noenhanced",
+         "set title noenhanced", "set style fill solid 0.9 noborder"]
+
+
+def require_gnuplot():
+    if not shutil.which("gnuplot"):
+        raise LabError("needs gnuplot, which is not installed: deploy/packages.sh plots")
+
+
+def quoted(text):
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def colour(i):
+    return COLOURS[i % len(COLOURS)]
+
+
+def run(terminal, path, script):
+    commands = f"set terminal {terminal}\nset output {quoted(path)}\n{script}\n"
+    done = subprocess.run(["gnuplot"], input=commands, text=True, capture_output=True)
+    if done.returncode:
+        raise LabError(f"gnuplot: {done.stderr.strip()[-1000:]}")
+
+
+def draw(out, name, picture):
+    """OUT/NAME.svg and OUT/NAME.png of a picture: its script and (width, height)."""
+    script, (width, height) = picture
+    run(f"svg size {width},{height} background '#ffffff' font 'sans-serif,11'", out / f"{name}.svg", script)
+    run(f"pngcairo size {width},{height} font 'sans-serif,9'", out / f"{name}.png", script)
+
+
+def data(lines, points):
+    """Writes the points (tuples; None is a gap) to be plotted, and returns what the plot command calls them."""
+    name = f"$data{len(lines)}"
+    rows = [" ".join("NaN" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+                     for value in point) for point in points]
+    lines.append("\n".join([f"{name} << EOD", *rows, "EOD"]))
+    return name
+
+
+def grid(panels, columns, panel_size, title=None, head=()):
+    """A picture: panels are lists of commands, each of which draws one cell of the grid."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    words = f"set multiplot layout {rows},{columns}" + (f" title {quoted(title)} noenhanced" if title else "")
+    lines = [*STYLE, *head, words]
+    for panel in panels:
+        lines += panel
+    width, height = panel_size
+    return "\n".join([*lines, "unset multiplot"]), (width * columns, height * rows + (30 if title else 0))
+
+
+def log_range(values):
+    """A range for an axis that all values fit into."""
+    values = [value for value in values if value]
+    return f"[{min(values) / 1.5:.3g}:{max(values) * 1.5:.3g}]" if values else "[*:*]"
+
+
+def curves(title, x_label, y_label, series, log=None):
+    """One panel. series: [(name, or None where another one tells it; colour, dashed, [(x, y)])]; log: the range of a logarithmic y axis"""
+    lines = [f"set title {quoted(title)}", f"set xlabel {quoted(x_label)}", f"set ylabel {quoted(y_label)}",
+             "set key outside top center horizontal samplen 2", "set offsets graph 0.04, graph 0.04, 0, 0",
+             f"set logscale y; set yrange {log}; set format y '%g'" if log else "unset logscale; set yrange [0:*]"]
+    plots = []
+    for name, rgb, dashed, points in series:
+        source = data(lines, points)
+        plots.append(f"{source} using 1:2 with linespoints dt {2 if dashed else 1} lw 1.6 pt {6 if dashed else 7} "
+                     f"ps 0.5 lc rgb '{rgb}' " + (f"title {quoted(name)}" if name else "notitle"))
+    return [*lines, "plot " + ", ".join(plots)]
+
+
+def stacked(title, rows, parts, limit=None):
+    """One panel of horizontal bars. rows: [(name, [value of each part])], top to bottom; parts: names; a dashed line
+    stands at limit."""
+    lines = [f"set title {quoted(title)}", "unset xlabel", "unset ylabel", "unset arrow",
+             "set key outside bottom center horizontal samplen 1 maxrows 2", "set grid noytics xtics lc rgb '#e0e0e0'",
+             "set ytics (" + ", ".join(f"{quoted(name)} {-i}" for i, (name, _) in enumerate(rows)) + ") noenhanced",
+             f"set yrange [{0.6 - len(rows)}:0.6]", "set xrange [0:*]"]
+    if limit:
+        lines.append(f"set arrow from {limit}, graph 0 to {limit}, graph 1 nohead dt 2 lc rgb '#888888'")
+        lines.append(f"set xrange [0:{1.08 * max(limit, *(sum(values) for _, values in rows)):.4g}]")
+    plots = []
+    for k, part in enumerate(parts):
+        boxes = []
+        for i, (_, values) in enumerate(rows):
+            start = sum(values[:k])
+            boxes.append((start + values[k] / 2, -i, start, start + values[k], -i - 0.36, -i + 0.36))
+        plots.append(f"{data(lines, boxes)} using 1:2:3:4:5:6 with boxxyerror lc rgb '{colour(k)}' title {quoted(part)}")
+    return [*lines, "plot " + ", ".join(plots)]
+
+
+def clusters(title, y_label, groups, bars, values, marks, key):
+    """One panel of vertical bars on a logarithmic scale, with a black mark over each that has one.
+    groups, bars: names; values, marks: {(group, bar): number}, those missing are left out."""
+    low = min(value for value in [*values.values(), *marks.values()] if value > 0) / 2
+    lines = [f"set title {quoted(title)}", f"set ylabel {quoted(y_label)}", "unset xlabel", "set logscale y",
+             f"set yrange [{low:.4g}:*]", "set grid noxtics ytics", f"set xrange [-0.6:{len(groups) - 0.4}]",
+             "set key outside right top" if key else "unset key",
+             "set xtics (" + ", ".join(f"{quoted(group)} {i}" for i, group in enumerate(groups)) + ") scale 0 noenhanced"]
+    step = 0.84 / len(bars)
+    at = {(group, bar): i + (k - (len(bars) - 1) / 2) * step
+          for i, group in enumerate(groups) for k, bar in enumerate(bars)}
+    plots = []
+    for k, bar in enumerate(bars):
+        boxes = [(at[group, bar], at[group, bar] - 0.45 * step, at[group, bar] + 0.45 * step, low, values[group, bar])
+                 for group in groups if (group, bar) in values]
+        if boxes:
+            plots.append(f"{data(lines, boxes)} using 1:5:2:3:4:5 with boxxyerror lc rgb '{colour(k)}' title {quoted(bar)}")
+    ticks = [(at[place], value, 0.45 * step) for place, value in marks.items()]
+    if ticks:
+        plots.append(f"{data(lines, ticks)} using 1:2:3 with xerrorbars pt 0 lw 2 lc rgb '#000000' title 'at best'")
+    return [*lines, "plot " + ", ".join(plots)]

@@ -1,0 +1,38 @@
+"""What experiments ask of a model directory."""
+import json
+
+from lab.errors import LabError
+
+
+class Model:
+    def __init__(self, directory):
+        self.directory = directory
+        try:
+            self.config = json.loads((directory / "config.json").read_text())
+        except (OSError, ValueError) as error:
+            raise LabError(f"--model {directory}: config.json: {getattr(error, 'strerror', None) or error}") from None
+
+    def member(self, *names):
+        for name in names:
+            if isinstance(self.config.get(name), int):
+                return self.config[name]
+        raise LabError(f"--model {self.directory}: config.json has no {names[0]}")
+
+    @property
+    def context(self):
+        return self.member("n_positions", "max_position_embeddings")
+
+    @property
+    def n_layers(self):
+        return self.member("n_layer", "num_hidden_layers")
+
+    @property
+    def width(self):
+        return self.member("n_embd", "hidden_size")
+
+    def fitting(self, prompts, new):
+        """The lengths, those cut to the context that would not leave room for new tokens."""
+        room = self.context - new
+        if room < 1:
+            raise LabError(f"--new {new}: the model has {self.context} positions; at most {self.context - 1} can be new")
+        return list(dict.fromkeys(min(n, room) for n in prompts))

@@ -1,0 +1,85 @@
+"""The sweep's report in Markdown: what was measured on what, the tables, the pictures."""
+import shlex
+from pathlib import Path
+
+from lab.pictures import TO_FIRST_TOKEN
+from lab.summary import load_name, load_of, medians, prompts_in, told_load
+from lab.table import ROLES
+
+CAPTIONS = {"ttft": "Time to first token", "itl": "Gap between tokens", "goodput": "Goodput",
+            "stages": "Where the time to first token goes", "utilisation": "Who uses the processors"}
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def ms(seconds):
+    return "-" if seconds is None else f"{1e3 * seconds:.3g}"
+
+
+def share(part, whole):
+    return "-" if part is None or not whole else f"{part / whole:.2f}"
+
+
+def facts_of(about, commits, fingerprints):
+    machine, settings = about["machine"], about["settings"]
+    where = settings["url"] or settings["compose"] or Path(settings["model"]).name
+    return "\n".join([
+        f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']}. "
+        "All processes and the load share them.",
+        f"- Baton {machine['baton']}, commit {', '.join(commits)}; Python {machine['python']}.",
+        f"- Model: {where}, {settings['dtype']}, fingerprint {', '.join(fingerprints)}.",
+        f"- Answers of {settings['new']} tokens; requests start for {settings['seconds']:g} s in each cell, after "
+        f"{settings['warmup']} that are not counted; seed {settings['seed']}; good: {settings['slo']}.",
+        f"- Cores: prefill {settings['prefill_cores'] or 'auto'}, decode {settings['decode_cores'] or 'auto'}."])
+
+
+def times_table(rows):
+    return table(["layout", "load", "TTFT ms p50", "p90", "p99", "ITL ms p50", "p90", "p99", "TPOT ms p50", "output tok/s",
+                  "good/s", "good share", "done / sent"],
+                 [[row["layout"], load_name(row), *(ms(row[f"{time}_{point}_s"]) for time in ("ttft", "itl")
+                                                    for point in ("p50", "p90", "p99")), ms(row["tpot_p50_s"]),
+                   f"{row['output_tokens_per_s']:.4g}", *goodput_of(row), f"{row['done']:g} / {row['sent']:g}"]
+                  for row in rows])
+
+
+def goodput_of(row):
+    return ["-", "-"] if row["good_per_s"] is None else [f"{row['good_per_s']:.3g}", f"{row['good_share']:.2f}"]
+
+
+def stages_table(rows):
+    stages = (*TO_FIRST_TOKEN, "kv_transfer", "decode_queue", "decode")
+    return table(["layout", *stages, "first to second token, p50"],
+                 [[row["layout"], *(ms(row[f"stage_{stage}_mean_s"]) for stage in stages), ms(row["first_gap_p50_s"])]
+                  for row in rows])
+
+
+def utilisation_table(rows):
+    return table(["layout", *ROLES, "client"],
+                 [[row["layout"], *(share(row[f"{role}_cpu_s"], row["cpu_wall_s"]) for role in (*ROLES, "client"))]
+                  for row in rows])
+
+
+def section_of(rows, prompt):
+    mine = [row for row in rows if row["prompt_tokens"] == prompt]
+    told = [row for row in mine if load_of(row) == told_load(rows, prompt)]
+    load = load_name(told[0])
+    return [f"## Prompts of {prompt} tokens", times_table(mine),
+            f"Mean milliseconds of a request's stages at {load}:", stages_table(told),
+            f"Cores in use at {load}:", utilisation_table(told)]
+
+
+def text_of(rows, about, facts, names):
+    """facts: (commits, fingerprints) of the cells; names: of the pictures."""
+    n_repeats = 1 + max(row["repeat"] for row in rows)
+    rows = medians(rows)
+    parts = ["# Sweep", f"    {shlex.join(about['command'])}", facts_of(about, *facts)]
+    if n_repeats > 1:
+        parts.append(f"Every figure is the median of {n_repeats} repeats.")
+    parts += [f"![{CAPTIONS[name]}]({name}.svg)" for name in names]
+    for prompt in prompts_in(rows):
+        parts += section_of(rows, prompt)
+    parts.append("Every cell is a row of [sweep.csv](sweep.csv).")
+    return "\n\n".join(parts) + "\n"

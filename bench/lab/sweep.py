@@ -1,0 +1,142 @@
+"""baton-bench sweep: every layout under every workload and load."""
+import shutil
+from pathlib import Path
+
+from lab import machine, pictures, report
+from lab.cells import Cell, Load, Store
+from lab.errors import LabError
+from lab.files import write
+from lab.fleet import ComposedFleet, LocalFleet, RunningFleet
+from lab.gnuplot import require_gnuplot
+from lab.load import run
+from lab.model import Model
+from lab.options import Parser, layout, listed, number, slo, url, whole
+from lab.progress import Progress
+from lab.table import COLUMNS, row_of, to_csv
+
+SOURCES = Path(__file__).resolve().parent.parent.parent
+DEFAULT_LAYOUTS, DEFAULT_RATES = "1P1D,2P1D,1P2D,2P2D", "5,20,40"
+
+
+def read_options(bench, words):
+    parser = Parser("sweep", "Fleets of several layouts under several loads: sweep.csv, report.md, pictures.")
+    add = parser.add_argument
+    add("--layouts", type=listed(layout), metavar="LIST",
+        help=f"({DEFAULT_LAYOUTS}); 0P1D is aggregated: the decode worker runs prompts, too")
+    add("--prompts", type=listed(whole(1, 1 << 20)), default="16,64,256,512", metavar="LIST", help="lengths in tokens")
+    add("--new", type=whole(2, 1 << 20), default=64, metavar="N", help="tokens of every answer")
+    loads = parser.add_mutually_exclusive_group()
+    loads.add_argument("--rates", type=listed(number(0.001, 1e6)), metavar="LIST",
+                       help=f"open loop: requests a second ({DEFAULT_RATES})")
+    loads.add_argument("--concurrency", type=listed(whole(1, 65536)), metavar="LIST",
+                       help="closed loop instead: requests always under way")
+    add("--seconds", type=number(0.1, 86400), default=5, metavar="S", help="in which a cell's requests start")
+    add("--drain-s", type=number(0, 86400), default=10, metavar="S", help="that they have to end, after that")
+    add("--warmup", type=whole(0, 100000), default=8, metavar="N", help="requests before each cell, not counted")
+    add("--repeats", type=whole(1, 100), default=1, metavar="N", help="of every cell; the report tells medians")
+    add("--slo", type=slo, default="ttft=200ms,itl=50ms", metavar="BOUNDS", help="what counts as good")
+    add("--model", type=Path, default=SOURCES / "models/tale", metavar="DIR", help="in Hugging Face's layout")
+    add("--dtype", choices=("auto", "f32", "bf16", "q8"), default="f32", help="of the weights")
+    add("--prefill-cores", metavar="L", help="processors of every prefill worker: auto, all, or such as 0 or 0,2-3")
+    add("--decode-cores", metavar="L", help="the same of decode workers; by default whoever is busy has them all")
+    add("--seed", type=whole(1, 10**9 - 1), default=1, metavar="N", help="of prompts and arrivals: alike in all layouts")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--url", type=url, help="a running fleet, measured as it is, instead of --layouts")
+    where.add_argument("--compose", type=Path, metavar="FILE", help="scale these containers instead of local processes")
+    add("--bin", type=Path, default=bench.parent, metavar="DIR", help="where the fleet's programs are")
+    add("--out", type=Path, default=Path("sweep"), metavar="DIR", help="results; finished cells in it are kept")
+    add("--fresh", action="store_true", help="forget what is in --out")
+    options = parser.parse_args(words)
+    if options.url and options.layouts:
+        parser.error("--layouts: a fleet at --url has the layout it has")
+    options.layouts = options.layouts or listed(layout)(DEFAULT_LAYOUTS)
+    options.model = options.model.resolve()
+    return options
+
+
+def loads_of(options):
+    if options.concurrency:
+        return [Load(concurrency=n) for n in sorted(options.concurrency)]
+    return [Load(rate=rate) for rate in sorted(options.rates or listed(number(0.001, 1e6))(DEFAULT_RATES))]
+
+
+def prompts_of(options):
+    if options.url or options.compose:
+        return options.prompts  # whose model only the server knows
+    return Model(options.model).fitting(options.prompts, options.new)
+
+
+def settings_of(options):
+    """What cells must have in common to stand in one table."""
+    settings = {name: getattr(options, name) for name in
+                ("new", "seconds", "drain_s", "warmup", "slo", "dtype", "prefill_cores", "decode_cores", "seed", "url")}
+    return settings | {"model": None if options.url else str(options.model),
+                       "compose": str(options.compose) if options.compose else None}
+
+
+def fleet_of(layout, options):
+    if options.url:
+        return RunningFleet(options.url)
+    if options.compose:
+        return ComposedFleet(layout, options)
+    return LocalFleet(layout, options, options.out / "log" / str(layout))
+
+
+class Sweep:
+    def __init__(self, bench, options, words):
+        self.bench, self.options = bench, options
+        if options.url:
+            options.layouts = [RunningFleet(options.url).layout()]
+        self.loads, self.prompts = loads_of(options), prompts_of(options)
+        self.store = Store(options.out, options.fresh)
+        self.about = self.store.describe({"command": ["baton-bench", "sweep", *words], "settings": settings_of(options),
+                                          "machine": machine.describe(bench)})
+        self.rounds = [(layout, [Cell(layout, prompt, options.new, load, repeat)
+                                 for prompt in self.prompts for load in self.loads])
+                       for repeat in range(options.repeats) for layout in options.layouts]
+
+    @property
+    def cells(self):
+        return [cell for _, cells in self.rounds for cell in cells]
+
+    def measure(self):
+        """Repeats outside, layouts inside: what the machine does meanwhile meets all layouts alike."""
+        n_missing = sum(not self.store.get(cell) for cell in self.cells)
+        progress = Progress(n_missing, self.options.seconds + 2)
+        for layout, cells in self.rounds:
+            missing = [cell for cell in cells if not self.store.get(cell)]
+            if missing:
+                progress.doing(f"starting {layout}")
+                with fleet_of(layout, self.options) as fleet:
+                    for cell in missing:
+                        self.measure_cell(fleet, cell, progress)
+
+    def measure_cell(self, fleet, cell, progress):
+        progress.doing(str(cell))
+        result = run(self.bench, fleet, cell, self.options)
+        fleet.check()
+        self.store.put(cell, {**result, "commit": self.about["machine"]["commit"] or "unknown"})
+        row = row_of(cell, result)
+        progress.done(f"{cell}: TTFT p50 {1e3 * (row['ttft_p50_s'] or 0):.3g} ms, ITL p50 "
+                      f"{1e3 * (row['itl_p50_s'] or 0):.3g} ms, {row['done']} of {row['sent']} done")
+
+    def tell(self):
+        results = [(cell, self.store.get(cell)) for cell in self.cells]
+        rows = [row_of(cell, result) for cell, result in results]
+        out = self.options.out
+        facts = [sorted({result[name] for _, result in results}) for name in ("commit", "fingerprint")]
+        write(out / "sweep.csv", to_csv(COLUMNS, rows))
+        names = pictures.draw_all(rows, out, self.about["machine"]["cores"])
+        write(out / "report.md", report.text_of(rows, self.about, facts, names))
+        return [out / "report.md", out / "sweep.csv", *(out / f"{name}.svg" for name in names)]
+
+
+def main(bench, words):
+    options = read_options(bench, words)
+    require_gnuplot()
+    if options.compose and not shutil.which("docker"):
+        raise LabError("--compose: docker is not installed")
+    sweep = Sweep(bench, options, words)
+    sweep.measure()
+    for path in sweep.tell():
+        print(path)
