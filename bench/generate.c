@@ -9,11 +9,11 @@
 #include "common/engine/sample.h"
 #include "common/text/tokenizer.h"
 
-enum { OUTPUT_MAX_BYTES = 64 << 20, MAX_CONTEXT = 1 << 20 };
+enum { OUTPUT_MAX_BYTES = 64 << 20, MAX_CONTEXT = 1 << 20, MAX_RUNS = 100 };
 
 struct options {
     const char *model, *dtype, *kernels, *kv_dtype, *tokens, *prompt;
-    int64_t max_new, top_k, seed, threads;
+    int64_t max_new, top_k, seed, threads, runs;
     double temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;
     bool naive, ignore_eos;
 };
@@ -45,6 +45,8 @@ static const struct baton_option table[] = {
      "subtracted once per time generated"},
     {"seed", BATON_OPTION_INT, AT(seed), "0", 0, 9.0e15, "", "of the draws"},
     {"threads", BATON_OPTION_INT, AT(threads), "1", 1, 256, "", "compute threads"},
+    {"runs", BATON_OPTION_INT, AT(runs), "1", 1, MAX_RUNS, "",
+     "of the same, the first of them cold: the times of the others come apart"},
     {"naive", BATON_OPTION_BOOL, AT(naive), "false", 0, 0, "", "re-run the whole prefix each step"},
     {"ignore-eos", BATON_OPTION_BOOL, AT(ignore_eos), "false", 0, 0, "",
      "go on after the end of text"},
@@ -60,7 +62,9 @@ struct generation {
     struct baton_history history; /* the same, as penalties look at it */
     size_t n_prompt;
     bool ended; /* by an end-of-text token, which is not in tokens */
-    double prefill_s, decode_s;
+    struct {
+        double prefill_s, decode_s;
+    } times[MAX_RUNS];
 };
 
 static enum baton_err add_token(struct baton_tokens *tokens, uint32_t id)
@@ -148,11 +152,24 @@ static struct baton_sampling sampling_of(const struct options *options)
                                    .seed = (uint64_t)options->seed};
 }
 
-static enum baton_err generate(struct generation *g)
+/* Back to the prompt alone. */
+static enum baton_err begin(struct generation *g)
+{
+    g->ended = false;
+    g->seq.n_tokens = 0;
+    g->tokens.n = g->n_prompt;
+    baton_history_fini(&g->history);
+    enum baton_err err = baton_history_init(&g->history, g->n_prompt + (size_t)g->options->max_new);
+    if (!err)
+        baton_history_add_prompt(&g->history, g->tokens.ids, g->n_prompt);
+    return err;
+}
+
+static enum baton_err generate(struct generation *g, int64_t run)
 {
     const struct baton_sampling sampling = sampling_of(g->options);
+    enum baton_err err = begin(g);
     int64_t start = baton_now_ns();
-    enum baton_err err = BATON_OK;
     for (int64_t i = 0; i < g->options->max_new && !err && !g->ended; i++) {
         err = compute(g);
         if (err)
@@ -161,12 +178,20 @@ static enum baton_err generate(struct generation *g)
             baton_sampler_pick(g->sampler, g->machine.logits, &sampling, &g->history, g->tokens.n);
         baton_history_add_output(&g->history, id);
         if (i == 0)
-            g->prefill_s = baton_seconds(baton_now_ns() - start);
+            g->times[run].prefill_s = baton_seconds(baton_now_ns() - start);
         g->ended = is_eos(g, id);
         if (!g->ended)
             err = add_token(&g->tokens, id);
     }
-    g->decode_s = baton_seconds(baton_now_ns() - start) - g->prefill_s;
+    g->times[run].decode_s = baton_seconds(baton_now_ns() - start) - g->times[run].prefill_s;
+    return err;
+}
+
+static enum baton_err generate_all(struct generation *g)
+{
+    enum baton_err err = BATON_OK;
+    for (int64_t run = 0; run < g->options->runs && !err; run++)
+        err = generate(g, run);
     return err;
 }
 
@@ -196,10 +221,6 @@ static enum baton_err prepare(struct generation *g, struct baton_why *why)
     g->sampler = baton_sampler_create(shape->n_vocab);
     if (!g->sampler)
         return BATON_NO_MEMORY;
-    err = baton_history_init(&g->history, (size_t)n);
-    if (err)
-        return err;
-    baton_history_add_prompt(&g->history, g->tokens.ids, g->n_prompt);
     return baton_seq_init(&g->seq, g->machine.kv, (int)n);
 }
 
@@ -219,6 +240,12 @@ static void put_text(struct baton_json_out *out, const struct generation *g,
     baton_buf_fini(&text);
 }
 
+static void put_times(struct baton_json_out *out, const struct generation *g, int64_t run)
+{
+    baton_json_put_real(out, "prefill_s", g->times[run].prefill_s);
+    baton_json_put_real(out, "decode_s", g->times[run].decode_s);
+}
+
 static enum baton_err report(const struct generation *g, struct baton_tokenizer *tokenizer)
 {
     struct baton_buf buf;
@@ -232,8 +259,14 @@ static enum baton_err report(const struct generation *g, struct baton_tokenizer 
     put_text(&out, g, tokenizer);
     baton_json_put_int(&out, "prompt_tokens", (int64_t)g->n_prompt);
     baton_json_put_string(&out, "finish_reason", g->ended ? "eos" : "length");
-    baton_json_put_real(&out, "prefill_s", g->prefill_s);
-    baton_json_put_real(&out, "decode_s", g->decode_s);
+    put_times(&out, g, 0);
+    baton_json_open(&out, "again", '[');
+    for (int64_t run = 1; run < g->options->runs; run++) {
+        baton_json_open(&out, NULL, '{');
+        put_times(&out, g, run);
+        baton_json_close(&out, '}');
+    }
+    baton_json_close(&out, ']');
     baton_json_close(&out, '}');
     return bench_print(&buf);
 }
@@ -254,7 +287,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     if (!err)
         err = prepare(&g, why);
     if (!err)
-        err = generate(&g);
+        err = generate_all(&g);
     if (!err)
         err = report(&g, tokenizer);
     baton_seq_fini(&g.seq);

@@ -18,6 +18,7 @@ static const struct {
     {"serve", "a running server under load, through HTTP", bench_serve},
     {"simulate", "fleets that this machine can not run, from costs measured on it", bench_simulate},
     {"sweep", "fleets of several layouts under several loads: table, report, pictures", bench_lab},
+    {"ladder", "what each idea buys, from the naive loop to overlapped hand-off", bench_lab},
     {"selftest", "the sampler against figures computed by hand, expected beside got",
      bench_selftest},
 };

@@ -2,10 +2,10 @@
 import signal
 import sys
 
-from lab import sweep
+from lab import ladder, sweep
 from lab.errors import LabError
 
-COMMANDS = {"sweep": sweep.main}
+COMMANDS = {"sweep": sweep.main, "ladder": ladder.main}
 
 
 def on_term(number, _):

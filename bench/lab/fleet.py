@@ -13,6 +13,13 @@ from lab.server import Server
 READY_S = 120  # packing a large model's weights for the first time takes long
 STOP_S = 15
 INBOX_PORTS = range(7100, 32768)  # below those that outgoing connections take
+PROGRAMS = ("baton-gateway", "baton-prefill", "baton-decode")
+
+
+def require_programs(folder):
+    for program in PROGRAMS:
+        if not os.access(folder / program, os.X_OK):
+            raise LabError(f"--bin {folder}: no {program} there")
 
 
 def free_port():
@@ -134,6 +141,12 @@ class LocalFleet(Server):
             process.stop()
 
 
+def compose_command():
+    """Compose is a plug-in of docker, or a program."""
+    has_plugin = subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
+    return ["docker", "compose"] if has_plugin else ["docker-compose"]
+
+
 class ComposedFleet(Server):
     """deploy/docker-compose.yml, or a file like it, scaled to the layout."""
 
@@ -141,7 +154,7 @@ class ComposedFleet(Server):
         super().__init__(f"http://127.0.0.1:{os.environ.get('BATON_PORT', '8000')}")
         if not layout.n_prefill:
             raise LabError(f"--layouts {layout}: --compose needs at least one prefill worker")
-        self.wanted, self.compose = layout, ["docker", "compose", "-f", settings.compose]
+        self.wanted, self.compose = layout, [*compose_command(), "-f", settings.compose]
 
     def __enter__(self):
         scale = [word for role, n in self.wanted.counts().items() for word in ("--scale", f"{role}={n}")]

@@ -96,13 +96,14 @@ def stacked(title, rows, parts, limit=None):
     return [*lines, "plot " + ", ".join(plots)]
 
 
-def clusters(title, y_label, groups, bars, values, marks, key):
+def clusters(title, y_label, groups, bars, values, marks):
     """One panel of vertical bars on a logarithmic scale, with a black mark over each that has one.
     groups, bars: names; values, marks: {(group, bar): number}, those missing are left out."""
-    low = min(value for value in [*values.values(), *marks.values()] if value > 0) / 2
+    shown = [value for value in [*values.values(), *marks.values()] if value > 0]
+    low, high = min(shown) / 2, max(shown) * 1.5
     lines = [f"set title {quoted(title)}", f"set ylabel {quoted(y_label)}", "unset xlabel", "set logscale y",
-             f"set yrange [{low:.4g}:*]", "set grid noxtics ytics", f"set xrange [-0.6:{len(groups) - 0.4}]",
-             "set key outside right top" if key else "unset key",
+             f"set yrange [{low:.4g}:{high:.4g}]", "set grid noxtics ytics", f"set xrange [-0.6:{len(groups) - 0.4}]",
+             "set key outside bottom center horizontal samplen 1 maxrows 2", "set format y '%g'",
              "set xtics (" + ", ".join(f"{quoted(group)} {i}" for i, group in enumerate(groups)) + ") scale 0 noenhanced"]
     step = 0.84 / len(bars)
     at = {(group, bar): i + (k - (len(bars) - 1) / 2) * step

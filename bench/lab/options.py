@@ -1,6 +1,7 @@
 """Command lines: lists, layouts, SLOs; a bad one is one line that names the option."""
 import argparse
 import re
+from pathlib import Path
 
 from lab.layouts import Layout
 
@@ -12,11 +13,42 @@ class Help(argparse.ArgumentDefaultsHelpFormatter):
 
 class Parser(argparse.ArgumentParser):
     def __init__(self, command, description):
+        self.command = command
         super().__init__(prog=f"baton-bench {command}", description=description, allow_abbrev=False,
                          formatter_class=Help)
 
+    def add_model(self):
+        self.add_argument("--model", type=directory, metavar="DIR", help="in Hugging Face's layout (the embedded model)")
+        self.add_argument("--dtype", choices=("auto", "f32", "bf16", "q8"), default="f32", help="of the weights")
+
+    def add_places(self, bench):
+        self.add_argument("--bin", type=directory, default=str(bench.parent), metavar="DIR",
+                          help="where the fleet's programs are")
+        self.add_argument("--out", type=Path, default=Path(self.command), metavar="DIR",
+                          help="for the results; what is finished there is not measured again")
+        self.add_argument("--fresh", action="store_true", help="forget what is in --out")
+
+    def parse(self, words):
+        options = self.parse_args(words)
+        options.model = options.model or default_model()
+        return options
+
     def error(self, message):
         self.exit(2, f"{self.prog}: {message.removeprefix('argument ')}\n")
+
+
+def default_model():
+    """The embedded one: in the sources, or installed beside this package."""
+    package = Path(__file__).resolve().parent
+    places = [package.parent.parent / "models/tale", package.parent / "models/tale"]
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+def directory(text):
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"no such directory: '{text}'")
+    return path.resolve()
 
 
 def listed(read):

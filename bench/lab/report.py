@@ -2,25 +2,13 @@
 import shlex
 from pathlib import Path
 
+from lab.markdown import ms, per_s, share, table
 from lab.pictures import TO_FIRST_TOKEN
 from lab.summary import load_name, load_of, medians, prompts_in, told_load
 from lab.table import ROLES
 
 CAPTIONS = {"ttft": "Time to first token", "itl": "Gap between tokens", "goodput": "Goodput",
             "stages": "Where the time to first token goes", "utilisation": "Who uses the processors"}
-
-
-def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
-
-
-def ms(seconds):
-    return "-" if seconds is None else f"{1e3 * seconds:.3g}"
-
-
-def share(part, whole):
-    return "-" if part is None or not whole else f"{part / whole:.2f}"
 
 
 def facts_of(about, commits, fingerprints):
@@ -41,7 +29,7 @@ def times_table(rows):
                   "good/s", "good share", "done / sent"],
                  [[row["layout"], load_name(row), *(ms(row[f"{time}_{point}_s"]) for time in ("ttft", "itl")
                                                     for point in ("p50", "p90", "p99")), ms(row["tpot_p50_s"]),
-                   f"{row['output_tokens_per_s']:.4g}", *goodput_of(row), f"{row['done']:g} / {row['sent']:g}"]
+                   per_s(row["output_tokens_per_s"]), *goodput_of(row), f"{row['done']:g} / {row['sent']:g}"]
                   for row in rows])
 
 

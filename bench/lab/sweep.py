@@ -3,18 +3,18 @@ import shutil
 from pathlib import Path
 
 from lab import machine, pictures, report
-from lab.cells import Cell, Load, Store
+from lab.cells import Cell, Load
 from lab.errors import LabError
 from lab.files import write
-from lab.fleet import ComposedFleet, LocalFleet, RunningFleet
+from lab.fleet import ComposedFleet, LocalFleet, RunningFleet, require_programs
 from lab.gnuplot import require_gnuplot
 from lab.load import run
 from lab.model import Model
 from lab.options import Parser, layout, listed, number, slo, url, whole
 from lab.progress import Progress
+from lab.store import Store
 from lab.table import COLUMNS, row_of, to_csv
 
-SOURCES = Path(__file__).resolve().parent.parent.parent
 DEFAULT_LAYOUTS, DEFAULT_RATES = "1P1D,2P1D,1P2D,2P2D", "5,20,40"
 
 
@@ -35,22 +35,18 @@ def read_options(bench, words):
     add("--warmup", type=whole(0, 100000), default=8, metavar="N", help="requests before each cell, not counted")
     add("--repeats", type=whole(1, 100), default=1, metavar="N", help="of every cell; the report tells medians")
     add("--slo", type=slo, default="ttft=200ms,itl=50ms", metavar="BOUNDS", help="what counts as good")
-    add("--model", type=Path, default=SOURCES / "models/tale", metavar="DIR", help="in Hugging Face's layout")
-    add("--dtype", choices=("auto", "f32", "bf16", "q8"), default="f32", help="of the weights")
+    parser.add_model()
     add("--prefill-cores", metavar="L", help="processors of every prefill worker: auto, all, or such as 0 or 0,2-3")
     add("--decode-cores", metavar="L", help="the same of decode workers; by default whoever is busy has them all")
     add("--seed", type=whole(1, 10**9 - 1), default=1, metavar="N", help="of prompts and arrivals: alike in all layouts")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", type=url, help="a running fleet, measured as it is, instead of --layouts")
     where.add_argument("--compose", type=Path, metavar="FILE", help="scale these containers instead of local processes")
-    add("--bin", type=Path, default=bench.parent, metavar="DIR", help="where the fleet's programs are")
-    add("--out", type=Path, default=Path("sweep"), metavar="DIR", help="results; finished cells in it are kept")
-    add("--fresh", action="store_true", help="forget what is in --out")
-    options = parser.parse_args(words)
+    parser.add_places(bench)
+    options = parser.parse(words)
     if options.url and options.layouts:
         parser.error("--layouts: a fleet at --url has the layout it has")
     options.layouts = options.layouts or listed(layout)(DEFAULT_LAYOUTS)
-    options.model = options.model.resolve()
     return options
 
 
@@ -88,9 +84,9 @@ class Sweep:
         if options.url:
             options.layouts = [RunningFleet(options.url).layout()]
         self.loads, self.prompts = loads_of(options), prompts_of(options)
-        self.store = Store(options.out, options.fresh)
-        self.about = self.store.describe({"command": ["baton-bench", "sweep", *words], "settings": settings_of(options),
-                                          "machine": machine.describe(bench)})
+        self.about = {"command": ["baton-bench", "sweep", *words], "settings": settings_of(options),
+                      "machine": machine.describe(bench)}
+        self.store = Store("sweep", options.out, self.about, options.fresh)
         self.rounds = [(layout, [Cell(layout, prompt, options.new, load, repeat)
                                  for prompt in self.prompts for load in self.loads])
                        for repeat in range(options.repeats) for layout in options.layouts]
@@ -101,10 +97,10 @@ class Sweep:
 
     def measure(self):
         """Repeats outside, layouts inside: what the machine does meanwhile meets all layouts alike."""
-        n_missing = sum(not self.store.get(cell) for cell in self.cells)
+        n_missing = sum(not self.store.get(cell.name) for cell in self.cells)
         progress = Progress(n_missing, self.options.seconds + 2)
         for layout, cells in self.rounds:
-            missing = [cell for cell in cells if not self.store.get(cell)]
+            missing = [cell for cell in cells if not self.store.get(cell.name)]
             if missing:
                 progress.doing(f"starting {layout}")
                 with fleet_of(layout, self.options) as fleet:
@@ -115,13 +111,13 @@ class Sweep:
         progress.doing(str(cell))
         result = run(self.bench, fleet, cell, self.options)
         fleet.check()
-        self.store.put(cell, {**result, "commit": self.about["machine"]["commit"] or "unknown"})
+        self.store.put(cell.name, result)
         row = row_of(cell, result)
         progress.done(f"{cell}: TTFT p50 {1e3 * (row['ttft_p50_s'] or 0):.3g} ms, ITL p50 "
                       f"{1e3 * (row['itl_p50_s'] or 0):.3g} ms, {row['done']} of {row['sent']} done")
 
     def tell(self):
-        results = [(cell, self.store.get(cell)) for cell in self.cells]
+        results = [(cell, self.store.get(cell.name)) for cell in self.cells]
         rows = [row_of(cell, result) for cell, result in results]
         out = self.options.out
         facts = [sorted({result[name] for _, result in results}) for name in ("commit", "fingerprint")]
@@ -134,6 +130,8 @@ class Sweep:
 def main(bench, words):
     options = read_options(bench, words)
     require_gnuplot()
+    if not options.url and not options.compose:
+        require_programs(options.bin)
     if options.compose and not shutil.which("docker"):
         raise LabError("--compose: docker is not installed")
     sweep = Sweep(bench, options, words)

@@ -1,0 +1,89 @@
+"""What each rung of the ladder costs at best: the roofline of `baton-bench engine` (operations at this machine's measured
+peak, bytes at its measured bandwidth), and the hand-off at the measured bandwidth of the loopback."""
+from dataclasses import dataclass
+
+from lab import loopback
+from lab.programs import json_of
+
+PASS_TOKENS = 128  # prompts share passes of so many: --chunk
+KV_BYTES = {"f32": 4, "bf16": 2, "q8": 2}  # of a number in the cache beside such weights
+
+
+@dataclass(frozen=True)
+class Cost:
+    seconds: float
+    bound: str  # compute, memory or network: where more of it goes
+
+    def times(self, factor):
+        return Cost(factor * self.seconds, self.bound)
+
+    def after(self, other):
+        """Both, one after the other."""
+        return Cost(self.seconds + other.seconds, max(self, other, key=lambda cost: cost.seconds).bound)
+
+
+@dataclass(frozen=True)
+class Best:
+    """None: no estimate."""
+    ttft: Cost
+    second: Cost
+    token: Cost
+    tokens_per_s: float
+
+
+class Estimates:
+    """Of one prompt length; probes of the machine are taken when it is made."""
+
+    def __init__(self, bench, model, options, n_prompt, n_threads):
+        self.model, self.options, self.n = model, options, n_prompt
+        self.engine = [bench, "engine", "--model", model.directory, "--dtype", options.dtype, "--threads", n_threads,
+                       "--runs", 5, "--json"]
+        self.naive_tokens = n_prompt + (options.new - 1) // 2  # of the naive loop's passes: the mean
+        self.pass_tokens = max(n_prompt, min(PASS_TOKENS, options.streams * n_prompt, model.context - 1))
+        self.prefill, self.decode, self.dtype = {}, {}, None
+        self.run({self.naive_tokens, self.pass_tokens}, 1, {1})
+        self.run({n_prompt}, options.new, {1, options.streams})
+        self.network_bytes_per_s = loopback.bytes_per_s()
+
+    def run(self, prompts, new, batches):
+        self.keep(json_of([*self.engine, "--prompt", ",".join(map(str, prompts)), "--new", new,
+                           "--batch", ",".join(map(str, batches))]))
+
+    def keep(self, lines):
+        for line in lines:
+            cost = Cost(line["estimate_s"], line["bound"])
+            if line["phase"] == "prefill":
+                self.prefill[line["prompt"]] = cost
+            else:
+                self.decode[line["batch"]] = cost
+            self.dtype = line["dtype"]
+
+    def hand_off(self):
+        n_bytes = self.n * 2 * self.model.n_layers * self.model.width * KV_BYTES[self.dtype]
+        return Cost(n_bytes / self.network_bytes_per_s, "network")
+
+    def one(self, second, token):
+        """One stream: the first token, the second, and all that follow it."""
+        ttft, n_new = self.prefill[self.n], self.options.new
+        decode_s = second.seconds + (n_new - 2) * token.seconds
+        return Best(ttft, second, Cost(decode_s / (n_new - 1), token.bound), n_new / (ttft.seconds + decode_s))
+
+    def naive(self):
+        return self.one(self.prefill[self.naive_tokens], self.prefill[self.naive_tokens])
+
+    def cached(self):
+        return self.one(self.decode[1], self.decode[1])
+
+    def handed_off(self):
+        return self.one(self.decode[1].after(self.hand_off()), self.decode[1])
+
+    def overlapped(self):
+        """All layers but the last have left when the prompt is computed."""
+        return self.one(self.decode[1].after(self.hand_off().times(1 / self.model.n_layers)), self.decode[1])
+
+    def batched(self):
+        """All prompts come at once: one waits for half of the others. Then all are in each step."""
+        n_streams, n_new, step = self.options.streams, self.options.new, self.decode[self.options.streams]
+        prompts = self.prefill[self.pass_tokens].times(n_streams * self.n / self.pass_tokens)
+        total_s = prompts.seconds + (n_new - 1) * step.seconds
+        return Best(prompts.times((n_streams + 1) / (2 * n_streams)), None, step, n_streams * n_new / total_s)

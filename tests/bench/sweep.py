@@ -1,0 +1,167 @@
+"""`baton-bench sweep`: real fleets, its CSV, report and pictures; what is finished stays; bad options are named."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+from lab_run import BENCH, DIR, check_pictures, check_refused, descendants, rows_of, run, run_well, tables_of
+
+from lab.fleet import LocalFleet
+from lab.layouts import Layout
+from lab.table import COLUMNS, ROLES, STAGES, TIMES
+
+TINY = ("--prompts", "8,40", "--new", "8", "--seconds", "0.4", "--warmup", "2")
+PICTURES = ("ttft", "itl", "goodput", "stages", "utilisation")
+
+
+def sweep(out, *options):
+    return run_well("sweep", "--out", out, *options)
+
+
+def check_row(row):
+    number = {name: float(row[name]) for name in COLUMNS if row[name] and name not in ("layout", "arrivals", "slo")}
+    assert number["sent"] == number["done"] + number["failed"] + number["canceled"] + number["cut"] > 0, row
+    assert number["failed"] == 0 and number["good"] <= number["sent"] and 0 <= number["good_share"] <= 1
+    for time_ in TIMES:
+        assert 0 <= number[f"{time_}_p50_s"] <= number[f"{time_}_p90_s"] <= number[f"{time_}_p99_s"], (time_, row)
+    assert 0 < number["ttft_p50_s"] <= number["e2el_p50_s"]
+    assert all(f"stage_{stage}_mean_s" in number for stage in STAGES), row
+    roles = [role for role in ROLES if f"{role}_cpu_s" in number]
+    assert roles == [role for role in ROLES if role != "prefill" or row["n_prefill"] != "0"], row
+    assert 0 < sum(number[f"{role}_cpu_s"] for role in roles) and number["cpu_wall_s"] >= 0.4
+
+
+def check_a_sweep():
+    """Two layouts, one of them aggregated."""
+    out = DIR / "closed"
+    done = sweep(out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2")
+    assert [line.split("]")[0] for line in done.stderr.splitlines()] == [f"[{i}/4" for i in (1, 2, 3, 4)], done.stderr
+    assert all(line.endswith(" left") for line in done.stderr.splitlines())
+    rows = rows_of(out / "sweep.csv")
+    assert list(rows[0]) == list(COLUMNS)
+    assert [(row["layout"], row["prompt_tokens"], row["concurrency"], row["rate"], row["arrivals"]) for row in rows] == [
+        (layout, prompt, "2", "", "closed") for layout in ("1P1D", "0P1D") for prompt in ("8", "40")]
+    for row in rows:
+        check_row(row)
+    check_pictures(out, *PICTURES)
+    tables = tables_of(out / "report.md")
+    assert len(tables) == 6 and all(len(table) == 3 for table in tables)
+    assert [line[0] for line in tables[0]] == ["layout", "1P1D", "0P1D"]
+    text = (out / "report.md").read_text()
+    for fact in ("baton-bench sweep", "fingerprint ", "commit ", "cores", "Linux ", *(f"]({name}.svg)" for name in PICTURES)):
+        assert fact in text, fact
+    assert set(done.stdout.split()) == {str(out / name) for name in ("report.md", "sweep.csv", *(f"{name}.svg" for name in PICTURES))}
+    return out
+
+
+def check_resume(out):
+    cells = {path.name: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
+    lost = sorted(cells)[0]
+    (out / "cells" / lost).unlink()
+    again = sweep(out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2")
+    assert again.stderr.startswith("[1/1] ") and again.stderr.count("\n") == 1, again.stderr
+    now = {path.name: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
+    assert set(now) == set(cells) and {name for name in now if now[name] != cells[name]} == {lost}
+    table = (out / "sweep.csv").read_text()
+    assert not sweep(out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2").stderr
+    assert (out / "sweep.csv").read_text() == table
+    check_refused(("sweep", "--out", out, *TINY[:-1], "3", "--layouts", "1P1D", "--concurrency", "2"), 1,
+                  "--out", "warmup is 2 there and 3 now", "--fresh")
+    (out / "cells" / lost).write_text("{")
+    check_refused(("sweep", "--out", out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2"), 1, lost)
+
+
+def check_repeats():
+    out = DIR / "open"
+    sweep(out, "--prompts", "16", "--new", "4", "--seconds", "0.4", "--layouts", "1P2D", "--rates", "20,40", "--repeats", "2",
+          "--slo", "ttft=60s")
+    rows = rows_of(out / "sweep.csv")
+    assert [(row["rate"], row["repeat"]) for row in rows] == [("20", "0"), ("40", "0"), ("20", "1"), ("40", "1")]
+    assert all(row["good"] == row["sent"] for row in rows)
+    [times, _, _] = tables_of(out / "report.md")
+    assert [line[:2] for line in times[1:]] == [["1P2D", "20 requests/s"], ["1P2D", "40 requests/s"]]
+
+
+def local_fleet(layout):
+    settings = SimpleNamespace(model=Path(__file__).resolve().parents[2] / "models/tale", dtype="f32", bin=BENCH.parent,
+                               prefill_cores=None, decode_cores=None)
+    return LocalFleet(layout, settings, DIR / "log")
+
+
+def check_a_running_fleet():
+    with local_fleet(Layout(2, 1)) as fleet:
+        out = DIR / "url"
+        sweep(out, *TINY, "--url", fleet.url, "--concurrency", "2")
+        assert {row["layout"] for row in rows_of(out / "sweep.csv")} == {"2P1D"}
+        assert all(row["prefill_cpu_s"] and not row["gateway_cpu_s"] for row in rows_of(out / "sweep.csv"))
+        check_refused(("sweep", "--url", fleet.url, "--prompts", "600", "--out", DIR / "long"), 1, "context_length_exceeded")
+
+
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None
+
+
+def check_an_interrupt():
+    """Leaves no process behind, and says how to go on."""
+    running = subprocess.Popen([BENCH, "sweep", "--out", DIR / "cut", "--seconds", "60", "--layouts", "1P1D", "--prompts",
+                                "16", "--rates", "5"], stderr=subprocess.PIPE, text=True)
+    until_s = time.monotonic() + 60
+    while not {"baton-gateway", "baton-prefill", "baton-decode", "baton-bench"} <= set(map(name_of, descendants(running.pid))):
+        assert running.poll() is None and time.monotonic() < until_s
+        time.sleep(0.05)
+    started = descendants(running.pid)
+    running.send_signal(signal.SIGINT)
+    _, words = running.communicate(timeout=60)
+    assert running.returncode == 130 and "interrupted" in words and "Traceback" not in words, words
+    assert not [pid for pid in started if os.path.exists(f"/proc/{pid}")]
+    assert not list((DIR / "cut" / "cells").glob("*"))
+
+
+def check_where_it_lies():
+    """Beside an installed program; where the environment says; and what is missing is named."""
+    installed = DIR / "usr"
+    (installed / "bin").mkdir(parents=True)
+    shutil.copy(BENCH, installed / "bin")
+    shutil.copytree(Path(__file__).resolve().parents[2] / "bench/lab", installed / "share/baton/lab")
+    (installed / "share/baton/lab/cells.py").write_text("raise SystemExit('the installed one')\n")
+    bench = installed / "bin" / BENCH.name
+    assert "the installed one" in run("sweep", "--help", bench=bench).stderr
+    chosen = {**os.environ, "BATON_LAB": str(Path(__file__).resolve().parents[2] / "bench/lab")}
+    assert "usage: baton-bench sweep" in run_well("sweep", "--help", bench=bench, env=chosen).stdout
+    check_refused(("sweep",), 1, "BATON_LAB=/nowhere", env={**os.environ, "BATON_LAB": "/nowhere"})
+    check_refused(("sweep",), 1, "python3", "deploy/packages.sh", env={**os.environ, "PATH": "/nowhere"})
+    (DIR / "python").mkdir()
+    (DIR / "python/python3").symlink_to(sys.executable)
+    check_refused(("sweep",), 1, "gnuplot", "deploy/packages.sh", env={**os.environ, "PATH": str(DIR / "python")})
+
+
+BAD = [
+    (["--layouts", "2P"], 2, "--layouts"), (["--layouts", "1P0D"], 2, "--layouts"), (["--layouts", "1P1D,"], 2, "--layouts"),
+    (["--layouts", "1P1D,1P1D"], 2, "--layouts"), (["--layouts", "65P1D"], 2, "--layouts"),
+    (["--prompts", "0"], 2, "--prompts"), (["--prompts", "16;64"], 2, "--prompts"), (["--new", "1"], 2, "--new"),
+    (["--new", "600"], 1, "--new"), (["--rates", "0"], 2, "--rates"), (["--rates", "-1"], 2, "--rates"),
+    (["--rates", "1", "--concurrency", "2"], 2, "--concurrency"), (["--concurrency", "1.5"], 2, "--concurrency"),
+    (["--seconds", "nan"], 2, "--seconds"), (["--slo", "ttft"], 2, "--slo"), (["--repeats", "0"], 2, "--repeats"),
+    (["--model", "/no/such"], 2, "--model"), (["--model", "/"], 1, "--model /"), (["--dtype", "f64"], 2, "--dtype"),
+    (["--url", "127.0.0.1:80"], 2, "--url"), (["--url", "http://127.0.0.1:1"], 1, "http://127.0.0.1:1"),
+    (["--url", "http://127.0.0.1:1", "--layouts", "1P1D"], 2, "--layouts"), (["--bin", "/"], 1, "--bin /: no baton-gateway"),
+    (["--prefill-cores", "9999"], 1, "cores"), (["--layout", "1P1D"], 2, "--layout"),
+    (["surplus"], 2, "surplus"),
+]
+
+folder = check_a_sweep()
+check_resume(folder)
+check_repeats()
+check_a_running_fleet()
+check_an_interrupt()
+check_where_it_lies()
+check_refused(("sweep", "--out", "/dev/null/x"), 1, "/dev/null/x")
+for bad, status, named in BAD:
+    check_refused(("sweep", "--out", DIR / "bad", *bad), status, named)
