@@ -9,12 +9,12 @@ Writes OUT.svg and OUT.png. Needs gnuplot (deploy/packages.sh plots).
 """
 import argparse
 import csv
-import shutil
-import subprocess
 from pathlib import Path
 
+from lab.errors import LabError
+from lab.gnuplot import colour, draw, quoted, require_gnuplot
+
 PANEL = (1000, 260)  # pixels
-COLOURS = ["#1b6ca8", "#c1440e", "#2d7d46", "#7b3f99"]
 
 
 class Panel:
@@ -42,10 +42,6 @@ def panel_of(text):
     return Panel(name, path) if equals else Panel(Path(text).stem, text)
 
 
-def quoted(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
 def script_of(panels, log):
     """gnuplot's commands after terminal and output were set."""
     end_s = max(time_s for panel in panels for time_s, _ in panel.gaps)
@@ -60,15 +56,9 @@ def script_of(panels, log):
                   for at in panel.arrivals]
         if i == len(panels) - 1:
             lines.append("set xlabel 'seconds (a yellow line: a long prompt arrives)'")
-        lines.append(f"plot '-' with points pt 7 ps 0.25 lc rgb '{COLOURS[i % len(COLOURS)]}'")
+        lines.append(f"plot '-' with points pt 7 ps 0.25 lc rgb '{colour(i)}'")
         lines += [f"{time_s} {gap}" for time_s, gap in panel.gaps] + ["e"]
     return "\n".join([*lines, "unset multiplot", ""])
-
-
-def draw(terminal, path, script):
-    commands = f"set terminal {terminal}\nset output {quoted(str(path))}\n{script}"
-    subprocess.run(["gnuplot"], input=commands, text=True, check=True)
-    print(path)
 
 
 def main():
@@ -77,14 +67,14 @@ def main():
     parser.add_argument("--out", default="itl", help="path without its ending")
     parser.add_argument("--log", action="store_true", help="logarithmic gaps")
     options = parser.parse_args()
-    if not shutil.which("gnuplot"):
-        raise SystemExit("gnuplot is not installed: deploy/packages.sh plots")
-    panels = [panel_of(text) for text in options.files]
-    script = script_of(panels, options.log)
-    size = f"{PANEL[0]},{PANEL[1] * len(panels)}"
-    draw(f"svg size {size} background '#ffffff'", f"{options.out}.svg", script)
-    draw(f"pngcairo size {size}", f"{options.out}.png", script)
+    require_gnuplot()
+    panels, out = [panel_of(text) for text in options.files], Path(options.out)
+    draw(out.parent, out.name, (script_of(panels, options.log), (PANEL[0], PANEL[1] * len(panels))))
+    print(f"{out}.svg\n{out}.png")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except LabError as error:
+        raise SystemExit(f"plot_itl.py: {error}") from None

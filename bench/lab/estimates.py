@@ -1,5 +1,5 @@
-"""What each rung of the ladder costs at best: the roofline of `baton-bench engine` (operations at this machine's measured
-peak, bytes at its measured bandwidth), and the hand-off at the measured bandwidth of the loopback."""
+"""What each rung of the ladder costs at best: the roofline of `baton-bench engine` (operations at this machine's
+measured peak, bytes at its measured bandwidth), and the hand-off at the measured bandwidth of the loopback."""
 from dataclasses import dataclass
 
 from lab import loopback

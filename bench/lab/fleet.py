@@ -1,4 +1,5 @@
 """Fleets: started here and stopped again, scaled in containers, or running already. Each is a context manager."""
+import math
 import os
 import secrets
 import signal
@@ -8,6 +9,7 @@ import time
 
 from lab.errors import LabError
 from lab.programs import output
+from lab.quota import Quota
 from lab.server import Server
 
 READY_S = 120  # packing a large model's weights for the first time takes long
@@ -80,9 +82,11 @@ class LocalFleet(Server):
         self.options = {"prefill": [*prefill_options], "decode": []}
         for role, cores in (("prefill", settings.prefill_cores), ("decode", settings.decode_cores)):
             self.options[role] += ["--cores", cores] if cores else []
+            self.options[role] += ["--threads", math.ceil(settings.worker_cpu)] if settings.worker_cpu else []
         token = secrets.token_hex(16)  # in the environment: everybody can read command lines
-        self.environment = os.environ | {f"BATON_{name}_CLUSTER_TOKEN": token for name in ("GATEWAY", "PREFILL", "DECODE")}
-        self.processes = {}
+        self.environment = os.environ | {f"BATON_{name}_CLUSTER_TOKEN": token
+                                         for name in ("GATEWAY", "PREFILL", "DECODE")}
+        self.processes, self.quotas = {}, []
 
     def __enter__(self):
         try:
@@ -92,6 +96,7 @@ class LocalFleet(Server):
                 for i in range(n):
                     self.start_worker(role, f"{role}-{i}")
             wait_for(self.is_ready, f"the {self.wanted} fleet to be ready; its logs are in {self.logs}")
+            self.limit()
         except BaseException:
             self.stop()
             raise
@@ -113,6 +118,12 @@ class LocalFleet(Server):
     def start_worker(self, role, name):
         self.start(name, f"baton-{role}", "--gateway", self.inbox, "--id", name, "--dtype", self.settings.dtype,
                    *self.options[role])
+
+    def limit(self):
+        """Only now: weights were packed at full speed."""
+        if self.settings.worker_cpu:
+            self.quotas += [Quota(process.popen.pid, self.settings.worker_cpu)
+                            for name, process in self.processes.items() if name != "gateway"]
 
     def listening_port(self):
         gateway = self.processes["gateway"]
@@ -139,6 +150,8 @@ class LocalFleet(Server):
         """The gateway first: its clients' last tokens still come from the workers."""
         for process in self.processes.values():
             process.stop()
+        for quota in self.quotas:
+            quota.remove()
 
 
 def compose_command():

@@ -64,24 +64,35 @@ def log_range(values):
 
 
 def curves(title, x_label, y_label, series, log=None):
-    """One panel. series: [(name, or None where another one tells it; colour, dashed, [(x, y)])]; log: the range of a logarithmic y axis"""
+    """One panel. series: [(name, or None where another one tells it; colour, dashed, [(x, y)])]; log: the range of
+    a logarithmic y axis"""
     lines = [f"set title {quoted(title)}", f"set xlabel {quoted(x_label)}", f"set ylabel {quoted(y_label)}",
              "set key outside top center horizontal samplen 2", "set offsets graph 0.04, graph 0.04, 0, 0",
              f"set logscale y; set yrange {log}; set format y '%g'" if log else "unset logscale; set yrange [0:*]"]
     plots = []
     for name, rgb, dashed, points in series:
         source = data(lines, points)
-        plots.append(f"{source} using 1:2 with linespoints dt {2 if dashed else 1} lw 1.6 pt {6 if dashed else 7} "
-                     f"ps 0.5 lc rgb '{rgb}' " + (f"title {quoted(name)}" if name else "notitle"))
+        line, point = (2, 6) if dashed else (1, 7)
+        plots.append(f"{source} using 1:2 with linespoints dt {line} lw 1.6 pt {point} ps 0.5 lc rgb '{rgb}' "
+                     + (f"title {quoted(name)}" if name else "notitle"))
     return [*lines, "plot " + ", ".join(plots)]
 
 
+def named(names, step):
+    """Tics at 0, step, 2 step, ..."""
+    return ", ".join(f"{quoted(name)} {i * step}" for i, name in enumerate(names))
+
+
+def filled(source, columns, k, name):
+    return f"{source} using {columns} with boxxyerror lc rgb '{colour(k)}' title {quoted(name)}"
+
+
 def stacked(title, rows, parts, limit=None):
-    """One panel of horizontal bars. rows: [(name, [value of each part])], top to bottom; parts: names; a dashed line
-    stands at limit."""
+    """One panel of horizontal bars. rows: [(name, [value of each part])], top to bottom; parts: names; limit: where
+    a dashed line stands."""
     lines = [f"set title {quoted(title)}", "unset xlabel", "unset ylabel", "unset arrow",
              "set key outside bottom center horizontal samplen 1 maxrows 2", "set grid noytics xtics lc rgb '#e0e0e0'",
-             "set ytics (" + ", ".join(f"{quoted(name)} {-i}" for i, (name, _) in enumerate(rows)) + ") noenhanced",
+             "set ytics (" + named([name for name, _ in rows], -1) + ") noenhanced",
              f"set yrange [{0.6 - len(rows)}:0.6]", "set xrange [0:*]"]
     if limit:
         lines.append(f"set arrow from {limit}, graph 0 to {limit}, graph 1 nohead dt 2 lc rgb '#888888'")
@@ -92,19 +103,19 @@ def stacked(title, rows, parts, limit=None):
         for i, (_, values) in enumerate(rows):
             start = sum(values[:k])
             boxes.append((start + values[k] / 2, -i, start, start + values[k], -i - 0.36, -i + 0.36))
-        plots.append(f"{data(lines, boxes)} using 1:2:3:4:5:6 with boxxyerror lc rgb '{colour(k)}' title {quoted(part)}")
+        plots.append(filled(data(lines, boxes), "1:2:3:4:5:6", k, part))
     return [*lines, "plot " + ", ".join(plots)]
 
 
 def clusters(title, y_label, groups, bars, values, marks):
     """One panel of vertical bars on a logarithmic scale, with a black mark over each that has one.
-    groups, bars: names; values, marks: {(group, bar): number}, those missing are left out."""
-    shown = [value for value in [*values.values(), *marks.values()] if value > 0]
+    All are above 0; groups, bars: names; values, marks: {(group, bar): number}, those missing are left out."""
+    shown = [*values.values(), *marks.values()]
     low, high = min(shown) / 2, max(shown) * 1.5
     lines = [f"set title {quoted(title)}", f"set ylabel {quoted(y_label)}", "unset xlabel", "set logscale y",
              f"set yrange [{low:.4g}:{high:.4g}]", "set grid noxtics ytics", f"set xrange [-0.6:{len(groups) - 0.4}]",
              "set key outside bottom center horizontal samplen 1 maxrows 2", "set format y '%g'",
-             "set xtics (" + ", ".join(f"{quoted(group)} {i}" for i, group in enumerate(groups)) + ") scale 0 noenhanced"]
+             "set xtics (" + named(groups, 1) + ") scale 0 noenhanced"]
     step = 0.84 / len(bars)
     at = {(group, bar): i + (k - (len(bars) - 1) / 2) * step
           for i, group in enumerate(groups) for k, bar in enumerate(bars)}
@@ -113,8 +124,9 @@ def clusters(title, y_label, groups, bars, values, marks):
         boxes = [(at[group, bar], at[group, bar] - 0.45 * step, at[group, bar] + 0.45 * step, low, values[group, bar])
                  for group in groups if (group, bar) in values]
         if boxes:
-            plots.append(f"{data(lines, boxes)} using 1:5:2:3:4:5 with boxxyerror lc rgb '{colour(k)}' title {quoted(bar)}")
+            plots.append(filled(data(lines, boxes), "1:5:2:3:4:5", k, bar))
     ticks = [(at[place], value, 0.45 * step) for place, value in marks.items()]
     if ticks:
-        plots.append(f"{data(lines, ticks)} using 1:2:3 with xerrorbars pt 0 lw 2 lc rgb '#000000' title 'at best'")
+        source = data(lines, ticks)
+        plots.append(f"{source} using 1:2:3 with xerrorbars pt 0 lw 2 lc rgb '#000000' title 'at best'")
     return [*lines, "plot " + ", ".join(plots)]

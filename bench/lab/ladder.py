@@ -1,4 +1,4 @@
-"""baton-bench ladder: naive, KV cache, disaggregated, batched, overlapped: what each idea buys, beside what it could cost."""
+"""baton-bench ladder: naive, KV cache, disaggregated, batched, overlapped: what each idea buys."""
 from lab import ladder_report, machine
 from lab.fleet import require_programs
 from lab.gnuplot import require_gnuplot
@@ -21,7 +21,8 @@ def read_options(bench, words):
     parser.add_model()
     parser.add_places(bench)
     options = parser.parse(words)
-    options.prefill_cores = options.decode_cores = None  # idle cores are lent: each rung may use the machine
+    # Idle cores are lent: each rung may use the whole machine.
+    options.prefill_cores = options.decode_cores = options.worker_cpu = None
     return options
 
 

@@ -13,7 +13,19 @@ PANEL = (640, 330)  # pixels
 COLUMNS = ("prompt_tokens", "rung", "streams", "cold_ttft_s", "ttft_s", "best_ttft_s", "ttft_bound", "second_s",
            "best_second_s", "second_bound", "token_s", "best_token_s", "token_bound", "tokens_per_s",
            "best_tokens_per_s")
+FIGURES = (("ttft_s", "Time to first token, warm", 1e3), ("second_s", "First to second token", 1e3),
+           ("token_s", "Time per token", 1e3), ("tokens_per_s", "Tokens a second", 1))
 AIMS = {"token_s": "ms per token", "tokens_per_s": "tokens/s", "second_s": "second token", "ttft_s": "TTFT"}
+
+
+HEAD = ["prompt", "rung", "TTFT cold, ms", "TTFT warm / at best", "second token / at best", "ms per token / at best",
+        "tokens/s / at best", "at best bound by", "buys"]
+EXPLANATION = """\
+The first two rungs are one process on all cores (`baton-bench generate`), the others a fleet of one prefill and one
+decode worker, through HTTP. "At best" is the roofline's answer on this machine; the ratio of times is what is left to
+gain, that of tokens/s what is reached. A rung buys something over the rung it builds on: KV cache over naive,
+disaggregated over KV cache, batched and overlapped over disaggregated, both over batched; below 1 it costs.
+"""
 
 
 def row_of(n_prompt, rung, measured, best, n_streams):
@@ -38,6 +50,8 @@ def buys(rung, cells):
     if not rung.over:
         return "-"
     before, now = cells[rung.over][rung.aim], cells[rung.key][rung.aim]
+    if not before or not now:  # two tokens read at once
+        return "-"
     gain = now / before if rung.aim == "tokens_per_s" else before / now
     return f"{AIMS[rung.aim]} x {gain:.2f}"
 
@@ -57,11 +71,10 @@ def line_of(row, gain):
 
 def picture(rows, out):
     panels = []
-    for name, title, factor in (("ttft_s", "Time to first token, warm", 1e3), ("second_s", "First to second token", 1e3),
-                                ("token_s", "Time per token", 1e3), ("tokens_per_s", "Tokens a second", 1)):
-        values = {(row["prompt_tokens"], row["rung"]): factor * row[name] for row in rows if row[name] is not None}
+    for name, title, factor in FIGURES:
+        values = {(row["prompt_tokens"], row["rung"]): factor * row[name] for row in rows if row[name]}
         marks = {(row["prompt_tokens"], row["rung"]): factor * row[f"best_{name}"] for row in rows
-                 if row[name] is not None and row[f"best_{name}"] is not None}
+                 if row[name] and row[f"best_{name}"]}
         prompts, rungs = (list(dict.fromkeys(row[key] for row in rows)) for key in ("prompt_tokens", "rung"))
         panels.append(clusters(title, "ms" if factor > 1 else "tokens/s", prompts, rungs, values, marks))
     draw(out, "ladder", grid(panels, 2, PANEL, "What each idea buys, by tokens of the prompt (black: at best)"))
@@ -71,26 +84,22 @@ def text_of(rows, gains, about, cells):
     host, settings = about["machine"], about["settings"]
     commits = sorted({cell["commit"] for cell in cells})
     network = statistics.median(cell["network_bytes_per_s"] for cell in cells)
-    head = ["prompt", "rung", "TTFT cold, ms", "TTFT warm / at best", "second token / at best", "ms per token / at best",
-            "tokens/s / at best", "at best bound by", "buys"]
     return "\n\n".join([
         "# Ladder", f"    {shlex.join(about['command'])}",
-        f"- Machine: {host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, Linux {host['kernel']}; its loopback "
-        f"carries {1e-9 * network:.2f} GB/s. All processes and the load share it.\n"
+        f"- Machine: {host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, Linux {host['kernel']}; its "
+        f"loopback carries {1e-9 * network:.2f} GB/s. All processes and the load share it.\n"
         f"- Baton {host['baton']}, commit {', '.join(commits)}; Python {host['python']}.\n"
         f"- Model: {Path(settings['model']).name}, {settings['dtype']}. Answers of {settings['new']} tokens.",
         "![What each idea buys](ladder.svg)",
-        table(head, [line_of(row, gain) for row, gain in zip(rows, gains)]),
-        "The first two rungs are one process on all cores (`baton-bench generate`), the others a fleet of one prefill and "
-        "one decode worker, through HTTP. \"At best\" is the roofline's answer on this machine; the ratio of times is what "
-        "is left to gain, that of tokens/s what is reached. A rung buys something over the rung it builds on: KV cache over "
-        "naive, disaggregated over KV cache, batched and overlapped over disaggregated, both over batched; below 1 it costs."]) + "\n"
+        table(HEAD, [line_of(row, gain) for row, gain in zip(rows, gains)]),
+        EXPLANATION])
 
 
 def write_all(out, about, cells):
     """cells: {prompt: what the store keeps}"""
     n_streams = about["settings"]["streams"]
-    rows = [row_of(n, rung, cells[n]["rungs"][rung.key], cells[n]["best"][rung.key], n_streams) for n in cells for rung in RUNGS]
+    rows = [row_of(n, rung, cell["rungs"][rung.key], cell["best"][rung.key], n_streams)
+            for n, cell in cells.items() for rung in RUNGS]
     gains = [buys(rung, cells[n]["rungs"]) for n in cells for rung in RUNGS]
     write(out / "ladder.csv", to_csv(COLUMNS, rows))
     picture(rows, out)

@@ -34,5 +34,5 @@ class Model:
         """The lengths, those cut to the context that would not leave room for new tokens."""
         room = self.context - new
         if room < 1:
-            raise LabError(f"--new {new}: the model has {self.context} positions; at most {self.context - 1} can be new")
+            raise LabError(f"--new {new}: the model has {self.context} positions, at most {self.context - 1} for these")
         return list(dict.fromkeys(min(n, room) for n in prompts))

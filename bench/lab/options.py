@@ -18,7 +18,8 @@ class Parser(argparse.ArgumentParser):
                          formatter_class=Help)
 
     def add_model(self):
-        self.add_argument("--model", type=directory, metavar="DIR", help="in Hugging Face's layout (the embedded model)")
+        self.add_argument("--model", type=directory, metavar="DIR",
+                          help="in Hugging Face's layout (the embedded model)")
         self.add_argument("--dtype", choices=("auto", "f32", "bf16", "q8"), default="f32", help="of the weights")
 
     def add_places(self, bench):
@@ -88,7 +89,7 @@ def layout(text):
 
 def slo(text):
     """As `baton-bench serve` takes it; returned as it stands."""
-    if not re.fullmatch(r"(ttft|itl|tpot|e2el)=\d+(\.\d+)?(us|ms|s)?(,(ttft|itl|tpot|e2el)=\d+(\.\d+)?(us|ms|s)?)*", text):
+    if not all(re.fullmatch(r"(ttft|itl|tpot|e2el)=\d+(\.\d+)?(us|ms|s)?", bound) for bound in text.split(",")):
         raise argparse.ArgumentTypeError(f"must be bounds as ttft=200ms,itl=50ms, not '{text}'")
     return text
 

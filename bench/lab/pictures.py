@@ -70,13 +70,13 @@ def waterfall(rows, out):
 
 
 def utilisation(rows, out, n_cores):
-    panels = []
+    panels, who_uses = [], (*ROLES, "client")
     for prompt in prompts_in(rows):
         told = [row for row in rows if row["prompt_tokens"] == prompt and load_of(row) == told_load(rows, prompt)]
-        bars = [(row["layout"], [(row[f"{role}_cpu_s"] or 0) / row["cpu_wall_s"] for role in (*ROLES, "client")])
+        bars = [(row["layout"], [(row[f"{who}_cpu_s"] or 0) / row["cpu_wall_s"] for who in who_uses])
                 for row in told if row["decode_cpu_s"] is not None]
         if bars:
-            panels.append(stacked(f"prompt {prompt}, {load_name(told[0])}, cores in use", bars, (*ROLES, "client"), n_cores))
+            panels.append(stacked(f"prompt {prompt}, {load_name(told[0])}, cores in use", bars, who_uses, n_cores))
     if not panels:
         return None
     draw(out, "utilisation", grid(panels, 2, PANEL, "Who uses the processors"))

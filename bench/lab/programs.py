@@ -16,7 +16,8 @@ def output(command, timeout_s=None):
     except subprocess.TimeoutExpired:
         raise LabError(f"{' '.join(words)}: no end after {timeout_s} s") from None
     if done.returncode:
-        raise LabError(f"{' '.join(words)}: exit status {done.returncode}\n{(done.stderr or done.stdout)[-2000:].strip()}")
+        said = (done.stderr or done.stdout)[-2000:].strip()
+        raise LabError(f"{' '.join(words)}: exit status {done.returncode}\n{said}")
     return done.stdout
 
 

@@ -13,24 +13,28 @@ CAPTIONS = {"ttft": "Time to first token", "itl": "Gap between tokens", "goodput
 
 def facts_of(about, commits, fingerprints):
     machine, settings = about["machine"], about["settings"]
+    limit = settings["worker_cpu"]
     where = settings["url"] or settings["compose"] or Path(settings["model"]).name
     return "\n".join([
-        f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']}. "
-        "All processes and the load share them.",
+        f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux "
+        f"{machine['kernel']}. All processes and the load share them.",
         f"- Baton {machine['baton']}, commit {', '.join(commits)}; Python {machine['python']}.",
         f"- Model: {where}, {settings['dtype']}, fingerprint {', '.join(fingerprints)}.",
         f"- Answers of {settings['new']} tokens; requests start for {settings['seconds']:g} s in each cell, after "
         f"{settings['warmup']} that are not counted; seed {settings['seed']}; good: {settings['slo']}.",
-        f"- Cores: prefill {settings['prefill_cores'] or 'auto'}, decode {settings['decode_cores'] or 'auto'}."])
+        f"- Cores: prefill {settings['prefill_cores'] or 'auto'}, decode {settings['decode_cores'] or 'auto'}; each "
+        f"worker gets {'what it can use' if not limit else f'{limit:g} cores'}."])
 
 
 def times_table(rows):
-    return table(["layout", "load", "TTFT ms p50", "p90", "p99", "ITL ms p50", "p90", "p99", "TPOT ms p50", "output tok/s",
-                  "good/s", "good share", "done / sent"],
-                 [[row["layout"], load_name(row), *(ms(row[f"{time}_{point}_s"]) for time in ("ttft", "itl")
-                                                    for point in ("p50", "p90", "p99")), ms(row["tpot_p50_s"]),
-                   per_s(row["output_tokens_per_s"]), *goodput_of(row), f"{row['done']:g} / {row['sent']:g}"]
-                  for row in rows])
+    return table(["layout", "load", "TTFT ms p50", "p90", "p99", "ITL ms p50", "p90", "p99", "TPOT ms p50",
+                  "output tok/s", "good/s", "good share", "done / sent"], [times_line(row) for row in rows])
+
+
+def times_line(row):
+    times = [ms(row[f"{time}_{point}_s"]) for time in ("ttft", "itl") for point in ("p50", "p90", "p99")]
+    return [row["layout"], load_name(row), *times, ms(row["tpot_p50_s"]), per_s(row["output_tokens_per_s"]),
+            *goodput_of(row), f"{row['done']:g} / {row['sent']:g}"]
 
 
 def goodput_of(row):

@@ -48,7 +48,7 @@ class Ladder:
         self.n_threads, self.progress = n_threads, progress
 
     def measure(self, n_prompt):
-        """What the store keeps: {"rungs": {key: Measured}, "best": {key: Best}}, as dicts, and the network's bandwidth."""
+        """What the store keeps: {"rungs": {key: Measured}, "best": {key: Best}} and the network's bandwidth."""
         self.progress.doing(f"prompt {n_prompt}, what the machine allows")
         estimates = Estimates(self.bench, self.model, self.options, n_prompt, self.n_threads)
         self.progress.done(f"prompt {n_prompt}, what the machine allows")
@@ -94,11 +94,12 @@ class Ladder:
 
     def load(self, fleet, n_prompt, n_streams, n_requests):
         report = json_of([self.bench, "serve", "--url", fleet.url, "--concurrency", n_streams, "--requests", n_requests,
-                          "--warmup", max(2, n_streams), "--prompt-tokens", n_prompt, "--output-tokens", self.options.new,
-                          "--seed", 1, "--quiet", "--json", "-"])
+                          "--warmup", max(2, n_streams), "--prompt-tokens", n_prompt, "--seed", 1, "--quiet",
+                          "--output-tokens", self.options.new, "--json", "-"])
         figures = report["runs"][0]["figures"]
         if figures["requests"]["done"] < n_requests:
-            raise LabError(f"only {figures['requests']['done']} of {n_requests} requests ended well: {figures['failures']}")
+            raise LabError(f"of {n_requests} requests only {figures['requests']['done']} ended well; "
+                           f"the others: {figures['failures']}")
         return figures
 
     def measured(self, cold_ttft_s, figures):

@@ -36,4 +36,5 @@ class Store:
 
     def put(self, name, cell):
         """With the commit it was measured at, which may change while the experiment goes on."""
-        write_json(self.out / "cells" / f"{name}.json", {**cell, "commit": self.about["machine"]["commit"] or "unknown"})
+        commit = self.about["machine"]["commit"] or "unknown"
+        write_json(self.out / "cells" / f"{name}.json", {**cell, "commit": commit})

@@ -38,14 +38,20 @@ def read_options(bench, words):
     parser.add_model()
     add("--prefill-cores", metavar="L", help="processors of every prefill worker: auto, all, or such as 0 or 0,2-3")
     add("--decode-cores", metavar="L", help="the same of decode workers; by default whoever is busy has them all")
-    add("--seed", type=whole(1, 10**9 - 1), default=1, metavar="N", help="of prompts and arrivals: alike in all layouts")
+    add("--worker-cpu", type=number(0.1, 1024), metavar="SHARE",
+        help="cores that each worker gets of this machine, as if it were a smaller one of its own (root; cgroups)")
+    add("--seed", type=whole(1, 10**9 - 1), default=1, metavar="N",
+        help="of prompts and arrivals: alike in all layouts")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", type=url, help="a running fleet, measured as it is, instead of --layouts")
     where.add_argument("--compose", type=Path, metavar="FILE", help="scale these containers instead of local processes")
     parser.add_places(bench)
     options = parser.parse(words)
-    if options.url and options.layouts:
-        parser.error("--layouts: a fleet at --url has the layout it has")
+    for name in ("layouts", "prefill_cores", "decode_cores", "worker_cpu"):
+        if options.url and getattr(options, name):
+            parser.error(f"--{name.replace('_', '-')}: a fleet at --url stays as it is")
+    if options.compose and options.worker_cpu:
+        parser.error("--worker-cpu: for workers that are started here, not by --compose")
     options.layouts = options.layouts or listed(layout)(DEFAULT_LAYOUTS)
     return options
 
@@ -65,7 +71,8 @@ def prompts_of(options):
 def settings_of(options):
     """What cells must have in common to stand in one table."""
     settings = {name: getattr(options, name) for name in
-                ("new", "seconds", "drain_s", "warmup", "slo", "dtype", "prefill_cores", "decode_cores", "seed", "url")}
+                ("new", "seconds", "drain_s", "warmup", "slo", "dtype", "prefill_cores", "decode_cores", "worker_cpu",
+                 "seed", "url")}
     return settings | {"model": None if options.url else str(options.model),
                        "compose": str(options.compose) if options.compose else None}
 

@@ -24,7 +24,8 @@ ROLES = ("gateway", "prefill", "decode")
 COUNTS = ("sent", "done", "failed", "canceled", "cut", "refused_429")
 RATES = ("output_tokens_per_s", "prompt_tokens_per_s", "requests_per_s")
 
-CELL = ("layout", "n_prefill", "n_decode", "prompt_tokens", "output_tokens", "arrivals", "rate", "concurrency", "repeat")
+CELL = ("layout", "n_prefill", "n_decode", "prompt_tokens", "output_tokens", "arrivals", "rate", "concurrency",
+        "repeat")
 COLUMNS = (*CELL, "window_s", *COUNTS, *RATES, "slo", "good", "good_share", "good_per_s",
            *(f"{time}_{point}_s" for time in TIMES for point in POINTS),
            *(f"stage_{stage}_{point}_s" for stage in STAGES for point in STAGE_POINTS),

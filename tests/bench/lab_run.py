@@ -21,7 +21,8 @@ for role in "PREFILL", "DECODE":
 
 
 def run(*words, bench=BENCH, **kwargs):
-    return subprocess.run([str(word) for word in (bench, *words)], capture_output=True, text=True, timeout=280, **kwargs)
+    words = [str(word) for word in (bench, *words)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=280, **kwargs)
 
 
 def run_well(*words, **kwargs):

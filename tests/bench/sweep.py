@@ -43,8 +43,8 @@ def check_a_sweep():
     assert all(line.endswith(" left") for line in done.stderr.splitlines())
     rows = rows_of(out / "sweep.csv")
     assert list(rows[0]) == list(COLUMNS)
-    assert [(row["layout"], row["prompt_tokens"], row["concurrency"], row["rate"], row["arrivals"]) for row in rows] == [
-        (layout, prompt, "2", "", "closed") for layout in ("1P1D", "0P1D") for prompt in ("8", "40")]
+    assert [[row[name] for name in ("layout", "prompt_tokens", "concurrency", "rate", "arrivals")] for row in rows] == [
+        [layout, prompt, "2", "", "closed"] for layout in ("1P1D", "0P1D") for prompt in ("8", "40")]
     for row in rows:
         check_row(row)
     check_pictures(out, *PICTURES)
@@ -52,9 +52,10 @@ def check_a_sweep():
     assert len(tables) == 6 and all(len(table) == 3 for table in tables)
     assert [line[0] for line in tables[0]] == ["layout", "1P1D", "0P1D"]
     text = (out / "report.md").read_text()
-    for fact in ("baton-bench sweep", "fingerprint ", "commit ", "cores", "Linux ", *(f"]({name}.svg)" for name in PICTURES)):
+    drawn = [f"{name}.svg" for name in PICTURES]
+    for fact in ("baton-bench sweep", "fingerprint ", "commit ", "cores", "Linux ", *(f"]({name})" for name in drawn)):
         assert fact in text, fact
-    assert set(done.stdout.split()) == {str(out / name) for name in ("report.md", "sweep.csv", *(f"{name}.svg" for name in PICTURES))}
+    assert set(done.stdout.split()) == {str(out / name) for name in ("report.md", "sweep.csv", *drawn)}
     return out
 
 
@@ -77,8 +78,8 @@ def check_resume(out):
 
 def check_repeats():
     out = DIR / "open"
-    sweep(out, "--prompts", "16", "--new", "4", "--seconds", "0.4", "--layouts", "1P2D", "--rates", "20,40", "--repeats", "2",
-          "--slo", "ttft=60s")
+    sweep(out, "--prompts", "16", "--new", "4", "--seconds", "0.4", "--layouts", "1P2D", "--rates", "20,40",
+          "--repeats", "2", "--slo", "ttft=60s")
     rows = rows_of(out / "sweep.csv")
     assert [(row["rate"], row["repeat"]) for row in rows] == [("20", "0"), ("40", "0"), ("20", "1"), ("40", "1")]
     assert all(row["good"] == row["sent"] for row in rows)
@@ -86,9 +87,23 @@ def check_repeats():
     assert [line[:2] for line in times[1:]] == [["1P2D", "20 requests/s"], ["1P2D", "40 requests/s"]]
 
 
+def check_a_share_of_a_core():
+    """Where we may: elsewhere that is said."""
+    out = DIR / "share"
+    done = run("sweep", "--out", out, "--layouts", "1P1D", "--prompts", "100", "--new", "4", "--seconds", "1",
+               "--concurrency", "4", "--worker-cpu", "0.3")
+    if done.returncode:
+        assert "--worker-cpu" in done.stderr and "cgroups" in done.stderr, done.stderr
+        return
+    [row] = rows_of(out / "sweep.csv")
+    for role in "prefill", "decode":
+        assert float(row[f"{role}_cpu_s"]) < 0.6 * float(row["cpu_wall_s"]), row
+    assert "gets 0.3 cores" in (out / "report.md").read_text()
+
+
 def local_fleet(layout):
     settings = SimpleNamespace(model=Path(__file__).resolve().parents[2] / "models/tale", dtype="f32", bin=BENCH.parent,
-                               prefill_cores=None, decode_cores=None)
+                               prefill_cores=None, decode_cores=None, worker_cpu=None)
     return LocalFleet(layout, settings, DIR / "log")
 
 
@@ -98,7 +113,8 @@ def check_a_running_fleet():
         sweep(out, *TINY, "--url", fleet.url, "--concurrency", "2")
         assert {row["layout"] for row in rows_of(out / "sweep.csv")} == {"2P1D"}
         assert all(row["prefill_cpu_s"] and not row["gateway_cpu_s"] for row in rows_of(out / "sweep.csv"))
-        check_refused(("sweep", "--url", fleet.url, "--prompts", "600", "--out", DIR / "long"), 1, "context_length_exceeded")
+        check_refused(("sweep", "--url", fleet.url, "--prompts", "600", "--out", DIR / "long"), 1,
+                      "context_length_exceeded")
 
 
 def name_of(pid):
@@ -110,10 +126,11 @@ def name_of(pid):
 
 def check_an_interrupt():
     """Leaves no process behind, and says how to go on."""
-    running = subprocess.Popen([BENCH, "sweep", "--out", DIR / "cut", "--seconds", "60", "--layouts", "1P1D", "--prompts",
-                                "16", "--rates", "5"], stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen([BENCH, "sweep", "--out", DIR / "cut", "--seconds", "60", "--layouts", "1P1D",
+                                "--prompts", "16", "--rates", "5"], stderr=subprocess.PIPE, text=True)
     until_s = time.monotonic() + 60
-    while not {"baton-gateway", "baton-prefill", "baton-decode", "baton-bench"} <= set(map(name_of, descendants(running.pid))):
+    awaited = {"baton-gateway", "baton-prefill", "baton-decode", "baton-bench"}
+    while not awaited <= {name_of(pid) for pid in descendants(running.pid)}:
         assert running.poll() is None and time.monotonic() < until_s
         time.sleep(0.05)
     started = descendants(running.pid)
@@ -143,22 +160,24 @@ def check_where_it_lies():
 
 
 BAD = [
-    (["--layouts", "2P"], 2, "--layouts"), (["--layouts", "1P0D"], 2, "--layouts"), (["--layouts", "1P1D,"], 2, "--layouts"),
-    (["--layouts", "1P1D,1P1D"], 2, "--layouts"), (["--layouts", "65P1D"], 2, "--layouts"),
+    *((["--layouts", layouts], 2, "--layouts") for layouts in ("2P", "1P0D", "1P1D,", "1P1D,1P1D", "65P1D")),
     (["--prompts", "0"], 2, "--prompts"), (["--prompts", "16;64"], 2, "--prompts"), (["--new", "1"], 2, "--new"),
     (["--new", "600"], 1, "--new"), (["--rates", "0"], 2, "--rates"), (["--rates", "-1"], 2, "--rates"),
     (["--rates", "1", "--concurrency", "2"], 2, "--concurrency"), (["--concurrency", "1.5"], 2, "--concurrency"),
     (["--seconds", "nan"], 2, "--seconds"), (["--slo", "ttft"], 2, "--slo"), (["--repeats", "0"], 2, "--repeats"),
     (["--model", "/no/such"], 2, "--model"), (["--model", "/"], 1, "--model /"), (["--dtype", "f64"], 2, "--dtype"),
     (["--url", "127.0.0.1:80"], 2, "--url"), (["--url", "http://127.0.0.1:1"], 1, "http://127.0.0.1:1"),
-    (["--url", "http://127.0.0.1:1", "--layouts", "1P1D"], 2, "--layouts"), (["--bin", "/"], 1, "--bin /: no baton-gateway"),
+    (["--url", "http://127.0.0.1:1", "--layouts", "1P1D"], 2, "--layouts"),
+    (["--bin", "/"], 1, "--bin /: no baton-gateway"),
     (["--prefill-cores", "9999"], 1, "cores"), (["--layout", "1P1D"], 2, "--layout"),
-    (["surplus"], 2, "surplus"),
+    (["surplus"], 2, "surplus"), (["--worker-cpu", "0"], 2, "--worker-cpu"),
+    (["--url", "http://127.0.0.1:1", "--worker-cpu", "1"], 2, "--worker-cpu"),
 ]
 
 folder = check_a_sweep()
 check_resume(folder)
 check_repeats()
+check_a_share_of_a_core()
 check_a_running_fleet()
 check_an_interrupt()
 check_where_it_lies()
