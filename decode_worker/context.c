@@ -123,10 +123,12 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         return err;
     baton_plan_note(&context->plan, start->first_token);
     context->started = true;
+    context->started_ns = baton_now_ns();
     context->next_token = start->first_token;
     context->n_output = 1;
     context->max_new_tokens = (int)start->max_new_tokens;
-    context->deadline_ns = start->deadline_ms ? baton_now_ns() + start->deadline_ms * BATON_MS : 0;
+    context->deadline_ns =
+        start->deadline_ms ? context->started_ns + start->deadline_ms * BATON_MS : 0;
     atomic_store(&context->credit_end, start->credit_tokens);
     return BATON_OK;
 }

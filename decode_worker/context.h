@@ -55,7 +55,8 @@ struct dc_context {
     struct dc_arrival arrival;
     uint64_t total_bytes, placed_bytes, acked_bytes;
     uint32_t n_chunks;
-    int64_t kv_began_ns, kv_placed_ns, ready_ns; /* ready: placed and started */
+    int64_t kv_began_ns, kv_placed_ns, started_ns, ready_ns; /* ready: placed and started */
+    double kv_crc_s, kv_overlap_s;                           /* as DecodeBegan tells them */
 
     struct dc_prompt prompt;
 

@@ -189,6 +189,7 @@ static void place_chunk(const struct source *source, struct dc_context *context,
         memcpy(baton_seq_block(&context->seq, (int)chunk->layer, (int)(chunk->first_block + i)),
                message->payload + i * block_bytes, block_bytes);
     context->placed_bytes += message->payload_bytes;
+    context->kv_crc_s += message->crc_s;
     context->n_chunks++;
     if (context->placed_bytes - context->acked_bytes >= ACK_EVERY_BYTES)
         send_ack(source, context, false);
@@ -203,6 +204,7 @@ static void end(const struct source *source, struct dc_context *context, const B
         return;
     }
     context->seq.n_tokens = context->n_prompt;
+    context->kv_overlap_s = kv->overlap_s;
     dc_context_place(context);
     send_ack(source, context, true);
     baton_asker_log_stage(&context->asker, BATON_STAGE_kv_transfer,

@@ -1,5 +1,6 @@
 #include "decode_worker/stream.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -49,6 +50,13 @@ void dc_stream_destroy(struct dc_stream *stream)
     free(stream);
 }
 
+/* The part of the transfer that the first token's way did not hide, either. */
+static double exposed_s(const struct dc_context *context)
+{
+    int64_t late_ns = context->kv_placed_ns - context->started_ns;
+    return context->total_bytes && late_ns > 0 ? baton_seconds(late_ns) : 0;
+}
+
 static void fill_began(Baton__V1__DecodeBegan *began, const struct dc_context *context)
 {
     baton__v1__decode_began__init(began);
@@ -56,6 +64,9 @@ static void fill_began(Baton__V1__DecodeBegan *began, const struct dc_context *c
     began->decode_queue_s = context->queue_s;
     began->kv_bytes = context->total_bytes;
     began->kv_chunks = context->n_chunks;
+    began->kv_crc_s = context->kv_crc_s;
+    began->kv_overlap_s = fmin(context->kv_overlap_s, began->kv_transfer_s);
+    began->kv_exposed_s = exposed_s(context);
     began->cold = context->cold;
 }
 

@@ -109,11 +109,10 @@ static void take_began(struct gw_router *router, struct gw_request *request,
     request->decode_began = true;
     request->times.decode_began_ns = now_ns - (int64_t)(tokens->step_s * (double)BATON_SECOND);
     if (tokens->began) {
-        request->times.kv_transfer_s = tokens->began->kv_transfer_s;
         request->times.decode_queue_s = tokens->began->decode_queue_s;
-        request->kv_bytes = tokens->began->kv_bytes;
         request->cold |= tokens->began->cold;
-        router->options.metrics->n_kv_bytes += tokens->began->kv_bytes;
+        request->handoff = gw_handoff_of(tokens->began);
+        gw_ledger_note(&router->options.metrics->ledger, &request->handoff);
         note_handoff(router, request);
         gw_assign_leave_prefill(request); /* its part is done */
     }

@@ -95,6 +95,5 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
     write_counter(out, "baton_retries_total", "Attempts beyond a request's first.",
                   metrics->n_retries);
-    write_counter(out, "baton_kv_transfer_bytes_total", "Context bytes handed over.",
-                  metrics->n_kv_bytes);
+    gw_ledger_write(&metrics->ledger, out);
 }

@@ -10,6 +10,7 @@
 #include "common/base/buf.h"
 #include "common/obs/hist.h"
 #include "common/obs/stage.h"
+#include "gateway/ledger.h"
 
 #define GW_OUTCOMES(X)                                                                             \
     X(ok, "answered in full")                                                                      \
@@ -42,11 +43,12 @@ struct gw_goals {
 struct gw_metrics {
     struct gw_goals goals;
     struct baton_hist stages[BATON_N_STAGES];
+    struct gw_ledger ledger;
     struct baton_hist ttft, itl, e2el, cold_first_token;
     uint64_t outcomes[GW_N_OUTCOMES];
     uint64_t rejections[GW_N_REJECTIONS]; /* of calls */
     uint64_t n_good;                      /* of those that ended ok: kept the goals */
-    uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_kv_bytes;
+    uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries;
     uint64_t n_unauthorized; /* answered with 401, which is no outcome: nobody asked for work */
 };
 

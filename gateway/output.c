@@ -75,6 +75,7 @@ void gw_output_restart(struct gw_request *request)
     request->n_scored = request->shown_bytes = request->shown_chars = 0;
     request->times.detokenize_ns = request->times.flush_ns = 0;
     request->decode_began = request->cold = false;
+    request->handoff = (struct gw_handoff){0};
     request->sink.attempt(request->sink.arg, request);
 }
 

@@ -194,8 +194,8 @@ static void decode_span(const struct gw_request *request, enum baton_stage stage
     span->duration_s = times->decode_queue_s;
     span->start_s = began_s - times->decode_queue_s;
     if (stage == BATON_STAGE_kv_transfer) {
-        span->start_s -= times->kv_transfer_s;
-        span->duration_s = times->kv_transfer_s;
+        span->start_s -= request->handoff.transfer_s;
+        span->duration_s = request->handoff.transfer_s;
     }
 }
 

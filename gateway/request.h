@@ -21,6 +21,7 @@
 #include "common/text/stream.h"
 #include "common/text/tokenizer.h"
 #include "common/wire/envelope.h"
+#include "gateway/ledger.h"
 
 #define GW_STATES(X)                                                                               \
     X(READING)                                                                                     \
@@ -99,7 +100,7 @@ struct gw_times {
     int64_t decode_began_ns;
     int64_t detokenize_ns, flush_ns; /* sums */
     double longest_gap_s;            /* between two tokens, or what came as one */
-    double prefill_queue_s, prefill_compute_s, kv_transfer_s, decode_queue_s, decode_s;
+    double prefill_queue_s, prefill_compute_s, decode_queue_s, decode_s;
 };
 
 struct gw_request {
@@ -131,7 +132,7 @@ struct gw_request {
     size_t n_scored;                 /* prompt tokens whose logprobs came */
     size_t shown_bytes, shown_chars; /* of the generated text */
     uint32_t last_token, cached_tokens;
-    uint64_t kv_bytes;
+    struct gw_handoff handoff;
     int64_t acked_ns;
     bool paused, was_paused; /* its client reads too slowly; did so once */
     bool cold;

@@ -183,12 +183,22 @@ static enum baton_err send_chunk(struct pf_job *job, const struct pf_piece *piec
     return BATON_OK;
 }
 
+/* How long the transfer has run beside the computing of its prompt. */
+static double overlap_s(struct pf_job *job)
+{
+    int64_t chosen_ns = atomic_load(&job->chosen_ns);
+    double seconds =
+        baton_seconds((chosen_ns ? chosen_ns : baton_now_ns()) - job->handoff.began_ns);
+    return seconds > 0 ? seconds : 0;
+}
+
 static enum baton_err send_end(struct pf_job *job)
 {
     Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     end.total_bytes = job->handoff.sent_bytes;
     end.n_chunks = job->handoff.n_chunks;
+    end.overlap_s = overlap_s(job);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
     envelope.kv_end = &end;
     enum baton_err err = send(job, &envelope, NULL, 0);

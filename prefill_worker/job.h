@@ -44,6 +44,7 @@ struct pf_job {
     atomic_bool canceled;
     pf_progress_word progress;        /* of K and V in seq's blocks */
     atomic_uint_least64_t credit_end; /* naive: output index that may not be reached yet */
+    atomic_int_least64_t chosen_ns;   /* when the first token was; 0: not yet */
 
     /* engine */
     bool has_first_token, finished;

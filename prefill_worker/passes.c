@@ -166,6 +166,7 @@ static void choose_token(struct pf_passes *passes, struct pf_job *job, const flo
     double step_s = baton_seconds(times.sampled_ns - pass_ns);
     bool stopped = baton_plan_is_stop(&job->plan, choice->token);
     if (!job->has_first_token) {
+        atomic_store(&job->chosen_ns, times.sampled_ns);
         pf_answer_first(job, choice, &times, stopped, !passes->warm);
         passes->warm = true;
     } else {

@@ -140,6 +140,9 @@ static void check_began(struct checker *c, const Baton__V1__DecodeBegan *m)
     seconds(c, "began.kv_transfer_s", m->kv_transfer_s);
     seconds(c, "began.decode_queue_s", m->decode_queue_s);
     range(c, "began.kv_bytes", m->kv_bytes, 0, max_kv_bytes);
+    seconds(c, "began.kv_crc_s", m->kv_crc_s);
+    seconds(c, "began.kv_overlap_s", m->kv_overlap_s);
+    seconds(c, "began.kv_exposed_s", m->kv_exposed_s);
 }
 
 static void each_or_none(struct checker *c, const char *field, size_t n, size_t n_tokens)
@@ -214,6 +217,7 @@ static void check_kv_end(struct checker *c, const Baton__V1__KvEnd *m)
 {
     range(c, "total_bytes", m->total_bytes, 1, max_kv_bytes);
     range(c, "n_chunks", m->n_chunks, 1, UINT32_MAX);
+    seconds(c, "overlap_s", m->overlap_s);
 }
 
 static void check_kv_ack(struct checker *c, const Baton__V1__KvAck *m)

@@ -336,7 +336,9 @@ static enum baton_err open_message(struct baton_message *message, struct baton_w
 {
     struct baton_frame frame;
     nng_msg *msg = message->nng_msg;
+    int64_t begin_ns = baton_now_ns();
     enum baton_err err = baton_frame_open(nng_msg_body(msg), nng_msg_len(msg), &frame, why);
+    message->crc_s = baton_seconds(baton_now_ns() - begin_ns);
     if (err)
         return err;
     message->arena = baton_arena_create(baton_envelope_arena_bytes(frame.header_bytes));

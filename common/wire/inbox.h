@@ -29,6 +29,7 @@ struct baton_message {
     baton_envelope *envelope;
     const uint8_t *payload; /* aligned to 4 bytes at least */
     size_t payload_bytes;
+    double crc_s;       /* what checking the frame took, nearly all of it for the CRCs */
     char peer_host[48]; /* numeric address the message came from */
     /* private */
     void *nng_msg;

@@ -83,6 +83,7 @@ void gw_reply_summary(struct baton_buf *buf, const struct gw_request *request, b
     baton_json_put_uint(&out, "cached_tokens", request->cached_tokens);
     baton_json_put_bool(&out, "cold", request->cold);
     put_served_by(&out, request);
+    gw_handoff_put(&out, &request->handoff);
     if (timeline)
         put_timeline(&out, request);
     baton_json_close(&out, '}');
@@ -145,6 +146,7 @@ void gw_reply_whole(struct baton_buf *buf, const struct gw_choice *choice)
     baton_json_put_uint(&out, "seed", request->ask.seed);
     baton_json_put_bool(&out, "cold", request->cold);
     put_served_by(&out, request);
+    gw_handoff_put(&out, &request->handoff);
     put_logits_shape(&out, request->ask.prompt.n, api->facts->n_vocab);
     put_input(&out, &choice->prompt, 1);
     if (request->ask.explain)

@@ -115,6 +115,16 @@ void worker_close(void)
 
 /* ---- listening ---- */
 
+static void hear_began(struct heard *about, const Baton__V1__DecodeBegan *began)
+{
+    about->kv_bytes = began->kv_bytes;
+    about->kv_chunks = began->kv_chunks;
+    about->transfer_s = began->kv_transfer_s;
+    about->crc_s = began->kv_crc_s;
+    about->overlap_s = began->kv_overlap_s;
+    about->exposed_s = began->kv_exposed_s;
+}
+
 static void hear_tokens(struct heard *about, const Baton__V1__Tokens *tokens)
 {
     assert_int_equal(tokens->first_index, about->n_tokens);
@@ -122,7 +132,7 @@ static void hear_tokens(struct heard *about, const Baton__V1__Tokens *tokens)
     for (size_t i = 0; i < tokens->n_tokens; i++)
         about->tokens[about->n_tokens++] = tokens->tokens[i];
     if (tokens->began)
-        about->kv_bytes = tokens->began->kv_bytes;
+        hear_began(about, tokens->began);
     about->has_decision |= tokens->n_decisions > 0;
 }
 
@@ -407,6 +417,7 @@ static void send_end(const struct shipment *shipment)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     end.total_bytes = shipment->n_bytes;
     end.n_chunks = shipment->n_chunks;
+    end.overlap_s = SAID_OVERLAP_S;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
     envelope.kv_end = &end;
     send_bulk(shipment->ask, &envelope, NULL, 0);

@@ -12,6 +12,9 @@
 
 #include "decode_worker/admit.h"
 
+/* What KvEnd says of its transfer: more than it took. */
+#define SAID_OVERLAP_S 1000.0
+
 enum { N_VOCAB = 300, N_CONTEXT = 256, N_LAYERS = 2, MAX_REQUESTS = 64, STOP_NONE = N_VOCAB };
 
 /* A request, and its life number id, 1..MAX_REQUESTS - 1. */
@@ -32,6 +35,8 @@ struct heard {
     int n_reserved, n_rejected, n_first, n_finished, n_failed, n_placed;
     uint32_t n_cached_blocks, cached_tokens;
     uint64_t kv_bytes;
+    uint32_t kv_chunks;
+    double transfer_s, crc_s, overlap_s, exposed_s; /* of the hand-off */
     bool stopped, has_decision;
     uint32_t tokens[N_CONTEXT];
     size_t n_tokens;

@@ -76,6 +76,45 @@ static void reserve_at_last(const struct ask *asks, size_t i, bool started[])
     }
 }
 
+/* Either the start waits for the context, or the context for the start. */
+static void what_a_hand_off_exposes_is_how_long_the_start_waited(void **state)
+{
+    enum { LATE_MS = 30 };
+    struct ask late = {.id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
+    struct ask early = late;
+    (void)state;
+    early.id = 2;
+    worker_open(&(struct worker_options){0});
+    say_reserve(&late);
+    await(&heard[1].n_reserved, 1);
+    say_start(&late);
+    work_for_ms(LATE_MS);
+    ship(&late, 0, 2, 1);
+    await(&heard[1].n_finished, 1);
+    assert_true(heard[1].exposed_s >= LATE_MS / 1e3);
+    say_reserve(&early);
+    await(&heard[2].n_reserved, 1);
+    ship(&early, 0, 2, 1);
+    await(&heard[2].n_placed, 1);
+    say_start(&early);
+    await(&heard[2].n_finished, 1);
+    assert_true(heard[2].exposed_s == 0);
+    worker_close();
+}
+
+static void a_hand_off_is_told_of_within_its_bounds(void **state)
+{
+    const struct ask ask = {.id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
+    (void)state;
+    worker_open(&(struct worker_options){0});
+    run_sent(&ask);
+    assert_int_equal(heard[1].kv_chunks, N_LAYERS * 6);
+    assert_true(heard[1].crc_s > 0);
+    assert_true(heard[1].transfer_s > 0 && heard[1].transfer_s < SAID_OVERLAP_S);
+    assert_true(heard[1].overlap_s == heard[1].transfer_s);
+    worker_close();
+}
+
 static void prompts_beside_sequences_disturb_nobody(void **state)
 {
     struct ask asks[24];
@@ -476,6 +515,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prompt_run_here_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
+        cmocka_unit_test(what_a_hand_off_exposes_is_how_long_the_start_waited),
+        cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
         cmocka_unit_test(prompts_beside_sequences_disturb_nobody),
         cmocka_unit_test(the_tokens_of_a_step_travel_in_one_message),
         cmocka_unit_test(a_prefix_travels_once),

@@ -284,6 +284,15 @@ static const char *break_tokens(struct sample_envelope *s, int i)
     case 5:
         s->body.tokens.n_logprobs = 1;
         return "tokens.logprobs";
+    case 6:
+        s->began.kv_crc_s = NAN;
+        return "tokens.began.kv_crc_s";
+    case 7:
+        s->began.kv_overlap_s = -1;
+        return "tokens.began.kv_overlap_s";
+    case 8:
+        s->began.kv_exposed_s = 1e300;
+        return "tokens.began.kv_exposed_s";
     default:
         return NULL;
     }

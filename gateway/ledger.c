@@ -1,0 +1,71 @@
+#include "gateway/ledger.h"
+
+#include <math.h>
+
+#include "common/obs/prom.h"
+
+struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
+{
+    return (struct gw_handoff){.n_bytes = began->kv_bytes,
+                               .n_chunks = began->kv_chunks,
+                               .transfer_s = began->kv_transfer_s,
+                               .overlap_s = fmin(began->kv_overlap_s, began->kv_transfer_s),
+                               .exposed_s = began->kv_exposed_s,
+                               .crc_s = began->kv_crc_s};
+}
+
+void gw_ledger_note(struct gw_ledger *ledger, const struct gw_handoff *handoff)
+{
+    if (!handoff->n_bytes)
+        return;
+    ledger->n_bytes += handoff->n_bytes;
+    ledger->n_chunks += handoff->n_chunks;
+    ledger->crc_s += handoff->crc_s;
+    ledger->overlap_s += handoff->overlap_s;
+    baton_hist_observe(&ledger->exposed, handoff->exposed_s);
+}
+
+static void write_total(struct baton_buf *out, const char *name, const char *help, double value)
+{
+    baton_prom_family(out, name, "counter", help);
+    baton_prom_sample(out, name, value, NULL);
+}
+
+void gw_ledger_write(const struct gw_ledger *ledger, struct baton_buf *out)
+{
+    write_total(out, "baton_kv_transfer_bytes_total", "Context bytes handed over.",
+                (double)ledger->n_bytes);
+    write_total(out, "baton_kv_transfer_chunks_total", "Chunks they came in.",
+                (double)ledger->n_chunks);
+    write_total(out, "baton_kv_transfer_crc_seconds_total",
+                "Time decode workers took to check the chunks' CRCs.", ledger->crc_s);
+    write_total(out, "baton_kv_transfer_overlap_seconds_total",
+                "Of the stage kv_transfer: beside the computing of the prompt.", ledger->overlap_s);
+    baton_prom_family(out, "baton_kv_transfer_exposed_seconds", "histogram",
+                      "Time a decode worker that had the first token waited for the context.");
+    baton_prom_hist(out, "baton_kv_transfer_exposed_seconds", &ledger->exposed, NULL, NULL);
+}
+
+/* null in JSON where there was no time to divide by. */
+static double per(double amount, double seconds)
+{
+    return seconds > 0 ? amount / seconds : NAN;
+}
+
+void gw_handoff_put(struct baton_json_out *out, const struct gw_handoff *handoff)
+{
+    if (!handoff->n_bytes) {
+        baton_json_put_null(out, "handoff");
+        return;
+    }
+    baton_json_open(out, "handoff", '{');
+    baton_json_put_uint(out, "bytes", handoff->n_bytes);
+    baton_json_put_uint(out, "chunks", handoff->n_chunks);
+    baton_json_put_real(out, "transfer_s", handoff->transfer_s);
+    baton_json_put_real(out, "gb_per_s", per((double)handoff->n_bytes / 1e9, handoff->transfer_s));
+    baton_json_put_real(out, "crc_s", handoff->crc_s);
+    baton_json_put_real(out, "overlap_s", handoff->overlap_s);
+    baton_json_put_real(out, "overlap_share", per(handoff->overlap_s, handoff->transfer_s));
+    baton_json_put_real(out, "exposed_s", handoff->exposed_s);
+    baton_json_close(out, '}');
+}

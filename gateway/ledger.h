@@ -1,0 +1,48 @@
+/* The hand-off ledger: what each context's way from worker to worker came to, and all of them.
+ *
+ *     KvBegin arrives                first token chosen    DecodeStart arrives     last block
+ * placed
+ *     |<------------------------------- transfer_s ----------------------------------------->|
+ *     |<--------- overlap_s --------->|                    |<------- exposed_s ------------->|
+ *
+ * What lies between the two the first token's way hides. A transfer that is over before
+ * DecodeStart comes exposes nothing; one that begins after the first token overlaps nothing, and
+ * one that begins after DecodeStart exposes more than itself.
+ *
+ * Ownership: plain data.
+ * Threading: loop thread.
+ * Errors:    stick in the output buffer.
+ */
+#ifndef BATON_GATEWAY_LEDGER_H
+#define BATON_GATEWAY_LEDGER_H
+
+#include "common/base/json.h"
+#include "common/obs/hist.h"
+#include "common/wire/envelope.h"
+
+/* One hand-off, as the decode worker measured it. */
+struct gw_handoff {
+    uint64_t n_bytes; /* 0: nothing travelled */
+    uint32_t n_chunks;
+    double transfer_s, overlap_s, exposed_s;
+    double crc_s; /* the receiver's, checking the chunks */
+};
+
+struct gw_ledger {
+    uint64_t n_bytes, n_chunks;
+    double crc_s, overlap_s;
+    struct baton_hist exposed;
+};
+
+struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began);
+
+/* Enters it, if anything travelled. */
+void gw_ledger_note(struct gw_ledger *ledger, const struct gw_handoff *handoff);
+
+/* As Prometheus text; the transfers' time is the stage kv_transfer's. */
+void gw_ledger_write(const struct gw_ledger *ledger, struct baton_buf *out);
+
+/* As the member "handoff" of an answer; null when nothing travelled. */
+void gw_handoff_put(struct baton_json_out *out, const struct gw_handoff *handoff);
+
+#endif

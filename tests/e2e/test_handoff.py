@@ -1,0 +1,65 @@
+"""The hand-off ledger: what each context's way from worker to worker came to, in the answer and in /metrics."""
+import pytest
+from fleet import Fleet
+
+BLOCK = 16
+
+
+def ids(n):
+    return [5 + 7 * i % 2000 for i in range(n)]
+
+
+def ask(fleet, n, **more):
+    return fleet.generate(prompt=ids(n), max_new_tokens=4, temperature=0, ignore_eos=True, cache_prompt=False,
+                          **more)
+
+
+@pytest.fixture(scope="module", params=("auto", "on", "off"))
+def fleet(request):
+    with Fleet(prefill_args=["--overlap", request.param], decode_args=["--prefix-cache", "off"]) as fleet:
+        fleet.overlap = request.param
+        yield fleet
+
+
+def test_the_ledger_is_consistent_in_itself_and_with_the_metrics(fleet):
+    before, sums = fleet.metrics(), {"bytes": 0, "chunks": 0, "crc_s": 0, "overlap_s": 0}
+    block_bytes = ask(fleet, 1)["handoff"]["bytes"]
+    answers = [ask(fleet, n, timeline=True) for n in (1, 16, 17, 200, 500)]
+    for n, answer in zip((1, 16, 17, 200, 500), answers):
+        handoff = answer["handoff"]
+        stages = {s["name"]: s["duration_s"] for s in answer["timeline"]["stages"]}
+        assert handoff["bytes"] == (n + BLOCK - 1) // BLOCK * block_bytes
+        assert handoff["transfer_s"] == pytest.approx(stages["kv_transfer"])
+        assert handoff["gb_per_s"] == pytest.approx(handoff["bytes"] / handoff["transfer_s"] / 1e9, rel=1e-6)
+        assert 0 < handoff["crc_s"] < handoff["transfer_s"]
+        assert 0 <= handoff["overlap_share"] <= 1 and handoff["exposed_s"] >= 0
+        assert handoff["overlap_s"] == pytest.approx(handoff["overlap_share"] * handoff["transfer_s"], rel=1e-6)
+        for key in sums:
+            sums[key] += handoff[key]
+    after = fleet.metrics()
+
+    def gained(name):
+        return after[name] - before[name]
+    assert gained("baton_kv_transfer_bytes_total") == sums["bytes"] + block_bytes
+    assert gained("baton_kv_transfer_chunks_total") >= sums["chunks"]
+    assert gained("baton_kv_transfer_crc_seconds_total") >= sums["crc_s"]
+    assert gained("baton_kv_transfer_overlap_seconds_total") >= sums["overlap_s"] * 0.999
+    assert gained("baton_kv_transfer_exposed_seconds_count") == len(answers) + 1
+
+
+def test_a_long_prompt_hides_its_hand_off_when_it_may(fleet):
+    shares = sorted(ask(fleet, 500)["handoff"]["overlap_share"] for _ in range(7))
+    if fleet.overlap == "off":  # only what computing the logits hides
+        assert shares[3] < 0.7
+    else:
+        assert shares[3] > 0.5
+
+
+def test_a_stream_tells_it_in_its_summary(fleet):
+    summary = [*fleet.stream(prompt=ids(40), max_new_tokens=3).events][-1].json()
+    assert summary["handoff"]["bytes"] > 0
+
+
+def test_where_nothing_travels_there_is_none(fleet):
+    assert fleet.generate(prompt=ids(40), max_new_tokens=1)["handoff"] is None
+    assert fleet.generate(prompt=ids(40), max_new_tokens=3, kv_cache=False)["handoff"] is None

@@ -1,0 +1,109 @@
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gateway/ledger.h"
+
+static const struct gw_handoff some = {.n_bytes = 3000000,
+                                       .n_chunks = 6,
+                                       .transfer_s = 0.002,
+                                       .overlap_s = 0.0015,
+                                       .exposed_s = 0.0004,
+                                       .crc_s = 0.0001};
+
+static void assert_has(const struct baton_buf *out, const char *text)
+{
+    if (!strstr(baton_buf_text(out), text))
+        fail_msg("\"%s\" is not in: %s", text, baton_buf_text(out));
+}
+
+static void an_answer_tells_of_its_hand_off(void **state)
+{
+    struct baton_buf buf;
+    (void)state;
+    baton_buf_init(&buf, 1 << 16);
+    struct baton_json_out out = baton_json_out(&buf);
+    baton_json_open(&out, NULL, '{');
+    gw_handoff_put(&out, &some);
+    baton_json_close(&out, '}');
+    assert_string_equal(baton_buf_text(&buf),
+                        "{\"handoff\":{\"bytes\":3000000,\"chunks\":6,\"transfer_s\":0.002,"
+                        "\"gb_per_s\":1.5,\"crc_s\":0.0001,\"overlap_s\":0.0015,"
+                        "\"overlap_share\":0.75,\"exposed_s\":0.0004}}");
+    baton_buf_fini(&buf);
+}
+
+static void what_did_not_travel_is_null_and_enters_nothing(void **state)
+{
+    struct gw_ledger ledger = {0};
+    const struct gw_handoff none = {.exposed_s = 1};
+    struct baton_buf buf;
+    (void)state;
+    baton_buf_init(&buf, 1 << 16);
+    struct baton_json_out out = baton_json_out(&buf);
+    baton_json_open(&out, NULL, '{');
+    gw_handoff_put(&out, &none);
+    baton_json_close(&out, '}');
+    assert_string_equal(baton_buf_text(&buf), "{\"handoff\":null}");
+    gw_ledger_note(&ledger, &none);
+    assert_int_equal(ledger.exposed.n, 0);
+    baton_buf_fini(&buf);
+}
+
+static void a_transfer_without_a_measurable_time_has_no_pace(void **state)
+{
+    const struct gw_handoff instant = {.n_bytes = 1, .n_chunks = 1};
+    struct baton_buf buf;
+    (void)state;
+    baton_buf_init(&buf, 1 << 16);
+    struct baton_json_out out = baton_json_out(&buf);
+    gw_handoff_put(&out, &instant);
+    assert_has(&buf, "\"gb_per_s\":null");
+    assert_has(&buf, "\"overlap_share\":null");
+    baton_buf_fini(&buf);
+}
+
+static void the_ledger_sums_them_up(void **state)
+{
+    struct gw_ledger ledger = {0};
+    struct baton_buf out;
+    (void)state;
+    baton_buf_init(&out, 1 << 16);
+    gw_ledger_note(&ledger, &some);
+    gw_ledger_note(&ledger, &some);
+    gw_ledger_write(&ledger, &out);
+    assert_has(&out, "\nbaton_kv_transfer_bytes_total 6000000\n");
+    assert_has(&out, "\nbaton_kv_transfer_chunks_total 12\n");
+    assert_has(&out, "\nbaton_kv_transfer_crc_seconds_total 0.0002\n");
+    assert_has(&out, "\nbaton_kv_transfer_overlap_seconds_total 0.003\n");
+    assert_has(&out, "\nbaton_kv_transfer_exposed_seconds_sum 0.0008\n");
+    assert_has(&out, "\nbaton_kv_transfer_exposed_seconds_count 2\n");
+    baton_buf_fini(&out);
+}
+
+/* Told by a worker: whatever it says of the overlap, it is a part of the transfer. */
+static void no_more_overlaps_than_there_is(void **state)
+{
+    Baton__V1__DecodeBegan began = BATON__V1__DECODE_BEGAN__INIT;
+    (void)state;
+    began.kv_bytes = 10;
+    began.kv_transfer_s = 0.5;
+    began.kv_overlap_s = 0.75;
+    began.kv_exposed_s = 0.6;
+    struct gw_handoff handoff = gw_handoff_of(&began);
+    assert_true(handoff.overlap_s == 0.5);
+    assert_true(handoff.exposed_s == 0.6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_tells_of_its_hand_off),
+        cmocka_unit_test(what_did_not_travel_is_null_and_enters_nothing),
+        cmocka_unit_test(a_transfer_without_a_measurable_time_has_no_pace),
+        cmocka_unit_test(the_ledger_sums_them_up),
+        cmocka_unit_test(no_more_overlaps_than_there_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
