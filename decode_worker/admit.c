@@ -296,6 +296,9 @@ static void status(void *arg, Baton__V1__Status *out)
     out->last_step_s = stats.last_step_s;
     out->busy_s = stats.busy_s;
     out->tokens_per_s = stats.tokens_per_s;
+    out->step_base_s = stats.step_base_s;
+    out->step_row_s = stats.step_row_s;
+    out->step_max_rows = stats.step_max_rows;
     out->prefix_tokens = admit->room.n_prefix_tokens;
     out->prefix_hit_tokens = admit->room.n_hit_tokens;
 }

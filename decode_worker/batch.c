@@ -8,6 +8,7 @@
 #include "common/base/queue.h"
 #include "common/engine/engine.h"
 #include "common/worker/rate.h"
+#include "common/worker/step_line.h"
 #include "decode_worker/choices.h"
 #include "decode_worker/lineup.h"
 #include "decode_worker/stream.h"
@@ -23,6 +24,7 @@ struct dc_batch {
     struct dc_event *events; /* [max_batch] */
     float *logits;           /* [max_batch + DC_MAX_PROMPTS][V] */
     struct baton_rate rate;
+    struct baton_step_line line;
     struct baton_cores *cores;
     bool warm;
     bool has_done; /* contexts were handed back that the main thread was not woken for */
@@ -34,7 +36,7 @@ struct dc_batch {
     atomic_bool stopping;
     /* for others to see */
     atomic_uint n_running, n_paused;
-    _Atomic double last_step_s, busy_s, tokens_per_s;
+    _Atomic double last_step_s, busy_s, tokens_per_s, step_base_s, step_row_s;
 };
 
 /* ---- one step; the engine thread ---- */
@@ -149,12 +151,28 @@ static void fail_all(const struct dc_step *step, enum baton_err err)
     }
 }
 
+/* Only of sequences: a prompt's rows beside them are others. */
+static void note_cost(struct dc_batch *batch, double seconds)
+{
+    const struct dc_step *step = &batch->lineup.step;
+    double base_s, row_s;
+    if (step->n_parts != step->n_sequences)
+        return;
+    baton_step_line_note(&batch->line, step->n_sequences, seconds);
+    baton_step_line_fit(&batch->line, &base_s, &row_s);
+    atomic_store(&batch->step_base_s, base_s);
+    atomic_store(&batch->step_row_s, row_s);
+}
+
 static void note_step(struct dc_batch *batch, const struct step_times *times, int n_tokens)
 {
+    double seconds = baton_seconds(baton_now_ns() - times->begin_ns);
     atomic_store(&batch->last_step_s, baton_seconds(times->computed_ns - times->begin_ns));
-    baton_rate_note(&batch->rate, n_tokens, baton_seconds(baton_now_ns() - times->begin_ns));
+    baton_rate_note(&batch->rate, n_tokens, seconds);
     atomic_store(&batch->busy_s, batch->rate.busy_s);
     atomic_store(&batch->tokens_per_s, baton_rate_per_s(&batch->rate));
+    if (batch->warm) /* the first step's reads are the memory's first, too */
+        note_cost(batch, seconds);
     batch->warm |= n_tokens > 0;
 }
 
@@ -336,5 +354,8 @@ struct dc_batch_stats dc_batch_stats(struct dc_batch *batch)
                                    .n_paused = atomic_load(&batch->n_paused),
                                    .last_step_s = atomic_load(&batch->last_step_s),
                                    .busy_s = atomic_load(&batch->busy_s),
-                                   .tokens_per_s = atomic_load(&batch->tokens_per_s)};
+                                   .tokens_per_s = atomic_load(&batch->tokens_per_s),
+                                   .step_base_s = atomic_load(&batch->step_base_s),
+                                   .step_row_s = atomic_load(&batch->step_row_s),
+                                   .step_max_rows = (uint32_t)batch->lineup.max_batch};
 }

@@ -21,6 +21,8 @@ struct dc_batch_stats {
     double last_step_s;
     double busy_s;       /* spent in steps, since the start */
     double tokens_per_s; /* made while it works; 0: not known yet */
+    double step_base_s, step_row_s; /* as Status tells them */
+    uint32_t step_max_rows;
 };
 
 struct dc_batch_options {

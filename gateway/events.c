@@ -67,10 +67,12 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
         gw_router_retry_or_fail(router, request, &wrong);
         return;
     }
-    gw_assign_prompt_done(request, (int64_t)request->ask.prompt.n - first->cached_tokens,
-                          first->prefill_compute_s);
+    int64_t n_computed = (int64_t)request->ask.prompt.n - first->cached_tokens;
+    gw_assign_prompt_done(request, n_computed, first->prefill_compute_s);
     request->times.first_ns = request->times.last_token_ns = baton_now_ns();
     request->times.longest_gap_s = 0;
+    gw_demand_prompt(&router->demand, request->prefill ? (double)n_computed : 0,
+                     request->times.first_ns);
     request->times.prefill_queue_s = first->prefill_queue_s;
     request->times.prefill_compute_s = first->prefill_compute_s;
     request->cached_tokens = first->cached_tokens;

@@ -85,6 +85,9 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
                                                .last_step_s = status->last_step_s,
                                                .busy_s = status->busy_s,
                                                .tokens_per_s = status->tokens_per_s,
+                                               .step_base_s = status->step_base_s,
+                                               .step_row_s = status->step_row_s,
+                                               .step_max_rows = status->step_max_rows,
                                                .prefix_tokens = status->prefix_tokens,
                                                .prefix_hit_tokens = status->prefix_hit_tokens};
     gw_workload_told(

@@ -32,6 +32,8 @@ void gw_router_set_state(struct gw_router *router, struct gw_request *request, e
     gw_pace_moved(&router->pace, request->state, state, request->ask.prompt.n, now_ns);
     if (request->paused && state == GW_DECODING)
         gw_pace_paused(&router->pace, true, now_ns);
+    if (request->state == GW_TOKENIZING && state == GW_QUEUED)
+        gw_demand_arrived(&router->demand, now_ns);
     gw_request_set_state(router->options.requests, request, state, reason);
 }
 
@@ -94,6 +96,9 @@ void gw_router_settle(struct gw_router *router, struct gw_request *request, enum
         metrics->n_cached_tokens += request->cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
         gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->times.longest_gap_s);
+        gw_demand_finished(&router->demand, (double)request->n_output,
+                           (double)(request->ask.prompt.n + request->n_output),
+                           request->times.end_ns);
         if (!request->was_paused)
             gw_pace_finished(&router->pace, request->n_output,
                              gw_request_e2el_s(request) - gw_request_ttft_s(request));

@@ -14,6 +14,7 @@
 #ifndef BATON_GATEWAY_ROUTER_H
 #define BATON_GATEWAY_ROUTER_H
 
+#include "gateway/demand.h"
 #include "gateway/metrics.h"
 #include "gateway/output.h"
 #include "gateway/pace.h"
@@ -38,6 +39,7 @@ struct gw_router {
     struct gw_router_options options;
     struct gw_placement placement;
     struct gw_pace pace;
+    struct gw_demand demand;
     bool draining;
 };
 

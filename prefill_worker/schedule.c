@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/queue.h"
 #include "common/worker/rate.h"
+#include "common/worker/step_line.h"
 #include "prefill_worker/passes.h"
 #include "prefill_worker/plan_pass.h"
 
@@ -26,10 +27,11 @@ struct pf_schedule {
     struct pf_load loads[MAX_HELD];
     int n_held;
     struct baton_rate rate;
+    struct baton_step_line line;
 
     /* shared */
     atomic_int n_inside, n_begun; /* submitted, not done; of them, after their first pass began */
-    _Atomic double last_pass_s, busy_s, tokens_per_s;
+    _Atomic double last_pass_s, busy_s, tokens_per_s, step_base_s, step_row_s;
 };
 
 /* ---- one pass ---- */
@@ -72,6 +74,15 @@ static void note_rate(struct pf_schedule *schedule, int n_rows, double pass_s)
     atomic_store(&schedule->tokens_per_s, schedule->limits.tokens_per_s);
 }
 
+static void note_cost(struct pf_schedule *schedule, int n_rows, double pass_s)
+{
+    double base_s, row_s;
+    baton_step_line_note(&schedule->line, n_rows, pass_s);
+    baton_step_line_fit(&schedule->line, &base_s, &row_s);
+    atomic_store(&schedule->step_base_s, base_s);
+    atomic_store(&schedule->step_row_s, row_s);
+}
+
 static void note_begun(struct pf_schedule *schedule, const struct pf_pass_part *parts, int n_parts,
                        int64_t now_ns)
 {
@@ -89,7 +100,10 @@ static void run_pass(struct pf_schedule *schedule)
     int n_parts = plan(schedule, begin_ns, parts);
     note_begun(schedule, parts, n_parts, begin_ns);
     int n_rows = pf_passes_run(schedule->passes, parts, n_parts);
-    note_rate(schedule, n_rows, baton_seconds(baton_now_ns() - begin_ns));
+    double pass_s = baton_seconds(baton_now_ns() - begin_ns);
+    if (schedule->rate.n > 0) /* the first pass reads much for the first time */
+        note_cost(schedule, n_rows, pass_s);
+    note_rate(schedule, n_rows, pass_s);
 }
 
 /* ---- the engine thread ---- */
@@ -239,5 +253,8 @@ struct pf_schedule_stats pf_schedule_stats(struct pf_schedule *schedule)
         .last_pass_s = atomic_load(&schedule->last_pass_s),
         .busy_s = atomic_load(&schedule->busy_s),
         .tokens_per_s = atomic_load(&schedule->tokens_per_s),
+        .step_base_s = atomic_load(&schedule->step_base_s),
+        .step_row_s = atomic_load(&schedule->step_row_s),
+        .step_max_rows = (uint32_t)schedule->limits.chunk,
     };
 }

@@ -18,6 +18,8 @@ struct pf_schedule_stats {
     double last_pass_s;
     double busy_s;       /* spent in passes, since the start */
     double tokens_per_s; /* while computing, over the last passes; 0: none yet */
+    double step_base_s, step_row_s; /* as Status tells them */
+    uint32_t step_max_rows;
 };
 
 struct pf_schedule_options {

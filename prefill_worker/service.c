@@ -248,6 +248,9 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     out->last_step_s = stats.last_pass_s;
     out->busy_s = stats.busy_s;
     out->tokens_per_s = stats.tokens_per_s;
+    out->step_base_s = stats.step_base_s;
+    out->step_row_s = stats.step_row_s;
+    out->step_max_rows = stats.step_max_rows;
 }
 
 static void status(void *arg, Baton__V1__Status *out)

@@ -25,6 +25,8 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     seconds(c, "busy_s", m->busy_s);
     range(c, "kv_blocks_cached", m->kv_blocks_cached, 0, m->kv_blocks_free);
     real(c, "tokens_per_s", m->tokens_per_s, max_tokens_per_s);
+    seconds(c, "step_base_s", m->step_base_s);
+    seconds(c, "step_row_s", m->step_row_s);
     range(c, "prefix_hit_tokens", m->prefix_hit_tokens, 0, m->prefix_tokens);
 }
 

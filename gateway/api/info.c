@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/obs/prom.h"
+#include "gateway/advice.h"
 #include "gateway/assign.h"
 
 enum { ANSWER_MAX_BYTES = 16 << 20 };
@@ -57,6 +58,15 @@ static double prefix_hit_rate(const struct gw_worker_status *status)
                                  : NAN;
 }
 
+/* A step of n rows takes step_base_s + n step_row_s. */
+static void put_cost(struct baton_json_out *out, const struct gw_worker_status *status)
+{
+    bool is_known = status->step_base_s + status->step_row_s > 0;
+    baton_json_put_real(out, "step_base_s", is_known ? status->step_base_s : NAN);
+    baton_json_put_real(out, "step_row_s", is_known ? status->step_row_s : NAN);
+    baton_json_put_uint(out, "step_max_rows", status->step_max_rows);
+}
+
 static void put_worker(struct baton_json_out *out, const struct gw_worker *worker)
 {
     const struct gw_worker_status *status = &worker->status;
@@ -80,10 +90,16 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_uint(out, "kv_blocks_reserved", status->kv_blocks_reserved);
     baton_json_put_real(out, "last_step_s", status->last_step_s);
     baton_json_put_real(out, "tokens_per_s", known(status->tokens_per_s));
+    put_cost(out, status);
     baton_json_put_real(out, "prompt_tokens_per_s", known(gw_assign_prompt_rate(worker)));
     baton_json_put_real(out, "predicted_wait_s", gw_assign_wait_s(worker));
     baton_json_put_real(out, "prefix_hit_rate", prefix_hit_rate(status));
     baton_json_close(out, '}');
+}
+
+static struct gw_advice advise(const struct gw_api *api)
+{
+    return gw_advice_now(api->fleet, &api->router->demand, baton_now_ns());
 }
 
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
@@ -99,6 +115,8 @@ void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
          worker = gw_worker_list_next(&api->fleet->workers, worker))
         put_worker(&out, worker);
     baton_json_close(&out, ']');
+    struct gw_advice advice = advise(api);
+    gw_advice_put(&out, &advice);
     baton_json_close(&out, '}');
     gw_api_json(exchange, 200, &body);
     baton_buf_fini(&body);
@@ -248,6 +266,8 @@ void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
     baton_buf_init(&body, ANSWER_MAX_BYTES);
     gw_metrics_write(api->metrics, &body);
     put_gateway(&body, api);
+    struct gw_advice advice = advise(api);
+    gw_advice_write(&advice, &body);
     put_inbox(&body, api->fleet->options.inbox);
     put_workers(&body, api->fleet);
     if (baton_buf_err(&body))

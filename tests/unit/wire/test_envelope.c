@@ -398,6 +398,12 @@ static const char *break_status(struct sample_envelope *s, int i)
     case 4:
         status->busy_s = -1;
         return "status.busy_s";
+    case 5:
+        status->step_base_s = -1;
+        return "status.step_base_s";
+    case 6:
+        status->step_row_s = INFINITY;
+        return "status.step_row_s";
     default:
         return NULL;
     }

@@ -1,0 +1,24 @@
+/* What a step costs by how many rows it has: seconds = base + rows x per_row, fitted to the steps
+ * of the last seconds of work.
+ *
+ * Steps that were all of one size do not tell the two apart. Until others come, the base is taken
+ * to be as long as ten rows, which is what GPT-2's layers measure in every dtype and both phases.
+ *
+ * Ownership: plain data; zeroed it knows nothing.
+ * Threading: one thread.
+ * Errors:    none.
+ */
+#ifndef BATON_WORKER_STEP_LINE_H
+#define BATON_WORKER_STEP_LINE_H
+
+struct baton_step_line {
+    double n, rows, seconds, rows_squared, products; /* sums, which all fade alike */
+};
+
+/* A step of so many rows took so long. */
+void baton_step_line_note(struct baton_step_line *line, double rows, double seconds);
+
+/* Both 0: nothing is known yet. Never negative. */
+void baton_step_line_fit(const struct baton_step_line *line, double *base_s, double *per_row_s);
+
+#endif

@@ -1,0 +1,31 @@
+/* Which role the fleet is short of, by what clients asked for lately (demand.h) and what its
+ * workers' steps cost (Status), as common/capacity/capacity.h reckons.
+ *
+ * Ownership: plain values; the fleet is borrowed.
+ * Threading: loop thread.
+ * Errors:    stick in the output buffer. With too little seen everything is unknown.
+ */
+#ifndef BATON_GATEWAY_ADVICE_H
+#define BATON_GATEWAY_ADVICE_H
+
+#include "common/base/json.h"
+#include "common/capacity/capacity.h"
+#include "gateway/demand.h"
+#include "gateway/fleet.h"
+
+struct gw_advice {
+    struct baton_fleet fleet;
+    struct baton_workload observed; /* NaN where unknown */
+    struct baton_advice advice;
+};
+
+struct gw_advice gw_advice_now(const struct gw_fleet *fleet, const struct gw_demand *demand,
+                               int64_t now_ns);
+
+/* As the member "advice". */
+void gw_advice_put(struct baton_json_out *out, const struct gw_advice *advice);
+
+/* The same as gauges. */
+void gw_advice_write(const struct gw_advice *advice, struct baton_buf *out);
+
+#endif

@@ -1,0 +1,37 @@
+/* What clients have asked for lately: how often, and how much work a request was.
+ *
+ * Everything fades with the same half-minute, so means are of what was seen lately, and a rate is a
+ * count by the time that is remembered.
+ *
+ * Ownership: plain data; all zeros is a fresh one.
+ * Threading: pure functions of their arguments; times are baton_now_ns's.
+ * Errors:    none.
+ */
+#ifndef BATON_GATEWAY_DEMAND_H
+#define BATON_GATEWAY_DEMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gw_demand {
+    int64_t since_ns, seen_ns; /* 0: nothing was seen yet */
+    double n_arrived, n_prompts, n_finished;
+    double prefill_tokens;                /* of prompts, computed by prefill workers */
+    double output_tokens, context_tokens; /* of those that finished; prompt and output */
+};
+
+/* Per request, lately. */
+struct gw_demand_mean {
+    double rate_per_s, prefill_tokens, output_tokens, context_tokens;
+};
+
+void gw_demand_arrived(struct gw_demand *demand, int64_t now_ns);
+/* A prompt was computed; n_tokens of it by a prefill worker. */
+void gw_demand_prompt(struct gw_demand *demand, double n_tokens, int64_t now_ns);
+void gw_demand_finished(struct gw_demand *demand, double n_output, double n_context,
+                        int64_t now_ns);
+
+/* False, and *mean untouched: too little was seen to speak of. */
+bool gw_demand_mean(const struct gw_demand *demand, int64_t now_ns, struct gw_demand_mean *mean);
+
+#endif

@@ -1,0 +1,83 @@
+#include "tests/support/test.h"
+
+#include "common/worker/step_line.h"
+
+static void expect(const struct baton_step_line *line, double base_s, double row_s, double part)
+{
+    double base, row;
+    baton_step_line_fit(line, &base, &row);
+    assert_true(base >= base_s * (1 - part) && base <= base_s * (1 + part));
+    assert_true(row >= row_s * (1 - part) && row <= row_s * (1 + part));
+}
+
+static void steps_of_several_sizes_give_base_and_slope(void **state)
+{
+    struct baton_step_line line = {0};
+    (void)state;
+    for (int i = 0; i < 400; i++) {
+        double rows = 1 + i % 16;
+        baton_step_line_note(&line, rows, 0.009 + 0.001 * rows);
+    }
+    expect(&line, 0.009, 0.001, 0.01);
+}
+
+static void steps_of_one_size_share_the_time_as_ten_rows_would(void **state)
+{
+    struct baton_step_line line = {0};
+    (void)state;
+    for (int i = 0; i < 50; i++)
+        baton_step_line_note(&line, 1, 0.011);
+    expect(&line, 0.010, 0.001, 1e-6);
+}
+
+static void nothing_is_known_of_nothing(void **state)
+{
+    struct baton_step_line line = {0};
+    (void)state;
+    expect(&line, 0, 0, 0);
+    baton_step_line_note(&line, 0, 0.1); /* a step that nobody was in */
+    expect(&line, 0, 0, 0);
+}
+
+static void neither_part_is_negative_whatever_was_measured(void **state)
+{
+    struct baton_step_line falling = {0}, steep = {0};
+    double base, row;
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        double rows = 1 + i % 8;
+        baton_step_line_note(&falling, rows, 0.1 / rows);
+        baton_step_line_note(&steep, rows, 0.001 * rows * rows);
+    }
+    baton_step_line_fit(&falling, &base, &row);
+    assert_true(row == 0 && base > 0);
+    baton_step_line_fit(&steep, &base, &row);
+    assert_true(base >= 0 && row > 0);
+}
+
+static void what_was_long_ago_is_forgotten(void **state)
+{
+    struct baton_step_line line = {0};
+    (void)state;
+    for (int i = 0; i < 2000; i++)
+        baton_step_line_note(&line, 1 + i % 4, 0.05);
+    for (int i = 0; i < 40000; i++) {
+        double rows = 1 + i % 4;
+        baton_step_line_note(&line, rows, 0.002 + 0.001 * rows);
+    }
+    expect(&line, 0.002, 0.001, 0.05);
+    baton_step_line_note(&line, 3, 100); /* longer than the memory */
+    expect(&line, 100.0 * 10 / 13, 100.0 / 13, 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_of_several_sizes_give_base_and_slope),
+        cmocka_unit_test(steps_of_one_size_share_the_time_as_ten_rows_would),
+        cmocka_unit_test(nothing_is_known_of_nothing),
+        cmocka_unit_test(neither_part_is_negative_whatever_was_measured),
+        cmocka_unit_test(what_was_long_ago_is_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
