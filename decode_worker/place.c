@@ -5,8 +5,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/handoff.h"
 
-enum { BULK_MAX_QUEUED = 64, CREDIT_BYTES = 8 << 20, ACK_EVERY_BYTES = 1 << 20 };
+enum { BULK_MAX_QUEUED = 64 };
 
 /* A prefill worker that sends to us, known by the link it chose. */
 struct source {
@@ -126,7 +127,7 @@ static void send_ack(const struct source *source, struct dc_context *context, bo
     Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     ack.offset = context->placed_bytes;
-    ack.credit_bytes = CREDIT_BYTES;
+    ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
     ack.complete = complete;
     envelope.request_id = context->asker.request_id;
     envelope.attempt = context->asker.attempt;
@@ -191,7 +192,7 @@ static void place_chunk(const struct source *source, struct dc_context *context,
     context->placed_bytes += message->payload_bytes;
     context->kv_crc_s += message->crc_s;
     context->n_chunks++;
-    if (context->placed_bytes - context->acked_bytes >= ACK_EVERY_BYTES)
+    if (context->placed_bytes - context->acked_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES)
         send_ack(source, context, false);
 }
 

@@ -4,9 +4,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/handoff.h"
 
-/* Bulk data is cut so that no message is so long that another waits behind it. */
-enum { CHUNK_MAX_BYTES = 512 << 10, FIRST_CREDIT_BYTES = 4 << 20, OVERLAP_MIN_TOKENS = 128 };
+enum { OVERLAP_MIN_TOKENS = 128 };
 
 struct pf_peer {
     struct baton_node in_peers;
@@ -108,7 +108,7 @@ enum baton_err pf_handoff_prepare(struct pf_handoff *handoff, struct pf_job *job
     job->handoff.overlaps = overlaps(handoff->options.overlap, job);
     pf_pieces_init(&job->handoff.pieces, handoff->options.n_layers, job->handoff.first_block,
                    baton_kv_blocks_for(job->n_prompt));
-    job->handoff.credit_bytes = FIRST_CREDIT_BYTES;
+    job->handoff.credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES;
     return BATON_OK;
 }
 
@@ -163,7 +163,7 @@ static int contiguous_blocks(const struct pf_job *job, const struct pf_piece *pi
 static enum baton_err send_chunk(struct pf_job *job, const struct pf_piece *piece)
 {
     size_t block_bytes = baton_kv_block_bytes(job->seq.kv);
-    int n = contiguous_blocks(job, piece, (int)(CHUNK_MAX_BYTES / block_bytes));
+    int n = contiguous_blocks(job, piece, (int)(BATON_HANDOFF_CHUNK_BYTES / block_bytes));
     Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     chunk.offset = job->handoff.sent_bytes;

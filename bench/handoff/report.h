@@ -1,0 +1,39 @@
+/* What was measured of hand-offs, for people and for programs.
+ *
+ * Ownership: plain values and borrowed texts.
+ * Threading: the main thread.
+ * Errors:    those of writing to stdout.
+ */
+#ifndef BATON_BENCH_HANDOFF_REPORT_H
+#define BATON_BENCH_HANDOFF_REPORT_H
+
+#include <stdbool.h>
+
+#include "bench/handoff/emulation.h"
+
+/* One KV dtype's figures. Of the lengths, emulated's are valid with has_emulated. */
+struct ho_figures {
+    const char *kv_dtype;
+    struct ho_curve curve; /* its points are `points` */
+    struct ho_point points[HO_MAX_LENGTHS];
+    struct ho_times times[HO_MAX_LENGTHS], emulated[HO_MAX_LENGTHS];
+    struct ho_times by_chunk[HO_MAX_LENGTHS]; /* of the longest prompt */
+    bool has_emulated;
+};
+
+struct ho_report {
+    const char *model, *dtype, *kernels;
+    int n_threads, n_context; /* of the model: no prompt is longer */
+    bool has_network;
+    struct ho_network network;
+    size_t chunk_bytes[HO_MAX_LENGTHS];
+    int n_chunk_sizes;
+    struct ho_figures figures[2];
+    int n_figures;
+    char skipped[320]; /* why nothing was emulated; "": it was, or was not wanted */
+};
+
+enum baton_err ho_report_table(const struct ho_report *report) BATON_MUST_CHECK;
+enum baton_err ho_report_json(const struct ho_report *report) BATON_MUST_CHECK;
+
+#endif

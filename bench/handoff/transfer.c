@@ -1,0 +1,407 @@
+#include "bench/handoff/transfer.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "common/base/clock.h"
+#include "common/base/doorbell.h"
+#include "common/base/random.h"
+#include "common/wire/handoff.h"
+#include "common/wire/link.h"
+
+enum { MAX_RUNS = 101, BLOCK_TOKENS = 16, MAX_QUEUED = 64 };
+
+/* What either side listens on and speaks through. */
+struct end {
+    struct baton_doorbell bell;
+    struct baton_inbox *inbox;
+    struct baton_link *link;
+    uint64_t epoch;
+};
+
+struct ho_lane {
+    struct ho_geometry geometry;
+    struct end sender, receiver;
+    uint8_t *from, *to; /* [L][max_blocks] blocks */
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool stopping;
+
+    /* sending, this transfer */
+    uint64_t sent_bytes, acked_bytes, credit_bytes;
+    uint32_t n_chunks;
+    bool complete;
+
+    /* receiving, this transfer */
+    uint64_t placed_bytes, told_bytes;
+    double crc_s;
+
+    /* the receiver's, for the sender to see once it was told that the transfer is complete */
+    atomic_int_least64_t placed_ns;
+    _Atomic double placed_crc_s;
+    atomic_int failure;
+};
+
+static uint8_t *block_at(const struct ho_lane *lane, uint8_t *blocks, int layer, int block)
+{
+    size_t index = (size_t)layer * (size_t)lane->geometry.max_blocks + (size_t)block;
+    return blocks + index * lane->geometry.block_bytes;
+}
+
+/* ---- the receiving end, as decode_worker/place.c does it ---- */
+
+static enum baton_err answer(struct ho_lane *lane, bool complete)
+{
+    Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    ack.offset = lane->told_bytes = lane->placed_bytes;
+    ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
+    ack.complete = complete;
+    envelope.request_id = envelope.attempt = 1;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
+    envelope.kv_ack = &ack;
+    return baton_link_send(lane->receiver.link, &envelope, NULL, 0);
+}
+
+static enum baton_err place_chunk(struct ho_lane *lane, const struct baton_message *message)
+{
+    const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
+    size_t block_bytes = lane->geometry.block_bytes;
+    if (chunk->offset != lane->placed_bytes || chunk->layer >= (uint32_t)lane->geometry.n_layers ||
+        (uint64_t)chunk->first_block + chunk->n_blocks > (uint64_t)lane->geometry.max_blocks ||
+        message->payload_bytes != chunk->n_blocks * block_bytes)
+        return BATON_CORRUPT;
+    for (uint32_t i = 0; i < chunk->n_blocks; i++)
+        memcpy(block_at(lane, lane->to, (int)chunk->layer, (int)(chunk->first_block + i)),
+               message->payload + i * block_bytes, block_bytes);
+    lane->placed_bytes += message->payload_bytes;
+    lane->crc_s += message->crc_s;
+    bool is_due = lane->placed_bytes - lane->told_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES;
+    return is_due ? answer(lane, false) : BATON_OK;
+}
+
+static enum baton_err end_transfer(struct ho_lane *lane, const Baton__V1__KvEnd *end)
+{
+    if (end->total_bytes != lane->placed_bytes)
+        return BATON_CORRUPT;
+    atomic_store(&lane->placed_crc_s, lane->crc_s);
+    atomic_store(&lane->placed_ns, baton_now_ns());
+    return answer(lane, true);
+}
+
+static enum baton_err begin_transfer(struct ho_lane *lane, const baton_envelope *envelope)
+{
+    struct end *own = &lane->receiver;
+    lane->placed_bytes = lane->told_bytes = 0;
+    lane->crc_s = 0;
+    if (own->link)
+        return BATON_OK;
+    return baton_link_open(&(struct baton_link_options){.url = envelope->kv_begin->reply_url,
+                                                        .local_epoch = own->epoch,
+                                                        .peer_epoch = envelope->src_epoch,
+                                                        .id = envelope->link,
+                                                        .wake = baton_doorbell_ring,
+                                                        .wake_arg = &own->bell},
+                           &own->link, NULL);
+}
+
+static enum baton_err receive(struct ho_lane *lane, const struct baton_message *message)
+{
+    const baton_envelope *envelope = message->envelope;
+    bool begins = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    enum baton_err err = begins ? begin_transfer(lane, envelope) : BATON_OK;
+    if (!err && baton_link_accept(lane->receiver.link, envelope, baton_now_ns()))
+        err = BATON_PEER;
+    if (!err && envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
+        err = place_chunk(lane, message);
+    else if (!err && envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_END)
+        err = end_transfer(lane, envelope->kv_end);
+    return err;
+}
+
+static void *receiver_thread(void *arg)
+{
+    struct ho_lane *lane = arg;
+    struct baton_message message;
+    while (!atomic_load(&lane->stopping)) {
+        while (baton_inbox_take(lane->receiver.inbox, &message)) {
+            enum baton_err err = receive(lane, &message);
+            baton_message_fini(&message);
+            if (err) {
+                atomic_store(&lane->failure, (int)err);
+                baton_doorbell_ring(&lane->sender.bell);
+            }
+        }
+        baton_doorbell_wait(&lane->receiver.bell, -1);
+    }
+    return NULL;
+}
+
+/* ---- the sending end, as prefill_worker/handoff.c does it ---- */
+
+static enum baton_err send(const struct ho_lane *lane, baton_envelope *envelope,
+                           const void *payload, size_t n)
+{
+    envelope->request_id = envelope->attempt = 1;
+    return baton_link_send(lane->sender.link, envelope, payload, n);
+}
+
+static enum baton_err send_begin(const struct ho_lane *lane, int n_blocks)
+{
+    Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    begin.reply_url = baton_envelope_text(baton_inbox_url(lane->sender.inbox));
+    begin.n_layers = (uint32_t)lane->geometry.n_layers;
+    begin.n_tokens = (uint32_t)n_blocks * BLOCK_TOKENS;
+    begin.block_tokens = BLOCK_TOKENS;
+    begin.total_bytes = begin.n_layers * (uint64_t)n_blocks * (uint64_t)lane->geometry.block_bytes;
+    begin.kv_dtype = baton_envelope_text("f32");
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    envelope.kv_begin = &begin;
+    return send(lane, &envelope, NULL, 0);
+}
+
+static enum baton_err send_end(const struct ho_lane *lane)
+{
+    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    end.total_bytes = lane->sent_bytes;
+    end.n_chunks = lane->n_chunks;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
+    envelope.kv_end = &end;
+    return send(lane, &envelope, NULL, 0);
+}
+
+static enum baton_err hear(struct ho_lane *lane)
+{
+    struct baton_message message;
+    enum baton_err err = (enum baton_err)atomic_load(&lane->failure);
+    while (!err && baton_inbox_take(lane->sender.inbox, &message)) {
+        const baton_envelope *envelope = message.envelope;
+        if (baton_link_accept(lane->sender.link, envelope, baton_now_ns()) ||
+            envelope->body_case != BATON__V1__ENVELOPE__BODY_KV_ACK) {
+            err = BATON_PEER;
+        } else {
+            lane->acked_bytes = envelope->kv_ack->offset;
+            lane->credit_bytes = envelope->kv_ack->credit_bytes;
+            lane->complete |= envelope->kv_ack->complete;
+        }
+        baton_message_fini(&message);
+    }
+    return err;
+}
+
+static bool has_credit(const struct ho_lane *lane)
+{
+    return lane->sent_bytes < lane->acked_bytes + lane->credit_bytes;
+}
+
+static bool is_complete(const struct ho_lane *lane)
+{
+    return lane->complete;
+}
+
+static enum baton_err await(struct ho_lane *lane, bool (*condition)(const struct ho_lane *lane))
+{
+    int64_t until_ns = baton_now_ns() + HO_PATIENCE_S * BATON_SECOND, now_ns;
+    enum baton_err err;
+    while (!(err = hear(lane)) && !condition(lane) && (now_ns = baton_now_ns()) < until_ns)
+        baton_doorbell_wait(&lane->sender.bell, until_ns - now_ns);
+    return err ? err : condition(lane) ? BATON_OK : BATON_TIMEOUT;
+}
+
+static enum baton_err send_chunk(struct ho_lane *lane, int layer, int block, int n_blocks)
+{
+    Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    size_t n_bytes = (size_t)n_blocks * lane->geometry.block_bytes;
+    enum baton_err err = await(lane, has_credit);
+    chunk.offset = lane->sent_bytes;
+    chunk.layer = (uint32_t)layer;
+    chunk.first_block = (uint32_t)block;
+    chunk.n_blocks = (uint32_t)n_blocks;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
+    envelope.kv_chunk = &chunk;
+    if (!err)
+        err = send(lane, &envelope, block_at(lane, lane->from, layer, block), n_bytes);
+    lane->sent_bytes += n_bytes;
+    lane->n_chunks++;
+    return err;
+}
+
+static enum baton_err send_blocks(struct ho_lane *lane, int n_blocks, int max_blocks)
+{
+    enum baton_err err = BATON_OK;
+    for (int layer = 0; layer < lane->geometry.n_layers; layer++)
+        for (int block = 0; block < n_blocks && !err; block += max_blocks) {
+            int n_left = n_blocks - block;
+            err = send_chunk(lane, layer, block, n_left < max_blocks ? n_left : max_blocks);
+        }
+    return err;
+}
+
+static bool arrived_whole(const struct ho_lane *lane, int n_blocks)
+{
+    for (int layer = 0; layer < lane->geometry.n_layers; layer++)
+        if (memcmp(block_at(lane, lane->from, layer, 0), block_at(lane, lane->to, layer, 0),
+                   (size_t)n_blocks * lane->geometry.block_bytes) != 0)
+            return false;
+    return true;
+}
+
+/* So that what the last transfer left is not taken for this one's. */
+static void spoil(struct ho_lane *lane, int n_blocks)
+{
+    for (int layer = 0; layer < lane->geometry.n_layers; layer++)
+        memset(block_at(lane, lane->to, layer, 0), 0,
+               (size_t)n_blocks * lane->geometry.block_bytes);
+}
+
+enum baton_err ho_lane_send(struct ho_lane *lane, int n_blocks, size_t chunk_bytes,
+                            struct ho_times *times, struct baton_why *why)
+{
+    size_t max_blocks = chunk_bytes / lane->geometry.block_bytes;
+    spoil(lane, n_blocks);
+    lane->sent_bytes = lane->acked_bytes = lane->n_chunks = 0;
+    lane->credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES;
+    lane->complete = false;
+    int64_t begin_ns = baton_now_ns();
+    enum baton_err err = send_begin(lane, n_blocks);
+    if (!err)
+        err = send_blocks(lane, n_blocks, max_blocks ? (int)max_blocks : 1);
+    if (!err)
+        err = send_end(lane);
+    if (!err)
+        err = await(lane, is_complete);
+    if (!err && !arrived_whole(lane, n_blocks))
+        err = BATON_CORRUPT;
+    if (err)
+        return baton_fail(why, err, "a hand-off of %d blocks: %s", n_blocks, baton_err_text(err));
+    *times =
+        (struct ho_times){.transfer_s = baton_seconds(atomic_load(&lane->placed_ns) - begin_ns),
+                          .crc_s = atomic_load(&lane->placed_crc_s),
+                          .n_bytes = lane->sent_bytes,
+                          .n_chunks = lane->n_chunks};
+    return BATON_OK;
+}
+
+enum baton_err ho_lane_measure(struct ho_lane *lane, int n_blocks, size_t chunk_bytes, int n_runs,
+                               struct ho_times *times, struct baton_why *why)
+{
+    double transfers_s[MAX_RUNS], crcs_s[MAX_RUNS];
+    struct ho_times run;
+    if (n_runs > MAX_RUNS)
+        n_runs = MAX_RUNS;
+    enum baton_err err = ho_lane_send(lane, n_blocks, chunk_bytes, &run, why);
+    for (int i = 0; i < n_runs && !err; i++) {
+        err = ho_lane_send(lane, n_blocks, chunk_bytes, &run, why);
+        transfers_s[i] = run.transfer_s;
+        crcs_s[i] = run.crc_s;
+    }
+    if (err)
+        return err;
+    *times = run;
+    times->transfer_s = bench_median(transfers_s, n_runs);
+    times->crc_s = bench_median(crcs_s, n_runs);
+    return BATON_OK;
+}
+
+/* ---- open and close ---- */
+
+static enum baton_err open_end(struct end *end, struct baton_why *why)
+{
+    enum baton_err err = baton_doorbell_init(&end->bell);
+    end->epoch = baton_random_id();
+    if (err)
+        return baton_fail(why, err, "no event descriptor");
+    return baton_inbox_open(&(struct baton_inbox_options){.url = "tcp://127.0.0.1:0",
+                                                          .max_queued = MAX_QUEUED,
+                                                          .wake = baton_doorbell_ring,
+                                                          .wake_arg = &end->bell},
+                            &end->inbox, why);
+}
+
+static void close_link(struct end *end)
+{
+    if (end->link) {
+        baton_link_close(end->link);
+        baton_link_release(end->link);
+    }
+    end->link = NULL;
+}
+
+static void close_end(struct end *end)
+{
+    baton_inbox_close(end->inbox);
+    if (end->bell.fd >= 0)
+        baton_doorbell_fini(&end->bell);
+}
+
+static enum baton_err reserve(struct ho_lane *lane, struct baton_why *why)
+{
+    size_t n_blocks = (size_t)lane->geometry.n_layers * (size_t)lane->geometry.max_blocks, n_bytes;
+    if (__builtin_mul_overflow(n_blocks, lane->geometry.block_bytes, &n_bytes) ||
+        !(lane->from = malloc(n_bytes)) || !(lane->to = malloc(n_bytes)))
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for two contexts of %d blocks",
+                          lane->geometry.max_blocks);
+    for (size_t i = 0; i < n_bytes; i++)
+        lane->from[i] = (uint8_t)(i * 2654435761U >> 13 | 1);
+    return BATON_OK;
+}
+
+static enum baton_err open_link(struct ho_lane *lane, struct baton_why *why)
+{
+    return baton_link_open(
+        &(struct baton_link_options){.url = baton_inbox_url(lane->receiver.inbox),
+                                     .local_epoch = lane->sender.epoch,
+                                     .peer_epoch = lane->receiver.epoch,
+                                     .wake = baton_doorbell_ring,
+                                     .wake_arg = &lane->sender.bell},
+        &lane->sender.link, why);
+}
+
+enum baton_err ho_lane_open(const struct ho_geometry *geometry, struct ho_lane **out,
+                            struct baton_why *why)
+{
+    struct ho_lane *lane = calloc(1, sizeof *lane);
+    if (!lane)
+        return BATON_NO_MEMORY;
+    lane->geometry = *geometry;
+    lane->sender.bell.fd = lane->receiver.bell.fd = -1;
+    enum baton_err err = reserve(lane, why);
+    if (!err)
+        err = open_end(&lane->sender, why);
+    if (!err)
+        err = open_end(&lane->receiver, why);
+    if (!err && pthread_create(&lane->thread, NULL, receiver_thread, lane))
+        err = baton_fail(why, BATON_IO, "no thread for the receiving end");
+    lane->has_thread = !err;
+    if (!err)
+        err = open_link(lane, why);
+    if (err)
+        ho_lane_close(lane);
+    else
+        *out = lane;
+    return err;
+}
+
+void ho_lane_close(struct ho_lane *lane)
+{
+    if (!lane)
+        return;
+    if (lane->has_thread) {
+        atomic_store(&lane->stopping, true);
+        baton_doorbell_ring(&lane->receiver.bell);
+        pthread_join(lane->thread, NULL);
+    }
+    close_link(&lane->sender);
+    close_link(&lane->receiver);
+    close_end(&lane->sender);
+    close_end(&lane->receiver);
+    free(lane->from);
+    free(lane->to);
+    free(lane);
+}

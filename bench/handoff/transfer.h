@@ -1,0 +1,48 @@
+/* A context's way between two workers, for real: frames with their CRC over a link of NNG's, blocks
+ * copied into place, acknowledged with credit; only the engines are missing.
+ *
+ * Ownership: a lane owns both of its ends, their memory and the receiving thread.
+ * Threading: every call from one thread, which is the sending end; the other end has its own.
+ * Errors:    TIMEOUT when nothing moves for HO_PATIENCE_S; CORRUPT when what arrived is not what
+ *            was sent; otherwise those of links and inboxes.
+ */
+#ifndef BATON_BENCH_HANDOFF_TRANSFER_H
+#define BATON_BENCH_HANDOFF_TRANSFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+enum { HO_PATIENCE_S = 30 };
+
+struct ho_lane;
+
+struct ho_geometry {
+    int n_layers;
+    size_t block_bytes; /* of one layer */
+    int max_blocks;     /* of a context */
+};
+
+/* One hand-off. */
+struct ho_times {
+    double transfer_s; /* KvBegin sent to last block placed */
+    double crc_s;      /* of it: the receiver's checking */
+    uint64_t n_bytes;
+    uint32_t n_chunks;
+};
+
+enum baton_err ho_lane_open(const struct ho_geometry *geometry, struct ho_lane **lane,
+                            struct baton_why *why) BATON_MUST_CHECK;
+void ho_lane_close(struct ho_lane *lane);
+
+/* Sends a context of n_blocks, in chunks of whole blocks of at most chunk_bytes (but one block),
+ * and compares what was placed. */
+enum baton_err ho_lane_send(struct ho_lane *lane, int n_blocks, size_t chunk_bytes,
+                            struct ho_times *times, struct baton_why *why) BATON_MUST_CHECK;
+
+/* The medians of n_runs of these, after one to warm up. */
+enum baton_err ho_lane_measure(struct ho_lane *lane, int n_blocks, size_t chunk_bytes, int n_runs,
+                               struct ho_times *times, struct baton_why *why) BATON_MUST_CHECK;
+
+#endif
