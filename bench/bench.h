@@ -13,6 +13,7 @@
 #include "common/engine/engine.h"
 
 /* argv[0] is the subcommand's name. */
+enum baton_err bench_advise(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_generate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_engine(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_attention(int argc, char **argv, struct baton_why *why);

@@ -13,6 +13,7 @@ static const struct {
     {"attention", "the attention alone, over long contexts, beside what this machine allows",
      bench_attention},
     {"estimate", "the roofline's answer for any model and machine", bench_estimate},
+    {"advise", "the layout a workload needs, and what its clients would wait", bench_advise},
     {"handoff", "hand-offs over a real link, and from which prompt on they pay", bench_handoff},
     {"make-model", "random weights of a known shape as a Hugging Face directory", bench_make_model},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},

@@ -35,10 +35,10 @@ static double per(double amount, double n)
     return n > 0 ? amount / n : NAN;
 }
 
-/* At least one: a fleet without a role serves nobody. */
+/* The least that are not short. */
 static double workers_for(double work)
 {
-    return isnan(work) ? NAN : fmax(ceil(work / BATON_SHORT_FROM), 1);
+    return isnan(work) ? NAN : floor(work / BATON_SHORT_FROM) + 1;
 }
 
 struct baton_advice baton_capacity_advise(const struct baton_fleet *fleet,

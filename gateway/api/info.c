@@ -67,7 +67,8 @@ static void put_cost(struct baton_json_out *out, const struct gw_worker_status *
     baton_json_put_uint(out, "step_max_rows", status->step_max_rows);
 }
 
-static void put_worker(struct baton_json_out *out, const struct gw_worker *worker)
+static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
+                       uint32_t block_tokens)
 {
     const struct gw_worker_status *status = &worker->status;
     baton_json_open(out, NULL, '{');
@@ -84,6 +85,7 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_uint(out, "running", status->n_running);
     baton_json_put_uint(out, "placed", worker->n_placed);
     baton_json_put_uint(out, "active", worker->n_active);
+    baton_json_put_uint(out, "kv_block_tokens", block_tokens);
     baton_json_put_uint(out, "kv_blocks_total", status->kv_blocks_total);
     baton_json_put_uint(out, "kv_blocks_free", status->kv_blocks_free);
     baton_json_put_uint(out, "kv_blocks_cached", status->kv_blocks_cached);
@@ -113,7 +115,7 @@ void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
     baton_json_open(&out, "workers", '[');
     for (struct gw_worker *worker = gw_worker_list_first(&api->fleet->workers); worker;
          worker = gw_worker_list_next(&api->fleet->workers, worker))
-        put_worker(&out, worker);
+        put_worker(&out, worker, api->fleet->terms.kv_block_tokens);
     baton_json_close(&out, ']');
     struct gw_advice advice = advise(api);
     gw_advice_put(&out, &advice);
