@@ -107,7 +107,7 @@ static void the_unknown_is_null_in_json_and_nan_in_gauges(void **state)
     assert_non_null(strstr(baton_buf_text(&buf), "\"balanced_ratio\":null"));
     gw_advice_write(&now, &buf);
     assert_non_null(
-        strstr(baton_buf_text(&buf), "\nbaton_role_utilisation_ratio{role=\"prefill\"} nan\n"));
+        strstr(baton_buf_text(&buf), "\nbaton_role_utilisation_ratio{role=\"prefill\"} NaN\n"));
     baton_buf_fini(&buf);
 }
 
