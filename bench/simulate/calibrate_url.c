@@ -10,7 +10,7 @@
 enum { N_PROMPTS = 6, N_WARM_UPS = 1, N_READERS = 4, N_TEXT = 24, READER_TOKENS = 400 };
 
 /* Tokens of an answer: two gaps after a prompt; enough steps for a median. */
-enum { PROMPT_OUTPUT = 4, STEP_OUTPUT = 48, MIN_GAPS = 192 };
+enum { PROMPT_OUTPUT = 4, STEP_OUTPUT = 48, MIN_GAPS = 192, BESIDE_OUTPUT = 64, N_BESIDE = 24 };
 
 /* Of each phase of measuring one role beside the other. */
 #define BESIDE_S 2.0
@@ -199,18 +199,15 @@ static double grown_s(const struct sim_core_costs *costs, double alone_s)
     return began_anew ? 0 : costs->step.position_s * N_READERS * n_steps;
 }
 
-static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_core_costs *costs,
-                                     struct sim_beside *beside, struct baton_why *why)
+static enum baton_err measure_step_beside(struct url_probe *url, const struct sim_core_costs *costs,
+                                          double pass_s, double *factor, struct baton_why *why)
 {
-    struct url_probe *url = (struct url_probe *)probe;
-    int chunk = (int)probe->options->chunk;
-    int64_t most = probe->options->context_tokens - chunk;
+    const struct sim_options *options = url->probe.options;
+    int64_t most = options->context_tokens - options->chunk;
     struct load load;
     struct sv_run run;
-    struct sim_work pass = {.n = chunk, .positions = chunk * chunk / 2.0, .factor = 1};
-    double pass_s =
-        sim_curve_at(&costs->pass.curve, chunk) + costs->pass.position_s * pass.positions;
-    load_init(&load, url, 1, chunk, (int)(most < READER_TOKENS ? most : READER_TOKENS));
+    load_init(&load, url, 1, (int)options->chunk,
+              (int)(most < READER_TOKENS ? most : READER_TOKENS));
     load.options.concurrency = NULL;
     load.options.requests = 0;
     load.options.streams = N_READERS;
@@ -220,10 +217,37 @@ static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_c
     if (err)
         return err;
     double alone_s = run.alone.itl.p50;
-    beside->step = run.intruded.itl.p50 / (alone_s + grown_s(costs, alone_s));
-    beside->pass = run.intruders.stages[BATON_STAGE_prefill_compute].p50 / pass_s;
+    *factor = run.intruded.itl.p50 / (alone_s + grown_s(costs, alone_s));
     sv_run_fini(&run);
     return BATON_OK;
+}
+
+/* Prompts of a chunk, each a pass of its own, while others read. */
+static enum baton_err measure_pass_beside(struct url_probe *url, double pass_s, double *factor,
+                                          struct baton_why *why)
+{
+    struct load load;
+    struct sv_run run;
+    load_init(&load, url, N_READERS, (int)url->probe.options->chunk, BESIDE_OUTPUT);
+    load.options.requests = N_BESIDE;
+    load.options.warmup = N_READERS;
+    enum baton_err err = run_load(&load, &run, why);
+    if (err)
+        return err;
+    *factor = run.figures.stages[BATON_STAGE_prefill_compute].p50 / pass_s;
+    sv_run_fini(&run);
+    return BATON_OK;
+}
+
+static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_core_costs *costs,
+                                     struct sim_beside *beside, struct baton_why *why)
+{
+    struct url_probe *url = (struct url_probe *)probe;
+    double chunk = (double)probe->options->chunk;
+    double pass_s =
+        sim_curve_at(&costs->pass.curve, chunk) + costs->pass.position_s * chunk * chunk / 2;
+    enum baton_err err = measure_step_beside(url, costs, pass_s, &beside->step, why);
+    return err ? err : measure_pass_beside(url, pass_s, &beside->pass, why);
 }
 
 /* One role beside the other says something of workers that keep their cores. */
