@@ -10,7 +10,14 @@
 enum { N_PROMPTS = 6, N_WARM_UPS = 1, N_READERS = 4, N_TEXT = 24, READER_TOKENS = 400 };
 
 /* Tokens of an answer: two gaps after a prompt; enough steps for a median. */
-enum { PROMPT_OUTPUT = 4, STEP_OUTPUT = 48, MIN_GAPS = 192, BESIDE_OUTPUT = 64, N_BESIDE = 24 };
+enum {
+    PROMPT_OUTPUT = 4,
+    STEP_OUTPUT = 48,
+    N_ALONE = 4,
+    MIN_SHARED = 8,
+    BESIDE_OUTPUT = 64,
+    N_BESIDE = 24
+};
 
 /* Of each phase of measuring one role beside the other. */
 #define BESIDE_S 2.0
@@ -158,33 +165,82 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
 
 /* ---- steps ---- */
 
-/* Gaps from the second on: the first one has the hand-off in it. */
-static void add_gaps(const struct sv_record *record, double median_s, struct sv_samples *samples)
+/* Gaps between steps that all of a batch took part in, and how long contexts were then. */
+struct gaps {
+    int64_t from_ns, to_ns;
+    struct sv_samples seconds;
+    double positions; /* sum */
+};
+
+/* From the last one's first token to the first one's end; requests that come one after the other
+ * are each alone all the time. */
+static struct gaps shared_window(const struct sv_records *records, int n)
 {
-    for (int64_t i = 2; i < record->n_arrivals; i++)
-        sv_samples_add(samples, baton_seconds(record->arrivals_ns[i] - record->arrivals_ns[i - 1]) /
-                                    median_s);
+    struct gaps gaps = {.from_ns = 0, .to_ns = INT64_MAX};
+    for (size_t i = 0; i < records->n && n > 1; i++) {
+        const struct sv_record *record = records->items[i];
+        if (record->first_ns > gaps.from_ns)
+            gaps.from_ns = record->first_ns;
+        if (record->finished_ns < gaps.to_ns)
+            gaps.to_ns = record->finished_ns;
+    }
+    return gaps;
 }
 
+/* From the second gap on: the first one has the hand-off in it. */
+static void add_gaps(const struct sv_record *record, int n_prompt, struct gaps *gaps)
+{
+    for (int64_t i = 2; i < record->n_arrivals; i++) {
+        int64_t begin_ns = record->arrivals_ns[i - 1], end_ns = record->arrivals_ns[i];
+        if (begin_ns < gaps->from_ns || end_ns > gaps->to_ns)
+            continue;
+        sv_samples_add(&gaps->seconds, baton_seconds(end_ns - begin_ns));
+        gaps->positions += (double)(n_prompt + i);
+    }
+}
+
+/* False when too few steps were shared by all. */
+static bool take_steps(struct url_probe *url, const struct sv_run *run, int n_prompt,
+                       struct sim_step_point *point)
+{
+    struct gaps gaps = shared_window(&run->records, (int)point->n);
+    for (size_t i = 0; i < run->records.n; i++)
+        add_gaps(run->records.items[i], n_prompt, &gaps);
+    struct sv_summary seconds = sv_samples_summarize(&gaps.seconds);
+    bool enough = seconds.n >= MIN_SHARED * (size_t)point->n;
+    point->step_s = seconds.p50;
+    point->positions = gaps.positions / (double)seconds.n;
+    for (size_t i = 0; i < seconds.n && point->n <= 1; i++)
+        sv_samples_add(&url->probe.step, gaps.seconds.values[i] / seconds.p50);
+    sv_samples_fini(&gaps.seconds);
+    return enough;
+}
+
+/* Answers are made longer until those of the first prompts last beyond the last prompt. */
 static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
                                    struct sim_step_point *point, struct baton_why *why)
 {
     struct url_probe *url = (struct url_probe *)probe;
-    struct load load;
-    struct sv_run run;
-    int n_rounds = n * STEP_OUTPUT < MIN_GAPS ? MIN_GAPS / (n * STEP_OUTPUT) : 1;
-    load_init(&load, url, n, n_prompt, STEP_OUTPUT);
-    load.options.requests = n == 1 ? n_rounds : n; /* all at once, so that their steps are shared */
-    load.options.warmup = 1;
-    enum baton_err err = run_load(&load, &run, why);
-    if (err)
-        return err;
-    double step_s = run.figures.times[SV_TIME_itl].p50;
-    *point = (struct sim_step_point){
-        .n = n, .positions = n_prompt + STEP_OUTPUT / 2.0, .step_s = step_s};
-    for (size_t i = 0; n == 1 && i < run.records.n; i++)
-        add_gaps(run.records.items[i], step_s, &probe->step);
-    sv_run_fini(&run);
+    int64_t room = probe->options->context_tokens - n_prompt;
+    bool enough = false;
+    for (int64_t n_output = STEP_OUTPUT; !enough; n_output *= 2) {
+        struct load load;
+        struct sv_run run;
+        if (n_output >= 2 * room)
+            return baton_fail(why, BATON_LIMIT,
+                              "--context-tokens: answers to %d prompts of %d tokens end before all "
+                              "of them have begun",
+                              n, n_prompt);
+        load_init(&load, url, n, n_prompt, (int)(n_output < room ? n_output : room));
+        load.options.requests = n == 1 ? N_ALONE : n;
+        load.options.warmup = 1;
+        enum baton_err err = run_load(&load, &run, why);
+        if (err)
+            return err;
+        *point = (struct sim_step_point){.n = n};
+        enough = take_steps(url, &run, n_prompt, point);
+        sv_run_fini(&run);
+    }
     return BATON_OK;
 }
 
