@@ -19,8 +19,8 @@ struct dc_batch_stats {
     uint32_t n_running; /* contexts that took part in the last step and are not done */
     uint32_t n_paused;  /* sequences that wait for credit; of a full step, at least so many */
     double last_step_s;
-    double busy_s;       /* spent in steps, since the start */
-    double tokens_per_s; /* made while it works; 0: not known yet */
+    double busy_s;                  /* spent in steps, since the start */
+    double tokens_per_s;            /* made while it works; 0: not known yet */
     double step_base_s, step_row_s; /* as Status tells them */
     uint32_t step_max_rows;
 };

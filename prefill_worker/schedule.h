@@ -16,8 +16,8 @@ struct pf_schedule;
 struct pf_schedule_stats {
     uint32_t n_queued, n_running; /* before and after a prompt's first pass */
     double last_pass_s;
-    double busy_s;       /* spent in passes, since the start */
-    double tokens_per_s; /* while computing, over the last passes; 0: none yet */
+    double busy_s;                  /* spent in passes, since the start */
+    double tokens_per_s;            /* while computing, over the last passes; 0: none yet */
     double step_base_s, step_row_s; /* as Status tells them */
     uint32_t step_max_rows;
 };

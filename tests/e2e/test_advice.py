@@ -46,7 +46,7 @@ def test_a_fleet_that_has_seen_nothing_has_no_advice():
 def test_the_role_that_the_load_fills_is_short(short, n_clients, n_prompt, n_new):
     other = {"prefill": "decode", "decode": "prefill"}[short]
     with Fleet(decode_args=["--max-batch", 8]) as fleet:
-        n, rounds, found = 0, 0, None
+        n, rounds, found, begin = 0, 0, None, time.monotonic()
         while rounds < 4 and (not found or found["short"] != short):  # a busy machine takes its time
             n += load(fleet, n_clients, n_prompt, n_new)
             rounds += 1
@@ -56,7 +56,7 @@ def test_the_role_that_the_load_fills_is_short(short, n_clients, n_prompt, n_new
         assert found["least_workers"][short] >= 2 and found["least_workers"][other] == 1
         assert (found["balanced_ratio"] > 1) == (short == "prefill")
         assert found["observed"]["prompt_tokens"] == n_prompt and found["observed"]["output_tokens"] == n_new
-        assert found["observed"]["requests_per_s"] == pytest.approx(n / SECONDS / rounds, rel=0.6)
+        assert found["observed"]["requests_per_s"] == pytest.approx(n / (time.monotonic() - begin), rel=0.6)
         assert metrics[f'baton_role_utilisation_ratio{{role="{short}"}}'] > 0.8
         assert metrics[f'baton_role_least_workers{{role="{short}"}}'] >= 2
 
@@ -88,7 +88,7 @@ def test_the_bench_says_of_a_running_fleet_what_its_gateway_says():
         for role in "prefill", "decode":
             assert said["asked"][role] == 1 and said["least"][role] == found["least_workers"][role]
             assert said["asked"][f"{role}_utilisation"] == pytest.approx(found[role]["utilisation"], rel=0.1)
-        assert said["balanced_ratio"] == pytest.approx(found["balanced_ratio"], rel=0.01)
+        assert said["balanced_ratio"] == pytest.approx(found["balanced_ratio"], rel=0.1)
         assert said["workload"]["prompt_tokens"] == 480
         # A load that this fleet can do, by the same costs: no role is short, and there are estimates.
         easy = json.loads(subprocess.run([BIN / "baton-bench", "advise", "--url", url, "--json", "--rate", "0.5",
