@@ -121,9 +121,9 @@ class LocalFleet(Server):
 
     def limit(self):
         """Only now: weights were packed at full speed."""
-        if self.settings.worker_cpu:
-            self.quotas += [Quota(process.popen.pid, self.settings.worker_cpu)
-                            for name, process in self.processes.items() if name != "gateway"]
+        for name, process in self.processes.items():
+            if self.settings.worker_cpu and name != "gateway":
+                self.quotas.append(Quota(process.popen.pid, self.settings.worker_cpu))
 
     def listening_port(self):
         gateway = self.processes["gateway"]
@@ -147,11 +147,13 @@ class LocalFleet(Server):
             process.check()
 
     def stop(self):
-        """The gateway first: its clients' last tokens still come from the workers."""
+        """The gateway first: its clients' last tokens still come from the workers. A second Ctrl-C waits."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         for process in self.processes.values():
             process.stop()
         for quota in self.quotas:
             quota.remove()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def compose_command():

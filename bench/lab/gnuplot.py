@@ -57,18 +57,20 @@ def grid(panels, columns, panel_size, title=None, head=()):
     return "\n".join([*lines, "unset multiplot"]), (width * columns, height * rows + (30 if title else 0))
 
 
-def log_range(values):
-    """A range for an axis that all values fit into."""
-    values = [value for value in values if value]
-    return f"[{min(values) / 1.5:.3g}:{max(values) * 1.5:.3g}]" if values else "[*:*]"
+def log_axis(values):
+    """A logarithmic y axis that all of the values fit into, with tics at 1, 2, 5, 10, ..."""
+    values = [value for value in values if value] or [1]
+    low, high = min(values) / 1.5, max(values) * 1.5
+    tics = [f"{digit}e{power}" for power in range(-9, 10) for digit in (1, 2, 5) if low <= digit * 10.0**power <= high]
+    return f"set logscale y; set yrange [{low:.3g}:{high:.3g}]; set format y '%g'; set ytics ({', '.join(tics)})"
 
 
 def curves(title, x_label, y_label, series, log=None):
-    """One panel. series: [(name, or None where another one tells it; colour, dashed, [(x, y)])]; log: the range of
-    a logarithmic y axis"""
+    """One panel. series: [(name, or None where another one tells it; colour, dashed, [(x, y)])]; log: its
+    log_axis, if any"""
     lines = [f"set title {quoted(title)}", f"set xlabel {quoted(x_label)}", f"set ylabel {quoted(y_label)}",
              "set key outside top center horizontal samplen 2", "set offsets graph 0.04, graph 0.04, 0, 0",
-             f"set logscale y; set yrange {log}; set format y '%g'" if log else "unset logscale; set yrange [0:*]"]
+             log or "unset logscale; set yrange [0:*]"]
     plots = []
     for name, rgb, dashed, points in series:
         source = data(lines, points)

@@ -17,7 +17,7 @@ def read_options(bench, words):
     add("--prompts", type=listed(whole(1, 1 << 20)), default="16,64,256,512", metavar="LIST", help="lengths in tokens")
     add("--new", type=whole(3, 4096), default=32, metavar="N", help="tokens of every answer")
     add("--streams", type=whole(2, 256), default=16, metavar="N", help="of the batched rungs")
-    add("--runs", type=whole(1, 99), default=9, metavar="N", help="that a figure of one stream is the median of")
+    add("--runs", type=whole(1, 99), default=15, metavar="N", help="that a figure of one stream is the median of")
     parser.add_model()
     parser.add_places(bench)
     options = parser.parse(words)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lab.files import write
 from lab.gnuplot import clusters, draw, grid
-from lab.markdown import ms, per_s, table
+from lab.markdown import figure, ms, table
 from lab.rungs import RUNGS
 from lab.table import to_csv
 
@@ -66,7 +66,7 @@ def bounds(row):
 def line_of(row, gain):
     return [row["prompt_tokens"], row["rung"], ms(row["cold_ttft_s"]), beside(row["ttft_s"], row["best_ttft_s"], ms),
             beside(row["second_s"], row["best_second_s"], ms), beside(row["token_s"], row["best_token_s"], ms),
-            beside(row["tokens_per_s"], row["best_tokens_per_s"], per_s), bounds(row), gain]
+            beside(row["tokens_per_s"], row["best_tokens_per_s"], figure), bounds(row), gain]
 
 
 def picture(rows, out):

@@ -6,13 +6,14 @@ def table(head, rows):
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
+def figure(value):
+    """Three digits, without exponents."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def ms(seconds):
-    return "-" if seconds is None else f"{1e3 * seconds:.3g}"
+    return "-" if seconds is None else figure(1e3 * seconds)
 
 
 def share(part, whole):
     return "-" if part is None or not whole else f"{part / whole:.2f}"
-
-
-def per_s(rate):
-    return f"{rate:.0f}" if rate >= 100 else f"{rate:.3g}"

@@ -1,5 +1,6 @@
 """What experiments ask of a model directory."""
 import json
+import sys
 
 from lab.errors import LabError
 
@@ -35,4 +36,6 @@ class Model:
         room = self.context - new
         if room < 1:
             raise LabError(f"--new {new}: the model has {self.context} positions, at most {self.context - 1} for these")
+        if max(prompts) > room:
+            print(f"prompts are cut to {room} tokens: with {new} new ones that is the model's context", file=sys.stderr)
         return list(dict.fromkeys(min(n, room) for n in prompts))

@@ -1,5 +1,5 @@
 """The sweep's pictures, from its rows: a panel per prompt length, a colour per layout."""
-from lab.gnuplot import colour, curves, draw, grid, log_range, stacked
+from lab.gnuplot import colour, curves, draw, grid, log_axis, stacked
 from lab.summary import layouts_in, load_name, load_of, medians, prompts_in, told_load
 from lab.table import ROLES
 
@@ -26,15 +26,15 @@ def points(rows, layout, prompt, column, factor=1.0):
 
 def percentiles(rows, out, time, title):
     panels = []
-    y_range = log_range([1e3 * row[f"{time}_{point}_s"] for row in rows for point in ("p50", "p99")
-                         if row[f"{time}_{point}_s"] is not None])
+    axis = log_axis([1e3 * row[f"{time}_{point}_s"] for row in rows for point in ("p50", "p99")
+                     if row[f"{time}_{point}_s"] is not None])
     for prompt in prompts_in(rows):
         series = []
         for k, layout in enumerate(layouts_in(rows)):
             for column, dashed in ((f"{time}_p50_s", False), (f"{time}_p99_s", True)):
                 name = None if dashed else layout
                 series.append((name, colour(k), dashed, points(rows, layout, prompt, column, 1e3)))
-        panels.append(curves(f"prompt {prompt}", x_label(rows), "ms", series, y_range))
+        panels.append(curves(f"prompt {prompt}", x_label(rows), "ms", series, axis))
     draw(out, time, grid(panels, 2, PANEL, f"{title}: p50 (solid), p99 (dashed)"))
     return time
 

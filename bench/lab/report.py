@@ -2,7 +2,7 @@
 import shlex
 from pathlib import Path
 
-from lab.markdown import ms, per_s, share, table
+from lab.markdown import figure, ms, share, table
 from lab.pictures import TO_FIRST_TOKEN
 from lab.summary import load_name, load_of, medians, prompts_in, told_load
 from lab.table import ROLES
@@ -33,7 +33,7 @@ def times_table(rows):
 
 def times_line(row):
     times = [ms(row[f"{time}_{point}_s"]) for time in ("ttft", "itl") for point in ("p50", "p90", "p99")]
-    return [row["layout"], load_name(row), *times, ms(row["tpot_p50_s"]), per_s(row["output_tokens_per_s"]),
+    return [row["layout"], load_name(row), *times, ms(row["tpot_p50_s"]), figure(row["output_tokens_per_s"]),
             *goodput_of(row), f"{row['done']:g} / {row['sent']:g}"]
 
 

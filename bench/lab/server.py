@@ -44,7 +44,7 @@ class Server:
 
     def fingerprint(self):
         """Of the model; all workers of a fleet have the same."""
-        return self.workers()[0]["fingerprint"]
+        return next((worker["fingerprint"] for worker in self.workers()), "unknown")
 
     def pids_by_role(self):
         """Of workers on this machine; empty for others."""
