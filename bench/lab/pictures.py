@@ -47,11 +47,19 @@ def goodput(rows, out):
         series = [(layout, colour(k), False, points(rows, layout, prompt, "good_per_s"))
                   for k, layout in enumerate(layouts_in(rows))]
         if rows[0]["arrivals"] == "open":
-            loads = sorted({load_of(row) for row in rows})
-            series.append(("offered", "#999999", True, [(load, load) for load in loads]))
+            series.append(("offered", "#999999", True, offered(rows, prompt)))
         panels.append(curves(f"prompt {prompt}", x_label(rows), "good requests a second", series))
     draw(out, "goodput", grid(panels, 2, PANEL, f"Requests a second within {rows[0]['slo']}"))
     return "goodput"
+
+
+def offered(rows, prompt):
+    """[(rate asked for, requests that came a second)]: arrivals are random; a window lasts until all are answered."""
+    came = {}
+    for row in rows:
+        if row["prompt_tokens"] == prompt:
+            came[row["rate"]] = max(came.get(row["rate"], 0), row["sent"] / row["window_s"])
+    return sorted(came.items())
 
 
 def waterfall(rows, out):
