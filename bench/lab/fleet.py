@@ -174,7 +174,11 @@ class ComposedFleet(Server):
     def __enter__(self):
         scale = [word for role, n in self.wanted.counts().items() for word in ("--scale", f"{role}={n}")]
         output([*self.compose, "up", "--detach", *scale])
-        wait_for(self.is_ready, f"the {self.wanted} containers to be ready")
+        try:
+            wait_for(self.is_ready, f"the {self.wanted} containers to be ready")
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
