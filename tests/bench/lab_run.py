@@ -22,7 +22,7 @@ for role in "PREFILL", "DECODE":
 
 def run(*words, bench=BENCH, **kwargs):
     words = [str(word) for word in (bench, *words)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=280, **kwargs)
+    return subprocess.run(words, capture_output=True, text=True, timeout=600, **kwargs)
 
 
 def run_well(*words, **kwargs):
