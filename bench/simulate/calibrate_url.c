@@ -7,20 +7,17 @@
 #include "bench/simulate/calibrate.h"
 #include "common/base/clock.h"
 
-enum { N_PROMPTS = 6, N_WARM_UPS = 1, N_READERS = 4, N_TEXT = 24, READER_TOKENS = 400 };
+/* Requests of a run, rounds of a measurement. */
+enum { N_PROMPTS = 6, N_WARM_UPS = 1, N_ALONE = 4, N_BESIDE = 32, N_READERS = 4, N_ROUNDS = 3 };
 
 /* Tokens of an answer: two gaps after a prompt; enough steps for a median. */
-enum {
-    PROMPT_OUTPUT = 4,
-    STEP_OUTPUT = 48,
-    N_ALONE = 4,
-    MIN_SHARED = 8,
-    BESIDE_OUTPUT = 64,
-    N_BESIDE = 24
-};
+enum { PROMPT_OUTPUT = 4, STEP_OUTPUT = 48, BESIDE_OUTPUT = 64, READER_OUTPUT = 400 };
+
+/* Steps that all of a batch take part in; bytes of a number. */
+enum { MIN_SHARED = 8, N_TEXT = 24 };
 
 /* Of each phase of measuring one role beside the other. */
-#define BESIDE_S 2.0
+#define BESIDE_S 1.0
 
 struct url_probe {
     struct sim_probe probe;
@@ -251,7 +248,7 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
 static double grown_s(const struct sim_core_costs *costs, double alone_s)
 {
     double n_steps = BESIDE_S / alone_s;
-    bool began_anew = n_steps > READER_TOKENS;
+    bool began_anew = n_steps > READER_OUTPUT;
     return began_anew ? 0 : costs->step.position_s * N_READERS * n_steps;
 }
 
@@ -263,7 +260,7 @@ static enum baton_err measure_step_beside(struct url_probe *url, const struct si
     struct load load;
     struct sv_run run;
     load_init(&load, url, 1, (int)options->chunk,
-              (int)(most < READER_TOKENS ? most : READER_TOKENS));
+              (int)(most < READER_OUTPUT ? most : READER_OUTPUT));
     load.options.concurrency = NULL;
     load.options.requests = 0;
     load.options.streams = N_READERS;
@@ -302,8 +299,18 @@ static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_c
     double chunk = (double)probe->options->chunk;
     double pass_s =
         sim_curve_at(&costs->pass.curve, chunk) + costs->pass.position_s * chunk * chunk / 2;
-    enum baton_err err = measure_step_beside(url, costs, pass_s, &beside->step, why);
-    return err ? err : measure_pass_beside(url, pass_s, &beside->pass, why);
+    double steps[N_ROUNDS], passes[N_ROUNDS];
+    enum baton_err err = BATON_OK;
+    for (int i = 0; i < N_ROUNDS && !err; i++) {
+        err = measure_step_beside(url, costs, pass_s, &steps[i], why);
+        if (!err)
+            err = measure_pass_beside(url, pass_s, &passes[i], why);
+    }
+    if (err)
+        return err;
+    beside->step = bench_median(steps, N_ROUNDS);
+    beside->pass = bench_median(passes, N_ROUNDS);
+    return BATON_OK;
 }
 
 /* One role beside the other says something of workers that keep their cores. */
