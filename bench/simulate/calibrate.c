@@ -81,14 +81,15 @@ static enum baton_err measure_prompts(struct sim_probe *probe, struct sim_measur
     return BATON_OK;
 }
 
-/* Batches of 1, 2, 4, ...; last, a few sequences with long contexts. */
+/* Batches of 1, 2, 4, ...; last, a few sequences with long contexts, and as much room again for
+ * answers that last until all of them have begun. */
 static int step_sizes(const struct sim_options *options, struct sim_step_point *points)
 {
     int max_batch = (int)options->max_batch, n = 0;
     for (int size = 1; size <= max_batch && size <= MOST_MEASURED; size *= 2)
         points[n++] = (struct sim_step_point){.n = size, .positions = SHORT_PROMPT};
     points[n++] = (struct sim_step_point){.n = max_batch < LONG_BATCH ? 1 : LONG_BATCH,
-                                          .positions = long_prompt(options)};
+                                          .positions = (double)(options->context_tokens / 2)};
     return n;
 }
 
