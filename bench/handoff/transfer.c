@@ -1,144 +1,15 @@
 #include "bench/handoff/transfer.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/handoff/lane.h"
 #include "common/base/clock.h"
-#include "common/base/doorbell.h"
 #include "common/base/random.h"
 #include "common/wire/handoff.h"
-#include "common/wire/link.h"
 
 enum { MAX_RUNS = 101, BLOCK_TOKENS = 16, MAX_QUEUED = 64 };
-
-/* What either side listens on and speaks through. */
-struct end {
-    struct baton_doorbell bell;
-    struct baton_inbox *inbox;
-    struct baton_link *link;
-    uint64_t epoch;
-};
-
-struct ho_lane {
-    struct ho_geometry geometry;
-    struct end sender, receiver;
-    uint8_t *from, *to; /* [L][max_blocks] blocks */
-    pthread_t thread;
-    bool has_thread;
-    atomic_bool stopping;
-
-    /* sending, this transfer */
-    uint64_t sent_bytes, acked_bytes, credit_bytes;
-    uint32_t n_chunks;
-    bool complete;
-
-    /* receiving, this transfer */
-    uint64_t placed_bytes, told_bytes;
-    double crc_s;
-
-    /* the receiver's, for the sender to see once it was told that the transfer is complete */
-    atomic_int_least64_t placed_ns;
-    _Atomic double placed_crc_s;
-    atomic_int failure;
-};
-
-static uint8_t *block_at(const struct ho_lane *lane, uint8_t *blocks, int layer, int block)
-{
-    size_t index = (size_t)layer * (size_t)lane->geometry.max_blocks + (size_t)block;
-    return blocks + index * lane->geometry.block_bytes;
-}
-
-/* ---- the receiving end, as decode_worker/place.c does it ---- */
-
-static enum baton_err answer(struct ho_lane *lane, bool complete)
-{
-    Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    ack.offset = lane->told_bytes = lane->placed_bytes;
-    ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
-    ack.complete = complete;
-    envelope.request_id = envelope.attempt = 1;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
-    envelope.kv_ack = &ack;
-    return baton_link_send(lane->receiver.link, &envelope, NULL, 0);
-}
-
-static enum baton_err place_chunk(struct ho_lane *lane, const struct baton_message *message)
-{
-    const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
-    size_t block_bytes = lane->geometry.block_bytes;
-    if (chunk->offset != lane->placed_bytes || chunk->layer >= (uint32_t)lane->geometry.n_layers ||
-        (uint64_t)chunk->first_block + chunk->n_blocks > (uint64_t)lane->geometry.max_blocks ||
-        message->payload_bytes != chunk->n_blocks * block_bytes)
-        return BATON_CORRUPT;
-    for (uint32_t i = 0; i < chunk->n_blocks; i++)
-        memcpy(block_at(lane, lane->to, (int)chunk->layer, (int)(chunk->first_block + i)),
-               message->payload + i * block_bytes, block_bytes);
-    lane->placed_bytes += message->payload_bytes;
-    lane->crc_s += message->crc_s;
-    bool is_due = lane->placed_bytes - lane->told_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES;
-    return is_due ? answer(lane, false) : BATON_OK;
-}
-
-static enum baton_err end_transfer(struct ho_lane *lane, const Baton__V1__KvEnd *end)
-{
-    if (end->total_bytes != lane->placed_bytes)
-        return BATON_CORRUPT;
-    atomic_store(&lane->placed_crc_s, lane->crc_s);
-    atomic_store(&lane->placed_ns, baton_now_ns());
-    return answer(lane, true);
-}
-
-static enum baton_err begin_transfer(struct ho_lane *lane, const baton_envelope *envelope)
-{
-    struct end *own = &lane->receiver;
-    lane->placed_bytes = lane->told_bytes = 0;
-    lane->crc_s = 0;
-    if (own->link)
-        return BATON_OK;
-    return baton_link_open(&(struct baton_link_options){.url = envelope->kv_begin->reply_url,
-                                                        .local_epoch = own->epoch,
-                                                        .peer_epoch = envelope->src_epoch,
-                                                        .id = envelope->link,
-                                                        .wake = baton_doorbell_ring,
-                                                        .wake_arg = &own->bell},
-                           &own->link, NULL);
-}
-
-static enum baton_err receive(struct ho_lane *lane, const struct baton_message *message)
-{
-    const baton_envelope *envelope = message->envelope;
-    bool begins = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
-    enum baton_err err = begins ? begin_transfer(lane, envelope) : BATON_OK;
-    if (!err && baton_link_accept(lane->receiver.link, envelope, baton_now_ns()))
-        err = BATON_PEER;
-    if (!err && envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
-        err = place_chunk(lane, message);
-    else if (!err && envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_END)
-        err = end_transfer(lane, envelope->kv_end);
-    return err;
-}
-
-static void *receiver_thread(void *arg)
-{
-    struct ho_lane *lane = arg;
-    struct baton_message message;
-    while (!atomic_load(&lane->stopping)) {
-        while (baton_inbox_take(lane->receiver.inbox, &message)) {
-            enum baton_err err = receive(lane, &message);
-            baton_message_fini(&message);
-            if (err) {
-                atomic_store(&lane->failure, (int)err);
-                baton_doorbell_ring(&lane->sender.bell);
-            }
-        }
-        baton_doorbell_wait(&lane->receiver.bell, -1);
-    }
-    return NULL;
-}
 
 /* ---- the sending end, as prefill_worker/handoff.c does it ---- */
 
@@ -226,7 +97,7 @@ static enum baton_err send_chunk(struct ho_lane *lane, int layer, int block, int
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
     if (!err)
-        err = send(lane, &envelope, block_at(lane, lane->from, layer, block), n_bytes);
+        err = send(lane, &envelope, ho_block_at(lane, lane->from, layer, block), n_bytes);
     lane->sent_bytes += n_bytes;
     lane->n_chunks++;
     return err;
@@ -246,7 +117,7 @@ static enum baton_err send_blocks(struct ho_lane *lane, int n_blocks, int max_bl
 static bool arrived_whole(const struct ho_lane *lane, int n_blocks)
 {
     for (int layer = 0; layer < lane->geometry.n_layers; layer++)
-        if (memcmp(block_at(lane, lane->from, layer, 0), block_at(lane, lane->to, layer, 0),
+        if (memcmp(ho_block_at(lane, lane->from, layer, 0), ho_block_at(lane, lane->to, layer, 0),
                    (size_t)n_blocks * lane->geometry.block_bytes) != 0)
             return false;
     return true;
@@ -256,7 +127,7 @@ static bool arrived_whole(const struct ho_lane *lane, int n_blocks)
 static void spoil(struct ho_lane *lane, int n_blocks)
 {
     for (int layer = 0; layer < lane->geometry.n_layers; layer++)
-        memset(block_at(lane, lane->to, layer, 0), 0,
+        memset(ho_block_at(lane, lane->to, layer, 0), 0,
                (size_t)n_blocks * lane->geometry.block_bytes);
 }
 
@@ -311,7 +182,7 @@ enum baton_err ho_lane_measure(struct ho_lane *lane, int n_blocks, size_t chunk_
 
 /* ---- open and close ---- */
 
-static enum baton_err open_end(struct end *end, struct baton_why *why)
+static enum baton_err open_end(struct ho_end *end, struct baton_why *why)
 {
     enum baton_err err = baton_doorbell_init(&end->bell);
     end->epoch = baton_random_id();
@@ -324,7 +195,7 @@ static enum baton_err open_end(struct end *end, struct baton_why *why)
                             &end->inbox, why);
 }
 
-static void close_link(struct end *end)
+static void close_link(struct ho_end *end)
 {
     if (end->link) {
         baton_link_close(end->link);
@@ -333,7 +204,7 @@ static void close_link(struct end *end)
     end->link = NULL;
 }
 
-static void close_end(struct end *end)
+static void close_end(struct ho_end *end)
 {
     baton_inbox_close(end->inbox);
     if (end->bell.fd >= 0)
@@ -376,7 +247,7 @@ enum baton_err ho_lane_open(const struct ho_geometry *geometry, struct ho_lane *
         err = open_end(&lane->sender, why);
     if (!err)
         err = open_end(&lane->receiver, why);
-    if (!err && pthread_create(&lane->thread, NULL, receiver_thread, lane))
+    if (!err && pthread_create(&lane->thread, NULL, ho_receive, lane))
         err = baton_fail(why, BATON_IO, "no thread for the receiving end");
     lane->has_thread = !err;
     if (!err)

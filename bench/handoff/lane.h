@@ -1,0 +1,58 @@
+/* Both ends of a lane (transfer.h); private to transfer.c and receive.c.
+ *
+ * Ownership: the lane owns all of it.
+ * Threading: each part says whose it is; ho_receive is the receiving end's thread.
+ * Errors:    the receiving end's first one is left in `failure`, and the sender is woken.
+ */
+#ifndef BATON_BENCH_HANDOFF_LANE_H
+#define BATON_BENCH_HANDOFF_LANE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bench/handoff/transfer.h"
+#include "common/base/doorbell.h"
+#include "common/wire/link.h"
+
+/* What either side listens on and speaks through. */
+struct ho_end {
+    struct baton_doorbell bell;
+    struct baton_inbox *inbox;
+    struct baton_link *link;
+    uint64_t epoch;
+};
+
+struct ho_lane {
+    struct ho_geometry geometry;
+    struct ho_end sender, receiver;
+    uint8_t *from, *to; /* [L][max_blocks] blocks */
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool stopping;
+
+    /* sending, this transfer */
+    uint64_t sent_bytes, acked_bytes, credit_bytes;
+    uint32_t n_chunks;
+    bool complete;
+
+    /* receiving, this transfer */
+    uint64_t placed_bytes, told_bytes;
+    double crc_s;
+
+    /* the receiver's, for the sender to see once it was told that the transfer is complete */
+    atomic_int_least64_t placed_ns;
+    _Atomic double placed_crc_s;
+    atomic_int failure;
+};
+
+static inline uint8_t *ho_block_at(const struct ho_lane *lane, uint8_t *blocks, int layer,
+                                   int block)
+{
+    size_t index = (size_t)layer * (size_t)lane->geometry.max_blocks + (size_t)block;
+    return blocks + index * lane->geometry.block_bytes;
+}
+
+/* arg: the lane. Places what arrives and acknowledges it, until the lane is stopping. */
+void *ho_receive(void *arg);
+
+#endif
