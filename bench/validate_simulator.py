@@ -53,7 +53,7 @@ def calibrate(args, url, cores):
     costs = args.dir / "costs.json"
     known = ["--calibration", costs] if costs.exists() else []
     run(args.bin / "baton-bench", "simulate", "--calibrate", "--url", url, "--model", args.model, "--dtype", args.dtype,
-        "--context-tokens", args.context, "--cores", cores, "--worker-cores", 1 if cores == "pinned" else 2, *known,
+        "--context-tokens", args.context, "--max-batch", max(args.concurrency), "--cores", cores, "--worker-cores", 1 if cores == "pinned" else 2, *known,
         "--out", costs)
 
 

@@ -16,8 +16,8 @@ struct sim_beside {
     double pass, step;
 };
 
-/* Something that can be measured. Times are medians; what single ones are over their median is
- * added to the samples. */
+/* Something that can be measured. Times are typical ones; what single ones are over them is added
+ * to the samples. */
 struct sim_probe {
     const struct sim_options *options;
     struct sv_samples pass, step, way;

@@ -196,7 +196,8 @@ static void add_gaps(const struct sv_record *record, int n_prompt, struct gaps *
     }
 }
 
-/* False when too few steps were shared by all. */
+/* The mean, for a busy machine brings tokens in bursts whose median says nothing. False when too
+ * few steps were shared by all. */
 static bool take_steps(struct url_probe *url, const struct sv_run *run, int n_prompt,
                        struct sim_step_point *point)
 {
@@ -205,10 +206,10 @@ static bool take_steps(struct url_probe *url, const struct sv_run *run, int n_pr
         add_gaps(run->records.items[i], n_prompt, &gaps);
     struct sv_summary seconds = sv_samples_summarize(&gaps.seconds);
     bool enough = seconds.n >= MIN_SHARED * (size_t)point->n;
-    point->step_s = seconds.p50;
+    point->step_s = seconds.mean;
     point->positions = gaps.positions / (double)seconds.n;
     for (size_t i = 0; i < seconds.n && point->n <= 1; i++)
-        sv_samples_add(&url->probe.step, gaps.seconds.values[i] / seconds.p50);
+        sv_samples_add(&url->probe.step, gaps.seconds.values[i] / seconds.mean);
     sv_samples_fini(&gaps.seconds);
     return enough;
 }

@@ -95,13 +95,34 @@ static double quantile(const double *sorted, int n, double q)
     return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
 }
 
+static double mean(const double *values, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += values[i];
+    return sum / n;
+}
+
+/* Of what is drawn. */
+static double spread_mean(const struct sim_spread *spread)
+{
+    double sum = 0;
+    for (int i = 1; i < SIM_N_QUANTILES; i++)
+        sum += (sim_quantiles[i] - sim_quantiles[i - 1]) *
+               (spread->factor[i - 1] + spread->factor[i]) / 2;
+    return sum;
+}
+
 struct sim_spread sim_spread_of(double *values, int n)
 {
-    struct sim_spread spread = sim_spread_none();
+    struct sim_spread spread;
+    double wanted = mean(values, n);
     qsort(values, (size_t)n, sizeof *values, compare);
-    double median = quantile(values, n, 0.5);
-    for (int i = 0; i < SIM_N_QUANTILES && median > 0; i++)
-        spread.factor[i] = quantile(values, n, sim_quantiles[i]) / median;
+    for (int i = 0; i < SIM_N_QUANTILES; i++)
+        spread.factor[i] = quantile(values, n, sim_quantiles[i]);
+    double got = spread_mean(&spread);
+    for (int i = 0; i < SIM_N_QUANTILES && got > 0; i++)
+        spread.factor[i] *= wanted / got;
     return spread;
 }
 

@@ -28,7 +28,9 @@ struct sim_curve {
     double s[SIM_MAX_POINTS];
 };
 
-/* How much a time varies: its quantiles 0, 10, 25, 50, 75, 90, 95, 99, 100 % over its median. */
+/* How much a time varies: quantiles 0, 10, 25, 50, 75, 90, 95, 99, 100 % of it over the typical
+ * one.
+ */
 struct sim_spread {
     double factor[SIM_N_QUANTILES];
 };
@@ -81,7 +83,8 @@ double sim_curve_at(const struct sim_curve *curve, double n);
 
 /* No spread at all. */
 struct sim_spread sim_spread_none(void);
-/* Of n >= 1 measurements; sorts them. */
+/* Of n >= 1 measurements, each over what is typical: their quantiles, scaled a little so that what
+ * is drawn has their mean. Sorts them. */
 struct sim_spread sim_spread_of(double *values, int n);
 double sim_spread_draw(const struct sim_spread *spread, struct sv_rng *rng);
 

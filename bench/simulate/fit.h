@@ -17,7 +17,7 @@ struct sim_prompt_point {
     double second_s;          /* first to second token, 0: not known */
 };
 
-/* The median time from step to step of n sequences with so many positions each. */
+/* The typical time from step to step of n sequences with so many positions each. */
 struct sim_step_point {
     double n, positions, step_s;
 };
