@@ -46,7 +46,7 @@ def goodput(options, layout, workload):
 
 def prefill_counts(workers):
     """Fine near the ends, coarse between."""
-    counts = {round(workers * share / 32) for share in range(1, 32)} | {1, 2, 3, workers - 3, workers - 2, workers - 1}
+    counts = {round(workers * share / 16) for share in range(1, 16)} | {1, 2, workers - 2, workers - 1}
     return sorted(n for n in counts if 0 < n < workers)
 
 
@@ -68,7 +68,7 @@ def main():
     parser.add_argument("--workloads", default="64/256,256/64,512/16")
     parser.add_argument("--slo", default="ttft=500ms,tpot=25ms")
     parser.add_argument("--share", type=float, default=0.9)
-    parser.add_argument("--requests", type=int, default=4000, help="of every simulation")
+    parser.add_argument("--requests", type=int, default=2000, help="of every simulation")
     parser.add_argument("--out", default="ratio", help="path without its ending")
     parser.add_argument("--bench", default=BENCH)
     parser.add_argument("more", nargs="*", help="after --: options of baton-bench simulate")

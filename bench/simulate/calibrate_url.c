@@ -68,14 +68,14 @@ static void load_init(struct load *load, struct url_probe *url, int concurrency,
                                         .baseline_s = BESIDE_S};
 }
 
-/* Every answer counts here. */
+/* Every answer counts here; readers are cut when their phases are over. */
 static enum baton_err check(const struct sv_figures *figures, struct baton_why *why)
 {
-    if (!figures->n_by_outcome[SV_FAILED] && figures->n_by_outcome[SV_DONE])
+    const uint64_t *n = figures->n_by_outcome;
+    if (!n[SV_FAILED] && (n[SV_DONE] || n[SV_CUT]))
         return BATON_OK;
     return baton_fail(why, BATON_PEER, "--url: %llu of %llu requests failed, as with: %s",
-                      (unsigned long long)figures->n_by_outcome[SV_FAILED],
-                      (unsigned long long)figures->n_sent,
+                      (unsigned long long)n[SV_FAILED], (unsigned long long)figures->n_sent,
                       figures->n_failures ? figures->failures[0].text : "no answer");
 }
 
