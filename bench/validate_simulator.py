@@ -112,7 +112,8 @@ def hold(args, name):
             measured = measure(args, url, load, args.requests)
             cells, within = compare(simulate(args, name, load, args.requests), measured)
             print("| " + " | ".join([name, str(prompt), title, *cells]) + " |", flush=True)
-            rows.append(within)
+            again = compare(measure(args, url, load, args.requests), measured)[1] if args.again else None
+            rows.append((within, again))
     return rows
 
 
@@ -132,15 +133,17 @@ def main():
                         help="rates, as shares of what 16 clients get")
     parser.add_argument("--requests", default=120, help="of each load")
     parser.add_argument("--seed", default=7)
+    parser.add_argument("--again", action="store_true", help="measure twice: how well the machine predicts itself")
     parser.add_argument("--keep-costs", action="store_true", help="do not calibrate again")
     args = parser.parse_args()
     args.dir.mkdir(parents=True, exist_ok=True)
     print("| fleet | prompt | load | " + " | ".join(f"{t.upper()} {q}" for q in BOUNDS for t in TIMES) + " |")
     print("|---" * 9 + "|")
     rows = [row for name in args.fleets.split(",") for row in hold(args, name)]
-    for quantile, bound in BOUNDS.items():
-        flags = [flag for row in rows for flag in row[quantile]]
-        print(f"{quantile}: {sum(flags)} of {len(flags)} within {bound:.0%}")
+    for which, what in enumerate(["predicted / measured", "measured again / measured"][:1 + args.again]):
+        for quantile, bound in BOUNDS.items():
+            flags = [flag for row in rows for flag in row[which][quantile]]
+            print(f"{what}, {quantile}: {sum(flags)} of {len(flags)} within {bound:.0%}")
 
 
 if __name__ == "__main__":
