@@ -29,5 +29,5 @@ void baton_step_line_fit(const struct baton_step_line *line, double *base_s, dou
     double weight = guess_steps * rows * rows;
     double slope = (line->n * covariance + weight * guess) / (line->n * variance + weight);
     *per_row_s = fmin(fmax(slope, 0), seconds / rows);
-    *base_s = seconds - *per_row_s * rows;
+    *base_s = fmax(seconds - *per_row_s * rows, 0); /* a rounding error may be on either side */
 }

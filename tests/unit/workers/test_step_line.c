@@ -55,6 +55,23 @@ static void neither_part_is_negative_whatever_was_measured(void **state)
     assert_true(base >= 0 && row > 0);
 }
 
+static void nor_is_it_by_a_rounding_error(void **state)
+{
+    unsigned random = 1;
+    (void)state;
+    for (int i = 0; i < 300000; i++) {
+        struct baton_step_line line = {0};
+        double base, row;
+        for (int n = 0; n <= i % 20; n++) {
+            random = random * 1664525 + 1013904223;
+            double rows = 1 + random % 512, spread = 0.9 + (random >> 16) % 100 * 0.002;
+            baton_step_line_note(&line, rows, 1e-5 * rows * (rows > 100 ? 1.3 : 0.7) * spread);
+        }
+        baton_step_line_fit(&line, &base, &row);
+        assert_true(base >= 0 && row >= 0);
+    }
+}
+
 static void what_was_long_ago_is_forgotten(void **state)
 {
     struct baton_step_line line = {0};
@@ -77,6 +94,7 @@ int main(void)
         cmocka_unit_test(steps_of_one_size_share_the_time_as_ten_rows_would),
         cmocka_unit_test(nothing_is_known_of_nothing),
         cmocka_unit_test(neither_part_is_negative_whatever_was_measured),
+        cmocka_unit_test(nor_is_it_by_a_rounding_error),
         cmocka_unit_test(what_was_long_ago_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
