@@ -54,7 +54,8 @@ def draw(terminal, ending, options, names):
     commands = [f"set terminal {terminal}", f"set output '{options.out}.{ending}'", "set datafile separator ','",
                 "set grid lc rgb '#dddddd'", "set border 3", "set tics nomirror out", "set key top right reverse Left",
                 f"set xlabel 'prefill workers (of {options.workers}; the rest decode)'",
-                f"set ylabel 'requests/s of which {options.share:.0%} meet {options.slo}'", "set yrange [0:*]",
+                f"set title '{options.share:.0%} of requests meet {options.slo}' noenhanced",
+                "set ylabel 'requests/s'", "set yrange [0:*]",
                 "set key title 'prompt/output tokens'"]
     lines = [f"'{options.out}.csv' using 1:{i + 2} with linespoints pt 7 ps 0.4 lw 2 lc rgb '{COLOURS[i % 4]}' "
              f"title '{name}' noenhanced" for i, name in enumerate(names)]
