@@ -133,7 +133,8 @@ class Page:
                 f" }})(document.querySelector({json.dumps(selector)}))")
 
     def click(self, selector, index=0):
-        """With the mouse, where the element's first line is."""
+        """With the mouse, where the element's first line is, once there is such an element."""
+        self.wait(f"document.querySelectorAll({json.dumps(selector)}).length > {index}", f"{selector} {index}")
         x, y = self.js(f"""(e => {{ e.scrollIntoView({{block: 'center'}}); const r = e.getClientRects()[0];
             return [r.x + r.width / 2, r.y + r.height / 2]; }})(document.querySelectorAll({json.dumps(selector)})[{index}])""")
         for kind in "mousePressed", "mouseReleased":
