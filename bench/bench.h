@@ -8,6 +8,8 @@
 #ifndef BATON_BENCH_H
 #define BATON_BENCH_H
 
+#include <stdio.h>
+
 #include "common/base/config.h"
 #include "common/base/json.h"
 #include "common/engine/engine.h"
@@ -53,6 +55,13 @@ void bench_machine_fini(struct bench_machine *machine);
 enum baton_err bench_run(struct baton_config *config, void *options, int argc, char **argv,
                          enum baton_err (*run)(const void *options, struct baton_why *why),
                          struct baton_why *why) BATON_MUST_CHECK;
+
+/* What results are written to: *file stays as it is when there is no path. IO names the option. */
+enum baton_err bench_open_output(const char *option, const char *path, FILE **file,
+                                 struct baton_why *why) BATON_MUST_CHECK;
+/* All of them, stdout only flushed; NULLs are passed over. IO: something was not written. */
+enum baton_err bench_close_outputs(FILE *const files[], size_t n,
+                                   struct baton_why *why) BATON_MUST_CHECK;
 
 /* Members of a JSON object: each option as it was given, or its default. */
 void bench_put_options(const struct baton_option *table, size_t n, const void *options,

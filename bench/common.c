@@ -1,6 +1,8 @@
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/bench.h"
 
@@ -109,4 +111,31 @@ void bench_put_options(const struct baton_option *table, size_t n, const void *o
 {
     for (size_t i = 0; i < n; i++)
         put_option(&table[i], (const char *)options + table[i].offset, out);
+}
+
+enum baton_err bench_open_output(const char *option, const char *path, FILE **file,
+                                 struct baton_why *why)
+{
+    if (!path)
+        return BATON_OK;
+    *file = fopen(path, "we");
+    if (!*file)
+        return baton_fail(why, BATON_IO, "%s: %s: %s", option, path, strerror(errno));
+    return BATON_OK;
+}
+
+static bool failed_to_close(FILE *file)
+{
+    bool failed = ferror(file) || fflush(file);
+    if (file != stdout)
+        failed |= fclose(file) != 0;
+    return failed;
+}
+
+enum baton_err bench_close_outputs(FILE *const files[], size_t n, struct baton_why *why)
+{
+    bool failed = false;
+    for (size_t i = 0; i < n; i++)
+        failed |= files[i] && failed_to_close(files[i]);
+    return failed ? baton_fail(why, BATON_IO, "the results could not all be written") : BATON_OK;
 }

@@ -1,9 +1,8 @@
 /* The hand-off ledger: what each context's way from worker to worker came to, and all of them.
  *
- *     KvBegin arrives                first token chosen    DecodeStart arrives     last block
- * placed
- *     |<------------------------------- transfer_s ----------------------------------------->|
- *     |<--------- overlap_s --------->|                    |<------- exposed_s ------------->|
+ *     KvBegin arrives     first token chosen     DecodeStart arrives     last block placed
+ *     |<----------------------------- transfer_s ------------------------------------->|
+ *     |<---- overlap_s ---->|                    |<------------ exposed_s ------------>|
  *
  * What lies between the two the first token's way hides. A transfer that is over before
  * DecodeStart comes exposes nothing; one that begins after the first token overlaps nothing, and

@@ -1,5 +1,4 @@
 /* The load generator: reads the options, opens what is written to, runs, reports. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,18 +22,7 @@ struct bench {
 
 /* ---- outputs ---- */
 
-/* Opened before the run: a name that can not be written should not cost one. */
-static enum baton_err open_output(const char *option, const char *path, FILE **file,
-                                  struct baton_why *why)
-{
-    if (!path)
-        return BATON_OK;
-    *file = fopen(path, "we");
-    if (!*file)
-        return baton_fail(why, BATON_IO, "%s: %s: %s", option, path, strerror(errno));
-    return BATON_OK;
-}
-
+/* Before the run: a name that can not be written should not cost one. */
 static enum baton_err open_outputs(const struct sv_options *options, struct outputs *outputs,
                                    struct baton_why *why)
 {
@@ -44,11 +32,11 @@ static enum baton_err open_outputs(const struct sv_options *options, struct outp
     if (json_to_stdout)
         outputs->json = stdout;
     else
-        err = open_output("--json", options->json, &outputs->json, why);
+        err = bench_open_output("--json", options->json, &outputs->json, why);
     if (!err)
-        err = open_output("--csv", options->csv, &outputs->csv, why);
+        err = bench_open_output("--csv", options->csv, &outputs->csv, why);
     if (!err)
-        err = open_output("--itl-csv", options->itl_csv, &outputs->itl, why);
+        err = bench_open_output("--itl-csv", options->itl_csv, &outputs->itl, why);
     if (!err && outputs->csv)
         sv_report_csv_head(outputs->csv);
     if (!err && outputs->itl)
@@ -56,25 +44,10 @@ static enum baton_err open_outputs(const struct sv_options *options, struct outp
     return err;
 }
 
-static enum baton_err close_output(FILE *file)
-{
-    if (!file)
-        return BATON_OK;
-    bool failed = ferror(file) || fflush(file);
-    if (file != stdout)
-        failed |= fclose(file) != 0;
-    return failed ? BATON_IO : BATON_OK;
-}
-
 static enum baton_err close_outputs(struct outputs *outputs, struct baton_why *why)
 {
-    enum baton_err json_err = close_output(outputs->json);
-    enum baton_err csv_err = close_output(outputs->csv);
-    enum baton_err itl_err = close_output(outputs->itl);
-    enum baton_err table_err = close_output(outputs->table);
-    if (json_err || csv_err || itl_err || table_err)
-        return baton_fail(why, BATON_IO, "the results could not all be written");
-    return BATON_OK;
+    FILE *files[] = {outputs->json, outputs->csv, outputs->itl, outputs->table};
+    return bench_close_outputs(files, sizeof files / sizeof files[0], why);
 }
 
 static void report_run(struct bench *bench, struct sv_run *run)

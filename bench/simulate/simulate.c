@@ -1,5 +1,4 @@
 /* The simulator's command: reads the options, runs every layout under every load, reports. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,17 +16,6 @@ struct bench {
 
 /* ---- outputs ---- */
 
-static enum baton_err open_output(const char *option, const char *path, FILE **file,
-                                  struct baton_why *why)
-{
-    if (!path)
-        return BATON_OK;
-    *file = fopen(path, "we");
-    if (!*file)
-        return baton_fail(why, BATON_IO, "%s: %s: %s", option, path, strerror(errno));
-    return BATON_OK;
-}
-
 static enum baton_err open_outputs(struct bench *bench, struct baton_why *why)
 {
     const struct sim_options *options = bench->command.options;
@@ -37,9 +25,9 @@ static enum baton_err open_outputs(struct bench *bench, struct baton_why *why)
     if (json_to_stdout)
         bench->json = stdout;
     else
-        err = open_output("--json", options->json, &bench->json, why);
+        err = bench_open_output("--json", options->json, &bench->json, why);
     if (!err)
-        err = open_output("--csv", options->csv, &bench->csv, why);
+        err = bench_open_output("--csv", options->csv, &bench->csv, why);
     if (!err && bench->csv)
         sim_report_csv_head(bench->csv);
     if (!err && bench->table)
@@ -47,22 +35,10 @@ static enum baton_err open_outputs(struct bench *bench, struct baton_why *why)
     return err;
 }
 
-static bool failed_to_close(FILE *file)
-{
-    if (!file)
-        return false;
-    bool failed = ferror(file) || fflush(file);
-    if (file != stdout)
-        failed |= fclose(file) != 0;
-    return failed;
-}
-
 static enum baton_err close_outputs(struct bench *bench, struct baton_why *why)
 {
-    bool json_failed = failed_to_close(bench->json), csv_failed = failed_to_close(bench->csv);
-    if (json_failed || csv_failed || failed_to_close(bench->table))
-        return baton_fail(why, BATON_IO, "the results could not all be written");
-    return BATON_OK;
+    FILE *files[] = {bench->json, bench->csv, bench->table};
+    return bench_close_outputs(files, sizeof files / sizeof files[0], why);
 }
 
 static enum baton_err write_json(struct bench *bench)
