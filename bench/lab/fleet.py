@@ -47,14 +47,15 @@ def wait_for(condition, what):
 
 
 class Process:
-    """One of the fleet's, in a session of its own, so that Ctrl-C leaves stopping it to us."""
+    """One of the fleet's, in a process group of its own, so that Ctrl-C leaves stopping it to us; in our session, for
+    Linux shares cores among sessions first, and workers on one core would get it seconds apart."""
 
     def __init__(self, name, command, log, environment):
         self.name, self.log = name, log
         try:
             with open(log, "wb") as file:
                 self.popen = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=file,
-                                              stderr=file, start_new_session=True, env=environment)
+                                              stderr=file, preexec_fn=os.setpgrp, env=environment)
         except OSError as error:
             raise LabError(f"{error.filename}: {error.strerror}") from None
 
