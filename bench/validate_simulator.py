@@ -4,13 +4,17 @@
     bench/validate_simulator.py --model models/tale --context 512 --dir /tmp/validation
 
 starts each fleet with deploy/local, calibrates on one prefill and one decode worker (pinned to a core each, then
-lending each other both cores), loads every fleet with `baton-bench serve`, simulates just that load with just those
-costs, and prints one table row per load: predicted / measured, and whether all ratios are within 15 % at the median
-and 25 % at p99. Costs stay in --dir: fleets can be held against them one by one (--fleets). Run it on an idle machine.
+lending each other both cores), loads every fleet with `baton-bench serve`, and simulates just that load with just
+those costs. All of it is done in several rounds, for what neighbours do to a machine lasts for minutes: a table's
+figures are medians of the rounds' predictions and of the rounds' measurements. The last lines say how many ratios are
+within 15 % at the median and 25 % at p99, and how many of single measured rounds are, against that same median: what
+the machine itself can be predicted with. Costs and figures stay in --dir, and what is there is not measured again. Run
+it on an idle machine.
 """
 import argparse
 import contextlib
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -48,73 +52,108 @@ def fleet(args, options):
         run(*local, "down", *where)
 
 
-def calibrate(args, url, cores):
-    """The costs of this kind of fleet, added to what is there already."""
-    costs = args.dir / "costs.json"
-    known = ["--calibration", costs] if costs.exists() else []
+def costs_of(args, number, cores):
+    return args.dir / f"round-{number}" / f"costs-{cores}.json"
+
+
+def calibrate(args, url, number, cores):
+    """The costs of this kind of fleet; workers that lend each other cores have now one, now all of them."""
+    known = ["--calibration", costs_of(args, number, "pinned")] if cores == "elastic" else []
     run(args.bin / "baton-bench", "simulate", "--calibrate", "--url", url, "--model", args.model, "--dtype", args.dtype,
-        "--context-tokens", args.context, "--max-batch", max(args.concurrency), "--cores", cores, "--worker-cores", 1 if cores == "pinned" else 2, *known,
-        "--out", costs)
+        "--context-tokens", args.context, "--max-batch", max(args.concurrency), "--cores", cores,
+        "--worker-cores", 1 if cores == "pinned" else 2, *known, "--out", costs_of(args, number, cores))
 
 
-def loads(args):
-    """What every fleet gets; a rate is a share of what the simulator says it can take."""
-    for prompt in args.prompts:
-        for concurrency in args.concurrency:
-            yield prompt, "concurrency", concurrency
-        for share in args.shares:
-            yield prompt, "rate", share
-
-
-def simulate(args, name, load, requests):
+def simulate(args, number, name, load, requests):
     layout, cores, _ = FLEETS[name]
-    out = run(args.bin / "baton-bench", "simulate", "--calibration", args.dir / "costs.json", "--layouts", layout,
+    out = run(args.bin / "baton-bench", "simulate", "--calibration", costs_of(args, number, cores), "--layouts", layout,
               "--cores", cores, "--context-tokens", args.context, "--seed", args.seed, "--requests", requests,
               "--json", "-", *load)
     return json.loads(out)["runs"][0]["figures"]
 
 
-def measure(args, url, load, requests):
-    out = run(args.bin / "baton-bench", "serve", "--url", url, "--seed", args.seed, "--requests", requests,
+def measure(args, url, load):
+    out = run(args.bin / "baton-bench", "serve", "--url", url, "--seed", args.seed, "--requests", args.requests,
               "--warmup", 8, "--quiet", "--extra", '{"cache_prompt":false}', "--json", "-", *load)
     return json.loads(out)["runs"][0]["figures"]
 
 
-def options_of(args, name, prompt, kind, value):
-    lengths = ["--prompt-tokens", prompt, "--output-tokens", args.output]
-    if kind == "rate":
-        full = simulate(args, name, [*lengths, "--concurrency", 16], 200)
-        value = f"{value * full['requests_per_s']:.3g}"
-    return [*lengths, f"--{kind}", value], f"{kind} {value}"
+def rate_of(args, name, lengths, share):
+    """A share of what 16 clients get by the costs of the round in which it is first asked for."""
+    path = args.dir / "rates.json"
+    rates = json.loads(path.read_text()) if path.exists() else {}
+    key = " ".join(map(str, [name, *lengths, share]))
+    if key not in rates:
+        full = simulate(args, 0, name, [*lengths, "--concurrency", 16], 200)
+        rates[key] = f"{share * full['requests_per_s']:.3g}"
+        path.write_text(json.dumps(rates, indent=1))
+    return rates[key]
+
+
+def loads_of(args, name):
+    """What every fleet gets: options, title."""
+    for prompt in args.prompts:
+        lengths = ["--prompt-tokens", prompt, "--output-tokens", args.output]
+        for clients in args.concurrency:
+            yield [*lengths, "--concurrency", clients], f"{clients} client{'s' * (clients > 1)}"
+        for share in args.shares:
+            rate = rate_of(args, name, lengths, share)
+            yield [*lengths, "--rate", rate], f"{rate} requests/s"
+
+
+def file_of(args, number, name, *words):
+    words = [name, *(word.lstrip("-") for word in map(str, words))]
+    return args.dir / f"round-{number}" / ("-".join(words).replace(" ", "-") + ".json")
+
+
+def measure_round(args, number, name):
+    """Whatever of this round and fleet is not there yet."""
+    _, cores, options = FLEETS[name]
+    (args.dir / f"round-{number}").mkdir(exist_ok=True)
+    done = file_of(args, number, name, "done")
+    if done.exists():
+        return
+    with fleet(args, options) as url:
+        if name.startswith("1P1D"):
+            calibrate(args, url, number, cores)
+        for load, _ in loads_of(args, name):
+            file_of(args, number, name, *load).write_text(json.dumps(measure(args, url, load)))
+    done.touch()
+
+
+def median_of(rounds, time, quantile):
+    return statistics.median(f["times"][time][quantile + "_s"] * 1e3 for f in rounds)
 
 
 def compare(predicted, measured):
-    """Cells of the table, and for each quantile whether all of its ratios are within the bound."""
+    """Cells of the table, and for each quantile whether its ratios are within the bound; both are lists of rounds."""
     cells, within = [], {}
     for quantile, bound in BOUNDS.items():
-        ratios = []
+        within[quantile] = []
         for time in TIMES:
-            p, m = (f["times"][time][quantile + "_s"] * 1e3 for f in (predicted, measured))
-            ratios.append(p / m)
-            cells.append(f"{p:.3g} / {m:.3g} = {p / m:.2f}")
-        within[quantile] = [abs(r - 1) <= bound for r in ratios]
+            p, m = (median_of(rounds, time, quantile) for rounds in (predicted, measured))
+            fits = abs(p / m - 1) <= bound
+            ratio = f"{p / m:.2f}" if fits else f"**{p / m:.2f}**"
+            cells.append(f"{p:.4g} / {m:.4g} = {ratio}")
+            within[quantile].append(fits)
     return cells, within
 
 
 def hold(args, name):
-    _, cores, options = FLEETS[name]
-    rows = []
-    with fleet(args, options) as url:
-        if name.startswith("1P1D") and not args.keep_costs:
-            calibrate(args, url, cores)
-        for prompt, kind, value in loads(args):
-            load, title = options_of(args, name, prompt, kind, value)
-            measured = measure(args, url, load, args.requests)
-            cells, within = compare(simulate(args, name, load, args.requests), measured)
-            print("| " + " | ".join([name, str(prompt), title, *cells]) + " |", flush=True)
-            again = compare(measure(args, url, load, args.requests), measured)[1] if args.again else None
-            rows.append((within, again))
-    return rows
+    """Rows of the table, and for each row what is within the bounds: of the prediction, of every round."""
+    numbers = range(args.rounds)
+    for load, title in loads_of(args, name):
+        predicted = [simulate(args, number, name, load, args.requests) for number in numbers]
+        measured = [json.loads(file_of(args, number, name, *load).read_text()) for number in numbers]
+        cells, within = compare(predicted, measured)
+        print("| " + " | ".join([name, str(load[1]), title, *cells]) + " |", flush=True)
+        yield within, [compare([single], measured)[1] for single in measured]
+
+
+def tell(what, flags):
+    for quantile, bound in BOUNDS.items():
+        each = [flag for row in flags for flag in row[quantile]]
+        print(f"{what}, {quantile}: {sum(each)} of {len(each)} within {bound:.0%}")
 
 
 def main():
@@ -123,27 +162,30 @@ def main():
     parser.add_argument("--model", default=ROOT / "models/tale", help="a model directory")
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--context", default=512, help="the model's, in tokens")
-    parser.add_argument("--dir", type=Path, required=True, help="where costs and the fleet's state are kept")
+    parser.add_argument("--dir", type=Path, required=True, help="where costs, figures and the fleet's state are kept")
     parser.add_argument("--port", default=8123)
     parser.add_argument("--fleets", default=",".join(FLEETS), help="some of: " + ", ".join(FLEETS))
     parser.add_argument("--prompts", type=lambda s: s.split(","), default=["64", "256"])
-    parser.add_argument("--output", default=32, help="tokens of an answer")
+    parser.add_argument("--output", default=64, help="tokens of an answer")
     parser.add_argument("--concurrency", type=lambda s: [int(n) for n in s.split(",")], default=[1, 4, 16])
-    parser.add_argument("--shares", type=lambda s: [float(n) for n in s.split(",")], default=[0.5],
+    parser.add_argument("--shares", type=lambda s: [float(n) for n in s.split(",") if n], default=[0.5],
                         help="rates, as shares of what 16 clients get")
-    parser.add_argument("--requests", default=120, help="of each load")
+    parser.add_argument("--requests", type=int, default=120, help="of each load")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", default=7)
-    parser.add_argument("--again", action="store_true", help="measure twice: how well the machine predicts itself")
-    parser.add_argument("--keep-costs", action="store_true", help="do not calibrate again")
     args = parser.parse_args()
     args.dir.mkdir(parents=True, exist_ok=True)
+    names = args.fleets.split(",")
+    for number in range(args.rounds):
+        for name in names:
+            measure_round(args, number, name)
+            print(f"round {number + 1}: {name} measured", file=sys.stderr)
     print("| fleet | prompt | load | " + " | ".join(f"{t.upper()} {q}" for q in BOUNDS for t in TIMES) + " |")
     print("|---" * 9 + "|")
-    rows = [row for name in args.fleets.split(",") for row in hold(args, name)]
-    for which, what in enumerate(["predicted / measured", "measured again / measured"][:1 + args.again]):
-        for quantile, bound in BOUNDS.items():
-            flags = [flag for row in rows for flag in row[which][quantile]]
-            print(f"{what}, {quantile}: {sum(flags)} of {len(flags)} within {bound:.0%}")
+    rows = [row for name in names for row in hold(args, name)]
+    tell("predicted / measured", [within for within, _ in rows])
+    if args.rounds > 1:
+        tell("one round / all rounds, measured", [one for _, each in rows for one in each])
 
 
 if __name__ == "__main__":

@@ -244,24 +244,35 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
 
 /* ---- beside each other ---- */
 
+/* The mean context of a reader while it takes n_steps from its begin-th on. */
+static double mean_context(int64_t begin, int64_t n_steps, int64_t n_output)
+{
+    double sum = 0;
+    for (int64_t i = begin; i < begin + n_steps; i++)
+        sum += (double)(i % n_output);
+    return n_steps ? sum / (double)n_steps : 0;
+}
+
 /* Readers alone, then with prompts of a chunk one after another: contexts meanwhile grew, which is
  * none of the prompts' doing. */
-static double grown_s(const struct sim_core_costs *costs, double alone_s)
+static double grown_s(const struct sim_core_costs *costs, int64_t n_output, double alone_s,
+                      double beside_s)
 {
-    double n_steps = BESIDE_S / alone_s;
-    bool began_anew = n_steps > READER_OUTPUT;
-    return began_anew ? 0 : costs->step.position_s * N_READERS * n_steps;
+    int64_t n_alone = (int64_t)(BESIDE_S / alone_s), n_beside = (int64_t)(BESIDE_S / beside_s);
+    double positions =
+        mean_context(n_alone, n_beside, n_output) - mean_context(0, n_alone, n_output);
+    return costs->step.position_s * N_READERS * positions;
 }
 
 static enum baton_err measure_step_beside(struct url_probe *url, const struct sim_core_costs *costs,
                                           double pass_s, double *factor, struct baton_why *why)
 {
     const struct sim_options *options = url->probe.options;
-    int64_t most = options->context_tokens - options->chunk;
+    int64_t room = options->context_tokens - options->chunk;
+    int64_t n_output = room < READER_OUTPUT ? room : READER_OUTPUT;
     struct load load;
     struct sv_run run;
-    load_init(&load, url, 1, (int)options->chunk,
-              (int)(most < READER_OUTPUT ? most : READER_OUTPUT));
+    load_init(&load, url, 1, (int)options->chunk, (int)n_output);
     load.options.concurrency = NULL;
     load.options.requests = 0;
     load.options.streams = N_READERS;
@@ -270,25 +281,31 @@ static enum baton_err measure_step_beside(struct url_probe *url, const struct si
     enum baton_err err = run_load(&load, &run, why);
     if (err)
         return err;
-    double alone_s = run.alone.itl.p50;
-    *factor = run.intruded.itl.p50 / (alone_s + grown_s(costs, alone_s));
+    double alone_s = run.alone.itl.p50, beside_s = run.intruded.itl.p50;
+    *factor = beside_s / (alone_s + grown_s(costs, n_output, alone_s, beside_s));
     sv_run_fini(&run);
     return BATON_OK;
 }
 
-/* Prompts of a chunk, each a pass of its own, while others read. */
-static enum baton_err measure_pass_beside(struct url_probe *url, double pass_s, double *factor,
+/* Prompts of a chunk, each a pass of its own, alone and while others read: one right after the
+ * other, for a machine is not the same all the time. */
+static enum baton_err measure_pass_beside(struct url_probe *url, double *factor,
                                           struct baton_why *why)
 {
+    int chunk = (int)url->probe.options->chunk;
+    struct sim_prompt_point alone;
     struct load load;
     struct sv_run run;
-    load_init(&load, url, N_READERS, (int)url->probe.options->chunk, BESIDE_OUTPUT);
-    load.options.requests = N_BESIDE;
-    load.options.warmup = N_READERS;
-    enum baton_err err = run_load(&load, &run, why);
+    enum baton_err err = measure_prompt(&url->probe, chunk, &alone, why);
     if (err)
         return err;
-    *factor = run.figures.stages[BATON_STAGE_prefill_compute].p50 / pass_s;
+    load_init(&load, url, N_READERS, chunk, BESIDE_OUTPUT);
+    load.options.requests = N_BESIDE;
+    load.options.warmup = N_READERS;
+    err = run_load(&load, &run, why);
+    if (err)
+        return err;
+    *factor = run.figures.stages[BATON_STAGE_prefill_compute].p50 / alone.compute_s;
     sv_run_fini(&run);
     return BATON_OK;
 }
@@ -305,7 +322,7 @@ static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_c
     for (int i = 0; i < N_ROUNDS && !err; i++) {
         err = measure_step_beside(url, costs, pass_s, &steps[i], why);
         if (!err)
-            err = measure_pass_beside(url, pass_s, &passes[i], why);
+            err = measure_pass_beside(url, &passes[i], why);
     }
     if (err)
         return err;

@@ -57,7 +57,7 @@ static void note_begun(const struct sim_decode *worker, int64_t now_ns)
             worker->sequences[i]->stepped_ns = now_ns;
 }
 
-static void begin_step(struct sim_decode *worker, struct sim_world *world)
+void sim_decode_begin(struct sim_decode *worker, struct sim_world *world)
 {
     int max_batch = world->settings->max_batch;
     worker->n_step = worker->n < max_batch ? worker->n : max_batch;
@@ -101,7 +101,7 @@ void sim_decode_computed(struct sim_decode *worker, struct sim_world *world)
     }
     worker->n = n_kept;
     if (worker->n)
-        begin_step(worker, world);
+        sim_decode_begin(worker, world);
     else
         sim_engine_set_busy(&worker->engine, false, world->now_ns);
 }
@@ -134,5 +134,5 @@ void sim_decode_start(struct sim_decode *worker, struct sim_world *world,
     if (worker->engine.busy)
         return;
     sim_engine_set_busy(&worker->engine, true, world->now_ns);
-    begin_step(worker, world);
+    sim_events_add(&world->events, world->now_ns, SIM_BEGIN, &worker->engine, 0);
 }

@@ -44,6 +44,9 @@ void sim_decode_reserve(struct sim_decode *worker, struct sim_request *request);
 void sim_decode_start(struct sim_decode *worker, struct sim_world *world,
                       struct sim_request *request);
 
+/* Begins a step of what it has; when it was idle, as sim_prefill_begin. */
+void sim_decode_begin(struct sim_decode *worker, struct sim_world *world);
+
 /* The step under way ended. */
 void sim_decode_computed(struct sim_decode *worker, struct sim_world *world);
 

@@ -15,6 +15,7 @@
 enum sim_kind {
     SIM_ASK,      /* the source may have a request due */
     SIM_QUEUE,    /* a request comes to the gateway's queue */
+    SIM_BEGIN,    /* a worker that was idle begins a pass or step */
     SIM_COMPUTED, /* a worker's pass or step is through */
     SIM_FIRST,    /* a first token comes to the gateway */
     SIM_PLACED,   /* a context is whole in its decode worker */

@@ -46,7 +46,7 @@ static struct sim_work work_of(const struct sim_prefill *worker)
     return work;
 }
 
-static void begin_pass(struct sim_prefill *worker, struct sim_world *world)
+void sim_prefill_begin(struct sim_prefill *worker, struct sim_world *world)
 {
     plan(worker, world);
     for (int i = 0; i < worker->n_shares; i++) {
@@ -110,7 +110,7 @@ void sim_prefill_computed(struct sim_prefill *worker, struct sim_world *world)
     advance(worker, world);
     let_go(worker);
     if (worker->n_held)
-        begin_pass(worker, world);
+        sim_prefill_begin(worker, world);
     else
         sim_engine_set_busy(&worker->engine, false, world->now_ns);
 }
@@ -144,5 +144,5 @@ void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,
     if (worker->engine.busy)
         return;
     sim_engine_set_busy(&worker->engine, true, world->now_ns);
-    begin_pass(worker, world);
+    sim_events_add(&world->events, world->now_ns, SIM_BEGIN, &worker->engine, 0);
 }

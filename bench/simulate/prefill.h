@@ -39,6 +39,10 @@ void sim_prefill_fini(struct sim_prefill *worker);
 void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,
                       struct sim_request *request);
 
+/* Begins a pass of what it holds: when it was idle, at the end of the moment in which its first
+ * request came (SIM_BEGIN), so that those that come together share it. */
+void sim_prefill_begin(struct sim_prefill *worker, struct sim_world *world);
+
 /* The pass under way ended. */
 void sim_prefill_computed(struct sim_prefill *worker, struct sim_world *world);
 

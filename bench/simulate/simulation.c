@@ -9,6 +9,8 @@
 
 /* The clock's zero means "not yet" in records. */
 #define BEGIN_NS BATON_SECOND
+/* Requests that come within a moment find the machine in the same state: none overtakes another. */
+#define MOMENT_NS (BATON_SECOND / 1000)
 
 /* ---- arrivals ---- */
 
@@ -25,7 +27,8 @@ static void start_request(struct sim_world *world, int64_t due_ns)
     record->group = world->source.name;
     record->start_ns = due_ns;
     sv_record_begin_attempt(record, world->now_ns);
-    struct sv_rng rng = sim_world_rng(world, SV_STREAM_WAY, 0, record->plan.index);
+    struct sv_rng rng =
+        sim_world_rng(world, SV_STREAM_WAY, 0, (uint64_t)(world->now_ns / MOMENT_NS));
     int64_t n_positions = record->plan.prompt_tokens + record->plan.output_tokens - 1;
     *request = (struct sim_request){.record = record,
                                     .n_prompt = record->plan.prompt_tokens,
@@ -69,6 +72,14 @@ static void on_placed(struct sim_world *world, struct sim_request *request)
     request->placed_ns = world->now_ns;
     request->is_placed = true;
     start_steps(world, request);
+}
+
+static void on_begin(struct sim_world *world, struct sim_engine *engine)
+{
+    if (engine->role == BATON_CORE_PREFILL)
+        sim_prefill_begin(engine->worker, world);
+    else
+        sim_decode_begin(engine->worker, world);
 }
 
 static void on_computed(struct sim_world *world, const struct sim_event *event)
@@ -118,6 +129,9 @@ static void handle(struct sim_world *world, const struct sim_event *event)
         break;
     case SIM_QUEUE:
         sim_gateway_queue(world, event->subject);
+        break;
+    case SIM_BEGIN:
+        on_begin(world, event->subject);
         break;
     case SIM_COMPUTED:
         on_computed(world, event);

@@ -125,6 +125,21 @@ static void idle_cores_are_lent(void **state)
     assert_true(p50_of(&busy, SV_TIME_itl) > 0.0199);
 }
 
+/* Two clients whose answers end in one step: their next prompts come together, one way or the
+ * other. */
+static void requests_that_come_together_share_a_pass(void **state)
+{
+    struct sim_settings settings = roomy_settings(0.1, 0.01);
+    (void)state;
+    settings.load.concurrency = 2;
+    settings.costs.before_s = 0.001;
+    for (int i = 0; i < SIM_N_QUANTILES; i++)
+        settings.costs.way.factor[i] = 0.5 + i / 8.0;
+    struct sim_results results = simulate(&settings, one_each);
+    assert_near(results.mean_rows, 128, 1e-6);
+    assert_true(p50_of(&results, SV_TIME_ttft) < 0.105);
+}
+
 static void whoever_computes_beside_others_is_slower(void **state)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
@@ -306,6 +321,7 @@ int main(void)
         cmocka_unit_test(a_gateway_carries_one_token_at_a_time),
         cmocka_unit_test(workers_of_one_core_take_turns),
         cmocka_unit_test(idle_cores_are_lent),
+        cmocka_unit_test(requests_that_come_together_share_a_pass),
         cmocka_unit_test(whoever_computes_beside_others_is_slower),
         cmocka_unit_test(exponential_service_waits_as_m_m_1),
         cmocka_unit_test(constant_service_waits_as_m_d_1),
