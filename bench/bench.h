@@ -56,6 +56,14 @@ enum baton_err bench_run(struct baton_config *config, void *options, int argc, c
                          enum baton_err (*run)(const void *options, struct baton_why *why),
                          struct baton_why *why) BATON_MUST_CHECK;
 
+/* Options that do not go together. INVALID names the first ones given. */
+struct bench_clash {
+    bool given;
+    const char *names;
+};
+enum baton_err bench_check_clashes(const struct bench_clash *clashes, size_t n,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+
 /* What results are written to: *file stays as it is when there is no path. IO names the option. */
 enum baton_err bench_open_output(const char *option, const char *path, FILE **file,
                                  struct baton_why *why) BATON_MUST_CHECK;

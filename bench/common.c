@@ -113,6 +113,15 @@ void bench_put_options(const struct baton_option *table, size_t n, const void *o
         put_option(&table[i], (const char *)options + table[i].offset, out);
 }
 
+enum baton_err bench_check_clashes(const struct bench_clash *clashes, size_t n,
+                                   struct baton_why *why)
+{
+    for (size_t i = 0; i < n; i++)
+        if (clashes[i].given)
+            return baton_fail(why, BATON_INVALID, "%s: give one of them", clashes[i].names);
+    return BATON_OK;
+}
+
 enum baton_err bench_open_output(const char *option, const char *path, FILE **file,
                                  struct baton_why *why)
 {

@@ -221,10 +221,7 @@ static enum baton_err read_arrivals(struct sv_command *command, struct baton_why
 
 static enum baton_err check_together(const struct sv_options *o, struct baton_why *why)
 {
-    const struct {
-        bool given;
-        const char *names;
-    } clashes[] = {
+    const struct bench_clash clashes[] = {
         {o->concurrency && o->rate > 0, "--concurrency and --rate"},
         {o->concurrency && o->trace, "--concurrency and --trace"},
         {o->rate > 0 && o->trace, "--rate and --trace"},
@@ -239,10 +236,7 @@ static enum baton_err check_together(const struct sv_options *o, struct baton_wh
         {o->streams && (o->requests || o->duration),
          "--streams and --requests or --duration (--baseline-s says how long)"},
     };
-    for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++)
-        if (clashes[i].given)
-            return baton_fail(why, BATON_INVALID, "%s: give one of them", clashes[i].names);
-    return BATON_OK;
+    return bench_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
 }
 
 enum baton_err sv_command_init(struct sv_command *command, const struct sv_options *options,

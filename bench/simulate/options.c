@@ -222,19 +222,16 @@ static enum baton_err check_cores(const struct sim_command *command, struct bato
 
 static enum baton_err check_together(const struct sim_options *o, struct baton_why *why)
 {
-    const struct {
-        bool given;
-        const char *names;
-    } clashes[] = {
+    const struct bench_clash clashes[] = {
         {o->concurrency && o->rate > 0, "--concurrency and --rate"},
         {o->concurrency && o->trace, "--concurrency and --trace"},
         {o->rate > 0 && o->trace, "--rate and --trace"},
         {o->trace && (o->prompt_tokens || o->output_tokens),
          "--trace and --prompt-tokens or --output-tokens"},
     };
-    for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++)
-        if (clashes[i].given)
-            return baton_fail(why, BATON_INVALID, "%s: give one of them", clashes[i].names);
+    enum baton_err err = bench_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
+    if (err)
+        return err;
     if (o->url || o->model || o->out)
         return baton_fail(why, BATON_INVALID, "--url, --model, --out: only with --calibrate");
     if (!o->calibration)
