@@ -7,9 +7,9 @@ starts each fleet with deploy/local, calibrates on one prefill and one decode wo
 lending each other both cores), loads every fleet with `baton-bench serve`, and simulates just that load with just
 those costs. All of it is done in several rounds, for what neighbours do to a machine lasts for minutes: a table's
 figures are medians of the rounds' predictions and of the rounds' measurements. The last lines say how many ratios are
-within 15 % at the median and 25 % at p99, and how many of single measured rounds are, against that same median: what
-the machine itself can be predicted with. Costs and figures stay in --dir, and what is there is not measured again. Run
-it on an idle machine.
+within 15 % at the median and 25 % at p99, and how many of single measured rounds are, against the median of the
+other rounds: what the machine itself can be predicted with. Costs and figures stay in --dir, and what is there is not
+measured again, so a directory is for one model and one --requests. Run it on an idle machine.
 """
 import argparse
 import contextlib
@@ -79,7 +79,7 @@ def measure(args, url, load):
 
 
 def rate_of(args, name, lengths, share):
-    """A share of what 16 clients get by the costs of the round in which it is first asked for."""
+    """A share of what 16 clients get by the first round's costs."""
     path = args.dir / "rates.json"
     rates = json.loads(path.read_text()) if path.exists() else {}
     key = " ".join(map(str, [name, *lengths, share]))
@@ -140,14 +140,15 @@ def compare(predicted, measured):
 
 
 def hold(args, name):
-    """Rows of the table, and for each row what is within the bounds: of the prediction, of every round."""
+    """Rows of the table, and for each row what is within the bounds: of the prediction, of every round
+    beside the others."""
     numbers = range(args.rounds)
     for load, title in loads_of(args, name):
         predicted = [simulate(args, number, name, load, args.requests) for number in numbers]
         measured = [json.loads(file_of(args, number, name, *load).read_text()) for number in numbers]
         cells, within = compare(predicted, measured)
         print("| " + " | ".join([name, str(load[1]), title, *cells]) + " |", flush=True)
-        yield within, [compare([single], measured)[1] for single in measured]
+        yield within, [compare([measured[i]], measured[:i] + measured[i + 1:])[1] for i in numbers if args.rounds > 1]
 
 
 def tell(what, flags):
@@ -185,7 +186,7 @@ def main():
     rows = [row for name in names for row in hold(args, name)]
     tell("predicted / measured", [within for within, _ in rows])
     if args.rounds > 1:
-        tell("one round / all rounds, measured", [one for _, each in rows for one in each])
+        tell("one round / the other rounds, measured", [one for _, each in rows for one in each])
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def wait_for(condition, what):
 
 class Process:
     """One of the fleet's, in a process group of its own, so that Ctrl-C leaves stopping it to us; in our session, for
-    Linux shares cores among sessions first, and workers on one core would get it seconds apart."""
+    Linux shares cores among sessions first, and one of two workers on one core could stall for seconds."""
 
     def __init__(self, name, command, log, environment):
         self.name, self.log = name, log
