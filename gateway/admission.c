@@ -154,7 +154,7 @@ void gw_admission_queue(struct gw_router *router, struct gw_request *request)
 /* Of prompts that are with workers, and run before this one: the shorter go first. */
 static size_t tokens_before(const struct gw_pace *pace, const struct gw_request *request)
 {
-    size_t as_long = pace->compute.n_open * request->ask.prompt.n;
+    size_t as_long = pace->compute.n_open * request->params.prompt.n;
     return as_long < pace->n_placed_tokens ? as_long : pace->n_placed_tokens;
 }
 
@@ -165,7 +165,8 @@ bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_requ
     if (request->state != GW_QUEUED || !request->deadline_ns ||
         gw_router_list(router, GW_QUEUED)->n < 2)
         return false;
-    double need_s = gw_pace_service_s(pace, 1, tokens_before(pace, request) + request->ask.prompt.n,
-                                      request->ask.max_new_tokens);
+    double need_s =
+        gw_pace_service_s(pace, 1, tokens_before(pace, request) + request->params.prompt.n,
+                          request->params.max_new_tokens);
     return need_s > baton_seconds(request->deadline_ns - now_ns);
 }

@@ -24,9 +24,9 @@ void gw_assign_prefill(struct gw_request *request, struct gw_worker *worker, uin
     place_at(worker, turn, request->prefill_id);
 }
 
-int64_t gw_assign_n_blocks(const struct gw_ask *ask, uint32_t block_tokens)
+int64_t gw_assign_n_blocks(const struct gw_params *params, uint32_t block_tokens)
 {
-    int64_t n_positions = (int64_t)ask->prompt.n + ask->max_new_tokens - 1;
+    int64_t n_positions = (int64_t)params->prompt.n + params->max_new_tokens - 1;
     return block_tokens ? (n_positions + block_tokens - 1) / block_tokens : 0;
 }
 
@@ -34,7 +34,7 @@ void gw_assign_decode(struct gw_request *request, struct gw_worker *worker, uint
                       uint32_t block_tokens)
 {
     request->decode = worker;
-    request->n_blocks = gw_assign_n_blocks(&request->ask, block_tokens);
+    request->n_blocks = gw_assign_n_blocks(&request->params, block_tokens);
     request->n_cached_blocks = 0;
     gw_workload_add(&worker->load,
                     &(struct gw_work){.n_requests = 1, .n_blocks = request->n_blocks});
@@ -47,14 +47,14 @@ void gw_assign_prompt(struct gw_request *request)
 {
     request->prompt_at = request->prefill ? request->prefill : request->decode;
     gw_workload_add(&request->prompt_at->load,
-                    &(struct gw_work){.n_queued_tokens = (int64_t)request->ask.prompt.n});
+                    &(struct gw_work){.n_queued_tokens = (int64_t)request->params.prompt.n});
 }
 
 static void leave_prompt(struct gw_request *request)
 {
     if (request->prompt_at)
         gw_workload_add(&request->prompt_at->load,
-                        &(struct gw_work){.n_queued_tokens = -(int64_t)request->ask.prompt.n});
+                        &(struct gw_work){.n_queued_tokens = -(int64_t)request->params.prompt.n});
     request->prompt_at = NULL;
 }
 

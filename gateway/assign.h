@@ -22,7 +22,7 @@ void gw_assign_decode(struct gw_request *request, struct gw_worker *worker, uint
                       uint32_t block_tokens);
 
 /* KV blocks for the prompt and all of the output but its last token, which is never an input. */
-int64_t gw_assign_n_blocks(const struct gw_ask *ask, uint32_t block_tokens);
+int64_t gw_assign_n_blocks(const struct gw_params *params, uint32_t block_tokens);
 
 /* The prompt goes to the prefill worker, or to the decode worker where there is none. */
 void gw_assign_prompt(struct gw_request *request);

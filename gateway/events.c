@@ -47,7 +47,7 @@ static void take_prompt_logprobs(struct gw_router *router, struct gw_request *re
     if (request->state != GW_PREFILLING)
         return;
     if (scores->first_index != request->n_scored + 1 ||
-        scores->first_index + scores->n_logprobs > request->ask.prompt.n) {
+        scores->first_index + scores->n_logprobs > request->params.prompt.n) {
         gw_router_retry_or_fail(router, request, &gap);
         return;
     }
@@ -63,11 +63,11 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     struct gw_metrics *metrics = router->options.metrics;
     if (request->state != GW_PREFILLING)
         return;
-    if (first->cached_tokens > request->ask.prompt.n) {
+    if (first->cached_tokens > request->params.prompt.n) {
         gw_router_retry_or_fail(router, request, &wrong);
         return;
     }
-    int64_t n_computed = (int64_t)request->ask.prompt.n - first->cached_tokens;
+    int64_t n_computed = (int64_t)request->params.prompt.n - first->cached_tokens;
     gw_assign_prompt_done(request, n_computed, first->prefill_compute_s);
     request->times.first_ns = request->times.last_token_ns = baton_now_ns();
     request->times.longest_gap_s = 0;
@@ -81,7 +81,7 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     if (first->cold)
         baton_hist_observe(&metrics->cold_first_token, first->process_age_s);
     metrics->n_output_tokens++;
-    bool more = !first->stopped && request->ask.max_new_tokens > 1;
+    bool more = !first->stopped && request->params.max_new_tokens > 1;
     if (more && request->decode)
         gw_order_start(request, first->token);
     gw_router_set_state(router, request, GW_DECODING, "first token");
@@ -89,7 +89,7 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     if (gw_output_token(&router->options.output, request, first->token, first->decision,
                         first->logprobs)) {
         gw_router_finish(router, request);
-    } else if (!more && request->ask.kv_cache) {
+    } else if (!more && request->params.kv_cache) {
         gw_output_end(&router->options.output, request, first->stopped);
         gw_router_finish(router, request);
     }

@@ -8,7 +8,7 @@ enum { CREDIT_TOKENS = 256, CREDIT_LONG_TOKENS = 16 };
 
 uint32_t gw_order_credit(const struct gw_request *request)
 {
-    return request->ask.explain || request->ask.logprobs ? CREDIT_LONG_TOKENS : CREDIT_TOKENS;
+    return request->params.explain || request->params.logprobs ? CREDIT_LONG_TOKENS : CREDIT_TOKENS;
 }
 
 static void send(struct gw_worker *worker, const struct gw_request *request,
@@ -20,36 +20,37 @@ static void send(struct gw_worker *worker, const struct gw_request *request,
 }
 
 /* The bias of one sampling as messages; they are packed before the next order is given. */
-static void fill_bias(const struct gw_ask *ask, Baton__V1__Sampling *sampling)
+static void fill_bias(const struct gw_params *params, Baton__V1__Sampling *sampling)
 {
     static Baton__V1__LogitBias biases[BATON_MAX_LOGIT_BIAS], *listed[BATON_MAX_LOGIT_BIAS];
-    for (size_t i = 0; i < ask->n_bias; i++) {
+    for (size_t i = 0; i < params->n_bias; i++) {
         baton__v1__logit_bias__init(&biases[i]);
-        biases[i].token = ask->bias[i].id;
-        biases[i].bias = (float)ask->bias[i].bias;
+        biases[i].token = params->bias[i].id;
+        biases[i].bias = (float)params->bias[i].bias;
         listed[i] = &biases[i];
     }
     sampling->logit_bias = listed;
-    sampling->n_logit_bias = ask->n_bias;
+    sampling->n_logit_bias = params->n_bias;
 }
 
 static void fill_sampling(const struct gw_request *request, Baton__V1__Sampling *sampling)
 {
-    const struct gw_ask *ask = &request->ask;
-    sampling->temperature = ask->temperature;
-    sampling->top_k = ask->top_k;
-    sampling->top_p = ask->top_p;
-    sampling->seed = ask->seed;
-    sampling->min_p = ask->min_p;
-    sampling->repetition_penalty = ask->repetition_penalty;
-    sampling->presence_penalty = ask->presence_penalty;
-    sampling->frequency_penalty = ask->frequency_penalty;
-    sampling->explain_candidates = ask->explain;
-    sampling->logprobs = ask->logprobs;
-    sampling->top_logprobs = ask->top_logprobs;
-    fill_bias(ask, sampling);
-    sampling->stop_token_ids = (uint32_t *)(uintptr_t)ask->stop_ids; /* packed, never written to */
-    sampling->n_stop_token_ids = (size_t)ask->n_stop_ids;
+    const struct gw_params *params = &request->params;
+    sampling->temperature = params->temperature;
+    sampling->top_k = params->top_k;
+    sampling->top_p = params->top_p;
+    sampling->seed = params->seed;
+    sampling->min_p = params->min_p;
+    sampling->repetition_penalty = params->repetition_penalty;
+    sampling->presence_penalty = params->presence_penalty;
+    sampling->frequency_penalty = params->frequency_penalty;
+    sampling->explain_candidates = params->explain;
+    sampling->logprobs = params->logprobs;
+    sampling->top_logprobs = params->top_logprobs;
+    fill_bias(params, sampling);
+    sampling->stop_token_ids =
+        (uint32_t *)(uintptr_t)params->stop_ids; /* packed, never written to */
+    sampling->n_stop_token_ids = (size_t)params->n_stop_ids;
 }
 
 static uint32_t left_ms(const struct gw_request *request)
@@ -62,8 +63,8 @@ void gw_order_reserve(const struct gw_request *request)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    reserve.n_prompt_tokens = (uint32_t)request->ask.prompt.n;
-    reserve.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
+    reserve.n_prompt_tokens = (uint32_t)request->params.prompt.n;
+    reserve.max_new_tokens = (uint32_t)request->params.max_new_tokens;
     reserve.block_keys.len = request->n_keys * sizeof request->keys[0];
     reserve.block_keys.data = (uint8_t *)request->keys;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
@@ -78,15 +79,15 @@ void gw_order_prefill(const struct gw_request *request)
     Baton__V1__PrefillRequest prefill = BATON__V1__PREFILL_REQUEST__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     fill_sampling(request, &sampling);
-    prefill.tokens = request->ask.prompt.ids;
-    prefill.n_tokens = request->ask.prompt.n;
+    prefill.tokens = request->params.prompt.ids;
+    prefill.n_tokens = request->params.prompt.n;
     prefill.sampling = &sampling;
     prefill.deadline_ms = left_ms(request);
-    prefill.naive = !request->ask.kv_cache;
-    prefill.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
+    prefill.naive = !request->params.kv_cache;
+    prefill.max_new_tokens = (uint32_t)request->params.max_new_tokens;
     prefill.credit_tokens = gw_order_credit(request);
-    prefill.prompt_logprobs = request->ask.prompt_logprobs;
-    prefill.skip_prefix_cache = !request->ask.cache_prompt;
+    prefill.prompt_logprobs = request->params.prompt_logprobs;
+    prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->prefill && request->decode) {
         deliver_to.first_block = request->n_cached_blocks;
         deliver_to.bulk_url = request->decode->bulk_url;
@@ -106,14 +107,14 @@ void gw_order_start(const struct gw_request *request, uint32_t first_token)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     fill_sampling(request, &sampling);
     start.first_token = first_token;
-    start.n_prompt_tokens = (uint32_t)request->ask.prompt.n;
-    start.max_new_tokens = (uint32_t)request->ask.max_new_tokens;
+    start.n_prompt_tokens = (uint32_t)request->params.prompt.n;
+    start.max_new_tokens = (uint32_t)request->params.max_new_tokens;
     start.sampling = &sampling;
     start.credit_tokens = gw_order_credit(request);
     start.deadline_ms = left_ms(request);
-    if (request->ask.repetition_penalty != 1) {
-        start.prompt = request->ask.prompt.ids;
-        start.n_prompt = request->ask.prompt.n;
+    if (request->params.repetition_penalty != 1) {
+        start.prompt = request->params.prompt.ids;
+        start.n_prompt = request->params.prompt.n;
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
     envelope.decode_start = &start;
@@ -122,7 +123,7 @@ void gw_order_start(const struct gw_request *request, uint32_t first_token)
 
 void gw_order_ack(const struct gw_request *request)
 {
-    struct gw_worker *worker = request->ask.kv_cache ? request->decode : request->prefill;
+    struct gw_worker *worker = request->params.kv_cache ? request->decode : request->prefill;
     Baton__V1__TokenAck token_ack = BATON__V1__TOKEN_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     if (!worker)

@@ -5,8 +5,8 @@
 
 static bool is_stop_id(const struct gw_request *request, uint32_t token)
 {
-    for (int i = 0; i < request->ask.n_stop_ids; i++)
-        if (request->ask.stop_ids[i] == token)
+    for (int i = 0; i < request->params.n_stop_ids; i++)
+        if (request->params.stop_ids[i] == token)
             return true;
     return false;
 }

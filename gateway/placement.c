@@ -57,9 +57,9 @@ void gw_placement_fini(struct gw_placement *placement)
 static void name_blocks(const struct gw_fleet *fleet, struct gw_request *request)
 {
     const struct gw_fleet_terms *terms = &fleet->terms;
-    const struct baton_tokens *prompt = &request->ask.prompt;
+    const struct baton_tokens *prompt = &request->params.prompt;
     bool is_made = request->keys && !memcmp(&request->keys_root, &terms->root, sizeof terms->root);
-    if (is_made || !terms->has_root || !request->ask.cache_prompt || !request->ask.kv_cache)
+    if (is_made || !terms->has_root || !request->params.cache_prompt || !request->params.kv_cache)
         return;
     size_t n = baton_block_keys_of(prompt->n, terms->kv_block_tokens);
     free(request->keys);
@@ -162,7 +162,7 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
     struct gw_placement *placement = &router->placement;
     const struct gw_fleet *fleet = router->options.fleet;
     struct matches matches = look_up(placement->decode_table, fleet, request);
-    int64_t n_blocks = gw_assign_n_blocks(&request->ask, fleet->terms.kv_block_tokens);
+    int64_t n_blocks = gw_assign_n_blocks(&request->params, fleet->terms.kv_block_tokens);
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
@@ -190,9 +190,9 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
 static bool may_run_locally(const struct gw_router *router, const struct gw_request *request,
                             int64_t n_cached_tokens)
 {
-    const struct gw_ask *ask = &request->ask;
-    return ask->kv_cache && !ask->prompt_logprobs &&
-           (int64_t)ask->prompt.n - n_cached_tokens <=
+    const struct gw_params *params = &request->params;
+    return params->kv_cache && !params->prompt_logprobs &&
+           (int64_t)params->prompt.n - n_cached_tokens <=
                router->placement.options.local_prefill_tokens;
 }
 
@@ -202,14 +202,14 @@ static bool is_faster_locally(const struct gw_router *router, const struct gw_re
     const struct gw_worker *prefill = request->prefill, *decode = request->decode;
     struct gw_work there = gw_workload_now(&decode->load);
     bool is_running = there.n_requests > 1; /* besides this one */
-    return gw_policy_local_is_faster(
-        &(struct gw_local_view){.prompt_tokens = (int64_t)request->ask.prompt.n - n_cached_tokens,
-                                .local_queued_tokens = there.n_queued_tokens,
-                                .local_tokens_per_s = gw_assign_prompt_rate(decode),
-                                .step_s = is_running ? decode->status.last_step_s : 0,
-                                .queued_tokens = gw_workload_now(&prefill->load).n_queued_tokens,
-                                .tokens_per_s = gw_assign_prompt_rate(prefill),
-                                .handoff_s = router->placement.handoff_s});
+    return gw_policy_local_is_faster(&(struct gw_local_view){
+        .prompt_tokens = (int64_t)request->params.prompt.n - n_cached_tokens,
+        .local_queued_tokens = there.n_queued_tokens,
+        .local_tokens_per_s = gw_assign_prompt_rate(decode),
+        .step_s = is_running ? decode->status.last_step_s : 0,
+        .queued_tokens = gw_workload_now(&prefill->load).n_queued_tokens,
+        .tokens_per_s = gw_assign_prompt_rate(prefill),
+        .handoff_s = router->placement.handoff_s});
 }
 
 static bool goes_local(const struct gw_router *router, const struct gw_request *request)
@@ -279,8 +279,8 @@ static bool must_run_locally(const struct gw_router *router, const struct gw_req
 /* A second worker is wanted only where a second token is. */
 static bool wants_decode(const struct gw_router *router, const struct gw_request *request)
 {
-    return request->ask.kv_cache &&
-           (request->ask.max_new_tokens > 1 || must_run_locally(router, request));
+    return request->params.kv_cache &&
+           (request->params.max_new_tokens > 1 || must_run_locally(router, request));
 }
 
 /* False when the request must wait for room. */

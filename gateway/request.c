@@ -74,8 +74,8 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
 {
     gw_request_list_remove(&requests->by_state[request->state], request);
     gw_request_bucket_remove(bucket(requests, request->id), request);
-    baton_tokens_fini(&request->ask.prompt);
-    free(request->ask.bias);
+    baton_tokens_fini(&request->params.prompt);
+    free(request->params.bias);
     free(request->keys);
     baton_text_stream_fini(&request->text);
     baton_buf_fini(&request->text_out);
@@ -185,7 +185,7 @@ static void decode_span(const struct gw_request *request, enum baton_stage stage
 {
     const struct gw_times *times = &request->times;
     double began_s = baton_seconds(times->decode_began_ns - times->arrived_ns);
-    bool naive = !request->ask.kv_cache;
+    bool naive = !request->params.kv_cache;
     span->worker = naive ? request->prefill_id : request->decode_id;
     span->start_s = began_s;
     span->duration_s = times->decode_s;
@@ -203,7 +203,7 @@ bool gw_request_stage(const struct gw_request *request, enum baton_stage stage,
                       struct gw_stage_span *span)
 {
     const struct gw_times *times = &request->times;
-    bool moved = request->decode_began && request->ask.kv_cache;
+    bool moved = request->decode_began && request->params.kv_cache;
     span->worker = "gateway";
     switch (stage) {
     case BATON_STAGE_parse:

@@ -75,7 +75,7 @@ struct gw_logit_bias {
 };
 
 /* What the client asked for, checked. */
-struct gw_ask {
+struct gw_params {
     struct baton_tokens prompt;
     int64_t max_new_tokens;
     double temperature, top_p, min_p;
@@ -113,7 +113,7 @@ struct gw_request {
     uint32_t attempt;    /* on the wire: changes with every placement that came to nothing */
     uint32_t n_failures; /* attempts that broke */
     struct gw_sink sink;
-    struct gw_ask ask;
+    struct gw_params params;
     struct gw_times times;
     int64_t deadline_ns;
 

@@ -29,7 +29,7 @@ void gw_router_set_state(struct gw_router *router, struct gw_request *request, e
     int64_t now_ns = baton_now_ns();
     if (request->paused && request->state == GW_DECODING)
         gw_pace_paused(&router->pace, false, now_ns);
-    gw_pace_moved(&router->pace, request->state, state, request->ask.prompt.n, now_ns);
+    gw_pace_moved(&router->pace, request->state, state, request->params.prompt.n, now_ns);
     if (request->paused && state == GW_DECODING)
         gw_pace_paused(&router->pace, true, now_ns);
     if (request->state == GW_TOKENIZING && state == GW_QUEUED)
@@ -78,7 +78,7 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
     baton_log(outcome == GW_OUTCOME_ok ? BATON_LOG_INFO : BATON_LOG_WARN, "request",
               BATON_X("req", request->id), BATON_S("outcome", gw_outcome_name(outcome)),
               BATON_S("reason", reason), BATON_I("attempt", request->attempt),
-              BATON_I("prompt_tokens", request->ask.prompt.n),
+              BATON_I("prompt_tokens", request->params.prompt.n),
               BATON_I("output_tokens", request->n_output), BATON_S("prefill", request->prefill_id),
               BATON_S("decode", request->decode_id),
               BATON_F("ttft_s", request->times.first_ns ? gw_request_ttft_s(request) : NAN),
@@ -92,12 +92,12 @@ void gw_router_settle(struct gw_router *router, struct gw_request *request, enum
     request->times.end_ns = baton_now_ns();
     metrics->outcomes[outcome]++;
     if (outcome == GW_OUTCOME_ok) {
-        metrics->n_prompt_tokens += request->ask.prompt.n;
+        metrics->n_prompt_tokens += request->params.prompt.n;
         metrics->n_cached_tokens += request->cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
         gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->times.longest_gap_s);
         gw_demand_finished(&router->demand, (double)request->n_output,
-                           (double)(request->ask.prompt.n + request->n_output),
+                           (double)(request->params.prompt.n + request->n_output),
                            request->times.end_ns);
         if (!request->was_paused)
             gw_pace_finished(&router->pace, request->n_output,
@@ -140,7 +140,7 @@ void gw_router_cancel(struct gw_router *router, struct gw_request *request, cons
 void gw_router_retry_or_fail(struct gw_router *router, struct gw_request *request,
                              const struct gw_failure *failure)
 {
-    bool shown = request->ask.streaming && request->n_output;
+    bool shown = request->params.streaming && request->n_output;
     if (shown || request->n_failures + 1 >= (uint64_t)router->options.max_attempts) {
         gw_router_fail(router, request, failure);
         return;

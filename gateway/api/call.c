@@ -101,7 +101,7 @@ static void on_prompt(void *arg, struct gw_request *request,
                       const Baton__V1__PromptLogprobs *scores)
 {
     struct gw_choice *choice = arg;
-    gw_logprobs_add_prompt(&choice->logprobs, &request->ask.prompt, scores);
+    gw_logprobs_add_prompt(&choice->logprobs, &request->params.prompt, scores);
 }
 
 static void on_first(void *arg, struct gw_request *request)
@@ -136,7 +136,7 @@ static void on_text(void *arg, struct gw_request *request, const char *text, siz
 
 static void add_totals(struct gw_totals *totals, const struct gw_request *request)
 {
-    totals->run_tokens += request->ask.prompt.n;
+    totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += request->cached_tokens;
     totals->output_tokens += request->n_output;
     totals->prompt_s += request->times.prefill_compute_s;

@@ -12,8 +12,8 @@
 #ifndef BATON_GATEWAY_API_CALL_H
 #define BATON_GATEWAY_API_CALL_H
 
-#include "gateway/api/ask.h"
 #include "gateway/api/logprobs.h"
+#include "gateway/api/params/params.h"
 #include "gateway/api/prompts.h"
 
 enum {
@@ -93,7 +93,7 @@ struct baton_buf *gw_calls_event(struct gw_calls *calls);
  * max_new_tokens. Takes the prompts. When it can not, it answers the exchange. */
 void gw_call_start(struct gw_api *api, struct gw_exchange *exchange,
                    const struct gw_dialect *dialect, const struct gw_call_options *options,
-                   const struct gw_terms *terms, struct gw_prompts *prompts,
+                   const struct gw_completion_params *params, struct gw_prompts *prompts,
                    const int64_t *lengths);
 
 /* The call can not be made of its fields: answers the problem, and counts it. */

@@ -34,7 +34,7 @@ static struct gw_call *create_call(struct gw_api *api, struct gw_exchange *excha
     return call;
 }
 
-static void init_choices(struct gw_call *call, const struct gw_terms *terms)
+static void init_choices(struct gw_call *call, const struct gw_completion_params *params)
 {
     size_t result_max_bytes = GW_ANSWER_MAX_BYTES / (size_t)call->n_choices;
     for (int i = 0; i < call->n_choices; i++) {
@@ -45,7 +45,7 @@ static void init_choices(struct gw_call *call, const struct gw_terms *terms)
         baton_buf_init(&choice->text, GW_TEXT_MAX_BYTES);
         baton_buf_init(&choice->steps, result_max_bytes);
         baton_buf_init(&choice->result, result_max_bytes);
-        gw_logprobs_init(&choice->logprobs, (int)terms->ask.top_logprobs);
+        gw_logprobs_init(&choice->logprobs, (int)params->shared.top_logprobs);
     }
 }
 
@@ -60,17 +60,17 @@ static bool copy_tokens(struct baton_tokens *to, const struct baton_tokens *from
 }
 
 /* The nearer of the client's and our own; 0: neither set one. */
-static int64_t deadline_of(const struct gw_api *api, const struct gw_terms *terms,
+static int64_t deadline_of(const struct gw_api *api, const struct gw_completion_params *params,
                            int64_t arrived_ns)
 {
-    double timeout_s = terms->timeout_s > 0 ? terms->timeout_s : api->timeout_s;
+    double timeout_s = params->timeout_s > 0 ? params->timeout_s : api->timeout_s;
     if (api->timeout_s > 0 && api->timeout_s < timeout_s)
         timeout_s = api->timeout_s;
     return timeout_s > 0 ? arrived_ns + (int64_t)(timeout_s * (double)BATON_SECOND) : 0;
 }
 
 /* A request in state TOKENIZING; what it went through so far was the call's. */
-static bool make_request(struct gw_choice *choice, const struct gw_terms *terms,
+static bool make_request(struct gw_choice *choice, const struct gw_completion_params *params,
                          int64_t max_new_tokens)
 {
     struct gw_call *call = choice->call;
@@ -81,23 +81,23 @@ static bool make_request(struct gw_choice *choice, const struct gw_terms *terms,
     if (!request)
         return false;
     choice->request = request;
-    request->times.parsed_ns = terms->parsed_ns;
-    request->times.tokenized_ns = terms->tokenized_ns;
+    request->times.parsed_ns = params->parsed_ns;
+    request->times.tokenized_ns = params->tokenized_ns;
     gw_request_set_state(api->requests, request, GW_TOKENIZING, "");
-    request->deadline_ns = deadline_of(api, terms, arrived_ns);
-    request->ask.max_new_tokens = max_new_tokens;
-    if (!copy_tokens(&request->ask.prompt, &choice->prompt->tokens) ||
-        !gw_terms_apply(terms, choice->index % call->options.n, request))
+    request->deadline_ns = deadline_of(api, params, arrived_ns);
+    request->params.max_new_tokens = max_new_tokens;
+    if (!copy_tokens(&request->params.prompt, &choice->prompt->tokens) ||
+        !gw_params_apply(params, choice->index % call->options.n, request))
         return false;
-    request->ask.streaming = call->options.streaming;
+    request->params.streaming = call->options.streaming;
     return true;
 }
 
-static bool make_requests(struct gw_call *call, const struct gw_terms *terms,
+static bool make_requests(struct gw_call *call, const struct gw_completion_params *params,
                           const int64_t *lengths)
 {
     for (int i = 0; i < call->n_choices; i++)
-        if (!make_request(&call->choices[i], terms, lengths[i / call->options.n]))
+        if (!make_request(&call->choices[i], params, lengths[i / call->options.n]))
             return false;
     call->id = call->choices[0].request->id;
     return true;
@@ -128,9 +128,9 @@ static struct gw_load load_of(const struct gw_call *call)
     struct gw_load load = {.n_requests = (size_t)call->n_choices, .left_s = INFINITY};
     for (int i = 0; i < call->n_choices; i++) {
         const struct gw_request *request = call->choices[i].request;
-        load.n_tokens += request->ask.prompt.n;
-        if (request->ask.max_new_tokens > load.max_new_tokens)
-            load.max_new_tokens = request->ask.max_new_tokens;
+        load.n_tokens += request->params.prompt.n;
+        if (request->params.max_new_tokens > load.max_new_tokens)
+            load.max_new_tokens = request->params.max_new_tokens;
         if (request->deadline_ns)
             load.left_s = baton_seconds(request->deadline_ns - baton_now_ns());
     }
@@ -171,7 +171,8 @@ static void submit(struct gw_call *call)
 
 void gw_call_start(struct gw_api *api, struct gw_exchange *exchange,
                    const struct gw_dialect *dialect, const struct gw_call_options *options,
-                   const struct gw_terms *terms, struct gw_prompts *prompts, const int64_t *lengths)
+                   const struct gw_completion_params *params, struct gw_prompts *prompts,
+                   const int64_t *lengths)
 {
     static const struct gw_verdict no_memory = {
         .failure = {503, "overloaded", "no memory for the request"}};
@@ -186,8 +187,8 @@ void gw_call_start(struct gw_api *api, struct gw_exchange *exchange,
     *prompts = (struct gw_prompts){0};
     for (size_t i = 0; i < call->prompts.n; i++)
         call->totals.prompt_tokens += call->prompts.items[i].tokens.n;
-    init_choices(call, terms);
-    if (make_requests(call, terms, lengths))
+    init_choices(call, params);
+    if (make_requests(call, params, lengths))
         submit(call);
     else
         give_up(call, &no_memory);

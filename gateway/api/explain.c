@@ -89,7 +89,7 @@ static void say_greedy(struct baton_buf *reason, const Baton__V1__Decision *deci
     baton_buf_printf(reason, ".");
 }
 
-static void say_filters(struct baton_buf *reason, const struct gw_ask *ask,
+static void say_filters(struct baton_buf *reason, const struct gw_params *params,
                         const Baton__V1__Decision *decision, int64_t n_vocab)
 {
     const char *and = "";
@@ -97,19 +97,19 @@ static void say_filters(struct baton_buf *reason, const struct gw_ask *ask,
         return;
     baton_buf_printf(reason, " of the %" PRIu32 " that ", decision->n_after_min_p);
     if (decision->n_after_top_k < n_vocab) {
-        baton_buf_printf(reason, "top-k %" PRIu32, ask->top_k);
+        baton_buf_printf(reason, "top-k %" PRIu32, params->top_k);
         and = " and ";
     }
     if (decision->n_after_top_p < decision->n_after_top_k) {
-        baton_buf_printf(reason, "%stop-p %g", and, ask->top_p);
+        baton_buf_printf(reason, "%stop-p %g", and, params->top_p);
         and = " and ";
     }
     if (decision->n_after_min_p < decision->n_after_top_p)
-        baton_buf_printf(reason, "%smin-p %g", and, ask->min_p);
+        baton_buf_printf(reason, "%smin-p %g", and, params->min_p);
     baton_buf_printf(reason, " left of %" PRId64, n_vocab);
 }
 
-static void say_drawn(struct baton_buf *reason, const struct gw_ask *ask,
+static void say_drawn(struct baton_buf *reason, const struct gw_params *params,
                       const Baton__V1__Decision *decision, int64_t n_vocab)
 {
     const Baton__V1__Candidate *chosen = decision->chosen;
@@ -121,25 +121,25 @@ static void say_drawn(struct baton_buf *reason, const struct gw_ask *ask,
             decision->draw, chosen->interval_begin, chosen->interval_end, 100 * chosen->prob);
     }
     say_rank(reason, decision->rank);
-    say_filters(reason, ask, decision, n_vocab);
+    say_filters(reason, params, decision, n_vocab);
     baton_buf_printf(reason, ".");
 }
 
 static void put_reason(struct baton_json_out *out, const struct gw_api *api,
-                       const struct gw_ask *ask, const Baton__V1__Decision *decision)
+                       const struct gw_params *params, const Baton__V1__Decision *decision)
 {
     struct baton_buf reason;
     baton_buf_init(&reason, REASON_MAX_BYTES);
     if (decision->greedy)
         say_greedy(&reason, decision);
     else
-        say_drawn(&reason, ask, decision, api->facts->n_vocab);
+        say_drawn(&reason, params, decision, api->facts->n_vocab);
     baton_json_put_text(out, "reason", baton_buf_text(&reason), reason.len);
     baton_buf_fini(&reason);
 }
 
-void gw_explain_step(struct baton_buf *buf, const struct gw_api *api, const struct gw_ask *ask,
-                     const struct gw_token *token)
+void gw_explain_step(struct baton_buf *buf, const struct gw_api *api,
+                     const struct gw_params *params, const struct gw_token *token)
 {
     const Baton__V1__Decision *decision = token->decision;
     const Baton__V1__Candidate *chosen = decision->chosen;
@@ -160,7 +160,7 @@ void gw_explain_step(struct baton_buf *buf, const struct gw_api *api, const stru
     put_interval(&out, chosen, decision->greedy);
     baton_json_put_exact(&out, "entropy_bits", decision->entropy_bits);
     baton_json_put_string(&out, "phase", token->index ? "decode" : "prefill");
-    put_reason(&out, api, ask, decision);
+    put_reason(&out, api, params, decision);
     baton_json_open(&out, "candidates", '[');
     for (size_t i = 0; i < decision->n_candidates; i++)
         put_candidate(&out, api, decision->candidates[i], decision->greedy);

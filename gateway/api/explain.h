@@ -10,7 +10,7 @@
 #include "gateway/api/api.h"
 
 /* The token's decision must not be NULL. */
-void gw_explain_step(struct baton_buf *out, const struct gw_api *api, const struct gw_ask *ask,
-                     const struct gw_token *token);
+void gw_explain_step(struct baton_buf *out, const struct gw_api *api,
+                     const struct gw_params *params, const struct gw_token *token);
 
 #endif

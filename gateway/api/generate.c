@@ -41,7 +41,7 @@ static void on_token(struct gw_choice *choice, const struct gw_token *token)
         baton_buf_reset(steps);
     else if (steps->len)
         baton_buf_putc(steps, ',');
-    gw_explain_step(steps, call->api, &choice->request->ask, token);
+    gw_explain_step(steps, call->api, &choice->request->params, token);
     if (call->options.streaming)
         write_event(call, choice, "step", steps->data, steps->len);
 }
@@ -106,11 +106,12 @@ static const struct gw_dialect native = {.first = on_first,
 /* ---- the endpoints ---- */
 
 /* What only these routes know, and the end of the body's fields. */
-static void read_own(const struct gw_api *api, struct gw_fields *fields, struct gw_terms *terms,
-                     struct gw_call_options *options, int64_t *max_new_tokens)
+static void read_own(const struct gw_api *api, struct gw_fields *fields,
+                     struct gw_completion_params *params, struct gw_call_options *options,
+                     int64_t *max_new_tokens)
 {
     gw_field_int(fields, "max_new_tokens", 1, api->facts->n_context_tokens, max_new_tokens);
-    gw_field_bool(fields, "kv_cache", &terms->ask.kv_cache);
+    gw_field_bool(fields, "kv_cache", &params->shared.kv_cache);
     gw_field_bool(fields, "timeline", &options->timeline);
     (void)gw_field(fields, "prompt"); /* known; read once everything else is right */
     gw_fields_refuse_unknown(fields);
@@ -120,16 +121,16 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body, bool streaming)
 {
     struct gw_fields fields = gw_fields(body);
-    struct gw_terms terms = {0};
+    struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
     struct gw_call_options options = {.streaming = streaming, .n = 1};
     int64_t max_new_tokens = 0, *lengths = NULL;
-    gw_terms_read(api, &fields, &terms);
-    read_own(api, &fields, &terms, &options, &max_new_tokens);
-    terms.parsed_ns = baton_now_ns();
+    gw_params_read(api, &fields, &params);
+    read_own(api, &fields, &params, &options, &max_new_tokens);
+    params.parsed_ns = baton_now_ns();
     gw_prompts_read(api, &fields, streaming ? GW_BATCH_NONE : GW_BATCH_IDS, (size_t)api->max_batch,
                     &prompts);
-    terms.tokenized_ns = baton_now_ns();
+    params.tokenized_ns = baton_now_ns();
     options.batch = prompts.is_batch;
     if (!fields.failed)
         lengths = gw_prompts_lengths(api, &fields, &prompts, "max_new_tokens", max_new_tokens,
@@ -137,10 +138,10 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     if (fields.failed)
         gw_call_refuse(api, exchange, &fields.problem);
     else
-        gw_call_start(api, exchange, &native, &options, &terms, &prompts, lengths);
+        gw_call_start(api, exchange, &native, &options, &params, &prompts, lengths);
     free(lengths);
     gw_prompts_fini(&prompts);
-    gw_terms_fini(&terms);
+    gw_params_fini(&params);
 }
 
 void gw_generate(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)

@@ -186,12 +186,12 @@ static void check_choices(const struct gw_api *api, struct gw_fields *fields,
 }
 
 static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fields *fields,
-                  const struct gw_call_options *options, struct gw_terms *terms,
+                  const struct gw_call_options *options, struct gw_completion_params *params,
                   struct gw_prompts *prompts, const char *length_name, int64_t wanted,
                   int64_t fallback)
 {
     int64_t *lengths = NULL;
-    terms->tokenized_ns = baton_now_ns();
+    params->tokenized_ns = baton_now_ns();
     if (!fields->failed)
         check_choices(api, fields, options, prompts);
     if (!fields->failed)
@@ -199,60 +199,61 @@ static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fi
     if (fields->failed)
         gw_call_refuse(api, exchange, &fields->problem);
     else
-        gw_call_start(api, exchange, &gw_openai_dialect, options, terms, prompts, lengths);
+        gw_call_start(api, exchange, &gw_openai_dialect, options, params, prompts, lengths);
     free(lengths);
     gw_prompts_fini(prompts);
-    gw_terms_fini(terms);
+    gw_params_fini(params);
 }
 
 /* ---- completions ---- */
 
 static void read_completion_logprobs(struct gw_fields *fields,
-                                     const struct gw_call_options *options, struct gw_ask *ask)
+                                     const struct gw_call_options *options,
+                                     struct gw_params *params)
 {
     int64_t n = -1;
     gw_field_int(fields, "logprobs", 0, BATON_MAX_LISTED, &n);
-    ask->logprobs = n >= 0;
-    ask->top_logprobs = n > 0 ? (uint32_t)n : 0;
-    ask->prompt_logprobs = ask->logprobs && options->echo;
+    params->logprobs = n >= 0;
+    params->top_logprobs = n > 0 ? (uint32_t)n : 0;
+    params->prompt_logprobs = params->logprobs && options->echo;
 }
 
 void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *body)
 {
     struct gw_fields fields = gw_fields(body);
-    struct gw_terms terms = {0};
+    struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
     struct gw_call_options options = {0};
     int64_t max_tokens = -1; /* not given */
     read_model(api, &fields);
     read_n(api, &fields, &options);
     read_stream(&fields, &options);
-    gw_terms_read(api, &fields, &terms);
+    gw_params_read(api, &fields, &params);
     gw_field_bool(&fields, "echo", &options.echo);
     gw_field_int(&fields, "max_tokens", options.echo ? 0 : 1, api->facts->n_context_tokens,
                  &max_tokens);
-    read_completion_logprobs(&fields, &options, &terms.ask);
+    read_completion_logprobs(&fields, &options, &params.shared);
     (void)gw_field(&fields, "prompt");
     read_rest(&fields, options.n);
     options.no_output = !max_tokens; /* one token is made all the same, and not shown */
-    terms.parsed_ns = baton_now_ns();
+    params.parsed_ns = baton_now_ns();
     gw_prompts_read(api, &fields, GW_BATCH_ANY, (size_t)api->max_batch, &prompts);
-    start(api, exchange, &fields, &options, &terms, &prompts, "max_tokens",
+    start(api, exchange, &fields, &options, &params, &prompts, "max_tokens",
           max_tokens > 0 ? max_tokens : 0, options.no_output ? 1 : COMPLETION_NEW_TOKENS);
 }
 
 /* ---- chat ---- */
 
-static void read_chat_logprobs(struct gw_fields *fields, struct gw_ask *ask)
+static void read_chat_logprobs(struct gw_fields *fields, struct gw_params *params)
 {
     int64_t n = 0;
-    gw_field_bool(fields, "logprobs", &ask->logprobs);
+    gw_field_bool(fields, "logprobs", &params->logprobs);
     gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n);
-    if (n && !ask->logprobs)
+    if (n && !params->logprobs)
         gw_fields_fail(fields, "top_logprobs", "invalid_value",
                        "top_logprobs: only together with logprobs: true");
-    ask->top_logprobs = (uint32_t)n;
+    params->top_logprobs = (uint32_t)n;
 }
 
 /* 0: not given. The newer name wins where both say the same; two wishes are none. */
@@ -271,31 +272,31 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
 }
 
 /* The assistant's turn ends where its template says so. */
-static void add_chat_stops(const struct gw_api *api, struct gw_ask *ask)
+static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
 {
-    if (!ask->ignore_eos)
-        ask->n_stop_ids += (int)baton_chat_stop_ids(
-            api->chat, api->tokenizer, ask->stop_ids + ask->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
+    if (!params->ignore_eos)
+        params->n_stop_ids += (int)baton_chat_stop_ids(
+            api->chat, api->tokenizer, params->stop_ids + params->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
 }
 
 void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_fields fields = gw_fields(body);
-    struct gw_terms terms = {0};
+    struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
     struct gw_call_options options = {.chat = true};
     const char *length_name;
     read_model(api, &fields);
     read_n(api, &fields, &options);
     read_stream(&fields, &options);
-    gw_terms_read(api, &fields, &terms);
+    gw_params_read(api, &fields, &params);
     int64_t wanted = read_chat_length(api, &fields, &length_name);
-    read_chat_logprobs(&fields, &terms.ask);
+    read_chat_logprobs(&fields, &params.shared);
     (void)gw_field(&fields, "messages");
     read_rest(&fields, options.n);
-    terms.parsed_ns = baton_now_ns();
-    add_chat_stops(api, &terms.ask);
+    params.parsed_ns = baton_now_ns();
+    add_chat_stops(api, &params.shared);
     gw_messages_read(api, &fields, &prompts);
-    start(api, exchange, &fields, &options, &terms, &prompts, length_name, wanted,
+    start(api, exchange, &fields, &options, &params, &prompts, length_name, wanted,
           api->facts->n_context_tokens);
 }

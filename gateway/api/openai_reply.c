@@ -59,7 +59,7 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 {
     const struct gw_call *call = choice->call;
     struct gw_logprobs *logprobs = &choice->logprobs;
-    bool wanted = choice->request->ask.logprobs;
+    bool wanted = choice->request->params.logprobs;
     if (!wanted || (call->options.streaming && logprobs->n_taken == logprobs->n_ready))
         baton_json_put_null(out, "logprobs");
     else if (call->options.chat)
@@ -71,7 +71,7 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 /* The explained steps since the last time. */
 static void put_steps(struct baton_json_out *out, struct gw_choice *choice)
 {
-    if (!choice->request->ask.explain)
+    if (!choice->request->params.explain)
         return;
     gw_reply_steps(out, &choice->steps);
     baton_buf_reset(&choice->steps);
@@ -225,7 +225,7 @@ static void on_token(struct gw_choice *choice, const struct gw_token *token)
         return;
     if (choice->steps.len)
         baton_buf_putc(&choice->steps, ',');
-    gw_explain_step(&choice->steps, choice->call->api, &choice->request->ask, token);
+    gw_explain_step(&choice->steps, choice->call->api, &choice->request->params, token);
 }
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)

@@ -70,8 +70,8 @@ void gw_reply_meta(struct baton_buf *buf, const struct gw_request *request)
     baton_json_open(&out, NULL, '{');
     put_id(&out, request);
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
-    baton_json_put_uint(&out, "prompt_tokens", request->ask.prompt.n);
-    baton_json_put_uint(&out, "seed", request->ask.seed);
+    baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
+    baton_json_put_uint(&out, "seed", request->params.seed);
     baton_json_close(&out, '}');
 }
 
@@ -141,15 +141,15 @@ void gw_reply_whole(struct baton_buf *buf, const struct gw_choice *choice)
     put_texts(&out, choice);
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
     put_ending(&out, request);
-    baton_json_put_uint(&out, "prompt_tokens", request->ask.prompt.n);
+    baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
     baton_json_put_uint(&out, "cached_tokens", request->cached_tokens);
-    baton_json_put_uint(&out, "seed", request->ask.seed);
+    baton_json_put_uint(&out, "seed", request->params.seed);
     baton_json_put_bool(&out, "cold", request->cold);
     put_served_by(&out, request);
     gw_handoff_put(&out, &request->handoff);
-    put_logits_shape(&out, request->ask.prompt.n, api->facts->n_vocab);
+    put_logits_shape(&out, request->params.prompt.n, api->facts->n_vocab);
     put_input(&out, &choice->prompt, 1);
-    if (request->ask.explain)
+    if (request->params.explain)
         gw_reply_steps(&out, &choice->steps);
     if (choice->call->options.timeline)
         put_timeline(&out, request);

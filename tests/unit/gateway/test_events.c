@@ -94,8 +94,8 @@ static struct gw_request *decoding(struct heard *h)
     static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED, GW_RESERVING, GW_PREFILLING,
                                          GW_DECODING};
     assert_non_null(request);
-    request->ask.kv_cache = request->ask.streaming = true;
-    request->ask.max_new_tokens = WANTED_TOKENS;
+    request->params.kv_cache = request->params.streaming = true;
+    request->params.max_new_tokens = WANTED_TOKENS;
     request->decode = &worker;
     worker.n_active++;
     for (size_t i = 0; i < sizeof path / sizeof path[0]; i++)

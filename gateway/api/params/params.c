@@ -1,4 +1,4 @@
-#include "gateway/api/ask.h"
+#include "gateway/api/params/params.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,39 +11,40 @@
 
 enum { ID_MAX_DIGITS = 9 };
 
-void gw_terms_fini(struct gw_terms *terms)
+void gw_params_fini(struct gw_completion_params *params)
 {
-    free(terms->ask.bias);
-    *terms = (struct gw_terms){0};
+    free(params->shared.bias);
+    *params = (struct gw_completion_params){0};
 }
 
-static void read_distribution(struct gw_fields *fields, struct gw_ask *ask)
+static void read_distribution(struct gw_fields *fields, struct gw_params *params)
 {
     int64_t top_k = 0;
-    ask->temperature = ask->top_p = ask->repetition_penalty = 1;
-    gw_field_real(fields, "temperature", 0, false, 100, &ask->temperature);
+    params->temperature = params->top_p = params->repetition_penalty = 1;
+    gw_field_real(fields, "temperature", 0, false, 100, &params->temperature);
     gw_field_int(fields, "top_k", 0, INT32_MAX, &top_k);
-    gw_field_real(fields, "top_p", 0, true, 1, &ask->top_p);
-    gw_field_real(fields, "min_p", 0, false, 1, &ask->min_p);
-    gw_field_real(fields, "repetition_penalty", 0, true, INFINITY, &ask->repetition_penalty);
-    gw_field_real(fields, "presence_penalty", -2, false, 2, &ask->presence_penalty);
-    gw_field_real(fields, "frequency_penalty", -2, false, 2, &ask->frequency_penalty);
-    ask->top_k = (uint32_t)top_k;
+    gw_field_real(fields, "top_p", 0, true, 1, &params->top_p);
+    gw_field_real(fields, "min_p", 0, false, 1, &params->min_p);
+    gw_field_real(fields, "repetition_penalty", 0, true, INFINITY, &params->repetition_penalty);
+    gw_field_real(fields, "presence_penalty", -2, false, 2, &params->presence_penalty);
+    gw_field_real(fields, "frequency_penalty", -2, false, 2, &params->frequency_penalty);
+    params->top_k = (uint32_t)top_k;
 }
 
-static void read_stop_ids(const struct gw_api *api, struct gw_fields *fields, struct gw_ask *ask)
+static void read_stop_ids(const struct gw_api *api, struct gw_fields *fields,
+                          struct gw_params *params)
 {
     bool ignore_eos = false;
     size_t n = gw_field_ids(fields, "stop_token_ids", gw_field(fields, "stop_token_ids"),
-                            api->facts->n_vocab, GW_MAX_CLIENT_STOP_IDS, ask->stop_ids);
+                            api->facts->n_vocab, GW_MAX_CLIENT_STOP_IDS, params->stop_ids);
     gw_field_bool(fields, "ignore_eos", &ignore_eos);
     for (int i = 0; i < api->facts->n_eos && !ignore_eos; i++)
-        ask->stop_ids[n++] = (uint32_t)api->facts->eos_ids[i];
-    ask->n_stop_ids = (int)n;
-    ask->ignore_eos = ignore_eos;
+        params->stop_ids[n++] = (uint32_t)api->facts->eos_ids[i];
+    params->n_stop_ids = (int)n;
+    params->ignore_eos = ignore_eos;
 }
 
-static void read_stops(struct gw_fields *fields, struct gw_terms *terms)
+static void read_stops(struct gw_fields *fields, struct gw_completion_params *params)
 {
     const struct baton_json *stop = gw_field(fields, "stop");
     bool one = baton_json_kind(stop) == BATON_JSON_STRING;
@@ -58,13 +59,13 @@ static void read_stops(struct gw_fields *fields, struct gw_terms *terms)
                        "stop: must hold at most %d strings, not %zu", BATON_STOP_MAX, n);
     for (size_t i = 0; i < n && !fields->failed; i++) {
         const struct baton_json *element = one ? stop : baton_json_at(stop, i);
-        terms->stops[i] = baton_json_string(element, &terms->stop_bytes[i]);
-        if (baton_json_kind(element) != BATON_JSON_STRING || !terms->stop_bytes[i] ||
-            terms->stop_bytes[i] > BATON_STOP_MAX_BYTES)
+        params->stops[i] = baton_json_string(element, &params->stop_bytes[i]);
+        if (baton_json_kind(element) != BATON_JSON_STRING || !params->stop_bytes[i] ||
+            params->stop_bytes[i] > BATON_STOP_MAX_BYTES)
             gw_fields_fail(fields, "stop", "out_of_range",
                            "stop: each must be a string of 1 to %d bytes", BATON_STOP_MAX_BYTES);
     }
-    terms->n_stops = fields->failed ? 0 : (int)n;
+    params->n_stops = fields->failed ? 0 : (int)n;
 }
 
 /* An id as JSON writes it in a key: digits without leading zeros, so that each has one spelling. */
@@ -94,7 +95,7 @@ static void read_one_bias(const struct gw_api *api, struct gw_fields *fields, vo
                        baton_json_key(member));
 }
 
-static void read_bias(const struct gw_api *api, struct gw_fields *fields, struct gw_ask *ask)
+static void read_bias(const struct gw_api *api, struct gw_fields *fields, struct gw_params *params)
 {
     const struct baton_json *object = gw_field(fields, "logit_bias");
     size_t n = baton_json_size(object);
@@ -110,51 +111,54 @@ static void read_bias(const struct gw_api *api, struct gw_fields *fields, struct
                        "logit_bias: must hold at most %d ids, not %zu", BATON_MAX_LOGIT_BIAS, n);
         return;
     }
-    ask->bias = calloc(n ? n : 1, sizeof *ask->bias);
-    if (!ask->bias) {
+    params->bias = calloc(n ? n : 1, sizeof *params->bias);
+    if (!params->bias) {
         gw_fields_fail(fields, "logit_bias", "out_of_memory", "logit_bias: no memory for it");
         return;
     }
     for (void *it = baton_json_first(object); it; it = baton_json_next(object, it))
-        read_one_bias(api, fields, it, &ask->bias[ask->n_bias++]);
+        read_one_bias(api, fields, it, &params->bias[params->n_bias++]);
 }
 
-void gw_terms_read(const struct gw_api *api, struct gw_fields *fields, struct gw_terms *terms)
+void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
+                    struct gw_completion_params *params)
 {
-    struct gw_ask *ask = &terms->ask;
+    struct gw_params *shared = &params->shared;
     int64_t explain = 0;
-    read_distribution(fields, ask);
-    read_bias(api, fields, ask);
-    read_stop_ids(api, fields, ask);
-    read_stops(fields, terms);
-    terms->seed = -1;
-    gw_field_int(fields, "seed", 0, INT64_MAX, &terms->seed);
-    terms->has_seed = terms->seed >= 0;
-    gw_field_real(fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &terms->timeout_s);
+    read_distribution(fields, shared);
+    read_bias(api, fields, shared);
+    read_stop_ids(api, fields, shared);
+    read_stops(fields, params);
+    params->seed = -1;
+    gw_field_int(fields, "seed", 0, INT64_MAX, &params->seed);
+    params->has_seed = params->seed >= 0;
+    gw_field_real(fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &params->timeout_s);
     gw_field_int(fields, "explain", 0, BATON_MAX_LISTED, &explain);
-    ask->explain = (uint32_t)explain;
-    ask->kv_cache = ask->cache_prompt = true;
-    gw_field_bool(fields, "cache_prompt", &ask->cache_prompt);
-    ask->cache_prompt &= api->prefix_cache;
+    shared->explain = (uint32_t)explain;
+    shared->kv_cache = shared->cache_prompt = true;
+    gw_field_bool(fields, "cache_prompt", &shared->cache_prompt);
+    shared->cache_prompt &= api->prefix_cache;
 }
 
-bool gw_terms_apply(const struct gw_terms *terms, int choice, struct gw_request *request)
+bool gw_params_apply(const struct gw_completion_params *params, int choice,
+                     struct gw_request *request)
 {
-    struct gw_ask *ask = &request->ask;
-    struct baton_tokens prompt = ask->prompt;
-    int64_t max_new_tokens = ask->max_new_tokens;
-    *ask = terms->ask;
-    ask->prompt = prompt;
-    ask->max_new_tokens = max_new_tokens;
+    struct gw_params *own = &request->params;
+    struct baton_tokens prompt = own->prompt;
+    int64_t max_new_tokens = own->max_new_tokens;
+    *own = params->shared;
+    own->prompt = prompt;
+    own->max_new_tokens = max_new_tokens;
     /* Past the highest seed of a client they begin again at 0. */
-    ask->seed = terms->has_seed ? ((uint64_t)terms->seed + (uint64_t)choice) & INT64_MAX
-                                : baton_random_id() & OWN_SEED_MASK;
-    ask->bias = NULL;
-    if (terms->ask.n_bias) {
-        ask->bias = malloc(terms->ask.n_bias * sizeof *ask->bias);
-        if (!ask->bias)
+    own->seed = params->has_seed ? ((uint64_t)params->seed + (uint64_t)choice) & INT64_MAX
+                                 : baton_random_id() & OWN_SEED_MASK;
+    own->bias = NULL;
+    if (params->shared.n_bias) {
+        own->bias = malloc(params->shared.n_bias * sizeof *own->bias);
+        if (!own->bias)
             return false;
-        memcpy(ask->bias, terms->ask.bias, terms->ask.n_bias * sizeof *ask->bias);
+        memcpy(own->bias, params->shared.bias, params->shared.n_bias * sizeof *own->bias);
     }
-    return !baton_text_stream_init(&request->text, terms->stops, terms->stop_bytes, terms->n_stops);
+    return !baton_text_stream_init(&request->text, params->stops, params->stop_bytes,
+                                   params->n_stops);
 }

@@ -1,0 +1,46 @@
+/* The parameters in a body: how tokens are chosen, what ends them, what is reported.
+ *
+ * Native and OpenAI routes share these fields (API contract, sections 1 and 2). All generations of
+ * one call have them in common; prompts are read by gateway/api/prompts.h.
+ *
+ * Ownership: stop strings are borrowed from the body; the rest belongs to the params.
+ * Threading: loop thread.
+ * Errors:    in fields->problem.
+ */
+#ifndef BATON_GATEWAY_API_PARAMS_PARAMS_H
+#define BATON_GATEWAY_API_PARAMS_PARAMS_H
+
+#include "gateway/api/api.h"
+
+/* The rest of a request's room is for the ids that the model and its chat template end with. */
+enum {
+    GW_MAX_CHAT_STOP_IDS = 4,
+    GW_MAX_CLIENT_STOP_IDS = BATON_MAX_STOP_IDS - BATON_MODEL_MAX_EOS - GW_MAX_CHAT_STOP_IDS
+};
+
+enum { GW_MAX_TIMEOUT_S = 86400 };
+
+struct gw_completion_params {
+    struct gw_params shared; /* without prompt, length and seed, which differ per generation */
+    const char *stops[BATON_STOP_MAX];
+    size_t stop_bytes[BATON_STOP_MAX];
+    int n_stops;
+    double timeout_s; /* 0: the gateway's own */
+    bool has_seed;
+    int64_t seed;
+    int64_t parsed_ns, tokenized_ns;
+};
+
+void gw_params_fini(struct gw_completion_params *params);
+
+/* temperature ... ignore_eos, explain, timeout_s, cache_prompt: everything but the prompt, the
+ * length and what only one kind of route knows. */
+void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
+                    struct gw_completion_params *params);
+
+/* Fills a fresh request's params and stop strings: its own copies. choice is added to the client's
+ * seed; without one the seed is random. False: no memory. */
+bool gw_params_apply(const struct gw_completion_params *params, int choice,
+                     struct gw_request *request);
+
+#endif
