@@ -20,41 +20,41 @@ void dc_context_destroy(struct dc_context *context)
     baton_plan_fini(&context->prompt.plan);
     baton_asker_fini(&context->asker);
     free(context->prompt.tokens);
-    free(context->keys);
+    free(context->hashes);
     free(context);
 }
 
-/* The names of the prompt's blocks: wanted's keys, copied. */
-static enum baton_err take_keys(struct dc_context *context, const Baton__V1__Reserve *wanted)
+/* The names of the prompt's blocks: wanted's hashes, copied. */
+static enum baton_err take_hashes(struct dc_context *context, const Baton__V1__Reserve *wanted)
 {
-    size_t n = wanted->block_keys.len / BATON_BLOCK_KEY_BYTES;
+    size_t n = wanted->block_hashes.len / BATON_BLOCK_HASH_BYTES;
     if (!n)
         return BATON_OK;
-    context->keys = malloc(n * sizeof *context->keys);
-    if (!context->keys)
+    context->hashes = malloc(n * sizeof *context->hashes);
+    if (!context->hashes)
         return BATON_NO_MEMORY;
-    memcpy(context->keys, wanted->block_keys.data, n * sizeof *context->keys);
-    context->n_keys = (int)n;
+    memcpy(context->hashes, wanted->block_hashes.data, n * sizeof *context->hashes);
+    context->n_hashes = (int)n;
     return BATON_OK;
 }
 
 static void drop_keys(struct dc_context *context)
 {
-    free(context->keys);
-    context->keys = NULL;
-    context->n_keys = 0;
+    free(context->hashes);
+    context->hashes = NULL;
+    context->n_hashes = 0;
 }
 
 enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *kv,
                                   const Baton__V1__Reserve *wanted, bool share)
 {
-    if (wanted->block_keys.len / BATON_BLOCK_KEY_BYTES >
-        baton_block_keys_of(wanted->n_prompt_tokens, BATON_KV_BLOCK_TOKENS))
+    if (wanted->block_hashes.len / BATON_BLOCK_HASH_BYTES >
+        baton_block_hash_count(wanted->n_prompt_tokens, BATON_KV_BLOCK_TOKENS))
         return BATON_INVALID;
-    enum baton_err err = share ? take_keys(context, wanted) : BATON_OK;
+    enum baton_err err = share ? take_hashes(context, wanted) : BATON_OK;
     if (!err)
-        err = baton_seq_init_shared(&context->seq, kv, dc_positions_for(wanted), context->keys,
-                                    context->n_keys);
+        err = baton_seq_init_shared(&context->seq, kv, dc_positions_for(wanted), context->hashes,
+                                    context->n_hashes);
     if (err) {
         drop_keys(context);
         return err;
@@ -106,8 +106,8 @@ void dc_context_place(struct dc_context *context)
     context->kv_placed_ns = baton_now_ns();
     if (!context->kv_began_ns) /* nothing travelled */
         context->kv_began_ns = context->kv_placed_ns;
-    if (context->n_keys > first)
-        baton_seq_name(&context->seq, first, context->keys + first, context->n_keys - first);
+    if (context->n_hashes > first)
+        baton_seq_name(&context->seq, first, context->hashes + first, context->n_hashes - first);
     drop_keys(context);
 }
 

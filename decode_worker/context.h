@@ -47,8 +47,9 @@ struct dc_context {
     struct baton_asker asker;
     int n_prompt, max_new_tokens;
     struct baton_seq seq;
-    struct baton_block_key *keys; /* [n_keys], owned: names for the prompt's blocks, once whole */
-    int n_keys;
+    struct baton_block_hash
+        *hashes; /* [n_hashes], owned: names for the prompt's blocks, once whole */
+    int n_hashes;
 
     /* placement */
     uint64_t source_link; /* link id of the prefill worker that sends */

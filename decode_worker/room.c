@@ -47,7 +47,7 @@ static enum baton_err reserve(struct dc_room *room, struct dc_context *context,
     enum baton_err err = dc_context_reserve(context, room->kv, wanted, room->shares_prefixes);
     if (err)
         return err;
-    room->n_prefix_tokens += (uint64_t)context->n_keys * BATON_KV_BLOCK_TOKENS;
+    room->n_prefix_tokens += (uint64_t)context->n_hashes * BATON_KV_BLOCK_TOKENS;
     room->n_hit_tokens += (uint64_t)context->seq.n_shared * BATON_KV_BLOCK_TOKENS;
     return BATON_OK;
 }
@@ -69,7 +69,7 @@ void dc_room_ask(struct dc_room *room, int n_paused, struct baton_link *gateway,
     }
     if (err == BATON_INVALID)
         baton_asker_fail(&asker, BATON__V1__FAILED__CODE__INVALID,
-                         "reserve: more block keys than the prompt has whole blocks");
+                         "reserve: more block hashes than the prompt has whole blocks");
     else
         reject(room, &asker, baton_kv_blocks_for(dc_positions_for(wanted)), batch_full);
     baton_asker_fini(&asker);

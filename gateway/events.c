@@ -16,10 +16,10 @@ static void take_reserved(struct gw_router *router, struct gw_request *request,
                           const Baton__V1__Reserved *reserved)
 {
     static const struct gw_failure unasked = {502, "worker_failed",
-                                              "blocks are said to be cached that have no key"};
+                                              "blocks are said to be cached that have no hash"};
     if (request->state != GW_RESERVING)
         return;
-    if (reserved->n_cached_blocks > request->n_keys)
+    if (reserved->n_cached_blocks > request->n_hashes)
         gw_router_retry_or_fail(router, request, &unasked);
     else
         gw_placement_reserved(router, request, reserved->n_cached_blocks);

@@ -12,7 +12,7 @@
 #ifndef BATON_GATEWAY_FLEET_H
 #define BATON_GATEWAY_FLEET_H
 
-#include "common/base/block_keys.h"
+#include "common/base/block_hash.h"
 #include "common/base/list.h"
 #include "common/base/model_dir.h"
 #include "common/wire/link.h"
@@ -79,8 +79,8 @@ struct gw_fleet_options {
 /* What every worker of a fleet must share; set by the first to join an empty fleet. */
 struct gw_fleet_terms {
     char weights[BATON_SHA256_HEX], dtype[BATON_MAX_ID_BYTES + 1], kv_dtype[BATON_MAX_ID_BYTES + 1];
-    uint32_t kv_block_tokens;    /* 0: the fleet is empty */
-    struct baton_block_key root; /* of the keys of its KV blocks */
+    uint32_t kv_block_tokens;     /* 0: the fleet is empty */
+    struct baton_block_hash root; /* of the hashes of its KV blocks */
     bool has_root;
 };
 

@@ -189,7 +189,7 @@ static void agree(struct gw_fleet *fleet, const Baton__V1__Hello *hello)
     copy(terms->dtype, sizeof terms->dtype, hello->dtype);
     copy(terms->kv_dtype, sizeof terms->kv_dtype, hello->kv_dtype);
     terms->kv_block_tokens = hello->kv_block_tokens;
-    terms->has_root = !baton_block_key_root(&salt, &terms->root);
+    terms->has_root = !baton_block_hash_root(&salt, &terms->root);
 }
 
 static void log_joined(const struct gw_worker *worker)

@@ -47,7 +47,7 @@ static const struct baton_option option_table[] = {
          "who makes the tokens: round-robin, least-loaded or prefix-aware"),
     TEXT(prefix_cache, "prefix-cache", "on",
          "on: prompts that begin alike share what was computed; off: none does"),
-    INT(prefix_keys, "prefix-keys", "65536", 1, GW_PREFIX_MAX_KEYS, "blocks",
+    INT(prefix_blocks, "prefix-blocks", "65536", 1, GW_PREFIX_MAX_BLOCKS, "blocks",
         "that each prefix-aware policy remembers, with who was sent them"),
     INT(local_prefill_tokens, "local-prefill-tokens", "0", 0, 1 << 20, "tokens",
         "a prompt with at most so many not cached is run by the decode worker, if faster; 0: none"),

@@ -65,8 +65,8 @@ void gw_order_reserve(const struct gw_request *request)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     reserve.n_prompt_tokens = (uint32_t)request->params.prompt.n;
     reserve.max_new_tokens = (uint32_t)request->params.max_new_tokens;
-    reserve.block_keys.len = request->n_keys * sizeof request->keys[0];
-    reserve.block_keys.data = (uint8_t *)request->keys;
+    reserve.block_hashes.len = request->n_hashes * sizeof request->hashes[0];
+    reserve.block_hashes.data = (uint8_t *)request->hashes;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
     send(request->decode, request, &envelope);

@@ -29,9 +29,9 @@ enum baton_err gw_placement_init(struct gw_placement *placement,
     placement->prefill_views = calloc(GW_MAX_WORKERS, sizeof *placement->prefill_views);
     placement->decode_views = calloc(GW_MAX_WORKERS, sizeof *placement->decode_views);
     if (options->prefill == GW_POLICY_PREFIX_AWARE)
-        placement->prefill_table = gw_prefix_table_create(options->prefix_keys);
+        placement->prefill_table = gw_prefix_table_create(options->prefix_blocks);
     if (options->decode == GW_POLICY_PREFIX_AWARE)
-        placement->decode_table = gw_prefix_table_create(options->prefix_keys);
+        placement->decode_table = gw_prefix_table_create(options->prefix_blocks);
     if (placement->candidates && placement->prefill_views && placement->decode_views &&
         (options->prefill != GW_POLICY_PREFIX_AWARE || placement->prefill_table) &&
         (options->decode != GW_POLICY_PREFIX_AWARE || placement->decode_table))
@@ -52,23 +52,24 @@ void gw_placement_fini(struct gw_placement *placement)
 
 /* ---- what is known of a prompt ---- */
 
-/* Keys are made once, or again when the fleet became another one meanwhile. Without memory for
+/* Hashes are made once, or again when the fleet became another one meanwhile. Without memory for
  * them nothing is shared, which costs time only. */
 static void name_blocks(const struct gw_fleet *fleet, struct gw_request *request)
 {
     const struct gw_fleet_terms *terms = &fleet->terms;
     const struct baton_tokens *prompt = &request->params.prompt;
-    bool is_made = request->keys && !memcmp(&request->keys_root, &terms->root, sizeof terms->root);
+    bool is_made =
+        request->hashes && !memcmp(&request->hash_root, &terms->root, sizeof terms->root);
     if (is_made || !terms->has_root || !request->params.cache_prompt || !request->params.kv_cache)
         return;
-    size_t n = baton_block_keys_of(prompt->n, terms->kv_block_tokens);
-    free(request->keys);
-    request->n_keys = 0;
-    request->keys_root = terms->root;
-    request->keys = n ? calloc(n, sizeof *request->keys) : NULL;
-    if (request->keys &&
-        !baton_block_keys(&terms->root, prompt->ids, terms->kv_block_tokens, request->keys, n))
-        request->n_keys = n;
+    size_t n = baton_block_hash_count(prompt->n, terms->kv_block_tokens);
+    free(request->hashes);
+    request->n_hashes = 0;
+    request->hash_root = terms->root;
+    request->hashes = n ? calloc(n, sizeof *request->hashes) : NULL;
+    if (request->hashes && !baton_block_hash_tokens(&terms->root, prompt->ids,
+                                                    terms->kv_block_tokens, request->hashes, n))
+        request->n_hashes = n;
 }
 
 /* What the table knows of one prompt, worker by worker. */
@@ -83,7 +84,7 @@ static struct matches look_up(const struct gw_prefix_table *table, const struct 
 {
     struct matches matches = {.block_tokens = fleet->terms.kv_block_tokens};
     if (table)
-        matches.n = gw_prefix_table_match(table, request->keys, request->n_keys, matches.of);
+        matches.n = gw_prefix_table_match(table, request->hashes, request->n_hashes, matches.of);
     return matches;
 }
 
@@ -99,7 +100,7 @@ static void note(struct gw_prefix_table *table, const struct gw_request *request
                  const struct gw_worker *worker)
 {
     if (table)
-        gw_prefix_table_note(table, request->keys, request->n_keys, worker->tag);
+        gw_prefix_table_note(table, request->hashes, request->n_hashes, worker->tag);
 }
 
 void gw_placement_forget(struct gw_placement *placement, const struct gw_worker *worker)

@@ -20,7 +20,7 @@ struct gw_router;
 
 struct gw_placement_options {
     enum gw_policy prefill, decode;
-    size_t prefix_keys;           /* that each prefix-aware role remembers */
+    size_t prefix_blocks;         /* that each prefix-aware role remembers */
     int64_t local_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
 };
 

@@ -6,35 +6,35 @@
 
 /* Entries are named by their number, from 1; 0 is none. */
 struct entry {
-    struct baton_block_key key;
+    struct baton_block_hash hash;
     uint32_t tags[GW_PREFIX_TAGS]; /* the last to be sent it comes first; 0: none */
     uint32_t next;                 /* in its bucket, or in the list of free entries */
     uint32_t newer, older;
 };
 
 struct gw_prefix_table {
-    struct entry *entries; /* [max_keys + 1] */
+    struct entry *entries; /* [max_blocks + 1] */
     uint32_t *buckets;     /* [mask + 1] */
-    uint32_t mask, max_keys, n, n_used, first_free;
+    uint32_t mask, max_blocks, n, n_used, first_free;
     uint32_t newest, oldest;
 };
 
-static uint32_t n_buckets_for(size_t max_keys)
+static uint32_t n_buckets_for(size_t max_blocks)
 {
     uint32_t n = 1;
-    while (n < max_keys)
+    while (n < max_blocks)
         n *= 2;
     return n;
 }
 
-struct gw_prefix_table *gw_prefix_table_create(size_t max_keys)
+struct gw_prefix_table *gw_prefix_table_create(size_t max_blocks)
 {
     struct gw_prefix_table *table = calloc(1, sizeof *table);
     if (!table)
         return NULL;
-    table->max_keys = (uint32_t)max_keys;
-    table->mask = n_buckets_for(max_keys) - 1;
-    table->entries = calloc(max_keys + 1, sizeof *table->entries);
+    table->max_blocks = (uint32_t)max_blocks;
+    table->mask = n_buckets_for(max_blocks) - 1;
+    table->entries = calloc(max_blocks + 1, sizeof *table->entries);
     table->buckets = calloc((size_t)table->mask + 1, sizeof *table->buckets);
     if (!table->entries || !table->buckets) {
         gw_prefix_table_destroy(table);
@@ -59,18 +59,18 @@ size_t gw_prefix_table_n(const struct gw_prefix_table *table)
 
 /* ---- entries ---- */
 
-/* A key is a digest: any of its bits are as good as a hash. */
-static uint32_t *bucket(const struct gw_prefix_table *table, const struct baton_block_key *key)
+/* A hash is a digest: any of its bits serve. */
+static uint32_t *bucket(const struct gw_prefix_table *table, const struct baton_block_hash *hash)
 {
-    uint32_t hash;
-    memcpy(&hash, key->bytes, sizeof hash);
-    return &table->buckets[hash & table->mask];
+    uint32_t bits;
+    memcpy(&bits, hash->bytes, sizeof bits);
+    return &table->buckets[bits & table->mask];
 }
 
-static uint32_t find(const struct gw_prefix_table *table, const struct baton_block_key *key)
+static uint32_t find(const struct gw_prefix_table *table, const struct baton_block_hash *hash)
 {
-    uint32_t at = *bucket(table, key);
-    while (at && memcmp(&table->entries[at].key, key, sizeof *key) != 0)
+    uint32_t at = *bucket(table, hash);
+    while (at && memcmp(&table->entries[at].hash, hash, sizeof *hash) != 0)
         at = table->entries[at].next;
     return at;
 }
@@ -94,7 +94,7 @@ static void make_newest(struct gw_prefix_table *table, uint32_t at)
 static void drop(struct gw_prefix_table *table, uint32_t at)
 {
     struct entry *entry = &table->entries[at];
-    uint32_t *link = bucket(table, &entry->key);
+    uint32_t *link = bucket(table, &entry->hash);
     while (*link != at)
         link = &table->entries[*link].next;
     *link = entry->next;
@@ -107,7 +107,7 @@ static void drop(struct gw_prefix_table *table, uint32_t at)
 static uint32_t take_free(struct gw_prefix_table *table)
 {
     uint32_t at = table->first_free;
-    if (!at && table->n_used < table->max_keys)
+    if (!at && table->n_used < table->max_blocks)
         return ++table->n_used;
     if (!at) {
         drop(table, table->oldest);
@@ -117,11 +117,11 @@ static uint32_t take_free(struct gw_prefix_table *table)
     return at;
 }
 
-static uint32_t insert(struct gw_prefix_table *table, const struct baton_block_key *key)
+static uint32_t insert(struct gw_prefix_table *table, const struct baton_block_hash *hash)
 {
     uint32_t at = take_free(table);
-    uint32_t *first = bucket(table, key);
-    table->entries[at] = (struct entry){.key = *key, .next = *first};
+    uint32_t *first = bucket(table, hash);
+    table->entries[at] = (struct entry){.hash = *hash, .next = *first};
     *first = at;
     table->n++;
     return at;
@@ -159,31 +159,31 @@ static void remove_tag(struct entry *entry, uint32_t tag)
 
 /* ---- prompts ---- */
 
-void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_block_key *keys,
-                          size_t n_keys, uint32_t tag)
+void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_block_hash *hashes,
+                          size_t n_hashes, uint32_t tag)
 {
-    size_t n = n_keys < table->max_keys ? n_keys : table->max_keys;
+    size_t n = n_hashes < table->max_blocks ? n_hashes : table->max_blocks;
     while (n--) { /* the first block last: it is to stay longest */
-        uint32_t at = find(table, &keys[n]);
+        uint32_t at = find(table, &hashes[n]);
         if (at)
             unlink_age(table, at);
         else
-            at = insert(table, &keys[n]);
+            at = insert(table, &hashes[n]);
         make_newest(table, at);
         put_tag(&table->entries[at], tag);
     }
 }
 
 size_t gw_prefix_table_match(const struct gw_prefix_table *table,
-                             const struct baton_block_key *keys, size_t n_keys,
+                             const struct baton_block_hash *hashes, size_t n_hashes,
                              struct gw_prefix_match matches[GW_PREFIX_TAGS])
 {
     size_t n = 0;
-    uint32_t at = n_keys ? find(table, &keys[0]) : 0;
+    uint32_t at = n_hashes ? find(table, &hashes[0]) : 0;
     for (int i = 0; at && i < GW_PREFIX_TAGS && table->entries[at].tags[i]; i++)
         matches[n++] = (struct gw_prefix_match){table->entries[at].tags[i], 1};
     bool grew = n > 0;
-    for (uint32_t k = 1; grew && k < n_keys && (at = find(table, &keys[k])); k++) {
+    for (uint32_t k = 1; grew && k < n_hashes && (at = find(table, &hashes[k])); k++) {
         grew = false;
         for (size_t i = 0; i < n; i++)
             if (matches[i].n_blocks == k && has_tag(&table->entries[at], matches[i].tag)) {

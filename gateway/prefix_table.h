@@ -1,9 +1,9 @@
 /* Which workers were sent a prompt with a given block: what prefix-aware placement goes by.
  *
- * The table guesses: a worker may have dropped a block since. It is bounded; the keys not sent for
- * longest make room, the end of a prompt before its beginning, so that what is left of a prompt is
- * always a prefix. A key remembers the last GW_PREFIX_TAGS workers. Workers are known by a tag, a
- * number of one life, so that a worker that comes back is not taken for the one that died.
+ * The table guesses: a worker may have dropped a block since. It is bounded: the hashes not sent
+ * for longest make room, the end of a prompt before its beginning, so that what is left of a prompt
+ * is always a prefix. A hash remembers the last GW_PREFIX_TAGS workers. Workers are known by a tag,
+ * a number of one life, so that a worker that comes back is not taken for the one that died.
  *
  * Ownership: the table owns its memory, all of it reserved when it is made.
  * Threading: one owner at a time.
@@ -12,9 +12,9 @@
 #ifndef BATON_GATEWAY_PREFIX_TABLE_H
 #define BATON_GATEWAY_PREFIX_TABLE_H
 
-#include "common/base/block_keys.h"
+#include "common/base/block_hash.h"
 
-enum { GW_PREFIX_TAGS = 4, GW_PREFIX_MAX_KEYS = 1 << 26 };
+enum { GW_PREFIX_TAGS = 4, GW_PREFIX_MAX_BLOCKS = 1 << 26 };
 
 struct gw_prefix_table;
 
@@ -24,20 +24,20 @@ struct gw_prefix_match {
     uint32_t n_blocks;
 };
 
-/* max_keys: 1..GW_PREFIX_MAX_KEYS. */
-struct gw_prefix_table *gw_prefix_table_create(size_t max_keys);
+/* max_blocks: 1..GW_PREFIX_MAX_BLOCKS. */
+struct gw_prefix_table *gw_prefix_table_create(size_t max_blocks);
 void gw_prefix_table_destroy(struct gw_prefix_table *table); /* NULL is fine */
 
 /* A prompt with these blocks goes to the worker; tag is not 0. */
-void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_block_key *keys,
-                          size_t n_keys, uint32_t tag);
+void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_block_hash *hashes,
+                          size_t n_hashes, uint32_t tag);
 
 /* The workers that have at least the first block; returns how many. */
 size_t gw_prefix_table_match(const struct gw_prefix_table *table,
-                             const struct baton_block_key *keys, size_t n_keys,
+                             const struct baton_block_hash *hashes, size_t n_hashes,
                              struct gw_prefix_match matches[GW_PREFIX_TAGS]);
 
-/* The worker died. Looks at every key. */
+/* The worker died. Looks at every hash. */
 void gw_prefix_table_forget(struct gw_prefix_table *table, uint32_t tag);
 
 size_t gw_prefix_table_n(const struct gw_prefix_table *table);

@@ -76,7 +76,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     gw_request_bucket_remove(bucket(requests, request->id), request);
     baton_tokens_fini(&request->params.prompt);
     free(request->params.bias);
-    free(request->keys);
+    free(request->hashes);
     baton_text_stream_fini(&request->text);
     baton_buf_fini(&request->text_out);
     free(request);

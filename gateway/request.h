@@ -15,7 +15,7 @@
 #ifndef BATON_GATEWAY_REQUEST_H
 #define BATON_GATEWAY_REQUEST_H
 
-#include "common/base/block_keys.h"
+#include "common/base/block_hash.h"
 #include "common/base/list.h"
 #include "common/obs/stage.h"
 #include "common/text/stream.h"
@@ -121,8 +121,8 @@ struct gw_request {
     struct gw_worker *prompt_at; /* of these two, who computes the prompt; NULL before, after */
     int64_t n_blocks;            /* promised, or to be, by the decode worker */
     uint32_t n_cached_blocks;    /* of these, there already */
-    struct baton_block_key *keys, keys_root; /* [n_keys], made of that root; NULL: none */
-    size_t n_keys;
+    struct baton_block_hash *hashes, hash_root; /* [n_hashes], made of that root; NULL: none */
+    size_t n_hashes;
     char prefill_id[65], decode_id[65]; /* who served, also after they are gone; "" for none */
     bool decode_began; /* the decode worker has the context: prefill is no longer needed */
 

@@ -29,7 +29,7 @@ static enum baton_err check_switch(const char *option, const char *value, struct
 enum baton_err gw_settings_placement(const struct gw_options *options,
                                      struct gw_placement_options *placement, struct baton_why *why)
 {
-    struct gw_placement_options read = {.prefix_keys = (size_t)options->prefix_keys,
+    struct gw_placement_options read = {.prefix_blocks = (size_t)options->prefix_blocks,
                                         .local_prefill_tokens = options->local_prefill_tokens};
     enum baton_err err = read_policy("prefill-policy", options->prefill_policy, &read.prefill, why);
     if (!err)

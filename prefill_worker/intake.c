@@ -24,9 +24,9 @@ static enum baton_err check(const struct baton_model_facts *facts,
     if (request->naive &&
         (request->max_new_tokens < 1 || request->max_new_tokens > context - n + 1))
         return baton_fail(why, BATON_INVALID, "max_new_tokens: must be 1..%zu", context - n + 1);
-    size_t n_keys = baton_block_keys_of(n, BATON_KV_BLOCK_TOKENS);
-    if (request->deliver_to && request->deliver_to->first_block > n_keys)
-        return baton_fail(why, BATON_INVALID, "deliver_to.first_block: must be 0..%zu", n_keys);
+    size_t n_hashes = baton_block_hash_count(n, BATON_KV_BLOCK_TOKENS);
+    if (request->deliver_to && request->deliver_to->first_block > n_hashes)
+        return baton_fail(why, BATON_INVALID, "deliver_to.first_block: must be 0..%zu", n_hashes);
     return BATON_OK;
 }
 
@@ -98,7 +98,7 @@ void pf_job_free(struct pf_job *job)
     baton_seq_fini(&job->seq);
     baton_plan_fini(&job->plan);
     baton_asker_fini(&job->asker);
-    free(job->keys);
+    free(job->hashes);
     free(job->tokens);
     free(job);
 }

@@ -36,9 +36,10 @@ struct pf_job {
     struct baton_seq seq;
 
     /* prefix cache, main thread */
-    struct baton_block_key *keys; /* [n_keys] of the prompt's whole blocks; NULL: none wanted */
-    int n_keys, n_named;          /* blocks that have been offered to others */
-    int n_cached_tokens;          /* found; set once before the engine thread sees the job */
+    struct baton_block_hash
+        *hashes;           /* [n_hashes] of the prompt's whole blocks; NULL: none wanted */
+    int n_hashes, n_named; /* blocks that have been offered to others */
+    int n_cached_tokens;   /* found; set once before the engine thread sees the job */
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;

@@ -18,23 +18,23 @@ enum baton_err pf_prefix_init(struct pf_prefix *prefix, struct baton_kv *kv,
         (struct pf_prefix){.kv = kv, .on = on, .n_layers = baton_model_shape(model)->n_layers};
     if (!on)
         baton_kv_bound_cache(kv, 0);
-    enum baton_err err = baton_block_key_root(&salt, &prefix->root);
-    return err ? baton_fail(why, err, "prefix cache: no key for the model") : BATON_OK;
+    enum baton_err err = baton_block_hash_root(&salt, &prefix->root);
+    return err ? baton_fail(why, err, "prefix cache: no hash for the model") : BATON_OK;
 }
 
 /* Naive mode writes its blocks again and again, so nobody can share them. */
-static void make_keys(const struct pf_prefix *prefix, struct pf_job *job)
+static void make_hashes(const struct pf_prefix *prefix, struct pf_job *job)
 {
-    size_t n = baton_block_keys_of((size_t)job->n_prompt, BLOCK);
-    if (!prefix->on || job->naive || job->skip_prefix_cache || job->keys || !n)
+    size_t n = baton_block_hash_count((size_t)job->n_prompt, BLOCK);
+    if (!prefix->on || job->naive || job->skip_prefix_cache || job->hashes || !n)
         return;
-    struct baton_block_key *keys = calloc(n, sizeof *keys);
-    if (!keys || baton_block_keys(&prefix->root, job->tokens, BLOCK, keys, n)) {
-        free(keys);
+    struct baton_block_hash *hashes = calloc(n, sizeof *hashes);
+    if (!hashes || baton_block_hash_tokens(&prefix->root, job->tokens, BLOCK, hashes, n)) {
+        free(hashes);
         return;
     }
-    job->keys = keys;
-    job->n_keys = (int)n;
+    job->hashes = hashes;
+    job->n_hashes = (int)n;
 }
 
 static void count(struct pf_prefix *prefix, const struct pf_job *job)
@@ -45,11 +45,11 @@ static void count(struct pf_prefix *prefix, const struct pf_job *job)
 
 enum baton_err pf_prefix_take_blocks(struct pf_prefix *prefix, struct pf_job *job, int n_positions)
 {
-    make_keys(prefix, job);
-    bool looks_up = job->keys && !job->prompt_logprobs; /* those want every position computed */
-    enum baton_err err =
-        looks_up ? baton_seq_init_shared(&job->seq, prefix->kv, n_positions, job->keys, job->n_keys)
-                 : baton_seq_init(&job->seq, prefix->kv, n_positions);
+    make_hashes(prefix, job);
+    bool looks_up = job->hashes && !job->prompt_logprobs; /* those want every position computed */
+    enum baton_err err = looks_up ? baton_seq_init_shared(&job->seq, prefix->kv, n_positions,
+                                                          job->hashes, job->n_hashes)
+                                  : baton_seq_init(&job->seq, prefix->kv, n_positions);
     if (err)
         return err;
     job->n_cached_tokens = job->seq.n_tokens;
@@ -64,10 +64,10 @@ enum baton_err pf_prefix_take_blocks(struct pf_prefix *prefix, struct pf_job *jo
 void pf_prefix_offer(const struct pf_prefix *prefix, struct pf_job *job)
 {
     int n = pf_progress_complete(pf_progress_read(&job->progress), prefix->n_layers);
-    if (n > job->n_keys)
-        n = job->n_keys;
+    if (n > job->n_hashes)
+        n = job->n_hashes;
     if (n <= job->n_named)
         return;
-    baton_seq_name(&job->seq, job->n_named, job->keys + job->n_named, n - job->n_named);
+    baton_seq_name(&job->seq, job->n_named, job->hashes + job->n_named, n - job->n_named);
     job->n_named = n;
 }

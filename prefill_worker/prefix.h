@@ -1,12 +1,12 @@
 /* The prefix cache as a prefill worker uses it: prompts that begin alike compute their beginning
- * once. Whole KV blocks get the prompt's block keys as names (common/base/block_keys.h), as soon as
+ * once. Whole KV blocks are registered under their hashes (common/base/block_hash.h), as soon as
  * all layers of them are there; later prompts look up the longest run from the first block on and
  * start behind it. Two that run at the same time both compute.
  *
  * Ownership: a prefix owns its counters; the blocks belong to the KV pool.
  * Threading: main thread.
  * Errors:    init: INVALID with the reason. take_blocks: as baton_seq_init. A prompt without memory
- *            for its keys goes without.
+ *            for its hashes goes without.
  */
 #ifndef BATON_PREFILL_PREFIX_H
 #define BATON_PREFILL_PREFIX_H
@@ -16,13 +16,13 @@
 
 struct pf_prefix {
     struct baton_kv *kv;
-    struct baton_block_key root;
+    struct baton_block_hash root;
     bool on;
     int n_layers;
     uint64_t n_looked_up_tokens, n_found_tokens;
 };
 
-/* The fingerprint and model say what keys stand for besides tokens. With `on` false nothing is
+/* The fingerprint and model say what hashes stand for besides tokens. With `on` false nothing is
  * kept. */
 enum baton_err pf_prefix_init(struct pf_prefix *prefix, struct baton_kv *kv,
                               const struct baton_model *model,

@@ -160,10 +160,10 @@ enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv, int n_
 }
 
 /* Held before anything is taken, so that what the sequence needs is not evicted for it. */
-static void hold_named(struct baton_seq *seq, const struct baton_block_key *keys, int n_keys)
+static void hold_named(struct baton_seq *seq, const struct baton_block_hash *hashes, int n_hashes)
 {
-    for (int i = 0, block; i < n_keys; i++) {
-        block = baton_kv_blocks_hold(&seq->kv->blocks, &keys[i]);
+    for (int i = 0, block; i < n_hashes; i++) {
+        block = baton_kv_blocks_hold(&seq->kv->blocks, &hashes[i]);
         if (block == BATON_KV_NO_BLOCK)
             return;
         seq->blocks[seq->n_blocks++] = block;
@@ -172,9 +172,9 @@ static void hold_named(struct baton_seq *seq, const struct baton_block_key *keys
 }
 
 enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
-                                     const struct baton_block_key *keys, int n_keys)
+                                     const struct baton_block_hash *hashes, int n_hashes)
 {
-    if (n_keys < 0 || n_tokens <= (int64_t)n_keys * BATON_KV_BLOCK_TOKENS)
+    if (n_hashes < 0 || n_tokens <= (int64_t)n_hashes * BATON_KV_BLOCK_TOKENS)
         return BATON_INVALID;
     int n_blocks = n_tokens / BATON_KV_BLOCK_TOKENS + (n_tokens % BATON_KV_BLOCK_TOKENS != 0);
     if (n_blocks > kv->blocks.n_blocks)
@@ -182,7 +182,7 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
     struct baton_seq made = {.kv = kv, .blocks = calloc((size_t)n_blocks, sizeof *made.blocks)};
     if (!made.blocks)
         return BATON_NO_MEMORY;
-    hold_named(&made, keys, n_keys);
+    hold_named(&made, hashes, n_hashes);
     if (n_blocks - made.n_shared > baton_kv_n_free(kv)) {
         baton_seq_fini(&made);
         return BATON_LIMIT;
@@ -194,11 +194,11 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
     return BATON_OK;
 }
 
-void baton_seq_name(struct baton_seq *seq, int first, const struct baton_block_key *keys, int n)
+void baton_seq_name(struct baton_seq *seq, int first, const struct baton_block_hash *hashes, int n)
 {
     assert(first >= 0 && n >= 0 && n <= seq->n_blocks - first);
     for (int i = 0; i < n; i++)
-        baton_kv_blocks_name(&seq->kv->blocks, seq->blocks[first + i], &keys[i]);
+        baton_kv_blocks_name(&seq->kv->blocks, seq->blocks[first + i], &hashes[i]);
 }
 
 /* From the last on: of blocks that are kept, those that need the others before them go first. */

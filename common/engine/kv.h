@@ -5,7 +5,7 @@
  * blocks, laid out as kernels/kv_block.h says. So one block of one layer is one contiguous piece of
  * baton_kv_block_bytes bytes, which is also exactly what travels from prefill to decode.
  *
- * A block that is whole and will not be written again may be given a name (a block key). Other
+ * A block that is whole and will not be written again may be given a name (a block hash). Other
  * sequences that begin alike find it under its name and share it. When nobody holds it any longer
  * it is kept as long as there is room, the least recently used going first, and counts as free:
  *
@@ -26,7 +26,7 @@
 
 #include <stdbool.h>
 
-#include "common/base/block_keys.h"
+#include "common/base/block_hash.h"
 #include "common/engine/kernels/kv_block.h"
 #include "common/engine/model.h"
 
@@ -77,16 +77,17 @@ struct baton_seq {
 enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv,
                               int n_tokens) BATON_MUST_CHECK;
 /* The same for a prompt whose first blocks may be there already: holds as many as are found under
- * keys [n_keys], from the first on without a gap, and takes the rest. On success *seq begins after
- * them: n_tokens is n_shared * BLOCK. A sequence never writes to its first n_shared blocks. n_keys
- * must leave at least one position to compute: n_keys * BLOCK < n_tokens, else INVALID. */
+ * hashes [n_hashes], from the first on without a gap, and takes the rest. On success *seq begins
+ * after them: n_tokens is n_shared * BLOCK. A sequence never writes to its first n_shared blocks.
+ * n_hashes must leave at least one position to compute: n_hashes * BLOCK < n_tokens, else INVALID.
+ */
 enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
-                                     const struct baton_block_key *keys,
-                                     int n_keys) BATON_MUST_CHECK;
+                                     const struct baton_block_hash *hashes,
+                                     int n_hashes) BATON_MUST_CHECK;
 
 /* Names the sequence's blocks first..first + n - 1, which are whole and stay as they are:
- * keys [n]. A name that is taken stays with the block that has it. */
-void baton_seq_name(struct baton_seq *seq, int first, const struct baton_block_key *keys, int n);
+ * hashes [n]. A name that is taken stays with the block that has it. */
+void baton_seq_name(struct baton_seq *seq, int first, const struct baton_block_hash *hashes, int n);
 
 /* Gives the blocks back; harmless on a zeroed struct and when called twice. */
 void baton_seq_fini(struct baton_seq *seq);

@@ -96,9 +96,9 @@ int baton_kv_blocks_take(struct baton_kv_blocks *blocks)
     return block;
 }
 
-int baton_kv_blocks_hold(struct baton_kv_blocks *blocks, const struct baton_block_key *key)
+int baton_kv_blocks_hold(struct baton_kv_blocks *blocks, const struct baton_block_hash *hash)
 {
-    int block = blocks->max_cached ? baton_kv_names_find(&blocks->names, key) : BATON_KV_NO_BLOCK;
+    int block = blocks->max_cached ? baton_kv_names_find(&blocks->names, hash) : BATON_KV_NO_BLOCK;
     if (block == BATON_KV_NO_BLOCK)
         return block;
     if (!blocks->blocks[block].n_holders)
@@ -122,17 +122,17 @@ void baton_kv_blocks_put(struct baton_kv_blocks *blocks, int block)
 }
 
 void baton_kv_blocks_name(struct baton_kv_blocks *blocks, int block,
-                          const struct baton_block_key *key)
+                          const struct baton_block_hash *hash)
 {
     assert(blocks->blocks[block].n_holders > 0);
     if (blocks->max_cached && !baton_kv_names_has(&blocks->names, block) &&
-        baton_kv_names_find(&blocks->names, key) == BATON_KV_NO_BLOCK)
-        baton_kv_names_add(&blocks->names, block, key);
+        baton_kv_names_find(&blocks->names, hash) == BATON_KV_NO_BLOCK)
+        baton_kv_names_add(&blocks->names, block, hash);
 }
 
 static bool is_found(const struct baton_kv_names *names, int block)
 {
-    return baton_kv_names_find(names, &names->keys[block]) == block;
+    return baton_kv_names_find(names, &names->hashes[block]) == block;
 }
 
 /* As many as n_cached, none held, each found under its name, linked both ways. */

@@ -39,14 +39,14 @@ int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks);
 int baton_kv_blocks_take(struct baton_kv_blocks *blocks);
 
 /* The block of that name with one holder more, or BATON_KV_NO_BLOCK. */
-int baton_kv_blocks_hold(struct baton_kv_blocks *blocks, const struct baton_block_key *key);
+int baton_kv_blocks_hold(struct baton_kv_blocks *blocks, const struct baton_block_hash *hash);
 
 /* One holder less. */
 void baton_kv_blocks_put(struct baton_kv_blocks *blocks, int block);
 
 /* Names a held block, unless it has a name or the name a block. */
 void baton_kv_blocks_name(struct baton_kv_blocks *blocks, int block,
-                          const struct baton_block_key *key);
+                          const struct baton_block_hash *hash);
 
 /* Whether the invariants hold; O(n_blocks), for tests. */
 bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks);

@@ -15,9 +15,9 @@ enum baton_err baton_kv_names_init(struct baton_kv_names *names, int n_blocks)
         .mask = n_buckets - 1,
         .buckets = calloc(n_buckets, sizeof *names->buckets),
         .next = calloc(n, sizeof *names->next),
-        .keys = calloc(n, sizeof *names->keys),
+        .hashes = calloc(n, sizeof *names->hashes),
     };
-    if (!names->buckets || !names->next || !names->keys) {
+    if (!names->buckets || !names->next || !names->hashes) {
         baton_kv_names_fini(names);
         return BATON_NO_MEMORY;
     }
@@ -32,21 +32,21 @@ void baton_kv_names_fini(struct baton_kv_names *names)
 {
     free(names->buckets);
     free(names->next);
-    free(names->keys);
+    free(names->hashes);
     *names = (struct baton_kv_names){0};
 }
 
-static int *bucket_of(const struct baton_kv_names *names, const struct baton_block_key *key)
+static int *bucket_of(const struct baton_kv_names *names, const struct baton_block_hash *hash)
 {
-    uint64_t hash;
-    memcpy(&hash, key->bytes, sizeof hash);
-    return &names->buckets[hash & names->mask];
+    uint64_t bits;
+    memcpy(&bits, hash->bytes, sizeof bits);
+    return &names->buckets[bits & names->mask];
 }
 
-int baton_kv_names_find(const struct baton_kv_names *names, const struct baton_block_key *key)
+int baton_kv_names_find(const struct baton_kv_names *names, const struct baton_block_hash *hash)
 {
-    int block = *bucket_of(names, key);
-    while (block != BATON_KV_NO_BLOCK && memcmp(&names->keys[block], key, sizeof *key) != 0)
+    int block = *bucket_of(names, hash);
+    while (block != BATON_KV_NO_BLOCK && memcmp(&names->hashes[block], hash, sizeof *hash) != 0)
         block = names->next[block];
     return block;
 }
@@ -56,18 +56,19 @@ bool baton_kv_names_has(const struct baton_kv_names *names, int block)
     return names->next[block] != UNNAMED;
 }
 
-void baton_kv_names_add(struct baton_kv_names *names, int block, const struct baton_block_key *key)
+void baton_kv_names_add(struct baton_kv_names *names, int block,
+                        const struct baton_block_hash *hash)
 {
-    int *bucket = bucket_of(names, key);
+    int *bucket = bucket_of(names, hash);
     assert(!baton_kv_names_has(names, block));
-    names->keys[block] = *key;
+    names->hashes[block] = *hash;
     names->next[block] = *bucket;
     *bucket = block;
 }
 
 void baton_kv_names_remove(struct baton_kv_names *names, int block)
 {
-    int *link = bucket_of(names, &names->keys[block]);
+    int *link = bucket_of(names, &names->hashes[block]);
     assert(baton_kv_names_has(names, block));
     while (*link != block)
         link = &names->next[*link];

@@ -1,6 +1,6 @@
 /* baton_envelope_check: the range of every field of every message. Each message has one function
  * that reads like its part of proto/baton.proto; the first failure sticks and names the field. */
-#include "common/base/block_keys.h"
+#include "common/base/block_hash.h"
 #include "common/wire/check_fields.h"
 
 enum { MAX_LAYERS = 1024, MAX_BLOCK_TOKENS = 1 << 16, MAX_CORES = 1 << 16 };
@@ -116,10 +116,10 @@ static void check_reserve(struct checker *c, const Baton__V1__Reserve *m)
 {
     range(c, "n_prompt_tokens", m->n_prompt_tokens, 1, BATON_MAX_PROMPT_TOKENS);
     range(c, "max_new_tokens", m->max_new_tokens, 1, MAX_TOKENS);
-    if (m->block_keys.len % BATON_BLOCK_KEY_BYTES ||
-        m->block_keys.len / BATON_BLOCK_KEY_BYTES >= m->n_prompt_tokens)
-        FAIL(c, "block_keys", "%zu bytes are no keys of blocks of %u tokens", m->block_keys.len,
-             m->n_prompt_tokens);
+    if (m->block_hashes.len % BATON_BLOCK_HASH_BYTES ||
+        m->block_hashes.len / BATON_BLOCK_HASH_BYTES >= m->n_prompt_tokens)
+        FAIL(c, "block_hashes", "%zu bytes are no hashes of blocks of %u tokens",
+             m->block_hashes.len, m->n_prompt_tokens);
 }
 
 static void check_reserved(struct checker *c, const Baton__V1__Reserved *m)

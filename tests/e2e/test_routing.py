@@ -224,7 +224,7 @@ def test_workers_and_metrics_say_what_decisions_go_by(aware):
     (["--prefill-policy", "best"], 'prefill-policy: "best" is not round-robin, least-loaded or prefix-aware'),
     (["--decode-policy", ""], 'decode-policy: "" is not round-robin, least-loaded or prefix-aware'),
     (["--prefix-cache", "yes"], 'prefix-cache: "yes" is not on or off'),
-    (["--prefix-keys", "0"], "--prefix-keys: prefix-keys must be an integer from 1 to 67108864 blocks"),
+    (["--prefix-blocks", "0"], "--prefix-blocks: prefix-blocks must be an integer from 1 to 67108864 blocks"),
     (["--local-prefill-tokens", "-1"], "must be an integer from 0 to 1048576 tokens"),
 ])
 def test_a_bad_option_is_named(arguments, message):

@@ -196,8 +196,8 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         break;
     case BATON__V1__ENVELOPE__BODY_RESERVE:
         s->body.reserve.n_prompt_tokens = 40;
-        s->body.reserve.block_keys.data = s->block_keys;
-        s->body.reserve.block_keys.len = sizeof s->block_keys;
+        s->body.reserve.block_hashes.data = s->block_hashes;
+        s->body.reserve.block_hashes.len = sizeof s->block_hashes;
         s->body.reserve.max_new_tokens = 60;
         break;
     case BATON__V1__ENVELOPE__BODY_RESERVED:

@@ -7,7 +7,7 @@
 #ifndef BATON_TESTS_SAMPLE_ENVELOPE_H
 #define BATON_TESTS_SAMPLE_ENVELOPE_H
 
-#include "common/base/block_keys.h"
+#include "common/base/block_hash.h"
 #include "common/wire/envelope.h"
 
 struct sample_envelope {
@@ -50,7 +50,7 @@ struct sample_envelope {
     Baton__V1__Logprobs logprobs, *logprobs_list[4];
     double top_logprobs[2];
     uint32_t tokens[4], stops[2];
-    uint8_t block_keys[2 * BATON_BLOCK_KEY_BYTES];
+    uint8_t block_hashes[2 * BATON_BLOCK_HASH_BYTES];
 };
 
 /* Every kind there is, ended by BODY__NOT_SET. */

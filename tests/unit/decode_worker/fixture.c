@@ -260,26 +260,28 @@ static void fill_prompt(const struct ask *ask, uint32_t *tokens)
         tokens[i] = (uint32_t)(baton_philox_uniform(ask->words, (uint64_t)i) * N_VOCAB);
 }
 
-static void fill_keys(const struct ask *ask, struct baton_block_key *keys, size_t *n)
+static void fill_hashes(const struct ask *ask, struct baton_block_hash *hashes, size_t *n)
 {
-    const struct baton_block_key root = {{1}};
+    const struct baton_block_hash root = {{1}};
     uint32_t tokens[N_CONTEXT];
     fill_prompt(ask, tokens);
-    *n = ask->with_keys ? baton_block_keys_of((size_t)ask->n_prompt, BATON_KV_BLOCK_TOKENS) : 0;
-    assert_int_equal(baton_block_keys(&root, tokens, BATON_KV_BLOCK_TOKENS, keys, *n), BATON_OK);
+    *n =
+        ask->with_hashes ? baton_block_hash_count((size_t)ask->n_prompt, BATON_KV_BLOCK_TOKENS) : 0;
+    assert_int_equal(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, *n),
+                     BATON_OK);
 }
 
 void say_reserve(const struct ask *ask)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    struct baton_block_key keys[N_CONTEXT];
-    size_t n_keys;
-    fill_keys(ask, keys, &n_keys);
+    struct baton_block_hash hashes[N_CONTEXT];
+    size_t n_hashes;
+    fill_hashes(ask, hashes, &n_hashes);
     reserve.n_prompt_tokens = (uint32_t)ask->n_prompt;
     reserve.max_new_tokens = (uint32_t)ask->n_new;
-    reserve.block_keys.data = keys[0].bytes;
-    reserve.block_keys.len = n_keys * BATON_BLOCK_KEY_BYTES;
+    reserve.block_hashes.data = hashes[0].bytes;
+    reserve.block_hashes.len = n_hashes * BATON_BLOCK_HASH_BYTES;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
     tell(ask, &envelope);

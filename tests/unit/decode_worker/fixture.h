@@ -27,7 +27,7 @@ struct ask {
     uint32_t credit;      /* 0: plenty */
     uint32_t deadline_ms; /* 0: none */
     uint32_t explain;     /* candidates */
-    bool with_keys;
+    bool with_hashes;
 };
 
 /* What the gateway has heard of a request. */

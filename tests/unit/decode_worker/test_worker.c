@@ -173,7 +173,7 @@ static void the_tokens_of_a_step_travel_in_one_message(void **state)
 static void a_prefix_travels_once(void **state)
 {
     struct ask first = {
-        .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_keys = true};
+        .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_hashes = true};
     struct ask again = first, longer = first;
     (void)state;
     again.id = 2;
@@ -198,7 +198,7 @@ static void a_prefix_travels_once(void **state)
 static void a_prompt_run_here_shares_prefixes_both_ways(void **state)
 {
     struct ask first = {
-        .id = 1, .n_prompt = 64, .n_new = 9, .words = 8, .stop = STOP_NONE, .with_keys = true};
+        .id = 1, .n_prompt = 64, .n_new = 9, .words = 8, .stop = STOP_NONE, .with_hashes = true};
     struct ask again = first, sent = first;
     (void)state;
     again.id = 2;
@@ -225,7 +225,7 @@ static void sequences_share_blocks_while_both_run(void **state)
                                .words = 7,
                                .temperature = 1,
                                .stop = STOP_NONE,
-                               .with_keys = true};
+                               .with_hashes = true};
         run_prompt(&asks[i]);
         work_for_ms(5); /* the names are given once the main thread has it back */
         assert_int_equal(heard[i + 1].cached_tokens, i ? 96 : 0);
@@ -242,7 +242,7 @@ static void sequences_share_blocks_while_both_run(void **state)
 static void the_cache_can_be_turned_off(void **state)
 {
     struct ask first = {
-        .id = 1, .n_prompt = 64, .n_new = 4, .words = 8, .stop = STOP_NONE, .with_keys = true};
+        .id = 1, .n_prompt = 64, .n_new = 4, .words = 8, .stop = STOP_NONE, .with_hashes = true};
     struct ask again = first;
     (void)state;
     again.id = 2;
@@ -257,7 +257,7 @@ static void the_cache_can_be_turned_off(void **state)
 static void a_context_other_than_reserved_is_refused(void **state)
 {
     struct ask ask = {
-        .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_keys = true};
+        .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_hashes = true};
     (void)state;
     worker_open(&(struct worker_options){0});
     run_sent(&ask);
@@ -388,7 +388,7 @@ static void cancel_frees_everything_in_every_state(void **state)
                       .words = 1,
                       .credit = 3,
                       .stop = STOP_NONE,
-                      .with_keys = true};
+                      .with_hashes = true};
     (void)state;
     worker_open(&(struct worker_options){.chunk = 1});
     say_reserve(&ask); /* reserved */
@@ -461,7 +461,7 @@ static void a_prompt_that_was_not_reserved_for_is_refused(void **state)
 static void a_worker_without_room_says_so(void **state)
 {
     struct ask ask = {
-        .id = 1, .n_prompt = 200, .n_new = 57, .words = 1, .stop = STOP_NONE, .with_keys = true};
+        .id = 1, .n_prompt = 200, .n_new = 57, .words = 1, .stop = STOP_NONE, .with_hashes = true};
     (void)state;
     worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
     run_prompt(&ask);

@@ -1,4 +1,4 @@
-/* What the tests of the KV pool share: a small model, keys, and stamps in a block's memory. */
+/* What the tests of the KV pool share: a small model, hashes, and stamps in a block's memory. */
 #ifndef BATON_TEST_ENGINE_KV_UNIT_H
 #define BATON_TEST_ENGINE_KV_UNIT_H
 
@@ -16,13 +16,13 @@ static const struct baton_model_shape kv_shape = {.n_layers = 2,
                                                   .n_context = 500,
                                                   .norm_epsilon = 1e-5F};
 
-/* Keys that a hash table tells apart late: of the bytes that serve as the hash only two bits
+/* Hashes that a hash table tells apart late: of the bytes that serve as the hash only two bits
  * differ. */
-static inline struct baton_block_key colliding_key(uint32_t number)
+static inline struct baton_block_hash colliding_hash(uint32_t number)
 {
-    struct baton_block_key key = {.bytes = {(uint8_t)(number % 4)}};
-    memcpy(key.bytes + 8, &number, sizeof number);
-    return key;
+    struct baton_block_hash hash = {.bytes = {(uint8_t)(number % 4)}};
+    memcpy(hash.bytes + 8, &number, sizeof number);
+    return hash;
 }
 
 /* All of the block's memory, in every layer. */

@@ -2,17 +2,17 @@
 
 #include "common/engine/kv_names.h"
 
-enum { N_BLOCKS = 10, N_KEYS = 10, BLOCK = BATON_KV_BLOCK_TOKENS };
+enum { N_BLOCKS = 10, N_HASHES = 10, BLOCK = BATON_KV_BLOCK_TOKENS };
 
 static struct baton_model *model;
 static struct baton_kv *kv;
-static struct baton_block_key keys[N_KEYS];
+static struct baton_block_hash hashes[N_HASHES];
 
 static int set_up(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < N_KEYS; i++)
-        keys[i] = colliding_key(i);
+    for (uint32_t i = 0; i < N_HASHES; i++)
+        hashes[i] = colliding_hash(i);
     return baton_model_random(&kv_shape, 1, NULL, &model, NULL) ||
            baton_kv_create(model, "f32", N_BLOCKS, &kv, NULL);
 }
@@ -32,10 +32,10 @@ static void assert_counts(int n_free, int n_cached)
     assert_int_equal(baton_kv_n_cached(kv), n_cached);
 }
 
-/* A sequence that may go on from what is found under keys first.., of n_blocks in all. */
-static void begin(struct baton_seq *seq, int n_blocks, int first, int n_keys)
+/* A sequence that may go on from what is found under hashes first.., of n_blocks in all. */
+static void begin(struct baton_seq *seq, int n_blocks, int first, int n_hashes)
 {
-    assert_int_equal(baton_seq_init_shared(seq, kv, n_blocks * BLOCK, keys + first, n_keys),
+    assert_int_equal(baton_seq_init_shared(seq, kv, n_blocks * BLOCK, hashes + first, n_hashes),
                      BATON_OK);
     assert_int_equal(seq->n_blocks, n_blocks);
     assert_int_equal(seq->n_tokens, seq->n_shared * BLOCK);
@@ -46,14 +46,14 @@ static uint32_t stamp_of(int number)
     return 100 * ((uint32_t)number + 1);
 }
 
-/* Blocks kept under keys first..first + n - 1. */
+/* Blocks kept under hashes first..first + n - 1. */
 static void cache(int first, int n)
 {
     struct baton_seq seq;
     begin(&seq, n, 0, 0);
     for (int i = 0; i < n; i++)
         stamp_block(&seq, i, stamp_of(first + i));
-    baton_seq_name(&seq, 0, keys + first, n);
+    baton_seq_name(&seq, 0, hashes + first, n);
     baton_seq_fini(&seq);
 }
 
@@ -71,7 +71,7 @@ static bool is_kept(int number)
 
 static void assert_kept(const char *wanted)
 {
-    char kept[N_KEYS + 1] = "";
+    char kept[N_HASHES + 1] = "";
     for (int i = 0; wanted[i]; i++)
         kept[i] = is_kept(i) ? 'x' : '-';
     assert_string_equal(kept, wanted);
@@ -84,7 +84,7 @@ static void a_named_block_is_shared_while_it_is_held(void **state)
     begin(&first, 3, 0, 2);
     assert_int_equal(first.n_shared, 0);
     stamp_block(&first, 0, 7);
-    baton_seq_name(&first, 0, keys, 2);
+    baton_seq_name(&first, 0, hashes, 2);
     assert_counts(7, 0);
     begin(&second, 4, 0, 3);
     assert_int_equal(second.n_shared, 2);
@@ -165,13 +165,13 @@ static void a_taken_name_stays_with_its_block(void **state)
     begin(&first, 2, 0, 0);
     begin(&second, 2, 0, 0);
     stamp_block(&first, 0, stamp_of(0));
-    baton_seq_name(&first, 0, keys, 1);
-    baton_seq_name(&second, 0, keys, 1);
+    baton_seq_name(&first, 0, hashes, 1);
+    baton_seq_name(&second, 0, hashes, 1);
     begin(&third, 2, 0, 1);
     assert_ptr_equal(baton_seq_block(&third, 0, 0), baton_seq_block(&first, 0, 0));
     baton_seq_fini(&second);
     assert_counts(N_BLOCKS - 3, 0);
-    baton_seq_name(&first, 0, keys + 1, 1); /* nor does a block change its name */
+    baton_seq_name(&first, 0, hashes + 1, 1); /* nor does a block change its name */
     baton_seq_fini(&first);
     baton_seq_fini(&third);
     assert_counts(N_BLOCKS, 1);
@@ -202,7 +202,7 @@ static void too_few_blocks_beside_the_found_ones_leave_no_trace(void **state)
     cache(0, 4);
     begin(&other, 1, 0, 0);
     /* Nine are free; four of them are found and six more wanted. */
-    assert_int_equal(baton_seq_init_shared(&seq, kv, 10 * BLOCK, keys, 4), BATON_LIMIT);
+    assert_int_equal(baton_seq_init_shared(&seq, kv, 10 * BLOCK, hashes, 4), BATON_LIMIT);
     assert_int_equal(seq.n_tokens, 42);
     assert_counts(9, 4);
     begin(&seq, 9, 0, 4);
@@ -221,7 +221,7 @@ static void shared_blocks_let_more_sequences_in_than_there_is_room_for(void **st
     for (int i = 0; i < 4; i++)
         begin(&seqs[i], 7, 0, 6);
     assert_counts(0, 0);
-    assert_int_equal(baton_seq_init_shared(&none, kv, 7 * BLOCK, keys, 6), BATON_LIMIT);
+    assert_int_equal(baton_seq_init_shared(&none, kv, 7 * BLOCK, hashes, 6), BATON_LIMIT);
     assert_int_equal(baton_seq_init(&none, kv, 1), BATON_LIMIT);
     assert_counts(0, 0);
     for (int i = 0; i < 4; i++)
@@ -235,7 +235,7 @@ static void a_bound_holds_for_what_nobody_holds(void **state)
     (void)state;
     baton_kv_bound_cache(kv, 2);
     begin(&seq, 5, 0, 0);
-    baton_seq_name(&seq, 0, keys, 5);
+    baton_seq_name(&seq, 0, hashes, 5);
     for (int i = 0; i < 5; i++)
         stamp_block(&seq, i, stamp_of(i));
     assert_counts(5, 0);
@@ -255,10 +255,10 @@ static void a_bound_of_none_names_and_finds_nothing(void **state)
     (void)state;
     cache(0, 2);
     begin(&named, 2, 0, 0);
-    baton_seq_name(&named, 0, keys + 2, 1);
+    baton_seq_name(&named, 0, hashes + 2, 1);
     baton_kv_bound_cache(kv, 0);
     assert_counts(8, 0);
-    baton_seq_name(&named, 1, keys + 3, 1);
+    baton_seq_name(&named, 1, hashes + 3, 1);
     assert_kept("----");
     baton_seq_fini(&named);
     assert_counts(N_BLOCKS, 0);
@@ -275,11 +275,11 @@ static void names_that_leave_nothing_to_compute_are_refused(void **state)
     struct baton_seq seq = {.n_tokens = 42};
     (void)state;
     cache(0, 2);
-    assert_int_equal(baton_seq_init_shared(&seq, kv, 2 * BLOCK, keys, 2), BATON_INVALID);
-    assert_int_equal(baton_seq_init_shared(&seq, kv, 2 * BLOCK + 1, keys, -1), BATON_INVALID);
-    assert_int_equal(baton_seq_init_shared(&seq, kv, 0, keys, 0), BATON_INVALID);
-    assert_int_equal(baton_seq_init_shared(&seq, kv, BLOCK, keys, INT32_MAX), BATON_INVALID);
-    assert_int_equal(baton_seq_init_shared(&seq, kv, INT32_MAX, keys, 2), BATON_LIMIT);
+    assert_int_equal(baton_seq_init_shared(&seq, kv, 2 * BLOCK, hashes, 2), BATON_INVALID);
+    assert_int_equal(baton_seq_init_shared(&seq, kv, 2 * BLOCK + 1, hashes, -1), BATON_INVALID);
+    assert_int_equal(baton_seq_init_shared(&seq, kv, 0, hashes, 0), BATON_INVALID);
+    assert_int_equal(baton_seq_init_shared(&seq, kv, BLOCK, hashes, INT32_MAX), BATON_INVALID);
+    assert_int_equal(baton_seq_init_shared(&seq, kv, INT32_MAX, hashes, 2), BATON_LIMIT);
     assert_int_equal(seq.n_tokens, 42);
     assert_counts(N_BLOCKS, 2);
     begin(&seq, 3, 0, 2);
@@ -293,14 +293,14 @@ static void many_colliding_names_are_told_apart(void **state)
     (void)state;
     assert_int_equal(baton_kv_names_init(&names, N), BATON_OK);
     for (int i = 0; i < N; i++) {
-        struct baton_block_key key = colliding_key((uint32_t)i);
-        baton_kv_names_add(&names, (i * 7) % N, &key);
+        struct baton_block_hash hash = colliding_hash((uint32_t)i);
+        baton_kv_names_add(&names, (i * 7) % N, &hash);
     }
     for (int i = 0; i < N; i += 3) /* from the ends and the middles of chains */
         baton_kv_names_remove(&names, (i * 7) % N);
     for (int i = 0; i < N; i++) {
-        struct baton_block_key key = colliding_key((uint32_t)i);
-        assert_int_equal(baton_kv_names_find(&names, &key),
+        struct baton_block_hash hash = colliding_hash((uint32_t)i);
+        assert_int_equal(baton_kv_names_find(&names, &hash),
                          i % 3 ? (i * 7) % N : BATON_KV_NO_BLOCK);
         assert_int_equal(baton_kv_names_has(&names, (i * 7) % N), i % 3 != 0);
     }

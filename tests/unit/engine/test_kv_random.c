@@ -16,7 +16,7 @@ enum {
 /* A block as the reference sees it: what was written there, by whom it is held, its name. */
 struct object {
     bool alive, named;
-    struct baton_block_key key;
+    struct baton_block_hash hash;
     int n_holders;
     uint32_t stamp;
     long used; /* when its last holder left */
@@ -30,7 +30,7 @@ struct reference {
 
 struct timeline {
     struct baton_seq seq; /* seq.kv NULL: not begun */
-    struct baton_block_key keys[MAX_SEQ_BLOCKS];
+    struct baton_block_hash hashes[MAX_SEQ_BLOCKS];
     struct object *objects[MAX_SEQ_BLOCKS];
 };
 
@@ -73,12 +73,12 @@ static void evict_oldest(void)
     *oldest = (struct object){0};
 }
 
-static struct object *find(const struct baton_block_key *key)
+static struct object *find(const struct baton_block_hash *hash)
 {
     for (struct object *object = reference.objects; object < reference.objects + N_OBJECTS;
          object++)
         if (reference.max_cached && object->alive && object->named &&
-            !memcmp(&object->key, key, sizeof *key))
+            !memcmp(&object->hash, hash, sizeof *hash))
             return object;
     return NULL;
 }
@@ -110,14 +110,14 @@ static void choose_keys(struct timeline *t)
 {
     int common = draw(MAX_SEQ_BLOCKS), family = draw(2), chain = draw(N_CHAINS);
     for (int i = 0; i < MAX_SEQ_BLOCKS; i++)
-        t->keys[i] = colliding_key(
+        t->hashes[i] = colliding_hash(
             (uint32_t)(i < common ? 1000 * family + i : 10000 * (chain + 1) + 100 * common + i));
 }
 
-static int count_found(const struct timeline *t, int n_keys)
+static int count_found(const struct timeline *t, int n_hashes)
 {
     int n = 0;
-    while (n < n_keys && find(&t->keys[n]))
+    while (n < n_hashes && find(&t->hashes[n]))
         n++;
     return n;
 }
@@ -127,7 +127,7 @@ static int count_left(const struct timeline *t, int n_found)
 {
     int n = N_BLOCKS - count(is_held);
     for (int i = 0; i < n_found; i++)
-        n -= is_cached(find(&t->keys[i]));
+        n -= is_cached(find(&t->hashes[i]));
     return n;
 }
 
@@ -135,18 +135,18 @@ static int count_left(const struct timeline *t, int n_found)
 static void touch(const struct timeline *t, int n_found)
 {
     for (int i = n_found - 1; i >= 0; i--)
-        if (is_cached(find(&t->keys[i])))
-            find(&t->keys[i])->used = ++reference.now;
+        if (is_cached(find(&t->hashes[i])))
+            find(&t->hashes[i])->used = ++reference.now;
 }
 
 static void begin(struct timeline *t)
 {
-    int n_blocks = 1 + draw(MAX_SEQ_BLOCKS), n_keys = draw(n_blocks);
+    int n_blocks = 1 + draw(MAX_SEQ_BLOCKS), n_hashes = draw(n_blocks);
     choose_keys(t);
-    int n_found = count_found(t, n_keys);
+    int n_found = count_found(t, n_hashes);
     bool fits = n_blocks - n_found <= count_left(t, n_found);
     enum baton_err err = baton_seq_init_shared(
-        &t->seq, kv, (n_blocks - 1) * BLOCK + 1 + draw(BLOCK), t->keys, n_keys);
+        &t->seq, kv, (n_blocks - 1) * BLOCK + 1 + draw(BLOCK), t->hashes, n_hashes);
     assert_int_equal(err, fits ? BATON_OK : BATON_LIMIT);
     if (err) {
         touch(t, n_found);
@@ -155,7 +155,7 @@ static void begin(struct timeline *t)
     assert_int_equal(t->seq.n_blocks, n_blocks);
     assert_int_equal(t->seq.n_shared, n_found);
     for (int i = 0; i < n_found; i++) {
-        t->objects[i] = find(&t->keys[i]);
+        t->objects[i] = find(&t->hashes[i]);
         t->objects[i]->n_holders++;
     }
     for (int i = n_found; i < n_blocks; i++) {
@@ -167,11 +167,11 @@ static void begin(struct timeline *t)
 static void name(struct timeline *t)
 {
     int first = draw(t->seq.n_blocks), n = draw(t->seq.n_blocks - first + 1);
-    baton_seq_name(&t->seq, first, t->keys + first, n);
+    baton_seq_name(&t->seq, first, t->hashes + first, n);
     for (int i = first; i < first + n; i++)
-        if (reference.max_cached && !t->objects[i]->named && !find(&t->keys[i])) {
+        if (reference.max_cached && !t->objects[i]->named && !find(&t->hashes[i])) {
             t->objects[i]->named = true;
-            t->objects[i]->key = t->keys[i];
+            t->objects[i]->hash = t->hashes[i];
         }
 }
 

@@ -1,10 +1,10 @@
 #include "tests/unit/engine/engine_unit.h"
 
 /* The names need only differ here. */
-static void make_keys(struct baton_block_key *keys, int n)
+static void make_hashes(struct baton_block_hash *hashes, int n)
 {
     for (int i = 0; i < n; i++)
-        memset(keys[i].bytes, i + 1, sizeof keys[i].bytes);
+        memset(hashes[i].bytes, i + 1, sizeof hashes[i].bytes);
 }
 
 static void forget_names(void)
@@ -19,28 +19,28 @@ static void forget_names(void)
  * shared, the first logits and those of later steps have the bits of a prompt computed alone. */
 static void a_prompt_on_shared_blocks_goes_on_to_the_same_bits(void **state)
 {
-    enum { N_KEYS = N_TOKENS / BATON_KV_BLOCK_TOKENS };
-    struct baton_block_key keys[N_KEYS];
+    enum { N_HASHES = N_TOKENS / BATON_KV_BLOCK_TOKENS };
+    struct baton_block_hash hashes[N_HASHES];
     struct baton_seq alone, first, seq, *one[] = {&alone}, *two[] = {&seq};
     (void)state;
-    make_keys(keys, N_KEYS);
+    make_hashes(hashes, N_HASHES);
     assert_int_equal(baton_seq_init(&alone, kv, CONTEXT), BATON_OK);
     prefill(&alone, tokens, N_TOKENS, expected);
     assert_int_equal(baton_engine_decode(engine, one, tokens, 1, logits[0]), BATON_OK);
     assert_int_equal(baton_seq_init(&first, kv, CONTEXT), BATON_OK);
     for (int done = 0; done < N_TOKENS; done += 25) /* in chunks, and steps behind them */
         prefill(&first, tokens + done, 25, NULL);
-    baton_seq_name(&first, 0, keys, N_KEYS);
-    for (int n_shared = 1; n_shared <= N_KEYS; n_shared++) {
+    baton_seq_name(&first, 0, hashes, N_HASHES);
+    for (int n_shared = 1; n_shared <= N_HASHES; n_shared++) {
         int n_done = n_shared * BATON_KV_BLOCK_TOKENS;
-        assert_int_equal(baton_seq_init_shared(&seq, kv, CONTEXT, keys, n_shared), BATON_OK);
+        assert_int_equal(baton_seq_init_shared(&seq, kv, CONTEXT, hashes, n_shared), BATON_OK);
         assert_int_equal(seq.n_tokens, n_done);
         prefill(&seq, tokens + n_done, N_TOKENS - n_done, logits[1]);
         assert_same_logits(logits[1]);
         assert_int_equal(baton_engine_decode(engine, two, tokens, 1, logits[1]), BATON_OK);
         assert_same(logits[1], logits[0]);
         baton_seq_fini(&seq);
-        if (n_shared == N_KEYS / 2) /* from here on nobody holds them */
+        if (n_shared == N_HASHES / 2) /* from here on nobody holds them */
             baton_seq_fini(&first);
     }
     forget_names();
@@ -49,19 +49,19 @@ static void a_prompt_on_shared_blocks_goes_on_to_the_same_bits(void **state)
 
 static void a_batch_on_shared_blocks_decodes_to_the_same_bits(void **state)
 {
-    enum { N_KEYS = 3, N_SHARED_TOKENS = N_KEYS * BATON_KV_BLOCK_TOKENS };
-    struct baton_block_key keys[N_KEYS];
+    enum { N_HASHES = 3, N_SHARED_TOKENS = N_HASHES * BATON_KV_BLOCK_TOKENS };
+    struct baton_block_hash hashes[N_HASHES];
     struct baton_seq seqs[MAX_BATCH];
     struct baton_part parts[MAX_BATCH];
     (void)state;
-    make_keys(keys, N_KEYS);
+    make_hashes(hashes, N_HASHES);
     compute_expected();
     for (int b = 0; b < MAX_BATCH; b++) {
-        assert_int_equal(baton_seq_init_shared(&seqs[b], kv, N_TOKENS, keys, N_KEYS), BATON_OK);
-        assert_int_equal(seqs[b].n_shared, b ? N_KEYS : 0);
+        assert_int_equal(baton_seq_init_shared(&seqs[b], kv, N_TOKENS, hashes, N_HASHES), BATON_OK);
+        assert_int_equal(seqs[b].n_shared, b ? N_HASHES : 0);
         if (!b)
             prefill(&seqs[b], tokens, N_SHARED_TOKENS, NULL);
-        baton_seq_name(&seqs[b], 0, keys, N_KEYS);
+        baton_seq_name(&seqs[b], 0, hashes, N_HASHES);
         parts[b] = (struct baton_part){.seq = &seqs[b],
                                        .tokens = tokens + N_SHARED_TOKENS,
                                        .n_tokens = b + 1,
@@ -78,14 +78,14 @@ static void a_batch_on_shared_blocks_decodes_to_the_same_bits(void **state)
 
 static void a_sequence_never_begins_inside_its_shared_blocks(void **state)
 {
-    struct baton_block_key key;
+    struct baton_block_hash hash;
     struct baton_seq first, seq;
     (void)state;
-    make_keys(&key, 1);
+    make_hashes(&hash, 1);
     assert_int_equal(baton_seq_init(&first, kv, N_TOKENS), BATON_OK);
     prefill(&first, tokens, 16, NULL);
-    baton_seq_name(&first, 0, &key, 1);
-    assert_int_equal(baton_seq_init_shared(&seq, kv, N_TOKENS, &key, 1), BATON_OK);
+    baton_seq_name(&first, 0, &hash, 1);
+    assert_int_equal(baton_seq_init_shared(&seq, kv, N_TOKENS, &hash, 1), BATON_OK);
     seq.n_tokens = 15;
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 1, NULL, NULL, NULL),
                      BATON_INVALID);

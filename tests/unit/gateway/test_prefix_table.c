@@ -7,29 +7,29 @@
 
 enum { MAX_BLOCKS = 16 };
 
-/* The keys of prompt `seed`, of which the first n_shared are those of prompt 0. */
+/* The hashes of prompt `seed`, of which the first n_shared are those of prompt 0. */
 struct prompt {
-    struct baton_block_key keys[MAX_BLOCKS];
+    struct baton_block_hash hashes[MAX_BLOCKS];
 };
 
 static struct prompt prompt(uint32_t seed, size_t n_shared)
 {
     struct baton_block_salt salt = {
         .config = "c", .weights = "w", .dtype = "f32", .kv_dtype = "f32", .block_tokens = 1};
-    struct baton_block_key root;
+    struct baton_block_hash root;
     struct prompt out;
     uint32_t tokens[MAX_BLOCKS];
     for (size_t i = 0; i < MAX_BLOCKS; i++)
         tokens[i] = i < n_shared ? 7 : 1000 + seed;
-    assert_int_equal(baton_block_key_root(&salt, &root), BATON_OK);
-    assert_int_equal(baton_block_keys(&root, tokens, 1, out.keys, MAX_BLOCKS), BATON_OK);
+    assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);
+    assert_int_equal(baton_block_hash_tokens(&root, tokens, 1, out.hashes, MAX_BLOCKS), BATON_OK);
     return out;
 }
 
 static uint32_t matched(const struct gw_prefix_table *table, const struct prompt *p, uint32_t tag)
 {
     struct gw_prefix_match matches[GW_PREFIX_TAGS];
-    size_t n = gw_prefix_table_match(table, p->keys, MAX_BLOCKS, matches);
+    size_t n = gw_prefix_table_match(table, p->hashes, MAX_BLOCKS, matches);
     for (size_t i = 0; i < n; i++)
         if (matches[i].tag == tag)
             return matches[i].n_blocks;
@@ -42,15 +42,15 @@ static void each_worker_matches_as_far_as_it_was_sent(void **state)
     struct prompt a = prompt(1, 6), b = prompt(2, 6), other = prompt(3, 0);
     (void)state;
     assert_non_null(table);
-    gw_prefix_table_note(table, a.keys, MAX_BLOCKS, 11);
-    gw_prefix_table_note(table, b.keys, 9, 12);
+    gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 11);
+    gw_prefix_table_note(table, b.hashes, 9, 12);
     assert_int_equal(gw_prefix_table_n(table), MAX_BLOCKS + 3);
     assert_int_equal(matched(table, &a, 11), MAX_BLOCKS);
     assert_int_equal(matched(table, &a, 12), 6);
     assert_int_equal(matched(table, &b, 11), 6);
     assert_int_equal(matched(table, &b, 12), 9);
     assert_int_equal(matched(table, &other, 11), 0);
-    assert_int_equal(gw_prefix_table_match(table, a.keys, 0, NULL), 0);
+    assert_int_equal(gw_prefix_table_match(table, a.hashes, 0, NULL), 0);
     gw_prefix_table_destroy(table);
 }
 
@@ -60,8 +60,8 @@ static void the_last_workers_are_remembered(void **state)
     struct prompt a = prompt(1, 0);
     (void)state;
     for (uint32_t tag = 1; tag <= GW_PREFIX_TAGS + 2; tag++)
-        gw_prefix_table_note(table, a.keys, MAX_BLOCKS, tag);
-    gw_prefix_table_note(table, a.keys, MAX_BLOCKS, GW_PREFIX_TAGS); /* again */
+        gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, tag);
+    gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, GW_PREFIX_TAGS); /* again */
     assert_int_equal(gw_prefix_table_n(table), MAX_BLOCKS);
     for (uint32_t tag = 1; tag <= GW_PREFIX_TAGS + 2; tag++)
         assert_int_equal(matched(table, &a, tag), tag > 2 ? MAX_BLOCKS : 0);
@@ -73,14 +73,14 @@ static void a_full_table_forgets_the_oldest_from_their_end(void **state)
     struct gw_prefix_table *table = gw_prefix_table_create(2 * MAX_BLOCKS);
     struct prompt a = prompt(1, 0), b = prompt(2, 0), c = prompt(3, 0);
     (void)state;
-    gw_prefix_table_note(table, a.keys, MAX_BLOCKS, 1);
-    gw_prefix_table_note(table, b.keys, MAX_BLOCKS, 1);
-    gw_prefix_table_note(table, c.keys, 4, 1);
+    gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 1);
+    gw_prefix_table_note(table, b.hashes, MAX_BLOCKS, 1);
+    gw_prefix_table_note(table, c.hashes, 4, 1);
     assert_int_equal(gw_prefix_table_n(table), 2 * MAX_BLOCKS);
     assert_int_equal(matched(table, &a, 1), MAX_BLOCKS - 4);
     assert_int_equal(matched(table, &b, 1), MAX_BLOCKS);
-    gw_prefix_table_note(table, a.keys, MAX_BLOCKS - 4, 1); /* used again: b is older now */
-    gw_prefix_table_note(table, c.keys, MAX_BLOCKS, 1);
+    gw_prefix_table_note(table, a.hashes, MAX_BLOCKS - 4, 1); /* used again: b is older now */
+    gw_prefix_table_note(table, c.hashes, MAX_BLOCKS, 1);
     assert_int_equal(matched(table, &a, 1), MAX_BLOCKS - 4);
     assert_int_equal(matched(table, &b, 1), 4);
     gw_prefix_table_destroy(table);
@@ -91,7 +91,7 @@ static void a_prompt_larger_than_the_table_leaves_its_beginning(void **state)
     struct gw_prefix_table *table = gw_prefix_table_create(3);
     struct prompt a = prompt(1, 0);
     (void)state;
-    gw_prefix_table_note(table, a.keys, MAX_BLOCKS, 1);
+    gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 1);
     assert_int_equal(gw_prefix_table_n(table), 3);
     assert_int_equal(matched(table, &a, 1), 3);
     gw_prefix_table_destroy(table);
@@ -102,15 +102,15 @@ static void a_worker_that_died_matches_nothing(void **state)
     struct gw_prefix_table *table = gw_prefix_table_create(1000);
     struct prompt a = prompt(1, 6), b = prompt(2, 6);
     (void)state;
-    gw_prefix_table_note(table, a.keys, MAX_BLOCKS, 1);
-    gw_prefix_table_note(table, b.keys, MAX_BLOCKS, 2);
+    gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 1);
+    gw_prefix_table_note(table, b.hashes, MAX_BLOCKS, 2);
     gw_prefix_table_forget(table, 1);
     assert_int_equal(matched(table, &a, 1), 0);
     assert_int_equal(matched(table, &a, 2), 6);
     assert_int_equal(gw_prefix_table_n(table), MAX_BLOCKS);
     gw_prefix_table_forget(table, 2);
     assert_int_equal(gw_prefix_table_n(table), 0);
-    gw_prefix_table_note(table, a.keys, MAX_BLOCKS, 3);
+    gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 3);
     assert_int_equal(matched(table, &a, 3), MAX_BLOCKS);
     gw_prefix_table_destroy(table);
 }
@@ -131,8 +131,8 @@ static void a_small_table_never_claims_what_was_not_sent(void **state)
         size_t n = (size_t)rand_r(&random) % (MAX_BLOCKS + 1);
         uint32_t tag = 1 + (uint32_t)rand_r(&random) % 3;
         if (rand_r(&random) % 500) {
-            gw_prefix_table_note(small, p->keys, n, tag);
-            gw_prefix_table_note(large, p->keys, n, tag);
+            gw_prefix_table_note(small, p->hashes, n, tag);
+            gw_prefix_table_note(large, p->hashes, n, tag);
             assert_int_equal(matched(small, p, tag) >= n, 1);
         } else {
             gw_prefix_table_forget(small, tag);

@@ -335,11 +335,11 @@ static const char *break_reserve(struct sample_envelope *s, int i)
         reserve->n_prompt_tokens = 0;
         return "reserve.n_prompt_tokens";
     case 1:
-        reserve->block_keys.len--;
-        return "reserve.block_keys";
+        reserve->block_hashes.len--;
+        return "reserve.block_hashes";
     case 2:
         reserve->n_prompt_tokens = 2;
-        return "reserve.block_keys";
+        return "reserve.block_hashes";
     default:
         return NULL;
     }

@@ -3,23 +3,23 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/base/block_keys.h"
+#include "common/base/block_hash.h"
 
-enum { BLOCK = 16, N_KEYS = 4 };
+enum { BLOCK = 16, N_HASHES = 4 };
 
 static const struct baton_block_salt salt = {
     .config = "c0", .weights = "77", .dtype = "q8", .kv_dtype = "f16", .block_tokens = BLOCK};
 
-static uint32_t tokens[N_KEYS * BLOCK];
+static uint32_t tokens[N_HASHES * BLOCK];
 
-static void make(const struct baton_block_salt *of, struct baton_block_key keys[N_KEYS])
+static void make(const struct baton_block_salt *of, struct baton_block_hash hashes[N_HASHES])
 {
-    struct baton_block_key root;
-    assert_int_equal(baton_block_key_root(of, &root), BATON_OK);
-    assert_int_equal(baton_block_keys(&root, tokens, BLOCK, keys, N_KEYS), BATON_OK);
+    struct baton_block_hash root;
+    assert_int_equal(baton_block_hash_root(of, &root), BATON_OK);
+    assert_int_equal(baton_block_hash_tokens(&root, tokens, BLOCK, hashes, N_HASHES), BATON_OK);
 }
 
-static bool same(const struct baton_block_key *a, const struct baton_block_key *b)
+static bool same(const struct baton_block_hash *a, const struct baton_block_hash *b)
 {
     return !memcmp(a, b, sizeof *a);
 }
@@ -27,7 +27,7 @@ static bool same(const struct baton_block_key *a, const struct baton_block_key *
 static int set_up(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < N_KEYS * BLOCK; i++)
+    for (uint32_t i = 0; i < N_HASHES * BLOCK; i++)
         tokens[i] = i * 2654435761U;
     return 0;
 }
@@ -40,61 +40,61 @@ static void a_key_is_the_digest_its_header_says(void **state)
                                     0xf9, 0xcd, 0xd6, 0x90, 0xe3, 0xd0, 0x22, 0x88},
                          last[] = {0x38, 0x22, 0x73, 0x63, 0xf6, 0xb1, 0x03, 0xbe,
                                    0x66, 0x8b, 0x0a, 0xc8, 0xf0, 0x07, 0x40, 0xcc};
-    struct baton_block_key keys[N_KEYS];
+    struct baton_block_hash hashes[N_HASHES];
     (void)state;
-    make(&salt, keys);
-    assert_memory_equal(keys[0].bytes, first, sizeof first);
-    assert_memory_equal(keys[N_KEYS - 1].bytes, last, sizeof last);
+    make(&salt, hashes);
+    assert_memory_equal(hashes[0].bytes, first, sizeof first);
+    assert_memory_equal(hashes[N_HASHES - 1].bytes, last, sizeof last);
 }
 
 static void a_token_changes_its_blocks_key_and_all_that_follow(void **state)
 {
-    struct baton_block_key before[N_KEYS], after[N_KEYS];
+    struct baton_block_hash before[N_HASHES], after[N_HASHES];
     (void)state;
     make(&salt, before);
     tokens[BLOCK + 3] ^= 1U << 31;
     make(&salt, after);
     assert_true(same(&before[0], &after[0]));
-    for (int i = 1; i < N_KEYS; i++)
+    for (int i = 1; i < N_HASHES; i++)
         assert_false(same(&before[i], &after[i]));
 }
 
 static void equal_blocks_in_other_places_have_other_keys(void **state)
 {
-    struct baton_block_key keys[N_KEYS];
+    struct baton_block_hash hashes[N_HASHES];
     (void)state;
     memset(tokens, 0, sizeof tokens);
-    make(&salt, keys);
-    for (int i = 1; i < N_KEYS; i++)
-        assert_false(same(&keys[i - 1], &keys[i]));
+    make(&salt, hashes);
+    for (int i = 1; i < N_HASHES; i++)
+        assert_false(same(&hashes[i - 1], &hashes[i]));
 }
 
 static void whatever_else_k_and_v_depend_on_changes_every_key(void **state)
 {
     struct baton_block_salt others[] = {salt, salt, salt, salt, salt};
-    struct baton_block_key keys[N_KEYS], other[N_KEYS];
+    struct baton_block_hash hashes[N_HASHES], other[N_HASHES];
     (void)state;
     others[0].config = "c1";
     others[1].weights = "78";
     others[2].dtype = "bf16";
     others[3].kv_dtype = "f32";
     others[4].block_tokens = 32;
-    make(&salt, keys);
+    make(&salt, hashes);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         make(&others[i], other);
-        for (int k = 0; k < N_KEYS; k++)
-            assert_false(same(&keys[k], &other[k]));
+        for (int k = 0; k < N_HASHES; k++)
+            assert_false(same(&hashes[k], &other[k]));
     }
 }
 
 static void the_last_tokens_block_has_no_key(void **state)
 {
     (void)state;
-    assert_int_equal(baton_block_keys_of(0, BLOCK), 0);
-    assert_int_equal(baton_block_keys_of(1, BLOCK), 0);
-    assert_int_equal(baton_block_keys_of(16, BLOCK), 0);
-    assert_int_equal(baton_block_keys_of(17, BLOCK), 1);
-    assert_int_equal(baton_block_keys_of(512, BLOCK), 31);
+    assert_int_equal(baton_block_hash_count(0, BLOCK), 0);
+    assert_int_equal(baton_block_hash_count(1, BLOCK), 0);
+    assert_int_equal(baton_block_hash_count(16, BLOCK), 0);
+    assert_int_equal(baton_block_hash_count(17, BLOCK), 1);
+    assert_int_equal(baton_block_hash_count(512, BLOCK), 31);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "common/base/block_keys.h"
+#include "common/base/block_hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +6,13 @@
 
 #include "common/base/digest.h"
 
-static void truncate(struct baton_block_key *key, const uint8_t digest[BATON_SHA256_BYTES])
+static void truncate(struct baton_block_hash *hash, const uint8_t digest[BATON_SHA256_BYTES])
 {
-    memcpy(key->bytes, digest, sizeof key->bytes);
+    memcpy(hash->bytes, digest, sizeof hash->bytes);
 }
 
-enum baton_err baton_block_key_root(const struct baton_block_salt *salt,
-                                    struct baton_block_key *root)
+enum baton_err baton_block_hash_root(const struct baton_block_salt *salt,
+                                     struct baton_block_hash *root)
 {
     char text[512];
     uint8_t digest[BATON_SHA256_BYTES];
@@ -32,20 +32,21 @@ static void put_token(uint8_t *at, uint32_t token)
         at[i] = (uint8_t)(token >> (8 * i));
 }
 
-enum baton_err baton_block_keys(const struct baton_block_key *root, const uint32_t *tokens,
-                                size_t block_tokens, struct baton_block_key *keys, size_t n_keys)
+enum baton_err baton_block_hash_tokens(const struct baton_block_hash *root, const uint32_t *tokens,
+                                       size_t block_tokens, struct baton_block_hash *hashes,
+                                       size_t n_hashes)
 {
-    size_t n_bytes = BATON_BLOCK_KEY_BYTES + block_tokens * sizeof *tokens;
+    size_t n_bytes = BATON_BLOCK_HASH_BYTES + block_tokens * sizeof *tokens;
     uint8_t *text = malloc(n_bytes), digest[BATON_SHA256_BYTES];
     enum baton_err err = text ? BATON_OK : BATON_NO_MEMORY;
-    for (size_t i = 0; i < n_keys && !err; i++) {
-        memcpy(text, i ? keys[i - 1].bytes : root->bytes, BATON_BLOCK_KEY_BYTES);
+    for (size_t i = 0; i < n_hashes && !err; i++) {
+        memcpy(text, i ? hashes[i - 1].bytes : root->bytes, BATON_BLOCK_HASH_BYTES);
         for (size_t t = 0; t < block_tokens; t++)
-            put_token(text + BATON_BLOCK_KEY_BYTES + t * sizeof *tokens,
+            put_token(text + BATON_BLOCK_HASH_BYTES + t * sizeof *tokens,
                       tokens[i * block_tokens + t]);
         err = baton_sha256_of(text, n_bytes, digest);
         if (!err)
-            truncate(&keys[i], digest);
+            truncate(&hashes[i], digest);
     }
     free(text);
     return err;
