@@ -5,8 +5,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "gateway/assign.h"
-#include "gateway/orders.h"
+#include "gateway/request/assign.h"
+#include "gateway/request/commands.h"
 
 /* After which part of its credit a worker hears that its tokens arrived, if time does not come
  * first. */
@@ -83,7 +83,7 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     metrics->n_output_tokens++;
     bool more = !first->stopped && request->params.max_new_tokens > 1;
     if (more && request->decode)
-        gw_order_start(request, first->token);
+        gw_command_start(request, first->token);
     gw_router_set_state(router, request, GW_DECODING, "first token");
     request->sink.first(request->sink.arg, request);
     if (gw_output_token(&router->options.output, request, first->token, first->decision,
@@ -148,7 +148,7 @@ static void take_tokens(struct gw_router *router, struct gw_request *request,
             gw_router_finish(router, request);
             return;
         }
-    if (request->n_output - request->acked_index >= gw_order_credit(request) / ACKS_A_CREDIT &&
+    if (request->n_output - request->acked_index >= gw_command_credit(request) / ACKS_A_CREDIT &&
         !request->paused)
         gw_router_ack(request, now_ns);
 }

@@ -18,7 +18,7 @@
 #define BATON_GATEWAY_PACE_H
 
 #include "gateway/meter.h"
-#include "gateway/request.h"
+#include "gateway/request/request.h"
 
 struct gw_pace {
     struct gw_meter room, compute, output; /* room is open during a backlog */

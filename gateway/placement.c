@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "gateway/assign.h"
-#include "gateway/orders.h"
+#include "gateway/request/assign.h"
+#include "gateway/request/commands.h"
 #include "gateway/router.h"
 
 static const struct gw_failure no_prefill = {503, "no_worker",
@@ -238,7 +238,7 @@ static void run_prompt(struct gw_router *router, struct gw_request *request)
     if (request->prefill)
         note(router->placement.prefill_table, request, request->prefill);
     gw_router_set_state(router, request, GW_PREFILLING, request->prompt_at->id);
-    gw_order_prefill(request);
+    gw_command_prefill(request);
 }
 
 void gw_placement_reserved(struct gw_router *router, struct gw_request *request,
@@ -258,7 +258,7 @@ void gw_placement_reserved(struct gw_router *router, struct gw_request *request,
 
 void gw_placement_release(struct gw_request *request, const char *reason)
 {
-    gw_order_cancel(request, reason);
+    gw_command_cancel(request, reason);
     gw_assign_leave_prefill(request);
     gw_assign_leave_decode(request);
 }
@@ -304,7 +304,7 @@ static bool place(struct gw_router *router, struct gw_request *request)
     }
     gw_assign_decode(request, decode, ++placement->n_turns, block_tokens);
     gw_router_set_state(router, request, GW_RESERVING, decode->id);
-    gw_order_reserve(request);
+    gw_command_reserve(request);
     return true;
 }
 

@@ -14,7 +14,7 @@
 #include "gateway/fleet.h"
 #include "gateway/policy.h"
 #include "gateway/prefix_table.h"
-#include "gateway/request.h"
+#include "gateway/request/request.h"
 
 struct gw_router;
 

@@ -6,9 +6,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "gateway/admission.h"
-#include "gateway/assign.h"
-#include "gateway/orders.h"
 #include "gateway/placement.h"
+#include "gateway/request/assign.h"
+#include "gateway/request/commands.h"
 
 /* After how long at most a worker hears that its tokens arrived. */
 #define ACK_EVERY_NS (50 * BATON_MS)
@@ -161,7 +161,7 @@ void gw_router_ack(struct gw_request *request, int64_t now_ns)
 {
     request->acked_index = request->n_output;
     request->acked_ns = now_ns;
-    gw_order_ack(request);
+    gw_command_ack(request);
 }
 
 void gw_router_pause(struct gw_router *router, struct gw_request *request, bool paused)

@@ -16,9 +16,9 @@
 
 #include "gateway/demand.h"
 #include "gateway/metrics.h"
-#include "gateway/output.h"
 #include "gateway/pace.h"
 #include "gateway/placement.h"
+#include "gateway/request/output.h"
 
 /* What may wait for a worker. */
 struct gw_bounds {

@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/obs/prom.h"
 #include "gateway/advice.h"
-#include "gateway/assign.h"
+#include "gateway/request/assign.h"
 
 enum { ANSWER_MAX_BYTES = 16 << 20 };
 

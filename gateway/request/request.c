@@ -1,4 +1,4 @@
-#include "gateway/request.h"
+#include "gateway/request/request.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,29 +7,29 @@
  * Threading: loop thread.
  * Errors:    as gw_worker_send: a failure takes the worker's link down, and its loss is noticed.
  */
-#ifndef BATON_GATEWAY_ORDERS_H
-#define BATON_GATEWAY_ORDERS_H
+#ifndef BATON_GATEWAY_REQUEST_COMMANDS_H
+#define BATON_GATEWAY_REQUEST_COMMANDS_H
 
 #include "gateway/fleet.h"
-#include "gateway/request.h"
+#include "gateway/request/request.h"
 
 /* Tokens that may be in flight to the gateway. */
-uint32_t gw_order_credit(const struct gw_request *request);
+uint32_t gw_command_credit(const struct gw_request *request);
 
 /* To the decode worker: promise blocks for prompt and output. */
-void gw_order_reserve(const struct gw_request *request);
+void gw_command_reserve(const struct gw_request *request);
 
 /* To the worker at prompt_at: run the prompt, and deliver the context to the decode worker, if that
  * is another. */
-void gw_order_prefill(const struct gw_request *request);
+void gw_command_prefill(const struct gw_request *request);
 
 /* To the decode worker: go on from the first token. */
-void gw_order_start(const struct gw_request *request, uint32_t first_token);
+void gw_command_start(const struct gw_request *request, uint32_t first_token);
 
 /* To whoever makes the tokens: all so far arrived; more may come unless the client is paused. */
-void gw_order_ack(const struct gw_request *request);
+void gw_command_ack(const struct gw_request *request);
 
 /* To everybody who still works for the request. */
-void gw_order_cancel(const struct gw_request *request, const char *reason);
+void gw_command_cancel(const struct gw_request *request, const char *reason);
 
 #endif

@@ -1,4 +1,4 @@
-#include "gateway/assign.h"
+#include "gateway/request/assign.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "gateway/orders.h"
+#include "gateway/request/commands.h"
 
 #include "common/base/clock.h"
 
@@ -6,7 +6,7 @@
  * into what a connection may hold. */
 enum { CREDIT_TOKENS = 256, CREDIT_LONG_TOKENS = 16 };
 
-uint32_t gw_order_credit(const struct gw_request *request)
+uint32_t gw_command_credit(const struct gw_request *request)
 {
     return request->params.explain || request->params.logprobs ? CREDIT_LONG_TOKENS : CREDIT_TOKENS;
 }
@@ -59,7 +59,7 @@ static uint32_t left_ms(const struct gw_request *request)
     return request->deadline_ns ? (uint32_t)(left_ns > BATON_MS ? left_ns / BATON_MS : 1) : 0;
 }
 
-void gw_order_reserve(const struct gw_request *request)
+void gw_command_reserve(const struct gw_request *request)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -72,7 +72,7 @@ void gw_order_reserve(const struct gw_request *request)
     send(request->decode, request, &envelope);
 }
 
-void gw_order_prefill(const struct gw_request *request)
+void gw_command_prefill(const struct gw_request *request)
 {
     Baton__V1__DeliverTo deliver_to = BATON__V1__DELIVER_TO__INIT;
     Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
@@ -85,7 +85,7 @@ void gw_order_prefill(const struct gw_request *request)
     prefill.deadline_ms = left_ms(request);
     prefill.naive = !request->params.kv_cache;
     prefill.max_new_tokens = (uint32_t)request->params.max_new_tokens;
-    prefill.credit_tokens = gw_order_credit(request);
+    prefill.credit_tokens = gw_command_credit(request);
     prefill.prompt_logprobs = request->params.prompt_logprobs;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->prefill && request->decode) {
@@ -100,7 +100,7 @@ void gw_order_prefill(const struct gw_request *request)
     send(request->prompt_at, request, &envelope);
 }
 
-void gw_order_start(const struct gw_request *request, uint32_t first_token)
+void gw_command_start(const struct gw_request *request, uint32_t first_token)
 {
     Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
     Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
@@ -110,7 +110,7 @@ void gw_order_start(const struct gw_request *request, uint32_t first_token)
     start.n_prompt_tokens = (uint32_t)request->params.prompt.n;
     start.max_new_tokens = (uint32_t)request->params.max_new_tokens;
     start.sampling = &sampling;
-    start.credit_tokens = gw_order_credit(request);
+    start.credit_tokens = gw_command_credit(request);
     start.deadline_ms = left_ms(request);
     if (request->params.repetition_penalty != 1) {
         start.prompt = request->params.prompt.ids;
@@ -121,7 +121,7 @@ void gw_order_start(const struct gw_request *request, uint32_t first_token)
     send(request->decode, request, &envelope);
 }
 
-void gw_order_ack(const struct gw_request *request)
+void gw_command_ack(const struct gw_request *request)
 {
     struct gw_worker *worker = request->params.kv_cache ? request->decode : request->prefill;
     Baton__V1__TokenAck token_ack = BATON__V1__TOKEN_ACK__INIT;
@@ -129,7 +129,7 @@ void gw_order_ack(const struct gw_request *request)
     if (!worker)
         return;
     token_ack.next_index = request->n_output;
-    token_ack.credit_tokens = request->paused ? 0 : gw_order_credit(request);
+    token_ack.credit_tokens = request->paused ? 0 : gw_command_credit(request);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
     envelope.token_ack = &token_ack;
     send(worker, request, &envelope);
@@ -148,7 +148,7 @@ static void cancel_at(struct gw_worker *worker, const struct gw_request *request
     send(worker, request, &envelope);
 }
 
-void gw_order_cancel(const struct gw_request *request, const char *reason)
+void gw_command_cancel(const struct gw_request *request, const char *reason)
 {
     cancel_at(request->prefill, request, reason);
     cancel_at(request->decode, request, reason);

@@ -1,4 +1,4 @@
-#include "gateway/output.h"
+#include "gateway/request/output.h"
 
 #include "common/base/clock.h"
 #include "common/base/utf8.h"

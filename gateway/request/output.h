@@ -4,11 +4,11 @@
  * Threading: loop thread.
  * Errors:    none of its own.
  */
-#ifndef BATON_GATEWAY_OUTPUT_H
-#define BATON_GATEWAY_OUTPUT_H
+#ifndef BATON_GATEWAY_REQUEST_OUTPUT_H
+#define BATON_GATEWAY_REQUEST_OUTPUT_H
 
 #include "common/base/model_dir.h"
-#include "gateway/request.h"
+#include "gateway/request/request.h"
 
 struct gw_output {
     struct baton_tokenizer *tokenizer;

@@ -8,11 +8,11 @@
  * Threading: loop thread.
  * Errors:    none.
  */
-#ifndef BATON_GATEWAY_ASSIGN_H
-#define BATON_GATEWAY_ASSIGN_H
+#ifndef BATON_GATEWAY_REQUEST_ASSIGN_H
+#define BATON_GATEWAY_REQUEST_ASSIGN_H
 
 #include "gateway/fleet.h"
-#include "gateway/request.h"
+#include "gateway/request/request.h"
 
 /* turn: counts placements; see gateway/policy.h. */
 void gw_assign_prefill(struct gw_request *request, struct gw_worker *worker, uint64_t turn);

@@ -12,8 +12,8 @@
  * Threading: loop thread.
  * Errors:    create: NO_MEMORY. An edge that is not in the picture is a bug and aborts.
  */
-#ifndef BATON_GATEWAY_REQUEST_H
-#define BATON_GATEWAY_REQUEST_H
+#ifndef BATON_GATEWAY_REQUEST_REQUEST_H
+#define BATON_GATEWAY_REQUEST_REQUEST_H
 
 #include "common/base/block_hash.h"
 #include "common/base/list.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "gateway/request.h"
+#include "gateway/request/request.h"
 
 static struct gw_requests requests;
 static const struct gw_sink no_sink;
