@@ -11,7 +11,7 @@
 #include "common/base/json.h"
 #include "common/capacity/capacity.h"
 #include "gateway/demand.h"
-#include "gateway/fleet.h"
+#include "gateway/fleet/fleet.h"
 
 struct gw_advice {
     struct baton_fleet fleet;

@@ -117,7 +117,7 @@ void gw_placement_forget(struct gw_placement *placement, const struct gw_worker 
  * waits here can still be refused, run out of time at no cost, or go elsewhere. */
 static bool has_enough(const struct gw_worker *worker)
 {
-    return gw_workload_now(&worker->load).n_requests >= ENOUGH_PROMPTS &&
+    return gw_worker_load_now(&worker->load).n_requests >= ENOUGH_PROMPTS &&
            !(gw_assign_wait_s(worker) <= ENOUGH_S);
 }
 
@@ -134,7 +134,7 @@ static struct gw_worker *choose_prefill(struct gw_router *router, const struct g
             continue;
         placement->candidates[n] = worker;
         placement->prefill_views[n++] = (struct gw_prefill_view){
-            .queued_tokens = gw_workload_now(&worker->load).n_queued_tokens,
+            .queued_tokens = gw_worker_load_now(&worker->load).n_queued_tokens,
             .matched_tokens = matched_tokens(&matches, worker),
             .tokens_per_s = gw_assign_prompt_rate(worker),
             .turn = worker->turn};
@@ -167,7 +167,7 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        struct gw_work work = gw_workload_now(&worker->load);
+        struct gw_work work = gw_worker_load_now(&worker->load);
         int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
             n_free < n_blocks || !may_ask(router, worker))
@@ -201,14 +201,14 @@ static bool is_faster_locally(const struct gw_router *router, const struct gw_re
                               int64_t n_cached_tokens)
 {
     const struct gw_worker *prefill = request->prefill, *decode = request->decode;
-    struct gw_work there = gw_workload_now(&decode->load);
+    struct gw_work there = gw_worker_load_now(&decode->load);
     bool is_running = there.n_requests > 1; /* besides this one */
     return gw_policy_local_is_faster(&(struct gw_local_view){
         .prompt_tokens = (int64_t)request->params.prompt.n - n_cached_tokens,
         .local_queued_tokens = there.n_queued_tokens,
         .local_tokens_per_s = gw_assign_prompt_rate(decode),
         .step_s = is_running ? decode->status.last_step_s : 0,
-        .queued_tokens = gw_workload_now(&prefill->load).n_queued_tokens,
+        .queued_tokens = gw_worker_load_now(&prefill->load).n_queued_tokens,
         .tokens_per_s = gw_assign_prompt_rate(prefill),
         .handoff_s = router->placement.handoff_s});
 }

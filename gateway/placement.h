@@ -11,7 +11,7 @@
 #ifndef BATON_GATEWAY_PLACEMENT_H
 #define BATON_GATEWAY_PLACEMENT_H
 
-#include "gateway/fleet.h"
+#include "gateway/fleet/fleet.h"
 #include "gateway/policy.h"
 #include "gateway/prefix_table.h"
 #include "gateway/request/request.h"

@@ -36,8 +36,8 @@ void gw_assign_decode(struct gw_request *request, struct gw_worker *worker, uint
     request->decode = worker;
     request->n_blocks = gw_assign_n_blocks(&request->params, block_tokens);
     request->n_cached_blocks = 0;
-    gw_workload_add(&worker->load,
-                    &(struct gw_work){.n_requests = 1, .n_blocks = request->n_blocks});
+    gw_worker_load_add(&worker->load,
+                       &(struct gw_work){.n_requests = 1, .n_blocks = request->n_blocks});
     place_at(worker, turn, request->decode_id);
 }
 
@@ -46,15 +46,16 @@ void gw_assign_decode(struct gw_request *request, struct gw_worker *worker, uint
 void gw_assign_prompt(struct gw_request *request)
 {
     request->prompt_at = request->prefill ? request->prefill : request->decode;
-    gw_workload_add(&request->prompt_at->load,
-                    &(struct gw_work){.n_queued_tokens = (int64_t)request->params.prompt.n});
+    gw_worker_load_add(&request->prompt_at->load,
+                       &(struct gw_work){.n_queued_tokens = (int64_t)request->params.prompt.n});
 }
 
 static void leave_prompt(struct gw_request *request)
 {
     if (request->prompt_at)
-        gw_workload_add(&request->prompt_at->load,
-                        &(struct gw_work){.n_queued_tokens = -(int64_t)request->params.prompt.n});
+        gw_worker_load_add(
+            &request->prompt_at->load,
+            &(struct gw_work){.n_queued_tokens = -(int64_t)request->params.prompt.n});
     request->prompt_at = NULL;
 }
 
@@ -76,7 +77,7 @@ double gw_assign_prompt_rate(const struct gw_worker *worker)
 
 double gw_assign_wait_s(const struct gw_worker *worker)
 {
-    return gw_policy_wait_s(gw_workload_now(&worker->load).n_queued_tokens,
+    return gw_policy_wait_s(gw_worker_load_now(&worker->load).n_queued_tokens,
                             gw_assign_prompt_rate(worker));
 }
 
@@ -98,8 +99,8 @@ void gw_assign_leave_decode(struct gw_request *request)
         return;
     if (request->prompt_at == request->decode)
         leave_prompt(request);
-    gw_workload_add(&request->decode->load,
-                    &(struct gw_work){.n_requests = -1, .n_blocks = -request->n_blocks});
+    gw_worker_load_add(&request->decode->load,
+                       &(struct gw_work){.n_requests = -1, .n_blocks = -request->n_blocks});
     request->decode->full = false;
     request->decode->n_active--;
     request->decode = NULL;

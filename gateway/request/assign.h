@@ -11,7 +11,7 @@
 #ifndef BATON_GATEWAY_REQUEST_ASSIGN_H
 #define BATON_GATEWAY_REQUEST_ASSIGN_H
 
-#include "gateway/fleet.h"
+#include "gateway/fleet/fleet.h"
 #include "gateway/request/request.h"
 
 /* turn: counts placements; see gateway/policy.h. */

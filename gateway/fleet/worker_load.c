@@ -1,4 +1,4 @@
-#include "gateway/workload.h"
+#include "gateway/fleet/worker_load.h"
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -10,7 +10,7 @@ static int64_t not_negative(int64_t n)
     return n > 0 ? n : 0;
 }
 
-void gw_workload_told(struct gw_workload *load, const struct gw_work *told)
+void gw_worker_load_told(struct gw_worker_load *load, const struct gw_work *told)
 {
     const struct gw_work *ours = &load->ours;
     load->told = *told;
@@ -28,13 +28,13 @@ static void add(struct gw_work *sum, const struct gw_work *work)
     sum->n_blocks = not_negative(sum->n_blocks + work->n_blocks);
 }
 
-void gw_workload_add(struct gw_workload *load, const struct gw_work *work)
+void gw_worker_load_add(struct gw_worker_load *load, const struct gw_work *work)
 {
     add(&load->ours, work);
     add(&load->told, work);
 }
 
-struct gw_work gw_workload_now(const struct gw_workload *load)
+struct gw_work gw_worker_load_now(const struct gw_worker_load *load)
 {
     const struct gw_work *ours = &load->ours, *told = &load->told;
     const struct gw_work *last = &load->others[0], *before = &load->others[1];

@@ -10,8 +10,8 @@
  * Threading: none; one owner at a time.
  * Errors:    none.
  */
-#ifndef BATON_GATEWAY_WORKLOAD_H
-#define BATON_GATEWAY_WORKLOAD_H
+#ifndef BATON_GATEWAY_FLEET_WORKER_LOAD_H
+#define BATON_GATEWAY_FLEET_WORKER_LOAD_H
 
 #include <stdint.h>
 
@@ -21,17 +21,17 @@ struct gw_work {
     int64_t n_blocks;        /* promised or in use */
 };
 
-struct gw_workload {
+struct gw_worker_load {
     struct gw_work ours, told;
     struct gw_work others[2]; /* by the last Status and the one before */
 };
 
 /* A Status came. */
-void gw_workload_told(struct gw_workload *load, const struct gw_work *told);
+void gw_worker_load_told(struct gw_worker_load *load, const struct gw_work *told);
 
 /* Work of ours was placed there, or (negative) ended. */
-void gw_workload_add(struct gw_workload *load, const struct gw_work *work);
+void gw_worker_load_add(struct gw_worker_load *load, const struct gw_work *work);
 
-struct gw_work gw_workload_now(const struct gw_workload *load);
+struct gw_work gw_worker_load_now(const struct gw_worker_load *load);
 
 #endif

@@ -7,11 +7,12 @@
  * Errors:    answered with Refused and a reason, in both logs; a Hello that can not be answered is
  *            dropped with its pipe.
  */
-#ifndef BATON_GATEWAY_JOINING_H
-#define BATON_GATEWAY_JOINING_H
+#ifndef BATON_GATEWAY_FLEET_HANDSHAKE_H
+#define BATON_GATEWAY_FLEET_HANDSHAKE_H
 
-#include "gateway/fleet.h"
+#include "gateway/fleet/fleet.h"
 
-void gw_joining_greet(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns);
+void gw_handshake_greet(struct gw_fleet *fleet, const struct baton_message *message,
+                        int64_t now_ns);
 
 #endif

@@ -9,14 +9,14 @@
  * Threading: loop thread.
  * Errors:    a worker that does not fit is answered with Refused and a reason, in both logs.
  */
-#ifndef BATON_GATEWAY_FLEET_H
-#define BATON_GATEWAY_FLEET_H
+#ifndef BATON_GATEWAY_FLEET_FLEET_H
+#define BATON_GATEWAY_FLEET_FLEET_H
 
 #include "common/base/block_hash.h"
 #include "common/base/list.h"
 #include "common/base/model_dir.h"
 #include "common/wire/link.h"
-#include "gateway/workload.h"
+#include "gateway/fleet/worker_load.h"
 
 enum { GW_MAX_WORKERS = 4096 };
 
@@ -44,7 +44,7 @@ struct gw_worker {
     uint64_t epoch;
     struct baton_link *link;
     struct gw_worker_status status;
-    struct gw_workload load;
+    struct gw_worker_load load;
     double start_to_ready_s, model_load_s;
     int64_t beat_due_ns;
     uint32_t tag;               /* of this life: no other worker ever has it; never 0 */

@@ -1,21 +1,22 @@
 #include "tests/support/test.h"
 
-#include "gateway/workload.h"
+#include "gateway/fleet/worker_load.h"
 
-static void add(struct gw_workload *load, int64_t n_requests, int64_t n_tokens, int64_t n_blocks)
+static void add(struct gw_worker_load *load, int64_t n_requests, int64_t n_tokens, int64_t n_blocks)
 {
-    gw_workload_add(load, &(struct gw_work){n_requests, n_tokens, n_blocks});
+    gw_worker_load_add(load, &(struct gw_work){n_requests, n_tokens, n_blocks});
 }
 
-static void tell(struct gw_workload *load, int64_t n_requests, int64_t n_tokens, int64_t n_blocks)
+static void tell(struct gw_worker_load *load, int64_t n_requests, int64_t n_tokens,
+                 int64_t n_blocks)
 {
-    gw_workload_told(load, &(struct gw_work){n_requests, n_tokens, n_blocks});
+    gw_worker_load_told(load, &(struct gw_work){n_requests, n_tokens, n_blocks});
 }
 
-static void expect(const struct gw_workload *load, int64_t n_requests, int64_t n_tokens,
+static void expect(const struct gw_worker_load *load, int64_t n_requests, int64_t n_tokens,
                    int64_t n_blocks)
 {
-    struct gw_work now = gw_workload_now(load);
+    struct gw_work now = gw_worker_load_now(load);
     assert_int_equal(now.n_requests, n_requests);
     assert_int_equal(now.n_queued_tokens, n_tokens);
     assert_int_equal(now.n_blocks, n_blocks);
@@ -23,7 +24,7 @@ static void expect(const struct gw_workload *load, int64_t n_requests, int64_t n
 
 static void what_we_place_counts_at_once_and_until_it_ends(void **state)
 {
-    struct gw_workload load = {0};
+    struct gw_worker_load load = {0};
     (void)state;
     expect(&load, 0, 0, 0);
     add(&load, 1, 512, 40);
@@ -37,7 +38,7 @@ static void what_we_place_counts_at_once_and_until_it_ends(void **state)
 
 static void progress_and_shared_blocks_are_learnt_from_the_worker(void **state)
 {
-    struct gw_workload load = {0};
+    struct gw_worker_load load = {0};
     (void)state;
     add(&load, 2, 1024, 80);
     tell(&load, 2, 300, 50);
@@ -52,7 +53,7 @@ static void progress_and_shared_blocks_are_learnt_from_the_worker(void **state)
 
 static void one_status_that_comes_late_adds_nothing(void **state)
 {
-    struct gw_workload load = {0};
+    struct gw_worker_load load = {0};
     (void)state;
     add(&load, 1, 512, 40);
     add(&load, -1, -512, -40);
@@ -64,7 +65,7 @@ static void one_status_that_comes_late_adds_nothing(void **state)
 
 static void the_work_of_others_counts_once_it_was_told_twice(void **state)
 {
-    struct gw_workload load = {0};
+    struct gw_worker_load load = {0};
     (void)state;
     tell(&load, 3, 700, 90);
     tell(&load, 2, 800, 90);

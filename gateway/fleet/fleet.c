@@ -1,11 +1,11 @@
-#include "gateway/fleet.h"
+#include "gateway/fleet/fleet.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "gateway/joining.h"
+#include "gateway/fleet/handshake.h"
 
 enum { SUSPECT_BEATS = 3, DEAD_BEATS = 6 };
 
@@ -90,7 +90,7 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
                                                .step_max_rows = status->step_max_rows,
                                                .prefix_tokens = status->prefix_tokens,
                                                .prefix_hit_tokens = status->prefix_hit_tokens};
-    gw_workload_told(
+    gw_worker_load_told(
         &worker->load,
         &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
                           .n_queued_tokens = status->n_queued_tokens,
@@ -127,7 +127,7 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
 {
     const baton_envelope *envelope = message->envelope;
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HELLO) {
-        gw_joining_greet(fleet, message, now_ns);
+        gw_handshake_greet(fleet, message, now_ns);
         return;
     }
     struct gw_worker *worker = gw_worker_list_first(&fleet->workers);

@@ -1,4 +1,4 @@
-#include "gateway/joining.h"
+#include "gateway/fleet/handshake.h"
 
 #include <openssl/crypto.h>
 #include <stdarg.h>
@@ -202,7 +202,7 @@ static void log_joined(const struct gw_worker *worker)
               BATON_F("model_load_s", worker->model_load_s));
 }
 
-void gw_joining_greet(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
+void gw_handshake_greet(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
     struct verdict verdict = {0};
