@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "gateway/placement.h"
+#include "gateway/routing/routing.h"
 
 /* Estimates err: what is predicted to end this much of its time too early is predicted in time. */
 static const double margin = 1.25;
@@ -124,7 +124,7 @@ bool gw_admission_admit(const struct gw_router *router, const struct gw_request 
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
     static const struct gw_failure draining = {503, "draining", "the gateway is stopping"};
-    const struct gw_failure *hopeless = gw_placement_hopeless(router, first);
+    const struct gw_failure *hopeless = gw_routing_hopeless(router, first);
     if (hopeless || router->draining) {
         verdict->failure = hopeless ? *hopeless : draining;
         verdict->reason = hopeless ? GW_REJECTION_no_worker : GW_REJECTION_draining;

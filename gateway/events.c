@@ -22,7 +22,7 @@ static void take_reserved(struct gw_router *router, struct gw_request *request,
     if (reserved->n_cached_blocks > request->n_hashes)
         gw_router_retry_or_fail(router, request, &unasked);
     else
-        gw_placement_reserved(router, request, reserved->n_cached_blocks);
+        gw_routing_reserved(router, request, reserved->n_cached_blocks);
 }
 
 static void take_rejected(struct gw_router *router, struct gw_request *request,
@@ -100,9 +100,9 @@ static void note_handoff(struct gw_router *router, const struct gw_request *requ
 {
     const struct gw_times *times = &request->times;
     if (request->prefill)
-        gw_placement_note_handoff(&router->placement,
-                                  baton_seconds(times->decode_began_ns - times->first_ns) -
-                                      times->decode_queue_s);
+        gw_routing_note_handoff(&router->routing,
+                                baton_seconds(times->decode_began_ns - times->first_ns) -
+                                    times->decode_queue_s);
 }
 
 static void take_began(struct gw_router *router, struct gw_request *request,

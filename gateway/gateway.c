@@ -12,7 +12,7 @@
 #include "gateway/api/api.h"
 #include "gateway/api/call.h"
 #include "gateway/events.h"
-#include "gateway/placement.h"
+#include "gateway/routing/routing.h"
 #include "gateway/settings.h"
 
 enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
@@ -104,7 +104,7 @@ static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reas
 static void on_room(void *arg)
 {
     struct gateway *gateway = arg;
-    gw_placement_pump(&gateway->router);
+    gw_routing_pump(&gateway->router);
 }
 
 /* ---- the HTTP side ---- */
@@ -355,7 +355,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
-    struct gw_placement_options placement;
+    struct gw_routing_options routing;
     enum baton_err err = gw_access_open(gateway->options->api_keys, gateway->options->cors_origins,
                                         &gateway->metrics, &gateway->access, why);
     if (!err)
@@ -370,9 +370,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (err)
         return err;
     init_fleet(gateway);
-    err = gw_settings_placement(gateway->options, &placement, why);
+    err = gw_settings_routing(gateway->options, &routing, why);
     if (!err)
-        err = gw_placement_init(&gateway->router.placement, &placement);
+        err = gw_routing_init(&gateway->router.routing, &routing);
     return err ? err : start_http(gateway, why);
 }
 
@@ -389,7 +389,7 @@ static void release(struct gateway *gateway)
 {
     forget_requests(gateway);
     gw_calls_destroy(gateway->api.calls);
-    gw_placement_fini(&gateway->router.placement);
+    gw_routing_fini(&gateway->router.routing);
     gw_access_close(gateway->access);
     if (gateway->chat)
         baton_chat_close(gateway->chat);

@@ -3,7 +3,7 @@
 
 #include "common/base/process.h"
 #include "gateway/gateway.h"
-#include "gateway/prefix_table.h"
+#include "gateway/routing/prefix_table.h"
 
 #define TEXT(field, ...) BATON_ROW_TEXT(struct gw_options, field, __VA_ARGS__)
 #define INT(field, ...)  BATON_ROW_INT(struct gw_options, field, __VA_ARGS__)

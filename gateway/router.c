@@ -6,9 +6,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "gateway/admission.h"
-#include "gateway/placement.h"
 #include "gateway/request/assign.h"
 #include "gateway/request/commands.h"
+#include "gateway/routing/routing.h"
 
 /* After how long at most a worker hears that its tokens arrived. */
 #define ACK_EVERY_NS (50 * BATON_MS)
@@ -110,18 +110,18 @@ void gw_router_settle(struct gw_router *router, struct gw_request *request, enum
 void gw_router_finish(struct gw_router *router, struct gw_request *request)
 {
     /* A stop string ends the request while its worker is still at it; others have nothing left. */
-    gw_placement_release(request, "finished");
+    gw_routing_release(request, "finished");
     gw_router_set_state(router, request, GW_DONE, gw_finish_name(request->finish));
     gw_router_settle(router, request, GW_OUTCOME_ok, gw_finish_name(request->finish));
     request->sink.finished(request->sink.arg, request);
     gw_request_destroy(router->options.requests, request);
-    gw_placement_pump(router);
+    gw_routing_pump(router);
 }
 
 void gw_router_fail(struct gw_router *router, struct gw_request *request,
                     const struct gw_failure *failure)
 {
-    gw_placement_release(request, failure->code);
+    gw_routing_release(request, failure->code);
     gw_router_set_state(router, request, GW_FAILED, failure->message);
     gw_router_settle(router, request, GW_OUTCOME_failed, failure->message);
     request->sink.failed(request->sink.arg, request, failure);
@@ -130,11 +130,11 @@ void gw_router_fail(struct gw_router *router, struct gw_request *request,
 
 void gw_router_cancel(struct gw_router *router, struct gw_request *request, const char *reason)
 {
-    gw_placement_release(request, reason);
+    gw_routing_release(request, reason);
     gw_router_set_state(router, request, GW_CANCELING, reason);
     gw_router_settle(router, request, GW_OUTCOME_canceled, reason);
     gw_request_destroy(router->options.requests, request);
-    gw_placement_pump(router);
+    gw_routing_pump(router);
 }
 
 void gw_router_retry_or_fail(struct gw_router *router, struct gw_request *request,
@@ -145,7 +145,7 @@ void gw_router_retry_or_fail(struct gw_router *router, struct gw_request *reques
         gw_router_fail(router, request, failure);
         return;
     }
-    gw_placement_release(request, failure->message);
+    gw_routing_release(request, failure->message);
     gw_output_restart(request);
     request->attempt++;
     request->n_failures++;
@@ -201,8 +201,8 @@ void gw_router_worker_lost(struct gw_router *router, struct gw_worker *worker)
     static const enum gw_state placed[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
     for (size_t i = 0; i < sizeof placed / sizeof placed[0]; i++)
         lose_requests(router, gw_router_list(router, placed[i]), worker);
-    gw_placement_forget(&router->placement, worker);
-    gw_placement_pump(router);
+    gw_routing_forget(&router->routing, worker);
+    gw_routing_pump(router);
 }
 
 /* Why a request must end now, or NULL. */
@@ -250,5 +250,5 @@ void gw_router_tick(struct gw_router *router, int64_t now_ns)
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         tick_list(router, (enum gw_state)state, now_ns);
     ask_again(router);
-    gw_placement_pump(router);
+    gw_routing_pump(router);
 }

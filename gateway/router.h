@@ -17,8 +17,8 @@
 #include "gateway/demand.h"
 #include "gateway/metrics.h"
 #include "gateway/pace.h"
-#include "gateway/placement.h"
 #include "gateway/request/output.h"
+#include "gateway/routing/routing.h"
 
 /* What may wait for a worker. */
 struct gw_bounds {
@@ -37,7 +37,7 @@ struct gw_router_options {
 
 struct gw_router {
     struct gw_router_options options;
-    struct gw_placement placement;
+    struct gw_routing routing;
     struct gw_pace pace;
     struct gw_demand demand;
     bool draining;

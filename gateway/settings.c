@@ -26,18 +26,18 @@ static enum baton_err check_switch(const char *option, const char *value, struct
     return baton_fail(why, BATON_INVALID, "%s: \"%s\" is not on or off", option, value);
 }
 
-enum baton_err gw_settings_placement(const struct gw_options *options,
-                                     struct gw_placement_options *placement, struct baton_why *why)
+enum baton_err gw_settings_routing(const struct gw_options *options,
+                                   struct gw_routing_options *routing, struct baton_why *why)
 {
-    struct gw_placement_options read = {.prefix_blocks = (size_t)options->prefix_blocks,
-                                        .local_prefill_tokens = options->local_prefill_tokens};
+    struct gw_routing_options read = {.prefix_blocks = (size_t)options->prefix_blocks,
+                                      .local_prefill_tokens = options->local_prefill_tokens};
     enum baton_err err = read_policy("prefill-policy", options->prefill_policy, &read.prefill, why);
     if (!err)
         err = read_policy("decode-policy", options->decode_policy, &read.decode, why);
     if (!err)
         err = check_switch("prefix-cache", options->prefix_cache, why);
     if (!err)
-        *placement = read;
+        *routing = read;
     return err;
 }
 

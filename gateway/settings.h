@@ -9,12 +9,12 @@
 
 #include "gateway/gateway.h"
 #include "gateway/http/server.h"
-#include "gateway/placement.h"
+#include "gateway/routing/routing.h"
 
 /* Checks prefix-cache, too. */
-enum baton_err gw_settings_placement(const struct gw_options *options,
-                                     struct gw_placement_options *placement,
-                                     struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err gw_settings_routing(const struct gw_options *options,
+                                   struct gw_routing_options *routing,
+                                   struct baton_why *why) BATON_MUST_CHECK;
 
 /* Without the handler's functions. */
 struct gw_http_options gw_settings_http(const struct gw_options *options);

@@ -9,7 +9,7 @@
 #include "gateway/api/call_parts.h"
 #include "gateway/api/keys.h"
 #include "gateway/http/status.h"
-#include "gateway/placement.h"
+#include "gateway/routing/routing.h"
 
 static struct gw_call *create_call(struct gw_api *api, struct gw_exchange *exchange,
                                    const struct gw_dialect *dialect,
@@ -166,7 +166,7 @@ static void submit(struct gw_call *call)
     gw_exchange_set_data(call->exchange, call);
     for (int i = 0; i < call->n_choices; i++)
         gw_admission_queue(router, call->choices[i].request);
-    gw_placement_pump(router);
+    gw_routing_pump(router);
 }
 
 void gw_call_start(struct gw_api *api, struct gw_exchange *exchange,

@@ -248,11 +248,11 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
                           "state", gw_state_name((enum gw_state)state), NULL);
     baton_prom_family(out, "baton_local_prefills_total", "counter",
                       "Prompts that a decode worker ran itself.");
-    baton_prom_sample(out, "baton_local_prefills_total", (double)api->router->placement.n_local,
+    baton_prom_sample(out, "baton_local_prefills_total", (double)api->router->routing.n_local,
                       NULL);
     put_gauge(out, "baton_handoff_seconds",
               "Mean of first token to context placed, as predictions go by it.",
-              api->router->placement.handoff_s);
+              api->router->routing.handoff_s);
     put_queue(out, api->router);
     put_gauge(out, "baton_http_connections", "Open client connections.",
               (double)gw_http_n_connections(api->server));

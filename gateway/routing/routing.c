@@ -1,4 +1,4 @@
-#include "gateway/placement.h"
+#include "gateway/routing/routing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,33 +21,32 @@ static const struct gw_failure no_decode = {503, "no_worker",
 enum { ENOUGH_PROMPTS = 32 };
 #define ENOUGH_S 1.0
 
-enum baton_err gw_placement_init(struct gw_placement *placement,
-                                 const struct gw_placement_options *options)
+enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routing_options *options)
 {
-    *placement = (struct gw_placement){.options = *options};
-    placement->candidates = calloc(GW_MAX_WORKERS, sizeof(struct gw_worker *));
-    placement->prefill_views = calloc(GW_MAX_WORKERS, sizeof *placement->prefill_views);
-    placement->decode_views = calloc(GW_MAX_WORKERS, sizeof *placement->decode_views);
+    *routing = (struct gw_routing){.options = *options};
+    routing->candidates = calloc(GW_MAX_WORKERS, sizeof(struct gw_worker *));
+    routing->prefill_views = calloc(GW_MAX_WORKERS, sizeof *routing->prefill_views);
+    routing->decode_views = calloc(GW_MAX_WORKERS, sizeof *routing->decode_views);
     if (options->prefill == GW_POLICY_PREFIX_AWARE)
-        placement->prefill_table = gw_prefix_table_create(options->prefix_blocks);
+        routing->prefill_table = gw_prefix_table_create(options->prefix_blocks);
     if (options->decode == GW_POLICY_PREFIX_AWARE)
-        placement->decode_table = gw_prefix_table_create(options->prefix_blocks);
-    if (placement->candidates && placement->prefill_views && placement->decode_views &&
-        (options->prefill != GW_POLICY_PREFIX_AWARE || placement->prefill_table) &&
-        (options->decode != GW_POLICY_PREFIX_AWARE || placement->decode_table))
+        routing->decode_table = gw_prefix_table_create(options->prefix_blocks);
+    if (routing->candidates && routing->prefill_views && routing->decode_views &&
+        (options->prefill != GW_POLICY_PREFIX_AWARE || routing->prefill_table) &&
+        (options->decode != GW_POLICY_PREFIX_AWARE || routing->decode_table))
         return BATON_OK;
-    gw_placement_fini(placement);
+    gw_routing_fini(routing);
     return BATON_NO_MEMORY;
 }
 
-void gw_placement_fini(struct gw_placement *placement)
+void gw_routing_fini(struct gw_routing *routing)
 {
-    free(placement->candidates);
-    free(placement->prefill_views);
-    free(placement->decode_views);
-    gw_prefix_table_destroy(placement->prefill_table);
-    gw_prefix_table_destroy(placement->decode_table);
-    *placement = (struct gw_placement){.options = placement->options};
+    free(routing->candidates);
+    free(routing->prefill_views);
+    free(routing->decode_views);
+    gw_prefix_table_destroy(routing->prefill_table);
+    gw_prefix_table_destroy(routing->decode_table);
+    *routing = (struct gw_routing){.options = routing->options};
 }
 
 /* ---- what is known of a prompt ---- */
@@ -103,12 +102,12 @@ static void note(struct gw_prefix_table *table, const struct gw_request *request
         gw_prefix_table_note(table, request->hashes, request->n_hashes, worker->tag);
 }
 
-void gw_placement_forget(struct gw_placement *placement, const struct gw_worker *worker)
+void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker)
 {
-    if (placement->prefill_table)
-        gw_prefix_table_forget(placement->prefill_table, worker->tag);
-    if (placement->decode_table)
-        gw_prefix_table_forget(placement->decode_table, worker->tag);
+    if (routing->prefill_table)
+        gw_prefix_table_forget(routing->prefill_table, worker->tag);
+    if (routing->decode_table)
+        gw_prefix_table_forget(routing->decode_table, worker->tag);
 }
 
 /* ---- choice ---- */
@@ -123,17 +122,17 @@ static bool has_enough(const struct gw_worker *worker)
 
 static struct gw_worker *choose_prefill(struct gw_router *router, const struct gw_request *request)
 {
-    struct gw_placement *placement = &router->placement;
+    struct gw_routing *routing = &router->routing;
     const struct gw_fleet *fleet = router->options.fleet;
-    struct matches matches = look_up(placement->prefill_table, fleet, request);
+    struct matches matches = look_up(routing->prefill_table, fleet, request);
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY ||
             has_enough(worker))
             continue;
-        placement->candidates[n] = worker;
-        placement->prefill_views[n++] = (struct gw_prefill_view){
+        routing->candidates[n] = worker;
+        routing->prefill_views[n++] = (struct gw_prefill_view){
             .queued_tokens = gw_worker_load_now(&worker->load).n_queued_tokens,
             .matched_tokens = matched_tokens(&matches, worker),
             .tokens_per_s = gw_assign_prompt_rate(worker),
@@ -141,8 +140,8 @@ static struct gw_worker *choose_prefill(struct gw_router *router, const struct g
     }
     if (!n)
         return NULL;
-    return placement
-        ->candidates[gw_policy_prefill(placement->options.prefill, placement->prefill_views, n)];
+    return routing
+        ->candidates[gw_policy_prefill(routing->options.prefill, routing->prefill_views, n)];
 }
 
 /* Whether it may be asked for room now: one that had none lately for one request after the other,
@@ -160,9 +159,9 @@ static bool may_ask(const struct gw_router *router, const struct gw_worker *work
 
 static struct gw_worker *choose_decode(struct gw_router *router, const struct gw_request *request)
 {
-    struct gw_placement *placement = &router->placement;
+    struct gw_routing *routing = &router->routing;
     const struct gw_fleet *fleet = router->options.fleet;
-    struct matches matches = look_up(placement->decode_table, fleet, request);
+    struct matches matches = look_up(routing->decode_table, fleet, request);
     int64_t n_blocks = gw_assign_n_blocks(&request->params, fleet->terms.kv_block_tokens);
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
@@ -172,8 +171,8 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
             n_free < n_blocks || !may_ask(router, worker))
             continue;
-        placement->candidates[n] = worker;
-        placement->decode_views[n++] =
+        routing->candidates[n] = worker;
+        routing->decode_views[n++] =
             (struct gw_decode_view){.n_requests = work.n_requests,
                                     .n_free_blocks = n_free,
                                     .matched_tokens = matched_tokens(&matches, worker),
@@ -182,8 +181,7 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
     }
     if (!n)
         return NULL;
-    return placement
-        ->candidates[gw_policy_decode(placement->options.decode, placement->decode_views, n)];
+    return routing->candidates[gw_policy_decode(routing->options.decode, routing->decode_views, n)];
 }
 
 /* ---- prompts that the decode worker runs ---- */
@@ -194,7 +192,7 @@ static bool may_run_locally(const struct gw_router *router, const struct gw_requ
     const struct gw_params *params = &request->params;
     return params->kv_cache && !params->prompt_logprobs &&
            (int64_t)params->prompt.n - n_cached_tokens <=
-               router->placement.options.local_prefill_tokens;
+               router->routing.options.local_prefill_tokens;
 }
 
 static bool is_faster_locally(const struct gw_router *router, const struct gw_request *request,
@@ -210,7 +208,7 @@ static bool is_faster_locally(const struct gw_router *router, const struct gw_re
         .step_s = is_running ? decode->status.last_step_s : 0,
         .queued_tokens = gw_worker_load_now(&prefill->load).n_queued_tokens,
         .tokens_per_s = gw_assign_prompt_rate(prefill),
-        .handoff_s = router->placement.handoff_s});
+        .handoff_s = router->routing.handoff_s});
 }
 
 static bool goes_local(const struct gw_router *router, const struct gw_request *request)
@@ -222,9 +220,9 @@ static bool goes_local(const struct gw_router *router, const struct gw_request *
     return !request->prefill || is_faster_locally(router, request, n_cached_tokens);
 }
 
-void gw_placement_note_handoff(struct gw_placement *placement, double seconds)
+void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
 {
-    double *mean = &placement->handoff_s;
+    double *mean = &routing->handoff_s;
     seconds = seconds > 0 ? seconds : 0;
     *mean = *mean > 0 ? *mean + NEWEST_PART * (seconds - *mean) : seconds;
 }
@@ -236,27 +234,27 @@ static void run_prompt(struct gw_router *router, struct gw_request *request)
     request->times.prefill_sent_ns = baton_now_ns();
     gw_assign_prompt(request);
     if (request->prefill)
-        note(router->placement.prefill_table, request, request->prefill);
+        note(router->routing.prefill_table, request, request->prefill);
     gw_router_set_state(router, request, GW_PREFILLING, request->prompt_at->id);
     gw_command_prefill(request);
 }
 
-void gw_placement_reserved(struct gw_router *router, struct gw_request *request,
-                           uint32_t n_cached_blocks)
+void gw_routing_reserved(struct gw_router *router, struct gw_request *request,
+                         uint32_t n_cached_blocks)
 {
     request->n_cached_blocks = n_cached_blocks;
-    note(router->placement.decode_table, request, request->decode);
+    note(router->routing.decode_table, request, request->decode);
     if (goes_local(router, request)) {
         gw_assign_leave_prefill(request);
         (void)snprintf(request->prefill_id, sizeof request->prefill_id, "%s", request->decode_id);
-        router->placement.n_local++;
+        router->routing.n_local++;
     }
     run_prompt(router, request);
     if (request->decode->crowded)
-        gw_placement_pump(router); /* the next may be asked for */
+        gw_routing_pump(router); /* the next may be asked for */
 }
 
-void gw_placement_release(struct gw_request *request, const char *reason)
+void gw_routing_release(struct gw_request *request, const char *reason)
 {
     gw_command_cancel(request, reason);
     gw_assign_leave_prefill(request);
@@ -287,7 +285,7 @@ static bool wants_decode(const struct gw_router *router, const struct gw_request
 /* False when the request must wait for room. */
 static bool place(struct gw_router *router, struct gw_request *request)
 {
-    struct gw_placement *placement = &router->placement;
+    struct gw_routing *routing = &router->routing;
     uint32_t block_tokens = router->options.fleet->terms.kv_block_tokens;
     bool wants = wants_decode(router, request);
     name_blocks(router->options.fleet, request);
@@ -297,19 +295,19 @@ static bool place(struct gw_router *router, struct gw_request *request)
         return false;
     request->prefill_id[0] = request->decode_id[0] = 0;
     if (prefill)
-        gw_assign_prefill(request, prefill, ++placement->n_turns);
+        gw_assign_prefill(request, prefill, ++routing->n_turns);
     if (!decode) {
         run_prompt(router, request);
         return true;
     }
-    gw_assign_decode(request, decode, ++placement->n_turns, block_tokens);
+    gw_assign_decode(request, decode, ++routing->n_turns, block_tokens);
     gw_router_set_state(router, request, GW_RESERVING, decode->id);
     gw_command_reserve(request);
     return true;
 }
 
-const struct gw_failure *gw_placement_hopeless(const struct gw_router *router,
-                                               const struct gw_request *request)
+const struct gw_failure *gw_routing_hopeless(const struct gw_router *router,
+                                             const struct gw_request *request)
 {
     if (!has_worker(router, BATON__V1__ROLE__ROLE_PREFILL) && !must_run_locally(router, request))
         return &no_prefill;
@@ -319,19 +317,19 @@ const struct gw_failure *gw_placement_hopeless(const struct gw_router *router,
 }
 
 /* Failing a request may end others of its call, which would pump again: the loop sees to it. */
-void gw_placement_pump(struct gw_router *router)
+void gw_routing_pump(struct gw_router *router)
 {
     struct gw_request_list *queued = gw_router_list(router, GW_QUEUED);
-    if (router->placement.pumping)
+    if (router->routing.pumping)
         return;
-    router->placement.pumping = true;
+    router->routing.pumping = true;
     bool placed = true;
     for (struct gw_request *request; placed && (request = gw_request_list_first(queued));) {
-        const struct gw_failure *failure = gw_placement_hopeless(router, request);
+        const struct gw_failure *failure = gw_routing_hopeless(router, request);
         if (failure)
             gw_router_fail(router, request, failure);
         else
             placed = place(router, request); /* first come, first served: nobody overtakes */
     }
-    router->placement.pumping = false;
+    router->routing.pumping = false;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/prefix_table.h"
+#include "gateway/routing/prefix_table.h"
 
 enum { MAX_BLOCKS = 16 };
 

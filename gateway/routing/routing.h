@@ -8,24 +8,24 @@
  * Threading: loop thread.
  * Errors:    init: NO_MEMORY. A request that no worker could ever take fails through its sink.
  */
-#ifndef BATON_GATEWAY_PLACEMENT_H
-#define BATON_GATEWAY_PLACEMENT_H
+#ifndef BATON_GATEWAY_ROUTING_ROUTING_H
+#define BATON_GATEWAY_ROUTING_ROUTING_H
 
 #include "gateway/fleet/fleet.h"
 #include "gateway/policy.h"
-#include "gateway/prefix_table.h"
 #include "gateway/request/request.h"
+#include "gateway/routing/prefix_table.h"
 
 struct gw_router;
 
-struct gw_placement_options {
+struct gw_routing_options {
     enum gw_policy prefill, decode;
     size_t prefix_blocks;         /* that each prefix-aware role remembers */
     int64_t local_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
 };
 
-struct gw_placement {
-    struct gw_placement_options options;
+struct gw_routing {
+    struct gw_routing_options options;
     struct gw_prefix_table *prefill_table, *decode_table; /* NULL: the role is not prefix-aware */
     struct gw_worker **candidates;                        /* [GW_MAX_WORKERS], scratch */
     struct gw_prefill_view *prefill_views;                /* the same */
@@ -36,28 +36,28 @@ struct gw_placement {
     bool pumping;
 };
 
-enum baton_err gw_placement_init(struct gw_placement *placement,
-                                 const struct gw_placement_options *options) BATON_MUST_CHECK;
-void gw_placement_fini(struct gw_placement *placement);
+enum baton_err gw_routing_init(struct gw_routing *routing,
+                               const struct gw_routing_options *options) BATON_MUST_CHECK;
+void gw_routing_fini(struct gw_routing *routing);
 
 /* Places what waits, as far as workers have room. */
-void gw_placement_pump(struct gw_router *router);
+void gw_routing_pump(struct gw_router *router);
 
 /* The reason why a request could not be placed even with all the room in the world, or NULL. */
-const struct gw_failure *gw_placement_hopeless(const struct gw_router *router,
-                                               const struct gw_request *request);
+const struct gw_failure *gw_routing_hopeless(const struct gw_router *router,
+                                             const struct gw_request *request);
 
 /* Its decode worker has room, and some of the prompt's first blocks already: the prompt is run. */
-void gw_placement_reserved(struct gw_router *router, struct gw_request *request,
-                           uint32_t n_cached_blocks);
+void gw_routing_reserved(struct gw_router *router, struct gw_request *request,
+                         uint32_t n_cached_blocks);
 
 /* The context came to the decode worker so long after the first token came to the gateway. */
-void gw_placement_note_handoff(struct gw_placement *placement, double seconds);
+void gw_routing_note_handoff(struct gw_routing *routing, double seconds);
 
 /* Whoever still works for the request stops, and its blocks come free. */
-void gw_placement_release(struct gw_request *request, const char *reason);
+void gw_routing_release(struct gw_request *request, const char *reason);
 
 /* The worker died: nothing is known to be there any more. */
-void gw_placement_forget(struct gw_placement *placement, const struct gw_worker *worker);
+void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker);
 
 #endif

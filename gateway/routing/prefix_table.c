@@ -1,4 +1,4 @@
-#include "gateway/prefix_table.h"
+#include "gateway/routing/prefix_table.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  * Threading: one owner at a time.
  * Errors:    create: NULL without memory. The rest can not fail.
  */
-#ifndef BATON_GATEWAY_PREFIX_TABLE_H
-#define BATON_GATEWAY_PREFIX_TABLE_H
+#ifndef BATON_GATEWAY_ROUTING_PREFIX_TABLE_H
+#define BATON_GATEWAY_ROUTING_PREFIX_TABLE_H
 
 #include "common/base/block_hash.h"
 
