@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "gateway/admission.h"
+#include "gateway/admission/admission.h"
 #include "gateway/request/assign.h"
 #include "gateway/request/commands.h"
 #include "gateway/routing/routing.h"

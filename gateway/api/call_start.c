@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "gateway/admission.h"
+#include "gateway/admission/admission.h"
 #include "gateway/api/access.h"
 #include "gateway/api/call_parts.h"
 #include "gateway/api/keys.h"

@@ -15,8 +15,8 @@
  * Threading: loop thread; judge functions are pure.
  * Errors:    in the verdict.
  */
-#ifndef BATON_GATEWAY_ADMISSION_H
-#define BATON_GATEWAY_ADMISSION_H
+#ifndef BATON_GATEWAY_ADMISSION_ADMISSION_H
+#define BATON_GATEWAY_ADMISSION_ADMISSION_H
 
 #include "gateway/router.h"
 

@@ -1,4 +1,4 @@
-#include "gateway/admission.h"
+#include "gateway/admission/admission.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "gateway/admission.h"
+#include "gateway/admission/admission.h"
 
 static const struct gw_bounds bounds = {.max_queued = 100, .max_queued_tokens = 5000};
 static const struct gw_load one = {
