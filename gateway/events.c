@@ -71,8 +71,8 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     gw_assign_prompt_done(request, n_computed, first->prefill_compute_s);
     request->times.first_ns = request->times.last_token_ns = baton_now_ns();
     request->times.longest_gap_s = 0;
-    gw_demand_prompt(&router->demand, request->prefill ? (double)n_computed : 0,
-                     request->times.first_ns);
+    gw_arrivals_prompt(&router->arrivals, request->prefill ? (double)n_computed : 0,
+                       request->times.first_ns);
     request->times.prefill_queue_s = first->prefill_queue_s;
     request->times.prefill_compute_s = first->prefill_compute_s;
     request->cached_tokens = first->cached_tokens;
@@ -114,7 +114,7 @@ static void take_began(struct gw_router *router, struct gw_request *request,
         request->times.decode_queue_s = tokens->began->decode_queue_s;
         request->cold |= tokens->began->cold;
         request->handoff = gw_handoff_of(tokens->began);
-        gw_ledger_note(&router->options.metrics->ledger, &request->handoff);
+        gw_handoff_stats_note(&router->options.metrics->handoff_stats, &request->handoff);
         note_handoff(router, request);
         gw_assign_leave_prefill(request); /* its part is done */
     }
@@ -140,7 +140,7 @@ static void take_tokens(struct gw_router *router, struct gw_request *request,
     request->times.last_token_ns = now_ns;
     request->times.decode_s += tokens->step_s;
     router->options.metrics->n_output_tokens += tokens->n_tokens;
-    gw_pace_made(&router->pace, tokens->n_tokens, now_ns);
+    gw_throughput_made(&router->throughput, tokens->n_tokens, now_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
         if (gw_output_token(&router->options.output, request, tokens->tokens[i],
                             tokens->n_decisions ? tokens->decisions[i] : NULL,

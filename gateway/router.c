@@ -28,12 +28,13 @@ void gw_router_set_state(struct gw_router *router, struct gw_request *request, e
 {
     int64_t now_ns = baton_now_ns();
     if (request->paused && request->state == GW_DECODING)
-        gw_pace_paused(&router->pace, false, now_ns);
-    gw_pace_moved(&router->pace, request->state, state, request->params.prompt.n, now_ns);
+        gw_throughput_paused(&router->throughput, false, now_ns);
+    gw_throughput_moved(&router->throughput, request->state, state, request->params.prompt.n,
+                        now_ns);
     if (request->paused && state == GW_DECODING)
-        gw_pace_paused(&router->pace, true, now_ns);
+        gw_throughput_paused(&router->throughput, true, now_ns);
     if (request->state == GW_TOKENIZING && state == GW_QUEUED)
-        gw_demand_arrived(&router->demand, now_ns);
+        gw_arrivals_arrived(&router->arrivals, now_ns);
     gw_request_set_state(router->options.requests, request, state, reason);
 }
 
@@ -96,12 +97,12 @@ void gw_router_settle(struct gw_router *router, struct gw_request *request, enum
         metrics->n_cached_tokens += request->cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
         gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->times.longest_gap_s);
-        gw_demand_finished(&router->demand, (double)request->n_output,
-                           (double)(request->params.prompt.n + request->n_output),
-                           request->times.end_ns);
+        gw_arrivals_finished(&router->arrivals, (double)request->n_output,
+                             (double)(request->params.prompt.n + request->n_output),
+                             request->times.end_ns);
         if (!request->was_paused)
-            gw_pace_finished(&router->pace, request->n_output,
-                             gw_request_e2el_s(request) - gw_request_ttft_s(request));
+            gw_throughput_finished(&router->throughput, request->n_output,
+                                   gw_request_e2el_s(request) - gw_request_ttft_s(request));
         count_stages(router, request);
     }
     log_summary(request, outcome, reason);
@@ -172,7 +173,7 @@ void gw_router_pause(struct gw_router *router, struct gw_request *request, bool 
     request->was_paused |= paused;
     if (request->state != GW_DECODING)
         return;
-    gw_pace_paused(&router->pace, paused, baton_now_ns());
+    gw_throughput_paused(&router->throughput, paused, baton_now_ns());
     gw_router_ack(request, baton_now_ns());
 }
 
@@ -246,7 +247,8 @@ static void ask_again(const struct gw_router *router)
 void gw_router_tick(struct gw_router *router, int64_t now_ns)
 {
     const struct gw_request *first = gw_request_list_first(gw_router_list(router, GW_QUEUED));
-    gw_pace_tick(&router->pace, first ? baton_seconds(now_ns - first->queued_ns) : 0, now_ns);
+    gw_throughput_tick(&router->throughput, first ? baton_seconds(now_ns - first->queued_ns) : 0,
+                       now_ns);
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         tick_list(router, (enum gw_state)state, now_ns);
     ask_again(router);

@@ -14,9 +14,9 @@
 #ifndef BATON_GATEWAY_ROUTER_H
 #define BATON_GATEWAY_ROUTER_H
 
-#include "gateway/demand.h"
-#include "gateway/metrics.h"
-#include "gateway/pace.h"
+#include "gateway/observe/arrivals.h"
+#include "gateway/observe/metrics.h"
+#include "gateway/observe/throughput.h"
 #include "gateway/request/output.h"
 #include "gateway/routing/routing.h"
 
@@ -38,8 +38,8 @@ struct gw_router_options {
 struct gw_router {
     struct gw_router_options options;
     struct gw_routing routing;
-    struct gw_pace pace;
-    struct gw_demand demand;
+    struct gw_throughput throughput;
+    struct gw_arrivals arrivals;
     bool draining;
 };
 

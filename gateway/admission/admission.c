@@ -19,7 +19,7 @@ static bool refuse(struct gw_verdict *verdict, int status, const char *code,
 {
     verdict->failure = (struct gw_failure){status, code, verdict->text};
     verdict->reason = reason;
-    verdict->retry_s = status == 429 ? gw_pace_retry_s(retry_s) : 0;
+    verdict->retry_s = status == 429 ? gw_throughput_retry_s(retry_s) : 0;
     return false;
 }
 
@@ -44,66 +44,67 @@ static size_t excess(size_t have, size_t more, int64_t most)
 }
 
 /* Until so much of what waits has its place that the load fits; 0: it fits now. */
-static double room_in_s(const struct gw_bounds *bounds, const struct gw_pace *pace,
+static double room_in_s(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load)
 {
-    size_t n_requests = excess(pace->n_waiting, load->n_requests, bounds->max_queued);
-    size_t n_tokens = excess(pace->n_waiting_tokens, load->n_tokens, bounds->max_queued_tokens);
+    size_t n_requests = excess(throughput->n_waiting, load->n_requests, bounds->max_queued);
+    size_t n_tokens =
+        excess(throughput->n_waiting_tokens, load->n_tokens, bounds->max_queued_tokens);
     if (!n_requests && !n_tokens)
         return 0;
     if (n_tokens) { /* those of how many? */
-        double n_holders =
-            ceil((double)n_tokens * (double)pace->n_waiting / (double)pace->n_waiting_tokens);
+        double n_holders = ceil((double)n_tokens * (double)throughput->n_waiting /
+                                (double)throughput->n_waiting_tokens);
         n_requests = (double)n_requests > n_holders ? n_requests : (size_t)n_holders;
     }
-    return fmax(gw_pace_room_s(pace, n_requests), 1);
+    return fmax(gw_throughput_room_s(throughput, n_requests), 1);
 }
 
 /* ---- time ---- */
 
-static bool is_busy(const struct gw_pace *pace)
+static bool is_busy(const struct gw_throughput *throughput)
 {
-    return pace->n_waiting || pace->compute.n_open || pace->output.n_open;
+    return throughput->n_waiting || throughput->compute.n_open || throughput->output.n_open;
 }
 
 /* How much sooner the load would have to end, or have its turn; 0: it is in time. Whoever is short
  * of time even alone is let in, unless much of it would pass in line. */
-static double late_by_s(const struct gw_bounds *bounds, const struct gw_pace *pace,
+static double late_by_s(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load, double turn_s)
 {
-    double alone_s = gw_pace_alone_s(pace, load->n_tokens, load->max_new_tokens);
-    double end_s = gw_pace_wait_s(pace, load->n_requests, load->n_tokens) +
-                   gw_pace_service_s(pace, load->n_requests, 0, load->max_new_tokens);
-    bool is_because_of_others = is_busy(pace) && (alone_s * margin <= load->left_s ||
-                                                  turn_s > worth_mention * load->left_s);
+    double alone_s = gw_throughput_alone_s(throughput, load->n_tokens, load->max_new_tokens);
+    double end_s = gw_throughput_wait_s(throughput, load->n_requests, load->n_tokens) +
+                   gw_throughput_service_s(throughput, load->n_requests, 0, load->max_new_tokens);
+    bool is_because_of_others = is_busy(throughput) && (alone_s * margin <= load->left_s ||
+                                                        turn_s > worth_mention * load->left_s);
     double too_long_s = bounds->max_wait_s > 0 ? turn_s - bounds->max_wait_s : 0;
     double too_late_s = is_because_of_others ? end_s * margin - load->left_s : 0;
     return fmax(fmax(too_long_s, too_late_s), 0);
 }
 
-bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_pace *pace,
+bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
     if (can_never_wait(bounds, load, verdict))
         return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
-    double room_s = room_in_s(bounds, pace, load);
+    double room_s = room_in_s(bounds, throughput, load);
     if (room_s > 0) {
         SAY(verdict,
             "the queue is full: %zu requests with %zu prompt tokens wait; try again in %d s",
-            pace->n_waiting, pace->n_waiting_tokens, gw_pace_retry_s(room_s));
+            throughput->n_waiting, throughput->n_waiting_tokens, gw_throughput_retry_s(room_s));
         return refuse(verdict, 429, "queue_full", GW_REJECTION_queue_full, room_s);
     }
-    double turn_s = gw_pace_wait_s(pace, 0, 0);
-    double late_s = late_by_s(bounds, pace, load, turn_s);
+    double turn_s = gw_throughput_wait_s(throughput, 0, 0);
+    double late_s = late_by_s(bounds, throughput, load, turn_s);
     if (late_s > 0) {
         SAY(verdict, "the answer would come too late, with %.1f s of waiting; try again in %d s",
-            turn_s, gw_pace_retry_s(late_s));
+            turn_s, gw_throughput_retry_s(late_s));
         return refuse(verdict, 429, "too_late", GW_REJECTION_too_late, late_s);
     }
     return true;
 }
 
-bool gw_admission_judge_key(const struct gw_pace *pace, size_t limit, size_t n_open,
+bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit, size_t n_open,
                             size_t n_wanted, struct gw_verdict *verdict)
 {
     if (!limit || n_open + n_wanted <= limit)
@@ -113,10 +114,11 @@ bool gw_admission_judge_key(const struct gw_pace *pace, size_t limit, size_t n_o
             n_wanted, limit);
         return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
     }
-    double whole_s = gw_pace_wait_s(pace, 0, 0) + gw_pace_service_s(pace, 0, 0, INT64_MAX);
+    double whole_s = gw_throughput_wait_s(throughput, 0, 0) +
+                     gw_throughput_service_s(throughput, 0, 0, INT64_MAX);
     double retry_s = whole_s * (double)(n_open + n_wanted - limit) / (double)n_open;
     SAY(verdict, "this key has %zu generations under way and may have %zu; try again in %d s",
-        n_open, limit, gw_pace_retry_s(retry_s));
+        n_open, limit, gw_throughput_retry_s(retry_s));
     return refuse(verdict, 429, "too_many_requests", GW_REJECTION_per_key, retry_s);
 }
 
@@ -131,18 +133,19 @@ bool gw_admission_admit(const struct gw_router *router, const struct gw_request 
         verdict->retry_s = 0;
         return false;
     }
-    return gw_admission_judge(&router->options.bounds, &router->pace, load, verdict);
+    return gw_admission_judge(&router->options.bounds, &router->throughput, load, verdict);
 }
 
 void gw_admission_refused(const struct gw_router *router, const struct gw_load *load,
                           const struct gw_verdict *verdict)
 {
-    const struct gw_pace *pace = &router->pace;
+    const struct gw_throughput *throughput = &router->throughput;
     router->options.metrics->outcomes[GW_OUTCOME_rejected]++;
     router->options.metrics->rejections[verdict->reason]++;
     baton_log(BATON_LOG_INFO, "rejected", BATON_S("reason", gw_rejection_name(verdict->reason)),
               BATON_I("generations", load->n_requests), BATON_I("prompt_tokens", load->n_tokens),
-              BATON_I("waiting", pace->n_waiting), BATON_F("wait_s", gw_pace_wait_s(pace, 0, 0)),
+              BATON_I("waiting", throughput->n_waiting),
+              BATON_F("wait_s", gw_throughput_wait_s(throughput, 0, 0)),
               BATON_I("retry_after_s", verdict->retry_s));
 }
 
@@ -152,21 +155,22 @@ void gw_admission_queue(struct gw_router *router, struct gw_request *request)
 }
 
 /* Of prompts that are with workers, and run before this one: the shorter go first. */
-static size_t tokens_before(const struct gw_pace *pace, const struct gw_request *request)
+static size_t tokens_before(const struct gw_throughput *throughput,
+                            const struct gw_request *request)
 {
-    size_t as_long = pace->compute.n_open * request->params.prompt.n;
-    return as_long < pace->n_placed_tokens ? as_long : pace->n_placed_tokens;
+    size_t as_long = throughput->compute.n_open * request->params.prompt.n;
+    return as_long < throughput->n_placed_tokens ? as_long : throughput->n_placed_tokens;
 }
 
 bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_request *request,
                             int64_t now_ns)
 {
-    const struct gw_pace *pace = &router->pace;
+    const struct gw_throughput *throughput = &router->throughput;
     if (request->state != GW_QUEUED || !request->deadline_ns ||
         gw_router_list(router, GW_QUEUED)->n < 2)
         return false;
-    double need_s =
-        gw_pace_service_s(pace, 1, tokens_before(pace, request) + request->params.prompt.n,
-                          request->params.max_new_tokens);
+    double need_s = gw_throughput_service_s(
+        throughput, 1, tokens_before(throughput, request) + request->params.prompt.n,
+        request->params.max_new_tokens);
     return need_s > baton_seconds(request->deadline_ns - now_ns);
 }

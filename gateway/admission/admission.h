@@ -37,11 +37,11 @@ struct gw_verdict {
 
 /* Whether a load may join those that wait. False: not now, or never (400), for the reason in
  * *verdict. */
-bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_pace *pace,
+bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load, struct gw_verdict *verdict);
 
 /* Whether a key with n_open generations may have n_wanted more; limit 0: there is none. */
-bool gw_admission_judge_key(const struct gw_pace *pace, size_t limit, size_t n_open,
+bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit, size_t n_open,
                             size_t n_wanted, struct gw_verdict *verdict);
 
 /* Whether the requests of a call (each in state TOKENIZING, all alike but for prompt and length),

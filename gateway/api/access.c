@@ -8,7 +8,7 @@
 #include "gateway/api/cors.h"
 #include "gateway/api/keys.h"
 #include "gateway/api/page.h"
-#include "gateway/metrics.h"
+#include "gateway/observe/metrics.h"
 
 struct gw_access {
     const char *keys_path;

@@ -142,7 +142,7 @@ static bool may_have(const struct gw_call *call, const struct gw_key *key,
 {
     if (!key)
         return true;
-    return gw_admission_judge_key(&call->api->router->pace,
+    return gw_admission_judge_key(&call->api->router->throughput,
                                   gw_key_max(key, (size_t)call->api->max_per_key),
                                   gw_key_n_open(key), (size_t)call->n_choices, verdict);
 }

@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/obs/prom.h"
-#include "gateway/advice.h"
+#include "gateway/observe/advice.h"
 #include "gateway/request/assign.h"
 
 enum { ANSWER_MAX_BYTES = 16 << 20 };
@@ -101,7 +101,7 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
 
 static struct gw_advice advise(const struct gw_api *api)
 {
-    return gw_advice_now(api->fleet, &api->router->demand, baton_now_ns());
+    return gw_advice_now(api->fleet, &api->router->arrivals, baton_now_ns());
 }
 
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
@@ -230,14 +230,14 @@ static void put_gauge(struct baton_buf *out, const char *name, const char *help,
 
 static void put_queue(struct baton_buf *out, const struct gw_router *router)
 {
-    const struct gw_pace *pace = &router->pace;
+    const struct gw_throughput *throughput = &router->throughput;
     put_gauge(out, "baton_queue_requests", "Requests that wait for a worker.",
-              (double)pace->n_waiting);
+              (double)throughput->n_waiting);
     put_gauge(out, "baton_queue_prompt_tokens", "Tokens of their prompts.",
-              (double)pace->n_waiting_tokens);
+              (double)throughput->n_waiting_tokens);
     put_gauge(out, "baton_queue_wait_seconds",
               "Predicted wait, for a first token, of a request that came now.",
-              gw_pace_wait_s(pace, 0, 0));
+              gw_throughput_wait_s(throughput, 0, 0));
 }
 
 static void put_gateway(struct baton_buf *out, const struct gw_api *api)

@@ -21,7 +21,7 @@
 #include "common/text/stream.h"
 #include "common/text/tokenizer.h"
 #include "common/wire/envelope.h"
-#include "gateway/ledger.h"
+#include "gateway/observe/handoff_stats.h"
 
 #define GW_STATES(X)                                                                               \
     X(READING)                                                                                     \

@@ -9,27 +9,27 @@
 static const struct gw_bounds bounds = {.max_queued = 100, .max_queued_tokens = 5000};
 static const struct gw_load one = {
     .n_requests = 1, .n_tokens = 50, .max_new_tokens = 20, .left_s = INFINITY};
-static struct gw_pace pace;
+static struct gw_throughput throughput;
 static struct gw_verdict verdict;
 static int64_t now_ns;
 
 static void move(enum gw_state from, enum gw_state to)
 {
-    gw_pace_moved(&pace, from, to, 50, now_ns);
+    gw_throughput_moved(&throughput, from, to, 50, now_ns);
 }
 
 static void line_up(int n)
 {
     for (int i = 0; i < n; i++)
         move(GW_TOKENIZING, GW_QUEUED);
-    gw_pace_tick(&pace, n, now_ns);
+    gw_throughput_tick(&throughput, n, now_ns);
 }
 
 /* A fleet that finds a place for ten a second (of 50 tokens, run in 10 ms), each for a second. */
 static int init(void **state)
 {
     (void)state;
-    pace = (struct gw_pace){0};
+    throughput = (struct gw_throughput){0};
     now_ns = BATON_SECOND;
     line_up(100);
     for (int i = 0; i < 100; i++) {
@@ -38,14 +38,14 @@ static int init(void **state)
         now_ns += 10 * BATON_MS;
         move(GW_PREFILLING, GW_DECODING);
         move(GW_DECODING, GW_DONE);
-        gw_pace_finished(&pace, 21, 1);
+        gw_throughput_finished(&throughput, 21, 1);
     }
     return 0;
 }
 
 static bool judge(const struct gw_bounds *limits, const struct gw_load *load)
 {
-    return gw_admission_judge(limits, &pace, load, &verdict);
+    return gw_admission_judge(limits, &throughput, load, &verdict);
 }
 
 static void refused(int status, enum gw_rejection reason, int retry_s)
@@ -144,7 +144,7 @@ static void who_could_not_end_in_time_beside_others_is_refused(void **state)
     }
     for (int i = 0; i < 200; i++) {
         now_ns += 50 * BATON_MS;
-        gw_pace_made(&pace, 1, now_ns);
+        gw_throughput_made(&throughput, 1, now_ns);
     }
     assert_true(judge(&bounds, &load));
     load.left_s = 15;
@@ -159,13 +159,13 @@ static void who_could_not_end_in_time_beside_others_is_refused(void **state)
 static void a_key_has_its_own_limit(void **state)
 {
     (void)state;
-    assert_true(gw_admission_judge_key(&pace, 0, 1000, 1000, &verdict));
-    assert_true(gw_admission_judge_key(&pace, 4, 3, 1, &verdict));
-    assert_false(gw_admission_judge_key(&pace, 4, 3, 2, &verdict));
+    assert_true(gw_admission_judge_key(&throughput, 0, 1000, 1000, &verdict));
+    assert_true(gw_admission_judge_key(&throughput, 4, 3, 1, &verdict));
+    assert_false(gw_admission_judge_key(&throughput, 4, 3, 2, &verdict));
     refused(429, GW_REJECTION_per_key, 1);
     assert_string_equal(verdict.failure.code, "too_many_requests");
     assert_non_null(strstr(verdict.text, "may have 4"));
-    assert_false(gw_admission_judge_key(&pace, 4, 0, 5, &verdict));
+    assert_false(gw_admission_judge_key(&throughput, 4, 0, 5, &verdict));
     refused(400, GW_REJECTION_too_large, 0);
 }
 
@@ -174,7 +174,7 @@ static void a_key_may_try_again_when_one_of_its_generations_has_ended(void **sta
 {
     (void)state;
     line_up(100);
-    assert_false(gw_admission_judge_key(&pace, 4, 4, 1, &verdict));
+    assert_false(gw_admission_judge_key(&throughput, 4, 4, 1, &verdict));
     refused(429, GW_REJECTION_per_key, 3);
 }
 

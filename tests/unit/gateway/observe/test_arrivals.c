@@ -3,16 +3,16 @@
 #include <math.h>
 
 #include "common/base/clock.h"
-#include "gateway/demand.h"
+#include "gateway/observe/arrivals.h"
 
 /* Requests of that kind, one every gap_s, from *now_ns on. */
-static void ask(struct gw_demand *demand, int n, double gap_s, double n_prompt, double n_output,
+static void ask(struct gw_arrivals *arrivals, int n, double gap_s, double n_prompt, double n_output,
                 int64_t *now_ns)
 {
     for (int i = 0; i < n; i++) {
-        gw_demand_arrived(demand, *now_ns);
-        gw_demand_prompt(demand, n_prompt, *now_ns);
-        gw_demand_finished(demand, n_output, n_prompt + n_output, *now_ns);
+        gw_arrivals_arrived(arrivals, *now_ns);
+        gw_arrivals_prompt(arrivals, n_prompt, *now_ns);
+        gw_arrivals_finished(arrivals, n_output, n_prompt + n_output, *now_ns);
         *now_ns += (int64_t)(gap_s * (double)BATON_SECOND);
     }
 }
@@ -25,25 +25,25 @@ static void assert_near(double got, double expected, double part)
 
 static void a_few_requests_are_no_workload(void **state)
 {
-    struct gw_demand demand = {0};
-    struct gw_demand_mean mean = {.rate_per_s = -1};
+    struct gw_arrivals arrivals = {0};
+    struct gw_arrivals_mean mean = {.rate_per_s = -1};
     int64_t now_ns = BATON_SECOND;
     (void)state;
-    assert_false(gw_demand_mean(&demand, now_ns, &mean));
-    ask(&demand, 5, 0.1, 100, 10, &now_ns);
-    assert_false(gw_demand_mean(&demand, now_ns, &mean));
+    assert_false(gw_arrivals_mean(&arrivals, now_ns, &mean));
+    ask(&arrivals, 5, 0.1, 100, 10, &now_ns);
+    assert_false(gw_arrivals_mean(&arrivals, now_ns, &mean));
     assert_true(mean.rate_per_s == -1);
 }
 
 static void a_steady_rate_is_known_early_and_stays(void **state)
 {
-    struct gw_demand demand = {0};
-    struct gw_demand_mean mean;
+    struct gw_arrivals arrivals = {0};
+    struct gw_arrivals_mean mean;
     int64_t now_ns = BATON_SECOND;
     (void)state;
     for (int i = 0; i < 20; i++) {
-        ask(&demand, 40, 0.1, 100, 10, &now_ns);
-        assert_true(gw_demand_mean(&demand, now_ns, &mean));
+        ask(&arrivals, 40, 0.1, 100, 10, &now_ns);
+        assert_true(gw_arrivals_mean(&arrivals, now_ns, &mean));
         assert_near(mean.rate_per_s, 10, 0.01);
         assert_near(mean.prefill_tokens, 100, 1e-9);
         assert_near(mean.output_tokens, 10, 1e-9);
@@ -53,13 +53,13 @@ static void a_steady_rate_is_known_early_and_stays(void **state)
 
 static void what_changed_minutes_ago_is_what_is_seen(void **state)
 {
-    struct gw_demand demand = {0};
-    struct gw_demand_mean mean;
+    struct gw_arrivals arrivals = {0};
+    struct gw_arrivals_mean mean;
     int64_t now_ns = BATON_SECOND;
     (void)state;
-    ask(&demand, 600, 0.1, 500, 10, &now_ns);
-    ask(&demand, 300, 0.5, 20, 200, &now_ns);
-    assert_true(gw_demand_mean(&demand, now_ns, &mean));
+    ask(&arrivals, 600, 0.1, 500, 10, &now_ns);
+    ask(&arrivals, 300, 0.5, 20, 200, &now_ns);
+    assert_true(gw_arrivals_mean(&arrivals, now_ns, &mean));
     assert_near(mean.rate_per_s, 2, 0.05);
     assert_near(mean.prefill_tokens, 20, 0.8);
     assert_near(mean.output_tokens, 200, 0.05);
@@ -67,17 +67,17 @@ static void what_changed_minutes_ago_is_what_is_seen(void **state)
 
 static void a_quiet_while_is_forgotten_to_nothing(void **state)
 {
-    struct gw_demand demand = {0};
-    struct gw_demand_mean mean;
+    struct gw_arrivals arrivals = {0};
+    struct gw_arrivals_mean mean;
     int64_t now_ns = BATON_SECOND;
     (void)state;
-    ask(&demand, 100, 0.1, 100, 10, &now_ns);
+    ask(&arrivals, 100, 0.1, 100, 10, &now_ns);
     now_ns += 10 * BATON_SECOND;
-    assert_true(gw_demand_mean(&demand, now_ns, &mean));
+    assert_true(gw_arrivals_mean(&arrivals, now_ns, &mean));
     assert_true(mean.rate_per_s < 10);
     assert_near(mean.prefill_tokens, 100, 1e-9);
     now_ns += 3600 * BATON_SECOND;
-    assert_false(gw_demand_mean(&demand, now_ns, &mean));
+    assert_false(gw_arrivals_mean(&arrivals, now_ns, &mean));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "gateway/metrics.h"
+#include "gateway/observe/metrics.h"
 
 #include <stdbool.h>
 
@@ -95,5 +95,5 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
     write_counter(out, "baton_retries_total", "Attempts beyond a request's first.",
                   metrics->n_retries);
-    gw_ledger_write(&metrics->ledger, out);
+    gw_handoff_stats_write(&metrics->handoff_stats, out);
 }

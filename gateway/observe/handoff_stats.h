@@ -12,8 +12,8 @@
  * Threading: loop thread.
  * Errors:    stick in the output buffer.
  */
-#ifndef BATON_GATEWAY_LEDGER_H
-#define BATON_GATEWAY_LEDGER_H
+#ifndef BATON_GATEWAY_OBSERVE_HANDOFF_STATS_H
+#define BATON_GATEWAY_OBSERVE_HANDOFF_STATS_H
 
 #include "common/base/json.h"
 #include "common/obs/hist.h"
@@ -27,7 +27,7 @@ struct gw_handoff {
     double crc_s; /* the receiver's, checking the chunks */
 };
 
-struct gw_ledger {
+struct gw_handoff_stats {
     uint64_t n_bytes, n_chunks;
     double crc_s, overlap_s;
     struct baton_hist exposed;
@@ -36,10 +36,11 @@ struct gw_ledger {
 struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began);
 
 /* Enters it, if anything travelled. */
-void gw_ledger_note(struct gw_ledger *ledger, const struct gw_handoff *handoff);
+void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats,
+                           const struct gw_handoff *handoff);
 
 /* As Prometheus text; the transfers' time is the stage kv_transfer's. */
-void gw_ledger_write(const struct gw_ledger *ledger, struct baton_buf *out);
+void gw_handoff_stats_write(const struct gw_handoff_stats *handoff_stats, struct baton_buf *out);
 
 /* As the member "handoff" of an answer; null when nothing travelled. */
 void gw_handoff_put(struct baton_json_out *out, const struct gw_handoff *handoff);

@@ -4,13 +4,13 @@
  * Threading: loop thread.
  * Errors:    stick in the output buffer.
  */
-#ifndef BATON_GATEWAY_METRICS_H
-#define BATON_GATEWAY_METRICS_H
+#ifndef BATON_GATEWAY_OBSERVE_METRICS_H
+#define BATON_GATEWAY_OBSERVE_METRICS_H
 
 #include "common/base/buf.h"
 #include "common/obs/hist.h"
 #include "common/obs/stage.h"
-#include "gateway/ledger.h"
+#include "gateway/observe/handoff_stats.h"
 
 #define GW_OUTCOMES(X)                                                                             \
     X(ok, "answered in full")                                                                      \
@@ -43,7 +43,7 @@ struct gw_goals {
 struct gw_metrics {
     struct gw_goals goals;
     struct baton_hist stages[BATON_N_STAGES];
-    struct gw_ledger ledger;
+    struct gw_handoff_stats handoff_stats;
     struct baton_hist ttft, itl, e2el, cold_first_token;
     uint64_t outcomes[GW_N_OUTCOMES];
     uint64_t rejections[GW_N_REJECTIONS]; /* of calls */

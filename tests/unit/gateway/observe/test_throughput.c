@@ -3,15 +3,15 @@
 #include <math.h>
 
 #include "common/base/clock.h"
-#include "gateway/pace.h"
+#include "gateway/observe/throughput.h"
 
-static struct gw_pace pace;
+static struct gw_throughput throughput;
 static int64_t now_ns;
 
 static int init(void **state)
 {
     (void)state;
-    pace = (struct gw_pace){0};
+    throughput = (struct gw_throughput){0};
     now_ns = 1000 * BATON_SECOND;
     return 0;
 }
@@ -23,7 +23,7 @@ static void sleep_s(double seconds)
 
 static void move(enum gw_state from, enum gw_state to, size_t n_tokens)
 {
-    gw_pace_moved(&pace, from, to, n_tokens, now_ns);
+    gw_throughput_moved(&throughput, from, to, n_tokens, now_ns);
 }
 
 static void arrive(size_t n_tokens)
@@ -33,7 +33,7 @@ static void arrive(size_t n_tokens)
 
 static void tick(double waited_s)
 {
-    gw_pace_tick(&pace, waited_s, now_ns);
+    gw_throughput_tick(&throughput, waited_s, now_ns);
 }
 
 /* The first in the queue gets its place, and its first token after prefill_s. */
@@ -69,19 +69,19 @@ static void nothing_is_known_before_anything_was_served(void **state)
     (void)state;
     for (int i = 0; i < 1000; i++)
         arrive(100);
-    assert_true(gw_pace_wait_s(&pace, 0, 1 << 20) == 0);
-    assert_true(gw_pace_service_s(&pace, 1, 1 << 20, 100) == 0);
+    assert_true(gw_throughput_wait_s(&throughput, 0, 1 << 20) == 0);
+    assert_true(gw_throughput_service_s(&throughput, 1, 1 << 20, 100) == 0);
 }
 
 static void a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten(void **state)
 {
     (void)state;
     backlog(200, 100, 0.1);
-    assert_int_equal(pace.n_waiting, 100);
-    assert_int_equal(pace.n_waiting_tokens, 2000);
-    near(gw_pace_wait_s(&pace, 0, 0), 10, 0.05);
-    near(gw_pace_wait_s(&pace, 100, 0), 20, 0.05);
-    near(gw_pace_room_s(&pace, 10), 1, 0.05);
+    assert_int_equal(throughput.n_waiting, 100);
+    assert_int_equal(throughput.n_waiting_tokens, 2000);
+    near(gw_throughput_wait_s(&throughput, 0, 0), 10, 0.05);
+    near(gw_throughput_wait_s(&throughput, 100, 0), 20, 0.05);
+    near(gw_throughput_room_s(&throughput, 10), 1, 0.05);
 }
 
 static void prompts_with_workers_are_waited_for_at_the_pace_of_compute(void **state)
@@ -92,13 +92,13 @@ static void prompts_with_workers_are_waited_for_at_the_pace_of_compute(void **st
         serve(100, 0.05); /* 2000 tokens a second */
         sleep_s(3600);    /* a quiet hour is no slow fleet */
     }
-    assert_true(gw_pace_wait_s(&pace, 0, 0) == 0);
+    assert_true(gw_throughput_wait_s(&throughput, 0, 0) == 0);
     for (int i = 0; i < 5; i++) {
         arrive(200);
         move(GW_QUEUED, GW_PREFILLING, 200);
     }
-    near(gw_pace_wait_s(&pace, 0, 0), 0.5, 0.01);
-    near(gw_pace_wait_s(&pace, 0, 1000), 1, 0.01);
+    near(gw_throughput_wait_s(&throughput, 0, 0), 0.5, 0.01);
+    near(gw_throughput_wait_s(&throughput, 0, 1000), 1, 0.01);
 }
 
 /* Two places a second come free, yet a prompt is run in 10 ms. */
@@ -106,8 +106,8 @@ static void a_wait_for_room_does_not_look_like_slow_compute(void **state)
 {
     (void)state;
     backlog(100, 50, 0.5);
-    near(gw_pace_room_s(&pace, 1), 0.5, 0.05);
-    near(gw_pace_service_s(&pace, 1, 2000, 1), 1, 0.05);
+    near(gw_throughput_room_s(&throughput, 1), 0.5, 0.05);
+    near(gw_throughput_service_s(&throughput, 1, 2000, 1), 1, 0.05);
 }
 
 /* Nobody had to wait, however many came: that tells nothing of how quickly room is found. */
@@ -120,7 +120,7 @@ static void a_fleet_with_room_for_everybody_is_not_a_quick_one(void **state)
         tick(0);
     }
     backlog(10, 4, 0.5);
-    near(gw_pace_wait_s(&pace, 0, 0), 3, 0.05);
+    near(gw_throughput_wait_s(&throughput, 0, 0), 3, 0.05);
 }
 
 static void before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts(void **state)
@@ -129,18 +129,18 @@ static void before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts(void
     backlog(4, 0, 1);
     sleep_s(0.5);
     tick(1);
-    near(gw_pace_wait_s(&pace, 0, 0), 2, 0.01);
+    near(gw_throughput_wait_s(&throughput, 0, 0), 2, 0.01);
 }
 
 static void a_change_of_pace_is_noticed_within_seconds(void **state)
 {
     (void)state;
     backlog(1000, 100, 0.02);
-    near(gw_pace_room_s(&pace, 100), 2, 0.05);
+    near(gw_throughput_room_s(&throughput, 100), 2, 0.05);
     backlog(0, 10, 0.5);
-    near(gw_pace_room_s(&pace, 100), 50, 0.15);
+    near(gw_throughput_room_s(&throughput, 100), 50, 0.15);
     backlog(0, 200, 0.02);
-    near(gw_pace_room_s(&pace, 100), 2, 0.15);
+    near(gw_throughput_room_s(&throughput, 100), 2, 0.15);
 }
 
 static void a_standstill_is_noticed_and_ends_in_numbers(void **state)
@@ -149,22 +149,22 @@ static void a_standstill_is_noticed_and_ends_in_numbers(void **state)
     backlog(100, 50, 0.1);
     sleep_s(30);
     tick(1);
-    assert_true(gw_pace_wait_s(&pace, 0, 0) > 100);
+    assert_true(gw_throughput_wait_s(&throughput, 0, 0) > 100);
     sleep_s(86400);
     tick(1);
-    assert_true(isfinite(gw_pace_wait_s(&pace, 0, 0)));
+    assert_true(isfinite(gw_throughput_wait_s(&throughput, 0, 0)));
 }
 
 static void with_the_backlog_ends_the_wait(void **state)
 {
     (void)state;
     backlog(20, 19, 0.5);
-    assert_true(gw_pace_wait_s(&pace, 0, 0) > 0.4);
+    assert_true(gw_throughput_wait_s(&throughput, 0, 0) > 0.4);
     move(GW_QUEUED, GW_CANCELING, 20);
-    assert_int_equal(pace.n_waiting, 0);
-    assert_int_equal(pace.n_waiting_tokens, 0);
+    assert_int_equal(throughput.n_waiting, 0);
+    assert_int_equal(throughput.n_waiting_tokens, 0);
     arrive(20);
-    assert_true(gw_pace_wait_s(&pace, 0, 0) == 0); /* it may find room at once */
+    assert_true(gw_throughput_wait_s(&throughput, 0, 0) == 0); /* it may find room at once */
 }
 
 static void who_leaves_without_a_place_was_not_served(void **state)
@@ -174,7 +174,7 @@ static void who_leaves_without_a_place_was_not_served(void **state)
     for (int i = 0; i < 500; i++)
         move(GW_QUEUED, GW_FAILED, 20);
     backlog(0, 20, 0.1);
-    near(gw_pace_room_s(&pace, 10), 1, 0.05);
+    near(gw_throughput_room_s(&throughput, 10), 1, 0.05);
 }
 
 static void a_broken_attempt_waits_again(void **state)
@@ -183,29 +183,29 @@ static void a_broken_attempt_waits_again(void **state)
     arrive(10);
     move(GW_QUEUED, GW_RESERVING, 10);
     move(GW_RESERVING, GW_QUEUED, 10);
-    assert_int_equal(pace.n_waiting, 1);
+    assert_int_equal(throughput.n_waiting, 1);
     move(GW_QUEUED, GW_PREFILLING, 10);
-    assert_int_equal(pace.n_waiting, 0);
+    assert_int_equal(throughput.n_waiting, 0);
     move(GW_PREFILLING, GW_QUEUED, 10);
-    assert_int_equal(pace.n_waiting, 1);
-    assert_int_equal(pace.compute.n_open, 0);
-    assert_int_equal(pace.compute.n_marks, 0);
-    assert_int_equal(pace.n_placed_tokens, 0);
+    assert_int_equal(throughput.n_waiting, 1);
+    assert_int_equal(throughput.compute.n_open, 0);
+    assert_int_equal(throughput.compute.n_marks, 0);
+    assert_int_equal(throughput.n_placed_tokens, 0);
     move(GW_QUEUED, GW_FAILED, 10);
-    assert_int_equal(pace.n_waiting_tokens, 0);
+    assert_int_equal(throughput.n_waiting_tokens, 0);
 }
 
 static void the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked(void **state)
 {
     (void)state;
     for (int i = 0; i < 50; i++)
-        gw_pace_finished(&pace, 101, 2);
-    near(gw_pace_service_s(&pace, 1, 0, 1000), 2, 0.01);
-    near(gw_pace_service_s(&pace, 1, 0, 11), 0.2, 0.01);
-    assert_true(gw_pace_service_s(&pace, 1, 0, 1) == 0);
+        gw_throughput_finished(&throughput, 101, 2);
+    near(gw_throughput_service_s(&throughput, 1, 0, 1000), 2, 0.01);
+    near(gw_throughput_service_s(&throughput, 1, 0, 11), 0.2, 0.01);
+    assert_true(gw_throughput_service_s(&throughput, 1, 0, 1) == 0);
     for (int i = 0; i < 100; i++)
-        gw_pace_finished(&pace, 1, 0);
-    assert_true(gw_pace_service_s(&pace, 1, 0, 1000) < 0.1);
+        gw_throughput_finished(&throughput, 1, 0);
+    assert_true(gw_throughput_service_s(&throughput, 1, 0, 1000) < 0.1);
 }
 
 static void begin_decoding(int n)
@@ -221,38 +221,38 @@ static void begin_decoding(int n)
 static void those_who_decode_share_what_the_fleet_makes(void **state)
 {
     (void)state;
-    gw_pace_finished(&pace, 11, 0.1);
+    gw_throughput_finished(&throughput, 11, 0.1);
     begin_decoding(8);
     for (int i = 0; i < 500; i++) {
         sleep_s(0.08);
-        gw_pace_made(&pace, 8, now_ns);
+        gw_throughput_made(&throughput, 8, now_ns);
     }
-    near(gw_pace_service_s(&pace, 1, 0, 1000), 10 * 9 * 0.01, 0.05);
-    near(gw_pace_alone_s(&pace, 0, 1000), 10 * 0.01, 0.05);
+    near(gw_throughput_service_s(&throughput, 1, 0, 1000), 10 * 9 * 0.01, 0.05);
+    near(gw_throughput_alone_s(&throughput, 0, 1000), 10 * 0.01, 0.05);
     for (int i = 0; i < 5; i++)
-        gw_pace_paused(&pace, true, now_ns);
+        gw_throughput_paused(&throughput, true, now_ns);
     for (int i = 0; i < 500; i++) {
         sleep_s(0.03);
-        gw_pace_made(&pace, 3, now_ns);
+        gw_throughput_made(&throughput, 3, now_ns);
     }
-    near(gw_pace_service_s(&pace, 1, 0, 1000), 10 * 4 * 0.01, 0.05);
-    assert_int_equal(pace.output.n_open, 3);
+    near(gw_throughput_service_s(&throughput, 1, 0, 1000), 10 * 4 * 0.01, 0.05);
+    assert_int_equal(throughput.output.n_open, 3);
     for (int i = 0; i < 3; i++)
-        gw_pace_paused(&pace, true, now_ns);
+        gw_throughput_paused(&throughput, true, now_ns);
     sleep_s(3600); /* nobody takes any: no time passes */
-    gw_pace_tick(&pace, 0, now_ns);
-    near(gw_pace_service_s(&pace, 1, 0, 1000), 10 * 0.01, 0.05);
+    gw_throughput_tick(&throughput, 0, now_ns);
+    near(gw_throughput_service_s(&throughput, 1, 0, 1000), 10 * 0.01, 0.05);
 }
 
 static void retry_after_is_whole_seconds_that_can_be_foreseen(void **state)
 {
     (void)state;
-    assert_int_equal(gw_pace_retry_s(0), 1);
-    assert_int_equal(gw_pace_retry_s(NAN), 1);
-    assert_int_equal(gw_pace_retry_s(1), 1);
-    assert_int_equal(gw_pace_retry_s(1.01), 2);
-    assert_int_equal(gw_pace_retry_s(59.5), 60);
-    assert_int_equal(gw_pace_retry_s(INFINITY), 60);
+    assert_int_equal(gw_throughput_retry_s(0), 1);
+    assert_int_equal(gw_throughput_retry_s(NAN), 1);
+    assert_int_equal(gw_throughput_retry_s(1), 1);
+    assert_int_equal(gw_throughput_retry_s(1.01), 2);
+    assert_int_equal(gw_throughput_retry_s(59.5), 60);
+    assert_int_equal(gw_throughput_retry_s(INFINITY), 60);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "gateway/ledger.h"
+#include "gateway/observe/handoff_stats.h"
 
 #include <math.h>
 
@@ -14,15 +14,15 @@ struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
                                .crc_s = began->kv_crc_s};
 }
 
-void gw_ledger_note(struct gw_ledger *ledger, const struct gw_handoff *handoff)
+void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats, const struct gw_handoff *handoff)
 {
     if (!handoff->n_bytes)
         return;
-    ledger->n_bytes += handoff->n_bytes;
-    ledger->n_chunks += handoff->n_chunks;
-    ledger->crc_s += handoff->crc_s;
-    ledger->overlap_s += handoff->overlap_s;
-    baton_hist_observe(&ledger->exposed, handoff->exposed_s);
+    handoff_stats->n_bytes += handoff->n_bytes;
+    handoff_stats->n_chunks += handoff->n_chunks;
+    handoff_stats->crc_s += handoff->crc_s;
+    handoff_stats->overlap_s += handoff->overlap_s;
+    baton_hist_observe(&handoff_stats->exposed, handoff->exposed_s);
 }
 
 static void write_total(struct baton_buf *out, const char *name, const char *help, double value)
@@ -31,19 +31,20 @@ static void write_total(struct baton_buf *out, const char *name, const char *hel
     baton_prom_sample(out, name, value, NULL);
 }
 
-void gw_ledger_write(const struct gw_ledger *ledger, struct baton_buf *out)
+void gw_handoff_stats_write(const struct gw_handoff_stats *handoff_stats, struct baton_buf *out)
 {
     write_total(out, "baton_kv_transfer_bytes_total", "Context bytes handed over.",
-                (double)ledger->n_bytes);
+                (double)handoff_stats->n_bytes);
     write_total(out, "baton_kv_transfer_chunks_total", "Chunks they came in.",
-                (double)ledger->n_chunks);
+                (double)handoff_stats->n_chunks);
     write_total(out, "baton_kv_transfer_crc_seconds_total",
-                "Time decode workers took to check the chunks' CRCs.", ledger->crc_s);
+                "Time decode workers took to check the chunks' CRCs.", handoff_stats->crc_s);
     write_total(out, "baton_kv_transfer_overlap_seconds_total",
-                "Of the stage kv_transfer: beside the computing of the prompt.", ledger->overlap_s);
+                "Of the stage kv_transfer: beside the computing of the prompt.",
+                handoff_stats->overlap_s);
     baton_prom_family(out, "baton_kv_transfer_exposed_seconds", "histogram",
                       "Time a decode worker that had the first token waited for the context.");
-    baton_prom_hist(out, "baton_kv_transfer_exposed_seconds", &ledger->exposed, NULL, NULL);
+    baton_prom_hist(out, "baton_kv_transfer_exposed_seconds", &handoff_stats->exposed, NULL, NULL);
 }
 
 /* null in JSON where there was no time to divide by. */

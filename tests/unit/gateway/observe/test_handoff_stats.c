@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gateway/ledger.h"
+#include "gateway/observe/handoff_stats.h"
 
 static const struct gw_handoff some = {.n_bytes = 3000000,
                                        .n_chunks = 6,
@@ -36,7 +36,7 @@ static void an_answer_tells_of_its_hand_off(void **state)
 
 static void what_did_not_travel_is_null_and_enters_nothing(void **state)
 {
-    struct gw_ledger ledger = {0};
+    struct gw_handoff_stats handoff_stats = {0};
     const struct gw_handoff none = {.exposed_s = 1};
     struct baton_buf buf;
     (void)state;
@@ -46,8 +46,8 @@ static void what_did_not_travel_is_null_and_enters_nothing(void **state)
     gw_handoff_put(&out, &none);
     baton_json_close(&out, '}');
     assert_string_equal(baton_buf_text(&buf), "{\"handoff\":null}");
-    gw_ledger_note(&ledger, &none);
-    assert_int_equal(ledger.exposed.n, 0);
+    gw_handoff_stats_note(&handoff_stats, &none);
+    assert_int_equal(handoff_stats.exposed.n, 0);
     baton_buf_fini(&buf);
 }
 
@@ -66,13 +66,13 @@ static void a_transfer_without_a_measurable_time_has_no_pace(void **state)
 
 static void the_ledger_sums_them_up(void **state)
 {
-    struct gw_ledger ledger = {0};
+    struct gw_handoff_stats handoff_stats = {0};
     struct baton_buf out;
     (void)state;
     baton_buf_init(&out, 1 << 16);
-    gw_ledger_note(&ledger, &some);
-    gw_ledger_note(&ledger, &some);
-    gw_ledger_write(&ledger, &out);
+    gw_handoff_stats_note(&handoff_stats, &some);
+    gw_handoff_stats_note(&handoff_stats, &some);
+    gw_handoff_stats_write(&handoff_stats, &out);
     assert_has(&out, "\nbaton_kv_transfer_bytes_total 6000000\n");
     assert_has(&out, "\nbaton_kv_transfer_chunks_total 12\n");
     assert_has(&out, "\nbaton_kv_transfer_crc_seconds_total 0.0002\n");

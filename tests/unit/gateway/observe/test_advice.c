@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "gateway/advice.h"
+#include "gateway/observe/advice.h"
 
 enum { N_WORKERS = 3 };
 
 static struct gw_worker workers[N_WORKERS];
 static struct gw_fleet fleet;
-static struct gw_demand demand;
+static struct gw_arrivals arrivals;
 
 /* Two prefill workers of 1000 tokens a second, a decode worker of 1000 with sixteen sequences. */
 static int setup(void **state)
@@ -18,7 +18,7 @@ static int setup(void **state)
     (void)state;
     memset(workers, 0, sizeof workers);
     memset(&fleet, 0, sizeof fleet);
-    memset(&demand, 0, sizeof demand);
+    memset(&arrivals, 0, sizeof arrivals);
     gw_worker_list_init(&fleet.workers);
     fleet.terms.kv_block_tokens = 16;
     for (int i = 0; i < N_WORKERS; i++) {
@@ -38,9 +38,9 @@ static int64_t ask(int n, double n_prompt, double n_output)
 {
     int64_t now_ns = BATON_SECOND;
     for (int i = 0; i < n; i++) {
-        gw_demand_arrived(&demand, now_ns);
-        gw_demand_prompt(&demand, n_prompt, now_ns);
-        gw_demand_finished(&demand, n_output, n_prompt + n_output, now_ns);
+        gw_arrivals_arrived(&arrivals, now_ns);
+        gw_arrivals_prompt(&arrivals, n_prompt, now_ns);
+        gw_arrivals_finished(&arrivals, n_output, n_prompt + n_output, now_ns);
         now_ns += BATON_SECOND / 4;
     }
     return now_ns;
@@ -49,7 +49,7 @@ static int64_t ask(int n, double n_prompt, double n_output)
 static void without_a_workload_all_is_unknown(void **state)
 {
     (void)state;
-    struct gw_advice now = gw_advice_now(&fleet, &demand, BATON_SECOND);
+    struct gw_advice now = gw_advice_now(&fleet, &arrivals, BATON_SECOND);
     assert_int_equal(now.advice.shortage, BATON_SHORT_UNKNOWN);
     assert_true(isnan(now.advice.ratio) && isnan(now.observed.rate_per_s));
     assert_true(now.fleet.n_prefill == 2 && now.fleet.n_decode == 1);
@@ -58,7 +58,7 @@ static void without_a_workload_all_is_unknown(void **state)
 static void a_prefill_heavy_load_says_so(void **state)
 {
     (void)state;
-    struct gw_advice now = gw_advice_now(&fleet, &demand, ask(100, 480, 11));
+    struct gw_advice now = gw_advice_now(&fleet, &arrivals, ask(100, 480, 11));
     assert_int_equal(now.advice.shortage, BATON_SHORT_PREFILL);
     assert_true(fabs(now.advice.prefill_utilisation - 0.96) < 0.03);
     assert_true(fabs(now.advice.decode_utilisation - 0.04) < 0.01);
@@ -69,7 +69,7 @@ static void a_prefill_heavy_load_says_so(void **state)
 static void a_decode_heavy_load_says_so(void **state)
 {
     (void)state;
-    struct gw_advice now = gw_advice_now(&fleet, &demand, ask(100, 10, 300));
+    struct gw_advice now = gw_advice_now(&fleet, &arrivals, ask(100, 10, 300));
     assert_int_equal(now.advice.shortage, BATON_SHORT_DECODE);
     assert_true(now.advice.ratio < 0.1);
 }
@@ -78,9 +78,9 @@ static void few_kv_blocks_are_small_steps(void **state)
 {
     (void)state;
     int64_t now_ns = ask(100, 110, 50);
-    double roomy = gw_advice_now(&fleet, &demand, now_ns).advice.decode_utilisation;
+    double roomy = gw_advice_now(&fleet, &arrivals, now_ns).advice.decode_utilisation;
     workers[N_WORKERS - 1].status.kv_blocks_total = 20; /* two contexts of 160 tokens */
-    double tight = gw_advice_now(&fleet, &demand, now_ns).advice.decode_utilisation;
+    double tight = gw_advice_now(&fleet, &arrivals, now_ns).advice.decode_utilisation;
     assert_true(fabs(tight / roomy - 4.5) < 0.01);
 }
 
@@ -89,7 +89,7 @@ static void who_is_not_ready_does_not_count(void **state)
     (void)state;
     workers[0].state = GW_WORKER_DRAINING;
     workers[1].status.step_base_s = workers[1].status.step_row_s = 0; /* knows nothing yet */
-    struct gw_advice now = gw_advice_now(&fleet, &demand, ask(100, 480, 11));
+    struct gw_advice now = gw_advice_now(&fleet, &arrivals, ask(100, 480, 11));
     assert_true(now.fleet.n_prefill == 1);
     assert_int_equal(now.advice.shortage, BATON_SHORT_UNKNOWN);
     assert_false(isnan(now.advice.decode_utilisation));
@@ -99,7 +99,7 @@ static void the_unknown_is_null_in_json_and_nan_in_gauges(void **state)
 {
     struct baton_buf buf;
     (void)state;
-    struct gw_advice now = gw_advice_now(&fleet, &demand, BATON_SECOND);
+    struct gw_advice now = gw_advice_now(&fleet, &arrivals, BATON_SECOND);
     baton_buf_init(&buf, 1 << 16);
     struct baton_json_out out = baton_json_out(&buf);
     gw_advice_put(&out, &now);

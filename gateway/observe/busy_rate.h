@@ -7,15 +7,15 @@
  * Threading: pure functions of their arguments; times are baton_now_ns's.
  * Errors:    none.
  */
-#ifndef BATON_GATEWAY_METER_H
-#define BATON_GATEWAY_METER_H
+#ifndef BATON_GATEWAY_OBSERVE_BUSY_RATE_H
+#define BATON_GATEWAY_OBSERVE_BUSY_RATE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GW_METER_MARKS = 64 };
+enum { GW_BUSY_RATE_MARKS = 64 };
 
-struct gw_meter {
+struct gw_busy_rate {
     size_t n_open;
     int64_t seen_ns;  /* up to when clock_s counts */
     double clock_s;   /* of the time in which any was open */
@@ -23,17 +23,17 @@ struct gw_meter {
     uint64_t n_marks; /* in all */
     struct {
         double clock_s, done;
-    } marks[GW_METER_MARKS]; /* the last moments in which anything was done; mark i at i % n */
+    } marks[GW_BUSY_RATE_MARKS]; /* the last moments in which anything was done; mark i at i % n */
 };
 
-void gw_meter_begin(struct gw_meter *meter, int64_t now_ns);
+void gw_busy_rate_begin(struct gw_busy_rate *rate, int64_t now_ns);
 /* So much was done; whoever it is about is still open. */
-void gw_meter_note(struct gw_meter *meter, double done, int64_t now_ns);
-void gw_meter_end(struct gw_meter *meter, int64_t now_ns);
+void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns);
+void gw_busy_rate_end(struct gw_busy_rate *rate, int64_t now_ns);
 /* Time passes, whether or not anything happens. */
-void gw_meter_pass(struct gw_meter *meter, int64_t now_ns);
+void gw_busy_rate_pass(struct gw_busy_rate *rate, int64_t now_ns);
 
 /* The clock's time for one; while nothing was done yet, as long as it has lasted. */
-double gw_meter_per_unit_s(const struct gw_meter *meter);
+double gw_busy_rate_per_unit_s(const struct gw_busy_rate *rate);
 
 #endif

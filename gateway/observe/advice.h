@@ -1,17 +1,17 @@
-/* Which role the fleet is short of, by what clients asked for lately (demand.h) and what its
+/* Which role the fleet is short of, by what clients asked for lately (arrivals.h) and what its
  * workers' steps cost (Status), as common/capacity/capacity.h reckons.
  *
  * Ownership: plain values; the fleet is borrowed.
  * Threading: loop thread.
  * Errors:    stick in the output buffer. With too little seen everything is unknown.
  */
-#ifndef BATON_GATEWAY_ADVICE_H
-#define BATON_GATEWAY_ADVICE_H
+#ifndef BATON_GATEWAY_OBSERVE_ADVICE_H
+#define BATON_GATEWAY_OBSERVE_ADVICE_H
 
 #include "common/base/json.h"
 #include "common/capacity/capacity.h"
-#include "gateway/demand.h"
 #include "gateway/fleet/fleet.h"
+#include "gateway/observe/arrivals.h"
 
 struct gw_advice {
     struct baton_fleet fleet;
@@ -19,7 +19,7 @@ struct gw_advice {
     struct baton_advice advice;
 };
 
-struct gw_advice gw_advice_now(const struct gw_fleet *fleet, const struct gw_demand *demand,
+struct gw_advice gw_advice_now(const struct gw_fleet *fleet, const struct gw_arrivals *arrivals,
                                int64_t now_ns);
 
 /* As the member "advice". */

@@ -7,13 +7,13 @@
  * Threading: pure functions of their arguments; times are baton_now_ns's.
  * Errors:    none.
  */
-#ifndef BATON_GATEWAY_DEMAND_H
-#define BATON_GATEWAY_DEMAND_H
+#ifndef BATON_GATEWAY_OBSERVE_ARRIVALS_H
+#define BATON_GATEWAY_OBSERVE_ARRIVALS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gw_demand {
+struct gw_arrivals {
     int64_t since_ns, seen_ns; /* 0: nothing was seen yet */
     double n_arrived, n_prompts, n_finished;
     double prefill_tokens;                /* of prompts, computed by prefill workers */
@@ -21,17 +21,18 @@ struct gw_demand {
 };
 
 /* Per request, lately. */
-struct gw_demand_mean {
+struct gw_arrivals_mean {
     double rate_per_s, prefill_tokens, output_tokens, context_tokens;
 };
 
-void gw_demand_arrived(struct gw_demand *demand, int64_t now_ns);
+void gw_arrivals_arrived(struct gw_arrivals *arrivals, int64_t now_ns);
 /* A prompt was computed; n_tokens of it by a prefill worker. */
-void gw_demand_prompt(struct gw_demand *demand, double n_tokens, int64_t now_ns);
-void gw_demand_finished(struct gw_demand *demand, double n_output, double n_context,
-                        int64_t now_ns);
+void gw_arrivals_prompt(struct gw_arrivals *arrivals, double n_tokens, int64_t now_ns);
+void gw_arrivals_finished(struct gw_arrivals *arrivals, double n_output, double n_context,
+                          int64_t now_ns);
 
 /* False, and *mean untouched: too little was seen to speak of. */
-bool gw_demand_mean(const struct gw_demand *demand, int64_t now_ns, struct gw_demand_mean *mean);
+bool gw_arrivals_mean(const struct gw_arrivals *arrivals, int64_t now_ns,
+                      struct gw_arrivals_mean *mean);
 
 #endif

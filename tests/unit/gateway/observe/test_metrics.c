@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gateway/metrics.h"
+#include "gateway/observe/metrics.h"
 
 static void every_stage_has_a_histogram_and_every_outcome_a_counter(void **state)
 {

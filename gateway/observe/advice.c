@@ -1,4 +1,4 @@
-#include "gateway/advice.h"
+#include "gateway/observe/advice.h"
 
 #include <math.h>
 
@@ -38,14 +38,14 @@ static double kv_tokens(const struct gw_fleet *fleet)
     return n > 0 ? n_blocks / n * fleet->terms.kv_block_tokens : 0;
 }
 
-struct gw_advice gw_advice_now(const struct gw_fleet *fleet, const struct gw_demand *demand,
+struct gw_advice gw_advice_now(const struct gw_fleet *fleet, const struct gw_arrivals *arrivals,
                                int64_t now_ns)
 {
-    struct gw_demand_mean mean = {NAN, NAN, NAN, NAN};
+    struct gw_arrivals_mean mean = {NAN, NAN, NAN, NAN};
     struct gw_advice now = {0};
     now.fleet.prefill = cost_of(fleet, BATON__V1__ROLE__ROLE_PREFILL, &now.fleet.n_prefill);
     now.fleet.decode = cost_of(fleet, BATON__V1__ROLE__ROLE_DECODE, &now.fleet.n_decode);
-    if (gw_demand_mean(demand, now_ns, &mean)) /* a step has no more sequences than KV holds */
+    if (gw_arrivals_mean(arrivals, now_ns, &mean)) /* a step has no more sequences than KV holds */
         now.fleet.decode.max_rows =
             fmax(fmin(now.fleet.decode.max_rows, kv_tokens(fleet) / mean.context_tokens), 1);
     now.observed = (struct baton_workload){.rate_per_s = mean.rate_per_s,

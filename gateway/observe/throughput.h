@@ -14,52 +14,54 @@
  * Threading: pure functions of their arguments; times are baton_now_ns's.
  * Errors:    none. What was never measured is 0: nobody is turned away by a guess.
  */
-#ifndef BATON_GATEWAY_PACE_H
-#define BATON_GATEWAY_PACE_H
+#ifndef BATON_GATEWAY_OBSERVE_THROUGHPUT_H
+#define BATON_GATEWAY_OBSERVE_THROUGHPUT_H
 
-#include "gateway/meter.h"
+#include "gateway/observe/busy_rate.h"
 #include "gateway/request/request.h"
 
-struct gw_pace {
-    struct gw_meter room, compute, output; /* room is open during a backlog */
-    size_t n_waiting, n_waiting_tokens;    /* for a place; of their prompts */
-    size_t n_placed_tokens;                /* of prompts that are with workers */
+struct gw_throughput {
+    struct gw_busy_rate room, compute, output; /* room is open during a backlog */
+    size_t n_waiting, n_waiting_tokens;        /* for a place; of their prompts */
+    size_t n_placed_tokens;                    /* of prompts that are with workers */
     /* Of requests that ended well, 0 before any did: tokens, and time for one at its best. */
     double usual_tokens, best_per_token_s;
 };
 
 /* A request with a prompt of n_tokens goes from its state to another. */
-void gw_pace_moved(struct gw_pace *pace, enum gw_state from, enum gw_state to, size_t n_tokens,
-                   int64_t now_ns);
+void gw_throughput_moved(struct gw_throughput *throughput, enum gw_state from, enum gw_state to,
+                         size_t n_tokens, int64_t now_ns);
 
 /* A request in DECODING takes no tokens for a while, or does again; it does when it leaves. */
-void gw_pace_paused(struct gw_pace *pace, bool paused, int64_t now_ns);
+void gw_throughput_paused(struct gw_throughput *throughput, bool paused, int64_t now_ns);
 
 /* n tokens were made. */
-void gw_pace_made(struct gw_pace *pace, size_t n, int64_t now_ns);
+void gw_throughput_made(struct gw_throughput *throughput, size_t n, int64_t now_ns);
 
 /* A request ended well after n_output tokens; seconds are from the first to the end. */
-void gw_pace_finished(struct gw_pace *pace, uint64_t n_output, double seconds);
+void gw_throughput_finished(struct gw_throughput *throughput, uint64_t n_output, double seconds);
 
 /* Time passes, whether or not anything moves; waited_s is how long the first in the queue has been
  * there, 0 when it is empty. Call every 25 ms or so: a backlog is noticed here. */
-void gw_pace_tick(struct gw_pace *pace, double waited_s, int64_t now_ns);
+void gw_throughput_tick(struct gw_throughput *throughput, double waited_s, int64_t now_ns);
 
 /* Until so many more than those who wait would have a place, and so many more prompt tokens than
  * those with workers would be run; 0, 0: until all there are had their turn. */
-double gw_pace_wait_s(const struct gw_pace *pace, size_t n_requests, size_t n_tokens);
+double gw_throughput_wait_s(const struct gw_throughput *throughput, size_t n_requests,
+                            size_t n_tokens);
 
 /* Until so many of those who wait have a place; 0 without a backlog. */
-double gw_pace_room_s(const struct gw_pace *pace, size_t n_requests);
+double gw_throughput_room_s(const struct gw_throughput *throughput, size_t n_requests);
 
 /* For n_more requests like the others, beside everybody who is with a worker now: n_tokens of
  * prompts, theirs among them, and then their output. */
-double gw_pace_service_s(const struct gw_pace *pace, size_t n_more, size_t n_tokens,
-                         int64_t max_new_tokens);
+double gw_throughput_service_s(const struct gw_throughput *throughput, size_t n_more,
+                               size_t n_tokens, int64_t max_new_tokens);
 /* The same for one that has the fleet for itself. */
-double gw_pace_alone_s(const struct gw_pace *pace, size_t n_tokens, int64_t max_new_tokens);
+double gw_throughput_alone_s(const struct gw_throughput *throughput, size_t n_tokens,
+                             int64_t max_new_tokens);
 
 /* Seconds as Retry-After says them: whole, at least 1, and no more than can be foreseen. */
-int gw_pace_retry_s(double seconds);
+int gw_throughput_retry_s(double seconds);
 
 #endif

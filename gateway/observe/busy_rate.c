@@ -1,0 +1,56 @@
+#include "gateway/observe/busy_rate.h"
+
+#include "common/base/clock.h"
+
+enum { MIN_MARKS = 4 };
+
+static const double lately_s = 4, moment_s = 4.0 / GW_BUSY_RATE_MARKS;
+
+void gw_busy_rate_pass(struct gw_busy_rate *rate, int64_t now_ns)
+{
+    if (rate->n_open && now_ns > rate->seen_ns)
+        rate->clock_s += baton_seconds(now_ns - rate->seen_ns);
+    rate->seen_ns = now_ns;
+}
+
+void gw_busy_rate_begin(struct gw_busy_rate *rate, int64_t now_ns)
+{
+    gw_busy_rate_pass(rate, now_ns);
+    rate->n_open++;
+}
+
+void gw_busy_rate_end(struct gw_busy_rate *rate, int64_t now_ns)
+{
+    gw_busy_rate_pass(rate, now_ns);
+    rate->n_open--;
+}
+
+/* What comes within a moment is one mark, so that the marks reach back far enough. */
+void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns)
+{
+    size_t last = (rate->n_marks - 1) % GW_BUSY_RATE_MARKS;
+    gw_busy_rate_pass(rate, now_ns);
+    rate->done += done;
+    if (!rate->n_marks || rate->clock_s - rate->marks[last].clock_s > moment_s) {
+        last = rate->n_marks++ % GW_BUSY_RATE_MARKS;
+        rate->marks[last].clock_s = rate->clock_s;
+    }
+    rate->marks[last].done = rate->done;
+}
+
+/* From the first mark that is old enough, or the oldest there is. */
+double gw_busy_rate_per_unit_s(const struct gw_busy_rate *rate)
+{
+    double clock_s = 0, done = 0;
+    for (uint64_t i = 1; i <= rate->n_marks && i <= GW_BUSY_RATE_MARKS; i++) {
+        size_t at = (rate->n_marks - i) % GW_BUSY_RATE_MARKS;
+        clock_s = rate->marks[at].clock_s;
+        done = rate->marks[at].done;
+        if (i > MIN_MARKS && rate->clock_s - clock_s >= lately_s)
+            break;
+        if (i == rate->n_marks)
+            clock_s = done = 0; /* since the beginning */
+    }
+    done = rate->done - done;
+    return (rate->clock_s - clock_s) / (done > 1 ? done : 1);
+}

@@ -1,0 +1,157 @@
+#include "gateway/observe/throughput.h"
+
+#include <math.h>
+
+#include "common/base/clock.h"
+
+enum { MAX_RETRY_S = 60 };
+
+/* A place that is there is given sooner than that. */
+static const double had_to_wait_s = 0.005;
+/* The weight of the newest request in what is usual; how slowly the best is forgotten. */
+static const double newest = 1.0 / 16, forgotten = 1.001;
+
+/* ---- requests ---- */
+
+static void end_backlog(struct gw_throughput *throughput, int64_t now_ns)
+{
+    if (throughput->room.n_open)
+        gw_busy_rate_end(&throughput->room, now_ns);
+}
+
+void gw_throughput_tick(struct gw_throughput *throughput, double waited_s, int64_t now_ns)
+{
+    bool is_backlog = waited_s > had_to_wait_s;
+    gw_busy_rate_pass(&throughput->room, now_ns);
+    gw_busy_rate_pass(&throughput->compute, now_ns);
+    gw_busy_rate_pass(&throughput->output, now_ns);
+    if (is_backlog && !throughput->room.n_open)
+        gw_busy_rate_begin(&throughput->room, now_ns);
+    else if (!is_backlog)
+        end_backlog(throughput, now_ns);
+}
+
+static bool is_waiting(enum gw_state state)
+{
+    return state == GW_QUEUED || state == GW_RESERVING;
+}
+
+static void wait_no_more(struct gw_throughput *throughput, size_t n_tokens, bool has_place,
+                         int64_t now_ns)
+{
+    throughput->n_waiting--;
+    throughput->n_waiting_tokens -= n_tokens;
+    if (has_place && throughput->room.n_open)
+        gw_busy_rate_note(&throughput->room, 1, now_ns);
+    if (!throughput->n_waiting)
+        end_backlog(throughput, now_ns);
+}
+
+static void leave(struct gw_throughput *throughput, enum gw_state from, enum gw_state to,
+                  size_t n_tokens, int64_t now_ns)
+{
+    if (is_waiting(from) && !is_waiting(to))
+        wait_no_more(throughput, n_tokens, to == GW_PREFILLING, now_ns);
+    if (from == GW_DECODING)
+        gw_busy_rate_end(&throughput->output, now_ns);
+    if (from != GW_PREFILLING)
+        return;
+    gw_busy_rate_end(&throughput->compute, now_ns);
+    throughput->n_placed_tokens -= n_tokens;
+    if (to == GW_DECODING || to == GW_DONE)
+        gw_busy_rate_note(&throughput->compute, (double)n_tokens, now_ns);
+}
+
+static void enter(struct gw_throughput *throughput, enum gw_state from, enum gw_state to,
+                  size_t n_tokens, int64_t now_ns)
+{
+    if (is_waiting(to) && !is_waiting(from)) {
+        throughput->n_waiting++;
+        throughput->n_waiting_tokens += n_tokens;
+    } else if (to == GW_PREFILLING) {
+        gw_busy_rate_begin(&throughput->compute, now_ns);
+        throughput->n_placed_tokens += n_tokens;
+    } else if (to == GW_DECODING) {
+        gw_busy_rate_begin(&throughput->output, now_ns);
+    }
+}
+
+void gw_throughput_moved(struct gw_throughput *throughput, enum gw_state from, enum gw_state to,
+                         size_t n_tokens, int64_t now_ns)
+{
+    leave(throughput, from, to, n_tokens, now_ns);
+    enter(throughput, from, to, n_tokens, now_ns);
+}
+
+void gw_throughput_paused(struct gw_throughput *throughput, bool paused, int64_t now_ns)
+{
+    if (paused)
+        gw_busy_rate_end(&throughput->output, now_ns);
+    else
+        gw_busy_rate_begin(&throughput->output, now_ns);
+}
+
+void gw_throughput_made(struct gw_throughput *throughput, size_t n, int64_t now_ns)
+{
+    gw_busy_rate_note(&throughput->output, (double)n, now_ns);
+}
+
+void gw_throughput_finished(struct gw_throughput *throughput, uint64_t n_output, double seconds)
+{
+    double *usual = &throughput->usual_tokens, *best_s = &throughput->best_per_token_s;
+    *usual = *usual > 0 ? *usual + newest * ((double)n_output - *usual) : (double)n_output;
+    if (n_output < 2)
+        return;
+    double per_token_s = seconds / (double)(n_output - 1);
+    *best_s = *best_s > 0 ? fmin(*best_s * forgotten, per_token_s) : per_token_s;
+}
+
+/* ---- estimates ---- */
+
+static double known_s(const struct gw_busy_rate *rate)
+{
+    return rate->n_marks ? gw_busy_rate_per_unit_s(rate) : 0;
+}
+
+double gw_throughput_room_s(const struct gw_throughput *throughput, size_t n_requests)
+{
+    return throughput->room.n_open ? (double)n_requests * gw_busy_rate_per_unit_s(&throughput->room)
+                                   : 0;
+}
+
+double gw_throughput_wait_s(const struct gw_throughput *throughput, size_t n_requests,
+                            size_t n_tokens)
+{
+    return gw_throughput_room_s(throughput, throughput->n_waiting + n_requests) +
+           (double)(throughput->n_placed_tokens + n_tokens) * known_s(&throughput->compute);
+}
+
+/* The first token comes with the prompt. */
+static double more_tokens(const struct gw_throughput *throughput, int64_t max_new_tokens)
+{
+    return fmax(fmin((double)max_new_tokens, throughput->usual_tokens) - 1, 0);
+}
+
+double gw_throughput_alone_s(const struct gw_throughput *throughput, size_t n_tokens,
+                             int64_t max_new_tokens)
+{
+    return (double)n_tokens * known_s(&throughput->compute) +
+           more_tokens(throughput, max_new_tokens) * throughput->best_per_token_s;
+}
+
+double gw_throughput_service_s(const struct gw_throughput *throughput, size_t n_more,
+                               size_t n_tokens, int64_t max_new_tokens)
+{
+    size_t n_sharing = throughput->output.n_open + throughput->compute.n_open + n_more;
+    double per_token_s = (double)n_sharing * known_s(&throughput->output);
+    return (double)n_tokens * known_s(&throughput->compute) +
+           more_tokens(throughput, max_new_tokens) *
+               fmax(per_token_s, throughput->best_per_token_s);
+}
+
+int gw_throughput_retry_s(double seconds)
+{
+    if (!(seconds > 1))
+        return 1;
+    return seconds < MAX_RETRY_S ? (int)ceil(seconds) : MAX_RETRY_S;
+}
