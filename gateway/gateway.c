@@ -11,7 +11,7 @@
 #include "gateway/api/access.h"
 #include "gateway/api/api.h"
 #include "gateway/api/call.h"
-#include "gateway/events.h"
+#include "gateway/dispatch/worker_messages.h"
 #include "gateway/routing/routing.h"
 #include "gateway/settings.h"
 
@@ -37,7 +37,7 @@ struct gateway {
     struct baton_inbox *inbox;
     struct gw_fleet fleet;
     struct gw_requests requests;
-    struct gw_router router;
+    struct gw_dispatcher dispatcher;
     struct gw_metrics metrics;
     struct gw_access *access;
     struct gw_http_server *server;
@@ -90,7 +90,7 @@ static void on_worker_message(void *arg, struct gw_worker *worker, const baton_e
 {
     struct gateway *gateway = arg;
     gw_http_gather(gateway->server);
-    gw_events_take(&gateway->router, worker, envelope);
+    gw_worker_messages_take(&gateway->dispatcher, worker, envelope);
     gw_http_flush(gateway->server);
 }
 
@@ -98,13 +98,13 @@ static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reas
 {
     struct gateway *gateway = arg;
     (void)reason;
-    gw_router_worker_lost(&gateway->router, worker);
+    gw_dispatcher_worker_lost(&gateway->dispatcher, worker);
 }
 
 static void on_room(void *arg)
 {
     struct gateway *gateway = arg;
-    gw_routing_pump(&gateway->router);
+    gw_routing_pump(&gateway->dispatcher);
 }
 
 /* ---- the HTTP side ---- */
@@ -170,15 +170,16 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 {
     struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
-    if (gateway->router.draining) { /* asked twice: at once */
+    if (gateway->dispatcher.draining) { /* asked twice: at once */
         gateway->drain_until_ns = 0;
         return;
     }
-    gateway->router.draining = true;
+    gateway->dispatcher.draining = true;
     gateway->drain_until_ns =
         baton_now_ns() + (int64_t)(gateway->options->drain_s * (double)BATON_SECOND);
     gw_http_drain(gateway->server);
-    baton_log(BATON_LOG_INFO, "draining", BATON_I("open", gw_router_n_open(&gateway->router)));
+    baton_log(BATON_LOG_INFO, "draining",
+              BATON_I("open", gw_dispatcher_n_open(&gateway->dispatcher)));
 }
 
 static void on_reload_signal(uv_signal_t *handle, int number)
@@ -194,9 +195,9 @@ static void on_tick(uv_timer_t *timer)
     if (gateway->closing)
         return;
     on_wake(&gateway->wake);
-    gw_router_tick(&gateway->router, now_ns);
+    gw_dispatcher_tick(&gateway->dispatcher, now_ns);
     gw_api_tick(&gateway->api, now_ns);
-    if (gateway->router.draining &&
+    if (gateway->dispatcher.draining &&
         (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
 }
@@ -292,16 +293,16 @@ static void init_fleet(struct gateway *gateway)
                                        .on_lost = on_worker_lost,
                                        .on_room = on_room,
                                        .arg = gateway});
-    gw_router_init(&gateway->router,
-                   &(struct gw_router_options){
-                       .requests = &gateway->requests,
-                       .fleet = &gateway->fleet,
-                       .metrics = &gateway->metrics,
-                       .output = {.tokenizer = gateway->tokenizer, .facts = &gateway->facts},
-                       .bounds = {.max_queued = options->max_queued,
-                                  .max_queued_tokens = options->max_queued_tokens,
-                                  .max_wait_s = options->max_wait_s},
-                       .max_attempts = options->max_attempts});
+    gw_dispatcher_init(&gateway->dispatcher,
+                       &(struct gw_dispatcher_options){
+                           .requests = &gateway->requests,
+                           .fleet = &gateway->fleet,
+                           .metrics = &gateway->metrics,
+                           .output = {.tokenizer = gateway->tokenizer, .facts = &gateway->facts},
+                           .bounds = {.max_queued = options->max_queued,
+                                      .max_queued_tokens = options->max_queued_tokens,
+                                      .max_wait_s = options->max_wait_s},
+                           .max_attempts = options->max_attempts});
 }
 
 static int64_t max_prompt_tokens(const struct gateway *gateway)
@@ -326,7 +327,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
         return err;
     gateway->api = (struct gw_api){.loop = &gateway->loop,
                                    .requests = &gateway->requests,
-                                   .router = &gateway->router,
+                                   .dispatcher = &gateway->dispatcher,
                                    .fleet = &gateway->fleet,
                                    .metrics = &gateway->metrics,
                                    .tokenizer = gateway->tokenizer,
@@ -372,7 +373,7 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     init_fleet(gateway);
     err = gw_settings_routing(gateway->options, &routing, why);
     if (!err)
-        err = gw_routing_init(&gateway->router.routing, &routing);
+        err = gw_routing_init(&gateway->dispatcher.routing, &routing);
     return err ? err : start_http(gateway, why);
 }
 
@@ -389,7 +390,7 @@ static void release(struct gateway *gateway)
 {
     forget_requests(gateway);
     gw_calls_destroy(gateway->api.calls);
-    gw_routing_fini(&gateway->router.routing);
+    gw_routing_fini(&gateway->dispatcher.routing);
     gw_access_close(gateway->access);
     if (gateway->chat)
         baton_chat_close(gateway->chat);

@@ -122,26 +122,26 @@ bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit
     return refuse(verdict, 429, "too_many_requests", GW_REJECTION_per_key, retry_s);
 }
 
-bool gw_admission_admit(const struct gw_router *router, const struct gw_request *first,
+bool gw_admission_admit(const struct gw_dispatcher *dispatcher, const struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
     static const struct gw_failure draining = {503, "draining", "the gateway is stopping"};
-    const struct gw_failure *hopeless = gw_routing_hopeless(router, first);
-    if (hopeless || router->draining) {
+    const struct gw_failure *hopeless = gw_routing_hopeless(dispatcher, first);
+    if (hopeless || dispatcher->draining) {
         verdict->failure = hopeless ? *hopeless : draining;
         verdict->reason = hopeless ? GW_REJECTION_no_worker : GW_REJECTION_draining;
         verdict->retry_s = 0;
         return false;
     }
-    return gw_admission_judge(&router->options.bounds, &router->throughput, load, verdict);
+    return gw_admission_judge(&dispatcher->options.bounds, &dispatcher->throughput, load, verdict);
 }
 
-void gw_admission_refused(const struct gw_router *router, const struct gw_load *load,
+void gw_admission_refused(const struct gw_dispatcher *dispatcher, const struct gw_load *load,
                           const struct gw_verdict *verdict)
 {
-    const struct gw_throughput *throughput = &router->throughput;
-    router->options.metrics->outcomes[GW_OUTCOME_rejected]++;
-    router->options.metrics->rejections[verdict->reason]++;
+    const struct gw_throughput *throughput = &dispatcher->throughput;
+    dispatcher->options.metrics->outcomes[GW_OUTCOME_rejected]++;
+    dispatcher->options.metrics->rejections[verdict->reason]++;
     baton_log(BATON_LOG_INFO, "rejected", BATON_S("reason", gw_rejection_name(verdict->reason)),
               BATON_I("generations", load->n_requests), BATON_I("prompt_tokens", load->n_tokens),
               BATON_I("waiting", throughput->n_waiting),
@@ -149,9 +149,9 @@ void gw_admission_refused(const struct gw_router *router, const struct gw_load *
               BATON_I("retry_after_s", verdict->retry_s));
 }
 
-void gw_admission_queue(struct gw_router *router, struct gw_request *request)
+void gw_admission_queue(struct gw_dispatcher *dispatcher, struct gw_request *request)
 {
-    gw_router_set_state(router, request, GW_QUEUED, "");
+    gw_dispatcher_set_state(dispatcher, request, GW_QUEUED, "");
 }
 
 /* Of prompts that are with workers, and run before this one: the shorter go first. */
@@ -162,12 +162,12 @@ static size_t tokens_before(const struct gw_throughput *throughput,
     return as_long < throughput->n_placed_tokens ? as_long : throughput->n_placed_tokens;
 }
 
-bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_request *request,
-                            int64_t now_ns)
+bool gw_admission_is_doomed(const struct gw_dispatcher *dispatcher,
+                            const struct gw_request *request, int64_t now_ns)
 {
-    const struct gw_throughput *throughput = &router->throughput;
+    const struct gw_throughput *throughput = &dispatcher->throughput;
     if (request->state != GW_QUEUED || !request->deadline_ns ||
-        gw_router_list(router, GW_QUEUED)->n < 2)
+        gw_dispatcher_list(dispatcher, GW_QUEUED)->n < 2)
         return false;
     double need_s = gw_throughput_service_s(
         throughput, 1, tokens_before(throughput, request) + request->params.prompt.n,

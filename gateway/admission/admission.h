@@ -18,7 +18,7 @@
 #ifndef BATON_GATEWAY_ADMISSION_ADMISSION_H
 #define BATON_GATEWAY_ADMISSION_ADMISSION_H
 
-#include "gateway/router.h"
+#include "gateway/dispatch/dispatcher.h"
 
 /* What a call asks room for. */
 struct gw_load {
@@ -46,18 +46,18 @@ bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit
 
 /* Whether the requests of a call (each in state TOKENIZING, all alike but for prompt and length),
  * which first is one of, may be queued. */
-bool gw_admission_admit(const struct gw_router *router, const struct gw_request *first,
+bool gw_admission_admit(const struct gw_dispatcher *dispatcher, const struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict);
 
 /* Counts and logs a refusal. */
-void gw_admission_refused(const struct gw_router *router, const struct gw_load *load,
+void gw_admission_refused(const struct gw_dispatcher *dispatcher, const struct gw_load *load,
                           const struct gw_verdict *verdict);
 
 /* Queues a request that was admitted; pump once all of a call are. */
-void gw_admission_queue(struct gw_router *router, struct gw_request *request);
+void gw_admission_queue(struct gw_dispatcher *dispatcher, struct gw_request *request);
 
 /* A queued request that could not be finished in its time any more, while others wait who could. */
-bool gw_admission_is_doomed(const struct gw_router *router, const struct gw_request *request,
-                            int64_t now_ns);
+bool gw_admission_is_doomed(const struct gw_dispatcher *dispatcher,
+                            const struct gw_request *request, int64_t now_ns);
 
 #endif

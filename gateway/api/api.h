@@ -10,8 +10,8 @@
 #include "common/base/json.h"
 #include "common/text/chat.h"
 #include "gateway/api/fields.h"
+#include "gateway/dispatch/dispatcher.h"
 #include "gateway/http/server.h"
-#include "gateway/router.h"
 
 struct gw_access;
 struct gw_calls;
@@ -19,7 +19,7 @@ struct gw_calls;
 struct gw_api {
     uv_loop_t *loop;
     struct gw_requests *requests;
-    struct gw_router *router;
+    struct gw_dispatcher *dispatcher;
     struct gw_fleet *fleet;
     struct gw_metrics *metrics;
     struct baton_tokenizer *tokenizer;

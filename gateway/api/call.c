@@ -73,7 +73,7 @@ void gw_call_cancel_rest(struct gw_call *call, const char *reason)
         if (request && request->state == GW_TOKENIZING) /* never queued */
             gw_request_destroy(call->api->requests, request);
         else if (request)
-            gw_router_cancel(call->api->router, request, reason);
+            gw_dispatcher_cancel(call->api->dispatcher, request, reason);
     }
 }
 
@@ -270,7 +270,7 @@ void gw_calls_full(struct gw_api *api, void *data, bool full)
     struct gw_call *call = find_call(api, data);
     for (int i = 0; call && i < call->n_choices; i++)
         if (call->choices[i].request)
-            gw_router_pause(api->router, call->choices[i].request, full);
+            gw_dispatcher_pause(api->dispatcher, call->choices[i].request, full);
 }
 
 void gw_calls_tick(struct gw_api *api, int64_t now_ns)

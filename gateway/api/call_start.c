@@ -142,7 +142,7 @@ static bool may_have(const struct gw_call *call, const struct gw_key *key,
 {
     if (!key)
         return true;
-    return gw_admission_judge_key(&call->api->router->throughput,
+    return gw_admission_judge_key(&call->api->dispatcher->throughput,
                                   gw_key_max(key, (size_t)call->api->max_per_key),
                                   gw_key_n_open(key), (size_t)call->n_choices, verdict);
 }
@@ -151,13 +151,13 @@ static bool may_have(const struct gw_call *call, const struct gw_key *key,
  * with it: placing comes last. */
 static void submit(struct gw_call *call)
 {
-    struct gw_router *router = call->api->router;
+    struct gw_dispatcher *dispatcher = call->api->dispatcher;
     struct gw_load load = load_of(call);
     struct gw_verdict verdict;
     struct gw_key *key = gw_access_key(call->api->access, call->exchange);
     if (!may_have(call, key, &verdict) ||
-        !gw_admission_admit(router, call->choices[0].request, &load, &verdict)) {
-        gw_admission_refused(router, &load, &verdict);
+        !gw_admission_admit(dispatcher, call->choices[0].request, &load, &verdict)) {
+        gw_admission_refused(dispatcher, &load, &verdict);
         give_up(call, &verdict);
         return;
     }
@@ -165,8 +165,8 @@ static void submit(struct gw_call *call)
     gw_key_take(key, load.n_requests);
     gw_exchange_set_data(call->exchange, call);
     for (int i = 0; i < call->n_choices; i++)
-        gw_admission_queue(router, call->choices[i].request);
-    gw_routing_pump(router);
+        gw_admission_queue(dispatcher, call->choices[i].request);
+    gw_routing_pump(dispatcher);
 }
 
 void gw_call_start(struct gw_api *api, struct gw_exchange *exchange,

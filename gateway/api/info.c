@@ -25,12 +25,12 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     size_t n_decode = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY);
     struct baton_buf body;
     (void)unused;
-    if (!n_prefill || !n_decode || api->router->draining) {
+    if (!n_prefill || !n_decode || api->dispatcher->draining) {
         gw_api_fail(exchange, 503,
-                    api->router->draining ? "draining"
-                    : n_prefill           ? "no decode worker is ready"
-                    : n_decode            ? "no prefill worker is ready"
-                                          : "no prefill and no decode worker is ready",
+                    api->dispatcher->draining ? "draining"
+                    : n_prefill               ? "no decode worker is ready"
+                    : n_decode                ? "no prefill worker is ready"
+                                              : "no prefill and no decode worker is ready",
                     NULL, "not_ready");
         return;
     }
@@ -101,7 +101,7 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
 
 static struct gw_advice advise(const struct gw_api *api)
 {
-    return gw_advice_now(api->fleet, &api->router->arrivals, baton_now_ns());
+    return gw_advice_now(api->fleet, &api->dispatcher->arrivals, baton_now_ns());
 }
 
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
@@ -228,9 +228,9 @@ static void put_gauge(struct baton_buf *out, const char *name, const char *help,
     baton_prom_sample(out, name, value, NULL);
 }
 
-static void put_queue(struct baton_buf *out, const struct gw_router *router)
+static void put_queue(struct baton_buf *out, const struct gw_dispatcher *dispatcher)
 {
-    const struct gw_throughput *throughput = &router->throughput;
+    const struct gw_throughput *throughput = &dispatcher->throughput;
     put_gauge(out, "baton_queue_requests", "Requests that wait for a worker.",
               (double)throughput->n_waiting);
     put_gauge(out, "baton_queue_prompt_tokens", "Tokens of their prompts.",
@@ -248,12 +248,12 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
                           "state", gw_state_name((enum gw_state)state), NULL);
     baton_prom_family(out, "baton_local_prefills_total", "counter",
                       "Prompts that a decode worker ran itself.");
-    baton_prom_sample(out, "baton_local_prefills_total", (double)api->router->routing.n_local,
+    baton_prom_sample(out, "baton_local_prefills_total", (double)api->dispatcher->routing.n_local,
                       NULL);
     put_gauge(out, "baton_handoff_seconds",
               "Mean of first token to context placed, as predictions go by it.",
-              api->router->routing.handoff_s);
-    put_queue(out, api->router);
+              api->dispatcher->routing.handoff_s);
+    put_queue(out, api->dispatcher);
     put_gauge(out, "baton_http_connections", "Open client connections.",
               (double)gw_http_n_connections(api->server));
     put_gauge(out, "baton_process_uptime_seconds", "Age of the gateway process.",

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "gateway/dispatch/dispatcher.h"
 #include "gateway/request/assign.h"
 #include "gateway/request/commands.h"
-#include "gateway/router.h"
 
 static const struct gw_failure no_prefill = {503, "no_worker",
                                              "no prefill worker is ready; try again shortly"};
@@ -120,10 +120,11 @@ static bool has_enough(const struct gw_worker *worker)
            !(gw_assign_wait_s(worker) <= ENOUGH_S);
 }
 
-static struct gw_worker *choose_prefill(struct gw_router *router, const struct gw_request *request)
+static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
+                                        const struct gw_request *request)
 {
-    struct gw_routing *routing = &router->routing;
-    const struct gw_fleet *fleet = router->options.fleet;
+    struct gw_routing *routing = &dispatcher->routing;
+    const struct gw_fleet *fleet = dispatcher->options.fleet;
     struct matches matches = look_up(routing->prefill_table, fleet, request);
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
@@ -146,9 +147,9 @@ static struct gw_worker *choose_prefill(struct gw_router *router, const struct g
 
 /* Whether it may be asked for room now: one that had none lately for one request after the other,
  * not for all who wait, most of whom it would turn down. */
-static bool may_ask(const struct gw_router *router, const struct gw_worker *worker)
+static bool may_ask(const struct gw_dispatcher *dispatcher, const struct gw_worker *worker)
 {
-    struct gw_request_list *reserving = gw_router_list(router, GW_RESERVING);
+    struct gw_request_list *reserving = gw_dispatcher_list(dispatcher, GW_RESERVING);
     if (worker->full || !worker->crowded)
         return !worker->full;
     struct gw_request *asked = gw_request_list_first(reserving);
@@ -157,10 +158,11 @@ static bool may_ask(const struct gw_router *router, const struct gw_worker *work
     return !asked;
 }
 
-static struct gw_worker *choose_decode(struct gw_router *router, const struct gw_request *request)
+static struct gw_worker *choose_decode(struct gw_dispatcher *dispatcher,
+                                       const struct gw_request *request)
 {
-    struct gw_routing *routing = &router->routing;
-    const struct gw_fleet *fleet = router->options.fleet;
+    struct gw_routing *routing = &dispatcher->routing;
+    const struct gw_fleet *fleet = dispatcher->options.fleet;
     struct matches matches = look_up(routing->decode_table, fleet, request);
     int64_t n_blocks = gw_assign_n_blocks(&request->params, fleet->terms.kv_block_tokens);
     size_t n = 0;
@@ -169,7 +171,7 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
         struct gw_work work = gw_worker_load_now(&worker->load);
         int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
-            n_free < n_blocks || !may_ask(router, worker))
+            n_free < n_blocks || !may_ask(dispatcher, worker))
             continue;
         routing->candidates[n] = worker;
         routing->decode_views[n++] =
@@ -186,17 +188,17 @@ static struct gw_worker *choose_decode(struct gw_router *router, const struct gw
 
 /* ---- prompts that the decode worker runs ---- */
 
-static bool may_run_locally(const struct gw_router *router, const struct gw_request *request,
-                            int64_t n_cached_tokens)
+static bool may_run_locally(const struct gw_dispatcher *dispatcher,
+                            const struct gw_request *request, int64_t n_cached_tokens)
 {
     const struct gw_params *params = &request->params;
     return params->kv_cache && !params->prompt_logprobs &&
            (int64_t)params->prompt.n - n_cached_tokens <=
-               router->routing.options.local_prefill_tokens;
+               dispatcher->routing.options.local_prefill_tokens;
 }
 
-static bool is_faster_locally(const struct gw_router *router, const struct gw_request *request,
-                              int64_t n_cached_tokens)
+static bool is_faster_locally(const struct gw_dispatcher *dispatcher,
+                              const struct gw_request *request, int64_t n_cached_tokens)
 {
     const struct gw_worker *prefill = request->prefill, *decode = request->decode;
     struct gw_work there = gw_worker_load_now(&decode->load);
@@ -208,16 +210,16 @@ static bool is_faster_locally(const struct gw_router *router, const struct gw_re
         .step_s = is_running ? decode->status.last_step_s : 0,
         .queued_tokens = gw_worker_load_now(&prefill->load).n_queued_tokens,
         .tokens_per_s = gw_assign_prompt_rate(prefill),
-        .handoff_s = router->routing.handoff_s});
+        .handoff_s = dispatcher->routing.handoff_s});
 }
 
-static bool goes_local(const struct gw_router *router, const struct gw_request *request)
+static bool goes_local(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     int64_t n_cached_tokens =
-        (int64_t)request->n_cached_blocks * router->options.fleet->terms.kv_block_tokens;
-    if (!request->decode || !may_run_locally(router, request, n_cached_tokens))
+        (int64_t)request->n_cached_blocks * dispatcher->options.fleet->terms.kv_block_tokens;
+    if (!request->decode || !may_run_locally(dispatcher, request, n_cached_tokens))
         return false;
-    return !request->prefill || is_faster_locally(router, request, n_cached_tokens);
+    return !request->prefill || is_faster_locally(dispatcher, request, n_cached_tokens);
 }
 
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
@@ -229,29 +231,29 @@ void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
 
 /* ---- placement ---- */
 
-static void run_prompt(struct gw_router *router, struct gw_request *request)
+static void run_prompt(struct gw_dispatcher *dispatcher, struct gw_request *request)
 {
     request->times.prefill_sent_ns = baton_now_ns();
     gw_assign_prompt(request);
     if (request->prefill)
-        note(router->routing.prefill_table, request, request->prefill);
-    gw_router_set_state(router, request, GW_PREFILLING, request->prompt_at->id);
+        note(dispatcher->routing.prefill_table, request, request->prefill);
+    gw_dispatcher_set_state(dispatcher, request, GW_PREFILLING, request->prompt_at->id);
     gw_command_prefill(request);
 }
 
-void gw_routing_reserved(struct gw_router *router, struct gw_request *request,
+void gw_routing_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
                          uint32_t n_cached_blocks)
 {
     request->n_cached_blocks = n_cached_blocks;
-    note(router->routing.decode_table, request, request->decode);
-    if (goes_local(router, request)) {
+    note(dispatcher->routing.decode_table, request, request->decode);
+    if (goes_local(dispatcher, request)) {
         gw_assign_leave_prefill(request);
         (void)snprintf(request->prefill_id, sizeof request->prefill_id, "%s", request->decode_id);
-        router->routing.n_local++;
+        dispatcher->routing.n_local++;
     }
-    run_prompt(router, request);
+    run_prompt(dispatcher, request);
     if (request->decode->crowded)
-        gw_routing_pump(router); /* the next may be asked for */
+        gw_routing_pump(dispatcher); /* the next may be asked for */
 }
 
 void gw_routing_release(struct gw_request *request, const char *reason)
@@ -262,74 +264,76 @@ void gw_routing_release(struct gw_request *request, const char *reason)
 }
 
 /* A suspect worker may answer again: worth waiting for, not worth new work. */
-static bool has_worker(const struct gw_router *router, Baton__V1__Role role)
+static bool has_worker(const struct gw_dispatcher *dispatcher, Baton__V1__Role role)
 {
-    const struct gw_fleet *fleet = router->options.fleet;
+    const struct gw_fleet *fleet = dispatcher->options.fleet;
     return gw_fleet_n(fleet, role, GW_WORKER_READY) || gw_fleet_n(fleet, role, GW_WORKER_SUSPECT);
 }
 
 /* There is no prefill worker, but the decode worker may run this prompt. */
-static bool must_run_locally(const struct gw_router *router, const struct gw_request *request)
+static bool must_run_locally(const struct gw_dispatcher *dispatcher,
+                             const struct gw_request *request)
 {
-    return may_run_locally(router, request, 0) &&
-           !has_worker(router, BATON__V1__ROLE__ROLE_PREFILL);
+    return may_run_locally(dispatcher, request, 0) &&
+           !has_worker(dispatcher, BATON__V1__ROLE__ROLE_PREFILL);
 }
 
 /* A second worker is wanted only where a second token is. */
-static bool wants_decode(const struct gw_router *router, const struct gw_request *request)
+static bool wants_decode(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     return request->params.kv_cache &&
-           (request->params.max_new_tokens > 1 || must_run_locally(router, request));
+           (request->params.max_new_tokens > 1 || must_run_locally(dispatcher, request));
 }
 
 /* False when the request must wait for room. */
-static bool place(struct gw_router *router, struct gw_request *request)
+static bool place(struct gw_dispatcher *dispatcher, struct gw_request *request)
 {
-    struct gw_routing *routing = &router->routing;
-    uint32_t block_tokens = router->options.fleet->terms.kv_block_tokens;
-    bool wants = wants_decode(router, request);
-    name_blocks(router->options.fleet, request);
-    struct gw_worker *prefill = choose_prefill(router, request);
-    struct gw_worker *decode = wants ? choose_decode(router, request) : NULL;
-    if (wants ? !decode || (!prefill && !may_run_locally(router, request, 0)) : !prefill)
+    struct gw_routing *routing = &dispatcher->routing;
+    uint32_t block_tokens = dispatcher->options.fleet->terms.kv_block_tokens;
+    bool wants = wants_decode(dispatcher, request);
+    name_blocks(dispatcher->options.fleet, request);
+    struct gw_worker *prefill = choose_prefill(dispatcher, request);
+    struct gw_worker *decode = wants ? choose_decode(dispatcher, request) : NULL;
+    if (wants ? !decode || (!prefill && !may_run_locally(dispatcher, request, 0)) : !prefill)
         return false;
     request->prefill_id[0] = request->decode_id[0] = 0;
     if (prefill)
         gw_assign_prefill(request, prefill, ++routing->n_turns);
     if (!decode) {
-        run_prompt(router, request);
+        run_prompt(dispatcher, request);
         return true;
     }
     gw_assign_decode(request, decode, ++routing->n_turns, block_tokens);
-    gw_router_set_state(router, request, GW_RESERVING, decode->id);
+    gw_dispatcher_set_state(dispatcher, request, GW_RESERVING, decode->id);
     gw_command_reserve(request);
     return true;
 }
 
-const struct gw_failure *gw_routing_hopeless(const struct gw_router *router,
+const struct gw_failure *gw_routing_hopeless(const struct gw_dispatcher *dispatcher,
                                              const struct gw_request *request)
 {
-    if (!has_worker(router, BATON__V1__ROLE__ROLE_PREFILL) && !must_run_locally(router, request))
+    if (!has_worker(dispatcher, BATON__V1__ROLE__ROLE_PREFILL) &&
+        !must_run_locally(dispatcher, request))
         return &no_prefill;
-    if (wants_decode(router, request) && !has_worker(router, BATON__V1__ROLE__ROLE_DECODE))
+    if (wants_decode(dispatcher, request) && !has_worker(dispatcher, BATON__V1__ROLE__ROLE_DECODE))
         return &no_decode;
     return NULL;
 }
 
 /* Failing a request may end others of its call, which would pump again: the loop sees to it. */
-void gw_routing_pump(struct gw_router *router)
+void gw_routing_pump(struct gw_dispatcher *dispatcher)
 {
-    struct gw_request_list *queued = gw_router_list(router, GW_QUEUED);
-    if (router->routing.pumping)
+    struct gw_request_list *queued = gw_dispatcher_list(dispatcher, GW_QUEUED);
+    if (dispatcher->routing.pumping)
         return;
-    router->routing.pumping = true;
+    dispatcher->routing.pumping = true;
     bool placed = true;
     for (struct gw_request *request; placed && (request = gw_request_list_first(queued));) {
-        const struct gw_failure *failure = gw_routing_hopeless(router, request);
+        const struct gw_failure *failure = gw_routing_hopeless(dispatcher, request);
         if (failure)
-            gw_router_fail(router, request, failure);
+            gw_dispatcher_fail(dispatcher, request, failure);
         else
-            placed = place(router, request); /* first come, first served: nobody overtakes */
+            placed = place(dispatcher, request); /* first come, first served: nobody overtakes */
     }
-    router->routing.pumping = false;
+    dispatcher->routing.pumping = false;
 }

@@ -16,7 +16,7 @@
 #include "gateway/request/request.h"
 #include "gateway/routing/prefix_table.h"
 
-struct gw_router;
+struct gw_dispatcher;
 
 struct gw_routing_options {
     enum gw_policy prefill, decode;
@@ -41,14 +41,14 @@ enum baton_err gw_routing_init(struct gw_routing *routing,
 void gw_routing_fini(struct gw_routing *routing);
 
 /* Places what waits, as far as workers have room. */
-void gw_routing_pump(struct gw_router *router);
+void gw_routing_pump(struct gw_dispatcher *dispatcher);
 
 /* The reason why a request could not be placed even with all the room in the world, or NULL. */
-const struct gw_failure *gw_routing_hopeless(const struct gw_router *router,
+const struct gw_failure *gw_routing_hopeless(const struct gw_dispatcher *dispatcher,
                                              const struct gw_request *request);
 
 /* Its decode worker has room, and some of the prompt's first blocks already: the prompt is run. */
-void gw_routing_reserved(struct gw_router *router, struct gw_request *request,
+void gw_routing_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
                          uint32_t n_cached_blocks);
 
 /* The context came to the decode worker so long after the first token came to the gateway. */

@@ -1,4 +1,4 @@
-#include "gateway/router.h"
+#include "gateway/dispatch/dispatcher.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,45 +18,49 @@ static const struct gw_failure deadline_passed = {504, "deadline_exceeded",
 static const struct gw_failure deadline_too_near = {
     504, "deadline_exceeded", "the request waited until it could not be finished in time any more"};
 
-void gw_router_init(struct gw_router *router, const struct gw_router_options *options)
+void gw_dispatcher_init(struct gw_dispatcher *dispatcher,
+                        const struct gw_dispatcher_options *options)
 {
-    *router = (struct gw_router){.options = *options};
+    *dispatcher = (struct gw_dispatcher){.options = *options};
 }
 
-void gw_router_set_state(struct gw_router *router, struct gw_request *request, enum gw_state state,
-                         const char *reason)
+void gw_dispatcher_set_state(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                             enum gw_state state, const char *reason)
 {
     int64_t now_ns = baton_now_ns();
     if (request->paused && request->state == GW_DECODING)
-        gw_throughput_paused(&router->throughput, false, now_ns);
-    gw_throughput_moved(&router->throughput, request->state, state, request->params.prompt.n,
+        gw_throughput_paused(&dispatcher->throughput, false, now_ns);
+    gw_throughput_moved(&dispatcher->throughput, request->state, state, request->params.prompt.n,
                         now_ns);
     if (request->paused && state == GW_DECODING)
-        gw_throughput_paused(&router->throughput, true, now_ns);
+        gw_throughput_paused(&dispatcher->throughput, true, now_ns);
     if (request->state == GW_TOKENIZING && state == GW_QUEUED)
-        gw_arrivals_arrived(&router->arrivals, now_ns);
-    gw_request_set_state(router->options.requests, request, state, reason);
+        gw_arrivals_arrived(&dispatcher->arrivals, now_ns);
+    gw_request_set_state(dispatcher->options.requests, request, state, reason);
 }
 
-struct gw_request_list *gw_router_list(const struct gw_router *router, enum gw_state state)
+struct gw_request_list *gw_dispatcher_list(const struct gw_dispatcher *dispatcher,
+                                           enum gw_state state)
 {
-    return &router->options.requests->by_state[state];
+    return &dispatcher->options.requests->by_state[state];
 }
 
-size_t gw_router_n_open(const struct gw_router *router)
+size_t gw_dispatcher_n_open(const struct gw_dispatcher *dispatcher)
 {
-    return gw_router_list(router, GW_QUEUED)->n + gw_router_list(router, GW_RESERVING)->n +
-           gw_router_list(router, GW_PREFILLING)->n + gw_router_list(router, GW_DECODING)->n;
+    return gw_dispatcher_list(dispatcher, GW_QUEUED)->n +
+           gw_dispatcher_list(dispatcher, GW_RESERVING)->n +
+           gw_dispatcher_list(dispatcher, GW_PREFILLING)->n +
+           gw_dispatcher_list(dispatcher, GW_DECODING)->n;
 }
 
 /* ---- ends ---- */
 
-static void count_stages(struct gw_router *router, const struct gw_request *request)
+static void count_stages(struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     for (int i = 0; i < BATON_N_STAGES; i++) {
         struct gw_stage_span span;
         if (gw_request_stage(request, (enum baton_stage)i, &span))
-            baton_hist_observe(&router->options.metrics->stages[i], span.duration_s);
+            baton_hist_observe(&dispatcher->options.metrics->stages[i], span.duration_s);
     }
 }
 
@@ -86,10 +90,10 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
               BATON_F("e2el_s", gw_request_e2el_s(request)));
 }
 
-void gw_router_settle(struct gw_router *router, struct gw_request *request, enum gw_outcome outcome,
-                      const char *reason)
+void gw_dispatcher_settle(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                          enum gw_outcome outcome, const char *reason)
 {
-    struct gw_metrics *metrics = router->options.metrics;
+    struct gw_metrics *metrics = dispatcher->options.metrics;
     request->times.end_ns = baton_now_ns();
     metrics->outcomes[outcome]++;
     if (outcome == GW_OUTCOME_ok) {
@@ -97,75 +101,76 @@ void gw_router_settle(struct gw_router *router, struct gw_request *request, enum
         metrics->n_cached_tokens += request->cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
         gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->times.longest_gap_s);
-        gw_arrivals_finished(&router->arrivals, (double)request->n_output,
+        gw_arrivals_finished(&dispatcher->arrivals, (double)request->n_output,
                              (double)(request->params.prompt.n + request->n_output),
                              request->times.end_ns);
         if (!request->was_paused)
-            gw_throughput_finished(&router->throughput, request->n_output,
+            gw_throughput_finished(&dispatcher->throughput, request->n_output,
                                    gw_request_e2el_s(request) - gw_request_ttft_s(request));
-        count_stages(router, request);
+        count_stages(dispatcher, request);
     }
     log_summary(request, outcome, reason);
 }
 
-void gw_router_finish(struct gw_router *router, struct gw_request *request)
+void gw_dispatcher_finish(struct gw_dispatcher *dispatcher, struct gw_request *request)
 {
     /* A stop string ends the request while its worker is still at it; others have nothing left. */
     gw_routing_release(request, "finished");
-    gw_router_set_state(router, request, GW_DONE, gw_finish_name(request->finish));
-    gw_router_settle(router, request, GW_OUTCOME_ok, gw_finish_name(request->finish));
+    gw_dispatcher_set_state(dispatcher, request, GW_DONE, gw_finish_name(request->finish));
+    gw_dispatcher_settle(dispatcher, request, GW_OUTCOME_ok, gw_finish_name(request->finish));
     request->sink.finished(request->sink.arg, request);
-    gw_request_destroy(router->options.requests, request);
-    gw_routing_pump(router);
+    gw_request_destroy(dispatcher->options.requests, request);
+    gw_routing_pump(dispatcher);
 }
 
-void gw_router_fail(struct gw_router *router, struct gw_request *request,
-                    const struct gw_failure *failure)
+void gw_dispatcher_fail(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                        const struct gw_failure *failure)
 {
     gw_routing_release(request, failure->code);
-    gw_router_set_state(router, request, GW_FAILED, failure->message);
-    gw_router_settle(router, request, GW_OUTCOME_failed, failure->message);
+    gw_dispatcher_set_state(dispatcher, request, GW_FAILED, failure->message);
+    gw_dispatcher_settle(dispatcher, request, GW_OUTCOME_failed, failure->message);
     request->sink.failed(request->sink.arg, request, failure);
-    gw_request_destroy(router->options.requests, request);
+    gw_request_destroy(dispatcher->options.requests, request);
 }
 
-void gw_router_cancel(struct gw_router *router, struct gw_request *request, const char *reason)
+void gw_dispatcher_cancel(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                          const char *reason)
 {
     gw_routing_release(request, reason);
-    gw_router_set_state(router, request, GW_CANCELING, reason);
-    gw_router_settle(router, request, GW_OUTCOME_canceled, reason);
-    gw_request_destroy(router->options.requests, request);
-    gw_routing_pump(router);
+    gw_dispatcher_set_state(dispatcher, request, GW_CANCELING, reason);
+    gw_dispatcher_settle(dispatcher, request, GW_OUTCOME_canceled, reason);
+    gw_request_destroy(dispatcher->options.requests, request);
+    gw_routing_pump(dispatcher);
 }
 
-void gw_router_retry_or_fail(struct gw_router *router, struct gw_request *request,
-                             const struct gw_failure *failure)
+void gw_dispatcher_retry_or_fail(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                                 const struct gw_failure *failure)
 {
     bool shown = request->params.streaming && request->n_output;
-    if (shown || request->n_failures + 1 >= (uint64_t)router->options.max_attempts) {
-        gw_router_fail(router, request, failure);
+    if (shown || request->n_failures + 1 >= (uint64_t)dispatcher->options.max_attempts) {
+        gw_dispatcher_fail(dispatcher, request, failure);
         return;
     }
     gw_routing_release(request, failure->message);
     gw_output_restart(request);
     request->attempt++;
     request->n_failures++;
-    router->options.metrics->n_retries++;
+    dispatcher->options.metrics->n_retries++;
     baton_log(BATON_LOG_WARN, "retry", BATON_X("req", request->id),
               BATON_I("attempt", request->attempt), BATON_S("reason", failure->message));
-    gw_router_set_state(router, request, GW_QUEUED, failure->message);
+    gw_dispatcher_set_state(dispatcher, request, GW_QUEUED, failure->message);
 }
 
 /* ---- acknowledgement ---- */
 
-void gw_router_ack(struct gw_request *request, int64_t now_ns)
+void gw_dispatcher_ack(struct gw_request *request, int64_t now_ns)
 {
     request->acked_index = request->n_output;
     request->acked_ns = now_ns;
     gw_command_ack(request);
 }
 
-void gw_router_pause(struct gw_router *router, struct gw_request *request, bool paused)
+void gw_dispatcher_pause(struct gw_dispatcher *dispatcher, struct gw_request *request, bool paused)
 {
     if (request->paused == paused)
         return;
@@ -173,13 +178,13 @@ void gw_router_pause(struct gw_router *router, struct gw_request *request, bool 
     request->was_paused |= paused;
     if (request->state != GW_DECODING)
         return;
-    gw_throughput_paused(&router->throughput, paused, baton_now_ns());
-    gw_router_ack(request, baton_now_ns());
+    gw_throughput_paused(&dispatcher->throughput, paused, baton_now_ns());
+    gw_dispatcher_ack(request, baton_now_ns());
 }
 
 /* ---- losses and time ---- */
 
-static void lose_requests(struct gw_router *router, const struct gw_request_list *list,
+static void lose_requests(struct gw_dispatcher *dispatcher, const struct gw_request_list *list,
                           struct gw_worker *worker)
 {
     char message[160];
@@ -192,51 +197,51 @@ static void lose_requests(struct gw_router *router, const struct gw_request_list
             continue;
         }
         gw_assign_lost(request, worker);
-        gw_router_retry_or_fail(router, request, &failure);
+        gw_dispatcher_retry_or_fail(dispatcher, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same call */
     }
 }
 
-void gw_router_worker_lost(struct gw_router *router, struct gw_worker *worker)
+void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, struct gw_worker *worker)
 {
     static const enum gw_state placed[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
     for (size_t i = 0; i < sizeof placed / sizeof placed[0]; i++)
-        lose_requests(router, gw_router_list(router, placed[i]), worker);
-    gw_routing_forget(&router->routing, worker);
-    gw_routing_pump(router);
+        lose_requests(dispatcher, gw_dispatcher_list(dispatcher, placed[i]), worker);
+    gw_routing_forget(&dispatcher->routing, worker);
+    gw_routing_pump(dispatcher);
 }
 
 /* Why a request must end now, or NULL. */
-static const struct gw_failure *out_of_time(const struct gw_router *router,
+static const struct gw_failure *out_of_time(const struct gw_dispatcher *dispatcher,
                                             const struct gw_request *request, int64_t now_ns)
 {
     if (request->deadline_ns && now_ns >= request->deadline_ns)
         return &deadline_passed;
-    return gw_admission_is_doomed(router, request, now_ns) ? &deadline_too_near : NULL;
+    return gw_admission_is_doomed(dispatcher, request, now_ns) ? &deadline_too_near : NULL;
 }
 
-static void tick_list(struct gw_router *router, enum gw_state state, int64_t now_ns)
+static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int64_t now_ns)
 {
-    struct gw_request_list *list = gw_router_list(router, state);
+    struct gw_request_list *list = gw_dispatcher_list(dispatcher, state);
     for (struct gw_request *request = gw_request_list_first(list); request;) {
-        const struct gw_failure *failure = out_of_time(router, request, now_ns);
+        const struct gw_failure *failure = out_of_time(dispatcher, request, now_ns);
         if (failure) {
-            gw_router_fail(router, request, failure);
+            gw_dispatcher_fail(dispatcher, request, failure);
             request = gw_request_list_first(list); /* others of the same call ended with it */
             continue;
         }
         if (state == GW_DECODING && !request->paused && request->acked_index != request->n_output &&
             now_ns - request->acked_ns >= ACK_EVERY_NS)
-            gw_router_ack(request, now_ns);
+            gw_dispatcher_ack(request, now_ns);
         request = gw_request_list_next(list, request);
     }
 }
 
 /* A worker that had no room may have some again before its next Status says so. */
-static void ask_again(const struct gw_router *router)
+static void ask_again(const struct gw_dispatcher *dispatcher)
 {
-    const struct gw_fleet *fleet = router->options.fleet;
-    bool somebody_waits = gw_router_list(router, GW_QUEUED)->n > 0;
+    const struct gw_fleet *fleet = dispatcher->options.fleet;
+    bool somebody_waits = gw_dispatcher_list(dispatcher, GW_QUEUED)->n > 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         worker->full = false;
@@ -244,13 +249,14 @@ static void ask_again(const struct gw_router *router)
     }
 }
 
-void gw_router_tick(struct gw_router *router, int64_t now_ns)
+void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
-    const struct gw_request *first = gw_request_list_first(gw_router_list(router, GW_QUEUED));
-    gw_throughput_tick(&router->throughput, first ? baton_seconds(now_ns - first->queued_ns) : 0,
-                       now_ns);
+    const struct gw_request *first =
+        gw_request_list_first(gw_dispatcher_list(dispatcher, GW_QUEUED));
+    gw_throughput_tick(&dispatcher->throughput,
+                       first ? baton_seconds(now_ns - first->queued_ns) : 0, now_ns);
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
-        tick_list(router, (enum gw_state)state, now_ns);
-    ask_again(router);
-    gw_routing_pump(router);
+        tick_list(dispatcher, (enum gw_state)state, now_ns);
+    ask_again(dispatcher);
+    gw_routing_pump(dispatcher);
 }

@@ -1,8 +1,8 @@
 /* The life of requests in the gateway: their states, ends, retries, losses and time.
  *
  *     admission.h  takes a request in, or says why not
- *     placement.h  who works for it
- *     events.h     what workers say about it
+ *     routing.h    who works for it
+ *     worker_messages.h  what workers say about it
  *
  * When a worker fails before anything was shown to the client the request goes back to QUEUED for
  * another attempt; later it fails.
@@ -11,8 +11,8 @@
  * Threading: loop thread.
  * Errors:    a request that fails is told so through its sink.
  */
-#ifndef BATON_GATEWAY_ROUTER_H
-#define BATON_GATEWAY_ROUTER_H
+#ifndef BATON_GATEWAY_DISPATCH_DISPATCHER_H
+#define BATON_GATEWAY_DISPATCH_DISPATCHER_H
 
 #include "gateway/observe/arrivals.h"
 #include "gateway/observe/metrics.h"
@@ -26,7 +26,7 @@ struct gw_bounds {
     double max_wait_s;                     /* as predicted; 0: any time */
 };
 
-struct gw_router_options {
+struct gw_dispatcher_options {
     struct gw_requests *requests;
     struct gw_fleet *fleet;
     struct gw_metrics *metrics;
@@ -35,8 +35,8 @@ struct gw_router_options {
     int64_t max_attempts;
 };
 
-struct gw_router {
-    struct gw_router_options options;
+struct gw_dispatcher {
+    struct gw_dispatcher_options options;
     struct gw_routing routing;
     struct gw_throughput throughput;
     struct gw_arrivals arrivals;
@@ -44,43 +44,46 @@ struct gw_router {
 };
 
 /* Leaves the placement empty: the caller initialises it. */
-void gw_router_init(struct gw_router *router, const struct gw_router_options *options);
+void gw_dispatcher_init(struct gw_dispatcher *dispatcher,
+                        const struct gw_dispatcher_options *options);
 
 /* The client left: ends the request everywhere and destroys it, without a call to its sink. */
-void gw_router_cancel(struct gw_router *router, struct gw_request *request, const char *reason);
+void gw_dispatcher_cancel(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                          const char *reason);
 
 /* The client takes bytes again, or does not. */
-void gw_router_pause(struct gw_router *router, struct gw_request *request, bool paused);
+void gw_dispatcher_pause(struct gw_dispatcher *dispatcher, struct gw_request *request, bool paused);
 
 /* What the fleet calls: the worker's requests are tried elsewhere, or fail. */
-void gw_router_worker_lost(struct gw_router *router, struct gw_worker *worker);
+void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, struct gw_worker *worker);
 
 /* Deadlines, and acks that are due. Call every 25 ms or so. */
-void gw_router_tick(struct gw_router *router, int64_t now_ns);
+void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns);
 
-size_t gw_router_n_open(const struct gw_router *router);
+size_t gw_dispatcher_n_open(const struct gw_dispatcher *dispatcher);
 
 /* ---- between the router's files ---- */
 
-struct gw_request_list *gw_router_list(const struct gw_router *router, enum gw_state state);
+struct gw_request_list *gw_dispatcher_list(const struct gw_dispatcher *dispatcher,
+                                           enum gw_state state);
 
-void gw_router_set_state(struct gw_router *router, struct gw_request *request, enum gw_state state,
-                         const char *reason);
+void gw_dispatcher_set_state(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                             enum gw_state state, const char *reason);
 
 /* The books are closed on a request, whatever its end; its sink hears nothing of it. */
-void gw_router_settle(struct gw_router *router, struct gw_request *request, enum gw_outcome outcome,
-                      const char *reason);
+void gw_dispatcher_settle(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                          enum gw_outcome outcome, const char *reason);
 
 /* Its end, told to its sink; the request is destroyed. */
-void gw_router_finish(struct gw_router *router, struct gw_request *request);
-void gw_router_fail(struct gw_router *router, struct gw_request *request,
-                    const struct gw_failure *failure);
+void gw_dispatcher_finish(struct gw_dispatcher *dispatcher, struct gw_request *request);
+void gw_dispatcher_fail(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                        const struct gw_failure *failure);
 
 /* The attempt broke. Another one, if the client has seen nothing of this one; else the end. */
-void gw_router_retry_or_fail(struct gw_router *router, struct gw_request *request,
-                             const struct gw_failure *failure);
+void gw_dispatcher_retry_or_fail(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                                 const struct gw_failure *failure);
 
 /* Tells the worker that the tokens so far arrived. */
-void gw_router_ack(struct gw_request *request, int64_t now_ns);
+void gw_dispatcher_ack(struct gw_request *request, int64_t now_ns);
 
 #endif

@@ -1,4 +1,4 @@
-#include "gateway/events.h"
+#include "gateway/dispatch/worker_messages.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
  * first. */
 enum { ACKS_A_CREDIT = 8 };
 
-static void take_reserved(struct gw_router *router, struct gw_request *request,
+static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
                           const Baton__V1__Reserved *reserved)
 {
     static const struct gw_failure unasked = {502, "worker_failed",
@@ -20,12 +20,12 @@ static void take_reserved(struct gw_router *router, struct gw_request *request,
     if (request->state != GW_RESERVING)
         return;
     if (reserved->n_cached_blocks > request->n_hashes)
-        gw_router_retry_or_fail(router, request, &unasked);
+        gw_dispatcher_retry_or_fail(dispatcher, request, &unasked);
     else
-        gw_routing_reserved(router, request, reserved->n_cached_blocks);
+        gw_routing_reserved(dispatcher, request, reserved->n_cached_blocks);
 }
 
-static void take_rejected(struct gw_router *router, struct gw_request *request,
+static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *request,
                           const Baton__V1__Rejected *rejected)
 {
     if (request->state != GW_RESERVING)
@@ -36,11 +36,11 @@ static void take_rejected(struct gw_router *router, struct gw_request *request,
     decode->full = decode->crowded = true;
     /* An answer to this reservation may no longer be taken for the next one's. */
     request->attempt++;
-    gw_router_set_state(router, request, GW_QUEUED,
-                        rejected->batch_full ? "the batch is full" : "no room for the context");
+    gw_dispatcher_set_state(dispatcher, request, GW_QUEUED,
+                            rejected->batch_full ? "the batch is full" : "no room for the context");
 }
 
-static void take_prompt_logprobs(struct gw_router *router, struct gw_request *request,
+static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_request *request,
                                  const Baton__V1__PromptLogprobs *scores)
 {
     static const struct gw_failure gap = {502, "worker_failed", "prompt logprobs were lost"};
@@ -48,30 +48,30 @@ static void take_prompt_logprobs(struct gw_router *router, struct gw_request *re
         return;
     if (scores->first_index != request->n_scored + 1 ||
         scores->first_index + scores->n_logprobs > request->params.prompt.n) {
-        gw_router_retry_or_fail(router, request, &gap);
+        gw_dispatcher_retry_or_fail(dispatcher, request, &gap);
         return;
     }
     request->n_scored += scores->n_logprobs;
     request->sink.prompt(request->sink.arg, request, scores);
 }
 
-static void take_first_token(struct gw_router *router, struct gw_request *request,
+static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request *request,
                              const Baton__V1__FirstToken *first)
 {
     static const struct gw_failure wrong = {502, "worker_failed",
                                             "more tokens are said to be cached than there are"};
-    struct gw_metrics *metrics = router->options.metrics;
+    struct gw_metrics *metrics = dispatcher->options.metrics;
     if (request->state != GW_PREFILLING)
         return;
     if (first->cached_tokens > request->params.prompt.n) {
-        gw_router_retry_or_fail(router, request, &wrong);
+        gw_dispatcher_retry_or_fail(dispatcher, request, &wrong);
         return;
     }
     int64_t n_computed = (int64_t)request->params.prompt.n - first->cached_tokens;
     gw_assign_prompt_done(request, n_computed, first->prefill_compute_s);
     request->times.first_ns = request->times.last_token_ns = baton_now_ns();
     request->times.longest_gap_s = 0;
-    gw_arrivals_prompt(&router->arrivals, request->prefill ? (double)n_computed : 0,
+    gw_arrivals_prompt(&dispatcher->arrivals, request->prefill ? (double)n_computed : 0,
                        request->times.first_ns);
     request->times.prefill_queue_s = first->prefill_queue_s;
     request->times.prefill_compute_s = first->prefill_compute_s;
@@ -84,28 +84,28 @@ static void take_first_token(struct gw_router *router, struct gw_request *reques
     bool more = !first->stopped && request->params.max_new_tokens > 1;
     if (more && request->decode)
         gw_command_start(request, first->token);
-    gw_router_set_state(router, request, GW_DECODING, "first token");
+    gw_dispatcher_set_state(dispatcher, request, GW_DECODING, "first token");
     request->sink.first(request->sink.arg, request);
-    if (gw_output_token(&router->options.output, request, first->token, first->decision,
+    if (gw_output_token(&dispatcher->options.output, request, first->token, first->decision,
                         first->logprobs)) {
-        gw_router_finish(router, request);
+        gw_dispatcher_finish(dispatcher, request);
     } else if (!more && request->params.kv_cache) {
-        gw_output_end(&router->options.output, request, first->stopped);
-        gw_router_finish(router, request);
+        gw_output_end(&dispatcher->options.output, request, first->stopped);
+        gw_dispatcher_finish(dispatcher, request);
     }
 }
 
 /* What of the first gap between tokens was neither waiting for a step nor the step. */
-static void note_handoff(struct gw_router *router, const struct gw_request *request)
+static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     const struct gw_times *times = &request->times;
     if (request->prefill)
-        gw_routing_note_handoff(&router->routing,
+        gw_routing_note_handoff(&dispatcher->routing,
                                 baton_seconds(times->decode_began_ns - times->first_ns) -
                                     times->decode_queue_s);
 }
 
-static void take_began(struct gw_router *router, struct gw_request *request,
+static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *request,
                        const Baton__V1__Tokens *tokens, int64_t now_ns)
 {
     request->decode_began = true;
@@ -114,13 +114,13 @@ static void take_began(struct gw_router *router, struct gw_request *request,
         request->times.decode_queue_s = tokens->began->decode_queue_s;
         request->cold |= tokens->began->cold;
         request->handoff = gw_handoff_of(tokens->began);
-        gw_handoff_stats_note(&router->options.metrics->handoff_stats, &request->handoff);
-        note_handoff(router, request);
+        gw_handoff_stats_note(&dispatcher->options.metrics->handoff_stats, &request->handoff);
+        note_handoff(dispatcher, request);
         gw_assign_leave_prefill(request); /* its part is done */
     }
 }
 
-static void take_tokens(struct gw_router *router, struct gw_request *request,
+static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
                         const Baton__V1__Tokens *tokens)
 {
     static const struct gw_failure gap = {502, "worker_failed", "tokens were lost on the way"};
@@ -128,51 +128,51 @@ static void take_tokens(struct gw_router *router, struct gw_request *request,
     if (request->state != GW_DECODING)
         return;
     if (tokens->first_index != request->n_output) {
-        gw_router_retry_or_fail(router, request, &gap);
+        gw_dispatcher_retry_or_fail(dispatcher, request, &gap);
         return;
     }
     if (!request->decode_began)
-        take_began(router, request, tokens, now_ns);
+        take_began(dispatcher, request, tokens, now_ns);
     double gap_s = baton_seconds(now_ns - request->times.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
-        baton_hist_observe(&router->options.metrics->itl, gap_s / (double)tokens->n_tokens);
+        baton_hist_observe(&dispatcher->options.metrics->itl, gap_s / (double)tokens->n_tokens);
     request->times.longest_gap_s = fmax(request->times.longest_gap_s, gap_s);
     request->times.last_token_ns = now_ns;
     request->times.decode_s += tokens->step_s;
-    router->options.metrics->n_output_tokens += tokens->n_tokens;
-    gw_throughput_made(&router->throughput, tokens->n_tokens, now_ns);
+    dispatcher->options.metrics->n_output_tokens += tokens->n_tokens;
+    gw_throughput_made(&dispatcher->throughput, tokens->n_tokens, now_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
-        if (gw_output_token(&router->options.output, request, tokens->tokens[i],
+        if (gw_output_token(&dispatcher->options.output, request, tokens->tokens[i],
                             tokens->n_decisions ? tokens->decisions[i] : NULL,
                             tokens->n_logprobs ? tokens->logprobs[i] : NULL)) {
-            gw_router_finish(router, request);
+            gw_dispatcher_finish(dispatcher, request);
             return;
         }
     if (request->n_output - request->acked_index >= gw_command_credit(request) / ACKS_A_CREDIT &&
         !request->paused)
-        gw_router_ack(request, now_ns);
+        gw_dispatcher_ack(request, now_ns);
 }
 
-static void take_finished(struct gw_router *router, struct gw_request *request,
+static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *request,
                           const Baton__V1__Finished *finished)
 {
     static const struct gw_failure lost = {502, "worker_failed", "tokens were lost on the way"};
     if (request->state != GW_DECODING)
         return;
     if (finished->n_tokens != request->n_output) {
-        gw_router_retry_or_fail(router, request, &lost);
+        gw_dispatcher_retry_or_fail(dispatcher, request, &lost);
         return;
     }
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
     request->times.decode_s = finished->decode_s;
-    gw_output_end(&router->options.output, request, stopped);
+    gw_output_end(&dispatcher->options.output, request, stopped);
     /* Both are through with it: there is nothing to cancel. */
     gw_assign_leave_prefill(request);
     gw_assign_leave_decode(request);
-    gw_router_finish(router, request);
+    gw_dispatcher_finish(dispatcher, request);
 }
 
-static void take_failed(struct gw_router *router, struct gw_request *request,
+static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *request,
                         const struct gw_worker *worker, const Baton__V1__Failed *failed)
 {
     char message[BATON_MAX_TEXT_BYTES + 128];
@@ -181,60 +181,60 @@ static void take_failed(struct gw_router *router, struct gw_request *request,
     struct gw_failure failure = {is_deadline ? 504 : 502,
                                  is_deadline ? "deadline_exceeded" : "worker_failed", message};
     if (is_deadline || failed->code == BATON__V1__FAILED__CODE__INVALID)
-        gw_router_fail(router, request, &failure); /* another worker would say the same */
+        gw_dispatcher_fail(dispatcher, request, &failure); /* another worker would say the same */
     else
-        gw_router_retry_or_fail(router, request, &failure);
+        gw_dispatcher_retry_or_fail(dispatcher, request, &failure);
 }
 
 /* NULL when it is over, of an earlier attempt, or none of this worker's business. */
-static struct gw_request *find(const struct gw_router *router, const struct gw_worker *worker,
-                               uint64_t id, uint32_t attempt)
+static struct gw_request *find(const struct gw_dispatcher *dispatcher,
+                               const struct gw_worker *worker, uint64_t id, uint32_t attempt)
 {
-    struct gw_request *request = gw_request_find(router->options.requests, id);
+    struct gw_request *request = gw_request_find(dispatcher->options.requests, id);
     bool concerns = request && request->attempt == attempt &&
                     (worker == request->prefill || worker == request->decode);
     return concerns ? request : NULL;
 }
 
-static void take_step(struct gw_router *router, const struct gw_worker *worker,
+static void take_step(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                       const Baton__V1__StepEvents *step)
 {
     for (size_t i = 0; i < step->n_events; i++) {
         const Baton__V1__StepEvent *event = step->events[i];
-        struct gw_request *request = find(router, worker, event->request_id, event->attempt);
+        struct gw_request *request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->tokens)
-            take_tokens(router, request, event->tokens);
+            take_tokens(dispatcher, request, event->tokens);
         /* Its tokens, or another event's, may have been its end. */
-        request = find(router, worker, event->request_id, event->attempt);
+        request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->finished)
-            take_finished(router, request, event->finished);
+            take_finished(dispatcher, request, event->finished);
     }
 }
 
-static void take_of_request(struct gw_router *router, const struct gw_worker *worker,
+static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                             struct gw_request *request, const baton_envelope *envelope)
 {
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_RESERVED:
-        take_reserved(router, request, envelope->reserved);
+        take_reserved(dispatcher, request, envelope->reserved);
         break;
     case BATON__V1__ENVELOPE__BODY_REJECTED:
-        take_rejected(router, request, envelope->rejected);
+        take_rejected(dispatcher, request, envelope->rejected);
         break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
-        take_prompt_logprobs(router, request, envelope->prompt_logprobs);
+        take_prompt_logprobs(dispatcher, request, envelope->prompt_logprobs);
         break;
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
-        take_first_token(router, request, envelope->first_token);
+        take_first_token(dispatcher, request, envelope->first_token);
         break;
     case BATON__V1__ENVELOPE__BODY_TOKENS:
-        take_tokens(router, request, envelope->tokens);
+        take_tokens(dispatcher, request, envelope->tokens);
         break;
     case BATON__V1__ENVELOPE__BODY_FINISHED:
-        take_finished(router, request, envelope->finished);
+        take_finished(dispatcher, request, envelope->finished);
         break;
     case BATON__V1__ENVELOPE__BODY_FAILED:
-        take_failed(router, request, worker, envelope->failed);
+        take_failed(dispatcher, request, worker, envelope->failed);
         break;
     default:
         baton_log(BATON_LOG_WARN, "unexpected_message", BATON_S("worker", worker->id),
@@ -243,14 +243,14 @@ static void take_of_request(struct gw_router *router, const struct gw_worker *wo
     }
 }
 
-void gw_events_take(struct gw_router *router, struct gw_worker *worker,
-                    const baton_envelope *envelope)
+void gw_worker_messages_take(struct gw_dispatcher *dispatcher, struct gw_worker *worker,
+                             const baton_envelope *envelope)
 {
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STEP_EVENTS) {
-        take_step(router, worker, envelope->step_events);
+        take_step(dispatcher, worker, envelope->step_events);
         return;
     }
-    struct gw_request *request = find(router, worker, envelope->request_id, envelope->attempt);
+    struct gw_request *request = find(dispatcher, worker, envelope->request_id, envelope->attempt);
     if (request)
-        take_of_request(router, worker, request, envelope);
+        take_of_request(dispatcher, worker, request, envelope);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "gateway/events.h"
+#include "gateway/dispatch/worker_messages.h"
 
 enum { N_REQUESTS = 3, WANTED_TOKENS = 4, FIRST_TOKEN = 400 };
 
@@ -20,7 +20,7 @@ struct heard {
 static struct gw_requests requests;
 static struct gw_fleet fleet;
 static struct gw_metrics metrics;
-static struct gw_router router;
+static struct gw_dispatcher dispatcher;
 static struct baton_model_facts facts;
 static struct baton_tokenizer *tokenizer;
 static struct baton_inbox *inbox; /* the worker's */
@@ -101,7 +101,7 @@ static struct gw_request *decoding(struct heard *h)
     for (size_t i = 0; i < sizeof path / sizeof path[0]; i++)
         gw_request_set_state(&requests, request, path[i], "");
     request->times.first_ns = request->times.last_token_ns = baton_now_ns();
-    (void)gw_output_token(&router.options.output, request, FIRST_TOKEN, NULL, NULL);
+    (void)gw_output_token(&dispatcher.options.output, request, FIRST_TOKEN, NULL, NULL);
     return request;
 }
 
@@ -111,12 +111,12 @@ static int setup(void **state)
     memset(heard, 0, sizeof heard);
     gw_requests_init(&requests);
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.facts = &facts});
-    gw_router_init(&router,
-                   &(struct gw_router_options){.requests = &requests,
-                                               .fleet = &fleet,
-                                               .metrics = &metrics,
-                                               .output = {.tokenizer = tokenizer, .facts = &facts},
-                                               .max_attempts = 3});
+    gw_dispatcher_init(&dispatcher, &(struct gw_dispatcher_options){
+                                        .requests = &requests,
+                                        .fleet = &fleet,
+                                        .metrics = &metrics,
+                                        .output = {.tokenizer = tokenizer, .facts = &facts},
+                                        .max_attempts = 3});
     open_worker();
     for (int i = 0; i < N_REQUESTS; i++)
         all[i] = decoding(&heard[i]);
@@ -172,7 +172,7 @@ static void tell(struct gw_worker *from, const struct event *told, size_t n)
     step.n_events = n;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
     envelope.step_events = &step;
-    gw_events_take(&router, from, &envelope);
+    gw_worker_messages_take(&dispatcher, from, &envelope);
 }
 
 static void every_event_of_a_step_reaches_its_request(void **state)

@@ -5,12 +5,12 @@
  * Errors:    what belongs to no request, or to an earlier attempt, is ignored; what contradicts the
  *            request's story breaks its attempt, and no other's.
  */
-#ifndef BATON_GATEWAY_EVENTS_H
-#define BATON_GATEWAY_EVENTS_H
+#ifndef BATON_GATEWAY_DISPATCH_WORKER_MESSAGES_H
+#define BATON_GATEWAY_DISPATCH_WORKER_MESSAGES_H
 
-#include "gateway/router.h"
+#include "gateway/dispatch/dispatcher.h"
 
-void gw_events_take(struct gw_router *router, struct gw_worker *worker,
-                    const baton_envelope *envelope);
+void gw_worker_messages_take(struct gw_dispatcher *dispatcher, struct gw_worker *worker,
+                             const baton_envelope *envelope);
 
 #endif
