@@ -6,8 +6,8 @@
 #include "bench/simulate/world.h"
 #include "common/base/clock.h"
 
-/* As gateway/routing/routing.c: a prefill worker with so many prompts that take it so long gets no more.
- */
+/* As gateway/routing/routing.c: a prefill worker with so many prompts that take it so long gets no
+ * more. */
 enum { ENOUGH_PROMPTS = 32 };
 #define ENOUGH_S 1.0
 
