@@ -24,7 +24,7 @@ void dc_context_destroy(struct dc_context *context)
     free(context);
 }
 
-/* The names of the prompt's blocks: wanted's hashes, copied. */
+/* The hashes of the prompt's blocks, copied. */
 static enum baton_err take_hashes(struct dc_context *context, const Baton__V1__Reserve *wanted)
 {
     size_t n = wanted->block_hashes.len / BATON_BLOCK_HASH_BYTES;
@@ -107,7 +107,8 @@ void dc_context_place(struct dc_context *context)
     if (!context->kv_began_ns) /* nothing travelled */
         context->kv_began_ns = context->kv_placed_ns;
     if (context->n_hashes > first)
-        baton_seq_name(&context->seq, first, context->hashes + first, context->n_hashes - first);
+        baton_seq_register(&context->seq, first, context->hashes + first,
+                           context->n_hashes - first);
     drop_keys(context);
 }
 

@@ -47,8 +47,7 @@ struct dc_context {
     struct baton_asker asker;
     int n_prompt, max_new_tokens;
     struct baton_seq seq;
-    struct baton_block_hash
-        *hashes; /* [n_hashes], owned: names for the prompt's blocks, once whole */
+    struct baton_block_hash *hashes; /* [n_hashes], owned: of the prompt's whole blocks */
     int n_hashes;
 
     /* placement */
@@ -94,8 +93,8 @@ static inline int dc_positions_for(const Baton__V1__Reserve *wanted)
     return (int)(wanted->n_prompt_tokens + wanted->max_new_tokens - 1);
 }
 
-/* Takes blocks for a new context; those that others have under the wanted names if share is true.
- * LIMIT: not enough are free; INVALID: more names than whole blocks; NO_MEMORY. */
+/* Takes blocks for a new context; if share is true, those registered under the wanted hashes are
+ * shared. LIMIT: not enough are free; INVALID: more hashes than whole blocks; NO_MEMORY. */
 enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *kv,
                                   const Baton__V1__Reserve *wanted, bool share) BATON_MUST_CHECK;
 
@@ -105,8 +104,8 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
                                       const Baton__V1__PrefillRequest *request,
                                       int64_t n_vocab) BATON_MUST_CHECK;
 
-/* PLACING or PROMPTING -> PLACED: the prompt is complete in the sequence's blocks, which get their
- * names for others to share. */
+/* PLACING or PROMPTING -> PLACED: the prompt is complete in the sequence's blocks, which are
+ * registered for others to share. */
 void dc_context_place(struct dc_context *context);
 
 /* From now on it is started. Errors as take_prompt. */

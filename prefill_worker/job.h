@@ -37,9 +37,9 @@ struct pf_job {
 
     /* prefix cache, main thread */
     struct baton_block_hash
-        *hashes;           /* [n_hashes] of the prompt's whole blocks; NULL: none wanted */
-    int n_hashes, n_named; /* blocks that have been offered to others */
-    int n_cached_tokens;   /* found; set once before the engine thread sees the job */
+        *hashes;                /* [n_hashes] of the prompt's whole blocks; NULL: none wanted */
+    int n_hashes, n_registered; /* blocks that have been offered to others */
+    int n_cached_tokens;        /* found; set once before the engine thread sees the job */
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;

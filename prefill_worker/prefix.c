@@ -53,7 +53,7 @@ enum baton_err pf_prefix_take_blocks(struct pf_prefix *prefix, struct pf_job *jo
     if (err)
         return err;
     job->n_cached_tokens = job->seq.n_tokens;
-    job->n_named = job->seq.n_shared;
+    job->n_registered = job->seq.n_shared;
     pf_progress_publish(&job->progress, (struct pf_progress){.n_done = job->seq.n_shared,
                                                              .n_end = job->seq.n_shared});
     if (looks_up)
@@ -66,8 +66,9 @@ void pf_prefix_offer(const struct pf_prefix *prefix, struct pf_job *job)
     int n = pf_progress_complete(pf_progress_read(&job->progress), prefix->n_layers);
     if (n > job->n_hashes)
         n = job->n_hashes;
-    if (n <= job->n_named)
+    if (n <= job->n_registered)
         return;
-    baton_seq_name(&job->seq, job->n_named, job->hashes + job->n_named, n - job->n_named);
-    job->n_named = n;
+    baton_seq_register(&job->seq, job->n_registered, job->hashes + job->n_registered,
+                       n - job->n_registered);
+    job->n_registered = n;
 }

@@ -160,10 +160,11 @@ enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv, int n_
 }
 
 /* Held before anything is taken, so that what the sequence needs is not evicted for it. */
-static void hold_named(struct baton_seq *seq, const struct baton_block_hash *hashes, int n_hashes)
+static void acquire_registered(struct baton_seq *seq, const struct baton_block_hash *hashes,
+                               int n_hashes)
 {
     for (int i = 0, block; i < n_hashes; i++) {
-        block = baton_kv_blocks_hold(&seq->kv->blocks, &hashes[i]);
+        block = baton_kv_blocks_acquire(&seq->kv->blocks, &hashes[i]);
         if (block == BATON_KV_NO_BLOCK)
             return;
         seq->blocks[seq->n_blocks++] = block;
@@ -182,30 +183,31 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
     struct baton_seq made = {.kv = kv, .blocks = calloc((size_t)n_blocks, sizeof *made.blocks)};
     if (!made.blocks)
         return BATON_NO_MEMORY;
-    hold_named(&made, hashes, n_hashes);
+    acquire_registered(&made, hashes, n_hashes);
     if (n_blocks - made.n_shared > baton_kv_n_free(kv)) {
         baton_seq_fini(&made);
         return BATON_LIMIT;
     }
     while (made.n_blocks < n_blocks)
-        made.blocks[made.n_blocks++] = baton_kv_blocks_take(&kv->blocks);
+        made.blocks[made.n_blocks++] = baton_kv_blocks_allocate(&kv->blocks);
     made.n_tokens = made.n_shared * BATON_KV_BLOCK_TOKENS;
     *seq = made;
     return BATON_OK;
 }
 
-void baton_seq_name(struct baton_seq *seq, int first, const struct baton_block_hash *hashes, int n)
+void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
+                        int n)
 {
     assert(first >= 0 && n >= 0 && n <= seq->n_blocks - first);
     for (int i = 0; i < n; i++)
-        baton_kv_blocks_name(&seq->kv->blocks, seq->blocks[first + i], &hashes[i]);
+        baton_kv_blocks_register(&seq->kv->blocks, seq->blocks[first + i], &hashes[i]);
 }
 
 /* From the last on: of blocks that are kept, those that need the others before them go first. */
 void baton_seq_fini(struct baton_seq *seq)
 {
     for (int i = seq->n_blocks - 1; i >= 0; i--)
-        baton_kv_blocks_put(&seq->kv->blocks, seq->blocks[i]);
+        baton_kv_blocks_release(&seq->kv->blocks, seq->blocks[i]);
     free(seq->blocks);
     *seq = (struct baton_seq){0};
 }

@@ -5,19 +5,22 @@
  * blocks, laid out as kernels/kv_block.h says. So one block of one layer is one contiguous piece of
  * baton_kv_block_bytes bytes, which is also exactly what travels from prefill to decode.
  *
- * A block that is whole and will not be written again may be given a name (a block hash). Other
- * sequences that begin alike find it under its name and share it. When nobody holds it any longer
- * it is kept as long as there is room, the least recently used going first, and counts as free:
+ * A block that is whole and will not be written again may be registered under its block hash.
+ * Sequences with the same prefix find it there and share it. A registered block that no sequence
+ * holds stays in the cache, which evicts the least recently used block first. A cached block counts
+ * as free:
  *
  *     free --seq_init--> held --seq_fini--> free
- *                         | seq_name           ^
- *                         v                    | taken for something else, or past the bound
- *                     held, named --fini--> cached --seq_init with its name--> held, named
+ *                         | seq_register       ^
+ *                         v                    | evicted: allocated anew, or past the bound
+ *                     held, registered --seq_fini--> cached
+ *                         ^                           |
+ *                         +--seq_init with its hash --+
  *
  * Ownership: the pool owns the memory; a sequence holds its blocks until baton_seq_fini.
- * Threading: one thread allocates, names and frees (baton_seq_init.., _name, _fini). Different
- *            threads may touch the blocks of different sequences, and read shared ones; a sequence
- *            moves between threads by message.
+ * Threading: one thread allocates, registers and frees (baton_seq_init.., _register, _fini).
+ *            Different threads may touch the blocks of different sequences, and read shared ones; a
+ *            sequence moves between threads by message.
  * Errors:    create: NO_MEMORY, INVALID. seq_init: LIMIT when not enough blocks are free, INVALID
  * for no tokens, NO_MEMORY.
  */
@@ -43,12 +46,12 @@ enum baton_err baton_kv_measure(const struct baton_model *model, const char *dty
                                 struct baton_why *why) BATON_MUST_CHECK;
 
 int baton_kv_n_blocks(const struct baton_kv *kv);
-/* Blocks that no sequence holds; and of these, the ones kept under a name. */
+/* Blocks that no sequence holds; and of these, the ones that are registered. */
 int baton_kv_n_free(const struct baton_kv *kv);
 int baton_kv_n_cached(const struct baton_kv *kv);
 
-/* At most n_blocks are kept under a name when nobody holds them; 0: none, and nothing is shared.
- * Without this call any number is. */
+/* At most n_blocks that no sequence holds stay registered; 0: none, and nothing is shared. Without
+ * this call there is no bound. */
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
 
 /* Whether every block is where the picture above has it; O(n_blocks), for tests. */
@@ -69,7 +72,7 @@ struct baton_seq {
     struct baton_kv *kv;
     int *blocks; /* owned array: pool block of each BATON_KV_BLOCK_TOKENS positions */
     int n_blocks;
-    int n_shared; /* of them, the first: found under their names, not to be written */
+    int n_shared; /* of them, the first: found under their hashes, not to be written */
     int n_tokens; /* P: positions filled, advanced by prefill, decode and placement */
 };
 
@@ -85,9 +88,10 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
                                      const struct baton_block_hash *hashes,
                                      int n_hashes) BATON_MUST_CHECK;
 
-/* Names the sequence's blocks first..first + n - 1, which are whole and stay as they are:
- * hashes [n]. A name that is taken stays with the block that has it. */
-void baton_seq_name(struct baton_seq *seq, int first, const struct baton_block_hash *hashes, int n);
+/* Registers the sequence's blocks first..first + n - 1, which are whole and stay as they are, under
+ * hashes [n]. A hash under which a block is registered stays with that block. */
+void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
+                        int n);
 
 /* Gives the blocks back; harmless on a zeroed struct and when called twice. */
 void baton_seq_fini(struct baton_seq *seq);

@@ -13,9 +13,9 @@ enum {
     BLOCK = BATON_KV_BLOCK_TOKENS
 };
 
-/* A block as the reference sees it: what was written there, by whom it is held, its name. */
+/* A block as the reference sees it: what was written there, by whom it is held, its hash. */
 struct object {
-    bool alive, named;
+    bool alive, registered;
     struct baton_block_hash hash;
     int n_holders;
     uint32_t stamp;
@@ -77,7 +77,7 @@ static struct object *find(const struct baton_block_hash *hash)
 {
     for (struct object *object = reference.objects; object < reference.objects + N_OBJECTS;
          object++)
-        if (reference.max_cached && object->alive && object->named &&
+        if (reference.max_cached && object->alive && object->registered &&
             !memcmp(&object->hash, hash, sizeof *hash))
             return object;
     return NULL;
@@ -99,7 +99,7 @@ static void put(struct object *object)
     if (--object->n_holders)
         return;
     object->used = ++reference.now;
-    if (!object->named)
+    if (!object->registered)
         *object = (struct object){0};
     else if (count(is_cached) > reference.max_cached)
         evict_oldest();
@@ -164,13 +164,13 @@ static void begin(struct timeline *t)
     }
 }
 
-static void name(struct timeline *t)
+static void register_blocks(struct timeline *t)
 {
     int first = draw(t->seq.n_blocks), n = draw(t->seq.n_blocks - first + 1);
-    baton_seq_name(&t->seq, first, t->hashes + first, n);
+    baton_seq_register(&t->seq, first, t->hashes + first, n);
     for (int i = first; i < first + n; i++)
-        if (reference.max_cached && !t->objects[i]->named && !find(&t->hashes[i])) {
-            t->objects[i]->named = true;
+        if (reference.max_cached && !t->objects[i]->registered && !find(&t->hashes[i])) {
+            t->objects[i]->registered = true;
             t->objects[i]->hash = t->hashes[i];
         }
 }
@@ -199,7 +199,7 @@ static void act(void)
     else if (!t->seq.kv)
         begin(t);
     else if (what < 300)
-        name(t);
+        register_blocks(t);
     else
         end(t);
 }

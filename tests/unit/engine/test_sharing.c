@@ -1,6 +1,6 @@
 #include "tests/unit/engine/engine_unit.h"
 
-/* The names need only differ here. */
+/* The hashes need only differ here. */
 static void make_hashes(struct baton_block_hash *hashes, int n)
 {
     for (int i = 0; i < n; i++)
@@ -30,7 +30,7 @@ static void a_prompt_on_shared_blocks_goes_on_to_the_same_bits(void **state)
     assert_int_equal(baton_seq_init(&first, kv, CONTEXT), BATON_OK);
     for (int done = 0; done < N_TOKENS; done += 25) /* in chunks, and steps behind them */
         prefill(&first, tokens + done, 25, NULL);
-    baton_seq_name(&first, 0, hashes, N_HASHES);
+    baton_seq_register(&first, 0, hashes, N_HASHES);
     for (int n_shared = 1; n_shared <= N_HASHES; n_shared++) {
         int n_done = n_shared * BATON_KV_BLOCK_TOKENS;
         assert_int_equal(baton_seq_init_shared(&seq, kv, CONTEXT, hashes, n_shared), BATON_OK);
@@ -61,7 +61,7 @@ static void a_batch_on_shared_blocks_decodes_to_the_same_bits(void **state)
         assert_int_equal(seqs[b].n_shared, b ? N_HASHES : 0);
         if (!b)
             prefill(&seqs[b], tokens, N_SHARED_TOKENS, NULL);
-        baton_seq_name(&seqs[b], 0, hashes, N_HASHES);
+        baton_seq_register(&seqs[b], 0, hashes, N_HASHES);
         parts[b] = (struct baton_part){.seq = &seqs[b],
                                        .tokens = tokens + N_SHARED_TOKENS,
                                        .n_tokens = b + 1,
@@ -84,7 +84,7 @@ static void a_sequence_never_begins_inside_its_shared_blocks(void **state)
     make_hashes(&hash, 1);
     assert_int_equal(baton_seq_init(&first, kv, N_TOKENS), BATON_OK);
     prefill(&first, tokens, 16, NULL);
-    baton_seq_name(&first, 0, &hash, 1);
+    baton_seq_register(&first, 0, &hash, 1);
     assert_int_equal(baton_seq_init_shared(&seq, kv, N_TOKENS, &hash, 1), BATON_OK);
     seq.n_tokens = 15;
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 1, NULL, NULL, NULL),

@@ -1,6 +1,6 @@
 #include "tests/unit/engine/kv_unit.h"
 
-#include "common/engine/kv_names.h"
+#include "common/engine/kv_index.h"
 
 enum { N_BLOCKS = 10, N_HASHES = 10, BLOCK = BATON_KV_BLOCK_TOKENS };
 
@@ -53,7 +53,7 @@ static void cache(int first, int n)
     begin(&seq, n, 0, 0);
     for (int i = 0; i < n; i++)
         stamp_block(&seq, i, stamp_of(first + i));
-    baton_seq_name(&seq, 0, hashes + first, n);
+    baton_seq_register(&seq, 0, hashes + first, n);
     baton_seq_fini(&seq);
 }
 
@@ -77,14 +77,14 @@ static void assert_kept(const char *wanted)
     assert_string_equal(kept, wanted);
 }
 
-static void a_named_block_is_shared_while_it_is_held(void **state)
+static void a_registered_block_is_shared_while_it_is_held(void **state)
 {
     struct baton_seq first, second;
     (void)state;
     begin(&first, 3, 0, 2);
     assert_int_equal(first.n_shared, 0);
     stamp_block(&first, 0, 7);
-    baton_seq_name(&first, 0, hashes, 2);
+    baton_seq_register(&first, 0, hashes, 2);
     assert_counts(7, 0);
     begin(&second, 4, 0, 3);
     assert_int_equal(second.n_shared, 2);
@@ -99,7 +99,7 @@ static void a_named_block_is_shared_while_it_is_held(void **state)
     assert_counts(N_BLOCKS, 2);
 }
 
-static void a_named_block_that_nobody_holds_is_kept_and_counts_as_free(void **state)
+static void a_registered_block_that_nobody_holds_is_kept_and_counts_as_free(void **state)
 {
     (void)state;
     cache(0, 3);
@@ -108,7 +108,7 @@ static void a_named_block_that_nobody_holds_is_kept_and_counts_as_free(void **st
     assert_counts(N_BLOCKS, 3);
 }
 
-static void names_are_found_from_the_first_on_without_a_gap(void **state)
+static void hashes_are_found_from_the_first_on_without_a_gap(void **state)
 {
     struct baton_seq seq;
     (void)state;
@@ -165,13 +165,13 @@ static void a_taken_name_stays_with_its_block(void **state)
     begin(&first, 2, 0, 0);
     begin(&second, 2, 0, 0);
     stamp_block(&first, 0, stamp_of(0));
-    baton_seq_name(&first, 0, hashes, 1);
-    baton_seq_name(&second, 0, hashes, 1);
+    baton_seq_register(&first, 0, hashes, 1);
+    baton_seq_register(&second, 0, hashes, 1);
     begin(&third, 2, 0, 1);
     assert_ptr_equal(baton_seq_block(&third, 0, 0), baton_seq_block(&first, 0, 0));
     baton_seq_fini(&second);
     assert_counts(N_BLOCKS - 3, 0);
-    baton_seq_name(&first, 0, hashes + 1, 1); /* nor does a block change its name */
+    baton_seq_register(&first, 0, hashes + 1, 1); /* nor does a block change its hash */
     baton_seq_fini(&first);
     baton_seq_fini(&third);
     assert_counts(N_BLOCKS, 1);
@@ -235,7 +235,7 @@ static void a_bound_holds_for_what_nobody_holds(void **state)
     (void)state;
     baton_kv_bound_cache(kv, 2);
     begin(&seq, 5, 0, 0);
-    baton_seq_name(&seq, 0, hashes, 5);
+    baton_seq_register(&seq, 0, hashes, 5);
     for (int i = 0; i < 5; i++)
         stamp_block(&seq, i, stamp_of(i));
     assert_counts(5, 0);
@@ -251,16 +251,16 @@ static void a_bound_holds_for_what_nobody_holds(void **state)
 
 static void a_bound_of_none_names_and_finds_nothing(void **state)
 {
-    struct baton_seq named, seq;
+    struct baton_seq registered, seq;
     (void)state;
     cache(0, 2);
-    begin(&named, 2, 0, 0);
-    baton_seq_name(&named, 0, hashes + 2, 1);
+    begin(&registered, 2, 0, 0);
+    baton_seq_register(&registered, 0, hashes + 2, 1);
     baton_kv_bound_cache(kv, 0);
     assert_counts(8, 0);
-    baton_seq_name(&named, 1, hashes + 3, 1);
+    baton_seq_register(&registered, 1, hashes + 3, 1);
     assert_kept("----");
-    baton_seq_fini(&named);
+    baton_seq_fini(&registered);
     assert_counts(N_BLOCKS, 0);
     begin(&seq, N_BLOCKS, 0, 0);
     baton_seq_fini(&seq);
@@ -270,7 +270,7 @@ static void a_bound_of_none_names_and_finds_nothing(void **state)
     assert_counts(N_BLOCKS, 1);
 }
 
-static void names_that_leave_nothing_to_compute_are_refused(void **state)
+static void hashes_that_leave_nothing_to_compute_are_refused(void **state)
 {
     struct baton_seq seq = {.n_tokens = 42};
     (void)state;
@@ -289,31 +289,31 @@ static void names_that_leave_nothing_to_compute_are_refused(void **state)
 static void many_colliding_names_are_told_apart(void **state)
 {
     enum { N = 300 };
-    struct baton_kv_names names;
+    struct baton_kv_index index;
     (void)state;
-    assert_int_equal(baton_kv_names_init(&names, N), BATON_OK);
+    assert_int_equal(baton_kv_index_init(&index, N), BATON_OK);
     for (int i = 0; i < N; i++) {
         struct baton_block_hash hash = colliding_hash((uint32_t)i);
-        baton_kv_names_add(&names, (i * 7) % N, &hash);
+        baton_kv_index_add(&index, (i * 7) % N, &hash);
     }
     for (int i = 0; i < N; i += 3) /* from the ends and the middles of chains */
-        baton_kv_names_remove(&names, (i * 7) % N);
+        baton_kv_index_remove(&index, (i * 7) % N);
     for (int i = 0; i < N; i++) {
         struct baton_block_hash hash = colliding_hash((uint32_t)i);
-        assert_int_equal(baton_kv_names_find(&names, &hash),
+        assert_int_equal(baton_kv_index_find(&index, &hash),
                          i % 3 ? (i * 7) % N : BATON_KV_NO_BLOCK);
-        assert_int_equal(baton_kv_names_has(&names, (i * 7) % N), i % 3 != 0);
+        assert_int_equal(baton_kv_index_has(&index, (i * 7) % N), i % 3 != 0);
     }
-    baton_kv_names_fini(&names);
+    baton_kv_index_fini(&index);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_named_block_is_shared_while_it_is_held),
-        TEST(a_named_block_that_nobody_holds_is_kept_and_counts_as_free),
-        TEST(names_are_found_from_the_first_on_without_a_gap),
+        TEST(a_registered_block_is_shared_while_it_is_held),
+        TEST(a_registered_block_that_nobody_holds_is_kept_and_counts_as_free),
+        TEST(hashes_are_found_from_the_first_on_without_a_gap),
         TEST(the_least_recently_used_goes_first),
         TEST(a_hit_makes_a_block_recently_used),
         TEST(a_chain_loses_its_end_first),
@@ -323,7 +323,7 @@ int main(void)
         TEST(shared_blocks_let_more_sequences_in_than_there_is_room_for),
         TEST(a_bound_holds_for_what_nobody_holds),
         TEST(a_bound_of_none_names_and_finds_nothing),
-        TEST(names_that_leave_nothing_to_compute_are_refused),
+        TEST(hashes_that_leave_nothing_to_compute_are_refused),
         TEST(many_colliding_names_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
