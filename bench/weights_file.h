@@ -8,7 +8,7 @@
 #ifndef BATON_BENCH_WEIGHTS_FILE_H
 #define BATON_BENCH_WEIGHTS_FILE_H
 
-#include "common/engine/formats/convert.h"
+#include "common/checkpoint/convert.h"
 #include "common/engine/model.h"
 
 /* The weights of baton_model_random(shape, seed); dtype F32, or BF16 rounded to nearest even. */

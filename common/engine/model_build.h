@@ -7,7 +7,7 @@
 #ifndef BATON_ENGINE_MODEL_BUILD_H
 #define BATON_ENGINE_MODEL_BUILD_H
 
-#include "common/engine/formats/weights.h"
+#include "common/checkpoint/weights.h"
 #include "common/engine/model_config.h"
 #include "common/engine/model_parts.h"
 

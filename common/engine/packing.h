@@ -8,7 +8,7 @@
 #ifndef BATON_ENGINE_PACKING_H
 #define BATON_ENGINE_PACKING_H
 
-#include "common/engine/formats/weights.h"
+#include "common/checkpoint/weights.h"
 #include "common/engine/kernels/packed.h"
 #include "common/engine/pool.h"
 

@@ -4,8 +4,8 @@
  * Threading: pure functions.
  * Errors:    a dtype outside the table parses as false.
  */
-#ifndef BATON_ENGINE_FORMATS_CONVERT_H
-#define BATON_ENGINE_FORMATS_CONVERT_H
+#ifndef BATON_CHECKPOINT_CONVERT_H
+#define BATON_CHECKPOINT_CONVERT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,10 @@
-#include "tests/unit/engine/unit.h"
+#include "tests/support/test.h"
 
-#include "common/engine/formats/safetensors.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/checkpoint/safetensors.h"
 
 /* Parses a file with this header and n_data bytes after it, in a block of exactly that size. */
 static enum baton_err parse(const char *header, size_t n_data, struct baton_safetensors *file,

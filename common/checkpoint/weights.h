@@ -5,10 +5,10 @@
  * Errors:    open: as baton_model_dir_weights and baton_safetensors_parse, with the file; INVALID
  * for a name in two files. read: INVALID naming tensor, expected and found shape or dtype.
  */
-#ifndef BATON_ENGINE_FORMATS_WEIGHTS_H
-#define BATON_ENGINE_FORMATS_WEIGHTS_H
+#ifndef BATON_CHECKPOINT_WEIGHTS_H
+#define BATON_CHECKPOINT_WEIGHTS_H
 
-#include "common/engine/formats/safetensors.h"
+#include "common/checkpoint/safetensors.h"
 
 struct baton_weights;
 

@@ -1,4 +1,4 @@
-#include "common/engine/formats/safetensors.h"
+#include "common/checkpoint/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

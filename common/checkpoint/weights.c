@@ -1,4 +1,4 @@
-#include "common/engine/formats/weights.h"
+#include "common/checkpoint/weights.h"
 
 #include <stdlib.h>
 #include <string.h>

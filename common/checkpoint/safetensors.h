@@ -12,14 +12,14 @@
  * Threading: immutable once parsed.
  * Errors:    CORRUPT with the tensor and the reason; LIMIT (header size); NO_MEMORY.
  */
-#ifndef BATON_ENGINE_FORMATS_SAFETENSORS_H
-#define BATON_ENGINE_FORMATS_SAFETENSORS_H
+#ifndef BATON_CHECKPOINT_SAFETENSORS_H
+#define BATON_CHECKPOINT_SAFETENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/engine/formats/convert.h"
+#include "common/checkpoint/convert.h"
 
 enum { BATON_TENSOR_MAX_DIMS = 8 };
 

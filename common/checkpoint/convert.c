@@ -1,4 +1,4 @@
-#include "common/engine/formats/convert.h"
+#include "common/checkpoint/convert.h"
 
 #include <string.h>
 

@@ -1,0 +1,1 @@
+baton_fuzzer(safetensors LIBS baton_checkpoint)

@@ -1,0 +1,113 @@
+#include "tests/unit/engine/unit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/engine/model.h"
+
+static char dir[] = "/tmp/baton-model-XXXXXX";
+
+static void write_file(const char *name, const void *bytes, size_t n)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const float six[] = {0, 1, 2, 3, 4, 5};
+
+/* A safetensors file with this header and the 24 bytes of six. */
+static void write_tensors(const char *name, const char *header)
+{
+    uint8_t bytes[512];
+    uint64_t n = strlen(header);
+    assert_in_range(n, 1, sizeof bytes - sizeof n - sizeof six);
+    memcpy(bytes, &n, sizeof n);
+    memcpy(bytes + sizeof n, header, n);
+    memcpy(bytes + sizeof n + n, six, sizeof six);
+    write_file(name, bytes, sizeof n + n + sizeof six);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    write_file(name, text, strlen(text));
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    memcpy(dir, "/tmp/baton-model-XXXXXX", sizeof dir);
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    const char *const names[] = {"model.safetensors", "config.json"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        (void)unlink(path);
+    }
+    return rmdir(dir);
+}
+
+static void a_directory_without_weights_is_not_found(void **state)
+{
+    struct baton_model *model = NULL;
+    (void)state;
+    assert_int_equal(baton_model_open(dir, NULL, &model, NULL), BATON_NOT_FOUND);
+    assert_int_equal(baton_model_open("/nonexistent", NULL, &model, NULL), BATON_NOT_FOUND);
+}
+
+static void a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for(void **state)
+{
+    struct baton_model *model = NULL;
+    struct baton_why why;
+    (void)state;
+    write_tensors("model.safetensors",
+                  "{\"m\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}}");
+    write_text("config.json",
+               "{\"model_type\":\"gpt2\",\"n_layer\":1024,\"n_head\":1,\"n_embd\":32768,"
+               "\"vocab_size\":16777216,\"n_positions\":16777216}");
+    assert_int_equal(baton_model_open(dir, NULL, &model, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "the files hold 6"));
+}
+
+static void a_random_model_keeps_its_shape(void **state)
+{
+    struct baton_model_shape shape = {.n_layers = 1,
+                                      .n_embd = 6,
+                                      .n_heads = 2,
+                                      .n_kv_heads = 2,
+                                      .head_dim = 3,
+                                      .n_ff = 5,
+                                      .n_vocab = 7,
+                                      .n_context = 8,
+                                      .norm_epsilon = 1e-5F};
+    struct baton_model *model;
+    (void)state;
+    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
+    assert_memory_equal(baton_model_shape(model), &shape, sizeof shape);
+    assert_string_equal(baton_model_dtype(model), "f32");
+    /* The embedding as head, one layer of matrices: panels of 16 outputs, 64 bytes an input. */
+    assert_int_equal(baton_model_step_bytes(model), 64 * (6 + 2 * 6 + 6 + 6 + 5));
+    baton_model_close(model);
+    shape.head_dim = 4;
+    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_INVALID);
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_DIR(a_directory_without_weights_is_not_found),
+        IN_DIR(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for),
+        cmocka_unit_test(a_random_model_keeps_its_shape),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
