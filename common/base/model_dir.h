@@ -15,18 +15,10 @@
 #include <stdint.h>
 
 #include "common/base/cache_dir.h"
-#include "common/base/digest.h"
 #include "common/base/error.h"
+#include "common/base/fingerprint.h"
 
 enum { BATON_MODEL_MAX_EOS = 8 };
-
-/* SHA-256 of each part, in hex. Two processes serve the same model when all parts they both know
- * are equal; `weights` is "" in a process that has no weights at hand. */
-struct baton_fingerprint {
-    char config[BATON_SHA256_HEX];
-    char tokenizer[BATON_SHA256_HEX];
-    char weights[BATON_SHA256_HEX];
-};
 
 struct baton_model_facts {
     char name[128];           /* the directory's own name, for people */

@@ -16,7 +16,7 @@
 #ifndef BATON_WIRE_MEMBER_H
 #define BATON_WIRE_MEMBER_H
 
-#include "common/base/model_dir.h"
+#include "common/base/fingerprint.h"
 #include "common/wire/link.h"
 
 struct baton_member;
