@@ -5,7 +5,7 @@
 #include "bench/bench.h"
 #include "bench/shapes.h"
 #include "common/base/clock.h"
-#include "common/base/model_dir.h"
+#include "common/checkpoint/model_dir.h"
 #include "common/engine/sample.h"
 #include "common/text/tokenizer.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/file.h"
-#include "common/base/model_dir.h"
+#include "common/checkpoint/model_dir.h"
 
 enum { TILE_LINES = 16 };
 

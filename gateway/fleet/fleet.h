@@ -14,7 +14,7 @@
 
 #include "common/base/block_hash.h"
 #include "common/base/list.h"
-#include "common/base/model_dir.h"
+#include "common/checkpoint/model_dir.h"
 #include "common/wire/link.h"
 #include "gateway/fleet/worker_load.h"
 

@@ -9,8 +9,8 @@
  * Threading: any thread; works with as many as the process may run on, and waits for them.
  * Errors:    as baton_file_map; NO_MEMORY.
  */
-#ifndef BATON_BASE_FILE_DIGEST_H
-#define BATON_BASE_FILE_DIGEST_H
+#ifndef BATON_CHECKPOINT_FILE_DIGEST_H
+#define BATON_CHECKPOINT_FILE_DIGEST_H
 
 #include "common/base/digest.h"
 

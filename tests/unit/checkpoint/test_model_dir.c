@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/model_dir.h"
+#include "common/checkpoint/model_dir.h"
 
 #define MODEL "models/tale"
 
@@ -114,7 +114,8 @@ static void what_is_missing_is_named(void **state)
     assert_int_equal(baton_model_dir_facts(dir, &facts, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "n_positions"));
     write_file("tokenizer.json", "{}");
-    assert_int_equal(baton_model_dir_fingerprint(dir, NULL, true, &fingerprint, &why), BATON_NOT_FOUND);
+    assert_int_equal(baton_model_dir_fingerprint(dir, NULL, true, &fingerprint, &why),
+                     BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "model.safetensors"));
 }
 

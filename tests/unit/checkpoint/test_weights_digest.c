@@ -2,7 +2,7 @@
 
 #include <glob.h>
 
-#include "common/base/weights_digest.h"
+#include "common/checkpoint/weights_digest.h"
 
 static char model[PATH_MAX];
 static struct baton_cache_dirs dirs;

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "common/base/cache_dir.h"
+#include "common/checkpoint/cache_dir.h"
 
 static void assert_dir(const char *path)
 {

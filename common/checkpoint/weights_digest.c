@@ -1,4 +1,4 @@
-#include "common/base/weights_digest.h"
+#include "common/checkpoint/weights_digest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/base/file_digest.h"
 #include "common/base/log.h"
-#include "common/base/model_dir.h"
 #include "common/base/once_file.h"
+#include "common/checkpoint/file_digest.h"
+#include "common/checkpoint/model_dir.h"
 
 enum { MAX_MEMORY_BYTES = 1 << 20, SETTLED_S = 2, WAIT_S = 60, NAME_DIGITS = 16 };
 

@@ -16,11 +16,11 @@
  * Errors:    as baton_model_dir_weights; NO_MEMORY. A memory that can not be read or written is
  *            none.
  */
-#ifndef BATON_BASE_WEIGHTS_DIGEST_H
-#define BATON_BASE_WEIGHTS_DIGEST_H
+#ifndef BATON_CHECKPOINT_WEIGHTS_DIGEST_H
+#define BATON_CHECKPOINT_WEIGHTS_DIGEST_H
 
-#include "common/base/cache_dir.h"
 #include "common/base/digest.h"
+#include "common/checkpoint/cache_dir.h"
 
 /* dirs NULL: nothing is remembered. While one process hashes, others that need the same wait. */
 enum baton_err baton_weights_digest(const char *model_dir, const struct baton_cache_dirs *dirs,

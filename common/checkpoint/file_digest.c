@@ -1,4 +1,4 @@
-#include "common/base/file_digest.h"
+#include "common/checkpoint/file_digest.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -8,15 +8,15 @@
  * Threading: any thread.
  * Errors:    NOT_FOUND, IO, INVALID with the file and the field.
  */
-#ifndef BATON_BASE_MODEL_DIR_H
-#define BATON_BASE_MODEL_DIR_H
+#ifndef BATON_CHECKPOINT_MODEL_DIR_H
+#define BATON_CHECKPOINT_MODEL_DIR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/cache_dir.h"
 #include "common/base/error.h"
 #include "common/base/fingerprint.h"
+#include "common/checkpoint/cache_dir.h"
 
 enum { BATON_MODEL_MAX_EOS = 8 };
 

@@ -6,8 +6,8 @@
  * Threading: any thread.
  * Errors:    none: no directory to keep things in is an answer, too.
  */
-#ifndef BATON_BASE_CACHE_DIR_H
-#define BATON_BASE_CACHE_DIR_H
+#ifndef BATON_CHECKPOINT_CACHE_DIR_H
+#define BATON_CHECKPOINT_CACHE_DIR_H
 
 #include <limits.h>
 

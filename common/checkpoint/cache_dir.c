@@ -1,4 +1,4 @@
-#include "common/base/cache_dir.h"
+#include "common/checkpoint/cache_dir.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "tests/support/scratch.h"
 
-#include "common/base/file_digest.h"
+#include "common/checkpoint/file_digest.h"
 
 enum { PIECE_BYTES = 8 << 20 };
 

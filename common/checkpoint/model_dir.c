@@ -1,4 +1,4 @@
-#include "common/base/model_dir.h"
+#include "common/checkpoint/model_dir.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/base/file_digest.h"
 #include "common/base/json.h"
-#include "common/base/weights_digest.h"
+#include "common/checkpoint/file_digest.h"
+#include "common/checkpoint/weights_digest.h"
 
 enum { JSON_MAX_BYTES = 64 << 20, MAX_SHARDS = 1024 };
 
