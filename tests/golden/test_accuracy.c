@@ -129,10 +129,9 @@ static void score(struct machine *m, const struct text *text, struct opinion *op
     baton_seq_fini(&seq);
 }
 
-static int sample_and_score_exactly(void **state)
+SETUP(sample_and_score_exactly)
 {
     struct machine m;
-    (void)state;
     open_machine(&m, "f32");
     struct baton_sampler *sampler = baton_sampler_create(m.n_vocab);
     assert_non_null(sampler);
@@ -170,15 +169,13 @@ static void assert_accurate(const char *dtype, double least_agreement, double mo
     assert_true(error <= most_error * n_steps);
 }
 
-static void bf16_agrees_with_f32_on_98_of_100_steps(void **state)
+TEST(bf16_agrees_with_f32_on_98_of_100_steps)
 {
-    (void)state;
     assert_accurate("bf16", 0.98, 0.01);
 }
 
-static void q8_agrees_with_f32_on_97_of_100_steps(void **state)
+TEST(q8_agrees_with_f32_on_97_of_100_steps)
 {
-    (void)state;
     assert_accurate("q8", 0.97, 0.02);
 }
 

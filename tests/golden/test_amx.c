@@ -47,10 +47,9 @@ static int read_ids(const struct baton_json *array, uint32_t *ids)
     return n;
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     struct baton_why why;
-    (void)state;
     amx = kernel_sets_find("amx");
     if (baton_json_read_file("tests/golden/tale.json", GOLDEN_MAX_BYTES, &golden, &why))
         return -1;
@@ -65,9 +64,8 @@ static int set_up(void **state)
     return n_prompts ? 0 : -1;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     baton_json_free(golden);
     return 0;
 }
@@ -120,11 +118,10 @@ static uint32_t greedy(const float *row)
     return best;
 }
 
-static void f32_has_the_golden_logits_and_tokens(void **state)
+TEST(f32_has_the_golden_logits_and_tokens)
 {
     struct machine m;
     double worst = 0;
-    (void)state;
     if (!amx)
         skip();
     open_machine(&m, "f32", amx);
@@ -145,10 +142,9 @@ static void f32_has_the_golden_logits_and_tokens(void **state)
     assert_true(worst <= tolerance);
 }
 
-static void q8_has_the_bits_of_avx512(void **state)
+TEST(q8_has_the_bits_of_avx512)
 {
     struct machine tiles, vectors;
-    (void)state;
     if (!amx)
         skip();
     open_machine(&tiles, "q8", amx);
@@ -164,11 +160,10 @@ static void q8_has_the_bits_of_avx512(void **state)
 }
 
 /* The order of summation differs, and with it some roundings of the next layers' inputs. */
-static void bf16_is_as_close_to_avx512_as_bf16_is_exact(void **state)
+TEST(bf16_is_as_close_to_avx512_as_bf16_is_exact)
 {
     struct machine tiles, vectors;
     double sum = 0;
-    (void)state;
     if (!amx)
         skip();
     open_machine(&tiles, "bf16", amx);

@@ -27,11 +27,10 @@ static struct baton_json *golden;
 static float *logits; /* [N_PROMPTS][V] */
 static int n_vocab;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     const struct baton_engine_options options = {.max_rows = MAX_TOKENS, .n_threads = 2};
     struct baton_why why;
-    (void)state;
     if (baton_model_open("models/tale", NULL, &model, &why) ||
         baton_kv_create(model, NULL, N_PROMPTS * baton_kv_blocks_for(MAX_TOKENS), &kv, &why) ||
         baton_engine_create(model, &options, &engine, &why) ||
@@ -44,9 +43,8 @@ static int set_up(void **state)
     return logits ? 0 : -1;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     free(logits);
     baton_json_free(golden);
     baton_engine_destroy(engine);
@@ -81,9 +79,8 @@ static uint32_t greedy(const float *row)
     return best;
 }
 
-static void the_last_positions_top_ten_logits_match(void **state)
+TEST(the_last_positions_top_ten_logits_match)
 {
-    (void)state;
     for (int i = 0; i < N_GOLDEN; i++) {
         uint32_t ids[MAX_TOKENS];
         struct baton_seq seq;
@@ -116,9 +113,8 @@ static void generate(const uint32_t *ids, int n, int n_new, uint32_t *out)
     baton_seq_fini(&seq);
 }
 
-static void greedy_continuations_match(void **state)
+TEST(greedy_continuations_match)
 {
-    (void)state;
     for (int i = 0; i < N_GOLDEN; i++) {
         uint32_t ids[MAX_TOKENS], wanted[MAX_TOKENS], found[MAX_TOKENS];
         int n = read_ids(baton_json_get(golden_prompt(i), "ids"), ids);
@@ -175,9 +171,8 @@ static void generate_by_prefill(const uint32_t *ids, int n, uint32_t *out)
     baton_seq_fini(&seq);
 }
 
-static void decoding_recomputing_and_prefilling_choose_the_same_tokens(void **state)
+TEST(decoding_recomputing_and_prefilling_choose_the_same_tokens)
 {
-    (void)state;
     for (int i = 0; i < N_PROMPTS; i++) {
         uint32_t ids[MAX_TOKENS], decoded[N_NEW], naive[N_NEW], prefilled[N_NEW];
         int n = make_prompt(i, ids);
@@ -189,13 +184,12 @@ static void decoding_recomputing_and_prefilling_choose_the_same_tokens(void **st
     }
 }
 
-static void a_batch_of_all_prompts_chooses_the_same_tokens_as_each_alone(void **state)
+TEST(a_batch_of_all_prompts_chooses_the_same_tokens_as_each_alone)
 {
     static struct baton_seq seqs[N_PROMPTS];
     static uint32_t alone[N_PROMPTS][N_NEW];
     struct baton_seq *batch[N_PROMPTS];
     uint32_t tokens[N_PROMPTS];
-    (void)state;
     for (int i = 0; i < N_PROMPTS; i++) {
         uint32_t ids[MAX_TOKENS];
         int n = make_prompt(i, ids);

@@ -4,11 +4,10 @@
 
 #include "common/base/arena.h"
 
-static void pieces_are_aligned_and_do_not_overlap(void **state)
+TEST(pieces_are_aligned_and_do_not_overlap)
 {
     struct baton_arena *arena = baton_arena_create(1 << 20);
     char *pieces[200];
-    (void)state;
     for (int i = 0; i < 200; i++) {
         size_t size = (size_t)(i * 37 % 900 + 1);
         pieces[i] = baton_arena_alloc(arena, size);
@@ -21,10 +20,9 @@ static void pieces_are_aligned_and_do_not_overlap(void **state)
     baton_arena_destroy(arena);
 }
 
-static void the_cap_counts_everything_handed_out(void **state)
+TEST(the_cap_counts_everything_handed_out)
 {
     struct baton_arena *arena = baton_arena_create(100);
-    (void)state;
     assert_non_null(baton_arena_alloc(arena, 64));
     assert_null(baton_arena_alloc(arena, 48));
     assert_non_null(baton_arena_alloc(arena, 32));
@@ -36,10 +34,9 @@ static void the_cap_counts_everything_handed_out(void **state)
     baton_arena_destroy(arena);
 }
 
-static void one_piece_may_be_larger_than_a_block(void **state)
+TEST(one_piece_may_be_larger_than_a_block)
 {
     struct baton_arena *arena = baton_arena_create(1 << 20);
-    (void)state;
     char *big = baton_arena_alloc(arena, 100000);
     assert_non_null(big);
     memset(big, 1, 100000);

@@ -24,15 +24,14 @@ static bool same(const struct baton_block_hash *a, const struct baton_block_hash
     return !memcmp(a, b, sizeof *a);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     for (uint32_t i = 0; i < N_HASHES * BLOCK; i++)
         tokens[i] = i * 2654435761U;
     return 0;
 }
 
-static void a_key_is_the_digest_its_header_says(void **state)
+TEST(a_key_is_the_digest_its_header_says)
 {
     /* hashlib.sha256(hashlib.sha256(b"baton KV\nc0\n77\nq8\nf16\n16\n").digest()[:16] +
      *                struct.pack("<16I", *tokens[:16])).digest()[:16], and so on */
@@ -41,16 +40,14 @@ static void a_key_is_the_digest_its_header_says(void **state)
                          last[] = {0x38, 0x22, 0x73, 0x63, 0xf6, 0xb1, 0x03, 0xbe,
                                    0x66, 0x8b, 0x0a, 0xc8, 0xf0, 0x07, 0x40, 0xcc};
     struct baton_block_hash hashes[N_HASHES];
-    (void)state;
     make(&salt, hashes);
     assert_memory_equal(hashes[0].bytes, first, sizeof first);
     assert_memory_equal(hashes[N_HASHES - 1].bytes, last, sizeof last);
 }
 
-static void a_token_changes_its_blocks_key_and_all_that_follow(void **state)
+TEST(a_token_changes_its_blocks_key_and_all_that_follow)
 {
     struct baton_block_hash before[N_HASHES], after[N_HASHES];
-    (void)state;
     make(&salt, before);
     tokens[BLOCK + 3] ^= 1U << 31;
     make(&salt, after);
@@ -59,21 +56,19 @@ static void a_token_changes_its_blocks_key_and_all_that_follow(void **state)
         assert_false(same(&before[i], &after[i]));
 }
 
-static void equal_blocks_in_other_places_have_other_keys(void **state)
+TEST(equal_blocks_in_other_places_have_other_keys)
 {
     struct baton_block_hash hashes[N_HASHES];
-    (void)state;
     memset(tokens, 0, sizeof tokens);
     make(&salt, hashes);
     for (int i = 1; i < N_HASHES; i++)
         assert_false(same(&hashes[i - 1], &hashes[i]));
 }
 
-static void whatever_else_k_and_v_depend_on_changes_every_key(void **state)
+TEST(whatever_else_k_and_v_depend_on_changes_every_key)
 {
     struct baton_block_salt others[] = {salt, salt, salt, salt, salt};
     struct baton_block_hash hashes[N_HASHES], other[N_HASHES];
-    (void)state;
     others[0].config = "c1";
     others[1].weights = "78";
     others[2].dtype = "bf16";
@@ -87,9 +82,8 @@ static void whatever_else_k_and_v_depend_on_changes_every_key(void **state)
     }
 }
 
-static void the_last_tokens_block_has_no_key(void **state)
+TEST(the_last_tokens_block_has_no_key)
 {
-    (void)state;
     assert_int_equal(baton_block_hash_count(0, BLOCK), 0);
     assert_int_equal(baton_block_hash_count(1, BLOCK), 0);
     assert_int_equal(baton_block_hash_count(16, BLOCK), 0);

@@ -5,10 +5,9 @@
 
 #include "common/base/buf.h"
 
-static void what_was_appended_is_there_and_terminated(void **state)
+TEST(what_was_appended_is_there_and_terminated)
 {
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 1000);
     assert_string_equal(baton_buf_text(&buf), "");
     baton_buf_puts(&buf, "ab");
@@ -20,10 +19,9 @@ static void what_was_appended_is_there_and_terminated(void **state)
     baton_buf_fini(&buf);
 }
 
-static void the_maximum_is_exact_and_its_failure_sticks(void **state)
+TEST(the_maximum_is_exact_and_its_failure_sticks)
 {
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 5);
     baton_buf_puts(&buf, "12345");
     assert_int_equal(baton_buf_err(&buf), BATON_OK);
@@ -38,10 +36,9 @@ static void the_maximum_is_exact_and_its_failure_sticks(void **state)
     baton_buf_fini(&buf);
 }
 
-static void consuming_keeps_the_rest(void **state)
+TEST(consuming_keeps_the_rest)
 {
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 100);
     baton_buf_puts(&buf, "hello world");
     baton_buf_consume(&buf, 6);
@@ -52,10 +49,9 @@ static void consuming_keeps_the_rest(void **state)
     baton_buf_fini(&buf);
 }
 
-static void taking_moves_the_bytes_out(void **state)
+TEST(taking_moves_the_bytes_out)
 {
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 100);
     baton_buf_puts(&buf, "mine");
     char *text = baton_buf_take(&buf);

@@ -4,10 +4,9 @@
 
 #include "common/base/clock.h"
 
-static void time_does_not_run_backwards(void **state)
+TEST(time_does_not_run_backwards)
 {
     int64_t before = baton_now_ns();
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         int64_t now = baton_now_ns();
         assert_true(now >= before);
@@ -15,17 +14,15 @@ static void time_does_not_run_backwards(void **state)
     }
 }
 
-static void a_process_has_an_age_and_it_is_young(void **state)
+TEST(a_process_has_an_age_and_it_is_young)
 {
     double age_s = baton_process_age_s();
-    (void)state;
     assert_true(age_s >= 0 && age_s < 60);
 }
 
-static void wall_time_is_iso_8601_with_milliseconds(void **state)
+TEST(wall_time_is_iso_8601_with_milliseconds)
 {
     char text[32];
-    (void)state;
     baton_wall_time(text, sizeof text);
     assert_int_equal(strlen(text), strlen("2026-11-21T04:16:06.123Z"));
     assert_int_equal(text[10], 'T');

@@ -43,18 +43,16 @@ static enum baton_err load(int argc, const char *const *args)
     load((int)(sizeof((const char *[]){"t", __VA_ARGS__}) / sizeof(char *)),                       \
          (const char *const[]){"t", __VA_ARGS__})
 
-static int clean(void **state)
+TEARDOWN(clean)
 {
-    (void)state;
     baton_config_fini(&config);
     unsetenv("T_CONFIG_THE_PORT");
     unsetenv("T_CONFIG_NAME");
     return 0;
 }
 
-static void defaults_hold_when_nothing_is_said(void **state)
+TEST(defaults_hold_when_nothing_is_said)
 {
-    (void)state;
     assert_int_equal(load(1, (const char *const[]){"t"}), BATON_OK);
     assert_string_equal(options.name, "a");
     assert_null(options.unset);
@@ -63,9 +61,8 @@ static void defaults_hold_when_nothing_is_said(void **state)
     assert_false(options.on);
 }
 
-static void flags_take_both_forms_and_bare_booleans(void **state)
+TEST(flags_take_both_forms_and_bare_booleans)
 {
-    (void)state;
     assert_int_equal(LOAD("--name=b", "--the-port", "81", "--on", "--beat-s", "1e-1"), BATON_OK);
     assert_string_equal(options.name, "b");
     assert_int_equal(options.port, 81);
@@ -73,11 +70,10 @@ static void flags_take_both_forms_and_bare_booleans(void **state)
     assert_true(options.beat_s == 0.1);
 }
 
-static void a_flag_wins_over_the_environment_over_the_file(void **state)
+TEST(a_flag_wins_over_the_environment_over_the_file)
 {
     char path[] = "/tmp/baton-config-XXXXXX";
     FILE *file = fdopen(mkstemp(path), "w");
-    (void)state;
     assert_true(fputs("{\"name\":\"file\",\"the_port\":1,\"on\":true}", file) >= 0);
     assert_int_equal(fclose(file), 0);
     setenv("T_CONFIG_THE_PORT", "2", 1);
@@ -89,9 +85,8 @@ static void a_flag_wins_over_the_environment_over_the_file(void **state)
     assert_true(options.on);
 }
 
-static void mistakes_name_source_option_and_range(void **state)
+TEST(mistakes_name_source_option_and_range)
 {
-    (void)state;
     assert_int_equal(LOAD("--the-port", "70000"), BATON_INVALID);
     assert_non_null(strstr(why.text, "the-port must be an integer from 0 to 65535"));
     clean(NULL);
@@ -111,11 +106,10 @@ static void mistakes_name_source_option_and_range(void **state)
     assert_non_null(strstr(why.text, "T_CONFIG_THE_PORT"));
 }
 
-static void a_file_with_an_unknown_key_is_refused(void **state)
+TEST(a_file_with_an_unknown_key_is_refused)
 {
     char path[] = "/tmp/baton-config-XXXXXX";
     FILE *file = fdopen(mkstemp(path), "w");
-    (void)state;
     assert_true(fputs("{\"nmae\":\"x\"}", file) >= 0);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(LOAD("--config", path), BATON_INVALID);

@@ -11,11 +11,10 @@ static enum baton_err parse(const char *text, struct baton_json **root)
     return baton_json_parse(text, strlen(text), root, &why);
 }
 
-static void values_are_read_back_with_their_kinds(void **state)
+TEST(values_are_read_back_with_their_kinds)
 {
     struct baton_json *root = NULL;
     size_t n;
-    (void)state;
     assert_int_equal(
         parse("{\"i\":-7,\"r\":2.5,\"s\":\"a\\u0000b\",\"t\":true,\"n\":null,\"a\":[1,2]}", &root),
         BATON_OK);
@@ -34,7 +33,7 @@ static void values_are_read_back_with_their_kinds(void **state)
     baton_json_free(root);
 }
 
-static void what_is_not_strict_json_is_refused(void **state)
+TEST(what_is_not_strict_json_is_refused)
 {
     static const char *const bad[] = {"",
                                       "{",
@@ -53,7 +52,6 @@ static void what_is_not_strict_json_is_refused(void **state)
                                       "\"\\ud800\"",
                                       "tru",
                                       "[\"\\x\"]"};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct baton_json *root = NULL;
         assert_int_equal(parse(bad[i], &root), BATON_INVALID);
@@ -61,20 +59,18 @@ static void what_is_not_strict_json_is_refused(void **state)
     }
 }
 
-static void depth_is_bounded(void **state)
+TEST(depth_is_bounded)
 {
     static char deep[200000];
     struct baton_json *root = NULL;
     struct baton_why why;
-    (void)state;
     memset(deep, '[', sizeof deep);
     assert_int_equal(baton_json_parse(deep, sizeof deep, &root, &why), BATON_INVALID);
 }
 
-static void the_writer_places_commas_and_escapes(void **state)
+TEST(the_writer_places_commas_and_escapes)
 {
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 1000);
     struct baton_json_out out = baton_json_out(&buf);
     baton_json_open(&out, NULL, '{');
@@ -96,10 +92,9 @@ static void the_writer_places_commas_and_escapes(void **state)
     baton_buf_fini(&buf);
 }
 
-static void text_that_is_not_utf8_leaves_as_valid_json(void **state)
+TEST(text_that_is_not_utf8_leaves_as_valid_json)
 {
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 1000);
     struct baton_json_out out = baton_json_out(&buf);
     baton_json_put_text(&out, NULL, "a\xff\xe2\x82z\xe2\x82", 7);

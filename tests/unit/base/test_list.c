@@ -9,11 +9,10 @@ struct item {
 
 BATON_LIST(item_list, struct item, in_items)
 
-static void members_come_in_order_and_can_leave_from_the_middle(void **state)
+TEST(members_come_in_order_and_can_leave_from_the_middle)
 {
     struct item items[3] = {{.value = 0}, {.value = 1}, {.value = 2}};
     struct item_list list;
-    (void)state;
     item_list_init(&list);
     assert_null(item_list_first(&list));
     for (int i = 0; i < 3; i++)

@@ -43,10 +43,9 @@ static void stop_holder(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void a_file_appears_only_when_it_is_committed(void **state)
+TEST(a_file_appears_only_when_it_is_committed)
 {
     struct baton_once_file once;
-    (void)state;
     assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
     assert_int_equal(write(once.fd, "made", 4), 4);
     assert_int_not_equal(access(in_scratch("file"), F_OK), 0);
@@ -55,10 +54,9 @@ static void a_file_appears_only_when_it_is_committed(void **state)
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
 
-static void an_aborted_file_leaves_nothing_and_the_old_one_stays(void **state)
+TEST(an_aborted_file_leaves_nothing_and_the_old_one_stays)
 {
     struct baton_once_file once;
-    (void)state;
     write_scratch("file", "old");
     assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
     assert_int_equal(write(once.fd, "new", 3), 3);
@@ -67,21 +65,19 @@ static void an_aborted_file_leaves_nothing_and_the_old_one_stays(void **state)
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
 
-static void one_that_waits_longer_than_it_may_is_told(void **state)
+TEST(one_that_waits_longer_than_it_may_is_told)
 {
     struct baton_once_file once;
     struct baton_why why;
-    (void)state;
     pid_t holder = start_holder();
     assert_int_equal(baton_once_file_begin(in_scratch("file"), 0.03, &once, &why), BATON_TIMEOUT);
     assert_non_null(strstr(why.text, "file.tmp: another process"));
     stop_holder(holder);
 }
 
-static void a_killed_maker_does_not_block_and_leaves_nothing_behind(void **state)
+TEST(a_killed_maker_does_not_block_and_leaves_nothing_behind)
 {
     struct baton_once_file once;
-    (void)state;
     stop_holder(start_holder());
     assert_int_equal(access(in_scratch("file.tmp"), F_OK), 0);
     assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
@@ -91,11 +87,10 @@ static void a_killed_maker_does_not_block_and_leaves_nothing_behind(void **state
 }
 
 /* Each of many processes makes the file unless it is there, and appends nothing to another's. */
-static void of_many_processes_one_makes_it(void **state)
+TEST(of_many_processes_one_makes_it)
 {
     enum { N_PROCESSES = 8 };
     int n_made = 0;
-    (void)state;
     for (int i = 0; i < N_PROCESSES; i++) {
         pid_t pid = fork();
         assert_true(pid >= 0);
@@ -122,11 +117,10 @@ static void of_many_processes_one_makes_it(void **state)
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
 
-static void where_nothing_can_be_written_it_says_so(void **state)
+TEST(where_nothing_can_be_written_it_says_so)
 {
     struct baton_once_file once;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_once_file_begin("/proc/file", 1, &once, &why), BATON_IO);
     assert_non_null(strstr(why.text, "/proc/file.tmp: "));
 }

@@ -6,12 +6,11 @@
 #include "common/base/doorbell.h"
 #include "common/base/queue.h"
 
-static void items_come_out_in_order_and_a_full_queue_says_so(void **state)
+TEST(items_come_out_in_order_and_a_full_queue_says_so)
 {
     struct baton_queue *queue = baton_queue_create(2);
     int items[3];
     void *item;
-    (void)state;
     assert_int_equal(baton_queue_put(queue, &items[0]), BATON_OK);
     assert_int_equal(baton_queue_put(queue, &items[1]), BATON_OK);
     assert_int_equal(baton_queue_put(queue, &items[2]), BATON_AGAIN);
@@ -26,12 +25,11 @@ static void items_come_out_in_order_and_a_full_queue_says_so(void **state)
     baton_queue_destroy(queue);
 }
 
-static void waiting_ends_in_time(void **state)
+TEST(waiting_ends_in_time)
 {
     struct baton_queue *queue = baton_queue_create(1);
     int64_t begin_ns = baton_now_ns();
     void *item;
-    (void)state;
     assert_int_equal(baton_queue_take(queue, 5 * BATON_MS, &item), BATON_AGAIN);
     assert_true(baton_now_ns() - begin_ns >= 5 * BATON_MS);
     baton_queue_destroy(queue);
@@ -48,13 +46,12 @@ static void *produce(void *arg)
     return NULL;
 }
 
-static void two_producers_lose_nothing(void **state)
+TEST(two_producers_lose_nothing)
 {
     struct baton_queue *queue = baton_queue_create(64);
     pthread_t threads[2];
     uintptr_t sum = 0;
     void *item;
-    (void)state;
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, produce, queue), 0);
     for (int i = 0; i < 2 * N_ITEMS; i++) {
@@ -73,12 +70,11 @@ static void *close_soon(void *arg)
     return NULL;
 }
 
-static void closing_wakes_a_waiter_after_the_last_item(void **state)
+TEST(closing_wakes_a_waiter_after_the_last_item)
 {
     struct baton_queue *queue = baton_queue_create(1);
     pthread_t thread;
     void *item;
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, close_soon, queue), 0);
     assert_int_equal(baton_queue_take(queue, -1, &item), BATON_CLOSED);
     assert_int_equal(baton_queue_put(queue, queue), BATON_CLOSED);
@@ -86,10 +82,9 @@ static void closing_wakes_a_waiter_after_the_last_item(void **state)
     baton_queue_destroy(queue);
 }
 
-static void rings_coalesce_and_a_wait_without_one_times_out(void **state)
+TEST(rings_coalesce_and_a_wait_without_one_times_out)
 {
     struct baton_doorbell bell;
-    (void)state;
     assert_int_equal(baton_doorbell_init(&bell), BATON_OK);
     baton_doorbell_ring(&bell);
     baton_doorbell_ring(&bell);

@@ -9,9 +9,8 @@ static int next(const char *text, size_t *skip)
     return baton_utf8_next(text, strlen(text), skip);
 }
 
-static void each_length_is_recognised(void **state)
+TEST(each_length_is_recognised)
 {
-    (void)state;
     assert_int_equal(next("a", NULL), 1);
     assert_int_equal(next("\xc3\xa9", NULL), 2);
     assert_int_equal(next("\xe2\x82\xac", NULL), 3);
@@ -19,15 +18,14 @@ static void each_length_is_recognised(void **state)
     assert_int_equal(next("\xf4\x8f\xbf\xbf", NULL), 4);
 }
 
-static void beginnings_are_incomplete_and_not_bad(void **state)
+TEST(beginnings_are_incomplete_and_not_bad)
 {
-    (void)state;
     assert_int_equal(next("\xc3", NULL), BATON_UTF8_INCOMPLETE);
     assert_int_equal(next("\xe2\x82", NULL), BATON_UTF8_INCOMPLETE);
     assert_int_equal(next("\xf0\x9f\xa6", NULL), BATON_UTF8_INCOMPLETE);
 }
 
-static void overlong_forms_surrogates_and_beyond_are_bad(void **state)
+TEST(overlong_forms_surrogates_and_beyond_are_bad)
 {
     static const struct {
         const char *text;
@@ -43,7 +41,6 @@ static void overlong_forms_surrogates_and_beyond_are_bad(void **state)
                {"\xe2\x82z", 2},
                {"\xf0\x9f\xa6z", 3},
                {"\xff", 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         size_t skip = 0;
         assert_int_equal(next(bad[i].text, &skip), BATON_UTF8_BAD);
@@ -51,9 +48,8 @@ static void overlong_forms_surrogates_and_beyond_are_bad(void **state)
     }
 }
 
-static void a_whole_text_is_valid_or_not(void **state)
+TEST(a_whole_text_is_valid_or_not)
 {
-    (void)state;
     assert_true(baton_utf8_valid("", 0));
     assert_true(baton_utf8_valid("a\0\xc3\xa9", 4));
     assert_false(baton_utf8_valid("a\xc3", 2));

@@ -8,17 +8,15 @@ enum { MS = 1000000 };
 
 static struct sv_record record;
 
-static int begin(void **state)
+SETUP(begin)
 {
-    (void)state;
     record = (struct sv_record){.plan = {.output_tokens = 3}};
     sv_record_begin_attempt(&record, MS);
     return 0;
 }
 
-static int end(void **state)
+TEARDOWN(end)
 {
-    (void)state;
     free(record.arrivals_ns);
     return 0;
 }
@@ -30,10 +28,9 @@ static enum baton_err take(enum sv_api api, const char *name, const char *data, 
     return sv_api_take_event(api, &event, now_ms * MS, &record, ended);
 }
 
-static void native_events_are_understood(void **state)
+TEST(native_events_are_understood)
 {
     bool ended = false;
-    (void)state;
     assert_int_equal(take(SV_API_NATIVE, "meta",
                           "{\"id\":\"gen-1\",\"ttft_s\":0.25,\"prompt_tokens\":4,\"seed\":3}", 5,
                           &ended),
@@ -62,10 +59,9 @@ static void native_events_are_understood(void **state)
 }
 
 /* As llama.cpp's llama-server streams them. */
-static void completions_of_llama_cpp_are_understood(void **state)
+TEST(completions_of_llama_cpp_are_understood)
 {
     bool ended = false;
-    (void)state;
     assert_int_equal(take(SV_API_COMPLETIONS, "",
                           "{\"choices\":[{\"text\":\" the\",\"index\":0,\"logprobs\":null,"
                           "\"finish_reason\":null}],\"created\":1,\"model\":\"m\","
@@ -95,10 +91,9 @@ static void completions_of_llama_cpp_are_understood(void **state)
     assert_float_equal(record.server.tpot_s, 0.01, 1e-9);
 }
 
-static void a_chats_role_is_no_token(void **state)
+TEST(a_chats_role_is_no_token)
 {
     bool ended = false;
-    (void)state;
     assert_int_equal(take(SV_API_CHAT, "",
                           "{\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":"
                           "{\"role\":\"assistant\",\"content\":null}}]}",
@@ -124,10 +119,9 @@ static void a_chats_role_is_no_token(void **state)
     assert_int_equal(record.server.cached_tokens, 0);
 }
 
-static void errors_end_a_stream_with_their_code(void **state)
+TEST(errors_end_a_stream_with_their_code)
 {
     bool ended = false;
-    (void)state;
     assert_int_equal(take(SV_API_NATIVE, "error",
                           "{\"error\":{\"message\":\"m\",\"code\":\"worker_failed\"}}", 5, &ended),
                      BATON_PEER);
@@ -138,26 +132,24 @@ static void errors_end_a_stream_with_their_code(void **state)
     assert_string_equal(record.failure, "error event: no room");
 }
 
-static void nonsense_is_an_error(void **state)
+TEST(nonsense_is_an_error)
 {
     bool ended = false;
-    (void)state;
     assert_int_equal(take(SV_API_NATIVE, "summary", "{", 5, &ended), BATON_PEER);
     assert_int_equal(take(SV_API_CHAT, "", "hello", 5, &ended), BATON_PEER);
     assert_int_equal(take(SV_API_CHAT, "", "[DONE]", 5, &ended), BATON_PEER);
 }
 
-static void nothing_said_is_nothing_known(void **state)
+TEST(nothing_said_is_nothing_known)
 {
     bool ended = false;
-    (void)state;
     assert_int_equal(take(SV_API_NATIVE, "summary", "{\"tpot_s\":null,\"e2el_s\":-1}", 5, &ended),
                      BATON_OK);
     assert_int_equal(record.server.output_tokens, -1);
     assert_true(record.server.tpot_s < 0 && record.server.e2el_s < 0);
 }
 
-static void bodies_ask_for_a_forced_length(void **state)
+TEST(bodies_ask_for_a_forced_length)
 {
     const struct sv_workload workload = {.seed = 1,
                                          .prompt = {.min = 3, .max = 3},
@@ -168,7 +160,6 @@ static void bodies_ask_for_a_forced_length(void **state)
         .api = SV_API_COMPLETIONS, .model = "m", .extra = "\"x\":1", .ignore_eos = true};
     struct sv_plan plan = sv_plan_make(&workload, 0);
     struct baton_buf body;
-    (void)state;
     baton_buf_init(&body, 4096);
     sv_api_put_body(&options, &workload, &plan, &body);
     assert_non_null(strstr(body.data, "{\"model\":\"m\",\"max_tokens\":7,\"temperature\":0,"));

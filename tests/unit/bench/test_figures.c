@@ -35,17 +35,15 @@ static struct sv_figures figures_of(int64_t to_ms, const struct sv_slo *slo)
     return figures;
 }
 
-static int clean(void **state)
+TEARDOWN(clean)
 {
-    (void)state;
     sv_records_fini(&records);
     return 0;
 }
 
-static void times_are_those_of_the_record(void **state)
+TEST(times_are_those_of_the_record)
 {
     const struct sv_slo none = {0};
-    (void)state;
     add("a", 1, 101, 10, 5);
     add("b", 1, 999, 99, 9);
     struct sv_figures figures = figures_of(1001, &none);
@@ -61,11 +59,10 @@ static void times_are_those_of_the_record(void **state)
     assert_float_equal(figures.prompt_per_s, 10, 1e-6);
 }
 
-static void the_servers_figures_are_taken_from_ours(void **state)
+TEST(the_servers_figures_are_taken_from_ours)
 {
     const struct sv_slo none = {0};
     struct sv_record *record = add("a", 1, 101, 10, 5);
-    (void)state;
     record->server.ttft_s = 0.09;
     record->server.tpot_s = 0.008;
     record->server.stages_s[BATON_STAGE_decode] = 0.03;
@@ -76,10 +73,9 @@ static void the_servers_figures_are_taken_from_ours(void **state)
     assert_float_equal(figures.times[SV_TIME_over_step].p50, 0.0025, 1e-9);
 }
 
-static void rates_count_what_came_within_the_window(void **state)
+TEST(rates_count_what_came_within_the_window)
 {
     const struct sv_slo none = {0};
-    (void)state;
     add("a", 1, 100, 100, 20); /* ten of its tokens by 1001 */
     struct sv_figures figures = figures_of(1001, &none);
     assert_float_equal(figures.output_per_s, 10, 1e-6);
@@ -87,11 +83,10 @@ static void rates_count_what_came_within_the_window(void **state)
     assert_int_equal(figures.output_tokens, 20);
 }
 
-static void tokens_without_an_event_count_all_the_same(void **state)
+TEST(tokens_without_an_event_count_all_the_same)
 {
     const struct sv_slo none = {0};
     struct sv_record *record = add("a", 1, 100, 100, 4);
-    (void)state;
     record->server.output_tokens = 8;
     struct sv_figures figures = figures_of(1001, &none);
     assert_int_equal(figures.output_tokens, 8);
@@ -99,10 +94,9 @@ static void tokens_without_an_event_count_all_the_same(void **state)
     assert_float_equal(figures.output_per_s, 8, 1e-6);
 }
 
-static void every_request_has_one_outcome(void **state)
+TEST(every_request_has_one_outcome)
 {
     static const struct sv_slo slo = {.ttft_s = 0.05, .itl_s = 0.02};
-    (void)state;
     add("a", 1, 41, 20, 3);                        /* good */
     add("a", 1, 101, 10, 3);                       /* first token too late */
     add("a", 1, 41, 21, 3);                        /* a gap too long */
@@ -123,10 +117,9 @@ static void every_request_has_one_outcome(void **state)
     assert_string_equal(figures.failures[0].text, "HTTP 429 queue_full");
 }
 
-static void failures_are_counted_by_kind(void **state)
+TEST(failures_are_counted_by_kind)
 {
     const struct sv_slo none = {0};
-    (void)state;
     for (int i = 0; i < 60; i++) {
         struct sv_record *record = add("a", 1, 2, 1, 1);
         record->outcome = SV_FAILED;
@@ -142,10 +135,9 @@ static void failures_are_counted_by_kind(void **state)
     assert_int_equal(n, 60);
 }
 
-static void warm_and_cold_are_told_apart(void **state)
+TEST(warm_and_cold_are_told_apart)
 {
     const struct sv_slo none = {0};
-    (void)state;
     add("a", 1, 101, 10, 3)->server.cached_tokens = 0;
     add("a", 1, 21, 10, 3)->server.cached_tokens = 8;
     add("a", 1, 31, 10, 3);
@@ -156,10 +148,9 @@ static void warm_and_cold_are_told_apart(void **state)
     assert_float_equal(figures.times[SV_TIME_ttft_warm].p50, 0.02, 1e-9);
 }
 
-static void a_gap_belongs_to_the_phase_it_lies_in(void **state)
+TEST(a_gap_belongs_to_the_phase_it_lies_in)
 {
     struct sv_phase alone, intruded;
-    (void)state;
     struct sv_record *record = add("readers", 1, 100, 10, 11); /* to 200 */
     assert_true(sv_record_arrival(record, 260 * MS));          /* across the border */
     for (int i = 1; i <= 10; i++)

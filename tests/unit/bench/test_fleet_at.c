@@ -18,10 +18,9 @@ static enum baton_err read_text(const char *text, struct bench_fleet_at *fleet)
     "{\"role\":\"" role "\",\"state\":\"" state "\",\"step_base_s\":" base ",\"step_row_s\":" row  \
     ",\"step_max_rows\":" rows ",\"kv_blocks_total\":" blocks ",\"kv_block_tokens\":16}"
 
-static void the_costs_are_means_of_ready_workers_that_know_them(void **state)
+TEST(the_costs_are_means_of_ready_workers_that_know_them)
 {
     struct bench_fleet_at at;
-    (void)state;
     assert_int_equal(
         read_text(
             "{\"workers\":[" WORKER("prefill", "ready", "0.002", "0.0001", "128", "9") "," WORKER(
@@ -45,10 +44,9 @@ static void the_costs_are_means_of_ready_workers_that_know_them(void **state)
     assert_true(at.observed.rate_per_s == 2.5 && at.observed.output_tokens == 20);
 }
 
-static void what_the_gateway_does_not_know_is_nan(void **state)
+TEST(what_the_gateway_does_not_know_is_nan)
 {
     struct bench_fleet_at at;
-    (void)state;
     assert_int_equal(
         read_text("{\"workers\":[],\"advice\":{\"observed\":{\"requests_per_s\":null}}}", &at),
         BATON_OK);
@@ -57,12 +55,11 @@ static void what_the_gateway_does_not_know_is_nan(void **state)
     assert_true(isnan(baton_capacity_token_s(&at.fleet.prefill)));
 }
 
-static void other_servers_answers_are_refused(void **state)
+TEST(other_servers_answers_are_refused)
 {
     static const char *const texts[] = {
         "{}", "[]", "{\"workers\":[]}", "{\"workers\":3,\"advice\":{}}", "{\"advice\":{}}", "null"};
     struct bench_fleet_at at;
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_int_equal(read_text(texts[i], &at), BATON_PEER);
     assert_int_equal(

@@ -28,10 +28,9 @@ static void assert_near(double got, double expected)
         fail_msg("%.12g is not %.12g", got, expected);
 }
 
-static void the_line_goes_through_what_was_measured(void **state)
+TEST(the_line_goes_through_what_was_measured)
 {
     struct ho_curve curve = curve_of(2);
-    (void)state;
     assert_near(curve.setup_s, 0.0005);
     assert_near(curve.bytes_per_s, 1e8);
     for (int i = 0; i < 2; i++) {
@@ -43,48 +42,43 @@ static void the_line_goes_through_what_was_measured(void **state)
     assert_near(ho_prefill_s(&curve, 1), 0.001);
 }
 
-static void one_length_is_a_line_through_nothing(void **state)
+TEST(one_length_is_a_line_through_nothing)
 {
     struct ho_curve curve = curve_of(1);
-    (void)state;
     assert_near(ho_prefill_s(&curve, 32), 0.032);
     assert_near(ho_transfer_s(&curve, &here, 16), 0.00066);
 }
 
-static void whole_blocks_travel(void **state)
+TEST(whole_blocks_travel)
 {
     struct ho_curve curve = curve_of(2);
-    (void)state;
     assert_near(ho_transfer_s(&curve, &here, 1), ho_transfer_s(&curve, &here, 16));
     assert_true(ho_transfer_s(&curve, &here, 17) > ho_transfer_s(&curve, &here, 16));
 }
 
-static void the_narrowest_part_of_the_way_sets_the_pace(void **state)
+TEST(the_narrowest_part_of_the_way_sets_the_pace)
 {
     struct ho_curve curve = curve_of(2);
     const struct ho_network slow = {.bytes_per_s = 1e6, .latency_s = 0.002}, fast = {1e12, 0};
     const struct ho_network far = {.latency_s = 10};
-    (void)state;
     assert_near(ho_transfer_s(&curve, &slow, 512), 0.0005 + 0.002 + 0.512);
     assert_near(ho_transfer_s(&curve, &fast, 512), points[1].transfer_s);
     assert_near(ho_transfer_s(&curve, &far, 512),
                 0.0005 + 10 + 512000 / (BATON_HANDOFF_CREDIT_BYTES / 20.0));
 }
 
-static void what_prefill_does_not_hide_is_exposed_and_the_last_layer_always(void **state)
+TEST(what_prefill_does_not_hide_is_exposed_and_the_last_layer_always)
 {
     struct ho_curve curve = curve_of(2);
     const struct ho_network slow = {.bytes_per_s = 5e5};
-    (void)state;
     assert_near(ho_exposed_s(&curve, &here, 512), 0.0005 + 51200 / 1e8);
     assert_near(ho_exposed_s(&curve, &slow, 512), 0.0005 + 1.024 - 0.512);
 }
 
-static void break_even_is_where_it_begins_to_pay_for_good(void **state)
+TEST(break_even_is_where_it_begins_to_pay_for_good)
 {
     struct ho_curve curve = curve_of(2);
     const struct ho_network far = {.latency_s = 0.05}, slow = {.bytes_per_s = 9e5};
-    (void)state;
     assert_int_equal(ho_break_even(&curve, &here, 1000, ho_transfer_s), 1);
     int n = ho_break_even(&curve, &far, 1000, ho_transfer_s);
     assert_true(n > 50 && n < 60);

@@ -18,11 +18,10 @@ static struct ho_lane *open_lane(const struct ho_geometry *geometry)
     return lane;
 }
 
-static void every_byte_arrives_and_is_counted(void **state)
+TEST(every_byte_arrives_and_is_counted)
 {
     struct ho_lane *lane = open_lane(&large);
     struct ho_times times;
-    (void)state;
     assert_int_equal(ho_lane_send(lane, 64, 512 << 10, &times, NULL), BATON_OK);
     assert_int_equal(times.n_bytes, 24 << 20);
     assert_int_equal(times.n_chunks, 48);
@@ -30,7 +29,7 @@ static void every_byte_arrives_and_is_counted(void **state)
     ho_lane_close(lane);
 }
 
-static void chunks_are_whole_blocks_of_one_layer(void **state)
+TEST(chunks_are_whole_blocks_of_one_layer)
 {
     static const struct {
         size_t chunk_bytes;
@@ -39,7 +38,6 @@ static void chunks_are_whole_blocks_of_one_layer(void **state)
     } cases[] = {{1, 7, 21}, {1999, 7, 21}, {2000, 7, 12}, {1 << 20, 7, 3}, {3000, 1, 3}};
     struct ho_lane *lane = open_lane(&small);
     struct ho_times times;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(ho_lane_send(lane, cases[i].n_blocks, cases[i].chunk_bytes, &times, NULL),
                          BATON_OK);
@@ -49,18 +47,17 @@ static void chunks_are_whole_blocks_of_one_layer(void **state)
     ho_lane_close(lane);
 }
 
-static void a_lane_measures_many_in_turn(void **state)
+TEST(a_lane_measures_many_in_turn)
 {
     struct ho_lane *lane = open_lane(&small);
     struct ho_times times;
-    (void)state;
     assert_int_equal(ho_lane_measure(lane, 7, 2000, 101, &times, NULL), BATON_OK);
     assert_true(times.transfer_s > 0);
     ho_lane_close(lane);
 }
 
 /* Where the kernel and our rights allow it; a skip says why. */
-static void an_emulated_network_is_as_slow_as_it_was_ordered(void **state)
+TEST(an_emulated_network_is_as_slow_as_it_was_ordered)
 {
     struct ho_order order = {.network = {.bytes_per_s = 20e6},
                              .geometry = {.n_layers = 2, .block_bytes = 64 << 10, .max_blocks = 32},
@@ -71,7 +68,6 @@ static void an_emulated_network_is_as_slow_as_it_was_ordered(void **state)
     struct ho_emulation emulation = {0};
     struct ho_times times[HO_MAX_LENGTHS];
     struct baton_why why = {""};
-    (void)state;
     assert_int_equal(ho_emulation_start(&emulation, &why), BATON_OK);
     enum baton_err err = ho_emulation_run(&emulation, &order, times, &why);
     if (err == BATON_IO || err == BATON_NOT_FOUND) {

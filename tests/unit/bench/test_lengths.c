@@ -28,30 +28,26 @@ static double mean_of(const char *text, int64_t min, int64_t max)
     return sum / N_DRAWS;
 }
 
-static void a_number_is_every_length(void **state)
+TEST(a_number_is_every_length)
 {
-    (void)state;
     assert_true(mean_of("64", 64, 64) == 64);
 }
 
-static void uniform_lengths_lie_between_their_ends(void **state)
+TEST(uniform_lengths_lie_between_their_ends)
 {
-    (void)state;
     assert_true(fabs(mean_of("uniform:16-512", 16, 512) - 264) < 5);
     assert_true(mean_of("uniform:7-7", 7, 7) == 7);
 }
 
-static void normal_lengths_have_their_mean(void **state)
+TEST(normal_lengths_have_their_mean)
 {
-    (void)state;
     assert_true(fabs(mean_of("normal:256,64", 1, 1024) - 256) < 3);
     assert_true(mean_of("normal:2,10", 1, 100) > 2); /* cut at 1 */
     assert_true(mean_of("normal:40,0", 40, 40) == 40);
 }
 
-static void zipf_prefers_short_lengths(void **state)
+TEST(zipf_prefers_short_lengths)
 {
-    (void)state;
     /* Of a density 1/n between 16 and 513 the mean is 497 / ln(513 / 16), less a half by rounding.
      */
     assert_true(fabs(mean_of("zipf:1,16-512", 16, 512) - (497 / log(513.0 / 16) - 0.5)) < 4);
@@ -59,19 +55,18 @@ static void zipf_prefers_short_lengths(void **state)
     assert_true(fabs(mean_of("zipf:0,1-9", 1, 9) - 5) < 0.1);
 }
 
-static void equal_seeds_draw_equal_lengths(void **state)
+TEST(equal_seeds_draw_equal_lengths)
 {
     struct sv_lengths lengths = parsed("uniform:1-1000000");
     struct sv_rng a = sv_rng(5, SV_STREAM_REQUEST, 3), b = sv_rng(5, SV_STREAM_REQUEST, 3);
     struct sv_rng c = sv_rng(5, SV_STREAM_REQUEST, 4), d = sv_rng(5, SV_STREAM_PROMPT, 3);
-    (void)state;
     int64_t first = sv_lengths_draw(&lengths, &a);
     assert_int_equal(first, sv_lengths_draw(&lengths, &b));
     assert_int_not_equal(first, sv_lengths_draw(&lengths, &c));
     assert_int_not_equal(first, sv_lengths_draw(&lengths, &d));
 }
 
-static void other_forms_are_refused_by_name(void **state)
+TEST(other_forms_are_refused_by_name)
 {
     static const char *const bad[] = {"",
                                       "0",
@@ -90,7 +85,6 @@ static void other_forms_are_refused_by_name(void **state)
                                       "pareto:1,2"};
     struct sv_lengths lengths = {.min = 77};
     struct baton_why why;
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(sv_lengths_parse("--prompt-tokens", bad[i], &lengths, &why),
                          BATON_INVALID);
@@ -99,11 +93,10 @@ static void other_forms_are_refused_by_name(void **state)
     }
 }
 
-static void ranges_are_checked_against_their_bounds(void **state)
+TEST(ranges_are_checked_against_their_bounds)
 {
     int64_t first = -1, last = -1;
     struct baton_why why;
-    (void)state;
     assert_int_equal(sv_range_parse("--vocab", "16-2000", 0, 5000, &first, &last, &why), BATON_OK);
     assert_int_equal(first, 16);
     assert_int_equal(last, 2000);

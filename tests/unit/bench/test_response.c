@@ -34,11 +34,10 @@ static void expect(const char *text, enum baton_err err, int status, const char 
     }
 }
 
-static void a_body_ends_by_its_length(void **state)
+TEST(a_body_ends_by_its_length)
 {
     size_t n_used;
     const char *text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    (void)state;
     expect(text, BATON_OK, 200, "hello");
     assert_true(response.keep_alive && !response.is_events);
     assert_int_equal(read_in_steps("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc", 100, &n_used),
@@ -47,9 +46,8 @@ static void a_body_ends_by_its_length(void **state)
     expect("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n", BATON_OK, 503, "");
 }
 
-static void a_body_ends_by_its_last_chunk(void **state)
+TEST(a_body_ends_by_its_last_chunk)
 {
-    (void)state;
     expect(
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
         "Content-Type: text/event-stream; charset=utf-8\r\n\r\n3\r\nabc\r\n1;x\r\nd\r\n0\r\n\r\n",
@@ -57,9 +55,8 @@ static void a_body_ends_by_its_last_chunk(void **state)
     assert_true(response.is_events && response.keep_alive);
 }
 
-static void a_body_ends_with_the_connection(void **state)
+TEST(a_body_ends_with_the_connection)
 {
-    (void)state;
     expect("HTTP/1.0 200 OK\r\n\r\nabc", BATON_AGAIN, 200, "abc");
     assert_false(response.keep_alive);
     assert_int_equal(sv_response_eof(&response), BATON_OK);
@@ -69,15 +66,13 @@ static void a_body_ends_with_the_connection(void **state)
     assert_int_equal(sv_response_eof(&response), BATON_PEER);
 }
 
-static void interim_responses_are_skipped(void **state)
+TEST(interim_responses_are_skipped)
 {
-    (void)state;
     expect("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", BATON_OK, 204, "");
 }
 
-static void connection_and_retry_after_are_noted(void **state)
+TEST(connection_and_retry_after_are_noted)
 {
-    (void)state;
     expect("HTTP/1.1 429 Too Many Requests\r\nRetry-After:  7 \r\nConnection: x, Close\r\n"
            "Content-Length: 0\r\n\r\n",
            BATON_OK, 429, "");
@@ -88,7 +83,7 @@ static void connection_and_retry_after_are_noted(void **state)
     assert_true(response.retry_after_s < 0 && response.keep_alive);
 }
 
-static void what_is_no_response_is_refused(void **state)
+TEST(what_is_no_response_is_refused)
 {
     static const char *const bad[] = {
         "SSH-2.0-OpenSSH\r\n\r\n",
@@ -105,7 +100,6 @@ static void what_is_no_response_is_refused(void **state)
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         for (size_t step = 1; step <= strlen(bad[i]); step++) {
             size_t n_used;
@@ -113,12 +107,11 @@ static void what_is_no_response_is_refused(void **state)
         }
 }
 
-static void a_head_without_end_is_bounded(void **state)
+TEST(a_head_without_end_is_bounded)
 {
     static char block[SV_HEAD_MAX_BYTES];
     struct baton_why why;
     size_t n_used;
-    (void)state;
     sv_response_reset(&response);
     memset(block, 'a', sizeof block);
     assert_int_equal(sv_response_feed(&response, block, sizeof block, &n_used, &body, &why),

@@ -3,10 +3,9 @@
 #include "bench/serve/samples.h"
 #include "tests/support/test.h"
 
-static void percentiles_are_by_nearest_rank(void **state)
+TEST(percentiles_are_by_nearest_rank)
 {
     struct sv_samples samples = {0};
-    (void)state;
     for (int i = 200; i >= 1; i--)
         sv_samples_add(&samples, i);
     struct sv_summary summary = sv_samples_summarize(&samples);
@@ -17,29 +16,26 @@ static void percentiles_are_by_nearest_rank(void **state)
     sv_samples_fini(&samples);
 }
 
-static void one_value_is_every_percentile(void **state)
+TEST(one_value_is_every_percentile)
 {
     struct sv_samples samples = {0};
-    (void)state;
     sv_samples_add(&samples, 0.25);
     struct sv_summary summary = sv_samples_summarize(&samples);
     assert_true(summary.p50 == 0.25 && summary.p99 == 0.25 && summary.max == 0.25);
     sv_samples_fini(&samples);
 }
 
-static void of_nothing_there_is_no_percentile(void **state)
+TEST(of_nothing_there_is_no_percentile)
 {
     struct sv_samples samples = {0};
-    (void)state;
     struct sv_summary summary = sv_samples_summarize(&samples);
     assert_int_equal(summary.n, 0);
     assert_true(isnan(summary.mean) && isnan(summary.p50) && isnan(summary.max));
 }
 
-static void few_values_keep_their_ranks(void **state)
+TEST(few_values_keep_their_ranks)
 {
     static const double sorted[] = {1, 2, 3};
-    (void)state;
     assert_true(sv_percentile(sorted, 3, 0) == 1);
     assert_true(sv_percentile(sorted, 3, 33) == 1);
     assert_true(sv_percentile(sorted, 3, 34) == 2);

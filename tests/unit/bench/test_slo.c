@@ -3,11 +3,10 @@
 #include "bench/serve/slo.h"
 #include "tests/support/test.h"
 
-static void bounds_are_read_with_their_units(void **state)
+TEST(bounds_are_read_with_their_units)
 {
     struct sv_slo slo = {0};
     struct baton_why why;
-    (void)state;
     assert_int_equal(sv_slo_parse("--slo", "ttft=200ms,itl=500us,tpot=0.04,e2el=3s", &slo, &why),
                      BATON_OK);
     assert_float_equal(slo.ttft_s, 0.2, 1e-9);
@@ -17,17 +16,16 @@ static void bounds_are_read_with_their_units(void **state)
     assert_true(sv_slo_is_set(&slo));
 }
 
-static void what_is_not_named_has_no_bound(void **state)
+TEST(what_is_not_named_has_no_bound)
 {
     struct sv_slo slo = {0};
     struct baton_why why;
-    (void)state;
     assert_false(sv_slo_is_set(&slo));
     assert_int_equal(sv_slo_parse("--slo", "itl=1", &slo, &why), BATON_OK);
     assert_true(slo.ttft_s == 0 && slo.itl_s == 1);
 }
 
-static void other_forms_are_refused(void **state)
+TEST(other_forms_are_refused)
 {
     static const char *const bad[] = {"",       "ttft",        "ttft=",         "ttft=0",
                                       "ttft=x", "ttft=1h",     "ttft=1ms,",     "latency=1s",
@@ -35,7 +33,6 @@ static void other_forms_are_refused(void **state)
                                       "itl=.",  "itl=1.2.3",   ",itl=1",        "itl=1e3"};
     struct sv_slo slo = {.ttft_s = 7};
     struct baton_why why;
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(sv_slo_parse("--slo", bad[i], &slo, &why), BATON_INVALID);
         assert_non_null(strstr(why.text, "--slo"));

@@ -36,11 +36,10 @@ static int start_at(struct sv_source *source, double ms, double *last_ms)
     return n;
 }
 
-static void a_closed_source_fills_its_slots(void **state)
+TEST(a_closed_source_fills_its_slots)
 {
     struct sv_source source = source_of(SV_CLOSED);
     double due_ms;
-    (void)state;
     source.n_requests = 3;
     assert_int_equal(start_at(&source, -1, &due_ms), 0);
     assert_int_equal(start_at(&source, 5, &due_ms), 2);
@@ -51,11 +50,10 @@ static void a_closed_source_fills_its_slots(void **state)
     assert_true(sv_source_is_exhausted(&source, ns_of(7)));
 }
 
-static void a_closed_source_stops_in_time(void **state)
+TEST(a_closed_source_stops_in_time)
 {
     struct sv_source source = source_of(SV_CLOSED);
     double due_ms;
-    (void)state;
     source.stop_ns = ns_of(10);
     assert_true(sv_source_next_ns(&source, ns_of(5)) == ns_of(10));
     assert_false(sv_source_is_exhausted(&source, ns_of(5)));
@@ -63,11 +61,10 @@ static void a_closed_source_stops_in_time(void **state)
     assert_true(sv_source_is_exhausted(&source, ns_of(10)));
 }
 
-static void poisson_arrivals_have_their_rate(void **state)
+TEST(poisson_arrivals_have_their_rate)
 {
     struct sv_source source = source_of(SV_POISSON), again = source_of(SV_POISSON);
     double due_ms, due_again_ms;
-    (void)state;
     source.max_in_flight = again.max_in_flight = 1 << 20;
     int n = start_at(&source, 100000, &due_ms);
     assert_in_range(n, 9700, 10300); /* 100 a second for 100 s, deviation 100 */
@@ -79,11 +76,10 @@ static void poisson_arrivals_have_their_rate(void **state)
     assert_true(due_ms == due_again_ms);
 }
 
-static void periodic_arrivals_begin_at_once(void **state)
+TEST(periodic_arrivals_begin_at_once)
 {
     struct sv_source source = source_of(SV_PERIODIC);
     double due_ms;
-    (void)state;
     assert_int_equal(start_at(&source, 0, &due_ms), 1);
     assert_true(due_ms == 0);
     assert_true(sv_source_next_ns(&source, ns_of(0)) == ns_of(10));
@@ -91,11 +87,10 @@ static void periodic_arrivals_begin_at_once(void **state)
     assert_true(due_ms == 30);
 }
 
-static void nothing_is_due_before_the_beginning_is_known(void **state)
+TEST(nothing_is_due_before_the_beginning_is_known)
 {
     struct sv_source source = source_of(SV_PERIODIC);
     double due_ms;
-    (void)state;
     source.begin_ns = INT64_MAX;
     assert_int_equal(start_at(&source, 100, &due_ms), 0);
     assert_true(sv_source_next_ns(&source, ns_of(100)) == INT64_MAX);
@@ -105,7 +100,7 @@ static void nothing_is_due_before_the_beginning_is_known(void **state)
     assert_int_equal(start_at(&source, 120, &due_ms), 1);
 }
 
-static void a_trace_arrives_as_it_says(void **state)
+TEST(a_trace_arrives_as_it_says)
 {
     struct sv_trace_row rows[] = {{.arrival_s = 0, .input_tokens = 1, .output_tokens = 1},
                                   {.arrival_s = 0, .input_tokens = 1, .output_tokens = 1},
@@ -113,7 +108,6 @@ static void a_trace_arrives_as_it_says(void **state)
     const struct sv_trace trace = {.rows = rows, .n = 3};
     struct sv_source source = source_of(SV_TRACE);
     double due_ms;
-    (void)state;
     source.workload.trace = &trace;
     source.trace_speed = 5;
     assert_int_equal(start_at(&source, 0, &due_ms), 2);
@@ -123,11 +117,10 @@ static void a_trace_arrives_as_it_says(void **state)
     assert_true(sv_source_is_exhausted(&source, ns_of(101)));
 }
 
-static void held_requests_keep_the_time_they_were_due(void **state)
+TEST(held_requests_keep_the_time_they_were_due)
 {
     struct sv_source source = source_of(SV_PERIODIC);
     double due_ms;
-    (void)state;
     source.max_in_flight = 1;
     assert_int_equal(start_at(&source, 25, &due_ms), 1);
     assert_true(due_ms == 0);
@@ -137,11 +130,10 @@ static void held_requests_keep_the_time_they_were_due(void **state)
     assert_int_equal(source.n_held, 1);
 }
 
-static void what_could_not_be_sent_in_time_is_counted(void **state)
+TEST(what_could_not_be_sent_in_time_is_counted)
 {
     struct sv_source source = source_of(SV_PERIODIC);
     double due_ms;
-    (void)state;
     source.max_in_flight = 1;
     source.stop_ns = ns_of(50);
     assert_int_equal(start_at(&source, 20, &due_ms), 1);

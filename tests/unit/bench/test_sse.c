@@ -36,63 +36,55 @@ static void expect(const char *text, const char *events)
     }
 }
 
-static void events_come_out_however_they_were_cut(void **state)
+TEST(events_come_out_however_they_were_cut)
 {
-    (void)state;
     expect("event: meta\ndata: {\"a\":1}\n\nevent: token\ndata:  the\n\ndata: [DONE]\n\n",
            "meta|{\"a\":1};token| the;|[DONE];");
 }
 
-static void every_line_end_ends_a_line(void **state)
+TEST(every_line_end_ends_a_line)
 {
-    (void)state;
     expect("data: a\r\n\r\ndata: b\r\rdata: c\n\n", "|a;|b;|c;");
     expect("event: x\r\ndata: a\rdata: b\n\r\n", "x|a\nb;");
 }
 
-static void lines_of_data_are_joined(void **state)
+TEST(lines_of_data_are_joined)
 {
-    (void)state;
     expect("data: a\ndata:\ndata: b\n\n", "|a\n\nb;");
     expect("data:\n\n", "|;");
     expect("data\n\n", "|;");
 }
 
-static void comments_and_other_fields_are_skipped(void **state)
+TEST(comments_and_other_fields_are_skipped)
 {
-    (void)state;
     expect(": keep-alive\n\nid: 7\nretry: 10\ndata: a\ndatum: b\n\n", "|a;");
 }
 
-static void an_event_without_data_is_none(void **state)
+TEST(an_event_without_data_is_none)
 {
-    (void)state;
     expect("event: token\n\ndata: a\n\n", "|a;");
     expect("data: never ended", "");
 }
 
-static void a_byte_order_mark_is_skipped(void **state)
+TEST(a_byte_order_mark_is_skipped)
 {
-    (void)state;
     expect("\xef\xbb\xbf"
            "data: a\n\n",
            "|a;");
 }
 
-static void the_callback_can_end_it(void **state)
+TEST(the_callback_can_end_it)
 {
-    (void)state;
     assert_int_equal(read_in_steps("data: stop\n\ndata: a\n\n", 100), BATON_CANCELED);
     assert_string_equal(baton_buf_text(&seen), "|stop;");
 }
 
-static void a_line_without_end_is_bounded(void **state)
+TEST(a_line_without_end_is_bounded)
 {
     static char block[64 << 10];
     struct sv_sse sse;
     enum baton_err err = BATON_OK;
     size_t n_fed = 0;
-    (void)state;
     sv_sse_init(&sse);
     memset(block, 'a', sizeof block);
     for (; !err && n_fed < 4 * (size_t)SV_SSE_MAX_BYTES; n_fed += sizeof block)

@@ -8,11 +8,10 @@ static enum baton_err parse(const char *text, struct sv_trace *trace, struct bat
     return sv_trace_parse("t.jsonl", text, strlen(text), trace, why);
 }
 
-static void rows_come_in_order_of_arrival(void **state)
+TEST(rows_come_in_order_of_arrival)
 {
     struct sv_trace trace = {.n = 0};
     struct baton_why why;
-    (void)state;
     assert_int_equal(parse("{\"timestamp\": 2500, \"input_length\": 700, \"output_length\": 3, "
                            "\"hash_ids\": [46, 47]}\r\n"
                            "\n"
@@ -30,11 +29,10 @@ static void rows_come_in_order_of_arrival(void **state)
     sv_trace_fini(&trace);
 }
 
-static void a_row_needs_no_hashes(void **state)
+TEST(a_row_needs_no_hashes)
 {
     struct sv_trace trace = {.n = 0};
     struct baton_why why;
-    (void)state;
     assert_int_equal(
         parse("{\"timestamp\":0.5,\"input_length\":1,\"output_length\":1}", &trace, &why),
         BATON_OK);
@@ -42,7 +40,7 @@ static void a_row_needs_no_hashes(void **state)
     sv_trace_fini(&trace);
 }
 
-static void problems_name_line_and_field(void **state)
+TEST(problems_name_line_and_field)
 {
     static const struct {
         const char *line, *named;
@@ -60,7 +58,6 @@ static void problems_name_line_and_field(void **state)
         {"{\"timestamp\":1,\"input_length\":1,\"output_length\":1,\"hash_ids\":[\"a\"]}",
          "line 2: hash_ids"}};
     struct sv_trace trace = {.n = 0};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char text[256] = "\n";
         struct baton_why why;

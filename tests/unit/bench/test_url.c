@@ -15,16 +15,15 @@ static void expect(const char *text, const char *host, const char *port, const c
     assert_string_equal(url.path, path);
 }
 
-static void hosts_ports_and_paths_are_told_apart(void **state)
+TEST(hosts_ports_and_paths_are_told_apart)
 {
-    (void)state;
     expect("http://127.0.0.1:8000", "127.0.0.1", "8000", "127.0.0.1:8000", "");
     expect("http://localhost", "localhost", "80", "localhost:80", "");
     expect("http://[::1]:9/", "::1", "9", "[::1]:9", "");
     expect("http://a.b:1/llm/x/", "a.b", "1", "a.b:1", "/llm/x");
 }
 
-static void other_forms_are_refused(void **state)
+TEST(other_forms_are_refused)
 {
     static const char *const bad[] = {"",
                                       "127.0.0.1:8000",
@@ -42,19 +41,17 @@ static void other_forms_are_refused(void **state)
                                       "http://user@host"};
     struct sv_url url;
     struct baton_why why;
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(sv_url_parse("--url", bad[i], &url, &why), BATON_INVALID);
         assert_non_null(strstr(why.text, "--url"));
     }
 }
 
-static void an_address_nobody_listens_at_is_an_error(void **state)
+TEST(an_address_nobody_listens_at_is_an_error)
 {
     struct sockaddr_storage address;
     struct sv_url url;
     struct baton_why why;
-    (void)state;
     assert_int_equal(sv_url_parse("--url", "http://127.0.0.1:1", &url, &why), BATON_OK);
     assert_int_equal(sv_url_resolve(&url, &address, &why), BATON_IO);
     assert_non_null(strstr(why.text, "127.0.0.1:1"));

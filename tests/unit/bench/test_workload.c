@@ -40,13 +40,12 @@ static int64_t n_alike(const struct sv_workload *workload, uint64_t a, uint64_t 
     return n;
 }
 
-static void a_prompt_has_exactly_its_tokens(void **state)
+TEST(a_prompt_has_exactly_its_tokens)
 {
     struct sv_workload workload = workload_of(777);
     struct baton_json *json = NULL;
     struct baton_why why;
     char *text = prompt_of(&workload, 3);
-    (void)state;
     assert_int_equal(baton_json_parse(text, strlen(text), &json, &why), BATON_OK);
     assert_int_equal(baton_json_size(json), 777);
     for (size_t i = 0; i < 777; i++)
@@ -55,18 +54,16 @@ static void a_prompt_has_exactly_its_tokens(void **state)
     free(text);
 }
 
-static void no_two_prompts_begin_alike(void **state)
+TEST(no_two_prompts_begin_alike)
 {
     struct sv_workload workload = workload_of(64);
-    (void)state;
     for (uint64_t i = 1; i < 200; i++)
         assert_true(n_alike(&workload, 0, i) <= 2);
 }
 
-static void a_request_is_the_same_whenever_it_is_made(void **state)
+TEST(a_request_is_the_same_whenever_it_is_made)
 {
     struct sv_workload workload = workload_of(64);
-    (void)state;
     assert_int_equal(n_alike(&workload, 5, 5), 64);
     char *before = prompt_of(&workload, 5);
     workload.cancel_rate = 1; /* a setting changes only what it is about */
@@ -76,12 +73,11 @@ static void a_request_is_the_same_whenever_it_is_made(void **state)
     free(after);
 }
 
-static void prefixes_are_shared_by_their_share_of_requests(void **state)
+TEST(prefixes_are_shared_by_their_share_of_requests)
 {
     struct sv_workload workload = workload_of(64);
     int n_with = 0, of_first = 0;
     uint64_t last_of_first = 0;
-    (void)state;
     workload.prefix_tokens = 48;
     workload.prefix_reuse = 0.5;
     workload.n_prefixes = 2;
@@ -98,16 +94,15 @@ static void prefixes_are_shared_by_their_share_of_requests(void **state)
     assert_in_range(of_first, 70, 130);
 }
 
-static void a_prefix_longer_than_the_prompt_is_cut(void **state)
+TEST(a_prefix_longer_than_the_prompt_is_cut)
 {
     struct sv_workload workload = workload_of(10);
-    (void)state;
     workload.prefix_tokens = 48;
     workload.prefix_reuse = 1;
     assert_int_equal(n_alike(&workload, 1, 2), 10);
 }
 
-static void equal_hashes_are_equal_blocks(void **state)
+TEST(equal_hashes_are_equal_blocks)
 {
     int64_t hashes[] = {5, 6, 5, 7};
     struct sv_trace_row rows[] = {
@@ -115,7 +110,6 @@ static void equal_hashes_are_equal_blocks(void **state)
         {.input_tokens = 900, .output_tokens = 3, .first_hash = 2, .n_hashes = 2}};
     struct sv_trace trace = {.rows = rows, .n = 2, .hashes = hashes, .n_hashes = 4};
     struct sv_workload workload = workload_of(1);
-    (void)state;
     workload.trace = &trace;
     assert_int_equal(sv_plan_make(&workload, 0).prompt_tokens, 1100);
     assert_int_equal(sv_plan_make(&workload, 1).output_tokens, 3);
@@ -126,12 +120,11 @@ static void equal_hashes_are_equal_blocks(void **state)
     assert_in_range(n_alike(&workload, 0, 1), 8, 10);
 }
 
-static void what_passes_the_bound_is_cut_to_it(void **state)
+TEST(what_passes_the_bound_is_cut_to_it)
 {
     static const struct {
         int64_t prompt, output, cut_prompt, cut_output;
     } cases[] = {{10, 20, 10, 20}, {90, 20, 80, 20}, {10, 200, 10, 90}, {500, 500, 50, 50}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sv_workload workload = workload_of(cases[i].prompt);
         workload.output.min = workload.output.max = cases[i].output;
@@ -143,10 +136,9 @@ static void what_passes_the_bound_is_cut_to_it(void **state)
     }
 }
 
-static void cancellations_fall_within_the_answer(void **state)
+TEST(cancellations_fall_within_the_answer)
 {
     struct sv_workload workload = workload_of(8);
-    (void)state;
     workload.cancel_rate = 1;
     for (uint64_t i = 0; i < 500; i++)
         assert_in_range(sv_plan_make(&workload, i).cancel_after, 1, 19);

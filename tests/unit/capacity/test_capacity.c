@@ -24,26 +24,23 @@ static void assert_near(double got, double expected)
         fail_msg("%.17g is not %.17g", got, expected);
 }
 
-static void utilisation_is_the_work_that_arrives_by_the_workers(void **state)
+TEST(utilisation_is_the_work_that_arrives_by_the_workers)
 {
-    (void)state;
     struct baton_advice advice = advise(2, 200, 101);
     assert_near(advice.prefill_utilisation, 0.4);
     assert_near(advice.decode_utilisation, 0.1);
     assert_int_equal(advice.shortage, BATON_SHORT_NONE);
 }
 
-static void long_prompts_make_prefill_short_and_long_answers_decode(void **state)
+TEST(long_prompts_make_prefill_short_and_long_answers_decode)
 {
-    (void)state;
     assert_int_equal(advise(2, 450, 2).shortage, BATON_SHORT_PREFILL);
     assert_int_equal(advise(2, 10, 901).shortage, BATON_SHORT_DECODE);
     assert_int_equal(advise(2, 450, 901).shortage, BATON_SHORT_BOTH);
 }
 
-static void the_ratio_balances_and_the_layout_is_the_least_that_holds(void **state)
+TEST(the_ratio_balances_and_the_layout_is_the_least_that_holds)
 {
-    (void)state;
     struct baton_advice advice = advise(4, 500, 951); /* 2 and 3.8 workers' worth */
     assert_near(advice.ratio, 2 / 3.8);
     assert_near(advice.n_prefill, 3);
@@ -53,26 +50,23 @@ static void the_ratio_balances_and_the_layout_is_the_least_that_holds(void **sta
     assert_near(advice.n_decode, 1);
 }
 
-static void the_ratio_does_not_depend_on_the_rate(void **state)
+TEST(the_ratio_does_not_depend_on_the_rate)
 {
-    (void)state;
     assert_near(advise(0.1, 300, 61).ratio, advise(50, 300, 61).ratio);
 }
 
-static void answers_of_one_token_need_no_decode(void **state)
+TEST(answers_of_one_token_need_no_decode)
 {
-    (void)state;
     struct baton_advice advice = advise(1, 100, 1);
     assert_near(advice.decode_utilisation + 1, 1);
     assert_true(isnan(advice.ratio));
     assert_int_equal(advice.shortage, BATON_SHORT_NONE);
 }
 
-static void what_is_not_known_is_said_so(void **state)
+TEST(what_is_not_known_is_said_so)
 {
     struct baton_fleet unknown = fleet, empty = fleet;
     const struct baton_workload workload = {1, 100, 0, 100};
-    (void)state;
     unknown.prefill = (struct baton_stage_cost){.max_rows = 1};
     empty.n_decode = 0;
     struct baton_advice advice = baton_capacity_advise(&unknown, &workload);

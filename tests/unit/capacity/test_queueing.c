@@ -16,9 +16,8 @@ static void assert_near(double got, double expected, double part)
         fail_msg("%.17g is not %.17g", got, expected);
 }
 
-static void erlangs_formula_gives_the_textbooks_figures(void **state)
+TEST(erlangs_formula_gives_the_textbooks_figures)
 {
-    (void)state;
     assert_near(baton_queueing_erlang_c(1, 0.6), 0.6, 1e-12);
     assert_near(baton_queueing_erlang_c(2, 1), 1.0 / 3, 1e-12);
     assert_near(baton_queueing_erlang_c(10, 8), 0.40918, 1e-4);
@@ -27,10 +26,9 @@ static void erlangs_formula_gives_the_textbooks_figures(void **state)
 }
 
 /* M/D/1 and M/M/1 at a load of 0.5: half a service time, and one. */
-static void one_worker_is_pollaczek_and_khinchines_queue(void **state)
+TEST(one_worker_is_pollaczek_and_khinchines_queue)
 {
     struct baton_workload workload = {.rate_per_s = 5, .prompt_tokens = 100, .output_tokens = 2};
-    (void)state;
     struct baton_estimate fixed = baton_queueing_estimate(&fleet, &workload);
     assert_near(fixed.wait_s, 0.05, 1e-9);
     assert_near(fixed.ttft_s, 0.15, 1e-9);
@@ -39,23 +37,21 @@ static void one_worker_is_pollaczek_and_khinchines_queue(void **state)
     assert_near(baton_queueing_estimate(&fleet, &workload).wait_s, 0.1, 1e-9);
 }
 
-static void sequences_obey_littles_law(void **state)
+TEST(sequences_obey_littles_law)
 {
     const struct baton_workload workload = {
         .rate_per_s = 2, .prompt_tokens = 1, .output_tokens = 101};
-    (void)state;
     struct baton_estimate estimate = baton_queueing_estimate(&fleet, &workload);
     assert_near(estimate.sequences, 200 * estimate.itl_s, 1e-9); /* 200 steps a second of them */
     assert_near(estimate.itl_s, 0.009 + 0.001 * (estimate.sequences + 1), 1e-9);
     assert_true(estimate.itl_p99_s > estimate.itl_s);
 }
 
-static void an_idle_fleet_takes_what_the_work_takes(void **state)
+TEST(an_idle_fleet_takes_what_the_work_takes)
 {
     const struct baton_workload workload = {
         .rate_per_s = 1e-6, .prompt_tokens = 300, .output_tokens = 50};
     struct baton_fleet based = fleet;
-    (void)state;
     based.prefill.base_s = 0.01; /* of each of its three passes */
     struct baton_estimate estimate = baton_queueing_estimate(&based, &workload);
     assert_near(estimate.ttft_s, 0.33, 1e-4);
@@ -63,24 +59,22 @@ static void an_idle_fleet_takes_what_the_work_takes(void **state)
     assert_near(estimate.itl_s, 0.010, 1e-3);
 }
 
-static void a_load_that_is_too_much_has_no_estimate(void **state)
+TEST(a_load_that_is_too_much_has_no_estimate)
 {
     const struct baton_workload prompts = {
         .rate_per_s = 10, .prompt_tokens = 100, .output_tokens = 2};
     const struct baton_workload answers = {
         .rate_per_s = 10, .prompt_tokens = 10, .output_tokens = 101};
-    (void)state;
     struct baton_estimate estimate = baton_queueing_estimate(&fleet, &prompts);
     assert_true(isnan(estimate.ttft_s) && isnan(estimate.wait_s) && !isnan(estimate.itl_s));
     estimate = baton_queueing_estimate(&fleet, &answers);
     assert_true(isnan(estimate.itl_s) && isnan(estimate.sequences) && !isnan(estimate.ttft_s));
 }
 
-static void more_workers_wait_less_at_the_same_utilisation(void **state)
+TEST(more_workers_wait_less_at_the_same_utilisation)
 {
     struct baton_workload workload = {.rate_per_s = 8, .prompt_tokens = 100, .output_tokens = 2};
     struct baton_fleet more = fleet;
-    (void)state;
     double one = baton_queueing_estimate(&fleet, &workload).wait_s;
     more.n_prefill = 4;
     workload.rate_per_s = 32;

@@ -11,20 +11,18 @@ static void assert_dir(const char *path)
     assert_true(S_ISDIR(info.st_mode));
 }
 
-static void nowhere_is_nowhere(void **state)
+TEST(nowhere_is_nowhere)
 {
     struct baton_cache_dirs dirs;
-    (void)state;
     baton_cache_dirs_find("", scratch, &dirs);
     assert_int_equal(dirs.n, 0);
     baton_cache_dirs_find(NULL, scratch, &dirs);
     assert_int_equal(dirs.n, 0);
 }
 
-static void a_named_directory_is_made_unless_its_parent_is_missing(void **state)
+TEST(a_named_directory_is_made_unless_its_parent_is_missing)
 {
     struct baton_cache_dirs dirs;
-    (void)state;
     for (int i = 0; i < 2; i++) {
         baton_cache_dirs_find(in_scratch("packs"), scratch, &dirs);
         assert_int_equal(dirs.n, 1);
@@ -38,10 +36,9 @@ static void a_named_directory_is_made_unless_its_parent_is_missing(void **state)
     assert_int_equal(dirs.n, 0);
 }
 
-static void auto_is_beside_the_model_then_in_the_users_cache(void **state)
+TEST(auto_is_beside_the_model_then_in_the_users_cache)
 {
     struct baton_cache_dirs dirs;
-    (void)state;
     assert_int_equal(setenv("XDG_CACHE_HOME", in_scratch("cache"), 1), 0);
     baton_cache_dirs_find("auto", scratch, &dirs);
     assert_int_equal(dirs.n, 2);

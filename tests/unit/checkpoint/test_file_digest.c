@@ -20,10 +20,9 @@ static void plain_digest(const uint8_t *bytes, size_t n, char hex[BATON_SHA256_H
     baton_sha256_final(sha, hex);
 }
 
-static void a_digest_is_that_of_its_pieces_whoever_hashes_them(void **state)
+TEST(a_digest_is_that_of_its_pieces_whoever_hashes_them)
 {
     static const size_t sizes[] = {0, 1, PIECE_BYTES - 1, PIECE_BYTES, 3 * PIECE_BYTES + 7};
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char wanted[BATON_SHA256_HEX], found[BATON_SHA256_HEX];
         uint8_t *bytes = malloc(sizes[i] + 1);
@@ -42,11 +41,10 @@ static void a_digest_is_that_of_its_pieces_whoever_hashes_them(void **state)
     }
 }
 
-static void a_missing_file_is_not_found(void **state)
+TEST(a_missing_file_is_not_found)
 {
     struct baton_sha256 *sha = baton_sha256_create();
     char hex[BATON_SHA256_HEX];
-    (void)state;
     assert_int_equal(baton_file_digest_add(sha, in_scratch("file"), NULL), BATON_NOT_FOUND);
     baton_sha256_final(sha, hex);
 }

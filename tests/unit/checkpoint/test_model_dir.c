@@ -22,26 +22,23 @@ static void write_file(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static int make_dir(void **state)
+SETUP(make_dir)
 {
-    (void)state;
     (void)strcpy(dir, "/tmp/baton-model-XXXXXX");
     return mkdtemp(dir) ? 0 : -1;
 }
 
-static int remove_dir(void **state)
+TEARDOWN(remove_dir)
 {
     char command[128];
-    (void)state;
     (void)snprintf(command, sizeof command, "rm -r %s", dir);
     return system(command); /* NOLINT(cert-env33-c): a path of our own */
 }
 
-static void the_story_models_facts(void **state)
+TEST(the_story_models_facts)
 {
     struct baton_model_facts facts;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_model_dir_facts(MODEL, &facts, &why), BATON_OK);
     assert_string_equal(facts.name, "tale");
     assert_int_equal(facts.n_vocab, 2560);
@@ -51,11 +48,10 @@ static void the_story_models_facts(void **state)
     assert_int_equal(facts.bos_id, 2559);
 }
 
-static void a_fingerprint_names_each_part(void **state)
+TEST(a_fingerprint_names_each_part)
 {
     struct baton_fingerprint whole, light;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_model_dir_fingerprint(MODEL, NULL, true, &whole, &why), BATON_OK);
     assert_int_equal(baton_model_dir_fingerprint(MODEL, NULL, false, &light, &why), BATON_OK);
     assert_int_equal(strlen(whole.weights), 64);
@@ -65,11 +61,10 @@ static void a_fingerprint_names_each_part(void **state)
     assert_string_not_equal(whole.config, whole.tokenizer);
 }
 
-static void every_byte_counts(void **state)
+TEST(every_byte_counts)
 {
     struct baton_fingerprint a, b;
     struct baton_why why;
-    (void)state;
     write_file("config.json", "{}");
     write_file("vocab.json", "{}");
     write_file("merges.txt", "x");
@@ -89,11 +84,10 @@ static enum baton_err count(void *arg, const char *path, struct baton_why *why)
     return BATON_OK;
 }
 
-static void shards_are_visited_once_each_and_may_not_point_elsewhere(void **state)
+TEST(shards_are_visited_once_each_and_may_not_point_elsewhere)
 {
     struct baton_why why;
     int n = 0;
-    (void)state;
     write_file("model.safetensors.index.json", "{\"weight_map\":{\"a\":\"2.safetensors\",\"b\":\"1."
                                                "safetensors\",\"c\":\"1.safetensors\"}}");
     assert_int_equal(baton_model_dir_weights(dir, count, &n, &why), BATON_OK);
@@ -102,12 +96,11 @@ static void shards_are_visited_once_each_and_may_not_point_elsewhere(void **stat
     assert_int_equal(baton_model_dir_weights(dir, count, &n, &why), BATON_INVALID);
 }
 
-static void what_is_missing_is_named(void **state)
+TEST(what_is_missing_is_named)
 {
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_model_dir_facts(dir, &facts, &why), BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "config.json"));
     write_file("config.json", "{\"vocab_size\":10}");

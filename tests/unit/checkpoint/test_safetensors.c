@@ -31,10 +31,9 @@ static void assert_refused(const char *header, size_t n_data, const char *reason
     assert_null(file.header);
 }
 
-static void tensors_come_in_order_of_their_data(void **state)
+TEST(tensors_come_in_order_of_their_data)
 {
     struct baton_safetensors file;
-    (void)state;
     assert_int_equal(parse("{\"b\":{\"dtype\":\"F16\",\"shape\":[2,3],\"data_offsets\":[4,16]},"
                            "\"__metadata__\":{\"format\":\"pt\"},"
                            "\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
@@ -52,18 +51,16 @@ static void tensors_come_in_order_of_their_data(void **state)
     baton_safetensors_fini(&file);
 }
 
-static void an_empty_file_of_tensors_is_valid(void **state)
+TEST(an_empty_file_of_tensors_is_valid)
 {
     struct baton_safetensors file;
-    (void)state;
     assert_int_equal(parse("{}", 0, &file, NULL), BATON_OK);
     assert_int_equal(file.n_tensors, 0);
     baton_safetensors_fini(&file);
 }
 
-static void malformed_headers_are_refused_with_the_reason(void **state)
+TEST(malformed_headers_are_refused_with_the_reason)
 {
-    (void)state;
     assert_refused("", 0, "start with");
     assert_refused(" {}", 0, "start with");
     assert_refused("[]", 0, "start with");
@@ -88,9 +85,8 @@ static void malformed_headers_are_refused_with_the_reason(void **state)
                    "two whole numbers");
 }
 
-static void data_that_does_not_tile_the_file_is_refused(void **state)
+TEST(data_that_does_not_tile_the_file_is_refused)
 {
-    (void)state;
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3,
                    "outside");
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4,
@@ -109,12 +105,11 @@ static void data_that_does_not_tile_the_file_is_refused(void **state)
                    4, "overflows");
 }
 
-static void lengths_that_lie_are_refused(void **state)
+TEST(lengths_that_lie_are_refused)
 {
     const uint8_t huge[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     const uint8_t past[10] = {3, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
     struct baton_safetensors file;
-    (void)state;
     assert_int_equal(baton_safetensors_parse(huge, 7, &file, NULL), BATON_CORRUPT);
     assert_int_equal(baton_safetensors_parse(huge, 8, &file, NULL), BATON_LIMIT);
     assert_int_equal(baton_safetensors_parse(past, 10, &file, NULL), BATON_CORRUPT);
@@ -129,9 +124,8 @@ static float convert_one(enum baton_element dtype, uint16_t bits)
     return value;
 }
 
-static void every_half_converts_exactly(void **state)
+TEST(every_half_converts_exactly)
 {
-    (void)state;
     for (uint32_t bits = 0; bits < 0x10000; bits++) {
         int exponent = bits >> 10 & 31, mantissa = bits & 1023;
         double magnitude = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
@@ -146,9 +140,8 @@ static void every_half_converts_exactly(void **state)
     }
 }
 
-static void brain_floats_are_the_upper_half_of_floats(void **state)
+TEST(brain_floats_are_the_upper_half_of_floats)
 {
-    (void)state;
     assert_true(convert_one(BATON_ELEMENT_BF16, 0x3f80) == 1.0F);
     assert_true(convert_one(BATON_ELEMENT_BF16, 0xc049) == -3.140625F);
     assert_true(isinf(convert_one(BATON_ELEMENT_BF16, 0x7f80)));

@@ -38,18 +38,16 @@ static void write_text(const char *name, const char *text)
     write_file(name, text, strlen(text));
 }
 
-static int make_dir(void **state)
+SETUP(make_dir)
 {
-    (void)state;
     memcpy(dir, "/tmp/baton-weights-XXXXXX", sizeof dir);
     return mkdtemp(dir) ? 0 : -1;
 }
 
-static int remove_dir(void **state)
+TEARDOWN(remove_dir)
 {
     const char *const names[] = {"model.safetensors", "a.safetensors", "b.safetensors",
                                  "config.json", "model.safetensors.index.json"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[128];
         (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
@@ -58,11 +56,10 @@ static int remove_dir(void **state)
     return rmdir(dir);
 }
 
-static void a_matrix_is_read_as_stored_or_transposed(void **state)
+TEST(a_matrix_is_read_as_stored_or_transposed)
 {
     struct baton_weights *weights;
     float floats[6];
-    (void)state;
     write_tensors("model.safetensors",
                   "{\"m\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}");
     assert_int_equal(baton_weights_open(dir, &weights, NULL), BATON_OK);
@@ -76,12 +73,11 @@ static void a_matrix_is_read_as_stored_or_transposed(void **state)
     baton_weights_close(weights);
 }
 
-static void wrong_shapes_dtypes_and_names_are_refused_by_name(void **state)
+TEST(wrong_shapes_dtypes_and_names_are_refused_by_name)
 {
     struct baton_weights *weights;
     struct baton_why why;
     float floats[6];
-    (void)state;
     write_tensors("model.safetensors",
                   "{\"m\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]},"
                   "\"i\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[16,24]}}");
@@ -97,12 +93,11 @@ static void wrong_shapes_dtypes_and_names_are_refused_by_name(void **state)
     baton_weights_close(weights);
 }
 
-static void a_tensor_in_two_shards_is_refused(void **state)
+TEST(a_tensor_in_two_shards_is_refused)
 {
     const char header[] = "{\"m\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}}";
     struct baton_weights *weights = NULL;
     struct baton_why why;
-    (void)state;
     write_tensors("a.safetensors", header);
     write_tensors("b.safetensors", header);
     write_text("model.safetensors.index.json",
@@ -112,20 +107,18 @@ static void a_tensor_in_two_shards_is_refused(void **state)
     assert_null(weights);
 }
 
-static void a_corrupt_file_is_named(void **state)
+TEST(a_corrupt_file_is_named)
 {
     struct baton_weights *weights = NULL;
     struct baton_why why;
-    (void)state;
     write_tensors("model.safetensors", "{\"m\":1}");
     assert_int_equal(baton_weights_open(dir, &weights, &why), BATON_CORRUPT);
     assert_non_null(strstr(why.text, "model.safetensors: m: must have dtype"));
 }
 
-static void a_directory_without_weights_is_not_found(void **state)
+TEST(a_directory_without_weights_is_not_found)
 {
     struct baton_weights *weights = NULL;
-    (void)state;
     assert_int_equal(baton_weights_open(dir, &weights, NULL), BATON_NOT_FOUND);
     assert_int_equal(baton_weights_open("/nonexistent", &weights, NULL), BATON_NOT_FOUND);
 }

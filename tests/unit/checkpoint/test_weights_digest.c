@@ -46,10 +46,9 @@ static void spoil_memory(long offset, char byte)
     globfree(&found);
 }
 
-static void a_digest_is_remembered(void **state)
+TEST(a_digest_is_remembered)
 {
     char hashed[BATON_SHA256_HEX], first[BATON_SHA256_HEX], second[BATON_SHA256_HEX];
-    (void)state;
     digest(NULL, hashed);
     assert_int_equal(n_memories(), 0);
     digest(&dirs, first);
@@ -62,10 +61,9 @@ static void a_digest_is_remembered(void **state)
     assert_int_equal(second[BATON_SHA256_HEX - 2], last);
 }
 
-static void a_memory_that_is_not_whole_is_not_believed(void **state)
+TEST(a_memory_that_is_not_whole_is_not_believed)
 {
     char hashed[BATON_SHA256_HEX], again[BATON_SHA256_HEX];
-    (void)state;
     digest(&dirs, hashed);
     spoil_memory(2, 'g');
     digest(&dirs, again);
@@ -75,10 +73,9 @@ static void a_memory_that_is_not_whole_is_not_believed(void **state)
     assert_string_equal(again, hashed);
 }
 
-static void another_file_is_hashed_again_and_a_fresh_one_is_not_remembered(void **state)
+TEST(another_file_is_hashed_again_and_a_fresh_one_is_not_remembered)
 {
     char before[BATON_SHA256_HEX], after[BATON_SHA256_HEX], later[BATON_SHA256_HEX];
-    (void)state;
     digest(&dirs, before);
     assert_int_equal(unlink(in_scratch("model.safetensors")), 0);
     write_scratch("model.safetensors", "weights");
@@ -90,20 +87,18 @@ static void another_file_is_hashed_again_and_a_fresh_one_is_not_remembered(void 
     assert_string_not_equal(later, after);
 }
 
-static void a_directory_that_can_not_be_written_only_costs_time(void **state)
+TEST(a_directory_that_can_not_be_written_only_costs_time)
 {
     struct baton_cache_dirs unwritable = {.n = 1, .paths = {"/proc"}};
     char hashed[BATON_SHA256_HEX], again[BATON_SHA256_HEX];
-    (void)state;
     digest(NULL, hashed);
     digest(&unwritable, again);
     assert_string_equal(again, hashed);
 }
 
-static void missing_weights_are_not_found(void **state)
+TEST(missing_weights_are_not_found)
 {
     char hex[BATON_SHA256_HEX];
-    (void)state;
     assert_int_equal(unlink(in_scratch("model.safetensors")), 0);
     assert_int_equal(baton_weights_digest(model, &dirs, hex, NULL), BATON_NOT_FOUND);
     assert_int_equal(baton_weights_digest(model, NULL, hex, NULL), BATON_NOT_FOUND);

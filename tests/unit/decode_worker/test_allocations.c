@@ -109,11 +109,10 @@ static void run_step(void)
             contexts[i].seq.n_tokens = 0;
 }
 
-static void a_step_allocates_nothing_but_its_message(void **state)
+TEST(a_step_allocates_nothing_but_its_message)
 {
     const struct baton_engine_options options = {.max_rows = dc_lineup_max_rows(N_SEQUENCES, 7),
                                                  .n_threads = 2};
-    (void)state;
     assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
     assert_int_equal(baton_kv_create(model, NULL, 100, &kv, NULL), BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);

@@ -6,23 +6,20 @@ enum { N_LAYERS = 3, FIRST = 2, END = 9 };
 
 static struct dc_arrival arrival;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     return dc_arrival_init(&arrival, N_LAYERS, FIRST, END);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     dc_arrival_fini(&arrival);
     dc_arrival_fini(&arrival); /* harmless */
     return 0;
 }
 
-static void layers_come_in_any_order_and_in_parts(void **state)
+TEST(layers_come_in_any_order_and_in_parts)
 {
-    (void)state;
     assert_true(dc_arrival_take(&arrival, 2, 2, 3));
     assert_true(dc_arrival_take(&arrival, 0, 2, 7));
     assert_true(dc_arrival_take(&arrival, 2, 5, 1));
@@ -31,9 +28,8 @@ static void layers_come_in_any_order_and_in_parts(void **state)
     assert_true(dc_arrival_take(&arrival, 1, 3, 6));
 }
 
-static void a_block_comes_once(void **state)
+TEST(a_block_comes_once)
 {
-    (void)state;
     assert_true(dc_arrival_take(&arrival, 1, 2, 3));
     assert_false(dc_arrival_take(&arrival, 1, 2, 3));
     assert_false(dc_arrival_take(&arrival, 1, 4, 2));
@@ -41,9 +37,8 @@ static void a_block_comes_once(void **state)
     assert_false(dc_arrival_take(&arrival, 1, 9, 1));
 }
 
-static void nothing_else_comes(void **state)
+TEST(nothing_else_comes)
 {
-    (void)state;
     assert_false(dc_arrival_take(&arrival, 0, 1, 1)); /* it is here already */
     assert_false(dc_arrival_take(&arrival, 0, 3, 1)); /* one before it is missing */
     assert_false(dc_arrival_take(&arrival, 0, 2, 8)); /* past the end */

@@ -11,16 +11,14 @@ static struct dc_lineup lineup;
 static struct dc_context contexts[N];
 static uint32_t tokens[4 * DC_ALONE_TOKENS];
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     memset(contexts, 0, sizeof contexts);
     return dc_lineup_init(&lineup, MAX_BATCH, CHUNK);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     dc_lineup_fini(&lineup);
     return 0;
 }
@@ -53,9 +51,8 @@ static void assert_step(const char *expected)
     }
 }
 
-static void those_who_came_first_have_the_places(void **state)
+TEST(those_who_came_first_have_the_places)
 {
-    (void)state;
     for (int i = 0; i < 5; i++)
         add_sequence(i, 9);
     assert_int_equal(dc_lineup_fill(&lineup, 1), 0);
@@ -65,9 +62,8 @@ static void those_who_came_first_have_the_places(void **state)
     assert_step("023");
 }
 
-static void who_pauses_lends_its_place_and_keeps_its_rank(void **state)
+TEST(who_pauses_lends_its_place_and_keeps_its_rank)
 {
-    (void)state;
     for (int i = 0; i < 5; i++)
         add_sequence(i, 9);
     contexts[0].n_output = 9;
@@ -78,9 +74,8 @@ static void who_pauses_lends_its_place_and_keeps_its_rank(void **state)
     assert_step("012");
 }
 
-static void who_is_held_is_looked_at_again_in_time(void **state)
+TEST(who_is_held_is_looked_at_again_in_time)
 {
-    (void)state;
     add_sequence(0, 9);
     add_sequence(1, 9);
     contexts[0].held_until_ns = 300;
@@ -93,17 +88,15 @@ static void who_is_held_is_looked_at_again_in_time(void **state)
     assert_step("01");
 }
 
-static void nobody_with_credit_is_nobody_to_wait_for(void **state)
+TEST(nobody_with_credit_is_nobody_to_wait_for)
 {
-    (void)state;
     add_sequence(0, 0);
     assert_int_equal(dc_lineup_fill(&lineup, 100), 0);
     assert_step("");
 }
 
-static void prompts_share_what_a_step_gives_them(void **state)
+TEST(prompts_share_what_a_step_gives_them)
 {
-    (void)state;
     add_sequence(0, 9);
     add_prompt(1, 4, 0);
     add_prompt(2, 20, 3);
@@ -117,9 +110,8 @@ static void prompts_share_what_a_step_gives_them(void **state)
     assert_ptr_equal(lineup.step.parts[2].tokens, tokens + 3);
 }
 
-static void a_prompt_alone_has_a_step_to_itself(void **state)
+TEST(a_prompt_alone_has_a_step_to_itself)
 {
-    (void)state;
     add_prompt(0, DC_ALONE_TOKENS + 7, 0);
     (void)dc_lineup_fill(&lineup, 1);
     assert_step("0");
@@ -131,9 +123,8 @@ static void a_prompt_alone_has_a_step_to_itself(void **state)
     assert_int_equal(lineup.step.parts[1].n_tokens, 7);
 }
 
-static void a_step_is_never_larger_than_its_engine(void **state)
+TEST(a_step_is_never_larger_than_its_engine)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         add_sequence(i, 9);
     add_prompt(3, 1000, 0);
@@ -143,9 +134,8 @@ static void a_step_is_never_larger_than_its_engine(void **state)
     assert_int_equal(dc_lineup_max_rows(MAX_BATCH, 1000), MAX_BATCH + 1000);
 }
 
-static void the_canceled_are_taken_out(void **state)
+TEST(the_canceled_are_taken_out)
 {
-    (void)state;
     add_sequence(0, 9);
     add_sequence(1, 0);
     add_prompt(2, 5, 0);
@@ -158,10 +148,9 @@ static void the_canceled_are_taken_out(void **state)
     assert_step("0");
 }
 
-static void a_rate_is_that_of_the_last_seconds_of_work(void **state)
+TEST(a_rate_is_that_of_the_last_seconds_of_work)
 {
     struct baton_rate rate = {0};
-    (void)state;
     assert_true(baton_rate_per_s(&rate) == 0);
     baton_rate_note(&rate, 4, 0.01);
     assert_float_equal(baton_rate_per_s(&rate), 400, 1e-9);

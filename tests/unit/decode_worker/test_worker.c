@@ -35,24 +35,22 @@ static void run_sent(const struct ask *ask)
     assert_equals_single_run(ask);
 }
 
-static void a_prompt_run_here_gives_the_tokens_of_a_single_run(void **state)
+TEST(a_prompt_run_here_gives_the_tokens_of_a_single_run)
 {
     const struct ask asks[] = {
         {.id = 1, .n_prompt = 1, .n_new = 5, .words = 1, .stop = STOP_NONE},
         {.id = 2, .n_prompt = 37, .n_new = 40, .words = 2, .temperature = 0.9, .stop = STOP_NONE},
         {.id = 3, .n_prompt = 200, .n_new = 57, .words = 3, .temperature = 1.2, .stop = STOP_NONE}};
-    (void)state;
     worker_open(&(struct worker_options){0});
     for (size_t i = 0; i < 3; i++)
         run_here(&asks[i]);
     worker_close();
 }
 
-static void a_context_that_is_sent_gives_the_same_tokens(void **state)
+TEST(a_context_that_is_sent_gives_the_same_tokens)
 {
     const struct ask ask = {
         .id = 1, .n_prompt = 90, .n_new = 30, .words = 4, .temperature = 0.8, .stop = STOP_NONE};
-    (void)state;
     worker_open(&(struct worker_options){0});
     run_sent(&ask);
     assert_true(heard[1].kv_bytes > 0);
@@ -77,12 +75,11 @@ static void reserve_at_last(const struct ask *asks, size_t i, bool started[])
 }
 
 /* Either the start waits for the context, or the context for the start. */
-static void what_a_hand_off_exposes_is_how_long_the_start_waited(void **state)
+TEST(what_a_hand_off_exposes_is_how_long_the_start_waited)
 {
     enum { LATE_MS = 30 };
     struct ask late = {.id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
     struct ask early = late;
-    (void)state;
     early.id = 2;
     worker_open(&(struct worker_options){0});
     say_reserve(&late);
@@ -102,10 +99,9 @@ static void what_a_hand_off_exposes_is_how_long_the_start_waited(void **state)
     worker_close();
 }
 
-static void a_hand_off_is_told_of_within_its_bounds(void **state)
+TEST(a_hand_off_is_told_of_within_its_bounds)
 {
     const struct ask ask = {.id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
-    (void)state;
     worker_open(&(struct worker_options){0});
     run_sent(&ask);
     assert_int_equal(heard[1].kv_chunks, N_LAYERS * 6);
@@ -115,11 +111,10 @@ static void a_hand_off_is_told_of_within_its_bounds(void **state)
     worker_close();
 }
 
-static void prompts_beside_sequences_disturb_nobody(void **state)
+TEST(prompts_beside_sequences_disturb_nobody)
 {
     struct ask asks[24];
     bool started[24] = {false};
-    (void)state;
     worker_open(&(struct worker_options){.max_batch = 5, .chunk = 3, .kv_tokens = 24 * N_CONTEXT});
     for (size_t i = 0; i < 24; i++) {
         asks[i] = (struct ask){.id = i + 1,
@@ -147,10 +142,9 @@ static void prompts_beside_sequences_disturb_nobody(void **state)
 }
 
 /* Whether the others are woken before the first has run on is up to the scheduler: tried until. */
-static void the_tokens_of_a_step_travel_in_one_message(void **state)
+TEST(the_tokens_of_a_step_travel_in_one_message)
 {
     struct ask asks[4];
-    (void)state;
     worker_open(&(struct worker_options){0});
     for (size_t i = 0; i < 4; i++) {
         asks[i] = (struct ask){
@@ -170,12 +164,11 @@ static void the_tokens_of_a_step_travel_in_one_message(void **state)
     worker_close();
 }
 
-static void a_prefix_travels_once(void **state)
+TEST(a_prefix_travels_once)
 {
     struct ask first = {
         .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_hashes = true};
     struct ask again = first, longer = first;
-    (void)state;
     again.id = 2;
     longer.id = 3;
     longer.n_prompt = 140;
@@ -195,12 +188,11 @@ static void a_prefix_travels_once(void **state)
     worker_close();
 }
 
-static void a_prompt_run_here_shares_prefixes_both_ways(void **state)
+TEST(a_prompt_run_here_shares_prefixes_both_ways)
 {
     struct ask first = {
         .id = 1, .n_prompt = 64, .n_new = 9, .words = 8, .stop = STOP_NONE, .with_hashes = true};
     struct ask again = first, sent = first;
-    (void)state;
     again.id = 2;
     sent.id = 3;
     worker_open(&(struct worker_options){0});
@@ -213,10 +205,9 @@ static void a_prompt_run_here_shares_prefixes_both_ways(void **state)
     worker_close();
 }
 
-static void sequences_share_blocks_while_both_run(void **state)
+TEST(sequences_share_blocks_while_both_run)
 {
     struct ask asks[3];
-    (void)state;
     worker_open(&(struct worker_options){0});
     for (size_t i = 0; i < 3; i++) {
         asks[i] = (struct ask){.id = i + 1,
@@ -239,12 +230,11 @@ static void sequences_share_blocks_while_both_run(void **state)
     worker_close();
 }
 
-static void the_cache_can_be_turned_off(void **state)
+TEST(the_cache_can_be_turned_off)
 {
     struct ask first = {
         .id = 1, .n_prompt = 64, .n_new = 4, .words = 8, .stop = STOP_NONE, .with_hashes = true};
     struct ask again = first;
-    (void)state;
     again.id = 2;
     worker_open(&(struct worker_options){.prefix_cache = "off"});
     run_here(&first);
@@ -254,11 +244,10 @@ static void the_cache_can_be_turned_off(void **state)
     worker_close();
 }
 
-static void a_context_other_than_reserved_is_refused(void **state)
+TEST(a_context_other_than_reserved_is_refused)
 {
     struct ask ask = {
         .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_hashes = true};
-    (void)state;
     worker_open(&(struct worker_options){0});
     run_sent(&ask);
     ask.id = 2; /* six blocks are here, and seven come */
@@ -277,11 +266,10 @@ static void a_context_other_than_reserved_is_refused(void **state)
     worker_close();
 }
 
-static void one_token_or_a_stop_token_frees_the_blocks_at_once(void **state)
+TEST(one_token_or_a_stop_token_frees_the_blocks_at_once)
 {
     struct ask ask = {.id = 1, .n_prompt = 20, .n_new = 1, .words = 9, .stop = STOP_NONE};
     uint32_t tokens[N_CONTEXT];
-    (void)state;
     worker_open(&(struct worker_options){0});
     run_prompt(&ask);
     await_status_idle();
@@ -300,12 +288,11 @@ static void one_token_or_a_stop_token_frees_the_blocks_at_once(void **state)
     worker_close();
 }
 
-static void a_paused_sequence_gives_its_place_to_the_next(void **state)
+TEST(a_paused_sequence_gives_its_place_to_the_next)
 {
     const struct ask slow = {
         .id = 1, .n_prompt = 9, .n_new = 50, .words = 1, .credit = 3, .stop = STOP_NONE};
     const struct ask next = {.id = 2, .n_prompt = 9, .n_new = 50, .words = 2, .stop = STOP_NONE};
-    (void)state;
     worker_open(&(struct worker_options){.max_batch = 1});
     run_prompt(&slow);
     say_start(&slow);
@@ -318,10 +305,9 @@ static void a_paused_sequence_gives_its_place_to_the_next(void **state)
     worker_close();
 }
 
-static void a_full_batch_promises_no_more_until_one_ends_or_pauses(void **state)
+TEST(a_full_batch_promises_no_more_until_one_ends_or_pauses)
 {
     struct ask ask = {.n_prompt = 9, .n_new = 50, .credit = 5, .stop = STOP_NONE};
-    (void)state;
     worker_open(&(struct worker_options){.max_batch = 1});
     for (ask.id = 1; ask.id <= 3; ask.id++) { /* one for the place, two on their way */
         say_reserve(&ask);
@@ -349,11 +335,10 @@ static void a_full_batch_promises_no_more_until_one_ends_or_pauses(void **state)
     worker_close();
 }
 
-static void more_sequences_than_places_all_come_to_their_end(void **state)
+TEST(more_sequences_than_places_all_come_to_their_end)
 {
     struct ask asks[20];
     bool started[20] = {false};
-    (void)state;
     worker_open(&(struct worker_options){.max_batch = 2, .kv_tokens = 20 * N_CONTEXT});
     for (size_t i = 0; i < 20; i++) {
         asks[i] = (struct ask){
@@ -380,7 +365,7 @@ static void more_sequences_than_places_all_come_to_their_end(void **state)
     worker_close();
 }
 
-static void cancel_frees_everything_in_every_state(void **state)
+TEST(cancel_frees_everything_in_every_state)
 {
     struct ask ask = {.id = 1,
                       .n_prompt = 200,
@@ -389,7 +374,6 @@ static void cancel_frees_everything_in_every_state(void **state)
                       .credit = 3,
                       .stop = STOP_NONE,
                       .with_hashes = true};
-    (void)state;
     worker_open(&(struct worker_options){.chunk = 1});
     say_reserve(&ask); /* reserved */
     say_cancel(&ask);
@@ -420,7 +404,7 @@ static void cancel_frees_everything_in_every_state(void **state)
     worker_close();
 }
 
-static void a_deadline_ends_a_paused_sequence_and_a_waiting_prompt(void **state)
+TEST(a_deadline_ends_a_paused_sequence_and_a_waiting_prompt)
 {
     const struct ask paused = {.id = 1,
                                .n_prompt = 9,
@@ -429,7 +413,6 @@ static void a_deadline_ends_a_paused_sequence_and_a_waiting_prompt(void **state)
                                .credit = 3,
                                .deadline_ms = 30,
                                .stop = STOP_NONE};
-    (void)state;
     worker_open(&(struct worker_options){0});
     run_prompt(&paused);
     say_start(&paused);
@@ -438,10 +421,9 @@ static void a_deadline_ends_a_paused_sequence_and_a_waiting_prompt(void **state)
     worker_close();
 }
 
-static void a_prompt_that_was_not_reserved_for_is_refused(void **state)
+TEST(a_prompt_that_was_not_reserved_for_is_refused)
 {
     struct ask ask = {.id = 1, .n_prompt = 20, .n_new = 5, .words = 1, .stop = STOP_NONE};
-    (void)state;
     worker_open(&(struct worker_options){0});
     say_reserve(&ask);
     ask.n_prompt = 21;
@@ -458,11 +440,10 @@ static void a_prompt_that_was_not_reserved_for_is_refused(void **state)
     worker_close();
 }
 
-static void a_worker_without_room_says_so(void **state)
+TEST(a_worker_without_room_says_so)
 {
     struct ask ask = {
         .id = 1, .n_prompt = 200, .n_new = 57, .words = 1, .stop = STOP_NONE, .with_hashes = true};
-    (void)state;
     worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
     run_prompt(&ask);
     ask.id = 2;
@@ -490,11 +471,10 @@ static const char *free_url(void)
     return url;
 }
 
-static void a_link_that_is_full_delays_tokens_and_loses_none(void **state)
+TEST(a_link_that_is_full_delays_tokens_and_loses_none)
 {
     const struct ask ask = {
         .id = 1, .n_prompt = 20, .n_new = 60, .words = 1, .temperature = 1, .stop = STOP_NONE};
-    (void)state;
     for (size_t max_queued = 1; max_queued <= 3; max_queued++) { /* Reserved, FirstToken, events */
         worker_open(&(struct worker_options){.gateway_url = free_url(), .max_queued = max_queued});
         say_reserve(&ask);

@@ -25,10 +25,9 @@ struct baton_engine *engine;
 uint32_t tokens[CONTEXT];
 float logits[MAX_BATCH][N_VOCAB], expected[N_VOCAB];
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     const struct baton_engine_options options = {.max_rows = MAX_PREFILL, .n_threads = 3};
-    (void)state;
     for (int i = 0; i < CONTEXT; i++)
         tokens[i] = (uint32_t)(baton_philox_uniform(2, (uint64_t)i) * N_VOCAB);
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
@@ -40,9 +39,8 @@ static int set_up(void **state)
            baton_engine_create(model, &options, &engine, NULL);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     baton_engine_destroy(engine);
     baton_kv_destroy(kv);
     baton_model_close(model);

@@ -49,10 +49,9 @@ static void assert_steps_allocate_nothing(const char *dtype, int n_threads)
     free(logits);
 }
 
-static void a_thousand_decode_steps_allocate_nothing(void **state)
+TEST(a_thousand_decode_steps_allocate_nothing)
 {
     const char *const dtypes[] = {"f32", "bf16", "q8"};
-    (void)state;
     for (int i = 0; i < 3; i++)
         for (int n_threads = 1; n_threads <= 2; n_threads++)
             assert_steps_allocate_nothing(dtypes[i], n_threads);

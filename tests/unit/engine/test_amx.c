@@ -9,9 +9,8 @@
 
 static const struct baton_kernels *amx;
 
-static int find_amx(void **state)
+SETUP(find_amx)
 {
-    (void)state;
     amx = kernel_sets_find("amx");
     return 0;
 }
@@ -32,10 +31,9 @@ static void compute(const struct product *p, int epilogue)
 
 /* ---- bits ---- */
 
-static void q8_has_the_bits_of_vnni(void **state)
+TEST(q8_has_the_bits_of_vnni)
 {
     static const int ins[] = {1, 63, 64, 65, 128, 200, 768}, rows[] = {1, 5, 15, 16, 17, 40};
-    (void)state;
     need_amx();
     for (int i = 0; i < 7 * 6; i++) {
         struct product tiles, vectors;
@@ -68,18 +66,16 @@ static void assert_bits_of_first_rows(int dtype, int n_rows, int n_in, int n_out
     product_fini(&p);
 }
 
-static void a_row_has_the_same_bits_beside_any_number_of_others(void **state)
+TEST(a_row_has_the_same_bits_beside_any_number_of_others)
 {
-    (void)state;
     need_amx();
     for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++)
         assert_bits_of_first_rows(dtype, 67, 100, 50, 1);
 }
 
 /* Rows beyond what a block of the second-level cache takes, inputs beyond a block of f32's. */
-static void neither_do_blocks_change_a_bit(void **state)
+TEST(neither_do_blocks_change_a_bit)
 {
-    (void)state;
     need_amx();
     for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++) {
         assert_bits_of_first_rows(dtype, 1100, 40, 17, 313);
@@ -101,11 +97,10 @@ static double error_of(const struct product *p, int row, int out)
     return fabs((double)p->y[row * p->n_out + out] - exact) / sqrt(squares);
 }
 
-static void split_f32_is_a_hundred_times_as_exact_as_bf16(void **state)
+TEST(split_f32_is_a_hundred_times_as_exact_as_bf16)
 {
     enum { ROWS = 33, OUTS = 40 };
     double worst[] = {[BATON_F32] = 0, [BATON_BF16] = 0};
-    (void)state;
     need_amx();
     for (int dtype = BATON_F32; dtype <= BATON_BF16; dtype++) {
         struct product p;
@@ -122,10 +117,9 @@ static void split_f32_is_a_hundred_times_as_exact_as_bf16(void **state)
     assert_true(worst[BATON_F32] * 100 < worst[BATON_BF16]);
 }
 
-static void what_is_not_finite_does_not_come_out_finite(void **state)
+TEST(what_is_not_finite_does_not_come_out_finite)
 {
     static const float ends[] = {INFINITY, -INFINITY, NAN};
-    (void)state;
     need_amx();
     for (int i = 0; i < 3; i++) {
         struct product p;
@@ -162,10 +156,9 @@ static void *compute_often(void *arg)
     return NULL;
 }
 
-static void threads_do_not_disturb_each_other_and_leave_no_tiles(void **state)
+TEST(threads_do_not_disturb_each_other_and_leave_no_tiles)
 {
     struct worker workers[N_THREADS];
-    (void)state;
     need_amx();
     for (int i = 0; i < N_THREADS; i++) {
         struct product *p = &workers[i].product;

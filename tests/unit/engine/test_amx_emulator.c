@@ -21,13 +21,12 @@ static void assert_rows(const words found, const char *from, ptrdiff_t stride)
         assert_memory_equal(found[r], from + r * stride, sizeof found[r]);
 }
 
-TILES static void operands_of_every_form_are_understood(void **state)
+TILES TEST(operands_of_every_form_are_understood)
 {
     const struct config config = config_of(&shapes[0]);
     static char memory[40 * 128];
     char *middle = memory + sizeof memory / 2;
     words found;
-    (void)state;
     begin();
     for (size_t i = 0; i < sizeof memory; i++)
         memory[i] = (char)draw(3, (int)i);
@@ -51,12 +50,11 @@ TILES static void operands_of_every_form_are_understood(void **state)
     _tile_release();
 }
 
-TILES static void configurations_come_back_and_are_released(void **state)
+TILES TEST(configurations_come_back_and_are_released)
 {
     static const struct config fixed = {.palette = 1, .row_bytes = {64, 8}, .rows = {16, 3}};
     const struct config none = {0}, own = config_of(&shapes[5]);
     struct config found;
-    (void)state;
     begin();
     _tile_loadconfig(&fixed); /* relative to the instruction's own address */
     _tile_storeconfig(&found);
@@ -121,9 +119,8 @@ static void assert_refused(void (*run)(void), const char *message)
     assert_non_null(strstr(text, message));
 }
 
-static void what_a_cpu_would_refuse_ends_the_process_with_a_message(void **state)
+TEST(what_a_cpu_would_refuse_ends_the_process_with_a_message)
 {
-    (void)state;
     begin();
     if (is_native())
         skip();

@@ -66,9 +66,8 @@ TILES static void multiply_bf16(words c)
     SEEN(c);
 }
 
-static void bf16_products_are_those_of_the_manual(void **state)
+TEST(bf16_products_are_those_of_the_manual)
 {
-    (void)state;
     begin();
     for (int i = 0; i < 20 * N_SHAPES; i++) {
         const struct shape *s = &shapes[i % N_SHAPES];
@@ -127,9 +126,8 @@ TILES static void multiply_bytes(enum kind kind, words c)
     SEEN(c);
 }
 
-static void products_of_bytes_are_exact_and_wrap_around(void **state)
+TEST(products_of_bytes_are_exact_and_wrap_around)
 {
-    (void)state;
     begin();
     for (int i = 0; i < 5 * N_KINDS * N_SHAPES; i++) {
         const struct shape *s = &shapes[i % N_SHAPES];
@@ -174,10 +172,9 @@ TILES static void *multiply_often(void *arg)
     return NULL;
 }
 
-static void every_thread_has_its_own_tiles(void **state)
+TEST(every_thread_has_its_own_tiles)
 {
     pthread_t threads[N_THREADS];
-    (void)state;
     begin();
     for (int i = 0; i < N_THREADS; i++)
         assert_int_equal(

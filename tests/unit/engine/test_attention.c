@@ -182,11 +182,10 @@ static const int dims[] = {1, 7, 16, 20, 32, 64, 80, 128};
 
 enum { N_DIMS = sizeof dims / sizeof dims[0] };
 
-static void rows_match_the_naive_sum_at_every_position(void **state)
+TEST(rows_match_the_naive_sum_at_every_position)
 {
     enum { N = 100 };
     const struct baton_kernels *kernels;
-    (void)state;
     for (int dtype = 0; dtype < BATON_N_KV_DTYPES; dtype++)
         for (int i = 0; i < N_DIMS; i++) {
             struct context c;
@@ -202,11 +201,10 @@ static void rows_match_the_naive_sum_at_every_position(void **state)
         }
 }
 
-static void long_contexts_match_the_naive_sum(void **state)
+TEST(long_contexts_match_the_naive_sum)
 {
     enum { N = 1100 };
     const struct baton_kernels *kernels;
-    (void)state;
     for (int dtype = 0; dtype < BATON_N_KV_DTYPES; dtype++)
         for (int i = 0; i < N_DIMS; i++) {
             struct context c;
@@ -222,11 +220,10 @@ static void long_contexts_match_the_naive_sum(void **state)
         }
 }
 
-static void groups_of_queries_share_their_heads_k_and_v(void **state)
+TEST(groups_of_queries_share_their_heads_k_and_v)
 {
     enum { N = 75 };
     const struct baton_kernels *kernels;
-    (void)state;
     for (int dtype = 0; dtype < BATON_N_KV_DTYPES; dtype++)
         for (int group = 1; group <= 4; group++) {
             struct context c;
@@ -262,12 +259,11 @@ static void assert_rows_are_independent(const struct baton_kernels *kernels,
     }
 }
 
-static void a_row_has_the_same_bits_alone_and_among_others(void **state)
+TEST(a_row_has_the_same_bits_alone_and_among_others)
 {
     enum { N = 230 };
     const int layouts[][2] = {{0, 1}, {0, 16}, {3, 7}, {61, 6}, {64, 64}, {100, 130}, {200, 29}};
     const struct baton_kernels *kernels;
-    (void)state;
     for (int variant = 0; variant < 3 * BATON_N_KV_DTYPES; variant++) {
         struct context c;
         init(&c, (enum baton_kv_dtype)(variant / 3), 2, 1 + variant % 3, variant % 2 ? 64 : 23, N);
@@ -283,11 +279,10 @@ static void a_row_has_the_same_bits_alone_and_among_others(void **state)
 }
 
 /* Not even a NaN in a later position, which is in the same block and the same tile. */
-static void a_row_sees_nothing_of_later_positions(void **state)
+TEST(a_row_sees_nothing_of_later_positions)
 {
     enum { N = 90, DIM = 64 };
     const struct baton_kernels *kernels;
-    (void)state;
     for (int dtype = 0; dtype < BATON_N_KV_DTYPES; dtype++)
         for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
             struct context c;
@@ -308,12 +303,11 @@ static void a_row_sees_nothing_of_later_positions(void **state)
         }
 }
 
-static void avx2_and_avx512_give_the_same_bits(void **state)
+TEST(avx2_and_avx512_give_the_same_bits)
 {
     enum { N = 150 };
     const struct baton_kernels *narrow = baton_kernels_find("avx2"), *wide;
     const char *const names[] = {"avx512", "avx512vnni"};
-    (void)state;
     for (int variant = 0; variant < 2 * BATON_N_KV_DTYPES; variant++) {
         struct context c;
         if (!narrow || !(wide = baton_kernels_find(names[variant % 2])))
@@ -331,11 +325,10 @@ static void avx2_and_avx512_give_the_same_bits(void **state)
 
 /* ---- storing ---- */
 
-static void stored_rows_are_where_the_block_says_and_nowhere_else(void **state)
+TEST(stored_rows_are_where_the_block_says_and_nowhere_else)
 {
     enum { HEADS = 3 };
     const struct baton_kernels *kernels;
-    (void)state;
     for (int dtype = 0; dtype < BATON_N_KV_DTYPES; dtype++)
         for (int i = 0; i < N_DIMS; i++)
             for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
@@ -360,9 +353,8 @@ static void stored_rows_are_where_the_block_says_and_nowhere_else(void **state)
             }
 }
 
-static void every_half_survives_and_others_round_to_nearest_even(void **state)
+TEST(every_half_survives_and_others_round_to_nearest_even)
 {
-    (void)state;
     for (uint32_t h = 0; h < 0x7c00; h++) {
         float value = baton_f16_to((uint16_t)h), above = baton_f16_to((uint16_t)(h + 1));
         double middle = ((double)value + above) / 2;
@@ -383,14 +375,13 @@ static void every_half_survives_and_others_round_to_nearest_even(void **state)
     assert_true(isnan(baton_f16_to(baton_f16_from(NAN))));
 }
 
-static void all_kernels_round_as_the_scalar_functions_do(void **state)
+TEST(all_kernels_round_as_the_scalar_functions_do)
 {
     const float odd[] = {0,     -0.0F, 1e-8F, 3e-8F,    6.1e-5F,  1.0009766F, 65503, 65519,
                          65520, 1e30F, NAN,   INFINITY, -1e-7F,   -65520,     2049,  -2051,
                          0.1F,  -0.3F, 1e-6F, 5.97e-8F, 2.98e-8F, 1e-40F,     7,     -100.1F};
     enum { DIM = sizeof odd / sizeof odd[0] };
     const struct baton_kernels *kernels;
-    (void)state;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
         struct context c = {.dtype = BATON_KV_F16, .n_heads = 1, .dim = DIM};
         uint16_t *block = allocate(block_bytes(&c));

@@ -1,8 +1,7 @@
 #include "tests/unit/engine/engine_unit.h"
 
-static void prefill_in_chunks_of_any_size_gives_the_same_logits(void **state)
+TEST(prefill_in_chunks_of_any_size_gives_the_same_logits)
 {
-    (void)state;
     compute_expected();
     for (int chunk = 1; chunk < N_TOKENS; chunk += 1 + chunk / 3) {
         struct baton_seq seq;
@@ -16,10 +15,9 @@ static void prefill_in_chunks_of_any_size_gives_the_same_logits(void **state)
     }
 }
 
-static void decoding_token_by_token_gives_the_logits_of_prefill(void **state)
+TEST(decoding_token_by_token_gives_the_logits_of_prefill)
 {
     struct baton_seq seq, *seqs[] = {&seq};
-    (void)state;
     compute_expected();
     assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
     for (int i = 0; i < N_TOKENS; i++)
@@ -29,10 +27,9 @@ static void decoding_token_by_token_gives_the_logits_of_prefill(void **state)
     baton_seq_fini(&seq);
 }
 
-static void the_naive_step_gives_the_same_and_leaves_its_scratch_empty(void **state)
+TEST(the_naive_step_gives_the_same_and_leaves_its_scratch_empty)
 {
     struct baton_seq seq;
-    (void)state;
     compute_expected();
     assert_int_equal(baton_seq_init(&seq, kv, CONTEXT), BATON_OK);
     assert_int_equal(baton_engine_naive(engine, &seq, tokens, N_TOKENS, logits[0]), BATON_OK);
@@ -56,12 +53,11 @@ static void keep_row(void *arg, int row, const float *row_logits)
     memcpy(kept->rows[kept->n++], row_logits, sizeof kept->rows[0]);
 }
 
-static void scoring_gives_every_position_the_logits_of_its_prefix(void **state)
+TEST(scoring_gives_every_position_the_logits_of_its_prefix)
 {
     static float scored[N_TOKENS][N_VOCAB];
     struct baton_seq seq;
     struct kept kept = {.rows = scored};
-    (void)state;
     compute_expected();
     assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
     assert_int_equal(
@@ -79,12 +75,11 @@ static void scoring_gives_every_position_the_logits_of_its_prefix(void **state)
     }
 }
 
-static void a_long_prefill_and_decoding_agree_at_every_position(void **state)
+TEST(a_long_prefill_and_decoding_agree_at_every_position)
 {
     static float rows[MAX_PREFILL][N_VOCAB];
     struct baton_seq whole, stepped, *seqs[] = {&stepped};
     struct kept kept = {.rows = rows};
-    (void)state;
     assert_int_equal(baton_seq_init(&whole, kv, MAX_PREFILL), BATON_OK);
     assert_int_equal(baton_seq_init(&stepped, kv, MAX_PREFILL), BATON_OK);
     assert_int_equal(baton_engine_score(engine, &whole, tokens, MAX_PREFILL, NULL, NULL, keep_row,
@@ -98,11 +93,10 @@ static void a_long_prefill_and_decoding_agree_at_every_position(void **state)
     baton_seq_fini(&stepped);
 }
 
-static void a_sequence_decodes_to_the_same_bits_in_any_batch(void **state)
+TEST(a_sequence_decodes_to_the_same_bits_in_any_batch)
 {
     struct baton_seq seqs[MAX_BATCH], *batch[MAX_BATCH];
     uint32_t next[MAX_BATCH];
-    (void)state;
     for (int n_seqs = 1; n_seqs <= MAX_BATCH; n_seqs++) {
         for (int b = 0; b < n_seqs; b++) {
             int n = 1 + 11 * b; /* of different lengths, the last batch member the same each time */
@@ -135,10 +129,9 @@ static bool see_layer(void *arg, int layer)
     return layer != seen->stop_at;
 }
 
-static void each_layers_kv_is_complete_when_its_callback_runs(void **state)
+TEST(each_layers_kv_is_complete_when_its_callback_runs)
 {
     struct baton_seq seq;
-    (void)state;
     assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
     struct layers_seen seen = {.seq = &seq, .stop_at = -1};
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, N_TOKENS, see_layer, &seen, NULL),
@@ -150,10 +143,9 @@ static void each_layers_kv_is_complete_when_its_callback_runs(void **state)
     baton_seq_fini(&seq);
 }
 
-static void a_callback_that_says_stop_cancels_and_the_sequence_can_start_again(void **state)
+TEST(a_callback_that_says_stop_cancels_and_the_sequence_can_start_again)
 {
     struct baton_seq seq;
-    (void)state;
     compute_expected();
     assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
     for (int stop_at = 0; stop_at < shape.n_layers; stop_at++) {
@@ -169,10 +161,9 @@ static void a_callback_that_says_stop_cancels_and_the_sequence_can_start_again(v
     baton_seq_fini(&seq);
 }
 
-static void blocks_copied_to_another_sequence_continue_it(void **state)
+TEST(blocks_copied_to_another_sequence_continue_it)
 {
     struct baton_seq first, other, *one[] = {&first}, *two[] = {&other};
-    (void)state;
     assert_int_equal(baton_seq_init(&first, kv, 40), BATON_OK);
     assert_int_equal(baton_seq_init(&other, kv, 40), BATON_OK);
     prefill(&first, tokens, 21, NULL);
@@ -188,12 +179,11 @@ static void blocks_copied_to_another_sequence_continue_it(void **state)
     baton_seq_fini(&other);
 }
 
-static void calls_out_of_range_are_invalid_and_change_nothing(void **state)
+TEST(calls_out_of_range_are_invalid_and_change_nothing)
 {
     const uint32_t bad[] = {1, N_VOCAB};
     struct baton_seq seq, full, *batch[] = {&seq};
     float *row = logits[0];
-    (void)state;
     assert_int_equal(baton_seq_init(&seq, kv, 16), BATON_OK);
     assert_int_equal(baton_seq_init(&full, kv, CONTEXT + 16), BATON_OK);
     full.n_tokens = CONTEXT;
@@ -216,9 +206,8 @@ static void calls_out_of_range_are_invalid_and_change_nothing(void **state)
     baton_seq_fini(&full);
 }
 
-static void the_number_of_threads_never_changes_a_bit(void **state)
+TEST(the_number_of_threads_never_changes_a_bit)
 {
-    (void)state;
     compute_expected();
     for (int n_threads = 1; n_threads <= 5; n_threads += 2) {
         const struct baton_engine_options options = {.max_rows = N_TOKENS, .n_threads = n_threads};
@@ -234,14 +223,13 @@ static void the_number_of_threads_never_changes_a_bit(void **state)
     }
 }
 
-static void senseless_options_are_refused(void **state)
+TEST(senseless_options_are_refused)
 {
     const struct baton_engine_options cases[] = {
         {.max_rows = 0, .n_threads = 1},
         {.max_rows = 1, .n_threads = 0},
     };
     struct baton_engine *none = NULL;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(baton_engine_create(model, &cases[i], &none, NULL), BATON_INVALID);
     assert_null(none);

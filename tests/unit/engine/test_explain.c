@@ -32,12 +32,11 @@ static void assert_recomputes(const struct baton_decision *decision)
     }
 }
 
-static void explain_chooses_what_pick_chooses_and_its_numbers_say_why(void **state)
+TEST(explain_chooses_what_pick_chooses_and_its_numbers_say_why)
 {
     struct baton_sampler *sampler = baton_sampler_create(N_VOCAB);
     struct dice dice = {.seed = 41};
     assert_non_null(sampler);
-    (void)state;
     for (int i = 0; i < 5000; i++) {
         struct sample_case c;
         struct baton_decision decision;
@@ -65,11 +64,10 @@ static int compare_by_token(const void *a, const void *b)
     return (x->token > y->token) - (x->token < y->token);
 }
 
-static void intervals_cut_the_unit_interval_in_order_of_id(void **state)
+TEST(intervals_cut_the_unit_interval_in_order_of_id)
 {
     struct baton_sampler *sampler = baton_sampler_create(FEW);
     struct dice dice = {.seed = 43};
-    (void)state;
     for (int i = 0; i < 500; i++) {
         struct sample_case c;
         struct baton_decision decision;
@@ -91,14 +89,13 @@ static void intervals_cut_the_unit_interval_in_order_of_id(void **state)
     baton_sampler_destroy(sampler);
 }
 
-static void a_decision_names_every_stage(void **state)
+TEST(a_decision_names_every_stage)
 {
     const float logits[] = {2.0F, -1.5F, 0.3F, 4.2F, -0.8F, 3.9F};
     const struct baton_logit_bias bias = {.id = 5, .bias = -1};
     struct baton_sampling sampling = {BATON_SAMPLING_INIT, .top_k = 4, .bias = &bias, .n_bias = 1};
     struct baton_sampler *sampler = baton_sampler_create(6);
     struct baton_decision decision;
-    (void)state;
     sampling.top_p = 0.98; /* of .725 .195 .080 .015: the first three */
     sampling.min_p = 0.2;
     (void)baton_sampler_explain(sampler, logits, &sampling, NULL, 3, 6, &decision);
@@ -126,14 +123,13 @@ static void a_decision_names_every_stage(void **state)
     baton_sampler_destroy(sampler);
 }
 
-static void a_greedy_decision_removes_and_draws_nothing(void **state)
+TEST(a_greedy_decision_removes_and_draws_nothing)
 {
     const float logits[] = {1, 3, 3, NAN};
     struct baton_sampler *sampler = baton_sampler_create(4);
     struct baton_decision decision;
     struct baton_sampling sampling = greedy;
     double total = 2 + exp(-2);
-    (void)state;
     sampling.top_k = 1;
     sampling.min_p = 0.9;
     assert_int_equal(baton_sampler_explain(sampler, logits, &sampling, NULL, 0, 20, &decision), 1);
@@ -150,13 +146,12 @@ static void a_greedy_decision_removes_and_draws_nothing(void **state)
     baton_sampler_destroy(sampler);
 }
 
-static void a_row_without_a_finite_logit_has_a_decision_too(void **state)
+TEST(a_row_without_a_finite_logit_has_a_decision_too)
 {
     const float logits[] = {NAN, -INFINITY, NAN};
     const struct baton_sampling sampling = {BATON_SAMPLING_INIT, .top_k = 2};
     struct baton_sampler *sampler = baton_sampler_create(3);
     struct baton_decision decision;
-    (void)state;
     assert_int_equal(baton_sampler_explain(sampler, logits, &sampling, NULL, 9, 3, &decision), 0);
     assert_true(decision.greedy);
     assert_int_equal(decision.rank, 1);
@@ -166,13 +161,12 @@ static void a_row_without_a_finite_logit_has_a_decision_too(void **state)
     baton_sampler_destroy(sampler);
 }
 
-static void logprobs_are_the_raw_log_softmax(void **state)
+TEST(logprobs_are_the_raw_log_softmax)
 {
     enum { N = 3000, TOP = 20 };
     struct baton_sampler *sampler = baton_sampler_create(N);
     float *logits = random_floats(N, 6);
     double total = 0;
-    (void)state;
     for (int i = 0; i < N; i++)
         logits[i] = floorf(64 * logits[i]) / 4 - 33; /* with ties */
     for (int i = 0; i < N; i++)
@@ -199,12 +193,11 @@ static void logprobs_are_the_raw_log_softmax(void **state)
     baton_sampler_destroy(sampler);
 }
 
-static void logprobs_of_odd_rows_are_never_nan(void **state)
+TEST(logprobs_of_odd_rows_are_never_nan)
 {
     const float rows[][3] = {{NAN, NAN, NAN}, {INFINITY, 0, INFINITY}, {-INFINITY, 4, NAN}};
     const double wanted[] = {-log(3), -log(2), -INFINITY};
     struct baton_sampler *sampler = baton_sampler_create(3);
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct baton_logprob top[3];
         double got = baton_sampler_logprobs(sampler, rows[i], 0, 3, top);

@@ -8,11 +8,10 @@ static const struct baton_seen *find(const struct baton_history *history, uint32
     return NULL;
 }
 
-static void prompt_tokens_are_seen_once_and_outputs_counted(void **state)
+TEST(prompt_tokens_are_seen_once_and_outputs_counted)
 {
     const uint32_t prompt[] = {7, 7, 3, UINT32_MAX, 0, 7};
     struct baton_history history;
-    (void)state;
     assert_int_equal(baton_history_init(&history, 6), BATON_OK);
     baton_history_add_prompt(&history, prompt, 6);
     baton_history_add_output(&history, 3);
@@ -28,11 +27,10 @@ static void prompt_tokens_are_seen_once_and_outputs_counted(void **state)
     baton_history_fini(&history);
 }
 
-static void a_full_table_of_colliding_ids_finds_each_of_them(void **state)
+TEST(a_full_table_of_colliding_ids_finds_each_of_them)
 {
     enum { N = 1000 };
     struct baton_history history;
-    (void)state;
     assert_int_equal(baton_history_init(&history, N), BATON_OK);
     for (int round = 0; round < 3; round++)
         for (uint32_t i = 0; i < N; i++)
@@ -45,10 +43,9 @@ static void a_full_table_of_colliding_ids_finds_each_of_them(void **state)
     baton_history_fini(&history);
 }
 
-static void an_absurd_size_is_refused_and_an_empty_history_is_fine(void **state)
+TEST(an_absurd_size_is_refused_and_an_empty_history_is_fine)
 {
     struct baton_history history = {.n_seen = 5};
-    (void)state;
     assert_int_equal(baton_history_init(&history, SIZE_MAX / 2), BATON_NO_MEMORY);
     assert_int_equal(history.n_seen, 5);
     assert_int_equal(baton_history_init(&history, 0), BATON_OK);

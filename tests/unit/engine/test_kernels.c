@@ -11,10 +11,9 @@ static const size_t row_sizes[] = {1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 
 
 enum { N_ROW_SIZES = sizeof row_sizes / sizeof row_sizes[0], MAX_ROW = 1000, VECTOR = 16 };
 
-static void weights_are_accurate_and_end_in_zero(void **state)
+TEST(weights_are_accurate_and_end_in_zero)
 {
     const struct baton_kernels *kernels;
-    (void)state;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
         float y[5];
         const float ends[] = {-INFINITY, -200, 3, NAN, -3.4e38F};
@@ -29,10 +28,9 @@ static void weights_are_accurate_and_end_in_zero(void **state)
     }
 }
 
-static void weights_sum_up_over_any_length(void **state)
+TEST(weights_sum_up_over_any_length)
 {
     const struct baton_kernels *kernels;
-    (void)state;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
         for (int i = 0; i < N_ROW_SIZES; i++) {
             size_t n = row_sizes[i];
@@ -56,11 +54,10 @@ static float naive_max(const float *x, size_t first, size_t end, size_t step)
     return max;
 }
 
-static void maxima_pass_over_nan(void **state)
+TEST(maxima_pass_over_nan)
 {
     enum { GROUP = VECTOR * VECTOR };
     const struct baton_kernels *kernels;
-    (void)state;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
         for (int i = 0; i < N_ROW_SIZES; i++) {
             size_t n = row_sizes[i];
@@ -98,11 +95,10 @@ static void assert_keeps(const struct baton_kernels *kernels, size_t n, float le
     free(x);
 }
 
-static void keeping_gathers_in_order_also_in_place(void **state)
+TEST(keeping_gathers_in_order_also_in_place)
 {
     const struct baton_kernels *kernels;
     const float leasts[] = {-INFINITY, -1, -0.5F, 0, 0.9F, 2};
-    (void)state;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
         for (int i = 0; i < N_ROW_SIZES * 6; i++) {
             assert_keeps(kernels, row_sizes[i / 6], leasts[i % 6], false);
@@ -110,11 +106,10 @@ static void keeping_gathers_in_order_also_in_place(void **state)
         }
 }
 
-static void layer_norm_matches_the_formula_on_odd_widths(void **state)
+TEST(layer_norm_matches_the_formula_on_odd_widths)
 {
     const struct baton_kernels *kernels;
     const int widths[] = {1, 5, 15, 16, 17, 48, 100, 767, 768};
-    (void)state;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
             int n = widths[w];

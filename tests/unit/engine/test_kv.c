@@ -18,27 +18,24 @@ static const struct baton_model_shape shape = {.n_layers = 3,
 static struct baton_model *model;
 static struct baton_kv *kv;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     return baton_model_random(&shape, 1, NULL, &model, NULL) ||
            baton_kv_create(model, "f32", N_BLOCKS, &kv, NULL);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     baton_kv_destroy(kv);
     baton_model_close(model);
     return 0;
 }
 
-static void a_block_holds_k_and_v_of_sixteen_positions(void **state)
+TEST(a_block_holds_k_and_v_of_sixteen_positions)
 {
     /* For each of two heads K [3][16], V [16][3 rounded up to 16]. */
     const size_t n_elements = (size_t)2 * (3 * 16 + 16 * 16);
     struct baton_kv *half;
-    (void)state;
     assert_int_equal(baton_kv_create(model, "f16", 4, &half, NULL), BATON_OK);
     assert_int_equal(baton_kv_block_bytes(kv), n_elements * 4);
     assert_int_equal(baton_kv_block_bytes(half), n_elements * 2);
@@ -56,9 +53,8 @@ static void assert_dtype(const struct baton_model *of, const char *asked, const 
     baton_kv_destroy(made);
 }
 
-static void elements_are_as_asked_or_as_wide_as_the_weights_deserve(void **state)
+TEST(elements_are_as_asked_or_as_wide_as_the_weights_deserve)
 {
-    (void)state;
     for (int i = 0; i < BATON_N_DTYPES; i++) {
         const struct baton_model_options options = {.dtype = baton_dtype_name((enum baton_dtype)i)};
         struct baton_model *of;
@@ -71,20 +67,18 @@ static void elements_are_as_asked_or_as_wide_as_the_weights_deserve(void **state
     }
 }
 
-static void an_unknown_dtype_is_refused_by_name(void **state)
+TEST(an_unknown_dtype_is_refused_by_name)
 {
     struct baton_kv *none = NULL;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_kv_create(model, "f8", 1, &none, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "\"f8\""));
     assert_null(none);
 }
 
-static void a_sequence_takes_whole_blocks_and_gives_them_back(void **state)
+TEST(a_sequence_takes_whole_blocks_and_gives_them_back)
 {
     struct baton_seq seq;
-    (void)state;
     const int cases[][2] = {{1, 1}, {15, 1}, {16, 1}, {17, 2}, {160, 10}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(baton_seq_init(&seq, kv, cases[i][0]), BATON_OK);
@@ -97,10 +91,9 @@ static void a_sequence_takes_whole_blocks_and_gives_them_back(void **state)
     }
 }
 
-static void an_exhausted_pool_says_limit_and_takes_nothing(void **state)
+TEST(an_exhausted_pool_says_limit_and_takes_nothing)
 {
     struct baton_seq first, second = {.n_tokens = 42};
-    (void)state;
     assert_int_equal(baton_seq_init(&first, kv, 7 * 16), BATON_OK);
     assert_int_equal(baton_seq_init(&second, kv, 4 * 16), BATON_LIMIT);
     assert_int_equal(second.n_tokens, 42);
@@ -112,21 +105,19 @@ static void an_exhausted_pool_says_limit_and_takes_nothing(void **state)
     assert_int_equal(baton_kv_n_free(kv), N_BLOCKS);
 }
 
-static void senseless_sizes_are_refused(void **state)
+TEST(senseless_sizes_are_refused)
 {
     struct baton_seq seq;
     struct baton_kv *none = NULL;
-    (void)state;
     assert_int_equal(baton_seq_init(&seq, kv, 0), BATON_INVALID);
     assert_int_equal(baton_seq_init(&seq, kv, INT32_MAX), BATON_LIMIT);
     assert_int_equal(baton_kv_create(model, NULL, 0, &none, NULL), BATON_INVALID);
     assert_null(none);
 }
 
-static void no_two_blocks_of_any_layer_share_memory(void **state)
+TEST(no_two_blocks_of_any_layer_share_memory)
 {
     struct baton_seq seq;
-    (void)state;
     size_t n_bytes = baton_kv_block_bytes(kv);
     assert_int_equal(baton_seq_init(&seq, kv, N_BLOCKS * 16), BATON_OK);
     for (int layer = 0; layer < shape.n_layers; layer++)

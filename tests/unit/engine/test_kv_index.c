@@ -8,18 +8,16 @@ static struct baton_model *model;
 static struct baton_kv *kv;
 static struct baton_block_hash hashes[N_HASHES];
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     for (uint32_t i = 0; i < N_HASHES; i++)
         hashes[i] = colliding_hash(i);
     return baton_model_random(&kv_shape, 1, NULL, &model, NULL) ||
            baton_kv_create(model, "f32", N_BLOCKS, &kv, NULL);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     baton_kv_destroy(kv);
     baton_model_close(model);
     return 0;
@@ -77,10 +75,9 @@ static void assert_kept(const char *wanted)
     assert_string_equal(kept, wanted);
 }
 
-static void a_registered_block_is_shared_while_it_is_held(void **state)
+TEST(a_registered_block_is_shared_while_it_is_held)
 {
     struct baton_seq first, second;
-    (void)state;
     begin(&first, 3, 0, 2);
     assert_int_equal(first.n_shared, 0);
     stamp_block(&first, 0, 7);
@@ -99,19 +96,17 @@ static void a_registered_block_is_shared_while_it_is_held(void **state)
     assert_counts(N_BLOCKS, 2);
 }
 
-static void a_registered_block_that_nobody_holds_is_kept_and_counts_as_free(void **state)
+TEST(a_registered_block_that_nobody_holds_is_kept_and_counts_as_free)
 {
-    (void)state;
     cache(0, 3);
     assert_counts(N_BLOCKS, 3);
     assert_kept("xxx-");
     assert_counts(N_BLOCKS, 3);
 }
 
-static void hashes_are_found_from_the_first_on_without_a_gap(void **state)
+TEST(hashes_are_found_from_the_first_on_without_a_gap)
 {
     struct baton_seq seq;
-    (void)state;
     cache(0, 2);
     cache(3, 2);
     begin(&seq, 6, 0, 5);
@@ -123,10 +118,9 @@ static void hashes_are_found_from_the_first_on_without_a_gap(void **state)
     assert_counts(N_BLOCKS, 4);
 }
 
-static void the_least_recently_used_goes_first(void **state)
+TEST(the_least_recently_used_goes_first)
 {
     struct baton_seq seq;
-    (void)state;
     for (int i = 0; i < 5; i++)
         cache(i, 1);
     begin(&seq, 7, 0, 0); /* five empty ones, and two of those kept */
@@ -135,10 +129,9 @@ static void the_least_recently_used_goes_first(void **state)
     assert_kept("--xxx");
 }
 
-static void a_hit_makes_a_block_recently_used(void **state)
+TEST(a_hit_makes_a_block_recently_used)
 {
     struct baton_seq seq;
-    (void)state;
     for (int i = 0; i < 5; i++)
         cache(i, 1);
     assert_true(is_kept(0));
@@ -148,20 +141,18 @@ static void a_hit_makes_a_block_recently_used(void **state)
     assert_kept("x-x--");
 }
 
-static void a_chain_loses_its_end_first(void **state)
+TEST(a_chain_loses_its_end_first)
 {
     struct baton_seq seq;
-    (void)state;
     cache(0, 6);
     begin(&seq, 7, 0, 0);
     baton_seq_fini(&seq);
     assert_kept("xxx---");
 }
 
-static void a_taken_name_stays_with_its_block(void **state)
+TEST(a_taken_name_stays_with_its_block)
 {
     struct baton_seq first, second, third;
-    (void)state;
     begin(&first, 2, 0, 0);
     begin(&second, 2, 0, 0);
     stamp_block(&first, 0, stamp_of(0));
@@ -178,10 +169,9 @@ static void a_taken_name_stays_with_its_block(void **state)
     assert_kept("x-");
 }
 
-static void what_a_request_found_is_not_evicted_for_the_rest_of_it(void **state)
+TEST(what_a_request_found_is_not_evicted_for_the_rest_of_it)
 {
     struct baton_seq seq;
-    (void)state;
     cache(0, 3);
     cache(5, 4);
     begin(&seq, N_BLOCKS, 0, 3); /* the oldest are the ones it needs */
@@ -195,10 +185,9 @@ static void what_a_request_found_is_not_evicted_for_the_rest_of_it(void **state)
     assert_kept("xxx------");
 }
 
-static void too_few_blocks_beside_the_found_ones_leave_no_trace(void **state)
+TEST(too_few_blocks_beside_the_found_ones_leave_no_trace)
 {
     struct baton_seq other, seq = {.n_tokens = 42};
-    (void)state;
     cache(0, 4);
     begin(&other, 1, 0, 0);
     /* Nine are free; four of them are found and six more wanted. */
@@ -213,10 +202,9 @@ static void too_few_blocks_beside_the_found_ones_leave_no_trace(void **state)
     assert_counts(N_BLOCKS, 4);
 }
 
-static void shared_blocks_let_more_sequences_in_than_there_is_room_for(void **state)
+TEST(shared_blocks_let_more_sequences_in_than_there_is_room_for)
 {
     struct baton_seq seqs[4], none;
-    (void)state;
     cache(0, 6);
     for (int i = 0; i < 4; i++)
         begin(&seqs[i], 7, 0, 6);
@@ -229,10 +217,9 @@ static void shared_blocks_let_more_sequences_in_than_there_is_room_for(void **st
     assert_counts(N_BLOCKS, 6);
 }
 
-static void a_bound_holds_for_what_nobody_holds(void **state)
+TEST(a_bound_holds_for_what_nobody_holds)
 {
     struct baton_seq seq;
-    (void)state;
     baton_kv_bound_cache(kv, 2);
     begin(&seq, 5, 0, 0);
     baton_seq_register(&seq, 0, hashes, 5);
@@ -249,10 +236,9 @@ static void a_bound_holds_for_what_nobody_holds(void **state)
     assert_kept("-------x");
 }
 
-static void a_bound_of_none_names_and_finds_nothing(void **state)
+TEST(a_bound_of_none_names_and_finds_nothing)
 {
     struct baton_seq registered, seq;
-    (void)state;
     cache(0, 2);
     begin(&registered, 2, 0, 0);
     baton_seq_register(&registered, 0, hashes + 2, 1);
@@ -270,10 +256,9 @@ static void a_bound_of_none_names_and_finds_nothing(void **state)
     assert_counts(N_BLOCKS, 1);
 }
 
-static void hashes_that_leave_nothing_to_compute_are_refused(void **state)
+TEST(hashes_that_leave_nothing_to_compute_are_refused)
 {
     struct baton_seq seq = {.n_tokens = 42};
-    (void)state;
     cache(0, 2);
     assert_int_equal(baton_seq_init_shared(&seq, kv, 2 * BLOCK, hashes, 2), BATON_INVALID);
     assert_int_equal(baton_seq_init_shared(&seq, kv, 2 * BLOCK + 1, hashes, -1), BATON_INVALID);
@@ -286,11 +271,10 @@ static void hashes_that_leave_nothing_to_compute_are_refused(void **state)
     baton_seq_fini(&seq);
 }
 
-static void many_colliding_names_are_told_apart(void **state)
+TEST(many_colliding_names_are_told_apart)
 {
     enum { N = 300 };
     struct baton_kv_index index;
-    (void)state;
     assert_int_equal(baton_kv_index_init(&index, N), BATON_OK);
     for (int i = 0; i < N; i++) {
         struct baton_block_hash hash = colliding_hash((uint32_t)i);
@@ -309,22 +293,22 @@ static void many_colliding_names_are_told_apart(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define RUN(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_registered_block_is_shared_while_it_is_held),
-        TEST(a_registered_block_that_nobody_holds_is_kept_and_counts_as_free),
-        TEST(hashes_are_found_from_the_first_on_without_a_gap),
-        TEST(the_least_recently_used_goes_first),
-        TEST(a_hit_makes_a_block_recently_used),
-        TEST(a_chain_loses_its_end_first),
-        TEST(a_taken_name_stays_with_its_block),
-        TEST(what_a_request_found_is_not_evicted_for_the_rest_of_it),
-        TEST(too_few_blocks_beside_the_found_ones_leave_no_trace),
-        TEST(shared_blocks_let_more_sequences_in_than_there_is_room_for),
-        TEST(a_bound_holds_for_what_nobody_holds),
-        TEST(a_bound_of_none_names_and_finds_nothing),
-        TEST(hashes_that_leave_nothing_to_compute_are_refused),
-        TEST(many_colliding_names_are_told_apart),
+        RUN(a_registered_block_is_shared_while_it_is_held),
+        RUN(a_registered_block_that_nobody_holds_is_kept_and_counts_as_free),
+        RUN(hashes_are_found_from_the_first_on_without_a_gap),
+        RUN(the_least_recently_used_goes_first),
+        RUN(a_hit_makes_a_block_recently_used),
+        RUN(a_chain_loses_its_end_first),
+        RUN(a_taken_name_stays_with_its_block),
+        RUN(what_a_request_found_is_not_evicted_for_the_rest_of_it),
+        RUN(too_few_blocks_beside_the_found_ones_leave_no_trace),
+        RUN(shared_blocks_let_more_sequences_in_than_there_is_room_for),
+        RUN(a_bound_holds_for_what_nobody_holds),
+        RUN(a_bound_of_none_names_and_finds_nothing),
+        RUN(hashes_that_leave_nothing_to_compute_are_refused),
+        RUN(many_colliding_names_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

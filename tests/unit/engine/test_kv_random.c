@@ -214,10 +214,9 @@ static void assert_alike(void)
             assert_stamped(&t->seq, i, t->objects[i]->stamp);
 }
 
-static void arbitrary_use_agrees_with_the_plain_reference(void **state)
+TEST(arbitrary_use_agrees_with_the_plain_reference)
 {
     struct baton_model *model;
-    (void)state;
     assert_int_equal(baton_model_random(&kv_shape, 1, NULL, &model, NULL), BATON_OK);
     assert_int_equal(baton_kv_create(model, "f16", N_BLOCKS, &kv, NULL), BATON_OK);
     reference.max_cached = N_BLOCKS;

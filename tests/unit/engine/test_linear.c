@@ -117,9 +117,8 @@ static void check_odd_shapes(const struct baton_kernels *kernels, int dtype)
     }
 }
 
-static void every_product_matches_the_plain_sum_on_odd_shapes(void **state)
+TEST(every_product_matches_the_plain_sum_on_odd_shapes)
 {
-    (void)state;
     for_each_set(check_odd_shapes);
 }
 
@@ -134,9 +133,8 @@ static void check_many_panels(const struct baton_kernels *kernels, int dtype)
         }
 }
 
-static void every_product_matches_over_many_panels(void **state)
+TEST(every_product_matches_over_many_panels)
 {
-    (void)state;
     for_each_set(check_many_panels);
 }
 
@@ -174,9 +172,8 @@ static void check_rows_alone(const struct baton_kernels *kernels, int dtype)
     product_fini(&p);
 }
 
-static void a_row_has_the_same_bits_alone_and_among_any_others(void **state)
+TEST(a_row_has_the_same_bits_alone_and_among_any_others)
 {
-    (void)state;
     for_each_set(check_rows_alone);
 }
 
@@ -195,16 +192,14 @@ static void check_prepared_in_parts(const struct baton_kernels *kernels, int dty
     }
 }
 
-static void rows_are_prepared_to_the_same_bits_in_any_parts(void **state)
+TEST(rows_are_prepared_to_the_same_bits_in_any_parts)
 {
-    (void)state;
     for_each_set(check_prepared_in_parts);
 }
 
-static void avx2_and_avx512_give_the_same_bits_in_f32(void **state)
+TEST(avx2_and_avx512_give_the_same_bits_in_f32)
 {
     struct product wide, narrow;
-    (void)state;
     if (!baton_kernels_find("avx2") || !baton_kernels_find("avx512"))
         skip();
     product_init(&wide, baton_kernels_find("avx512"), BATON_F32, 23, 203, 37);
@@ -220,10 +215,9 @@ static void avx2_and_avx512_give_the_same_bits_in_f32(void **state)
 
 /* ---- roundings ---- */
 
-static void q8_activations_are_rounded_to_the_nearest_step(void **state)
+TEST(q8_activations_are_rounded_to_the_nearest_step)
 {
     const struct baton_kernels *kernels;
-    (void)state;
     for (int i = 0; (kernels = kernel_sets_at(i)); i++) {
         enum { N_ROWS = 5, N_IN = 203 };
         struct product p;
@@ -251,9 +245,8 @@ static void check_gelu(const struct baton_kernels *kernels, int dtype)
     product_fini(&p);
 }
 
-static void gelu_is_within_a_millionth_of_the_exact_tanh_form(void **state)
+TEST(gelu_is_within_a_millionth_of_the_exact_tanh_form)
 {
-    (void)state;
     for_each_set(check_gelu);
 }
 

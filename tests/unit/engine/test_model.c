@@ -36,17 +36,15 @@ static void write_text(const char *name, const char *text)
     write_file(name, text, strlen(text));
 }
 
-static int make_dir(void **state)
+SETUP(make_dir)
 {
-    (void)state;
     memcpy(dir, "/tmp/baton-model-XXXXXX", sizeof dir);
     return mkdtemp(dir) ? 0 : -1;
 }
 
-static int remove_dir(void **state)
+TEARDOWN(remove_dir)
 {
     const char *const names[] = {"model.safetensors", "config.json"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[128];
         (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
@@ -55,19 +53,17 @@ static int remove_dir(void **state)
     return rmdir(dir);
 }
 
-static void a_directory_without_weights_is_not_found(void **state)
+TEST(a_directory_without_weights_is_not_found)
 {
     struct baton_model *model = NULL;
-    (void)state;
     assert_int_equal(baton_model_open(dir, NULL, &model, NULL), BATON_NOT_FOUND);
     assert_int_equal(baton_model_open("/nonexistent", NULL, &model, NULL), BATON_NOT_FOUND);
 }
 
-static void a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for(void **state)
+TEST(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for)
 {
     struct baton_model *model = NULL;
     struct baton_why why;
-    (void)state;
     write_tensors("model.safetensors",
                   "{\"m\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}}");
     write_text("config.json",
@@ -77,7 +73,7 @@ static void a_config_larger_than_its_weights_is_refused_before_memory_is_asked_f
     assert_non_null(strstr(why.text, "the files hold 6"));
 }
 
-static void a_random_model_keeps_its_shape(void **state)
+TEST(a_random_model_keeps_its_shape)
 {
     struct baton_model_shape shape = {.n_layers = 1,
                                       .n_embd = 6,
@@ -89,7 +85,6 @@ static void a_random_model_keeps_its_shape(void **state)
                                       .n_context = 8,
                                       .norm_epsilon = 1e-5F};
     struct baton_model *model;
-    (void)state;
     assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
     assert_memory_equal(baton_model_shape(model), &shape, sizeof shape);
     assert_string_equal(baton_model_dtype(model), "f32");

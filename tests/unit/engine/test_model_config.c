@@ -16,10 +16,9 @@ static enum baton_err parse(const char *more, struct baton_model_config *config,
     return baton_model_config_parse(text, (size_t)n, config, why);
 }
 
-static void gpt2_defaults_are_those_of_its_authors(void **state)
+TEST(gpt2_defaults_are_those_of_its_authors)
 {
     struct baton_model_config config;
-    (void)state;
     assert_int_equal(parse("", &config, NULL), BATON_OK);
     assert_int_equal(config.shape.n_layers, 2);
     assert_int_equal(config.shape.n_heads, 3);
@@ -31,10 +30,9 @@ static void gpt2_defaults_are_those_of_its_authors(void **state)
     assert_true(config.tied_head);
 }
 
-static void given_fields_are_taken(void **state)
+TEST(given_fields_are_taken)
 {
     struct baton_model_config config;
-    (void)state;
     assert_int_equal(parse(",\"n_inner\":20,\"n_ctx\":16,\"layer_norm_epsilon\":0.001,"
                            "\"tie_word_embeddings\":false,\"activation_function\":\"gelu_new\","
                            "\"scale_attn_weights\":true,\"add_cross_attention\":false",
@@ -46,7 +44,7 @@ static void given_fields_are_taken(void **state)
     assert_false(config.tied_head);
 }
 
-static void what_is_not_computed_is_refused_by_name(void **state)
+TEST(what_is_not_computed_is_refused_by_name)
 {
     const char *const refused[][2] = {
         {",\"activation_function\":\"relu\"", "activation_function"},
@@ -63,7 +61,6 @@ static void what_is_not_computed_is_refused_by_name(void **state)
         {",\"n_inner\":-4", "n_inner"},
         {",\"tie_word_embeddings\":\"yes\"", "tie_word_embeddings"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct baton_model_config config = {0};
         struct baton_why why = {.text = ""};
@@ -73,7 +70,7 @@ static void what_is_not_computed_is_refused_by_name(void **state)
     }
 }
 
-static void configs_of_other_kinds_are_refused(void **state)
+TEST(configs_of_other_kinds_are_refused)
 {
     const char *const texts[] = {
         "",
@@ -89,7 +86,6 @@ static void configs_of_other_kinds_are_refused(void **state)
         "{\"model_type\":\"gpt2\",\"n_layer\":2.5,\"n_head\":3,\"n_embd\":12,\"vocab_size\":50,"
         "\"n_positions\":32}",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct baton_model_config config;
         struct baton_why why;

@@ -63,10 +63,9 @@ static ino_t inode_of(const char *path)
     return info.st_ino;
 }
 
-static void a_packed_model_is_the_model_in_every_dtype(void **state)
+TEST(a_packed_model_is_the_model_in_every_dtype)
 {
     static const char *const dtypes[] = {"f32", "bf16", "q8"};
-    (void)state;
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
         struct baton_model *alone = open_model(dtypes[i], "auto", NULL);
         struct baton_model *packed = open_model(dtypes[i], "auto", &dirs);
@@ -84,10 +83,9 @@ static void a_packed_model_is_the_model_in_every_dtype(void **state)
     }
 }
 
-static void the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest(void **state)
+TEST(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest)
 {
     const struct baton_kernels *kernels;
-    (void)state;
     for (int i = 0; (kernels = baton_kernels_at(i)); i++) {
         struct baton_model *usual = open_model(NULL, kernels->name, NULL);
         struct baton_model *fastest = open_model("auto", kernels->name, NULL);
@@ -99,10 +97,9 @@ static void the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest(void *
     }
 }
 
-static void each_dtype_and_layout_has_its_own_file(void **state)
+TEST(each_dtype_and_layout_has_its_own_file)
 {
     glob_t found = {0};
-    (void)state;
     baton_model_close(open_model("f32", "portable", &dirs));
     baton_model_close(open_model("f32", "openblas", &dirs));
     baton_model_close(open_model("q8", "portable", &dirs));
@@ -111,19 +108,17 @@ static void each_dtype_and_layout_has_its_own_file(void **state)
     globfree(&found);
 }
 
-static void a_file_is_packed_once(void **state)
+TEST(a_file_is_packed_once)
 {
-    (void)state;
     baton_model_close(open_model("bf16", "auto", &dirs));
     ino_t made = inode_of(the_pack());
     baton_model_close(open_model("bf16", "auto", &dirs));
     assert_int_equal(inode_of(the_pack()), made);
 }
 
-static void a_spoiled_file_is_packed_again(void **state)
+TEST(a_spoiled_file_is_packed_again)
 {
     struct baton_model *alone = open_model("f32", "auto", NULL);
-    (void)state;
     for (int i = 0; i < 2; i++) {
         baton_model_close(open_model("f32", "auto", &dirs));
         FILE *file = fopen(the_pack(), i ? "r+" : "w"); /* a flipped byte; an empty file */
@@ -138,31 +133,28 @@ static void a_spoiled_file_is_packed_again(void **state)
     baton_model_close(alone);
 }
 
-static void a_model_outlives_its_file(void **state)
+TEST(a_model_outlives_its_file)
 {
     struct baton_model *alone = open_model("f32", "auto", NULL);
     struct baton_model *mapped = open_model("f32", "auto", &dirs);
-    (void)state;
     assert_int_equal(unlink(the_pack()), 0);
     assert_same_weights(alone, mapped);
     baton_model_close(alone);
     baton_model_close(mapped);
 }
 
-static void where_nothing_can_be_written_the_weights_are_private(void **state)
+TEST(where_nothing_can_be_written_the_weights_are_private)
 {
     struct baton_cache_dirs unwritable = {.n = 1, .paths = {"/proc"}};
     struct baton_model *model = open_model("f32", "auto", &unwritable);
-    (void)state;
     assert_null(model->pack.payload);
     baton_model_close(model);
 }
 
 /* A read-only directory of packed weights, such as a mount, before a writable one. */
-static void a_file_that_can_only_be_read_is_used(void **state)
+TEST(a_file_that_can_only_be_read_is_used)
 {
     struct baton_cache_dirs both = {.n = 2};
-    (void)state;
     baton_model_close(open_model("f32", "auto", &dirs));
     (void)snprintf(both.paths[0], PATH_MAX, "/proc");
     (void)snprintf(both.paths[1], PATH_MAX, "%s", scratch);
@@ -173,10 +165,9 @@ static void a_file_that_can_only_be_read_is_used(void **state)
     baton_model_close(model);
 }
 
-static void processes_that_pack_at_once_share_one_file(void **state)
+TEST(processes_that_pack_at_once_share_one_file)
 {
     enum { N_PROCESSES = 4 };
-    (void)state;
     for (int i = 0; i < N_PROCESSES; i++) {
         pid_t pid = fork();
         assert_true(pid >= 0);
@@ -198,11 +189,10 @@ static void processes_that_pack_at_once_share_one_file(void **state)
     baton_model_close(mapped);
 }
 
-static void a_killed_packer_does_not_block(void **state)
+TEST(a_killed_packer_does_not_block)
 {
     char path[PATH_MAX], byte;
     int ready[2];
-    (void)state;
     baton_model_close(open_model("f32", "auto", &dirs));
     (void)snprintf(path, sizeof path, "%s", the_pack());
     assert_int_equal(unlink(path), 0);
@@ -227,12 +217,11 @@ static void a_killed_packer_does_not_block(void **state)
     baton_model_close(model);
 }
 
-static void an_option_without_meaning_is_refused_with_those_that_have_one(void **state)
+TEST(an_option_without_meaning_is_refused_with_those_that_have_one)
 {
     struct baton_model_options options = {.dtype = "f16"};
     struct baton_model *model = NULL;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_model_open(MODEL, &options, &model, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "dtype: \"f16\" is none of auto, f32, bf16, q8"));
     options = (struct baton_model_options){.kernels = "abacus"};

@@ -70,11 +70,10 @@ static int remove_pack(void **state)
     return remove_scratch(state);
 }
 
-static void what_was_packed_is_mapped(void **state)
+TEST(what_was_packed_is_mapped)
 {
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
-    (void)state;
     assert_int_equal(map(&key, &file, NULL), BATON_OK);
     for (size_t i = 0; i < N_BYTES; i++)
         assert_int_equal(file.payload[i], byte_at(i));
@@ -82,11 +81,10 @@ static void what_was_packed_is_mapped(void **state)
     baton_pack_file_unmap(&file); /* of nothing */
 }
 
-static void an_empty_payload_is_a_payload(void **state)
+TEST(an_empty_payload_is_a_payload)
 {
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
-    (void)state;
     key.n_bytes = 0;
     int fd = open(in_scratch("pack"), O_RDWR | O_TRUNC);
     assert_int_equal(baton_pack_file_create(fd, &key, &file, NULL), BATON_OK);
@@ -97,7 +95,7 @@ static void an_empty_payload_is_a_payload(void **state)
     baton_pack_file_unmap(&file);
 }
 
-static void a_file_of_anything_else_is_refused(void **state)
+TEST(a_file_of_anything_else_is_refused)
 {
     struct baton_pack_key others[] = {
         key_of(HEX("c"), HEX("b")),
@@ -108,7 +106,6 @@ static void a_file_of_anything_else_is_refused(void **state)
     };
     struct baton_pack_file file;
     struct baton_why why;
-    (void)state;
     others[2].dtype = BATON_Q8;
     others[3].layout = BATON_ROWS;
     others[4].signature++;
@@ -129,7 +126,7 @@ static void spoil(off_t offset)
     close(fd);
 }
 
-static void a_flipped_bit_anywhere_is_found(void **state)
+TEST(a_flipped_bit_anywhere_is_found)
 {
     const struct {
         off_t offset;
@@ -148,7 +145,6 @@ static void a_flipped_bit_anywhere_is_found(void **state)
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
     struct baton_why why;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         spoil(cases[i].offset);
         assert_int_equal(map(&key, &file, &why), BATON_CORRUPT);
@@ -159,14 +155,13 @@ static void a_flipped_bit_anywhere_is_found(void **state)
     }
 }
 
-static void a_file_of_another_size_is_refused(void **state)
+TEST(a_file_of_another_size_is_refused)
 {
     static const off_t sizes[] = {0, 1, HEADER_BYTES, HEADER_BYTES + N_BYTES - 1,
                                   HEADER_BYTES + N_BYTES + 1};
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
     struct baton_why why;
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         assert_int_equal(truncate(in_scratch("pack"), sizes[i]), 0);
         assert_int_equal(map(&key, &file, &why), BATON_CORRUPT);
@@ -174,11 +169,10 @@ static void a_file_of_another_size_is_refused(void **state)
     }
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST(what_is_no_file_is_refused)
 {
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
-    (void)state;
     assert_int_equal(unlink(in_scratch("pack")), 0);
     assert_int_equal(map(&key, &file, NULL), BATON_NOT_FOUND);
     assert_int_equal(mkfifo(in_scratch("pack"), 0600), 0);
@@ -188,12 +182,11 @@ static void what_is_no_file_is_refused(void **state)
     assert_int_equal(map(&key, &file, NULL), BATON_CORRUPT);
 }
 
-static void a_payload_without_space_fails_when_it_is_created(void **state)
+TEST(a_payload_without_space_fails_when_it_is_created)
 {
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
     struct baton_why why;
-    (void)state;
     key.n_bytes = (size_t)1 << 60;
     int fd = open(in_scratch("pack"), O_RDWR | O_TRUNC);
     assert_int_equal(baton_pack_file_create(fd, &key, &file, &why), BATON_IO);
@@ -202,11 +195,10 @@ static void a_payload_without_space_fails_when_it_is_created(void **state)
     close(fd);
 }
 
-static void a_name_says_what_is_inside(void **state)
+TEST(a_name_says_what_is_inside)
 {
     struct baton_pack_key key = usual_key();
     char name[BATON_PACK_NAME_BYTES];
-    (void)state;
     baton_pack_file_name(&key, name);
     assert_string_equal(name, "aaaaaaaaaaaaaaaa-bbbbbbbb-bf16-panels.pack");
 }

@@ -64,9 +64,8 @@ static void assert_comes_back(enum baton_dtype dtype, enum baton_layout layout, 
     free(rows);
 }
 
-static void rows_come_back_as_their_dtype_keeps_them(void **state)
+TEST(rows_come_back_as_their_dtype_keeps_them)
 {
-    (void)state;
     for (int i = 0; i < N_INS * N_OUTS; i++) {
         int n_in = ins[i % N_INS], n_out = outs[i / N_INS];
         for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++)
@@ -75,9 +74,8 @@ static void rows_come_back_as_their_dtype_keeps_them(void **state)
     }
 }
 
-static void what_is_past_the_matrix_is_zero(void **state)
+TEST(what_is_past_the_matrix_is_zero)
 {
-    (void)state;
     for (int i = 0; i < N_INS * N_OUTS * BATON_N_DTYPES; i++) {
         enum baton_dtype dtype = (enum baton_dtype)(i / N_INS / N_OUTS);
         int n_in = ins[i % N_INS], n_out = outs[i / N_INS % N_OUTS];
@@ -95,10 +93,9 @@ static void what_is_past_the_matrix_is_zero(void **state)
     }
 }
 
-static void every_byte_of_a_matrix_is_written(void **state)
+TEST(every_byte_of_a_matrix_is_written)
 {
     const float rows[17 * 65] = {0};
-    (void)state;
     for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++) {
         struct baton_packed packed = pack((enum baton_dtype)dtype, BATON_PANELS, 17, 65, rows);
         const uint8_t *bytes = packed.data; /* 0xff before, and nothing is stored as that */
@@ -115,9 +112,8 @@ static uint16_t bf16_of(uint32_t bits)
     return baton_bf16_from(value);
 }
 
-static void bf16_rounds_to_the_nearest_and_ties_to_even(void **state)
+TEST(bf16_rounds_to_the_nearest_and_ties_to_even)
 {
-    (void)state;
     assert_int_equal(bf16_of(0x3f800000), 0x3f80);
     assert_int_equal(bf16_of(0x3f807fff), 0x3f80);
     assert_int_equal(bf16_of(0x3f808000), 0x3f80); /* a tie, down */
@@ -133,18 +129,16 @@ static void bf16_rounds_to_the_nearest_and_ties_to_even(void **state)
     assert_int_equal(bf16_of(0xff800000), 0xff80);
 }
 
-static void a_nan_stays_one_in_bf16(void **state)
+TEST(a_nan_stays_one_in_bf16)
 {
-    (void)state;
     assert_true(isnan(baton_bf16_to(bf16_of(0x7fc00000))));
     assert_true(
         isnan(baton_bf16_to(bf16_of(0x7f800001)))); /* its payload is all in the lower half */
     assert_true(isnan(baton_bf16_to(bf16_of(0xffffffff))));
 }
 
-static void every_bf16_comes_back_from_its_float(void **state)
+TEST(every_bf16_comes_back_from_its_float)
 {
-    (void)state;
     for (uint32_t stored = 0; stored < 0x10000; stored++)
         if (!isnan(baton_bf16_to((uint16_t)stored)))
             assert_int_equal(baton_bf16_from(baton_bf16_to((uint16_t)stored)), stored);
@@ -158,19 +152,17 @@ static void through_q8(const float *weights, int n, float *found)
     free_packed(&packed);
 }
 
-static void a_q8_groups_largest_weight_is_its_last_step(void **state)
+TEST(a_q8_groups_largest_weight_is_its_last_step)
 {
     const float weights[] = {1, -127, 0.4F, 63.6F, 127}, kept[] = {1, -127, 0, 64, 127};
     float found[5];
-    (void)state;
     through_q8(weights, 5, found);
     assert_memory_equal(found, kept, sizeof kept);
 }
 
-static void q8_groups_do_not_share_their_scale(void **state)
+TEST(q8_groups_do_not_share_their_scale)
 {
     float weights[2 * BATON_Q8_GROUP], found[2 * BATON_Q8_GROUP];
-    (void)state;
     for (int i = 0; i < 2 * BATON_Q8_GROUP; i++)
         weights[i] = i < BATON_Q8_GROUP ? 1e6F : 1e-6F;
     through_q8(weights, 2 * BATON_Q8_GROUP, found);
@@ -178,10 +170,9 @@ static void q8_groups_do_not_share_their_scale(void **state)
         assert_true(fabsf(found[i] - weights[i]) <= 1e-6F * weights[i]);
 }
 
-static void q8_groups_of_zeros_and_of_subnormals_stay_finite(void **state)
+TEST(q8_groups_of_zeros_and_of_subnormals_stay_finite)
 {
     const float largest[] = {0, 0x1p-149F, 0x1p-140F, FLT_MIN, 130 * FLT_MIN, FLT_MAX / 2};
-    (void)state;
     for (size_t i = 0; i < sizeof largest / sizeof largest[0]; i++) {
         const float weights[] = {largest[i], -largest[i], largest[i] / 2, 0};
         float found[4];
@@ -194,10 +185,9 @@ static void q8_groups_of_zeros_and_of_subnormals_stay_finite(void **state)
     }
 }
 
-static void dtypes_have_names(void **state)
+TEST(dtypes_have_names)
 {
     enum baton_dtype dtype = BATON_F32;
-    (void)state;
     for (int i = 0; i < BATON_N_DTYPES; i++) {
         assert_true(baton_dtype_parse(baton_dtype_name((enum baton_dtype)i), &dtype));
         assert_int_equal(dtype, i);

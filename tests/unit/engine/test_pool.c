@@ -24,12 +24,11 @@ static void count(void *arg, int item, int worker)
         atomic_fetch_add(&counts->bad_workers, 1);
 }
 
-static void every_item_runs_once_and_is_visible_when_run_returns(void **state)
+TEST(every_item_runs_once_and_is_visible_when_run_returns)
 {
     static struct counts counts;
     struct baton_pool *pool;
     int wanted[N_ITEMS] = {0};
-    (void)state;
     assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
     assert_int_equal(baton_pool_n_threads(pool), N_THREADS);
     for (int loop = 0; loop < 500; loop++) {
@@ -45,12 +44,11 @@ static void every_item_runs_once_and_is_visible_when_run_returns(void **state)
     baton_pool_destroy(pool);
 }
 
-static void helpers_that_fell_asleep_come_back(void **state)
+TEST(helpers_that_fell_asleep_come_back)
 {
     static struct counts counts;
     const struct timespec pause = {.tv_nsec = 5000000}; /* far longer than helpers spin */
     struct baton_pool *pool;
-    (void)state;
     assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
     for (int loop = 0; loop < 20; loop++) {
         (void)nanosleep(&pause, NULL);
@@ -121,11 +119,10 @@ static void *run_shared(void *arg)
 }
 
 /* On a thread of its own, which the shares move about. */
-static void shares_that_change_in_the_middle_lose_no_item(void **state)
+TEST(shares_that_change_in_the_middle_lose_no_item)
 {
     static struct shares shares = {.state = 5, .n_changing = 4000};
     pthread_t caller;
-    (void)state;
     find_allowed(&shares);
     assert_int_equal(pthread_create(&caller, NULL, run_shared, &shares), 0);
     assert_int_equal(pthread_join(caller, NULL), 0);
@@ -167,12 +164,11 @@ static void *run_placed(void *arg)
     return NULL;
 }
 
-static void threads_of_a_share_are_where_it_says_and_the_others_take_nothing(void **state)
+TEST(threads_of_a_share_are_where_it_says_and_the_others_take_nothing)
 {
     static struct places places;
     static struct shares shares;
     pthread_t caller;
-    (void)state;
     find_allowed(&shares);
     places.n_threads = 2;
     for (int i = 0; i < places.n_threads; i++)
@@ -188,22 +184,20 @@ static void threads_of_a_share_are_where_it_says_and_the_others_take_nothing(voi
     }
 }
 
-static void one_thread_is_the_caller_alone(void **state)
+TEST(one_thread_is_the_caller_alone)
 {
     static struct counts counts;
     struct baton_pool *pool;
-    (void)state;
     assert_int_equal(baton_pool_create(1, &pool, NULL), BATON_OK);
     baton_pool_run(pool, N_ITEMS, count, &counts);
     assert_int_equal(counts.plain[N_ITEMS - 1], 1);
     baton_pool_destroy(pool);
 }
 
-static void impossible_thread_counts_are_refused(void **state)
+TEST(impossible_thread_counts_are_refused)
 {
     struct baton_pool *pool = NULL;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_pool_create(0, &pool, &why), BATON_INVALID);
     assert_int_equal(baton_pool_create(BATON_POOL_MAX_THREADS + 1, &pool, &why), BATON_INVALID);
     assert_null(pool);

@@ -5,10 +5,9 @@
 
 #include "common/engine/reserve.h"
 
-static void memory_is_zero_aligned_and_all_there(void **state)
+TEST(memory_is_zero_aligned_and_all_there)
 {
     static const size_t sizes[] = {1, 4096, (16 << 20) - 1, (40 << 20) + 12345};
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct baton_reserve *reserve = NULL;
         assert_int_equal(baton_reserve_create(sizes[i], &reserve), BATON_OK);
@@ -21,9 +20,8 @@ static void memory_is_zero_aligned_and_all_there(void **state)
     }
 }
 
-static void it_can_go_while_it_is_being_backed(void **state)
+TEST(it_can_go_while_it_is_being_backed)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         struct baton_reserve *reserve = NULL;
         assert_int_equal(baton_reserve_create((size_t)256 << 20, &reserve), BATON_OK);
@@ -33,10 +31,9 @@ static void it_can_go_while_it_is_being_backed(void **state)
     baton_reserve_destroy(NULL);
 }
 
-static void more_than_there_can_be_is_refused(void **state)
+TEST(more_than_there_can_be_is_refused)
 {
     struct baton_reserve *none = NULL;
-    (void)state;
     assert_int_equal(baton_reserve_create(SIZE_MAX - 5, &none), BATON_NO_MEMORY);
     assert_int_equal(baton_reserve_create((size_t)1 << 62, &none), BATON_NO_MEMORY);
     assert_null(none);

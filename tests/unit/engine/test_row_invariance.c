@@ -60,12 +60,11 @@ static void decode_alone(struct text *text)
     }
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
                                              .kernels = kernel_sets_name(kernels)};
     int n_blocks = (MAX_SEQS + 1) * baton_kv_blocks_for(LENGTH);
-    (void)state;
     if (baton_model_random(&shape, 3, &kept, &model, NULL) ||
         baton_kv_create(model, NULL, n_blocks, &kv, NULL))
         return -1;
@@ -83,9 +82,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     for (int i = 0; i < extent.n_seqs; i++)
         baton_seq_fini(&texts[i].seq);
     for (int i = 0; i < N_ENGINES; i++)
@@ -173,9 +171,8 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
                                 sizeof logits[0]);
 }
 
-static void a_positions_bits_do_not_depend_on_the_layout(void **state)
+TEST(a_positions_bits_do_not_depend_on_the_layout)
 {
-    (void)state;
     for (int i = 0; i < extent.n_layouts; i++) {
         const struct text *text = &texts[draw(extent.n_seqs)];
         struct baton_seq seq;

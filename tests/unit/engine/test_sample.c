@@ -7,7 +7,7 @@ enum { N_DRAWS = 40000 };
 static const float reference_logits[] = {2.0F, -1.5F, 0.3F, 4.2F, -0.8F};
 
 /* Random123's kat_vectors for philox4x32 with 10 rounds. */
-static void philox_gives_the_known_answers(void **state)
+TEST(philox_gives_the_known_answers)
 {
     static const struct {
         uint32_t counter[4], key[2], random[4];
@@ -20,7 +20,6 @@ static void philox_gives_the_known_answers(void **state)
          {0xa4093822, 0x299f31d0},
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         uint32_t random[4];
         baton_philox4x32(known[i].counter, known[i].key, random);
@@ -28,10 +27,9 @@ static void philox_gives_the_known_answers(void **state)
     }
 }
 
-static void uniforms_depend_on_seed_and_position_and_fill_the_unit_interval(void **state)
+TEST(uniforms_depend_on_seed_and_position_and_fill_the_unit_interval)
 {
     double sum = 0, least = 1, most = 0;
-    (void)state;
     assert_true(baton_philox_uniform(1, 2) == baton_philox_uniform(1, 2));
     assert_true(baton_philox_uniform(1, 2) != baton_philox_uniform(2, 1));
     assert_true(baton_philox_uniform(1, 2) != baton_philox_uniform(1, (uint64_t)1 << 32 | 2));
@@ -61,12 +59,11 @@ static void assert_probabilities(const float *logits, const struct baton_samplin
     baton_sampler_destroy(sampler);
 }
 
-static void the_reference_vectors_hold(void **state)
+TEST(the_reference_vectors_hold)
 {
     const float others[] = {2.1F, -0.5F, 0.3F, 1.2F, -1.0F};
     const double cut[] = {.100, 0, 0, .900, 0};
     struct baton_sampling sampling = {BATON_SAMPLING_INIT};
-    (void)state;
     assert_probabilities(reference_logits, &sampling, (double[]){.0971, .0029, .0177, .8763, .0059},
                          5e-5);
     assert_probabilities(others, &sampling, (double[]){.5913, .0439, .0977, .2404, .0266}, 5e-5);
@@ -106,21 +103,19 @@ static void assert_distribution(const float *logits, int n_vocab, struct baton_s
     baton_sampler_destroy(sampler);
 }
 
-static void temperature_one_draws_from_the_softmax(void **state)
+TEST(temperature_one_draws_from_the_softmax)
 {
     const struct baton_sampling sampling = {
         .temperature = 1, .top_p = 1, .repetition_penalty = 1, .seed = 5};
-    (void)state;
     assert_distribution(reference_logits, 5, sampling,
                         (double[]){0.0971, 0.0029, 0.0177, 0.8763, 0.0059});
 }
 
-static void temperature_flattens_the_softmax(void **state)
+TEST(temperature_flattens_the_softmax)
 {
     const struct baton_sampling sampling = {
         .temperature = 2.5, .top_p = 1, .repetition_penalty = 1, .seed = 6};
     double wanted[5], sum = 0;
-    (void)state;
     for (int i = 0; i < 5; i++)
         sum += wanted[i] = exp(reference_logits[i] / 2.5);
     for (int i = 0; i < 5; i++)
@@ -128,19 +123,17 @@ static void temperature_flattens_the_softmax(void **state)
     assert_distribution(reference_logits, 5, sampling, wanted);
 }
 
-static void top_k_two_keeps_the_two_highest(void **state)
+TEST(top_k_two_keeps_the_two_highest)
 {
     const struct baton_sampling sampling = {
         .temperature = 1, .top_k = 2, .top_p = 1, .repetition_penalty = 1, .seed = 7};
-    (void)state;
     assert_distribution(reference_logits, 5, sampling, (double[]){0.100, 0, 0, 0.900, 0});
 }
 
-static void top_p_keeps_the_smallest_set_that_reaches_it(void **state)
+TEST(top_p_keeps_the_smallest_set_that_reaches_it)
 {
     struct baton_sampling sampling = {
         .temperature = 1, .top_p = 0.9, .repetition_penalty = 1, .seed = 8};
-    (void)state;
     assert_distribution(reference_logits, 5, sampling, (double[]){0.100, 0, 0, 0.900, 0});
     sampling.top_p = 0.87;
     assert_distribution(reference_logits, 5, sampling, (double[]){0, 0, 0, 1, 0});
@@ -148,13 +141,12 @@ static void top_p_keeps_the_smallest_set_that_reaches_it(void **state)
     assert_distribution(reference_logits, 5, sampling, (double[]){0, 0, 0, 1, 0});
 }
 
-static void top_p_counts_only_what_top_k_kept(void **state)
+TEST(top_p_counts_only_what_top_k_kept)
 {
     const struct baton_sampling sampling = {
         .temperature = 1, .top_k = 3, .top_p = 0.985, .repetition_penalty = 1, .seed = 9};
     const float logits[] = {0, 0, 0, 0};
     const double third = 1.0 / 3;
-    (void)state;
     assert_distribution(reference_logits, 5, sampling,
                         (double[]){0.0980, 0, 0.0179, 0.8841, 0}); /* 0.9821 < 0.985 */
     /* Ties at the k-th are all kept; within top-p the lower id comes first. */
@@ -164,11 +156,10 @@ static void top_p_counts_only_what_top_k_kept(void **state)
                         (double[]){third, third, third, 0});
 }
 
-static void min_p_drops_what_is_far_below_the_highest(void **state)
+TEST(min_p_drops_what_is_far_below_the_highest)
 {
     const float logits[] = {1, 3, -2, 3, 2};
     const double e1 = exp(-1), sum = 2 + e1;
-    (void)state;
     assert_distribution(logits, 5,
                         (struct baton_sampling){
                             .temperature = 1, .top_p = 1, .min_p = 0.2, .repetition_penalty = 1},
@@ -179,46 +170,42 @@ static void min_p_drops_what_is_far_below_the_highest(void **state)
         (double[]){0, 0.5, 0, 0.5, 0});
 }
 
-static void ties_at_the_kth_are_kept(void **state)
+TEST(ties_at_the_kth_are_kept)
 {
     const float logits[] = {1, 3, 1, 1, 0};
     const double e2 = exp(-2), sum = 1 + 3 * e2;
-    (void)state;
     assert_distribution(
         logits, 5,
         (struct baton_sampling){.temperature = 1, .top_k = 2, .top_p = 1, .repetition_penalty = 1},
         (double[]){e2 / sum, 1 / sum, e2 / sum, e2 / sum, 0});
 }
 
-static void greedy_takes_the_lowest_id_of_equal_logits(void **state)
+TEST(greedy_takes_the_lowest_id_of_equal_logits)
 {
     const float logits[] = {-1, 5, 2, 5, 5}, low[] = {-INFINITY, -3, -INFINITY, NAN, -3};
     const struct baton_sampling greedy = {.temperature = 0, .top_p = 1, .repetition_penalty = 1};
     struct baton_sampler *sampler = baton_sampler_create(5);
-    (void)state;
     assert_int_equal(baton_sampler_pick(sampler, logits, &greedy, NULL, 0), 1);
     assert_int_equal(baton_sampler_pick(sampler, low, &greedy, NULL, 0), 1);
     baton_sampler_destroy(sampler);
 }
 
-static void nan_logits_are_never_chosen_while_others_are_possible(void **state)
+TEST(nan_logits_are_never_chosen_while_others_are_possible)
 {
     const float some[] = {NAN, 0, NAN, 0}, none[] = {NAN, NAN, NAN, NAN};
     const struct baton_sampling sampling = {
         .temperature = 1, .top_k = 3, .top_p = 0.99, .repetition_penalty = 1, .seed = 1};
     struct baton_sampler *sampler = baton_sampler_create(4);
-    (void)state;
     assert_distribution(some, 4, sampling, (double[]){0, 0.5, 0, 0.5});
     assert_int_equal(baton_sampler_pick(sampler, none, &sampling, NULL, 3), 0);
     baton_sampler_destroy(sampler);
 }
 
-static void extreme_temperatures_and_logits_stay_sane(void **state)
+TEST(extreme_temperatures_and_logits_stay_sane)
 {
     const float logits[] = {-3e38F, 3e38F, 0, -INFINITY}, infinite[] = {0, INFINITY, 1, 2};
     const double temperatures[] = {1e-30, 1, 100};
     struct baton_sampler *sampler = baton_sampler_create(4);
-    (void)state;
     for (int i = 0; i < 3; i++) {
         const struct baton_sampling sampling = {
             .temperature = temperatures[i], .top_p = 0.5, .repetition_penalty = 1};
@@ -258,58 +245,53 @@ static struct penalized_row penalize(const float *logits, int n_vocab,
     return row;
 }
 
-static void presence_and_frequency_are_subtracted_from_what_was_generated(void **state)
+TEST(presence_and_frequency_are_subtracted_from_what_was_generated)
 {
     const float logits[] = {3, 3, -1, 3};
     const struct baton_sampling sampling = {
         .top_p = 1, .repetition_penalty = 1, .presence_penalty = 0.2, .frequency_penalty = 0.1};
     struct penalized_row row = penalize(logits, 4, &sampling);
-    (void)state;
     assert_true(row.logits[0] == 3 && row.logits[3] == 3);
     assert_true(row.logits[1] == 2.4F && row.logits[2] == (float)(-1 - 0.6));
 }
 
-static void repetition_divides_positive_logits_and_multiplies_others(void **state)
+TEST(repetition_divides_positive_logits_and_multiplies_others)
 {
     const float logits[] = {3, -3, 0, 3};
     const struct baton_sampling sampling = {.top_p = 1, .repetition_penalty = 2};
     struct penalized_row row = penalize(logits, 4, &sampling);
-    (void)state;
     assert_true(row.logits[0] == 1.5F && row.logits[1] == -6 && row.logits[2] == 0);
     assert_true(row.logits[3] == 3);
 }
 
-static void bias_comes_before_penalties_and_ignores_ids_past_the_vocabulary(void **state)
+TEST(bias_comes_before_penalties_and_ignores_ids_past_the_vocabulary)
 {
     const float logits[] = {1, -3, 0, 3};
     const struct baton_logit_bias bias[] = {{3, -100}, {0, 4}, {1, 5}, {4, 9}, {UINT32_MAX, 9}};
     const struct baton_sampling sampling = {
         .top_p = 1, .repetition_penalty = 2, .bias = bias, .n_bias = 5};
     struct penalized_row row = penalize(logits, 4, &sampling);
-    (void)state;
     assert_true(row.logits[0] == 2.5F && row.logits[1] == 1 && row.logits[2] == 0);
     assert_true(row.logits[3] == -97);
 }
 
-static void penalties_leave_the_callers_row_alone(void **state)
+TEST(penalties_leave_the_callers_row_alone)
 {
     float logits[] = {1, 1, 1, 1};
     const struct baton_logit_bias bias = {2, 7};
     const struct baton_sampling sampling = {
         .top_p = 1, .repetition_penalty = 3, .bias = &bias, .n_bias = 1};
     struct baton_sampler *sampler = baton_sampler_create(4);
-    (void)state;
     assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, NULL, 0), 2);
     for (int i = 0; i < 4; i++)
         assert_true(logits[i] == 1);
     baton_sampler_destroy(sampler);
 }
 
-static void extreme_penalties_never_give_nan(void **state)
+TEST(extreme_penalties_never_give_nan)
 {
     const float logits[] = {INFINITY, 3e38F, -3e38F, 0, -INFINITY, NAN, 1, -1};
     const double extremes[] = {1e-300, 1, 1e300}, added[] = {-1e300, 0, 1e300};
-    (void)state;
     for (int i = 0; i < 27; i++) {
         const struct baton_sampling sampling = {.temperature = i % 2,
                                                 .top_p = 0.9,
@@ -330,7 +312,7 @@ static void extreme_penalties_never_give_nan(void **state)
     }
 }
 
-static void greedy_looks_at_penalized_logits(void **state)
+TEST(greedy_looks_at_penalized_logits)
 {
     const float logits[] = {1, 1.5F, 1.2F};
     const struct baton_sampling sampling = {
@@ -338,7 +320,6 @@ static void greedy_looks_at_penalized_logits(void **state)
     struct baton_sampler *sampler = baton_sampler_create(3);
     struct baton_history history;
     const uint32_t wanted[] = {1, 2, 1, 0, 2};
-    (void)state;
     assert_int_equal(baton_history_init(&history, 3), BATON_OK);
     for (int i = 0; i < 5; i++) {
         uint32_t id = baton_sampler_pick(sampler, logits, &sampling, &history, (uint64_t)i);
@@ -349,13 +330,12 @@ static void greedy_looks_at_penalized_logits(void **state)
     baton_sampler_destroy(sampler);
 }
 
-static void a_pick_depends_on_seed_and_position_only(void **state)
+TEST(a_pick_depends_on_seed_and_position_only)
 {
     const struct baton_sampling sampling = {
         .temperature = 1, .top_k = 400, .top_p = 0.9, .repetition_penalty = 1, .seed = 3};
     float *logits = random_floats(1000, 4);
     struct baton_sampler *sampler = baton_sampler_create(1000), *other = baton_sampler_create(1000);
-    (void)state;
     for (uint64_t i = 0; i < 50; i++)
         assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, NULL, i),
                          baton_sampler_pick(other, logits, &sampling, NULL, i));

@@ -83,10 +83,9 @@ static void compare_many(const struct baton_kernels *kernels)
         baton_sampler_destroy(samplers[v]);
 }
 
-static void every_stage_agrees_with_a_full_sort_in_double(void **state)
+TEST(every_stage_agrees_with_a_full_sort_in_double)
 {
     const struct baton_kernels *kernels;
-    (void)state;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
         compare_many(kernels);
 }

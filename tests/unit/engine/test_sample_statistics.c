@@ -70,16 +70,14 @@ static struct baton_sampling plain(uint64_t seed)
     return (struct baton_sampling){BATON_SAMPLING_INIT, .seed = seed};
 }
 
-static void draws_follow_the_softmax(void **state)
+TEST(draws_follow_the_softmax)
 {
-    (void)state;
     draw_many(plain(1), POSITIONS);
 }
 
-static void draws_follow_the_softmax_at_other_temperatures(void **state)
+TEST(draws_follow_the_softmax_at_other_temperatures)
 {
     const double temperatures[] = {0.4, 0.7, 1.8};
-    (void)state;
     for (uint64_t i = 0; i < 3; i++) {
         struct baton_sampling sampling = plain(2 + i);
         sampling.temperature = temperatures[i];
@@ -87,34 +85,30 @@ static void draws_follow_the_softmax_at_other_temperatures(void **state)
     }
 }
 
-static void draws_follow_what_top_k_keeps(void **state)
+TEST(draws_follow_what_top_k_keeps)
 {
     struct baton_sampling sampling = plain(5);
-    (void)state;
     sampling.top_k = 40;
     draw_many(sampling, POSITIONS);
 }
 
-static void draws_follow_what_top_p_keeps(void **state)
+TEST(draws_follow_what_top_p_keeps)
 {
     struct baton_sampling sampling = plain(6);
-    (void)state;
     sampling.top_p = 0.8;
     draw_many(sampling, POSITIONS);
 }
 
-static void draws_follow_what_min_p_keeps(void **state)
+TEST(draws_follow_what_min_p_keeps)
 {
     struct baton_sampling sampling = plain(7);
-    (void)state;
     sampling.min_p = 0.07;
     draw_many(sampling, POSITIONS);
 }
 
-static void draws_follow_all_filters_together(void **state)
+TEST(draws_follow_all_filters_together)
 {
     struct baton_sampling sampling = plain(8);
-    (void)state;
     sampling.temperature = 1.4;
     sampling.top_k = 150;
     sampling.top_p = 0.9;
@@ -122,9 +116,8 @@ static void draws_follow_all_filters_together(void **state)
     draw_many(sampling, POSITIONS);
 }
 
-static void seeds_are_as_good_as_positions(void **state)
+TEST(seeds_are_as_good_as_positions)
 {
-    (void)state;
     draw_many(plain(0), SEEDS);
 }
 

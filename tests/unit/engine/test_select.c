@@ -4,12 +4,11 @@
 
 enum { MAX_ITEMS = 3000 };
 
-static void keys_have_the_order_of_the_floats(void **state)
+TEST(keys_have_the_order_of_the_floats)
 {
     const float rising[] = {-INFINITY, -3e38F, -2,         -1e-45F, 0,
                             1e-45F,    1,      1.0000001F, 3e38F,   INFINITY};
     enum { N = sizeof rising / sizeof rising[0] };
-    (void)state;
     for (int i = 0; i < N; i++) {
         assert_true(baton_select_value(baton_select_key(rising[i])) == rising[i]);
         if (i)
@@ -40,11 +39,10 @@ static void fill_items(struct baton_item *items, size_t n, struct dice *dice)
 }
 
 /* Weights are whole numbers, so that sums are exact in any order. */
-static void selection_finds_what_a_sort_finds(void **state)
+TEST(selection_finds_what_a_sort_finds)
 {
     static struct baton_item items[MAX_ITEMS], sorted[MAX_ITEMS];
     struct dice dice = {.seed = 31};
-    (void)state;
     for (int round = 0; round < 500; round++) {
         size_t n = 1 + throw_dice(&dice, round % 2 ? 20 : MAX_ITEMS), last = 0;
         double total = 0, sum = 0, above = 0;
@@ -70,10 +68,9 @@ static void selection_finds_what_a_sort_finds(void **state)
     }
 }
 
-static void a_sum_out_of_reach_selects_the_lowest(void **state)
+TEST(a_sum_out_of_reach_selects_the_lowest)
 {
     struct baton_item items[] = {{5, 1}, {900000, 1}, {7, 1}};
-    (void)state;
     assert_int_equal(baton_select(items, 3, 3.0001).key, 5);
 }
 

@@ -17,12 +17,11 @@ static void forget_names(void)
 
 /* A prompt that another one began, with its own end, must cost nothing in exactness: whatever was
  * shared, the first logits and those of later steps have the bits of a prompt computed alone. */
-static void a_prompt_on_shared_blocks_goes_on_to_the_same_bits(void **state)
+TEST(a_prompt_on_shared_blocks_goes_on_to_the_same_bits)
 {
     enum { N_HASHES = N_TOKENS / BATON_KV_BLOCK_TOKENS };
     struct baton_block_hash hashes[N_HASHES];
     struct baton_seq alone, first, seq, *one[] = {&alone}, *two[] = {&seq};
-    (void)state;
     make_hashes(hashes, N_HASHES);
     assert_int_equal(baton_seq_init(&alone, kv, CONTEXT), BATON_OK);
     prefill(&alone, tokens, N_TOKENS, expected);
@@ -47,13 +46,12 @@ static void a_prompt_on_shared_blocks_goes_on_to_the_same_bits(void **state)
     baton_seq_fini(&alone);
 }
 
-static void a_batch_on_shared_blocks_decodes_to_the_same_bits(void **state)
+TEST(a_batch_on_shared_blocks_decodes_to_the_same_bits)
 {
     enum { N_HASHES = 3, N_SHARED_TOKENS = N_HASHES * BATON_KV_BLOCK_TOKENS };
     struct baton_block_hash hashes[N_HASHES];
     struct baton_seq seqs[MAX_BATCH];
     struct baton_part parts[MAX_BATCH];
-    (void)state;
     make_hashes(hashes, N_HASHES);
     compute_expected();
     for (int b = 0; b < MAX_BATCH; b++) {
@@ -76,11 +74,10 @@ static void a_batch_on_shared_blocks_decodes_to_the_same_bits(void **state)
     forget_names();
 }
 
-static void a_sequence_never_begins_inside_its_shared_blocks(void **state)
+TEST(a_sequence_never_begins_inside_its_shared_blocks)
 {
     struct baton_block_hash hash;
     struct baton_seq first, seq;
-    (void)state;
     make_hashes(&hash, 1);
     assert_int_equal(baton_seq_init(&first, kv, N_TOKENS), BATON_OK);
     prefill(&first, tokens, 16, NULL);

@@ -14,15 +14,14 @@ static struct gw_cors read_list(const char *list)
     return cors;
 }
 
-static void without_origins_nobody_is_allowed(void **state)
+TEST(without_origins_nobody_is_allowed)
 {
     struct gw_cors cors = read_list("");
-    (void)state;
     assert_false(gw_cors_allows(&cors, "https://app.example"));
     assert_false(gw_cors_allows(&cors, ""));
 }
 
-static void an_origin_is_allowed_when_it_is_exactly_one_of_the_list(void **state)
+TEST(an_origin_is_allowed_when_it_is_exactly_one_of_the_list)
 {
     static const char *const others[] = {"",
                                          "null",
@@ -34,7 +33,6 @@ static void an_origin_is_allowed_when_it_is_exactly_one_of_the_list(void **state
                                          "https://app.example, http://localhost:3000",
                                          "HTTPS://APP.EXAMPLE"};
     struct gw_cors cors = read_list(" https://app.example , http://localhost:3000,http://[::1]:80");
-    (void)state;
     assert_int_equal(cors.n, 3);
     assert_true(gw_cors_allows(&cors, "https://app.example"));
     assert_true(gw_cors_allows(&cors, "http://localhost:3000"));
@@ -44,16 +42,15 @@ static void an_origin_is_allowed_when_it_is_exactly_one_of_the_list(void **state
             fail_msg("allowed: %s", others[i]);
 }
 
-static void a_star_allows_every_origin_but_none_at_all(void **state)
+TEST(a_star_allows_every_origin_but_none_at_all)
 {
     struct gw_cors cors = read_list("*");
-    (void)state;
     assert_true(gw_cors_allows(&cors, "https://anything.example"));
     assert_true(gw_cors_allows(&cors, "null"));
     assert_false(gw_cors_allows(&cors, ""));
 }
 
-static void what_no_browser_sends_is_a_mistake_that_is_named(void **state)
+TEST(what_no_browser_sends_is_a_mistake_that_is_named)
 {
     static const char *const bad[] = {"app.example",
                                       "https://app.example/",
@@ -76,7 +73,6 @@ static void what_no_browser_sends_is_a_mistake_that_is_named(void **state)
                                       ",",
                                       "null"};
     struct gw_cors cors;
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct baton_why why = {""};
         if (gw_cors_read(bad[i], &cors, &why) != BATON_INVALID)
@@ -85,13 +81,12 @@ static void what_no_browser_sends_is_a_mistake_that_is_named(void **state)
     }
 }
 
-static void the_list_and_its_origins_are_bounded(void **state)
+TEST(the_list_and_its_origins_are_bounded)
 {
     char origin[GW_CORS_MAX_ORIGIN_BYTES + 2];
     struct baton_buf list;
     struct gw_cors cors;
     struct baton_why why;
-    (void)state;
     baton_buf_init(&list, 1 << 16);
     for (int i = 0; i < GW_CORS_MAX_ORIGINS; i++)
         baton_buf_printf(&list, "%shttps://a%d.example", i ? "," : "", i);

@@ -13,20 +13,18 @@ static struct gw_fields fields_of(const char *text)
     return gw_fields(body);
 }
 
-static int release(void **state)
+TEARDOWN(release)
 {
-    (void)state;
     baton_json_free(body);
     body = NULL;
     return 0;
 }
 
-static void absent_and_null_leave_the_default(void **state)
+TEST(absent_and_null_leave_the_default)
 {
     struct gw_fields fields = fields_of("{\"k\":null}");
     int64_t k = 7, n = 8;
     bool on = true;
-    (void)state;
     gw_field_int(&fields, "k", 0, 10, &k);
     gw_field_int(&fields, "n", 0, 10, &n);
     gw_field_bool(&fields, "on", &on);
@@ -37,12 +35,11 @@ static void absent_and_null_leave_the_default(void **state)
     assert_true(on);
 }
 
-static void the_first_problem_names_field_and_range_and_stays(void **state)
+TEST(the_first_problem_names_field_and_range_and_stays)
 {
     struct gw_fields fields = fields_of("{\"top_p\":0,\"top_k\":-1}");
     double top_p = 1;
     int64_t top_k = 0;
-    (void)state;
     gw_field_real(&fields, "top_p", 0, true, 1, &top_p);
     gw_field_int(&fields, "top_k", 0, 10, &top_k);
     assert_true(fields.failed);
@@ -53,12 +50,11 @@ static void the_first_problem_names_field_and_range_and_stays(void **state)
     assert_true(top_p == 1);
 }
 
-static void an_integer_is_a_number_but_a_number_is_no_integer(void **state)
+TEST(an_integer_is_a_number_but_a_number_is_no_integer)
 {
     struct gw_fields fields = fields_of("{\"r\":2,\"i\":2.0}");
     double real = 0;
     int64_t integer = 5;
-    (void)state;
     gw_field_real(&fields, "r", 0, false, 10, &real);
     assert_false(fields.failed);
     assert_true(real == 2);
@@ -67,32 +63,29 @@ static void an_integer_is_a_number_but_a_number_is_no_integer(void **state)
     assert_int_equal(integer, 5);
 }
 
-static void ids_are_checked_one_by_one(void **state)
+TEST(ids_are_checked_one_by_one)
 {
     struct gw_fields fields = fields_of("{\"a\":[1,2],\"b\":[1,99]}");
     uint32_t ids[4];
-    (void)state;
     assert_int_equal(gw_field_ids(&fields, "a", gw_field(&fields, "a"), 10, 4, ids), 2);
     assert_int_equal(ids[1], 2);
     assert_int_equal(gw_field_ids(&fields, "b", gw_field(&fields, "b"), 10, 4, ids), 0);
     assert_string_equal(fields.problem.message, "b[1]: must be a token id from 0 to 9");
 }
 
-static void a_member_nobody_asked_for_is_refused(void **state)
+TEST(a_member_nobody_asked_for_is_refused)
 {
     struct gw_fields fields = fields_of("{\"a\":1,\"b\":2}");
     int64_t a = 0;
-    (void)state;
     gw_field_int(&fields, "a", 0, 10, &a);
     gw_fields_refuse_unknown(&fields);
     assert_string_equal(fields.problem.param, "b");
     assert_string_equal(fields.problem.code, "unknown_field");
 }
 
-static void a_body_that_is_no_object_is_refused(void **state)
+TEST(a_body_that_is_no_object_is_refused)
 {
     struct gw_fields fields = fields_of("[1]");
-    (void)state;
     assert_true(fields.failed);
     assert_string_equal(fields.problem.code, "invalid_json");
     gw_fields_refuse_unknown(&fields);

@@ -31,12 +31,11 @@ static void refuses(const char *text, size_t n, enum baton_err expected, const c
     assert_string_equal(why.text, reason);
 }
 
-static void comments_blank_lines_and_trailing_space_are_no_part_of_a_key(void **state)
+TEST(comments_blank_lines_and_trailing_space_are_no_part_of_a_key)
 {
     struct gw_keys *keys =
         parse("# ours\n\n  \t\nalpha-key-1\r\n\r\nbeta-key-22 \t\n#no-key-at-all\n"
               "last-without-newline");
-    (void)state;
     assert_int_equal(gw_keys_n(keys), 3);
     assert_true(admits(keys, "Bearer alpha-key-1"));
     assert_true(admits(keys, "Bearer beta-key-22"));
@@ -45,7 +44,7 @@ static void comments_blank_lines_and_trailing_space_are_no_part_of_a_key(void **
     gw_keys_free(keys);
 }
 
-static void only_a_whole_key_after_bearer_is_admitted(void **state)
+TEST(only_a_whole_key_after_bearer_is_admitted)
 {
     static const char *const refused[] = {"",
                                           "Bearer",
@@ -60,7 +59,6 @@ static void only_a_whole_key_after_bearer_is_admitted(void **state)
                                           "Basic alpha-key-1",
                                           "Bearers alpha-key-1"};
     struct gw_keys *keys = parse("alpha-key-1\nbeta-key-22\n");
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         if (admits(keys, refused[i]))
             fail_msg("admitted: %s", refused[i]);
@@ -69,11 +67,10 @@ static void only_a_whole_key_after_bearer_is_admitted(void **state)
     gw_keys_free(keys);
 }
 
-static void a_key_has_8_to_256_characters(void **state)
+TEST(a_key_has_8_to_256_characters)
 {
     static const char short_or_long[] = "keys.txt: line 1: a key has 8 to 256 characters";
     char text[300], header[320];
-    (void)state;
     memset(text, 'k', sizeof text);
     refuses(text, 7, BATON_INVALID, short_or_long);
     refuses(text, 257, BATON_INVALID, short_or_long);
@@ -85,13 +82,12 @@ static void a_key_has_8_to_256_characters(void **state)
     gw_keys_free(parse("kkkkkkkk"));
 }
 
-static void a_bad_line_is_named_by_its_number_and_never_shown(void **state)
+TEST(a_bad_line_is_named_by_its_number_and_never_shown)
 {
     static const char reason[] =
         "keys.txt: line 3: a key holds printable ASCII characters only, and no spaces";
     static const char *const bad[] = {"caf\xc3\xa9-key-1", "tab\tin-it-1", "del\x7fin-it-1"};
     char text[64];
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         int n = snprintf(text, sizeof text, "good-key-1\n#\n%s\n", bad[i]);
         refuses(text, (size_t)n, BATON_INVALID, reason);
@@ -101,10 +97,9 @@ static void a_bad_line_is_named_by_its_number_and_never_shown(void **state)
             "keys.txt: line 2: a key has 8 to 256 characters");
 }
 
-static void a_line_may_say_how_much_its_key_may_have_at_once(void **state)
+TEST(a_line_may_say_how_much_its_key_may_have_at_once)
 {
     struct gw_keys *keys = parse("alpha-key-1 max=3\nbeta-key-22\ngamma-key-3   max=0 \n");
-    (void)state;
     assert_int_equal(gw_key_max(gw_keys_find(keys, "Bearer alpha-key-1"), 7), 3);
     assert_int_equal(gw_key_max(gw_keys_find(keys, "Bearer beta-key-22"), 7), 7);
     assert_int_equal(gw_key_max(gw_keys_find(keys, "Bearer gamma-key-3"), 7), 0);
@@ -112,12 +107,11 @@ static void a_line_may_say_how_much_its_key_may_have_at_once(void **state)
     gw_keys_free(keys);
 }
 
-static void nothing_else_may_follow_a_key(void **state)
+TEST(nothing_else_may_follow_a_key)
 {
     static const char *const bad[] = {"max=",  "max=-1",      "max=1x",    "max=12345678",
                                       "min=1", "max=1 max=2", "second-key"};
     char text[64];
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         int n = snprintf(text, sizeof text, "alpha-key-1 %s\n", bad[i]);
         refuses(
@@ -126,13 +120,12 @@ static void nothing_else_may_follow_a_key(void **state)
     }
 }
 
-static void generations_outlive_the_table_that_their_key_came_from(void **state)
+TEST(generations_outlive_the_table_that_their_key_came_from)
 {
     struct gw_keys *old = parse("alpha-key-1\nbeta-key-22 max=9\n");
     struct gw_keys *new = parse("alpha-key-1 max=2\nalpha-key-1\n");
     struct gw_key *alpha = gw_keys_find(old, "Bearer alpha-key-1");
     struct gw_key *beta = gw_keys_find(old, "Bearer beta-key-22");
-    (void)state;
     gw_key_take(alpha, 2);
     gw_key_take(beta, 1);
     gw_keys_inherit(new, old);
@@ -146,18 +139,16 @@ static void generations_outlive_the_table_that_their_key_came_from(void **state)
     gw_key_give(alpha, 1);
 }
 
-static void a_file_without_a_key_is_refused(void **state)
+TEST(a_file_without_a_key_is_refused)
 {
-    (void)state;
     refuses("", 0, BATON_INVALID, "keys.txt: holds no key");
     refuses("\n# none yet\n", 12, BATON_INVALID, "keys.txt: holds no key");
 }
 
-static void there_are_at_most_1024_keys(void **state)
+TEST(there_are_at_most_1024_keys)
 {
     struct baton_buf text;
     struct gw_keys *keys;
-    (void)state;
     baton_buf_init(&text, 1 << 20);
     for (int i = 0; i < GW_KEYS_MAX; i++)
         baton_buf_printf(&text, "key-%08d\n", i);
@@ -172,13 +163,12 @@ static void there_are_at_most_1024_keys(void **state)
     baton_buf_fini(&text);
 }
 
-static void a_file_is_read_or_named(void **state)
+TEST(a_file_is_read_or_named)
 {
     char path[] = "/tmp/baton-keys-XXXXXX";
     struct gw_keys *keys = NULL;
     struct baton_why why = {""};
     int fd = mkstemp(path);
-    (void)state;
     assert_int_equal(write(fd, "alpha-key-1\n", 12), 12);
     close(fd);
     assert_int_equal(gw_keys_read(path, &keys, &why), BATON_OK);

@@ -9,17 +9,15 @@ static struct baton_tokenizer *tokenizer;
 static struct gw_logprobs logprobs;
 static struct baton_buf json;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     struct baton_why why;
-    (void)state;
     baton_buf_init(&json, 1 << 16);
     return baton_tokenizer_open("models/tale", &tokenizer, &why) != BATON_OK;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     gw_logprobs_fini(&logprobs);
     baton_buf_fini(&json);
     baton_tokenizer_close(tokenizer);
@@ -70,9 +68,8 @@ static const char *as_chat(void)
     return baton_buf_text(&json);
 }
 
-static void a_token_is_listed_once_its_text_was_shown(void **state)
+TEST(a_token_is_listed_once_its_text_was_shown)
 {
-    (void)state;
     gw_logprobs_init(&logprobs, 1);
     add(" was", 0, 0, -0.5);
     add(" a", 4, 4, -1);
@@ -90,9 +87,8 @@ static void a_token_is_listed_once_its_text_was_shown(void **state)
     gw_logprobs_fini(&logprobs);
 }
 
-static void the_chat_shape_gives_bytes_and_alternatives(void **state)
+TEST(the_chat_shape_gives_bytes_and_alternatives)
 {
-    (void)state;
     gw_logprobs_init(&logprobs, 1);
     add(" a", 0, 0, -1);
     gw_logprobs_shown(&logprobs, SIZE_MAX);
@@ -103,9 +99,8 @@ static void the_chat_shape_gives_bytes_and_alternatives(void **state)
     gw_logprobs_fini(&logprobs);
 }
 
-static void what_can_not_come_has_the_lowest_logprob_that_json_knows(void **state)
+TEST(what_can_not_come_has_the_lowest_logprob_that_json_knows)
 {
-    (void)state;
     gw_logprobs_init(&logprobs, 0);
     add(" a", 0, 0, (double)-INFINITY);
     gw_logprobs_shown(&logprobs, SIZE_MAX);
@@ -113,9 +108,8 @@ static void what_can_not_come_has_the_lowest_logprob_that_json_knows(void **stat
     gw_logprobs_fini(&logprobs);
 }
 
-static void an_echoed_prompt_comes_first_and_of_its_first_token_nothing_is_known(void **state)
+TEST(an_echoed_prompt_comes_first_and_of_its_first_token_nothing_is_known)
 {
-    (void)state;
     Baton__V1__Logprobs second = BATON__V1__LOGPROBS__INIT, *listed[] = {&second};
     Baton__V1__PromptLogprobs scores = BATON__V1__PROMPT_LOGPROBS__INIT;
     uint32_t ids[] = {id_of(" was"), id_of(" a")};

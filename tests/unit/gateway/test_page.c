@@ -5,9 +5,8 @@
 #include "gateway/api/page.h"
 #include "gateway/web/files.h"
 
-static void every_file_has_bytes_a_type_and_a_tag_of_its_own(void **state)
+TEST(every_file_has_bytes_a_type_and_a_tag_of_its_own)
 {
-    (void)state;
     assert_true(gw_web_n_files > 0);
     for (size_t i = 0; i < gw_web_n_files; i++) {
         const struct gw_web_file *file = &gw_web_files[i];
@@ -22,21 +21,19 @@ static void every_file_has_bytes_a_type_and_a_tag_of_its_own(void **state)
     assert_null(gw_web_find(""));
 }
 
-static void a_file_is_embedded_to_the_byte(void **state)
+TEST(a_file_is_embedded_to_the_byte)
 {
     static const char begin[] = "<!doctype html>\n", end[] = "</html>\n";
     const struct gw_web_file *file = gw_web_find("index.html");
-    (void)state;
     assert_non_null(file);
     assert_memory_equal(file->bytes, begin, strlen(begin));
     assert_memory_equal(file->bytes + file->n - strlen(end), end, strlen(end));
 }
 
-static void the_page_is_its_root_and_its_parts_and_nothing_else(void **state)
+TEST(the_page_is_its_root_and_its_parts_and_nothing_else)
 {
     static const char *const others[] = {"",      "/web", "/web/",           "/web/none.js",
                                          "/web.", "//",   "/web//style.css", "/webstyle.css"};
-    (void)state;
     assert_true(gw_page_has("/"));
     assert_true(gw_page_has("/web/app.js"));
     assert_true(gw_page_has("/web/style.css"));
@@ -45,7 +42,7 @@ static void the_page_is_its_root_and_its_parts_and_nothing_else(void **state)
             fail_msg("has: %s", others[i]);
 }
 
-static void a_tag_is_matched_alone_in_a_list_weakly_or_by_a_star(void **state)
+TEST(a_tag_is_matched_alone_in_a_list_weakly_or_by_a_star)
 {
     static const char *const matching[] = {
         "\"abc\"",      "W/\"abc\"", "*", "\"x\", \"abc\"", "\"abc\",\"x\"", "  \"x\",W/\"abc\"  ",
@@ -55,7 +52,6 @@ static void a_tag_is_matched_alone_in_a_list_weakly_or_by_a_star(void **state)
         "",      "abc",        "\"ab\"",   "\"abcd\"", "\"abc", "W/",        "W/abc",
         "\"x\"", "x, \"abc\"", "*, \"x\"", ",",        "\"",    "w/\"abc\"",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof matching / sizeof matching[0]; i++)
         if (!gw_web_etag_matches(matching[i], "\"abc\""))
             fail_msg("does not match: %s", matching[i]);

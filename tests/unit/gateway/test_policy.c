@@ -5,10 +5,9 @@
 
 #include "gateway/policy.h"
 
-static void policies_are_known_by_name(void **state)
+TEST(policies_are_known_by_name)
 {
     enum gw_policy policy = GW_POLICY_LEAST_LOADED;
-    (void)state;
     assert_true(gw_policy_parse("round-robin", &policy));
     assert_int_equal(policy, GW_POLICY_ROUND_ROBIN);
     assert_true(gw_policy_parse("least-loaded", &policy));
@@ -21,10 +20,9 @@ static void policies_are_known_by_name(void **state)
 
 /* ---- prefill ---- */
 
-static void round_robin_takes_who_was_not_taken_for_longest(void **state)
+TEST(round_robin_takes_who_was_not_taken_for_longest)
 {
     struct gw_prefill_view views[] = {{.turn = 0}, {.turn = 0, .queued_tokens = 9000}, {.turn = 0}};
-    (void)state;
     for (uint64_t turn = 1; turn <= 9; turn++) {
         size_t taken = gw_policy_prefill(GW_POLICY_ROUND_ROBIN, views, 3);
         assert_int_equal(taken, (turn - 1) % 3);
@@ -32,12 +30,11 @@ static void round_robin_takes_who_was_not_taken_for_longest(void **state)
     }
 }
 
-static void idle_workers_take_turns_whatever_was_measured_last(void **state)
+TEST(idle_workers_take_turns_whatever_was_measured_last)
 {
     struct gw_prefill_view views[] = {
         {.tokens_per_s = 9000}, {.tokens_per_s = 10000}, {.tokens_per_s = 400}, {0}};
     int n_taken[4] = {0};
-    (void)state;
     for (uint64_t turn = 1; turn <= 40; turn++) {
         size_t taken = gw_policy_prefill(GW_POLICY_LEAST_LOADED, views, 4);
         views[taken].turn = turn;
@@ -47,31 +44,28 @@ static void idle_workers_take_turns_whatever_was_measured_last(void **state)
         assert_int_equal(n_taken[i], 10);
 }
 
-static void the_shorter_queue_is_taken(void **state)
+TEST(the_shorter_queue_is_taken)
 {
     struct gw_prefill_view views[] = {{.queued_tokens = 513, .tokens_per_s = 10000, .turn = 1},
                                       {.queued_tokens = 512, .tokens_per_s = 10000, .turn = 9}};
-    (void)state;
     assert_int_equal(gw_policy_prefill(GW_POLICY_LEAST_LOADED, views, 2), 1);
     views[0].tokens_per_s = views[1].tokens_per_s = 0; /* nobody measured anything yet */
     assert_int_equal(gw_policy_prefill(GW_POLICY_LEAST_LOADED, views, 2), 1);
 }
 
-static void a_faster_worker_may_have_the_longer_queue(void **state)
+TEST(a_faster_worker_may_have_the_longer_queue)
 {
     struct gw_prefill_view views[] = {{.queued_tokens = 500, .tokens_per_s = 1000},
                                       {.queued_tokens = 4000, .tokens_per_s = 10000}};
-    (void)state;
     assert_int_equal(gw_policy_prefill(GW_POLICY_LEAST_LOADED, views, 2), 1);
     views[1].queued_tokens = 6000;
     assert_int_equal(gw_policy_prefill(GW_POLICY_LEAST_LOADED, views, 2), 0);
 }
 
-static void a_match_wins_unless_waiting_takes_longer_than_it_saves(void **state)
+TEST(a_match_wins_unless_waiting_takes_longer_than_it_saves)
 {
     struct gw_prefill_view views[] = {{.tokens_per_s = 10000},
                                       {.tokens_per_s = 10000, .matched_tokens = 480}};
-    (void)state;
     for (views[1].queued_tokens = 0; views[1].queued_tokens < 1000; views[1].queued_tokens += 16) {
         size_t taken = gw_policy_prefill(GW_POLICY_PREFIX_AWARE, views, 2);
         assert_int_equal(taken, views[1].queued_tokens <= 480);
@@ -80,30 +74,27 @@ static void a_match_wins_unless_waiting_takes_longer_than_it_saves(void **state)
     assert_int_equal(gw_policy_prefill(GW_POLICY_LEAST_LOADED, views, 2), 0);
 }
 
-static void the_longest_match_wins(void **state)
+TEST(the_longest_match_wins)
 {
     const struct gw_prefill_view views[] = {{.matched_tokens = 32}, {.matched_tokens = 480}, {0}};
-    (void)state;
     assert_int_equal(gw_policy_prefill(GW_POLICY_PREFIX_AWARE, views, 3), 1);
 }
 
 /* ---- decode ---- */
 
-static void the_worker_with_fewest_requests_is_taken(void **state)
+TEST(the_worker_with_fewest_requests_is_taken)
 {
     struct gw_decode_view views[] = {{.n_requests = 3, .n_free_blocks = 90, .step_s = 0.010},
                                      {.n_requests = 2, .n_free_blocks = 10, .step_s = 0.018}};
-    (void)state;
     assert_int_equal(gw_policy_decode(GW_POLICY_LEAST_LOADED, views, 2), 1);
     views[1].n_requests = 3; /* equally many: more room */
     assert_int_equal(gw_policy_decode(GW_POLICY_LEAST_LOADED, views, 2), 0);
 }
 
-static void a_much_slower_worker_gets_fewer(void **state)
+TEST(a_much_slower_worker_gets_fewer)
 {
     struct gw_decode_view views[] = {{.step_s = 0.010}, {.step_s = 0.030}};
     int n_taken[2] = {0};
-    (void)state;
     for (uint64_t turn = 1; turn <= 40; turn++) {
         size_t taken = gw_policy_decode(GW_POLICY_LEAST_LOADED, views, 2);
         views[taken].turn = turn;
@@ -114,18 +105,16 @@ static void a_much_slower_worker_gets_fewer(void **state)
     assert_int_equal(n_taken[1], 10);
 }
 
-static void one_disturbed_step_does_not_keep_work_away(void **state)
+TEST(one_disturbed_step_does_not_keep_work_away)
 {
     const struct gw_decode_view views[] = {{.n_requests = 8, .step_s = 0.012},
                                            {.n_requests = 0, .step_s = 3.0}};
-    (void)state;
     assert_int_equal(gw_policy_decode(GW_POLICY_LEAST_LOADED, views, 2), 1);
 }
 
-static void idle_decode_workers_take_turns(void **state)
+TEST(idle_decode_workers_take_turns)
 {
     struct gw_decode_view views[] = {{.step_s = 0.010}, {.step_s = 0.500}, {0}};
-    (void)state;
     for (uint64_t turn = 1; turn <= 9; turn++) {
         size_t taken = gw_policy_decode(GW_POLICY_LEAST_LOADED, views, 3);
         assert_int_equal(taken, (turn - 1) % 3);
@@ -133,10 +122,9 @@ static void idle_decode_workers_take_turns(void **state)
     }
 }
 
-static void of_the_least_loaded_the_one_that_has_the_prompt_is_taken(void **state)
+TEST(of_the_least_loaded_the_one_that_has_the_prompt_is_taken)
 {
     struct gw_decode_view views[] = {{.n_free_blocks = 90}, {.n_free_blocks = 50, .turn = 3}};
-    (void)state;
     views[1].matched_tokens = 64;
     assert_int_equal(gw_policy_decode(GW_POLICY_PREFIX_AWARE, views, 2), 1);
     assert_int_equal(gw_policy_decode(GW_POLICY_LEAST_LOADED, views, 2), 0);
@@ -146,11 +134,10 @@ static void of_the_least_loaded_the_one_that_has_the_prompt_is_taken(void **stat
 
 /* ---- prompts that the decode worker runs ---- */
 
-static void a_short_prompt_is_run_where_its_second_token_comes_first(void **state)
+TEST(a_short_prompt_is_run_where_its_second_token_comes_first)
 {
     struct gw_local_view view = {
         .prompt_tokens = 16, .local_tokens_per_s = 8000, .tokens_per_s = 8000, .handoff_s = 0.002};
-    (void)state;
     assert_true(gw_policy_local_is_faster(&view));
     view.step_s = 0.010; /* streams run there */
     assert_false(gw_policy_local_is_faster(&view));
@@ -160,10 +147,9 @@ static void a_short_prompt_is_run_where_its_second_token_comes_first(void **stat
     assert_false(gw_policy_local_is_faster(&view));
 }
 
-static void a_rate_that_is_not_known_is_taken_to_be_the_others(void **state)
+TEST(a_rate_that_is_not_known_is_taken_to_be_the_others)
 {
     struct gw_local_view view = {.prompt_tokens = 16, .tokens_per_s = 8000, .handoff_s = 0.001};
-    (void)state;
     assert_true(gw_policy_local_is_faster(&view));
     view.tokens_per_s = 0;
     view.local_tokens_per_s = 8000;
@@ -174,9 +160,8 @@ static void a_rate_that_is_not_known_is_taken_to_be_the_others(void **state)
     assert_false(gw_policy_local_is_faster(&view));
 }
 
-static void a_wait_is_tokens_by_rate(void **state)
+TEST(a_wait_is_tokens_by_rate)
 {
-    (void)state;
     assert_true(fabs(gw_policy_wait_s(500, 1000) - 0.5) < 1e-12);
     assert_true(gw_policy_wait_s(0, 0) == 0);
     assert_true(gw_policy_wait_s(-5, 1000) == 0);

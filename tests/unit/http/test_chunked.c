@@ -1,10 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "common/http/chunked.h"
 
@@ -36,80 +32,71 @@ static enum baton_err decode(const char *text)
     return decode_cut(text, strlen(text), &n_used);
 }
 
-static void chunks_are_put_together(void **state)
+TEST(chunks_are_put_together)
 {
-    (void)state;
     assert_int_equal(decode("5\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\n\r\n"), BATON_OK);
     assert_string_equal(baton_buf_text(&body), "hello world");
 }
 
-static void an_empty_body_is_its_last_chunk_alone(void **state)
+TEST(an_empty_body_is_its_last_chunk_alone)
 {
-    (void)state;
     assert_int_equal(decode("0\r\n\r\n"), BATON_OK);
     assert_int_equal(body.len, 0);
     assert_int_equal(decode("00000000\r\n\r\n"), BATON_OK);
 }
 
-static void sizes_are_hexadecimal_in_either_case(void **state)
+TEST(sizes_are_hexadecimal_in_either_case)
 {
-    (void)state;
     assert_int_equal(decode("a\r\n0123456789\r\n0A\r\n0123456789\r\n0\r\n\r\n"), BATON_OK);
     assert_int_equal(body.len, 20);
 }
 
-static void what_follows_the_body_is_left_alone(void **state)
+TEST(what_follows_the_body_is_left_alone)
 {
     size_t n_used;
     const char *text = "1\r\na\r\n0\r\n\r\nGET /";
-    (void)state;
     assert_int_equal(decode_cut(text, strlen(text), &n_used), BATON_OK);
     assert_int_equal(n_used, strlen(text) - 5);
 }
 
-static void extensions_and_trailers_are_dropped(void **state)
+TEST(extensions_and_trailers_are_dropped)
 {
-    (void)state;
     assert_int_equal(decode("3;name=\"a b\"\r\nabc\r\n0;last\r\nX-Sum: 1\r\nY:\r\n\r\n"), BATON_OK);
     assert_string_equal(baton_buf_text(&body), "abc");
 }
 
-static void malformed_sizes_are_refused(void **state)
+TEST(malformed_sizes_are_refused)
 {
     static const char *const bad[] = {"\r\n",          ";\r\n",      "g\r\n",     " 5\r\n",
                                       "5 \r\n",        "5 ;a\r\n",   "+5\r\n",    "-5\r\n",
                                       "0x5\r\n",       "5\n",        "5\r5\r\n",  "5\r\r\n",
                                       "5,5\r\n",       "5\t\r\n",    "5h\r\n",    "000000005\r\n",
                                       "123456789\r\n", "5;a\nb\r\n", "5;a\rb\r\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (decode(bad[i]) != BATON_INVALID)
             fail_msg("accepted: %s", bad[i]);
 }
 
-static void a_chunk_ends_in_exactly_cr_lf(void **state)
+TEST(a_chunk_ends_in_exactly_cr_lf)
 {
-    (void)state;
     assert_int_equal(decode("1\r\nab\r\n"), BATON_INVALID);
     assert_int_equal(decode("1\r\na\n"), BATON_INVALID);
     assert_int_equal(decode("1\r\na\rb"), BATON_INVALID);
     assert_int_equal(decode("1\r\na\r\n\r\n"), BATON_INVALID);
 }
 
-static void malformed_trailers_are_refused(void **state)
+TEST(malformed_trailers_are_refused)
 {
     static const char *const bad[] = {"0\r\n: a\r\n",      "0\r\n a: b\r\n", "0\r\na : b\r\n",
                                       "0\r\na\r\n",        "0\r\na: b\n",    "0\r\na: b\r\r\n",
                                       "0\r\na: b\x01\r\n", "0\r\n\rx",       "0\r\n\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (decode(bad[i]) != BATON_INVALID)
             fail_msg("accepted: %s", bad[i]);
 }
 
-static void a_body_over_the_limit_is_refused_before_its_bytes(void **state)
+TEST(a_body_over_the_limit_is_refused_before_its_bytes)
 {
-    (void)state;
     assert_int_equal(decode("41\r\n"), BATON_LIMIT);
     assert_int_equal(decode("FFFFFFFF\r\n"), BATON_LIMIT);
     assert_int_equal(decode("40\r\n"), BATON_AGAIN);
@@ -130,26 +117,23 @@ static enum baton_err decode_long(const char *before, char c, size_t n, const ch
     return err;
 }
 
-static void extensions_are_capped(void **state)
+TEST(extensions_are_capped)
 {
     size_t max = BATON_CHUNK_MAX_EXTENSION_BYTES;
-    (void)state;
     assert_int_equal(decode_long("0;", 'a', max, "\r\n\r\n"), BATON_OK);
     assert_int_equal(decode_long("0;", 'a', max + 1, "\r\n\r\n"), BATON_INVALID);
 }
 
-static void trailers_are_capped(void **state)
+TEST(trailers_are_capped)
 {
     size_t max = BATON_CHUNK_MAX_TRAILER_BYTES;
-    (void)state;
     assert_int_equal(decode_long("0\r\na:", 'a', max - 2, "\r\n\r\n"), BATON_OK);
     assert_int_equal(decode_long("0\r\na:", 'a', max + 1, "\r\n\r\n"), BATON_INVALID);
 }
 
-static void a_body_split_at_any_byte_decodes_the_same(void **state)
+TEST(a_body_split_at_any_byte_decodes_the_same)
 {
     const char *text = "5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nT: v\r\n\r\nrest";
-    (void)state;
     for (size_t cut = 0; cut <= strlen(text); cut++) {
         size_t n_used;
         assert_int_equal(decode_cut(text, cut, &n_used), BATON_OK);
@@ -158,16 +142,14 @@ static void a_body_split_at_any_byte_decodes_the_same(void **state)
     }
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     baton_buf_init(&body, MAX_BODY_BYTES);
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     baton_buf_fini(&body);
     return 0;
 }

@@ -1,12 +1,10 @@
+#include "tests/support/test.h"
+
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/clock.h"
 #include "server_fixture.h"
@@ -16,17 +14,15 @@ enum { SEEN_WITHIN_MS = 50, PIECE_BYTES = 4096 };
 static struct fixture f;
 static char piece[PIECE_BYTES];
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     fixture_init(&f);
     memset(piece, 'x', sizeof piece);
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     fixture_stop(&f);
     return 0;
 }
@@ -47,10 +43,9 @@ static int start_request(const char *path, int receive_bytes)
     return fd;
 }
 
-static void a_client_that_leaves_before_the_answer_is_seen_at_once(void **state)
+TEST(a_client_that_leaves_before_the_answer_is_seen_at_once)
 {
     int fd = start_request("/hold", 0);
-    (void)state;
     assert_int_equal(gw_http_n_exchanges(f.server), 1);
     close(fd);
     assert_true(fixture_wait_count(&f, &f.n_gone, 1) < SEEN_WITHIN_MS);
@@ -59,10 +54,9 @@ static void a_client_that_leaves_before_the_answer_is_seen_at_once(void **state)
     fixture_wait_connections(&f, 0);
 }
 
-static void a_client_that_leaves_in_mid_stream_is_seen_at_once(void **state)
+TEST(a_client_that_leaves_in_mid_stream_is_seen_at_once)
 {
     int fd = start_request("/stream", 0);
-    (void)state;
     gw_exchange_stream_write(f.held, "some", 4);
     client_read(&f, fd, "some");
     close(fd);
@@ -70,28 +64,25 @@ static void a_client_that_leaves_in_mid_stream_is_seen_at_once(void **state)
     assert_string_equal(f.gone_reason, "client left");
 }
 
-static void a_client_that_closes_only_its_side_has_left_too(void **state)
+TEST(a_client_that_closes_only_its_side_has_left_too)
 {
     int fd = start_request("/hold", 0);
-    (void)state;
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     assert_true(fixture_wait_count(&f, &f.n_gone, 1) < SEEN_WITHIN_MS);
     close(fd);
 }
 
-static void a_connection_that_is_reset_is_seen_at_once(void **state)
+TEST(a_connection_that_is_reset_is_seen_at_once)
 {
     int fd = start_request("/stream", 0);
-    (void)state;
     client_reset(fd);
     assert_true(fixture_wait_count(&f, &f.n_gone, 1) < SEEN_WITHIN_MS);
     assert_string_equal(f.gone_reason, "client left");
 }
 
-static void writing_to_a_client_that_left_is_harmless(void **state)
+TEST(writing_to_a_client_that_left_is_harmless)
 {
     int fd = start_request("/stream", 0);
-    (void)state;
     client_reset(fd);
     for (int i = 0; i < 100; i++)
         gw_exchange_stream_write(f.held, piece, sizeof piece);
@@ -99,10 +90,9 @@ static void writing_to_a_client_that_left_is_harmless(void **state)
     fixture_wait_count(&f, &f.n_gone, 1);
 }
 
-static void an_answer_to_a_client_that_left_is_harmless(void **state)
+TEST(an_answer_to_a_client_that_left_is_harmless)
 {
     int fd = start_request("/hold", 0);
-    (void)state;
     client_reset(fd);
     gw_exchange_respond(f.held, 200, "text/plain", "", piece, sizeof piece);
     fixture_wait_connections(&f, 0);
@@ -118,11 +108,10 @@ static size_t fill(void)
     return written;
 }
 
-static void pieces_written_while_the_server_gathers_leave_as_one(void **state)
+TEST(pieces_written_while_the_server_gathers_leave_as_one)
 {
     int fd = start_request("/stream", 0);
     char bytes[256];
-    (void)state;
     client_read(&f, fd, "\r\n\r\n");
     gw_http_gather(f.server);
     for (int i = 0; i < 3; i++)
@@ -143,10 +132,9 @@ static void pieces_written_while_the_server_gathers_leave_as_one(void **state)
     assert_int_equal(f.n_gone, 0);
 }
 
-static void a_full_gathered_stream_is_told_when_it_is_empty(void **state)
+TEST(a_full_gathered_stream_is_told_when_it_is_empty)
 {
     int fd = start_request("/stream", 0);
-    (void)state;
     gw_http_gather(f.server);
     (void)fill();
     gw_http_flush(f.server);
@@ -163,10 +151,9 @@ static void a_full_gathered_stream_is_told_when_it_is_empty(void **state)
     fixture_wait_count(&f, &f.n_gone, 1);
 }
 
-static void a_client_that_left_while_the_server_gathered_is_noticed(void **state)
+TEST(a_client_that_left_while_the_server_gathered_is_noticed)
 {
     int fd = start_request("/stream", 0);
-    (void)state;
     gw_http_gather(f.server);
     gw_exchange_stream_write(f.held, piece, sizeof piece);
     client_reset(fd);
@@ -175,10 +162,9 @@ static void a_client_that_left_while_the_server_gathered_is_noticed(void **state
     fixture_wait_count(&f, &f.n_gone, 1);
 }
 
-static void a_slow_reader_pauses_its_producer_until_it_has_caught_up(void **state)
+TEST(a_slow_reader_pauses_its_producer_until_it_has_caught_up)
 {
     int fd = start_request("/stream", 4096);
-    (void)state;
     size_t written = fill();
     assert_true(gw_exchange_queued_bytes(f.held) >= f.options.pause_bytes);
     assert_int_equal(f.n_empty, 0);
@@ -197,12 +183,11 @@ static void a_slow_reader_pauses_its_producer_until_it_has_caught_up(void **stat
     assert_int_equal(f.n_gone, 0);
 }
 
-static void a_reader_of_a_few_bytes_now_and_then_is_not_cut_off(void **state)
+TEST(a_reader_of_a_few_bytes_now_and_then_is_not_cut_off)
 {
     f.options.stall_timeout_ms = 200;
     int fd = start_request("/stream", 4096);
     char bytes[2048];
-    (void)state;
     (void)fill();
     for (int64_t end_ns = baton_now_ns() + 600 * BATON_MS; baton_now_ns() < end_ns;) {
         (void)!recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -213,11 +198,10 @@ static void a_reader_of_a_few_bytes_now_and_then_is_not_cut_off(void **state)
     close(fd);
 }
 
-static void a_reader_that_stopped_is_cut_off_after_a_while(void **state)
+TEST(a_reader_that_stopped_is_cut_off_after_a_while)
 {
     f.options.stall_timeout_ms = 100;
     int fd = start_request("/stream", 4096);
-    (void)state;
     fixture_run_ms(&f, 200); /* nothing is written, nothing is to be read */
     assert_int_equal(f.n_gone, 0);
     (void)fill();
@@ -227,10 +211,9 @@ static void a_reader_that_stopped_is_cut_off_after_a_while(void **state)
     close(fd);
 }
 
-static void a_reader_past_the_cap_is_cut_off(void **state)
+TEST(a_reader_past_the_cap_is_cut_off)
 {
     int fd = start_request("/stream", 4096);
-    (void)state;
     (void)fill();
     struct gw_exchange *exchange = f.held;
     for (size_t n = 0; n < 2 * f.options.cancel_bytes; n += sizeof piece)
@@ -243,12 +226,11 @@ static void a_reader_past_the_cap_is_cut_off(void **state)
     close(fd);
 }
 
-static void a_plain_answer_may_be_larger_than_the_cap(void **state)
+TEST(a_plain_answer_may_be_larger_than_the_cap)
 {
     enum { BIG_BYTES = 4 << 20 };
     char *big = malloc(BIG_BYTES);
     int fd = start_request("/hold", 4096);
-    (void)state;
     assert_non_null(big);
     memset(big, 'b', BIG_BYTES);
     gw_exchange_respond(f.held, 200, "text/plain", "", big, BIG_BYTES);
@@ -266,10 +248,9 @@ static void a_plain_answer_may_be_larger_than_the_cap(void **state)
     close(fd);
 }
 
-static void a_client_that_sends_too_much_ahead_is_cut_off(void **state)
+TEST(a_client_that_sends_too_much_ahead_is_cut_off)
 {
     int fd = start_request("/hold", 0);
-    (void)state;
     for (int n = 0; n < 64 << 10; n += PIECE_BYTES)
         client_send(&f, fd, piece, sizeof piece);
     fixture_run_ms(&f, 20);
@@ -291,9 +272,8 @@ static size_t count_descriptors(void)
     return n;
 }
 
-static void a_thousand_connections_leave_no_descriptor_behind(void **state)
+TEST(a_thousand_connections_leave_no_descriptor_behind)
 {
-    (void)state;
     fixture_start(&f);
     fixture_run_ms(&f, 1);
     size_t before = count_descriptors();
@@ -312,12 +292,11 @@ static void a_thousand_connections_leave_no_descriptor_behind(void **state)
     assert_int_equal(f.n_requests, 250);
 }
 
-static void over_the_limit_the_oldest_idle_connection_makes_room(void **state)
+TEST(over_the_limit_the_oldest_idle_connection_makes_room)
 {
     f.options.max_connections = 2;
     int held = start_request("/hold", 0);
     int idle = client_open(&f, 0);
-    (void)state;
     fixture_wait_connections(&f, 2);
     int fd = client_open(&f, 0);
     client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -329,23 +308,21 @@ static void over_the_limit_the_oldest_idle_connection_makes_room(void **state)
     close(fd);
 }
 
-static void over_the_limit_without_an_idle_connection_the_answer_is_503(void **state)
+TEST(over_the_limit_without_an_idle_connection_the_answer_is_503)
 {
     f.options.max_connections = 1;
     int held = start_request("/hold", 0);
     int fd = client_open(&f, 0);
-    (void)state;
     assert_non_null(strstr(client_read_all(&f, fd), "HTTP/1.1 503 "));
     assert_int_equal(f.n_gone, 0);
     close(held);
     close(fd);
 }
 
-static void draining_ends_what_is_open_and_takes_nothing_new(void **state)
+TEST(draining_ends_what_is_open_and_takes_nothing_new)
 {
     int held = start_request("/hold", 0);
     int idle = client_open(&f, 0);
-    (void)state;
     fixture_wait_connections(&f, 2);
     gw_http_drain(f.server);
     assert_string_equal(client_read_all(&f, idle), "");
@@ -357,11 +334,10 @@ static void draining_ends_what_is_open_and_takes_nothing_new(void **state)
     assert_int_equal(f.n_gone, 0);
 }
 
-static void stopping_tells_the_handler_of_every_open_exchange(void **state)
+TEST(stopping_tells_the_handler_of_every_open_exchange)
 {
     int held = start_request("/hold", 0);
     int stream = start_request("/stream", 0);
-    (void)state;
     gw_http_stop(f.server, NULL, NULL);
     assert_int_equal(f.n_gone, 2);
     assert_string_equal(f.gone_reason, "the server stops");
@@ -369,31 +345,31 @@ static void stopping_tells_the_handler_of_every_open_exchange(void **state)
     close(stream);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_client_that_leaves_before_the_answer_is_seen_at_once),
-        TEST(a_client_that_leaves_in_mid_stream_is_seen_at_once),
-        TEST(a_client_that_closes_only_its_side_has_left_too),
-        TEST(a_connection_that_is_reset_is_seen_at_once),
-        TEST(writing_to_a_client_that_left_is_harmless),
-        TEST(an_answer_to_a_client_that_left_is_harmless),
-        TEST(pieces_written_while_the_server_gathers_leave_as_one),
-        TEST(a_full_gathered_stream_is_told_when_it_is_empty),
-        TEST(a_client_that_left_while_the_server_gathered_is_noticed),
-        TEST(a_slow_reader_pauses_its_producer_until_it_has_caught_up),
-        TEST(a_reader_of_a_few_bytes_now_and_then_is_not_cut_off),
-        TEST(a_reader_that_stopped_is_cut_off_after_a_while),
-        TEST(a_reader_past_the_cap_is_cut_off),
-        TEST(a_plain_answer_may_be_larger_than_the_cap),
-        TEST(a_client_that_sends_too_much_ahead_is_cut_off),
-        TEST(a_thousand_connections_leave_no_descriptor_behind),
-        TEST(over_the_limit_the_oldest_idle_connection_makes_room),
-        TEST(over_the_limit_without_an_idle_connection_the_answer_is_503),
-        TEST(draining_ends_what_is_open_and_takes_nothing_new),
-        TEST(stopping_tells_the_handler_of_every_open_exchange),
+        RUN(a_client_that_leaves_before_the_answer_is_seen_at_once),
+        RUN(a_client_that_leaves_in_mid_stream_is_seen_at_once),
+        RUN(a_client_that_closes_only_its_side_has_left_too),
+        RUN(a_connection_that_is_reset_is_seen_at_once),
+        RUN(writing_to_a_client_that_left_is_harmless),
+        RUN(an_answer_to_a_client_that_left_is_harmless),
+        RUN(pieces_written_while_the_server_gathers_leave_as_one),
+        RUN(a_full_gathered_stream_is_told_when_it_is_empty),
+        RUN(a_client_that_left_while_the_server_gathered_is_noticed),
+        RUN(a_slow_reader_pauses_its_producer_until_it_has_caught_up),
+        RUN(a_reader_of_a_few_bytes_now_and_then_is_not_cut_off),
+        RUN(a_reader_that_stopped_is_cut_off_after_a_while),
+        RUN(a_reader_past_the_cap_is_cut_off),
+        RUN(a_plain_answer_may_be_larger_than_the_cap),
+        RUN(a_client_that_sends_too_much_ahead_is_cut_off),
+        RUN(a_thousand_connections_leave_no_descriptor_behind),
+        RUN(over_the_limit_the_oldest_idle_connection_makes_room),
+        RUN(over_the_limit_without_an_idle_connection_the_answer_is_503),
+        RUN(draining_ends_what_is_open_and_takes_nothing_new),
+        RUN(stopping_tells_the_handler_of_every_open_exchange),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,16 +8,14 @@
 
 static struct fixture f;
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     fixture_init(&f);
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     fixture_stop(&f);
     return 0;
 }
@@ -62,10 +60,9 @@ static int hold(const char *path)
     return fd;
 }
 
-static void an_added_header_goes_with_a_whole_answer(void **state)
+TEST(an_added_header_goes_with_a_whole_answer)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n\r\n");
     assert_holds(client_read(&f, fd, "GET|/show"), "\r\nX-Added: me\r\n");
     client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -73,17 +70,16 @@ static void an_added_header_goes_with_a_whole_answer(void **state)
     close(fd);
 }
 
-static void an_added_header_goes_with_a_stream(void **state)
+TEST(an_added_header_goes_with_a_stream)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET /stream HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n\r\n");
     assert_holds(client_read(&f, fd, "\r\n\r\n"), "\r\nX-Added: me\r\n");
     assert_int_equal(gw_exchange_add_header(f.held, "X-Late", "so"), BATON_CLOSED);
     close(fd);
 }
 
-static void an_added_header_goes_with_the_refusal_of_a_body(void **state)
+TEST(an_added_header_goes_with_the_refusal_of_a_body)
 {
     static const struct {
         const char *body, *answer;
@@ -93,7 +89,6 @@ static void an_added_header_goes_with_the_refusal_of_a_body(void **state)
                  {"Content-Length: 5\r\n\r\nslow", " 408 "}};
     f.options.body_timeout_ms = 100;
     int fd = start();
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         client_say(&f, fd, "POST /echo HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n");
         client_say(&f, fd, cases[i].body);
@@ -107,12 +102,11 @@ static void an_added_header_goes_with_the_refusal_of_a_body(void **state)
     close(fd);
 }
 
-static void a_value_that_could_begin_another_line_is_refused(void **state)
+TEST(a_value_that_could_begin_another_line_is_refused)
 {
     static const char *const values[] = {"a\r\nb: c", "a\nb", "a\r", "\x01", "\x7f", "\x1b[1m"};
     static const char *const names[] = {"", "a b", "a:", "a\r\n"};
     int fd = hold("/hold");
-    (void)state;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         assert_int_equal(gw_exchange_add_header(f.held, "X-Bad", values[i]), BATON_INVALID);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -122,11 +116,10 @@ static void a_value_that_could_begin_another_line_is_refused(void **state)
     close(fd);
 }
 
-static void added_headers_are_bounded_and_those_that_fit_go_out(void **state)
+TEST(added_headers_are_bounded_and_those_that_fit_go_out)
 {
     char value[GW_ADDED_HEADERS_MAX_BYTES];
     int fd = hold("/hold");
-    (void)state;
     memset(value, 'v', sizeof value - 1);
     value[sizeof value - 1] = 0;
     assert_int_equal(gw_exchange_add_header(f.held, "X-Long", value), BATON_LIMIT);
@@ -152,7 +145,7 @@ static void read_id(const char *reply, char id[GW_REQUEST_ID_BYTES])
     assert_int_equal(strspn(id + 4, "0123456789abcdef"), 16);
 }
 
-static void every_answer_has_an_id_of_its_own(void **state)
+TEST(every_answer_has_an_id_of_its_own)
 {
     static const char *const requests[] = {
         "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
@@ -160,7 +153,6 @@ static void every_answer_has_an_id_of_its_own(void **state)
         "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", "no HTTP\r\n\r\n"};
     char ids[4][GW_REQUEST_ID_BYTES];
     int fd = start();
-    (void)state;
     for (int i = 0; i < 4; i++) {
         client_say(&f, fd, requests[i]);
         read_id(client_read_all(&f, fd), ids[i]);
@@ -172,11 +164,10 @@ static void every_answer_has_an_id_of_its_own(void **state)
     close(fd);
 }
 
-static void the_id_is_known_to_the_handler(void **state)
+TEST(the_id_is_known_to_the_handler)
 {
     char known[GW_REQUEST_ID_BYTES], said[GW_REQUEST_ID_BYTES];
     int fd = hold("/stream");
-    (void)state;
     (void)snprintf(known, sizeof known, "%s", gw_exchange_id(f.held));
     gw_exchange_stream_end(f.held);
     read_id(client_read_all(&f, fd), said);
@@ -184,20 +175,18 @@ static void the_id_is_known_to_the_handler(void **state)
     close(fd);
 }
 
-static void a_request_that_was_too_slow_may_be_sent_again(void **state)
+TEST(a_request_that_was_too_slow_may_be_sent_again)
 {
     f.options.head_timeout_ms = 50;
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET / HTTP/1.1\r\nHost:");
     assert_holds(client_read_all(&f, fd), "\r\nx-should-retry: true\r\n");
     close(fd);
 }
 
-static void options_is_answered_with_204_and_no_body(void **state)
+TEST(options_is_answered_with_204_and_no_body)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "OPTIONS /hold HTTP/1.1\r\nHost: a\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
     assert_string_equal(gw_exchange_method(f.held), "OPTIONS");
@@ -211,20 +200,20 @@ static void options_is_answered_with_204_and_no_body(void **state)
     close(fd);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(an_added_header_goes_with_a_whole_answer),
-        TEST(an_added_header_goes_with_a_stream),
-        TEST(an_added_header_goes_with_the_refusal_of_a_body),
-        TEST(a_value_that_could_begin_another_line_is_refused),
-        TEST(added_headers_are_bounded_and_those_that_fit_go_out),
-        TEST(every_answer_has_an_id_of_its_own),
-        TEST(the_id_is_known_to_the_handler),
-        TEST(a_request_that_was_too_slow_may_be_sent_again),
-        TEST(options_is_answered_with_204_and_no_body),
+        RUN(an_added_header_goes_with_a_whole_answer),
+        RUN(an_added_header_goes_with_a_stream),
+        RUN(an_added_header_goes_with_the_refusal_of_a_body),
+        RUN(a_value_that_could_begin_another_line_is_refused),
+        RUN(added_headers_are_bounded_and_those_that_fit_go_out),
+        RUN(every_answer_has_an_id_of_its_own),
+        RUN(the_id_is_known_to_the_handler),
+        RUN(a_request_that_was_too_slow_may_be_sent_again),
+        RUN(options_is_answered_with_204_and_no_body),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

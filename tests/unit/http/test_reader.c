@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/support/test.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "gateway/http/reader.h"
@@ -62,9 +58,8 @@ static void assert_refused(const char *text, int status)
 
 #define GET(headers) "GET / HTTP/1.1\r\nHost: a\r\n" headers "\r\n"
 
-static void a_request_line_is_split_into_method_path_and_query(void **state)
+TEST(a_request_line_is_split_into_method_path_and_query)
 {
-    (void)state;
     assert_accepted("POST /generate/stream?a=b&c=?d HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_view(head.method, "POST");
     assert_view(head.path, "/generate/stream");
@@ -73,17 +68,15 @@ static void a_request_line_is_split_into_method_path_and_query(void **state)
     assert_int_equal(head.n_headers, 1);
 }
 
-static void a_target_without_a_query_has_an_empty_one(void **state)
+TEST(a_target_without_a_query_has_an_empty_one)
 {
-    (void)state;
     assert_accepted(GET(""));
     assert_view(head.path, "/");
     assert_view(head.query, "");
 }
 
-static void an_absolute_target_is_read_as_its_path(void **state)
+TEST(an_absolute_target_is_read_as_its_path)
 {
-    (void)state;
     assert_accepted("GET http://host:80/a?b HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_view(head.path, "/a");
     assert_view(head.query, "b");
@@ -92,9 +85,8 @@ static void an_absolute_target_is_read_as_its_path(void **state)
     assert_view(head.query, "b");
 }
 
-static void a_target_of_another_form_is_refused(void **state)
+TEST(a_target_of_another_form_is_refused)
 {
-    (void)state;
     assert_refused("GET foo HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_refused("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_refused("GET http:///a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
@@ -103,41 +95,36 @@ static void a_target_of_another_form_is_refused(void **state)
     assert_refused("GET ?a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
 }
 
-static void a_star_is_a_target_of_options_only(void **state)
+TEST(a_star_is_a_target_of_options_only)
 {
-    (void)state;
     assert_accepted("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_view(head.path, "*");
 }
 
-static void a_target_with_characters_outside_visible_ascii_is_refused(void **state)
+TEST(a_target_with_characters_outside_visible_ascii_is_refused)
 {
-    (void)state;
     assert_refused("GET /\xc3\xa4 HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_refused("GET /a\tb HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_refused("GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", 400);
 }
 
-static void a_percent_needs_two_hexadecimal_digits(void **state)
+TEST(a_percent_needs_two_hexadecimal_digits)
 {
-    (void)state;
     assert_accepted("GET /%4a%4A?%00 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_refused("GET /%4 HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_refused("GET /%4?a HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_refused("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400);
 }
 
-static void only_escapes_of_unreserved_characters_are_decoded(void **state)
+TEST(only_escapes_of_unreserved_characters_are_decoded)
 {
     char path[] = "/v1%2Fmod%65ls%2e%7E%00%3F%25";
-    (void)state;
     gw_path_normalise(path);
     assert_string_equal(path, "/v1%2Fmodels.~%00%3F%25");
 }
 
-static void a_request_line_has_exactly_two_spaces(void **state)
+TEST(a_request_line_has_exactly_two_spaces)
 {
-    (void)state;
     assert_refused("GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_refused("GET /  HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_refused("GET / HTTP/1.1 \r\nHost: a\r\n\r\n", 400);
@@ -148,9 +135,8 @@ static void a_request_line_has_exactly_two_spaces(void **state)
     assert_refused("GET\r\n\r\n", 400);
 }
 
-static void versions_other_than_1_0_and_1_1_are_refused(void **state)
+TEST(versions_other_than_1_0_and_1_1_are_refused)
 {
-    (void)state;
     assert_refused("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505);
     assert_refused("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
     assert_refused("GET / HTTP/0.9\r\nHost: a\r\n\r\n", 505);
@@ -161,18 +147,16 @@ static void versions_other_than_1_0_and_1_1_are_refused(void **state)
     assert_refused("GET / HTTP/1.x\r\nHost: a\r\n\r\n", 400);
 }
 
-static void unknown_methods_and_connect_are_not_implemented(void **state)
+TEST(unknown_methods_and_connect_are_not_implemented)
 {
-    (void)state;
     assert_refused("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 501);
     assert_refused("BREW / HTTP/1.1\r\nHost: a\r\n\r\n", 501);
     assert_refused("get / HTTP/1.1\r\nHost: a\r\n\r\n", 501);
     assert_refused("G@T / HTTP/1.1\r\nHost: a\r\n\r\n", 400);
 }
 
-static void header_values_lose_the_space_around_them(void **state)
+TEST(header_values_lose_the_space_around_them)
 {
-    (void)state;
     assert_accepted(GET("X-One: \t a b \t\r\nx-two:\r\n"));
     assert_int_equal(head.n_headers, 3);
     assert_view(head.headers[1].name, "X-One");
@@ -180,9 +164,8 @@ static void header_values_lose_the_space_around_them(void **state)
     assert_view(head.headers[2].value, "");
 }
 
-static void a_header_name_is_a_token_right_before_its_colon(void **state)
+TEST(a_header_name_is_a_token_right_before_its_colon)
 {
-    (void)state;
     assert_refused(GET("X : a\r\n"), 400);
     assert_refused(GET("X\t: a\r\n"), 400);
     assert_refused(GET("X Y: a\r\n"), 400);
@@ -192,27 +175,24 @@ static void a_header_name_is_a_token_right_before_its_colon(void **state)
     assert_refused(GET("no colon here\r\n"), 400);
 }
 
-static void folded_headers_are_refused(void **state)
+TEST(folded_headers_are_refused)
 {
-    (void)state;
     assert_refused(GET("X: a\r\n b\r\n"), 400);
     assert_refused(GET("X: a\r\n\tb\r\n"), 400);
     assert_refused("GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400);
 }
 
-static void control_characters_are_refused(void **state)
+TEST(control_characters_are_refused)
 {
     static const char nul[] = "GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n";
-    (void)state;
     assert_refused_n(nul, sizeof nul - 1, 400);
     assert_refused(GET("X: a\x01\r\n"), 400);
     assert_refused(GET("X: a\x7f\r\n"), 400);
     assert_accepted(GET("X: \xc3\xa4\tb\r\n"));
 }
 
-static void bare_cr_and_bare_lf_are_refused_as_soon_as_they_are_seen(void **state)
+TEST(bare_cr_and_bare_lf_are_refused_as_soon_as_they_are_seen)
 {
-    (void)state;
     assert_refused("GET / HTTP/1.1\n", 400);
     assert_refused("GET / HTTP/1.1\r\nHost: a\n", 400);
     assert_refused("GET / HTTP/1.1\r\nHost: a\rb", 400);
@@ -220,17 +200,15 @@ static void bare_cr_and_bare_lf_are_refused_as_soon_as_they_are_seen(void **stat
     assert_refused("\n", 400);
 }
 
-static void empty_lines_before_the_request_line_are_skipped(void **state)
+TEST(empty_lines_before_the_request_line_are_skipped)
 {
-    (void)state;
     assert_accepted("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_view(head.method, "GET");
     assert_int_equal(parse("\r\n\r\n"), BATON_AGAIN);
 }
 
-static void a_host_is_required_on_1_1_and_allowed_once(void **state)
+TEST(a_host_is_required_on_1_1_and_allowed_once)
 {
-    (void)state;
     assert_refused("GET / HTTP/1.1\r\n\r\n", 400);
     assert_accepted("GET / HTTP/1.0\r\n\r\n");
     assert_accepted("GET / HTTP/1.1\r\nHost:\r\n\r\n");
@@ -241,9 +219,8 @@ static void a_host_is_required_on_1_1_and_allowed_once(void **state)
     assert_accepted("GET / HTTP/1.1\r\nHost: [::1]:8000\r\n\r\n");
 }
 
-static void a_content_length_is_digits_and_comes_once(void **state)
+TEST(a_content_length_is_digits_and_comes_once)
 {
-    (void)state;
     assert_accepted(GET("Content-Length: 0012\r\n"));
     assert_int_equal(head.content_length, 12);
     assert_refused(GET("Content-Length: 5\r\nContent-Length: 5\r\n"), 400);
@@ -255,9 +232,8 @@ static void a_content_length_is_digits_and_comes_once(void **state)
     assert_refused(GET("Content-Length:\r\n"), 400);
 }
 
-static void a_content_length_past_64_bits_is_read_as_the_largest(void **state)
+TEST(a_content_length_past_64_bits_is_read_as_the_largest)
 {
-    (void)state;
     assert_accepted(GET("Content-Length: 18446744073709551614\r\n"));
     assert_true(head.content_length == UINT64_MAX - 1);
     assert_accepted(GET("Content-Length: 18446744073709551621\r\n"));
@@ -265,9 +241,8 @@ static void a_content_length_past_64_bits_is_read_as_the_largest(void **state)
     assert_refused(GET("Content-Length: 99999999999999999999999x\r\n"), 400);
 }
 
-static void the_only_transfer_encoding_is_chunked(void **state)
+TEST(the_only_transfer_encoding_is_chunked)
 {
-    (void)state;
     assert_accepted(GET("Transfer-Encoding: Chunked\r\n"));
     assert_true(head.chunked);
     assert_refused(GET("Transfer-Encoding: gzip, chunked\r\n"), 501);
@@ -278,18 +253,16 @@ static void the_only_transfer_encoding_is_chunked(void **state)
     assert_refused(GET("Transfer-Encoding:\r\n"), 501);
 }
 
-static void a_transfer_encoding_comes_once_alone_and_not_on_1_0(void **state)
+TEST(a_transfer_encoding_comes_once_alone_and_not_on_1_0)
 {
-    (void)state;
     assert_refused(GET("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), 400);
     assert_refused(GET("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"), 400);
     assert_refused(GET("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"), 400);
     assert_refused("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400);
 }
 
-static void connection_and_version_decide_on_keep_alive(void **state)
+TEST(connection_and_version_decide_on_keep_alive)
 {
-    (void)state;
     assert_accepted(GET(""));
     assert_true(head.keep_alive);
     assert_accepted(GET("Connection: upgrade, Close\r\n"));
@@ -302,16 +275,14 @@ static void connection_and_version_decide_on_keep_alive(void **state)
     assert_true(head.keep_alive);
 }
 
-static void an_upgrade_is_ignored(void **state)
+TEST(an_upgrade_is_ignored)
 {
-    (void)state;
     assert_accepted(GET("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"));
     assert_true(head.keep_alive);
 }
 
-static void the_only_expectation_is_100_continue(void **state)
+TEST(the_only_expectation_is_100_continue)
 {
-    (void)state;
     assert_accepted(GET("Expect: 100-Continue\r\n"));
     assert_true(head.expects_continue);
     assert_accepted("GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n");
@@ -319,11 +290,10 @@ static void the_only_expectation_is_100_continue(void **state)
     assert_refused(GET("Expect: cookies\r\n"), 417);
 }
 
-static void a_head_over_the_limit_is_refused(void **state)
+TEST(a_head_over_the_limit_is_refused)
 {
     static char big[MAX_HEAD_BYTES + 1];
     static const char start[] = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
-    (void)state;
     memset(big, 'x', sizeof big);
     memcpy(big, start, sizeof start - 1);
     memcpy(big + MAX_HEAD_BYTES - 4, "\r\n\r\n", 4);
@@ -334,10 +304,9 @@ static void a_head_over_the_limit_is_refused(void **state)
     assert_refused_n(big, MAX_HEAD_BYTES + 1, 431);
 }
 
-static void a_request_line_over_the_limit_is_a_target_too_long(void **state)
+TEST(a_request_line_over_the_limit_is_a_target_too_long)
 {
     static char big[MAX_HEAD_BYTES];
-    (void)state;
     memset(big, 'x', sizeof big);
     assert_refused_n(big, sizeof big, 414);
 }
@@ -352,10 +321,9 @@ static void put_request(struct baton_buf *out, int n)
     baton_buf_puts(out, "\r\n");
 }
 
-static void too_many_headers_are_refused(void **state)
+TEST(too_many_headers_are_refused)
 {
     struct baton_buf text;
-    (void)state;
     baton_buf_init(&text, MAX_HEAD_BYTES);
     put_request(&text, GW_HEAD_MAX_HEADERS);
     assert_accepted(text.data);
@@ -364,10 +332,9 @@ static void too_many_headers_are_refused(void **state)
     baton_buf_fini(&text);
 }
 
-static void what_follows_the_head_is_left_alone(void **state)
+TEST(what_follows_the_head_is_left_alone)
 {
     static const char text[] = GET("Content-Length: 5\r\n") "hello\n\n\0";
-    (void)state;
     assert_int_equal(parse_n(text, sizeof text), BATON_OK);
     assert_int_equal(n_used, strlen(GET("Content-Length: 5\r\n")));
 }
@@ -382,11 +349,10 @@ static enum baton_err trickle(const char *text, size_t n)
     return err;
 }
 
-static void a_head_that_trickles_in_is_read_the_same(void **state)
+TEST(a_head_that_trickles_in_is_read_the_same)
 {
     static const char good[] = "\r\nPOST /a?b HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\n";
     static const char bad[] = "GET / HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n";
-    (void)state;
     assert_int_equal(trickle(good, strlen(good)), BATON_OK);
     assert_int_equal(n_used, strlen(good));
     assert_view(head.path, "/a");
@@ -395,9 +361,8 @@ static void a_head_that_trickles_in_is_read_the_same(void **state)
     assert_int_equal(refusal.status, 400);
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     free(copied);
     return 0;
 }

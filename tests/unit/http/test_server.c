@@ -1,27 +1,23 @@
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "server_fixture.h"
 
 static struct fixture f;
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     fixture_init(&f);
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     fixture_stop(&f);
     return 0;
 }
@@ -44,10 +40,9 @@ static void assert_lacks(const char *text, const char *part)
         fail_msg("\"%s\" is in: %s", part, text);
 }
 
-static void a_request_reaches_the_handler_in_parts(void **state)
+TEST(a_request_reaches_the_handler_in_parts)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET /show/%7eme?a=%20b HTTP/1.1\r\nHost: a\r\nX-Show:  so \r\n\r\n");
     const char *reply = client_read(&f, fd, "|so");
     assert_holds(reply, "HTTP/1.1 200 OK\r\n");
@@ -57,10 +52,9 @@ static void a_request_reaches_the_handler_in_parts(void **state)
     close(fd);
 }
 
-static void a_connection_serves_one_request_after_another(void **state)
+TEST(a_connection_serves_one_request_after_another)
 {
     int fd = start();
-    (void)state;
     for (int i = 0; i < 10; i++) {
         client_say(&f, fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
         const char *reply = client_read(&f, fd, "hello");
@@ -73,24 +67,22 @@ static void a_connection_serves_one_request_after_another(void **state)
     close(fd);
 }
 
-static void a_request_that_trickles_in_is_served(void **state)
+TEST(a_request_that_trickles_in_is_served)
 {
     const char *text = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
                        "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     int fd = start();
-    (void)state;
     for (const char *p = text; *p; p++)
         client_send(&f, fd, p, 1);
     assert_holds(client_read(&f, fd, "abcde"), "200 OK");
     close(fd);
 }
 
-static void pipelined_requests_are_answered_in_order(void **state)
+TEST(pipelined_requests_are_answered_in_order)
 {
     struct baton_buf requests;
     char last[32] = "";
     int fd = start();
-    (void)state;
     baton_buf_init(&requests, 1 << 20);
     for (int i = 0; i < 500; i++)
         baton_buf_printf(&requests,
@@ -106,10 +98,9 @@ static void pipelined_requests_are_answered_in_order(void **state)
     close(fd);
 }
 
-static void a_request_sent_ahead_waits_for_the_response_before_it(void **state)
+TEST(a_request_sent_ahead_waits_for_the_response_before_it)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd,
                "GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET /show HTTP/1.1\r\nHost: a\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
@@ -121,10 +112,9 @@ static void a_request_sent_ahead_waits_for_the_response_before_it(void **state)
     close(fd);
 }
 
-static void a_1_0_request_is_answered_and_the_connection_closed(void **state)
+TEST(a_1_0_request_is_answered_and_the_connection_closed)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET /show HTTP/1.0\r\n\r\n");
     const char *reply = client_read_all(&f, fd);
     assert_holds(reply, "Connection: close\r\n");
@@ -132,10 +122,9 @@ static void a_1_0_request_is_answered_and_the_connection_closed(void **state)
     close(fd);
 }
 
-static void a_1_0_client_may_ask_to_keep_the_connection(void **state)
+TEST(a_1_0_client_may_ask_to_keep_the_connection)
 {
     int fd = start();
-    (void)state;
     for (int i = 0; i < 2; i++) {
         client_say(&f, fd, "GET /show HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
         assert_holds(client_read(&f, fd, "GET|/show||"), "Connection: keep-alive\r\n");
@@ -143,19 +132,17 @@ static void a_1_0_client_may_ask_to_keep_the_connection(void **state)
     close(fd);
 }
 
-static void a_client_that_says_close_is_closed(void **state)
+TEST(a_client_that_says_close_is_closed)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert_holds(client_read_all(&f, fd), "Connection: close\r\n");
     close(fd);
 }
 
-static void head_is_answered_without_a_body(void **state)
+TEST(head_is_answered_without_a_body)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "HEAD /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     const char *reply = client_read_all(&f, fd);
     assert_holds(reply, "Content-Length: 12\r\n");
@@ -163,10 +150,9 @@ static void head_is_answered_without_a_body(void **state)
     close(fd);
 }
 
-static void a_stream_is_chunked_and_keeps_the_connection(void **state)
+TEST(a_stream_is_chunked_and_keeps_the_connection)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
     gw_exchange_stream_write(f.held, "hello world, hello", 18);
@@ -181,10 +167,9 @@ static void a_stream_is_chunked_and_keeps_the_connection(void **state)
     close(fd);
 }
 
-static void a_stream_to_a_1_0_client_ends_with_the_connection(void **state)
+TEST(a_stream_to_a_1_0_client_ends_with_the_connection)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
     gw_exchange_stream_write(f.held, "hello", 5);
@@ -196,10 +181,9 @@ static void a_stream_to_a_1_0_client_ends_with_the_connection(void **state)
     close(fd);
 }
 
-static void a_stream_that_answers_head_has_no_body(void **state)
+TEST(a_stream_that_answers_head_has_no_body)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "HEAD /stream HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
     gw_exchange_stream_write(f.held, "hello", 5);
@@ -208,12 +192,11 @@ static void a_stream_that_answers_head_has_no_body(void **state)
     close(fd);
 }
 
-static void a_large_body_goes_in_and_out_whole(void **state)
+TEST(a_large_body_goes_in_and_out_whole)
 {
     enum { BODY_BYTES = 1 << 20 };
     char *body = malloc(BODY_BYTES);
     int fd = start();
-    (void)state;
     assert_non_null(body);
     for (int i = 0; i < BODY_BYTES; i++)
         body[i] = (char)('a' + i % 26);
@@ -228,10 +211,9 @@ static void a_large_body_goes_in_and_out_whole(void **state)
     close(fd);
 }
 
-static void a_client_that_expects_100_is_told_to_continue(void **state)
+TEST(a_client_that_expects_100_is_told_to_continue)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd,
                "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
                "Content-Length: 2\r\n\r\n");
@@ -241,10 +223,9 @@ static void a_client_that_expects_100_is_told_to_continue(void **state)
     close(fd);
 }
 
-static void a_body_over_the_limit_is_refused_before_it_is_sent(void **state)
+TEST(a_body_over_the_limit_is_refused_before_it_is_sent)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd,
                "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
                "Content-Length: 1048577\r\n\r\n");
@@ -256,10 +237,9 @@ static void a_body_over_the_limit_is_refused_before_it_is_sent(void **state)
     close(fd);
 }
 
-static void a_chunked_body_over_the_limit_is_refused(void **state)
+TEST(a_chunked_body_over_the_limit_is_refused)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd,
                "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
                "100001\r\n");
@@ -267,10 +247,9 @@ static void a_chunked_body_over_the_limit_is_refused(void **state)
     close(fd);
 }
 
-static void a_malformed_request_is_told_why_and_closed(void **state)
+TEST(a_malformed_request_is_told_why_and_closed)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET / HTTP/1.1\r\n\r\nGET /show HTTP/1.1\r\nHost: a\r\n\r\n");
     const char *reply = client_read_all(&f, fd);
     assert_holds(reply, "HTTP/1.1 400 Bad Request\r\n");
@@ -282,22 +261,20 @@ static void a_malformed_request_is_told_why_and_closed(void **state)
     close(fd);
 }
 
-static void a_malformed_chunk_is_told_so(void **state)
+TEST(a_malformed_chunk_is_told_so)
 {
     int fd = start();
-    (void)state;
     client_say(&f, fd,
                "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
     assert_holds(client_read_all(&f, fd), "\"code\":\"malformed_body\"");
     close(fd);
 }
 
-static void a_refused_client_that_goes_on_sending_can_read_its_answer(void **state)
+TEST(a_refused_client_that_goes_on_sending_can_read_its_answer)
 {
     enum { MORE_BYTES = 512 << 10 };
     char *more = calloc(1, MORE_BYTES);
     int fd = start();
-    (void)state;
     assert_non_null(more);
     client_say(&f, fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n");
     client_send(&f, fd, more, MORE_BYTES);
@@ -307,21 +284,19 @@ static void a_refused_client_that_goes_on_sending_can_read_its_answer(void **sta
     fixture_wait_connections(&f, 0);
 }
 
-static void a_head_that_does_not_end_in_time_is_a_408(void **state)
+TEST(a_head_that_does_not_end_in_time_is_a_408)
 {
     f.options.head_timeout_ms = 100;
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET / HTTP/1.1\r\nHost:");
     assert_holds(client_read_all(&f, fd), "HTTP/1.1 408 Request Timeout\r\n");
     close(fd);
 }
 
-static void a_slow_head_gains_no_time_by_trickling(void **state)
+TEST(a_slow_head_gains_no_time_by_trickling)
 {
     f.options.head_timeout_ms = 200;
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET / HTTP/1.1\r\nX: ");
     for (int i = 0; i < 12; i++) {
         client_say(&f, fd, "x");
@@ -331,31 +306,28 @@ static void a_slow_head_gains_no_time_by_trickling(void **state)
     close(fd);
 }
 
-static void a_body_that_does_not_end_in_time_is_a_408(void **state)
+TEST(a_body_that_does_not_end_in_time_is_a_408)
 {
     f.options.body_timeout_ms = 100;
     int fd = start();
-    (void)state;
     client_say(&f, fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel");
     assert_holds(client_read_all(&f, fd), "\"code\":\"body_timeout\"");
     assert_int_equal(f.n_requests, 0);
     close(fd);
 }
 
-static void an_idle_connection_is_closed_without_a_word(void **state)
+TEST(an_idle_connection_is_closed_without_a_word)
 {
     f.options.idle_timeout_ms = 100;
     int fd = start();
-    (void)state;
     assert_string_equal(client_read_all(&f, fd), "");
     close(fd);
 }
 
-static void a_handler_may_take_longer_than_every_timeout(void **state)
+TEST(a_handler_may_take_longer_than_every_timeout)
 {
     f.options.head_timeout_ms = f.options.body_timeout_ms = f.options.idle_timeout_ms = 50;
     int fd = start();
-    (void)state;
     client_say(&f, fd, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
     fixture_run_ms(&f, 200);
@@ -364,12 +336,11 @@ static void a_handler_may_take_longer_than_every_timeout(void **state)
     close(fd);
 }
 
-static void an_address_in_use_is_named(void **state)
+TEST(an_address_in_use_is_named)
 {
     int fd = start();
     struct gw_http_server *other;
     struct baton_why why;
-    (void)state;
     f.options.port = gw_http_port(f.server);
     assert_int_equal(gw_http_start(&f.loop, &f.options, &other, &why), BATON_IO);
     assert_holds(why.text, "127.0.0.1 port ");
@@ -378,36 +349,36 @@ static void an_address_in_use_is_named(void **state)
     close(fd);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_request_reaches_the_handler_in_parts),
-        TEST(a_connection_serves_one_request_after_another),
-        TEST(a_request_that_trickles_in_is_served),
-        TEST(pipelined_requests_are_answered_in_order),
-        TEST(a_request_sent_ahead_waits_for_the_response_before_it),
-        TEST(a_1_0_request_is_answered_and_the_connection_closed),
-        TEST(a_1_0_client_may_ask_to_keep_the_connection),
-        TEST(a_client_that_says_close_is_closed),
-        TEST(head_is_answered_without_a_body),
-        TEST(a_stream_is_chunked_and_keeps_the_connection),
-        TEST(a_stream_to_a_1_0_client_ends_with_the_connection),
-        TEST(a_stream_that_answers_head_has_no_body),
-        TEST(a_large_body_goes_in_and_out_whole),
-        TEST(a_client_that_expects_100_is_told_to_continue),
-        TEST(a_body_over_the_limit_is_refused_before_it_is_sent),
-        TEST(a_chunked_body_over_the_limit_is_refused),
-        TEST(a_malformed_request_is_told_why_and_closed),
-        TEST(a_malformed_chunk_is_told_so),
-        TEST(a_refused_client_that_goes_on_sending_can_read_its_answer),
-        TEST(a_head_that_does_not_end_in_time_is_a_408),
-        TEST(a_slow_head_gains_no_time_by_trickling),
-        TEST(a_body_that_does_not_end_in_time_is_a_408),
-        TEST(an_idle_connection_is_closed_without_a_word),
-        TEST(a_handler_may_take_longer_than_every_timeout),
-        TEST(an_address_in_use_is_named),
+        RUN(a_request_reaches_the_handler_in_parts),
+        RUN(a_connection_serves_one_request_after_another),
+        RUN(a_request_that_trickles_in_is_served),
+        RUN(pipelined_requests_are_answered_in_order),
+        RUN(a_request_sent_ahead_waits_for_the_response_before_it),
+        RUN(a_1_0_request_is_answered_and_the_connection_closed),
+        RUN(a_1_0_client_may_ask_to_keep_the_connection),
+        RUN(a_client_that_says_close_is_closed),
+        RUN(head_is_answered_without_a_body),
+        RUN(a_stream_is_chunked_and_keeps_the_connection),
+        RUN(a_stream_to_a_1_0_client_ends_with_the_connection),
+        RUN(a_stream_that_answers_head_has_no_body),
+        RUN(a_large_body_goes_in_and_out_whole),
+        RUN(a_client_that_expects_100_is_told_to_continue),
+        RUN(a_body_over_the_limit_is_refused_before_it_is_sent),
+        RUN(a_chunked_body_over_the_limit_is_refused),
+        RUN(a_malformed_request_is_told_why_and_closed),
+        RUN(a_malformed_chunk_is_told_so),
+        RUN(a_refused_client_that_goes_on_sending_can_read_its_answer),
+        RUN(a_head_that_does_not_end_in_time_is_a_408),
+        RUN(a_slow_head_gains_no_time_by_trickling),
+        RUN(a_body_that_does_not_end_in_time_is_a_408),
+        RUN(an_idle_connection_is_closed_without_a_word),
+        RUN(a_handler_may_take_longer_than_every_timeout),
+        RUN(an_address_in_use_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/support/test.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gateway/http/sse.h"
 
@@ -103,78 +99,68 @@ static void assert_arrives(const char *data, const char *want)
     assert_arrives_n("token", data, strlen(data), want, strlen(want));
 }
 
-static void an_event_is_its_name_its_data_and_an_empty_line(void **state)
+TEST(an_event_is_its_name_its_data_and_an_empty_line)
 {
-    (void)state;
     baton_buf_reset(&wire);
     gw_sse_event(&wire, "token", "a b", 3);
     assert_string_equal(baton_buf_text(&wire), "event: token\ndata: a b\n\n");
 }
 
-static void an_event_without_a_name_is_a_message(void **state)
+TEST(an_event_without_a_name_is_a_message)
 {
-    (void)state;
     assert_arrives_n(NULL, "[DONE]", 6, "[DONE]", 6);
 }
 
-static void a_newline_in_the_data_becomes_a_further_data_line(void **state)
+TEST(a_newline_in_the_data_becomes_a_further_data_line)
 {
-    (void)state;
     baton_buf_reset(&wire);
     gw_sse_event(&wire, NULL, "a\nb\n", 4);
     assert_string_equal(baton_buf_text(&wire), "data: a\ndata: b\ndata: \n\n");
 }
 
-static void text_with_newlines_arrives_as_it_was(void **state)
+TEST(text_with_newlines_arrives_as_it_was)
 {
     static const char *const texts[] = {"\n",     "\n\n",      "a\n",   "\na",
                                         "a\n\nb", "a\nb\nc\n", "no end"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_arrives(texts[i], texts[i]);
 }
 
-static void every_kind_of_line_end_arrives_as_a_newline(void **state)
+TEST(every_kind_of_line_end_arrives_as_a_newline)
 {
-    (void)state;
     assert_arrives("a\r\nb", "a\nb");
     assert_arrives("a\rb", "a\nb");
     assert_arrives("\r", "\n");
     assert_arrives("a\r\r\nb\n\rc", "a\n\nb\n\nc");
 }
 
-static void a_lone_cr_never_smuggles_a_field(void **state)
+TEST(a_lone_cr_never_smuggles_a_field)
 {
-    (void)state;
     assert_arrives("a\revent: error\r\rdata: x", "a\nevent: error\n\ndata: x");
 }
 
-static void leading_spaces_and_colons_survive(void **state)
+TEST(leading_spaces_and_colons_survive)
 {
-    (void)state;
     assert_arrives(" two", " two");
     assert_arrives("  ", "  ");
     assert_arrives(": a", ": a");
     assert_arrives("data: a", "data: a");
 }
 
-static void zero_bytes_and_utf8_survive(void **state)
+TEST(zero_bytes_and_utf8_survive)
 {
-    (void)state;
     assert_arrives_n("token", "a\0b", 3, "a\0b", 3);
     assert_arrives("\xf0\x9f\x98\x80\n\xc3\xa4", "\xf0\x9f\x98\x80\n\xc3\xa4");
 }
 
-static void no_data_arrives_as_an_empty_event(void **state)
+TEST(no_data_arrives_as_an_empty_event)
 {
-    (void)state;
     assert_arrives_n("done", NULL, 0, "", 0);
 }
 
-static void a_comment_is_no_event(void **state)
+TEST(a_comment_is_no_event)
 {
     struct client client;
-    (void)state;
     client_init(&client);
     baton_buf_reset(&wire);
     gw_sse_comment(&wire, "keep-alive");
@@ -184,16 +170,14 @@ static void a_comment_is_no_event(void **state)
     client_fini(&client);
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     baton_buf_init(&wire, MAX_BYTES);
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     baton_buf_fini(&wire);
     return 0;
 }

@@ -1,19 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "common/base/json.h"
 #include "gateway/http/status.h"
 
-static void every_status_of_the_contract_has_a_reason(void **state)
+TEST(every_status_of_the_contract_has_a_reason)
 {
     static const int statuses[] = {200, 400, 401, 404, 405, 408, 413, 414, 415, 417,
                                    429, 431, 499, 500, 501, 502, 503, 504, 505};
-    (void)state;
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
         assert_string_not_equal(gw_status_reason(statuses[i]), "Unknown");
     assert_string_equal(gw_status_reason(777), "Unknown");
@@ -36,10 +31,9 @@ static void assert_type(int status, const char *type)
     baton_buf_fini(&out);
 }
 
-static void the_type_of_an_error_follows_from_its_status(void **state)
+TEST(the_type_of_an_error_follows_from_its_status)
 {
     static const int requests[] = {400, 404, 405, 408, 413, 415, 431};
-    (void)state;
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         assert_type(requests[i], "invalid_request_error");
     assert_type(401, "authentication_error");
@@ -48,9 +42,8 @@ static void the_type_of_an_error_follows_from_its_status(void **state)
     assert_type(503, "server_error");
 }
 
-static void a_hint_says_whether_another_try_may_help(void **state)
+TEST(a_hint_says_whether_another_try_may_help)
 {
-    (void)state;
     assert_string_equal(gw_status_hints(429), "Retry-After: 1\r\nx-should-retry: true\r\n");
     assert_string_equal(gw_status_hints(503), gw_status_hints(429));
     assert_string_equal(gw_status_hints(408), "x-should-retry: true\r\n");

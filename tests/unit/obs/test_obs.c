@@ -6,10 +6,9 @@
 #include "common/obs/prom.h"
 #include "common/obs/stage.h"
 
-static void observations_fall_into_the_bucket_that_bounds_them(void **state)
+TEST(observations_fall_into_the_bucket_that_bounds_them)
 {
     struct baton_hist hist = {0};
-    (void)state;
     baton_hist_observe(&hist, 0.0001);
     baton_hist_observe(&hist, 0.00011);
     baton_hist_observe(&hist, 1000);
@@ -22,11 +21,10 @@ static void observations_fall_into_the_bucket_that_bounds_them(void **state)
     assert_true(fabs(hist.sum_s - 1000.00021) < 1e-9);
 }
 
-static void buckets_are_written_cumulatively(void **state)
+TEST(buckets_are_written_cumulatively)
 {
     struct baton_hist hist = {0};
     struct baton_buf out;
-    (void)state;
     baton_buf_init(&out, 1 << 16);
     baton_hist_observe(&hist, 0.0002);
     baton_hist_observe(&hist, 100);
@@ -39,10 +37,9 @@ static void buckets_are_written_cumulatively(void **state)
     baton_buf_fini(&out);
 }
 
-static void a_sample_has_its_labels(void **state)
+TEST(a_sample_has_its_labels)
 {
     struct baton_buf out;
-    (void)state;
     baton_buf_init(&out, 1 << 16);
     baton_prom_family(&out, "m", "gauge", "Help.");
     baton_prom_sample(&out, "m", 1.5, NULL);
@@ -52,10 +49,9 @@ static void a_sample_has_its_labels(void **state)
     baton_buf_fini(&out);
 }
 
-static void what_is_no_number_is_spelled_as_prometheus_reads_it(void **state)
+TEST(what_is_no_number_is_spelled_as_prometheus_reads_it)
 {
     struct baton_buf out;
-    (void)state;
     baton_buf_init(&out, 1 << 16);
     baton_prom_sample(&out, "m", -NAN, NULL);
     baton_prom_sample(&out, "m", INFINITY, NULL);
@@ -64,13 +60,12 @@ static void what_is_no_number_is_spelled_as_prometheus_reads_it(void **state)
     baton_buf_fini(&out);
 }
 
-static void stages_have_their_contract_names(void **state)
+TEST(stages_have_their_contract_names)
 {
     static const char *const names[] = {
         "parse",           "tokenize",    "queue",       "prefill_queue",
         "prefill_compute", "first_token", "kv_transfer", "decode_queue",
         "decode",          "detokenize",  "flush"};
-    (void)state;
     assert_int_equal(BATON_N_STAGES, sizeof names / sizeof names[0]);
     for (int i = 0; i < BATON_N_STAGES; i++)
         assert_string_equal(baton_stage_name((enum baton_stage)i), names[i]);

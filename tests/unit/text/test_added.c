@@ -16,12 +16,11 @@ static void fill(struct baton_added *added, const char *const *texts, size_t n)
     baton_added_seal(added);
 }
 
-static void the_leftmost_token_is_found_and_of_those_the_longest(void **state)
+TEST(the_leftmost_token_is_found_and_of_those_the_longest)
 {
     static const char *const texts[] = {"<a>", "<a><b>", "<b>", "b", "<a><b><c>x"};
     struct baton_added added;
     size_t at;
-    (void)state;
     fill(&added, texts, 5);
     const char *text = "..<a><b><c>.";
     const struct baton_added_token *token = baton_added_find(&added, text, strlen(text), 0, &at);
@@ -36,23 +35,21 @@ static void the_leftmost_token_is_found_and_of_those_the_longest(void **state)
     baton_added_fini(&added);
 }
 
-static void a_token_cut_short_by_the_end_of_the_text_is_not_found(void **state)
+TEST(a_token_cut_short_by_the_end_of_the_text_is_not_found)
 {
     static const char *const texts[] = {"<end>"};
     struct baton_added added;
     size_t at;
-    (void)state;
     fill(&added, texts, 1);
     assert_null(baton_added_find(&added, "..<end>", 6, 0, &at));
     assert_non_null(baton_added_find(&added, "..<end>", 7, 0, &at));
     baton_added_fini(&added);
 }
 
-static void an_empty_set_finds_nothing(void **state)
+TEST(an_empty_set_finds_nothing)
 {
     struct baton_added added = {0};
     size_t at;
-    (void)state;
     baton_added_seal(&added);
     assert_null(baton_added_find(&added, "text", 4, 0, &at));
     baton_added_fini(&added);
@@ -76,13 +73,12 @@ static size_t naive_find(const char *const *texts, size_t n_texts, const char *t
     return n_texts;
 }
 
-static void random_texts_agree_with_the_naive_search(void **state)
+TEST(random_texts_agree_with_the_naive_search)
 {
     static const char *const texts[] = {"ab", "abab", "ba", "bbb", "cab", "abc", "\xc3\xa9"};
     enum { N = sizeof texts / sizeof texts[0] };
     struct baton_added added;
     unsigned seed = 1;
-    (void)state;
     fill(&added, texts, N);
     for (int round = 0; round < 20000; round++) {
         char text[13] = {0};

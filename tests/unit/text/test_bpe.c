@@ -54,10 +54,9 @@ static size_t naive(const struct merge *merges, uint32_t *ids, size_t n)
     }
 }
 
-static void random_words_merge_as_the_definition_says(void **state)
+TEST(random_words_merge_as_the_definition_says)
 {
     unsigned seed = 7;
-    (void)state;
     for (int round = 0; round < N_ROUNDS; round++) {
         struct baton_bpe bpe;
         struct merge merges[N_MERGES];
@@ -79,12 +78,11 @@ static void random_words_merge_as_the_definition_says(void **state)
     }
 }
 
-static void a_byte_without_a_token_is_named_and_nothing_is_appended(void **state)
+TEST(a_byte_without_a_token_is_named_and_nothing_is_appended)
 {
     struct baton_bpe bpe;
     struct baton_tokens tokens = {0};
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_bpe_init(&bpe, 0), BATON_OK);
     bpe.byte_ids['a'] = 5;
     assert_int_equal(baton_bpe_encode(&bpe, "a", 1, &tokens, &why), BATON_OK);
@@ -96,11 +94,10 @@ static void a_byte_without_a_token_is_named_and_nothing_is_appended(void **state
     baton_bpe_fini(&bpe);
 }
 
-static void a_pair_given_twice_keeps_the_later_rank(void **state)
+TEST(a_pair_given_twice_keeps_the_later_rank)
 {
     struct baton_bpe bpe;
     struct baton_tokens tokens = {0};
-    (void)state;
     assert_int_equal(baton_bpe_init(&bpe, 2), BATON_OK);
     bpe.byte_ids['a'] = 0;
     bpe.byte_ids['b'] = 1;
@@ -116,13 +113,12 @@ static void a_pair_given_twice_keeps_the_later_rank(void **state)
 }
 
 /* A quadratic algorithm would need minutes for these. */
-static void a_word_of_a_million_bytes_takes_seconds_at_most(void **state)
+TEST(a_word_of_a_million_bytes_takes_seconds_at_most)
 {
     enum { N = 1000000 };
     struct baton_bpe bpe;
     struct baton_tokens tokens = {0};
     char *word = malloc(N);
-    (void)state;
     assert_non_null(word);
     memset(word, 'a', N);
     assert_int_equal(baton_bpe_init(&bpe, 3), BATON_OK);

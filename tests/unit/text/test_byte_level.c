@@ -5,10 +5,9 @@
 #include "common/base/utf8.h"
 #include "common/text/byte_level.h"
 
-static void every_byte_has_its_own_printable_character(void **state)
+TEST(every_byte_has_its_own_printable_character)
 {
     char all[256][BATON_BYTE_LEVEL_MAX + 1];
-    (void)state;
     for (unsigned byte = 0; byte < 256; byte++) {
         size_t n = baton_byte_level_encode((uint8_t)byte, all[byte]);
         assert_int_equal(n, strlen(all[byte]));
@@ -19,14 +18,13 @@ static void every_byte_has_its_own_printable_character(void **state)
     }
 }
 
-static void the_well_known_characters_are_where_gpt2_has_them(void **state)
+TEST(the_well_known_characters_are_where_gpt2_has_them)
 {
     static const struct {
         uint8_t byte;
         const char *text;
     } known[] = {{' ', "\u0120"},  {'\n', "\u010a"}, {0x00, "\u0100"}, {'a', "a"},      {'~', "~"},
                  {0x7f, "\u0121"}, {0xa0, "\u0142"}, {0xad, "\u0143"}, {0xff, "\u00ff"}};
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char text[BATON_BYTE_LEVEL_MAX + 1];
         (void)baton_byte_level_encode(known[i].byte, text);
@@ -34,11 +32,10 @@ static void the_well_known_characters_are_where_gpt2_has_them(void **state)
     }
 }
 
-static void decoding_undoes_encoding(void **state)
+TEST(decoding_undoes_encoding)
 {
     char text[2 * 256 + 1], out[sizeof text];
     size_t n = 0;
-    (void)state;
     for (unsigned byte = 0; byte < 256; byte++)
         n += baton_byte_level_encode((uint8_t)byte, text + n);
     assert_int_equal(baton_byte_level_decode(text, n, out), 256);
@@ -46,10 +43,9 @@ static void decoding_undoes_encoding(void **state)
         assert_int_equal((uint8_t)out[byte], byte);
 }
 
-static void text_outside_the_alphabet_stands_for_itself(void **state)
+TEST(text_outside_the_alphabet_stands_for_itself)
 {
     static const char *const texts[] = {"a b", "\u0144", "\u00ad", "a\u2581b", "\U0001f999"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         char out[16];
         size_t n = strlen(texts[i]);

@@ -204,9 +204,8 @@ static void check_golden(const struct baton_chat *chat, const char *messages, co
     baton_chat_text_fini(&text);
 }
 
-static void each_known_template_is_told_by_its_text_and_renders_as_its_model_expects(void **state)
+TEST(each_known_template_is_told_by_its_text_and_renders_as_its_model_expects)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
         struct baton_chat *chat = open_chat(goldens[i].template, "auto");
         assert_string_equal(baton_chat_family(chat), goldens[i].family);
@@ -217,10 +216,9 @@ static void each_known_template_is_told_by_its_text_and_renders_as_its_model_exp
     }
 }
 
-static void every_shape_has_its_golden(void **state)
+TEST(every_shape_has_its_golden)
 {
     size_t n_shapes = 0, n_found = 0;
-    (void)state;
     for (const struct baton_chat_shape *shape = baton_chat_shapes; shape->family; shape++) {
         bool found = false;
         n_shapes++;
@@ -243,9 +241,8 @@ static void check_one(const char *template, const char *messages, const char *ex
     baton_chat_close(chat);
 }
 
-static void a_system_message_that_comes_later_is_treated_as_the_template_does(void **state)
+TEST(a_system_message_that_comes_later_is_treated_as_the_template_does)
 {
-    (void)state;
     check_one(LLAMA2, "u:A|s:B|u:C", "<s>[INST] A [/INST]<s>[INST] C [/INST]");
     check_one(LLAMA2_WITH_LATER_SYSTEM, "u:A|s: B |u:C",
               "<s>[INST] A [/INST]<<SYS>>\nB\n<</SYS>>\n\n<s>[INST] C [/INST]");
@@ -259,11 +256,10 @@ static void a_system_message_that_comes_later_is_treated_as_the_template_does(vo
               "<|im_start|>assistant\n");
 }
 
-static void roles_in_an_order_that_the_template_refuses_are_invalid(void **state)
+TEST(roles_in_an_order_that_the_template_refuses_are_invalid)
 {
     static const char *const strict[] = {LLAMA2,     GEMMA,      GEMMA3,        MISTRAL_OLD(""),
                                          MISTRAL_V1, MISTRAL_V3, MISTRAL_TEKKEN};
-    (void)state;
     for (size_t i = 0; i < sizeof strict / sizeof *strict; i++) {
         check_one(strict[i], "a:A", NULL);
         check_one(strict[i], "u:A|u:B", NULL);
@@ -274,40 +270,36 @@ static void roles_in_an_order_that_the_template_refuses_are_invalid(void **state
               "<|im_start|>assistant\n");
 }
 
-static void the_refusal_names_the_message(void **state)
+TEST(the_refusal_names_the_message)
 {
     struct baton_chat *chat = open_chat(GEMMA3, "auto");
     struct baton_chat_text text;
     struct baton_why why;
-    (void)state;
     assert_int_equal(render(chat, "s:S|u:A|u:B", &text, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "message 3"));
     baton_chat_text_fini(&text);
     baton_chat_close(chat);
 }
 
-static void a_conversation_without_messages_is_invalid(void **state)
+TEST(a_conversation_without_messages_is_invalid)
 {
     struct baton_chat *chat = open_chat(CHATML, "auto");
     struct baton_chat_text text;
     struct baton_why why;
-    (void)state;
     assert_int_equal(render(chat, "", &text, &why), BATON_INVALID);
     baton_chat_text_fini(&text);
     baton_chat_close(chat);
 }
 
-static void a_system_message_waits_for_a_last_message_that_is_the_users(void **state)
+TEST(a_system_message_waits_for_a_last_message_that_is_the_users)
 {
-    (void)state;
     check_one(MISTRAL_V3, "s:S|u:A|a:B", "<s>[INST] A[/INST] B</s>");
     check_one(MISTRAL_V3, "s:S", "<s>");
     check_one(GEMMA3, "s:S", "<s><start_of_turn>model\n");
 }
 
-static void what_is_trimmed_is_what_python_calls_white_space(void **state)
+TEST(what_is_trimmed_is_what_python_calls_white_space)
 {
-    (void)state;
     check_one(MISTRAL_V3, "u:A|a:\xe3\x80\x80\x1c\xc2\x85 B\xc2\xa0\xe2\x80\xaf\t",
               "<s>[INST] A[/INST] B</s>");
     check_one(MISTRAL_V3,
@@ -318,30 +310,27 @@ static void what_is_trimmed_is_what_python_calls_white_space(void **state)
     check_one(MISTRAL_V3, "u:A|a:\xc2\xa0 \n", "<s>[INST] A[/INST] </s>");
 }
 
-static void an_empty_first_question_leaves_llama2s_system_text_trimmed(void **state)
+TEST(an_empty_first_question_leaves_llama2s_system_text_trimmed)
 {
-    (void)state;
     check_one(LLAMA2, "s: S |u: \n", "<s>[INST] <<SYS>>\n S \n<</SYS>> [/INST]");
     check_one(LLAMA2, "u: ", "<s>[INST]  [/INST]");
 }
 
-static void phi35_skips_an_empty_system_message(void **state)
+TEST(phi35_skips_an_empty_system_message)
 {
-    (void)state;
     check_one(PHI3_BY_ROLE(" and message['content']"), "s:|u:A",
               "<|user|>\nA<|end|>\n<|assistant|>\n");
     check_one(PHI3_BY_ROLE(""), "s:|u:A",
               "<|system|>\n<|end|>\n<|user|>\nA<|end|>\n<|assistant|>\n");
 }
 
-static void a_template_that_asks_for_the_date_gets_todays(void **state)
+TEST(a_template_that_asks_for_the_date_gets_todays)
 {
     char before[32], after[32];
     struct baton_chat *chat = open_chat(LLAMA3_2, "auto");
     struct baton_chat_text text;
     struct baton_why why;
     time_t now = time(NULL);
-    (void)state;
     assert_true(strftime(before, sizeof before, "Today Date: %d %b %Y\n", localtime(&now)) > 0);
     assert_int_equal(render(chat, "u:A", &text, &why), BATON_OK);
     now = time(NULL);
@@ -354,7 +343,7 @@ static void a_template_that_asks_for_the_date_gets_todays(void **state)
 
 /* ---- templates that are not quite known ---- */
 
-static void a_template_of_no_known_family_is_a_problem_that_names_the_families(void **state)
+TEST(a_template_of_no_known_family_is_a_problem_that_names_the_families)
 {
     static const char *const unknown[] = {
         "",
@@ -378,7 +367,6 @@ static void a_template_of_no_known_family_is_a_problem_that_names_the_families(v
         MISTRAL_V7_WITH_DEFAULT("'It is ' + today + '.'"),
         LLAMA2 "true == true {% if true == true %}",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         struct baton_chat *chat = open_chat(unknown[i], "auto");
         assert_string_equal(baton_chat_family(chat), "unknown");
@@ -388,12 +376,11 @@ static void a_template_of_no_known_family_is_a_problem_that_names_the_families(v
     }
 }
 
-static void a_zero_byte_hides_nothing_from_the_comparison(void **state)
+TEST(a_zero_byte_hides_nothing_from_the_comparison)
 {
     static const char template[] = CHATML "\0{{ 'more' }}";
     struct baton_chat_source source = {.template = malloc(sizeof template)};
     struct baton_chat *chat = NULL;
-    (void)state;
     memcpy(source.template, template, sizeof template);
     source.n_template = sizeof template - 1;
     assert_int_equal(baton_chat_create(&source, "auto", &chat, NULL), BATON_OK);
@@ -402,10 +389,9 @@ static void a_zero_byte_hides_nothing_from_the_comparison(void **state)
     baton_chat_source_fini(&source);
 }
 
-static void a_model_without_a_template_says_so(void **state)
+TEST(a_model_without_a_template_says_so)
 {
     struct baton_chat *chat = open_chat(NULL, "auto");
-    (void)state;
     assert_string_equal(baton_chat_family(chat), "none");
     assert_string_equal(baton_chat_problem(chat), "this model has no chat template");
     baton_chat_close(chat);
@@ -413,10 +399,9 @@ static void a_model_without_a_template_says_so(void **state)
 
 /* ---- override ---- */
 
-static void a_family_can_be_chosen_by_name(void **state)
+TEST(a_family_can_be_chosen_by_name)
 {
     struct baton_chat *chat = open_chat(NULL, "gemma");
-    (void)state;
     assert_string_equal(baton_chat_family(chat), "gemma");
     assert_null(baton_chat_problem(chat));
     assert_renders(chat, "u:A", "<s><start_of_turn>user\nA<end_of_turn>\n<start_of_turn>model\n");
@@ -426,22 +411,20 @@ static void a_family_can_be_chosen_by_name(void **state)
     baton_chat_close(chat);
 }
 
-static void choosing_the_models_own_family_keeps_what_its_template_says(void **state)
+TEST(choosing_the_models_own_family_keeps_what_its_template_says)
 {
     struct baton_chat *chat = open_chat(CHATML_WITH_DEFAULT, "chatml");
-    (void)state;
     assert_renders(chat, "u:A",
                    "<|im_start|>system\nYou're a \"test\".<|im_end|>\n"
                    "<|im_start|>user\nA<|im_end|>\n<|im_start|>assistant\n");
     baton_chat_close(chat);
 }
 
-static void a_name_of_no_family_is_refused_with_the_names_there_are(void **state)
+TEST(a_name_of_no_family_is_refused_with_the_names_there_are)
 {
     struct baton_chat_source source = {.template = strdup(CHATML)};
     struct baton_chat *chat = NULL;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_chat_create(&source, "alpaca", &chat, &why), BATON_INVALID);
     assert_null(chat);
     assert_non_null(strstr(why.text, "\"alpaca\""));

@@ -8,16 +8,14 @@
 
 static struct baton_pretokenizer *jit, *interpreted;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     return baton_pretokenizer_create(true, &jit, NULL) ||
            baton_pretokenizer_create(false, &interpreted, NULL);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     baton_pretokenizer_destroy(jit);
     baton_pretokenizer_destroy(interpreted);
     return 0;
@@ -43,42 +41,37 @@ static void cuts_into(const char *text, const char *expected)
     assert_string_equal(cut, expected);
 }
 
-static void words_take_the_space_before_them(void **state)
+TEST(words_take_the_space_before_them)
 {
-    (void)state;
     cuts_into("Once upon a time", "Once| upon| a| time");
     cuts_into("in 2026, no. 7", "in| 2026|,| no|.| 7");
     cuts_into("a1b", "a|1|b");
 }
 
-static void english_contractions_are_words(void **state)
+TEST(english_contractions_are_words)
 {
-    (void)state;
     cuts_into("I'll, we've, 's", "I|'ll|,| we|'ve|,| '|s");
     cuts_into("don't I'LL", "don|'t| I|'|LL");
 }
 
-static void a_run_of_spaces_leaves_its_last_one_to_the_word(void **state)
+TEST(a_run_of_spaces_leaves_its_last_one_to_the_word)
 {
-    (void)state;
     cuts_into("a   b", "a|  | b");
     cuts_into("a\n\nb", "a|\n|\n|b");
     cuts_into("a   ", "a|   ");
     cuts_into("a \t\n", "a| \t\n");
 }
 
-static void letters_and_numbers_are_unicodes(void **state)
+TEST(letters_and_numbers_are_unicodes)
 {
-    (void)state;
     cuts_into("Führer нещо", "Führer| нещо");
     cuts_into("x½² 三", "x|½²| 三");
     cuts_into("🦙.cpp", "🦙.|cpp");
     cuts_into("e\u0301a", "e|\u0301|a");
 }
 
-static void space_is_unicodes_white_space(void **state)
+TEST(space_is_unicodes_white_space)
 {
-    (void)state;
     cuts_into("a\u00a0\u3000b", "a|\u00a0|\u3000|b");
     cuts_into("a\xc2\x85\u2028"
               "b",
@@ -87,18 +80,16 @@ static void space_is_unicodes_white_space(void **state)
     cuts_into("!\u180e!\u200b!", "!\u180e!\u200b!"); /* neither is White_Space */
 }
 
-static void a_zero_byte_is_a_character_like_others(void **state)
+TEST(a_zero_byte_is_a_character_like_others)
 {
     size_t end;
-    (void)state;
     assert_int_equal(baton_pretokenizer_next(jit, "\0\0a", 3, 0, &end, NULL), BATON_OK);
     assert_int_equal(end, 2);
 }
 
-static void runs_of_a_million_characters_are_one_word_for_both_matchers(void **state)
+TEST(runs_of_a_million_characters_are_one_word_for_both_matchers)
 {
     static const char *const units[] = {"a", " ", "\n", "7", "=", "é", "語", "\u3000", "🦙"};
-    (void)state;
     for (size_t u = 0; u < sizeof units / sizeof units[0]; u++) {
         size_t unit = strlen(units[u]), n = 1000000 * unit, end, other;
         char *text = malloc(n);

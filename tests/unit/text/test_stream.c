@@ -35,18 +35,16 @@ static void end(const char *shown)
     baton_buf_fini(&out);
 }
 
-static void plain_text_is_shown_at_once(void **state)
+TEST(plain_text_is_shown_at_once)
 {
-    (void)state;
     start(NULL, 0);
     push("Once", "Once");
     push(" upon", "Once upon");
     end("Once upon");
 }
 
-static void half_a_character_waits_for_its_rest(void **state)
+TEST(half_a_character_waits_for_its_rest)
 {
-    (void)state;
     start(NULL, 0);
     push("a\xf0", "a");
     push("\x9f\xa6", "a");
@@ -55,9 +53,8 @@ static void half_a_character_waits_for_its_rest(void **state)
     end("a\xf0\x9f\xa6\x99z\xc3\xa9");
 }
 
-static void bad_bytes_become_replacement_characters(void **state)
+TEST(bad_bytes_become_replacement_characters)
 {
-    (void)state;
     start(NULL, 0);
     push("\xff\x80", "\ufffd\ufffd");
     push("\xe2\x82", "\ufffd\ufffd");
@@ -67,18 +64,16 @@ static void bad_bytes_become_replacement_characters(void **state)
     end("\ufffd\ufffd\ufffdx\ufffd\ufffd");
 }
 
-static void an_incomplete_character_ends_as_one_replacement(void **state)
+TEST(an_incomplete_character_ends_as_one_replacement)
 {
-    (void)state;
     start(NULL, 0);
     push("a\xf0\x9f\xa6", "a");
     end("a\ufffd");
 }
 
-static void a_stop_string_split_over_two_tokens_is_withheld(void **state)
+TEST(a_stop_string_split_over_two_tokens_is_withheld)
 {
     static const char *const stops[] = {"\n\nUser:"};
-    (void)state;
     start(stops, 1);
     push("yes.\n", "yes.");
     push("\nUs", "yes.");
@@ -88,10 +83,9 @@ static void a_stop_string_split_over_two_tokens_is_withheld(void **state)
     end("yes.");
 }
 
-static void what_turns_out_not_to_be_a_stop_string_is_shown(void **state)
+TEST(what_turns_out_not_to_be_a_stop_string_is_shown)
 {
     static const char *const stops[] = {"aab"};
-    (void)state;
     start(stops, 1);
     push("xaa", "x");
     push("a", "xa");
@@ -101,29 +95,26 @@ static void what_turns_out_not_to_be_a_stop_string_is_shown(void **state)
     end("xaaacaa");
 }
 
-static void the_stop_string_that_is_complete_first_ends_the_text(void **state)
+TEST(the_stop_string_that_is_complete_first_ends_the_text)
 {
     static const char *const stops[] = {"abcd", "bc"};
-    (void)state;
     start(stops, 2);
     push("xabcd", "xa");
     assert_true(stream.stopped);
     end("xa");
 }
 
-static void of_stop_strings_complete_together_the_longest_is_removed(void **state)
+TEST(of_stop_strings_complete_together_the_longest_is_removed)
 {
     static const char *const stops[] = {"c", "abc"};
-    (void)state;
     start(stops, 2);
     push("xabc", "x");
     end("x");
 }
 
-static void a_stop_string_may_begin_with_part_of_a_character_shown(void **state)
+TEST(a_stop_string_may_begin_with_part_of_a_character_shown)
 {
     static const char *const stops[] = {"\u00e9!"};
-    (void)state;
     start(stops, 1);
     push("\u00e8\u00e9", "\u00e8");
     push("\u00e9!", "\u00e8\u00e9");
@@ -131,19 +122,17 @@ static void a_stop_string_may_begin_with_part_of_a_character_shown(void **state)
     end("\u00e8\u00e9");
 }
 
-static void a_replacement_at_the_end_can_complete_a_stop_string(void **state)
+TEST(a_replacement_at_the_end_can_complete_a_stop_string)
 {
     static const char *const stops[] = {"z\ufffd"};
-    (void)state;
     start(stops, 1);
     push("az\xc3", "a");
     end("a");
 }
 
-static void a_restart_forgets_the_text_and_keeps_the_stop_strings(void **state)
+TEST(a_restart_forgets_the_text_and_keeps_the_stop_strings)
 {
     static const char *const stops[] = {"end"};
-    (void)state;
     start(stops, 1);
     push("a\xc3", "a");
     push("en", "a\xef\xbf\xbd");
@@ -157,14 +146,13 @@ static void a_restart_forgets_the_text_and_keeps_the_stop_strings(void **state)
     end("d b c");
 }
 
-static void init_refuses_what_it_cannot_follow(void **state)
+TEST(init_refuses_what_it_cannot_follow)
 {
     const char *many[BATON_STOP_MAX + 1];
     size_t n_bytes[BATON_STOP_MAX + 1];
     char longest[BATON_STOP_MAX_BYTES + 1];
     const char *one;
     size_t n;
-    (void)state;
     for (int i = 0; i <= BATON_STOP_MAX; i++) {
         many[i] = "x";
         n_bytes[i] = 1;
@@ -182,12 +170,11 @@ static void init_refuses_what_it_cannot_follow(void **state)
     assert_int_equal(baton_text_stream_init(&stream, &one, &n, 1), BATON_INVALID);
 }
 
-static void the_longest_stop_string_is_held_back_whole(void **state)
+TEST(the_longest_stop_string_is_held_back_whole)
 {
     enum { N = BATON_STOP_MAX_BYTES };
     char stop[N + 1] = {0}, almost[N] = {0}, shown[N + 1] = {0};
     const char *const stops[] = {stop};
-    (void)state;
     memset(stop, 'x', N);
     memset(almost, 'x', N - 1);
     memcpy(shown, almost, N - 1);
@@ -218,12 +205,11 @@ static size_t naive_length(const char *text, const char *const *stops, int n_sto
     return strlen(text);
 }
 
-static void random_texts_in_random_pieces_agree_with_the_naive_search(void **state)
+TEST(random_texts_in_random_pieces_agree_with_the_naive_search)
 {
     static const char *const stops[] = {"abab", "bb\u00e9", "caa", "\u00e9\u00e9"};
     static const char *const letters[] = {"a", "b", "c", "a", "b", "\u00e9"};
     unsigned seed = 9;
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         char text[64] = {0};
         size_t n = 0;

@@ -12,10 +12,9 @@ enum { END_OF_TEXT = 2559, GPT2_END_OF_TEXT = 50256, PLENTY = 1 << 20 };
 
 static struct baton_tokenizer *tale, *gpt2;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     struct baton_why why;
-    (void)state;
     if (!baton_tokenizer_open("models/tale", &tale, &why) &&
         !baton_tokenizer_open("tests/golden/gpt2-tokenizer", &gpt2, &why))
         return 0;
@@ -23,9 +22,8 @@ static int set_up(void **state)
     return -1;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     baton_tokenizer_close(tale);
     baton_tokenizer_close(gpt2);
     return 0;
@@ -59,9 +57,8 @@ static void assert_round_trip(struct baton_tokenizer *tokenizer, const char *tex
     baton_tokens_fini(&tokens);
 }
 
-static void a_known_text_has_its_known_ids(void **state)
+TEST(a_known_text_has_its_known_ids)
 {
-    (void)state;
     struct baton_tokens tokens = encode(gpt2, "Hello, world!", 13, true);
     assert_int_equal(tokens.n, 4);
     assert_int_equal(tokens.ids[0], 15496);
@@ -71,10 +68,9 @@ static void a_known_text_has_its_known_ids(void **state)
     baton_tokens_fini(&tokens);
 }
 
-static void a_special_token_is_one_id_only_when_asked_for(void **state)
+TEST(a_special_token_is_one_id_only_when_asked_for)
 {
     static const char text[] = "one<|endoftext|>two";
-    (void)state;
     struct baton_tokens special = encode(tale, text, strlen(text), true);
     struct baton_tokens plain = encode(tale, text, strlen(text), false);
     size_t n_special = 0;
@@ -104,12 +100,11 @@ static void assert_special(const struct baton_span *spans, size_t n_spans, size_
     baton_tokens_fini(&tokens);
 }
 
-static void a_special_token_counts_only_where_all_of_it_lies_in_a_span(void **state)
+TEST(a_special_token_counts_only_where_all_of_it_lies_in_a_span)
 {
     static const struct baton_span first = {3, 16}, from_within = {4, 46}, to_within = {0, 32},
                                    second_and_third = {20, 46}, empty = {3, 3};
     static const struct baton_span halves[] = {{20, 25}, {25, 33}}, outer[] = {{0, 16}, {33, 46}};
-    (void)state;
     assert_special(NULL, 0, 0);
     assert_special(&first, 1, 1);
     assert_special(&from_within, 1, 2);
@@ -120,11 +115,10 @@ static void a_special_token_counts_only_where_all_of_it_lies_in_a_span(void **st
     assert_special(outer, 2, 2);
 }
 
-static void words_run_across_the_borders_of_spans(void **state)
+TEST(words_run_across_the_borders_of_spans)
 {
     static const char text[] = "user\n\nOnce upon<|endoftext|>a time";
     struct baton_tokens whole = encode(tale, text, strlen(text), true);
-    (void)state;
     for (size_t i = 0; i < strlen("user\n\nOnce upon"); i++) {
         struct baton_span spans[] = {{0, i}, {i, strlen(text)}};
         struct baton_tokens tokens = {0};
@@ -138,10 +132,9 @@ static void words_run_across_the_borders_of_spans(void **state)
     baton_tokens_fini(&whole);
 }
 
-static void a_special_token_is_found_by_its_text(void **state)
+TEST(a_special_token_is_found_by_its_text)
 {
     uint32_t id = 0;
-    (void)state;
     assert_true(baton_tokenizer_special_id(tale, "<|endoftext|>", 13, &id));
     assert_int_equal(id, END_OF_TEXT);
     assert_true(baton_tokenizer_special_id(gpt2, "<|endoftext|>", 13, &id));
@@ -152,9 +145,8 @@ static void a_special_token_is_found_by_its_text(void **state)
     assert_false(baton_tokenizer_special_id(tale, "", 0, &id));
 }
 
-static void end_of_text_is_special_without_a_tokenizer_json(void **state)
+TEST(end_of_text_is_special_without_a_tokenizer_json)
 {
-    (void)state;
     struct baton_tokens tokens = encode(gpt2, "<|endoftext|>", 13, true);
     assert_int_equal(tokens.n, 1);
     assert_int_equal(tokens.ids[0], GPT2_END_OF_TEXT);
@@ -163,10 +155,9 @@ static void end_of_text_is_special_without_a_tokenizer_json(void **state)
     baton_tokens_fini(&tokens);
 }
 
-static void an_id_outside_the_vocabulary_has_no_bytes(void **state)
+TEST(an_id_outside_the_vocabulary_has_no_bytes)
 {
     size_t n;
-    (void)state;
     assert_int_equal(baton_tokenizer_n_vocab(tale), 2560);
     assert_non_null(baton_tokenizer_bytes(tale, 2559, &n));
     assert_int_equal(n, strlen("<|endoftext|>"));
@@ -175,10 +166,9 @@ static void an_id_outside_the_vocabulary_has_no_bytes(void **state)
     assert_false(baton_tokenizer_is_special(tale, 2560));
 }
 
-static void ids_are_appended_to_what_is_there(void **state)
+TEST(ids_are_appended_to_what_is_there)
 {
     struct baton_tokens tokens = {0};
-    (void)state;
     assert_int_equal(baton_tokenizer_encode(tale, "a", 1, true, 1, &tokens, NULL), BATON_OK);
     assert_int_equal(baton_tokenizer_encode(tale, "a", 1, true, 1, &tokens, NULL), BATON_OK);
     assert_int_equal(tokens.n, 2);
@@ -186,11 +176,10 @@ static void ids_are_appended_to_what_is_there(void **state)
     baton_tokens_fini(&tokens);
 }
 
-static void one_token_too_many_is_a_limit_and_appends_nothing(void **state)
+TEST(one_token_too_many_is_a_limit_and_appends_nothing)
 {
     static const char text[] = "Once upon a time<|endoftext|>";
     struct baton_why why;
-    (void)state;
     struct baton_tokens all = encode(tale, text, strlen(text), true), tokens = {0};
     assert_int_equal(baton_tokenizer_encode(tale, text, strlen(text), true, all.n, &tokens, &why),
                      BATON_OK);
@@ -205,20 +194,18 @@ static void one_token_too_many_is_a_limit_and_appends_nothing(void **state)
     baton_tokens_fini(&tokens);
 }
 
-static void no_text_is_no_tokens(void **state)
+TEST(no_text_is_no_tokens)
 {
     struct baton_tokens tokens = {0};
-    (void)state;
     assert_int_equal(baton_tokenizer_encode(tale, "", 0, true, 0, &tokens, NULL), BATON_OK);
     assert_int_equal(tokens.n, 0);
     baton_tokens_fini(&tokens);
 }
 
-static void text_that_is_not_utf8_is_refused(void **state)
+TEST(text_that_is_not_utf8_is_refused)
 {
     struct baton_tokens tokens = {0};
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_tokenizer_encode(tale, "a\xff", 2, true, PLENTY, &tokens, &why),
                      BATON_INVALID);
     assert_int_equal(baton_tokenizer_encode(tale, "\xe2\x82", 2, true, PLENTY, &tokens, &why),
@@ -244,10 +231,9 @@ static uint32_t random_character(unsigned *seed)
     return c >= 0xd800 && c < 0xe000 ? ' ' : c;
 }
 
-static void any_characters_come_back_exactly(void **state)
+TEST(any_characters_come_back_exactly)
 {
     unsigned seed = 3;
-    (void)state;
     for (int round = 0; round < 3000; round++) {
         char text[4 * 64];
         size_t n = 0;
@@ -258,11 +244,10 @@ static void any_characters_come_back_exactly(void **state)
     }
 }
 
-static void any_bytes_come_back_exactly_or_are_refused(void **state)
+TEST(any_bytes_come_back_exactly_or_are_refused)
 {
     unsigned seed = 4;
     size_t n_valid = 0;
-    (void)state;
     for (int round = 0; round < 50000; round++) {
         char text[6];
         size_t n = 1 + (size_t)rand_r(&seed) % sizeof text;
@@ -280,9 +265,8 @@ static void any_bytes_come_back_exactly_or_are_refused(void **state)
     assert_true(n_valid > 1000);
 }
 
-static void every_single_byte_has_a_token(void **state)
+TEST(every_single_byte_has_a_token)
 {
-    (void)state;
     for (unsigned byte = 0; byte < 256; byte++) {
         bool found = false;
         for (uint32_t id = 0; id < baton_tokenizer_n_vocab(gpt2) && !found; id++) {
@@ -294,12 +278,11 @@ static void every_single_byte_has_a_token(void **state)
     }
 }
 
-static void a_hostile_million_bytes_is_refused_at_once_or_encoded(void **state)
+TEST(a_hostile_million_bytes_is_refused_at_once_or_encoded)
 {
     enum { N = 1000000 };
     char *text = malloc(N);
     struct baton_tokens tokens = {0};
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < N; i++)
         text[i] = "abcdefghij"[i * i % 7];

@@ -86,32 +86,28 @@ static void encodes_to(const struct parts *parts, const char *text, bool parse_s
     baton_tokenizer_close(tokenizer);
 }
 
-static void a_small_file_is_read(void **state)
+TEST(a_small_file_is_read)
 {
-    (void)state;
     encodes_to(&small, "ab a!b", true, "3 4 5 1");
 }
 
-static void merges_may_be_pairs(void **state)
+TEST(merges_may_be_pairs)
 {
     struct parts parts = small;
-    (void)state;
     parts.merges = "[[\"a\",\"b\"],[\"\u0120\",\"a\"]]";
     encodes_to(&parts, "ab a!b", true, "3 4 5 1");
 }
 
-static void a_model_without_a_type_is_bpe(void **state)
+TEST(a_model_without_a_type_is_bpe)
 {
     struct parts parts = small;
-    (void)state;
     parts.model_extra = "";
     encodes_to(&parts, "ab", true, "3");
 }
 
-static void byte_level_may_stand_in_a_sequence(void **state)
+TEST(byte_level_may_stand_in_a_sequence)
 {
     struct parts parts = small;
-    (void)state;
     parts.pre_tokenizer =
         "{\"type\":\"Sequence\",\"pretokenizers\":[" BYTE_LEVEL("false", "true") "]}";
     parts.post_processor =
@@ -119,10 +115,9 @@ static void byte_level_may_stand_in_a_sequence(void **state)
     encodes_to(&parts, "ab a", true, "3 4");
 }
 
-static void a_prefix_space_is_added_where_none_is(void **state)
+TEST(a_prefix_space_is_added_where_none_is)
 {
     struct parts parts = small;
-    (void)state;
     parts.pre_tokenizer = BYTE_LEVEL("true", "true");
     parts.added_tokens = "[{\"id\":9,\"content\":\"<>\",\"special\":true}]";
     encodes_to(&parts, "ab", true, "2 3");
@@ -131,10 +126,9 @@ static void a_prefix_space_is_added_where_none_is(void **state)
     encodes_to(&parts, "", true, "");
 }
 
-static void without_the_pattern_merges_cross_words(void **state)
+TEST(without_the_pattern_merges_cross_words)
 {
     struct parts parts = small;
-    (void)state;
     parts.vocab = "{\"a\":0,\"!\":1,\"a!\":2}";
     parts.merges = "[\"a !\"]";
     encodes_to(&parts, "a!", true, "0 1");
@@ -142,10 +136,9 @@ static void without_the_pattern_merges_cross_words(void **state)
     encodes_to(&parts, "a!", true, "2");
 }
 
-static void added_tokens_match_by_kind(void **state)
+TEST(added_tokens_match_by_kind)
 {
     struct parts parts = small;
-    (void)state;
     parts.added_tokens = "[{\"id\":8,\"content\":\"<a>\",\"special\":true},"
                          "{\"id\":9,\"content\":\"b!\",\"special\":false},"
                          "{\"id\":10,\"content\":\"<a>!\",\"special\":false,\"normalized\":true}]";
@@ -173,10 +166,9 @@ static void encodes_spans_to(const struct parts *parts, const char *text, struct
     baton_tokenizer_close(tokenizer);
 }
 
-static void of_special_tokens_that_overlap_the_longest_that_fits_a_span_counts(void **state)
+TEST(of_special_tokens_that_overlap_the_longest_that_fits_a_span_counts)
 {
     struct parts parts = small;
-    (void)state;
     parts.added_tokens = "[{\"id\":8,\"content\":\"<a\",\"special\":true},"
                          "{\"id\":9,\"content\":\"<a>\",\"special\":true},"
                          "{\"id\":10,\"content\":\"a>\",\"special\":true},"
@@ -189,12 +181,11 @@ static void of_special_tokens_that_overlap_the_longest_that_fits_a_span_counts(v
     encodes_spans_to(&parts, "<a>b!", (struct baton_span){0, 4}, "9 11");
 }
 
-static void gaps_between_ids_stay_empty(void **state)
+TEST(gaps_between_ids_stay_empty)
 {
     struct parts parts = small;
     struct baton_why why;
     size_t n;
-    (void)state;
     parts.added_tokens = "[{\"id\":20,\"content\":\"\u00e9 \",\"special\":true}]";
     struct baton_tokenizer *tokenizer = parse(&parts, BATON_OK, &why);
     assert_int_equal(baton_tokenizer_n_vocab(tokenizer), 21);
@@ -205,11 +196,10 @@ static void gaps_between_ids_stay_empty(void **state)
     baton_tokenizer_close(tokenizer);
 }
 
-static void a_missing_byte_is_refused_when_it_is_needed(void **state)
+TEST(a_missing_byte_is_refused_when_it_is_needed)
 {
     struct baton_why why;
     struct baton_tokens tokens = {0};
-    (void)state;
     struct baton_tokenizer *tokenizer = parse(&small, BATON_OK, &why);
     assert_int_equal(baton_tokenizer_encode(tokenizer, "abc", 3, true, 9, &tokens, &why),
                      BATON_INVALID);
@@ -219,9 +209,8 @@ static void a_missing_byte_is_refused_when_it_is_needed(void **state)
     baton_tokenizer_close(tokenizer);
 }
 
-static void what_is_not_supported_is_named(void **state)
+TEST(what_is_not_supported_is_named)
 {
-    (void)state;
 #define REFUSED(part, value, reason)                                                               \
     do {                                                                                           \
         struct parts parts = small;                                                                \
@@ -250,9 +239,8 @@ static void what_is_not_supported_is_named(void **state)
             "single_word is not");
 }
 
-static void what_is_wrong_is_named(void **state)
+TEST(what_is_wrong_is_named)
 {
-    (void)state;
     REFUSED(vocab, "{}", "vocab: must be an object");
     REFUSED(vocab, "[]", "vocab: must be an object");
     REFUSED(vocab, "{\"a\":0,\"b\":0}", "id 0 has two tokens");
@@ -278,11 +266,10 @@ static void what_is_wrong_is_named(void **state)
     REFUSED(added_tokens, "[{\"id\":2,\"content\":\"\u0120\"}]", "id 2 stands for other bytes");
 }
 
-static void a_directory_without_a_tokenizer_is_not_found(void **state)
+TEST(a_directory_without_a_tokenizer_is_not_found)
 {
     struct baton_tokenizer *tokenizer = NULL;
     struct baton_why why;
-    (void)state;
     assert_int_equal(baton_tokenizer_open("tests/unit", &tokenizer, &why), BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "tests/unit: neither tokenizer.json nor vocab.json"));
     assert_null(tokenizer);
@@ -305,13 +292,12 @@ static void remove_file(const char *dir, const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
-static void vocab_and_merges_are_read_from_two_files(void **state)
+TEST(vocab_and_merges_are_read_from_two_files)
 {
     char dir[] = "/tmp/baton-pair-XXXXXX";
     struct baton_tokenizer *tokenizer = NULL;
     struct baton_tokens tokens = {0};
     struct baton_why why;
-    (void)state;
     assert_non_null(mkdtemp(dir));
     write_file(dir, "vocab.json", "{\"a\":0,\"b\":1,\"ab\":2,\"abb\":3}");
     assert_int_equal(baton_tokenizer_open(dir, &tokenizer, &why), BATON_NOT_FOUND);

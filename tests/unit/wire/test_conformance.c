@@ -1,21 +1,17 @@
 /* What the transport promises when things go wrong, shown between real processes: the other side is
  * tests/support/wire_peer.c, killed, stopped and fed with garbage; the gateway is played here. */
+#include "tests/support/test.h"
+
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/clock.h"
 #include "common/base/digest.h"
@@ -33,15 +29,13 @@ static const char good_digit = 'a';
 static struct mailbox box; /* the test's own inbox */
 static struct process peer;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     return mailbox_open(&box, NULL, QUEUE) ? -1 : 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     process_end(&peer);
     mailbox_close(&box);
     return 0;
@@ -110,9 +104,8 @@ static double kill_and_notice(void)
 }
 
 /* Every time, but on a busy machine a single one may have had to wait for a processor. */
-static void a_killed_peer_is_noticed_within_100_ms(void **state)
+TEST(a_killed_peer_is_noticed_within_100_ms)
 {
-    (void)state;
     enum { N = 5 };
     int n_quick = 0;
     for (int i = 0; i < N; i++) {
@@ -123,9 +116,8 @@ static void a_killed_peer_is_noticed_within_100_ms(void **state)
     assert_true(n_quick > N / 2);
 }
 
-static void a_stopped_peer_makes_no_event(void **state)
+TEST(a_stopped_peer_makes_no_event)
 {
-    (void)state;
     struct baton_link *link = open_sink(false);
     (void)kill(peer.pid, SIGSTOP);
     assert_false(mailbox_await(&box, link, BATON_OUTBOX_DOWN, 1000));
@@ -135,9 +127,8 @@ static void a_stopped_peer_makes_no_event(void **state)
     baton_link_release(link);
 }
 
-static void many_messages_arrive_in_order(void **state)
+TEST(many_messages_arrive_in_order)
 {
-    (void)state;
     enum { N = 50000 };
     struct baton_link *link = open_sink(false);
     int64_t begin_ns = baton_now_ns();
@@ -150,9 +141,8 @@ static void many_messages_arrive_in_order(void **state)
     baton_link_release(link);
 }
 
-static void forty_megabytes_of_context_arrive_intact(void **state)
+TEST(forty_megabytes_of_context_arrive_intact)
 {
-    (void)state;
     enum { CHUNK = 256 << 10, N_CHUNKS = 160 };
     struct baton_link *link = open_sink(false);
     uint8_t *data = malloc((size_t)CHUNK * N_CHUNKS);
@@ -176,9 +166,8 @@ static void forty_megabytes_of_context_arrive_intact(void **state)
     free(data);
 }
 
-static void back_pressure_reaches_the_sender_and_loses_nothing(void **state)
+TEST(back_pressure_reaches_the_sender_and_loses_nothing)
 {
-    (void)state;
     enum { CHUNK = 64 << 10, N_CHUNKS = 3000 }; /* 188 MiB: more than every buffer on the way */
     struct baton_link *link = open_sink(true);
     uint8_t *chunk = calloc(1, CHUNK);
@@ -205,9 +194,8 @@ static void back_pressure_reaches_the_sender_and_loses_nothing(void **state)
     free(chunk);
 }
 
-static void links_closed_and_peers_killed_under_load_leave_the_rest_working(void **state)
+TEST(links_closed_and_peers_killed_under_load_leave_the_rest_working)
 {
-    (void)state;
     uint8_t *chunk = calloc(1, 256 << 10);
     assert_non_null(chunk);
     for (int round = 0; round < 20; round++) {
@@ -290,9 +278,8 @@ static void expect_inbox_alive(void)
     baton_link_release(link);
 }
 
-static void garbage_on_the_port_disturbs_nobody(void **state)
+TEST(garbage_on_the_port_disturbs_nobody)
 {
-    (void)state;
     static const char *const garbage[] = {"", "\0", "GET / HTTP/1.1\r\n\r\n", "\0SP\0\0\x31\0\0",
                                           "\xff\xff\xff\xff\xff\xff\xff\xff\xff"};
     for (int round = 0; round < 4; round++)
@@ -305,9 +292,8 @@ static void garbage_on_the_port_disturbs_nobody(void **state)
     expect_inbox_alive();
 }
 
-static void a_garbage_message_costs_its_sender_the_connection(void **state)
+TEST(a_garbage_message_costs_its_sender_the_connection)
 {
-    (void)state;
     struct baton_message message;
     struct baton_inbox_stats stats;
     const char *url = baton_inbox_url(box.inbox);
@@ -325,9 +311,8 @@ static void a_garbage_message_costs_its_sender_the_connection(void **state)
     expect_inbox_alive();
 }
 
-static void an_announced_huge_message_is_not_waited_for(void **state)
+TEST(an_announced_huge_message_is_not_waited_for)
 {
-    (void)state;
     const char *url = baton_inbox_url(box.inbox);
     size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, BATON_FRAME_MAX_PAYLOAD);
     expect_hung_up(connect_push(url, max_bytes + 1));
@@ -449,9 +434,8 @@ static void expect_answer(struct gateway *gateway)
     baton_message_fini(&message);
 }
 
-static void a_worker_joins_answers_and_leaves_when_everything_is_acked(void **state)
+TEST(a_worker_joins_answers_and_leaves_when_everything_is_acked)
 {
-    (void)state;
     struct gateway gateway;
     struct baton_message message;
     char url[128];
@@ -491,17 +475,15 @@ static void refuse(const char *token, char digit, Baton__V1__Refused__Code code,
     process_end(&peer);
 }
 
-static void the_wrong_model_and_the_wrong_token_are_refused_with_the_reason(void **state)
+TEST(the_wrong_model_and_the_wrong_token_are_refused_with_the_reason)
 {
-    (void)state;
     refuse(good_token, 'b', BATON__V1__REFUSED__CODE__OTHER_MODEL,
            "weights bbbb are not aaaa, which this fleet serves");
     refuse("guess", good_digit, BATON__V1__REFUSED__CODE__BAD_TOKEN, "the cluster token is wrong");
 }
 
-static void a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it(void **state)
+TEST(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it)
 {
-    (void)state;
     struct gateway gateway, old;
     struct baton_message message;
     struct sample_envelope s;
@@ -535,9 +517,8 @@ static void a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reache
     drop_link(&gateway);
 }
 
-static void a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on(void **state)
+TEST(a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on)
 {
-    (void)state;
     struct gateway gateway;
     struct baton_message message;
     char url[128];
@@ -557,9 +538,8 @@ static void a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on(void *
     drop_link(&gateway);
 }
 
-static void a_worker_that_was_stopped_does_not_blame_its_gateway(void **state)
+TEST(a_worker_that_was_stopped_does_not_blame_its_gateway)
 {
-    (void)state;
     struct gateway gateway;
     char url[128];
     start_joined(&gateway, url, sizeof url);
@@ -576,9 +556,8 @@ static void a_worker_that_was_stopped_does_not_blame_its_gateway(void **state)
     drop_link(&gateway);
 }
 
-static void a_silent_gateway_is_left_and_found_again(void **state)
+TEST(a_silent_gateway_is_left_and_found_again)
 {
-    (void)state;
     struct gateway gateway;
     char url[128], wanted[64];
     start_joined(&gateway, url, sizeof url);
@@ -593,9 +572,8 @@ static void a_silent_gateway_is_left_and_found_again(void **state)
     drop_link(&gateway);
 }
 
-static void a_hole_in_the_sequence_ends_the_link_and_begins_another(void **state)
+TEST(a_hole_in_the_sequence_ends_the_link_and_begins_another)
 {
-    (void)state;
     struct gateway gateway;
     struct sample_envelope s;
     char url[128];
@@ -614,9 +592,8 @@ static void a_hole_in_the_sequence_ends_the_link_and_begins_another(void **state
     drop_link(&gateway);
 }
 
-static void a_repeated_hello_and_an_old_message_change_nothing(void **state)
+TEST(a_repeated_hello_and_an_old_message_change_nothing)
 {
-    (void)state;
     struct gateway gateway;
     struct sample_envelope s;
     struct baton_message message;
@@ -640,28 +617,28 @@ static void a_repeated_hello_and_an_old_message_change_nothing(void **state)
     drop_link(&gateway);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_killed_peer_is_noticed_within_100_ms),
-        TEST(a_stopped_peer_makes_no_event),
-        TEST(many_messages_arrive_in_order),
-        TEST(forty_megabytes_of_context_arrive_intact),
-        TEST(back_pressure_reaches_the_sender_and_loses_nothing),
-        TEST(links_closed_and_peers_killed_under_load_leave_the_rest_working),
-        TEST(garbage_on_the_port_disturbs_nobody),
-        TEST(a_garbage_message_costs_its_sender_the_connection),
-        TEST(an_announced_huge_message_is_not_waited_for),
-        TEST(a_worker_joins_answers_and_leaves_when_everything_is_acked),
-        TEST(the_wrong_model_and_the_wrong_token_are_refused_with_the_reason),
-        TEST(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it),
-        TEST(a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on),
-        TEST(a_worker_that_was_stopped_does_not_blame_its_gateway),
-        TEST(a_silent_gateway_is_left_and_found_again),
-        TEST(a_hole_in_the_sequence_ends_the_link_and_begins_another),
-        TEST(a_repeated_hello_and_an_old_message_change_nothing),
+        RUN(a_killed_peer_is_noticed_within_100_ms),
+        RUN(a_stopped_peer_makes_no_event),
+        RUN(many_messages_arrive_in_order),
+        RUN(forty_megabytes_of_context_arrive_intact),
+        RUN(back_pressure_reaches_the_sender_and_loses_nothing),
+        RUN(links_closed_and_peers_killed_under_load_leave_the_rest_working),
+        RUN(garbage_on_the_port_disturbs_nobody),
+        RUN(a_garbage_message_costs_its_sender_the_connection),
+        RUN(an_announced_huge_message_is_not_waited_for),
+        RUN(a_worker_joins_answers_and_leaves_when_everything_is_acked),
+        RUN(the_wrong_model_and_the_wrong_token_are_refused_with_the_reason),
+        RUN(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it),
+        RUN(a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on),
+        RUN(a_worker_that_was_stopped_does_not_blame_its_gateway),
+        RUN(a_silent_gateway_is_left_and_found_again),
+        RUN(a_hole_in_the_sequence_ends_the_link_and_begins_another),
+        RUN(a_repeated_hello_and_an_old_message_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

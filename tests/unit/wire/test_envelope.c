@@ -1,13 +1,9 @@
+#include "tests/support/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/wire/envelope.h"
 #include "common/wire/frame.h"
@@ -438,9 +434,8 @@ static void expect_all_refused(Baton__V1__Envelope__BodyCase kind, break_fn *bre
     }
 }
 
-static void every_kind_of_sample_passes_and_survives_the_trip(void **state)
+TEST(every_kind_of_sample_passes_and_survives_the_trip)
 {
-    (void)state;
     for (size_t i = 0; sample_kinds[i]; i++) {
         struct sample_envelope s;
         struct baton_why why;
@@ -459,9 +454,8 @@ static void every_kind_of_sample_passes_and_survives_the_trip(void **state)
     }
 }
 
-static void every_broken_field_is_refused_by_name(void **state)
+TEST(every_broken_field_is_refused_by_name)
 {
-    (void)state;
     memset(too_long, 'x', sizeof too_long - 1);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_RESERVE, break_addressing);
     expect_all_refused(BATON__V1__ENVELOPE__BODY_HELLO, break_hello);
@@ -479,9 +473,8 @@ static void every_broken_field_is_refused_by_name(void **state)
     expect_all_refused(BATON__V1__ENVELOPE__BODY_STEP_EVENTS, break_step_events);
 }
 
-static void a_membership_message_names_no_request(void **state)
+TEST(a_membership_message_names_no_request)
 {
-    (void)state;
     struct sample_envelope s;
     struct baton_why why;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
@@ -490,18 +483,16 @@ static void a_membership_message_names_no_request(void **state)
     assert_non_null(strstr(why.text, "envelope.request_id"));
 }
 
-static void hello_may_not_know_whom_it_talks_to(void **state)
+TEST(hello_may_not_know_whom_it_talks_to)
 {
-    (void)state;
     struct sample_envelope s;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_HELLO);
     s.envelope.dst_epoch = 0;
     assert_int_equal(check(&s, NULL), BATON_OK);
 }
 
-static void payload_follows_a_chunk_and_nothing_else(void **state)
+TEST(payload_follows_a_chunk_and_nothing_else)
 {
-    (void)state;
     struct sample_envelope s;
     for (size_t i = 0; sample_kinds[i]; i++) {
         bool is_chunk = sample_kinds[i] == BATON__V1__ENVELOPE__BODY_KV_CHUNK;
@@ -519,9 +510,8 @@ static enum baton_err unpack(const void *bytes, size_t n, size_t cap, struct bat
     return err;
 }
 
-static void what_is_no_envelope_is_corrupt(void **state)
+TEST(what_is_no_envelope_is_corrupt)
 {
-    (void)state;
     static uint8_t huge[BATON_FRAME_MAX_HEADER + 1];
     assert_int_equal(unpack("", 0, 4096, NULL), BATON_CORRUPT);
     assert_int_equal(unpack("\x07", 1, 4096, NULL), BATON_CORRUPT);
@@ -529,9 +519,8 @@ static void what_is_no_envelope_is_corrupt(void **state)
     assert_int_equal(unpack(huge, sizeof huge, 4096, NULL), BATON_CORRUPT);
 }
 
-static void a_zero_byte_inside_a_string_is_found_at_any_depth(void **state)
+TEST(a_zero_byte_inside_a_string_is_found_at_any_depth)
 {
-    (void)state;
     static const char *const found_in[] = {"weights", "worker_id", "reason"};
     for (int i = 0; i < 3; i++) {
         struct sample_envelope s;
@@ -556,9 +545,8 @@ static void a_zero_byte_inside_a_string_is_found_at_any_depth(void **state)
     }
 }
 
-static void a_greedy_message_hits_the_cap_and_an_honest_one_does_not(void **state)
+TEST(a_greedy_message_hits_the_cap_and_an_honest_one_does_not)
 {
-    (void)state;
     enum { N = 1 << 20 };
     struct sample_envelope s;
     struct baton_why why;
@@ -582,9 +570,8 @@ static void a_greedy_message_hits_the_cap_and_an_honest_one_does_not(void **stat
     free(packed);
 }
 
-static void fields_of_a_newer_version_are_tolerated(void **state)
+TEST(fields_of_a_newer_version_are_tolerated)
 {
-    (void)state;
     struct sample_envelope s;
     uint8_t packed[PACKED_MAX];
     baton_envelope *envelope;
@@ -609,16 +596,14 @@ static void expect_no_repeated_strings(const ProtobufCMessageDescriptor *message
 }
 
 /* The search for cut strings looks at single ones only. */
-static void no_message_repeats_a_string(void **state)
+TEST(no_message_repeats_a_string)
 {
-    (void)state;
     expect_no_repeated_strings(&baton__v1__envelope__descriptor);
 }
 
 /* A field numbered 0 inside the second of two repeated messages: the search goes into each. */
-static void what_is_no_protobuf_is_found_in_repeated_messages(void **state)
+TEST(what_is_no_protobuf_is_found_in_repeated_messages)
 {
-    (void)state;
     static const char good[] = "\x32\x00", bad[] = "\x32\x02\x00\x01";
     struct sample_envelope s;
     struct baton_why why;
@@ -633,9 +618,8 @@ static void what_is_no_protobuf_is_found_in_repeated_messages(void **state)
     assert_int_equal(unpack(packed, n + 9, 1 << 16, &why), BATON_OK);
 }
 
-static void kinds_have_the_names_of_the_proto(void **state)
+TEST(kinds_have_the_names_of_the_proto)
 {
-    (void)state;
     baton_envelope none = BATON__V1__ENVELOPE__INIT;
     struct sample_envelope s;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_KV_CHUNK);

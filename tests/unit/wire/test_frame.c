@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/support/test.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/wire/frame.h"
 
@@ -26,9 +22,8 @@ static uint8_t *sealed(size_t header_bytes, size_t payload_bytes, size_t *n)
     return bytes;
 }
 
-static void a_sealed_frame_opens_to_what_was_put_in(void **state)
+TEST(a_sealed_frame_opens_to_what_was_put_in)
 {
-    (void)state;
     for (size_t header_bytes = 1; header_bytes < 200; header_bytes++) {
         size_t n, payload_bytes = (header_bytes % 3) * 17;
         uint8_t *bytes = sealed(header_bytes, payload_bytes, &n);
@@ -48,9 +43,8 @@ static void a_sealed_frame_opens_to_what_was_put_in(void **state)
     }
 }
 
-static void the_head_is_little_endian_and_stands_where_the_header_says(void **state)
+TEST(the_head_is_little_endian_and_stands_where_the_header_says)
 {
-    (void)state;
     size_t n;
     uint8_t *bytes = sealed(HEADER, PAYLOAD, &n);
     static const uint8_t head[16] = {'B', 'A', 'T',           'N',          3, 0, 0, 0, HEADER, 0,
@@ -60,9 +54,8 @@ static void the_head_is_little_endian_and_stands_where_the_header_says(void **st
     free(bytes);
 }
 
-static void every_flipped_bit_is_found(void **state)
+TEST(every_flipped_bit_is_found)
 {
-    (void)state;
     size_t n;
     uint8_t *bytes = sealed(HEADER, 100, &n);
     for (size_t bit = 0; bit < n * 8; bit++) {
@@ -75,9 +68,8 @@ static void every_flipped_bit_is_found(void **state)
     free(bytes);
 }
 
-static void a_frame_cut_short_or_too_long_is_corrupt(void **state)
+TEST(a_frame_cut_short_or_too_long_is_corrupt)
 {
-    (void)state;
     size_t n;
     uint8_t *bytes = sealed(HEADER, 100, &n);
     uint8_t *longer = calloc(1, n + 1);
@@ -91,9 +83,8 @@ static void a_frame_cut_short_or_too_long_is_corrupt(void **state)
     free(bytes);
 }
 
-static void another_version_is_told_apart_from_garbage(void **state)
+TEST(another_version_is_told_apart_from_garbage)
 {
-    (void)state;
     size_t n;
     struct baton_why why;
     struct baton_frame frame;
@@ -106,9 +97,8 @@ static void another_version_is_told_apart_from_garbage(void **state)
     free(bytes);
 }
 
-static void sizes_past_the_maxima_are_no_frames(void **state)
+TEST(sizes_past_the_maxima_are_no_frames)
 {
-    (void)state;
     assert_int_equal(baton_frame_size(0, 0), 0);
     assert_int_equal(baton_frame_size(0, 10), 0);
     assert_int_equal(baton_frame_size(1, 0), BATON_FRAME_HEAD_BYTES + 1);

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/wire/url.h"
@@ -18,15 +14,13 @@ static const char *const nobody = "tcp://127.0.0.1:1";
 
 static struct mailbox box;
 
-static int open_box(void **state)
+SETUP(open_box)
 {
-    (void)state;
     return mailbox_open(&box, NULL, 64) ? -1 : 0;
 }
 
-static int close_box(void **state)
+TEARDOWN(close_box)
 {
-    (void)state;
     mailbox_close(&box);
     return 0;
 }
@@ -46,9 +40,8 @@ static enum baton_link_verdict accept_seq(struct baton_link *link, uint64_t seq)
     return baton_link_accept(link, &s.envelope, 12345);
 }
 
-static void messages_in_sequence_are_fresh_and_a_hole_is_a_gap_for_good(void **state)
+TEST(messages_in_sequence_are_fresh_and_a_hole_is_a_gap_for_good)
 {
-    (void)state;
     struct baton_link *link = open_link(PEER);
     assert_int_equal(accept_seq(link, 1), BATON_LINK_FRESH);
     assert_int_equal(accept_seq(link, 2), BATON_LINK_FRESH);
@@ -57,9 +50,8 @@ static void messages_in_sequence_are_fresh_and_a_hole_is_a_gap_for_good(void **s
     baton_link_release(link);
 }
 
-static void a_repeated_message_is_stale(void **state)
+TEST(a_repeated_message_is_stale)
 {
-    (void)state;
     struct baton_link *link = open_link(PEER);
     assert_int_equal(accept_seq(link, 1), BATON_LINK_FRESH);
     assert_int_equal(accept_seq(link, 1), BATON_LINK_STALE);
@@ -67,9 +59,8 @@ static void a_repeated_message_is_stale(void **state)
     baton_link_release(link);
 }
 
-static void messages_of_another_life_or_link_are_stale_and_change_nothing(void **state)
+TEST(messages_of_another_life_or_link_are_stale_and_change_nothing)
 {
-    (void)state;
     struct baton_link *link = open_link(PEER);
     int64_t opened_ns = baton_link_heard_ns(link);
     for (int i = 0; i < 3; i++) {
@@ -84,9 +75,8 @@ static void messages_of_another_life_or_link_are_stale_and_change_nothing(void *
     baton_link_release(link);
 }
 
-static void the_dialling_side_learns_its_peer_from_the_first_answer(void **state)
+TEST(the_dialling_side_learns_its_peer_from_the_first_answer)
 {
-    (void)state;
     struct baton_link *link = open_link(0);
     struct sample_envelope s;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
@@ -99,9 +89,8 @@ static void the_dialling_side_learns_its_peer_from_the_first_answer(void **state
     baton_link_release(link);
 }
 
-static void a_first_message_may_leave_the_receiver_open(void **state)
+TEST(a_first_message_may_leave_the_receiver_open)
 {
-    (void)state;
     struct baton_link *link = open_link(PEER);
     struct sample_envelope s;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_HELLO);
@@ -110,9 +99,8 @@ static void a_first_message_may_leave_the_receiver_open(void **state)
     baton_link_release(link);
 }
 
-static void acks_count_down_what_is_unacked_and_must_not_run_ahead(void **state)
+TEST(acks_count_down_what_is_unacked_and_must_not_run_ahead)
 {
-    (void)state;
     struct baton_link *link = open_link(PEER);
     struct sample_envelope s;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
@@ -130,9 +118,8 @@ static void acks_count_down_what_is_unacked_and_must_not_run_ahead(void **state)
     baton_link_release(link);
 }
 
-static void sending_stamps_epochs_link_and_ack(void **state)
+TEST(sending_stamps_epochs_link_and_ack)
 {
-    (void)state;
     struct baton_link *link = open_link(PEER);
     struct sample_envelope s;
     assert_int_equal(accept_seq(link, 1), BATON_LINK_FRESH);
@@ -145,9 +132,8 @@ static void sending_stamps_epochs_link_and_ack(void **state)
     baton_link_release(link);
 }
 
-static void a_closed_link_says_closed_to_every_holder(void **state)
+TEST(a_closed_link_says_closed_to_every_holder)
 {
-    (void)state;
     struct baton_link *link = open_link(PEER);
     struct baton_link *held = baton_link_hold(link);
     struct sample_envelope s;
@@ -163,9 +149,8 @@ static void a_closed_link_says_closed_to_every_holder(void **state)
     baton_link_release(NULL);
 }
 
-static void the_star_becomes_the_address_the_announcer_was_seen_at(void **state)
+TEST(the_star_becomes_the_address_the_announcer_was_seen_at)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"tcp://*:7201", "10.0.0.7", "tcp://10.0.0.7:7201"},
         {"tcp://0.0.0.0:7201", "10.0.0.7", "tcp://10.0.0.7:7201"},
@@ -182,9 +167,8 @@ static void the_star_becomes_the_address_the_announcer_was_seen_at(void **state)
     }
 }
 
-static void what_is_no_address_is_invalid_and_leaves_the_output_alone(void **state)
+TEST(what_is_no_address_is_invalid_and_leaves_the_output_alone)
 {
-    (void)state;
     static const char *const bad[] = {"",           "ipc:///tmp/x",  "tcp://",       "tcp://*",
                                       "tcp://a:",   "tcp://a:65536", "tcp://a:1 ",   "tcp://a b:1",
                                       "tcp://a:1/", "tcp://**:1",    "tcp://[::1:1", "tcp://a:-1"};

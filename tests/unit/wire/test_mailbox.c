@@ -1,16 +1,12 @@
+#include "tests/support/test.h"
+
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
@@ -53,7 +49,7 @@ static int close_pair(void **state)
     return 0;
 }
 
-static void an_envelope_and_its_payload_arrive_as_sent(void **state)
+TEST_WITH(state, an_envelope_and_its_payload_arrive_as_sent)
 {
     struct pair *pair = *state;
     struct baton_message message;
@@ -77,7 +73,7 @@ static void an_envelope_and_its_payload_arrive_as_sent(void **state)
     assert_true(stats.n_bytes > sizeof payload);
 }
 
-static void a_link_comes_up_and_goes_down_for_good_with_its_peer(void **state)
+TEST_WITH(state, a_link_comes_up_and_goes_down_for_good_with_its_peer)
 {
     struct pair *pair = *state;
     assert_true(mailbox_await(&pair->from, pair->link, BATON_OUTBOX_UP, PATIENCE_MS));
@@ -96,7 +92,7 @@ static void a_link_comes_up_and_goes_down_for_good_with_its_peer(void **state)
     assert_int_equal(baton_link_state(pair->link), BATON_OUTBOX_DOWN);
 }
 
-static void what_was_sent_before_the_peer_listens_arrives_once_it_does(void **state)
+TEST_WITH(state, what_was_sent_before_the_peer_listens_arrives_once_it_does)
 {
     struct pair *pair = *state;
     char url[64];
@@ -114,7 +110,7 @@ static void what_was_sent_before_the_peer_listens_arrives_once_it_does(void **st
     baton_link_release(early);
 }
 
-static void an_idle_link_may_be_closed_without_losing_its_last_words(void **state)
+TEST_WITH(state, an_idle_link_may_be_closed_without_losing_its_last_words)
 {
     struct pair *pair = *state;
     struct baton_message message;
@@ -135,7 +131,7 @@ static void an_idle_link_may_be_closed_without_losing_its_last_words(void **stat
     }
 }
 
-static void too_much_for_a_frame_is_refused_and_counts_for_nothing(void **state)
+TEST_WITH(state, too_much_for_a_frame_is_refused_and_counts_for_nothing)
 {
     struct pair *pair = *state;
     struct baton_message message;
@@ -154,7 +150,7 @@ static void too_much_for_a_frame_is_refused_and_counts_for_nothing(void **state)
     free(huge);
 }
 
-static void an_invalid_envelope_closes_the_senders_connection(void **state)
+TEST_WITH(state, an_invalid_envelope_closes_the_senders_connection)
 {
     struct pair *pair = *state;
     struct sample_envelope s;
@@ -170,7 +166,7 @@ static void an_invalid_envelope_closes_the_senders_connection(void **state)
     assert_int_equal(stats.n_received, 0);
 }
 
-static void rejecting_a_message_drops_what_came_with_it_and_nothing_else(void **state)
+TEST_WITH(state, rejecting_a_message_drops_what_came_with_it_and_nothing_else)
 {
     struct pair *pair = *state;
     struct baton_message message;
@@ -215,7 +211,7 @@ static void take_chunk(struct pair *pair, uint64_t seq)
     baton_message_fini(&message);
 }
 
-static void a_full_queue_says_again_and_wakes_the_sender_when_there_is_room(void **state)
+TEST_WITH(state, a_full_queue_says_again_and_wakes_the_sender_when_there_is_room)
 {
     struct pair *pair = *state;
     struct baton_outbox *outbox;
@@ -272,7 +268,7 @@ static void join_senders(const pthread_t *threads)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-static void many_senders_make_one_sequence_without_a_hole(void **state)
+TEST_WITH(state, many_senders_make_one_sequence_without_a_hole)
 {
     struct pair *pair = *state;
     pthread_t threads[N_SENDERS];
@@ -286,7 +282,7 @@ static void many_senders_make_one_sequence_without_a_hole(void **state)
     join_senders(threads);
 }
 
-static void closing_a_link_under_its_senders_ends_them_all(void **state)
+TEST_WITH(state, closing_a_link_under_its_senders_ends_them_all)
 {
     struct pair *pair = *state;
     pthread_t threads[N_SENDERS];
@@ -302,7 +298,7 @@ static void closing_a_link_under_its_senders_ends_them_all(void **state)
 
 /* ---- opening ---- */
 
-static void a_used_port_and_a_bad_address_are_told_with_the_url(void **state)
+TEST_WITH(state, a_used_port_and_a_bad_address_are_told_with_the_url)
 {
     struct pair *pair = *state;
     struct baton_inbox *inbox;
@@ -318,7 +314,7 @@ static void a_used_port_and_a_bad_address_are_told_with_the_url(void **state)
     assert_non_null(strstr(why.text, options.url));
 }
 
-static void a_free_port_is_named_in_the_url(void **state)
+TEST_WITH(state, a_free_port_is_named_in_the_url)
 {
     struct pair *pair = *state;
     int port = 0;
@@ -326,7 +322,7 @@ static void a_free_port_is_named_in_the_url(void **state)
     assert_true(port > 0);
 }
 
-static void a_mailbox_in_use_closes_quickly(void **state)
+TEST_WITH(state, a_mailbox_in_use_closes_quickly)
 {
     struct pair *pair = *state;
     assert_true(mailbox_await(&pair->from, pair->link, BATON_OUTBOX_UP, PATIENCE_MS));

@@ -47,9 +47,8 @@ static void assert_unchanged(struct baton_core_lease *lease)
     assert_false(baton_core_lease_share(lease, &share));
 }
 
-static void a_busy_worker_has_the_cores_of_an_idle_one(void **state)
+TEST(a_busy_worker_has_the_cores_of_an_idle_one)
 {
-    (void)state;
     struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE),
                             *prefill = open_lease(BATON_CORE_PREFILL);
     baton_core_lease_busy(decode, true);
@@ -66,9 +65,8 @@ static void a_busy_worker_has_the_cores_of_an_idle_one(void **state)
     baton_core_lease_close(decode);
 }
 
-static void workers_of_other_processors_are_strangers(void **state)
+TEST(workers_of_other_processors_are_strangers)
 {
-    (void)state;
     struct baton_core_lease *prefill = open_lease(BATON_CORE_PREFILL);
     CPU_SET(7, &allowed);
     struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE);
@@ -108,9 +106,8 @@ static void end(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void a_killed_worker_gives_its_cores_back(void **state)
+TEST(a_killed_worker_gives_its_cores_back)
 {
-    (void)state;
     pid_t pid = start_busy_prefill(true);
     struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE);
     baton_core_lease_busy(decode, true);
@@ -126,9 +123,8 @@ static void a_killed_worker_gives_its_cores_back(void **state)
     baton_core_lease_close(decode);
 }
 
-static void a_silent_worker_loses_its_cores_until_it_beats_again(void **state)
+TEST(a_silent_worker_loses_its_cores_until_it_beats_again)
 {
-    (void)state;
     pid_t pid = start_busy_prefill(false);
     struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE);
     baton_core_lease_busy(decode, true);
@@ -143,10 +139,9 @@ static void a_silent_worker_loses_its_cores_until_it_beats_again(void **state)
     baton_core_lease_close(decode);
 }
 
-static void a_worker_that_was_silent_comes_back_with_its_next_beat(void **state)
+TEST(a_worker_that_was_silent_comes_back_with_its_next_beat)
 {
     struct baton_share share;
-    (void)state;
     struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE),
                             *prefill = open_lease(BATON_CORE_PREFILL);
     baton_core_lease_busy(decode, true);
@@ -162,9 +157,8 @@ static void a_worker_that_was_silent_comes_back_with_its_next_beat(void **state)
     baton_core_lease_close(decode);
 }
 
-static void coming_back_waits_for_the_handover_but_not_long(void **state)
+TEST(coming_back_waits_for_the_handover_but_not_long)
 {
-    (void)state;
     struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE),
                             *prefill = open_lease(BATON_CORE_PREFILL);
     baton_core_lease_busy(decode, true);

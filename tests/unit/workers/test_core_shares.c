@@ -73,9 +73,8 @@ static void check_each_core_has_one_user(const struct setting *setting)
             assert_true(uses.n_users[c] >= 1);
 }
 
-static void each_core_has_one_user_and_each_busy_worker_a_core(void **state)
+TEST(each_core_has_one_user_and_each_busy_worker_a_core)
 {
-    (void)state;
     for_every_setting(check_each_core_has_one_user);
 }
 
@@ -92,9 +91,8 @@ static void check_all_have_their_homes(const struct setting *setting)
         }
 }
 
-static void a_busy_worker_has_all_of_its_home_and_begins_with_it(void **state)
+TEST(a_busy_worker_has_all_of_its_home_and_begins_with_it)
 {
-    (void)state;
     for_every_setting(check_all_have_their_homes);
 }
 
@@ -108,15 +106,13 @@ static void check_nobody_else_matters(const struct setting *setting)
     }
 }
 
-static void one_busy_worker_has_every_core(void **state)
+TEST(one_busy_worker_has_every_core)
 {
-    (void)state;
     for_every_setting(check_nobody_else_matters);
 }
 
-static void workers_of_one_role_differ_by_one_core_at_most(void **state)
+TEST(workers_of_one_role_differ_by_one_core_at_most)
 {
-    (void)state;
     for (int n_workers = 1; n_workers <= MAX_WORKERS; n_workers++)
         for (int n_cores = n_workers; n_cores <= MAX_CORES; n_cores++) {
             struct setting setting = {.n_workers = n_workers, .n_cores = n_cores};
@@ -137,12 +133,11 @@ static void assert_uses(const struct setting *setting, int worker, const char *e
     assert_string_equal(text, expected);
 }
 
-static void two_cores_are_one_for_prompts_and_one_for_steps(void **state)
+TEST(two_cores_are_one_for_prompts_and_one_for_steps)
 {
     struct setting setting = {.workers = {{BATON_CORE_DECODE, true}, {BATON_CORE_PREFILL, false}},
                               .n_workers = 2,
                               .n_cores = 2};
-    (void)state;
     assert_uses(&setting, 0, "1 0");
     setting.workers[1].busy = true;
     assert_uses(&setting, 0, "1");
@@ -151,7 +146,7 @@ static void two_cores_are_one_for_prompts_and_one_for_steps(void **state)
     assert_uses(&setting, 1, "0 1");
 }
 
-static void a_role_that_outnumbers_its_cores_leaves_the_other_role_its_own(void **state)
+TEST(a_role_that_outnumbers_its_cores_leaves_the_other_role_its_own)
 {
     struct setting setting = {.workers = {{BATON_CORE_PREFILL, true},
                                           {BATON_CORE_DECODE, true},
@@ -159,7 +154,6 @@ static void a_role_that_outnumbers_its_cores_leaves_the_other_role_its_own(void 
                                           {BATON_CORE_DECODE, true}},
                               .n_workers = 4,
                               .n_cores = 2};
-    (void)state;
     assert_uses(&setting, 0, "0");
     for (int i = 1; i < 4; i++)
         assert_uses(&setting, i, "1");
@@ -169,14 +163,13 @@ static void a_role_that_outnumbers_its_cores_leaves_the_other_role_its_own(void 
     assert_uses(&setting, 3, "1");
 }
 
-static void lent_cores_go_to_whoever_has_the_fewest(void **state)
+TEST(lent_cores_go_to_whoever_has_the_fewest)
 {
     struct setting setting = {.workers = {{BATON_CORE_PREFILL, true},
                                           {BATON_CORE_DECODE, true},
                                           {BATON_CORE_DECODE, false}},
                               .n_workers = 3,
                               .n_cores = 8};
-    (void)state;
     assert_uses(&setting, 0, "0 1 2 6");
     assert_uses(&setting, 1, "3 4 5 7");
 }

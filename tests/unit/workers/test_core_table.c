@@ -30,10 +30,9 @@ static void assert_refused(enum baton_err expected, const char *text)
         fail_msg("\"%s\" does not say \"%s\"", why.text, text);
 }
 
-static void a_table_is_made_for_its_owner_alone_and_found_again(void **state)
+TEST(a_table_is_made_for_its_owner_alone_and_found_again)
 {
     struct stat info;
-    (void)state;
     struct baton_core_view one = open_view(), two = open_view();
     assert_int_equal(stat(path(), &info), 0);
     assert_int_equal(info.st_mode & 07777, 0600);
@@ -45,10 +44,9 @@ static void a_table_is_made_for_its_owner_alone_and_found_again(void **state)
     baton_core_view_close(&two);
 }
 
-static void a_slot_is_free_when_its_holder_leaves_or_dies(void **state)
+TEST(a_slot_is_free_when_its_holder_leaves_or_dies)
 {
     int status;
-    (void)state;
     struct baton_core_view view = open_view();
     pid_t pid = fork();
     if (!pid) {
@@ -66,10 +64,9 @@ static void a_slot_is_free_when_its_holder_leaves_or_dies(void **state)
     baton_core_view_close(&view);
 }
 
-static void there_are_64_slots(void **state)
+TEST(there_are_64_slots)
 {
     struct baton_core_view views[BATON_CORE_WORKERS_MAX];
-    (void)state;
     for (int i = 0; i < BATON_CORE_WORKERS_MAX; i++) {
         views[i] = open_view();
         assert_int_equal(views[i].slot, i);
@@ -124,11 +121,10 @@ static uint64_t open_at_once(pid_t *pids, int n)
 }
 
 /* Whether they come to nothing or to a half-made table. */
-static void of_many_processes_each_gets_a_slot_of_one_table(void **state)
+TEST(of_many_processes_each_gets_a_slot_of_one_table)
 {
     enum { N_PROCESSES = 12, N_ROUNDS = 20 };
     pid_t pids[N_PROCESSES];
-    (void)state;
     for (int round = 0; round < N_ROUNDS; round++) {
         (void)unlink(path());
         if (round % 2) {
@@ -147,9 +143,8 @@ static void of_many_processes_each_gets_a_slot_of_one_table(void **state)
     }
 }
 
-static void a_table_of_others_is_refused(void **state)
+TEST(a_table_of_others_is_refused)
 {
-    (void)state;
     write_scratch("table", "");
     assert_int_equal(chmod(path(), 0620), 0);
     assert_refused(BATON_INVALID, "mode 620 lets others in; must be 600");
@@ -169,9 +164,8 @@ static void a_table_of_others_is_refused(void **state)
     assert_refused(BATON_INVALID, "not a plain file");
 }
 
-static void a_table_of_another_version_is_refused_while_it_is_used_and_then_replaced(void **state)
+TEST(a_table_of_another_version_is_refused_while_it_is_used_and_then_replaced)
 {
-    (void)state;
     struct baton_core_view other = open_view();
     other.table->version++;
     assert_refused(BATON_VERSION, "in use by workers of another version");
@@ -181,9 +175,8 @@ static void a_table_of_another_version_is_refused_while_it_is_used_and_then_repl
     baton_core_view_close(&view);
 }
 
-static void rubbish_is_replaced(void **state)
+TEST(rubbish_is_replaced)
 {
-    (void)state;
     write_scratch("table", "not a table at all, and not as long as one");
     assert_int_equal(chmod(path(), 0600), 0);
     struct baton_core_view view = open_view();
@@ -191,10 +184,9 @@ static void rubbish_is_replaced(void **state)
     baton_core_view_close(&view);
 }
 
-static void a_maker_that_hangs_is_not_waited_for_for_ever(void **state)
+TEST(a_maker_that_hangs_is_not_waited_for_for_ever)
 {
     struct flock first = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    (void)state;
     int fd = open(path(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(fcntl(fd, F_OFD_SETLK, &first), 0);
     assert_refused(BATON_TIMEOUT, "another process is still making it");

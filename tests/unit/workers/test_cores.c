@@ -22,10 +22,9 @@ static int n_allowed(void)
     return CPU_COUNT(&set);
 }
 
-static void all_is_what_there_is_and_needs_no_lease(void **state)
+TEST(all_is_what_there_is_and_needs_no_lease)
 {
     struct baton_cores cores;
-    (void)state;
     assert_int_equal(init(&cores, "all", scratch), BATON_OK);
     assert_int_equal(cores.n, n_allowed());
     assert_null(cores.lease);
@@ -34,11 +33,10 @@ static void all_is_what_there_is_and_needs_no_lease(void **state)
     baton_cores_fini(&cores);
 }
 
-static void auto_takes_a_lease_in_the_directory_it_is_given(void **state)
+TEST(auto_takes_a_lease_in_the_directory_it_is_given)
 {
     struct baton_cores cores;
     char name[64];
-    (void)state;
     assert_int_equal(init(&cores, "auto", scratch), BATON_OK);
     assert_non_null(cores.lease);
     (void)snprintf(name, sizeof name, "baton-cores-%u", (unsigned)geteuid());
@@ -46,10 +44,9 @@ static void auto_takes_a_lease_in_the_directory_it_is_given(void **state)
     baton_cores_fini(&cores);
 }
 
-static void without_a_usable_directory_auto_is_all(void **state)
+TEST(without_a_usable_directory_auto_is_all)
 {
     struct baton_cores cores;
-    (void)state;
     assert_int_equal(init(&cores, "auto", ""), BATON_OK);
     assert_null(cores.lease);
     assert_int_equal(init(&cores, "auto", in_scratch("not there")), BATON_OK);
@@ -58,11 +55,10 @@ static void without_a_usable_directory_auto_is_all(void **state)
     baton_cores_fini(&cores);
 }
 
-static void a_table_that_others_may_write_is_not_used(void **state)
+TEST(a_table_that_others_may_write_is_not_used)
 {
     struct baton_cores cores;
     char name[64];
-    (void)state;
     (void)snprintf(name, sizeof name, "baton-cores-%u", (unsigned)geteuid());
     write_scratch(name, "");
     assert_int_equal(chmod(in_scratch(name), 0666), 0);
@@ -71,10 +67,9 @@ static void a_table_that_others_may_write_is_not_used(void **state)
 }
 
 /* Last: it leaves this process with one processor. */
-static void a_list_is_taken(void **state)
+TEST(a_list_is_taken)
 {
     struct baton_cores cores;
-    (void)state;
     assert_int_equal(init(&cores, "0", scratch), BATON_OK);
     assert_int_equal(cores.n, 1);
     assert_int_equal(n_allowed(), 1);
@@ -82,11 +77,10 @@ static void a_list_is_taken(void **state)
     assert_true(cores.pinned);
 }
 
-static void a_bad_list_is_refused_with_its_text(void **state)
+TEST(a_bad_list_is_refused_with_its_text)
 {
     static const char *const bad[] = {"x",  "",      "0,",  "1-0", "-1",
                                       "0-", "99999", "0 1", ",",   "automatic"};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct baton_cores cores;
         assert_int_equal(init(&cores, bad[i], scratch), BATON_INVALID);

@@ -28,30 +28,26 @@ static void assert_refused(const struct baton_kv_options *options, enum baton_er
     assert_int_equal(room.n_blocks, -7);
 }
 
-static void nothing_asked_is_so_many_contexts_and_no_bound(void **state)
+TEST(nothing_asked_is_so_many_contexts_and_no_bound)
 {
-    (void)state;
     assert_room(&(struct baton_kv_options){.prefix_cache_tokens = -1}, 50, 50);
 }
 
-static void tokens_are_rounded_up_to_whole_blocks(void **state)
+TEST(tokens_are_rounded_up_to_whole_blocks)
 {
-    (void)state;
     assert_room(&(struct baton_kv_options){.tokens = 100}, 7, 0);
     assert_room(&(struct baton_kv_options){.tokens = 160}, 10, 0);
     assert_room(&(struct baton_kv_options){.tokens = 161}, 11, 0);
 }
 
-static void bytes_are_rounded_down_to_whole_blocks(void **state)
+TEST(bytes_are_rounded_down_to_whole_blocks)
 {
-    (void)state;
     assert_room(&(struct baton_kv_options){.bytes = 7000}, 7, 0);
     assert_room(&(struct baton_kv_options){.bytes = 11999}, 11, 0);
 }
 
-static void the_cache_is_bounded_in_whole_blocks_of_what_there_is(void **state)
+TEST(the_cache_is_bounded_in_whole_blocks_of_what_there_is)
 {
-    (void)state;
     assert_room(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 16}, 10, 1);
     assert_room(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 47}, 10, 2);
     assert_room(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 1 << 28}, 10, 10);
@@ -59,24 +55,21 @@ static void the_cache_is_bounded_in_whole_blocks_of_what_there_is(void **state)
                    BATON_INVALID, "prefix-cache-tokens:", "16");
 }
 
-static void both_at_once_are_refused(void **state)
+TEST(both_at_once_are_refused)
 {
-    (void)state;
     assert_refused(&(struct baton_kv_options){.tokens = 160, .bytes = 10000}, BATON_INVALID,
                    "kv-bytes:", "kv-tokens");
 }
 
-static void less_than_a_context_is_refused_with_what_it_takes(void **state)
+TEST(less_than_a_context_is_refused_with_what_it_takes)
 {
-    (void)state;
     assert_refused(&(struct baton_kv_options){.tokens = 96}, BATON_INVALID, "kv-tokens:", "100");
     assert_refused(&(struct baton_kv_options){.bytes = 6999}, BATON_INVALID, "kv-bytes:", "7000");
     assert_refused(&(struct baton_kv_options){.bytes = 1}, BATON_INVALID, "kv-bytes:", "7000");
 }
 
-static void more_than_the_memory_left_is_refused_by_name(void **state)
+TEST(more_than_the_memory_left_is_refused_by_name)
 {
-    (void)state;
     assert_room(&(struct baton_kv_options){.bytes = 1000000}, 1000, 0);
     assert_refused(&(struct baton_kv_options){.bytes = 1001000}, BATON_NO_MEMORY,
                    "kv-bytes:", "memory");
@@ -84,14 +77,13 @@ static void more_than_the_memory_left_is_refused_by_name(void **state)
                    "kv-tokens:", "16016");
 }
 
-static void what_no_int_counts_is_refused(void **state)
+TEST(what_no_int_counts_is_refused)
 {
-    (void)state;
     assert_refused(&(struct baton_kv_options){.bytes = INT64_MAX}, BATON_INVALID,
                    "kv-bytes:", "268435456");
 }
 
-static void a_worker_gets_the_pool_its_options_describe(void **state)
+TEST(a_worker_gets_the_pool_its_options_describe)
 {
     static const struct baton_model_shape shape = {.n_layers = 3,
                                                    .n_embd = 8,
@@ -106,7 +98,6 @@ static void a_worker_gets_the_pool_its_options_describe(void **state)
     struct baton_model *model;
     struct baton_kv *kv = NULL;
     struct baton_why why = {""};
-    (void)state;
     assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
     assert_int_equal(baton_kv_room_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
     assert_int_equal(baton_kv_n_blocks(kv), 8);

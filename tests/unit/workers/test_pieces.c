@@ -40,11 +40,10 @@ static void assert_complete(const struct pf_pieces *pieces, const struct receive
             assert_int_equal(receiver->n_received[layer][block], block >= receiver->first_block);
 }
 
-static void a_layer_goes_as_soon_as_it_is_ready(void **state)
+TEST(a_layer_goes_as_soon_as_it_is_ready)
 {
     struct pf_pieces pieces;
     struct pf_piece piece;
-    (void)state;
     pf_pieces_init(&pieces, 3, 0, 4);
     assert_false(pf_pieces_next(&pieces, (struct pf_progress){0, 0, 0}, &piece));
     assert_false(pf_pieces_next(&pieces, (struct pf_progress){0, 4, 0}, &piece));
@@ -56,22 +55,20 @@ static void a_layer_goes_as_soon_as_it_is_ready(void **state)
     assert_false(pf_pieces_are_over(&pieces));
 }
 
-static void parts_that_wait_until_all_is_computed_become_one(void **state)
+TEST(parts_that_wait_until_all_is_computed_become_one)
 {
     struct pf_pieces pieces;
     struct pf_piece piece;
-    (void)state;
     pf_pieces_init(&pieces, 2, 1, 9);
     assert_true(pf_pieces_next(&pieces, (struct pf_progress){8, 9, 2}, &piece));
     assert_int_equal(piece.block, 1);
     assert_int_equal(piece.n_blocks, 8);
 }
 
-static void what_was_cached_goes_before_the_rest_is_computed(void **state)
+TEST(what_was_cached_goes_before_the_rest_is_computed)
 {
     struct pf_pieces pieces;
     struct receiver receiver = {.n_layers = 2, .n_blocks = 6};
-    (void)state;
     pf_pieces_init(&pieces, 2, 0, 6);
     pump(&pieces, (struct pf_progress){5, 5, 0}, &receiver, 100, 100);
     assert_int_equal(receiver.n_received[1][4], 1);
@@ -79,11 +76,10 @@ static void what_was_cached_goes_before_the_rest_is_computed(void **state)
     assert_complete(&pieces, &receiver);
 }
 
-static void blocks_that_the_receiver_has_stay_here(void **state)
+TEST(blocks_that_the_receiver_has_stay_here)
 {
     struct pf_pieces pieces;
     struct receiver receiver = {.n_layers = 2, .first_block = 5, .n_blocks = 7};
-    (void)state;
     pf_pieces_init(&pieces, 2, 5, 7);
     pump(&pieces, (struct pf_progress){0, 4, 2}, &receiver, 100, 100);
     pump(&pieces, (struct pf_progress){4, 7, 1}, &receiver, 100, 100);
@@ -100,9 +96,8 @@ static int below(int n)
 }
 
 /* Any chunks, any cached beginning, any pace of sending. */
-static void whatever_the_pace_each_block_leaves_once(void **state)
+TEST(whatever_the_pace_each_block_leaves_once)
 {
-    (void)state;
     for (int round = 0; round < 3000; round++) {
         struct receiver receiver = {.n_layers = 1 + below(MAX_LAYERS),
                                     .n_blocks = 1 + below(MAX_BLOCKS)};
@@ -123,11 +118,10 @@ static void whatever_the_pace_each_block_leaves_once(void **state)
     }
 }
 
-static void progress_survives_its_word(void **state)
+TEST(progress_survives_its_word)
 {
     pf_progress_word word;
     const struct pf_progress all[] = {{0, 0, 0}, {1, 2, 3}, {(1 << 24) - 2, (1 << 24) - 1, 65535}};
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         pf_progress_publish(&word, all[i]);
         struct pf_progress read = pf_progress_read(&word);

@@ -12,18 +12,16 @@ static struct baton_sampler *sampler;
 static Baton__V1__Sampling sampling;
 static struct baton_plan plan;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     baton__v1__sampling__init(&sampling);
     sampling.top_p = 1;
     sampler = baton_sampler_create(N_VOCAB);
     return !sampler;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     baton_plan_fini(&plan);
     baton_sampler_destroy(sampler);
     return 0;
@@ -34,10 +32,9 @@ static void make_plan(const uint32_t *prompt, size_t n_prompt)
     assert_int_equal(baton_plan_init(&plan, &sampling, prompt, n_prompt, 8), BATON_OK);
 }
 
-static void a_plan_knows_its_stop_tokens(void **state)
+TEST(a_plan_knows_its_stop_tokens)
 {
     uint32_t ids[] = {3, 5};
-    (void)state;
     sampling.stop_token_ids = ids;
     sampling.n_stop_token_ids = 2;
     make_plan(NULL, 0);
@@ -45,9 +42,8 @@ static void a_plan_knows_its_stop_tokens(void **state)
     assert_false(baton_plan_is_stop(&plan, 4));
 }
 
-static void a_sampling_from_before_penalties_has_none(void **state)
+TEST(a_sampling_from_before_penalties_has_none)
 {
-    (void)state;
     make_plan(NULL, 0);
     assert_true(plan.sampling.repetition_penalty == 1);
     assert_false(plan.keeps_history);
@@ -55,11 +51,10 @@ static void a_sampling_from_before_penalties_has_none(void **state)
     assert_int_equal(plan.history.n_seen, 0);
 }
 
-static void a_plan_owns_its_bias(void **state)
+TEST(a_plan_owns_its_bias)
 {
     Baton__V1__LogitBias bias = BATON__V1__LOGIT_BIAS__INIT, *biases[] = {&bias};
     struct baton_choice choice;
-    (void)state;
     bias.token = 1;
     bias.bias = 100;
     sampling.logit_bias = biases;
@@ -72,11 +67,10 @@ static void a_plan_owns_its_bias(void **state)
     assert_null(choice.logprobs);
 }
 
-static void a_penalty_looks_at_prompt_and_output(void **state)
+TEST(a_penalty_looks_at_prompt_and_output)
 {
     const uint32_t prompt[] = {3};
     struct baton_choice choice;
-    (void)state;
     sampling.repetition_penalty = 4; /* 4.2 becomes 1.05, less than 2 */
     make_plan(prompt, 1);
     baton_choice_make(&choice, sampler, &plan, logits, 1);
@@ -86,13 +80,12 @@ static void a_penalty_looks_at_prompt_and_output(void **state)
     assert_int_equal(choice.token, 3);
 }
 
-static void what_is_reported_of_a_choice_passes_the_wires_check(void **state)
+TEST(what_is_reported_of_a_choice_passes_the_wires_check)
 {
     static const float odd[][N_VOCAB] = {{2.0F, -1.5F, 0.3F, 4.2F, -0.8F},
                                          {NAN, NAN, NAN, NAN, NAN},
                                          {INFINITY, 0, -INFINITY, NAN, INFINITY},
                                          {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY}};
-    (void)state;
     sampling.temperature = 1;
     sampling.top_k = 2;
     sampling.explain_candidates = sampling.top_logprobs = BATON_MAX_LISTED; /* more than V */

@@ -22,9 +22,8 @@ static void assert_share(int i, int load, int n_tokens)
     assert_int_equal(shares[i].n_tokens, n_tokens);
 }
 
-static void a_long_prompt_runs_in_chunks_of_whole_blocks(void **state)
+TEST(a_long_prompt_runs_in_chunks_of_whole_blocks)
 {
-    (void)state;
     const struct pf_load load = {.n_remaining = 100};
     assert_int_equal(plan(&load, 1, 64, 0), 1);
     assert_share(0, 0, 64);
@@ -32,9 +31,8 @@ static void a_long_prompt_runs_in_chunks_of_whole_blocks(void **state)
     assert_share(0, 0, 100);
 }
 
-static void short_prompts_share_a_pass_and_the_next_takes_what_is_left(void **state)
+TEST(short_prompts_share_a_pass_and_the_next_takes_what_is_left)
 {
-    (void)state;
     const struct pf_load loads[] = {{.n_remaining = 300}, {.n_remaining = 21}, {.n_remaining = 7}};
     assert_int_equal(plan(loads, 3, 128, 0), 3);
     assert_share(0, 2, 7);
@@ -42,9 +40,8 @@ static void short_prompts_share_a_pass_and_the_next_takes_what_is_left(void **st
     assert_share(2, 0, 96); /* of 100 rows left */
 }
 
-static void of_equals_the_first_in_the_list_goes_first(void **state)
+TEST(of_equals_the_first_in_the_list_goes_first)
 {
-    (void)state;
     const struct pf_load loads[] = {{.n_remaining = 64}, {.n_remaining = 64}, {.n_remaining = 64}};
     assert_int_equal(plan(loads, 3, 128, 0), 2);
     assert_share(0, 0, 64);
@@ -52,9 +49,8 @@ static void of_equals_the_first_in_the_list_goes_first(void **state)
 }
 
 /* A remainder below a block is of use only to a prompt that ends in it. */
-static void a_small_remainder_goes_to_a_prompt_that_fits(void **state)
+TEST(a_small_remainder_goes_to_a_prompt_that_fits)
 {
-    (void)state;
     const struct pf_load loads[] = {
         {.n_remaining = 20}, {.n_remaining = 90}, {.n_remaining = 9, .waited_s = -1}};
     assert_int_equal(plan(loads, 2, 32, 0), 1);
@@ -64,9 +60,8 @@ static void a_small_remainder_goes_to_a_prompt_that_fits(void **state)
     assert_share(1, 2, 9);
 }
 
-static void one_that_must_be_alone_is_alone_and_waits_its_turn(void **state)
+TEST(one_that_must_be_alone_is_alone_and_waits_its_turn)
 {
-    (void)state;
     const struct pf_load last[] = {
         {.n_remaining = 40, .alone = true}, {.n_remaining = 30}, {.n_remaining = 50}};
     assert_int_equal(plan(last, 3, 128, 0), 2);
@@ -78,9 +73,8 @@ static void one_that_must_be_alone_is_alone_and_waits_its_turn(void **state)
     assert_share(0, 0, 40);
 }
 
-static void those_alone_and_the_others_take_turns(void **state)
+TEST(those_alone_and_the_others_take_turns)
 {
-    (void)state;
     const struct pf_load loads[] = {
         {.n_remaining = 1, .alone = true}, {.n_remaining = 50}, {.n_remaining = 60}};
     struct pf_pass_limits limits = {.chunk = 128, .max_shares = MAX_SHARES};
@@ -93,18 +87,16 @@ static void those_alone_and_the_others_take_turns(void **state)
     assert_share(0, 0, 1);
 }
 
-static void a_pass_has_no_more_shares_than_it_may(void **state)
+TEST(a_pass_has_no_more_shares_than_it_may)
 {
     struct pf_load loads[2 * MAX_SHARES];
-    (void)state;
     for (int i = 0; i < 2 * MAX_SHARES; i++)
         loads[i] = (struct pf_load){.n_remaining = 1};
     assert_int_equal(plan(loads, 2 * MAX_SHARES, 512, 0), MAX_SHARES);
 }
 
-static void waiting_counts_a_quarter_of_what_could_have_been_computed(void **state)
+TEST(waiting_counts_a_quarter_of_what_could_have_been_computed)
 {
-    (void)state;
     struct pf_load loads[] = {{.n_remaining = 512, .waited_s = 1.6}, {.n_remaining = 100}};
     (void)plan(loads, 2, 64, 1000);
     assert_int_equal(shares[0].load, 1); /* 112 against 100 */
@@ -161,11 +153,10 @@ static void run_pass(struct machine *machine)
 /* Short prompts come at half again the rate at which they can be run, for ever. What comes after
  * the long one has waited four times as long as it takes to compute must not finish before it; and
  * so it is done when it and what came in that time are. */
-static void a_long_prompt_is_not_starved_by_short_ones(void **state)
+TEST(a_long_prompt_is_not_starved_by_short_ones)
 {
     static struct machine machine;
     const double rate = 1000, overload = 1.5, own_s = LONG_TOKENS / rate;
-    (void)state;
     machine = (struct machine){.rate = rate};
     submit(&machine, LONG_TOKENS);
     for (double next_s = 0; machine.finished_s[0] == 0;) {
@@ -182,11 +173,10 @@ static void a_long_prompt_is_not_starved_by_short_ones(void **state)
             assert_true(machine.born_s[i] <= 4 * own_s);
 }
 
-static void everything_that_is_planned_is_computed_once(void **state)
+TEST(everything_that_is_planned_is_computed_once)
 {
     static struct machine machine;
     int n_tokens = 0;
-    (void)state;
     machine = (struct machine){.rate = 500};
     for (int i = 0; i < 100; i++) {
         submit(&machine, 1 + i * 37 % 200);

@@ -10,10 +10,9 @@ static void expect(const struct baton_step_line *line, double base_s, double row
     assert_true(row >= row_s * (1 - part) && row <= row_s * (1 + part));
 }
 
-static void steps_of_several_sizes_give_base_and_slope(void **state)
+TEST(steps_of_several_sizes_give_base_and_slope)
 {
     struct baton_step_line line = {0};
-    (void)state;
     for (int i = 0; i < 400; i++) {
         double rows = 1 + i % 16;
         baton_step_line_note(&line, rows, 0.009 + 0.001 * rows);
@@ -21,29 +20,26 @@ static void steps_of_several_sizes_give_base_and_slope(void **state)
     expect(&line, 0.009, 0.001, 0.01);
 }
 
-static void steps_of_one_size_share_the_time_as_ten_rows_would(void **state)
+TEST(steps_of_one_size_share_the_time_as_ten_rows_would)
 {
     struct baton_step_line line = {0};
-    (void)state;
     for (int i = 0; i < 50; i++)
         baton_step_line_note(&line, 1, 0.011);
     expect(&line, 0.010, 0.001, 1e-6);
 }
 
-static void nothing_is_known_of_nothing(void **state)
+TEST(nothing_is_known_of_nothing)
 {
     struct baton_step_line line = {0};
-    (void)state;
     expect(&line, 0, 0, 0);
     baton_step_line_note(&line, 0, 0.1); /* a step that nobody was in */
     expect(&line, 0, 0, 0);
 }
 
-static void neither_part_is_negative_whatever_was_measured(void **state)
+TEST(neither_part_is_negative_whatever_was_measured)
 {
     struct baton_step_line falling = {0}, steep = {0};
     double base, row;
-    (void)state;
     for (int i = 0; i < 100; i++) {
         double rows = 1 + i % 8;
         baton_step_line_note(&falling, rows, 0.1 / rows);
@@ -55,10 +51,9 @@ static void neither_part_is_negative_whatever_was_measured(void **state)
     assert_true(base >= 0 && row > 0);
 }
 
-static void nor_is_it_by_a_rounding_error(void **state)
+TEST(nor_is_it_by_a_rounding_error)
 {
     unsigned random = 1;
-    (void)state;
     for (int i = 0; i < 300000; i++) {
         struct baton_step_line line = {0};
         double base, row;
@@ -72,10 +67,9 @@ static void nor_is_it_by_a_rounding_error(void **state)
     }
 }
 
-static void what_was_long_ago_is_forgotten(void **state)
+TEST(what_was_long_ago_is_forgotten)
 {
     struct baton_step_line line = {0};
-    (void)state;
     for (int i = 0; i < 2000; i++)
         baton_step_line_note(&line, 1 + i % 4, 0.05);
     for (int i = 0; i < 40000; i++) {

@@ -26,12 +26,11 @@ static void write(const struct sim_costs *costs, struct baton_buf *text)
     assert_int_equal(baton_buf_err(text), BATON_OK);
 }
 
-static void costs_come_back_as_they_were_written(void **state)
+TEST(costs_come_back_as_they_were_written)
 {
     struct sim_costs costs = some_costs(), read;
     struct baton_buf text;
     struct baton_why why = {""};
-    (void)state;
     assert_non_null(sim_calibration_entry(&costs, 8));
     costs.cores[1] = costs.cores[0];
     costs.cores[1].n_cores = 8;
@@ -41,10 +40,9 @@ static void costs_come_back_as_they_were_written(void **state)
     baton_buf_fini(&text);
 }
 
-static void an_entry_is_found_or_made_in_its_place(void **state)
+TEST(an_entry_is_found_or_made_in_its_place)
 {
     struct sim_costs costs = {.n = 0};
-    (void)state;
     for (int n_cores = SIM_MAX_CORES; n_cores > 0; n_cores--)
         assert_int_equal(sim_calibration_entry(&costs, n_cores)->n_cores, n_cores);
     for (int i = 0; i < SIM_MAX_CORES; i++)
@@ -74,9 +72,8 @@ static void assert_refused(const char *part, const char *instead, const char *fi
     baton_buf_fini(&text);
 }
 
-static void a_bad_file_is_refused_by_field_and_range(void **state)
+TEST(a_bad_file_is_refused_by_field_and_range)
 {
-    (void)state;
     assert_refused("\"baton_calibration\":1", "\"baton_calibration\":2", "baton_calibration: must");
     assert_refused("\"model\":\"constant\"", "\"model\":7", "model: must");
     assert_refused("\"before_s\":0.5", "\"before_s\":-1", "way: before_s: must be a number from 0");
@@ -90,12 +87,11 @@ static void a_bad_file_is_refused_by_field_and_range(void **state)
     assert_refused("{\"baton", "[{\"baton", "line 1");
 }
 
-static void layouts_are_counted_by_role(void **state)
+TEST(layouts_are_counted_by_role)
 {
     struct sim_layouts layouts;
     struct baton_why why = {""};
     char name[SIM_LAYOUT_BYTES];
-    (void)state;
     assert_int_equal(sim_layouts_parse("--layouts", "1P1D,16384P12D", &layouts, &why), BATON_OK);
     assert_int_equal(layouts.n, 2);
     assert_int_equal(layouts.items[1].n_prefill, 16384);
@@ -104,12 +100,11 @@ static void layouts_are_counted_by_role(void **state)
     assert_string_equal(name, "16384P12D");
 }
 
-static void a_layout_out_of_range_is_refused_with_the_range(void **state)
+TEST(a_layout_out_of_range_is_refused_with_the_range)
 {
     static const char *const bad[] = {"",      "1P",    "0P1D",     "1P0D",  "1D1P", "1P1D,",
                                       "1P1Dx", "-1P1D", "16385P1D", ",1P1D", "1p1d"};
     struct sim_layouts layouts;
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct baton_why why = {""};
         assert_int_equal(sim_layouts_parse("--layouts", bad[i], &layouts, &why), BATON_INVALID);

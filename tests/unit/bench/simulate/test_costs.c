@@ -3,10 +3,9 @@
 #include "tests/support/test.h"
 #include "tests/unit/bench/simulate/costs.h"
 
-static void a_curve_goes_straight_between_points_and_on_above_the_last(void **state)
+TEST(a_curve_goes_straight_between_points_and_on_above_the_last)
 {
     const struct sim_curve curve = {.n = 3, .at = {16, 32, 64}, .s = {2, 3, 7}};
-    (void)state;
     assert_near(sim_curve_at(&curve, 1), 2, 1e-12);
     assert_near(sim_curve_at(&curve, 16), 2, 1e-12);
     assert_near(sim_curve_at(&curve, 24), 2.5, 1e-12);
@@ -14,11 +13,10 @@ static void a_curve_goes_straight_between_points_and_on_above_the_last(void **st
     assert_near(sim_curve_at(&curve, 128), 15, 1e-12);
 }
 
-static void between_measured_cores_time_goes_by_their_inverse(void **state)
+TEST(between_measured_cores_time_goes_by_their_inverse)
 {
     struct sim_costs costs = constant_costs(8, 8);
     const struct sim_work work = {.n = 1, .factor = 1};
-    (void)state;
     costs.n = 2;
     costs.cores[1] =
         (struct sim_core_costs){.n_cores = 4, .pass = constant_cost(2), .step = constant_cost(4)};
@@ -29,13 +27,12 @@ static void between_measured_cores_time_goes_by_their_inverse(void **state)
     assert_near(sim_step_s(&costs, 4, &work), 4, 1e-12);
 }
 
-static void a_spread_gives_back_the_quantiles_it_was_made_of(void **state)
+TEST(a_spread_gives_back_the_quantiles_it_was_made_of)
 {
     enum { N = 100001 };
     static double drawn[N];
     double values[] = {0, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.6, 1.8, 2};
     struct sim_spread spread = sim_spread_of(values, 11), again;
-    (void)state;
     assert_near(spread.factor[3], 1, 1e-6);
     assert_near(spread.factor[8], 2, 1e-6);
     assert_near(spread.factor[0], 0, 1e-6);
@@ -48,11 +45,10 @@ static void a_spread_gives_back_the_quantiles_it_was_made_of(void **state)
         assert_near(again.factor[i], spread.factor[i], 0.02);
 }
 
-static void a_rare_long_time_does_not_make_all_others_longer(void **state)
+TEST(a_rare_long_time_does_not_make_all_others_longer)
 {
     enum { N = 50000 };
     double values[500], sum = 0;
-    (void)state;
     for (int i = 0; i < 500; i++)
         values[i] = i ? 1 : 100;
     struct sim_spread spread = sim_spread_of(values, 500);
@@ -92,7 +88,7 @@ static struct sim_measured measure(const struct sim_core_costs *costs, double be
     return measured;
 }
 
-static void fitting_finds_the_costs_that_were_measured(void **state)
+TEST(fitting_finds_the_costs_that_were_measured)
 {
     const struct sim_core_costs costs = {
         .pass = {.curve = {.n = 4, .at = {16, 64, 96, 128}, .s = {.01, .03, .04, .05}},
@@ -101,7 +97,6 @@ static void fitting_finds_the_costs_that_were_measured(void **state)
     struct sim_measured measured = measure(&costs, 2e-4, 5e-4, 3e-3, 1e-5);
     struct sim_core_costs found = {0};
     struct sim_costs all = {0};
-    (void)state;
     sim_fit_costs(&measured, &found);
     sim_fit_ways(&measured, &found, &all);
     assert_near(found.pass.position_s, 1e-7, 1e-12);

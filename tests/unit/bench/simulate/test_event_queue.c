@@ -4,13 +4,12 @@
 #include "bench/simulate/event_queue.h"
 #include "tests/support/test.h"
 
-static void events_come_in_order_of_time_then_of_adding(void **state)
+TEST(events_come_in_order_of_time_then_of_adding)
 {
     enum { N = 5000 };
     struct sim_events events = {0};
     struct sim_event before = {.at_ns = -1}, event;
     struct sv_rng rng = sv_rng(1, SV_STREAM_REQUEST, 0);
-    (void)state;
     for (int i = 0; i < N; i++)
         sim_events_add(&events, sv_rng_between(&rng, 0, 99), SIM_ASK, NULL, (uint32_t)i);
     for (int i = 0; i < N; i++) {
@@ -23,12 +22,11 @@ static void events_come_in_order_of_time_then_of_adding(void **state)
     sim_events_fini(&events);
 }
 
-static void what_is_added_meanwhile_takes_its_place(void **state)
+TEST(what_is_added_meanwhile_takes_its_place)
 {
     struct sim_events events = {0};
     struct sim_event event;
     int64_t now_ns = 0;
-    (void)state;
     for (int i = 0; i < 10; i++)
         sim_events_add(&events, 10 * i, SIM_ASK, NULL, 0);
     for (int i = 0; i < 100; i++) {

@@ -23,10 +23,9 @@ static double p50_of(const struct sim_results *results, enum sv_time time)
 
 /* ---- one request at a time ---- */
 
-static void a_request_alone_takes_the_sum_of_its_parts(void **state)
+TEST(a_request_alone_takes_the_sum_of_its_parts)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
-    (void)state;
     settings.costs.before_s = 0.001;
     settings.costs.after_s = 0.002;
     settings.costs.handoff_s = 0.005;
@@ -39,10 +38,9 @@ static void a_request_alone_takes_the_sum_of_its_parts(void **state)
     assert_near(p50_of(&results, SV_TIME_e2el), 0.101 + 0.0114 + 7 * 0.01, 1e-6);
 }
 
-static void a_long_prompt_takes_its_passes_and_hides_its_hand_off(void **state)
+TEST(a_long_prompt_takes_its_passes_and_hides_its_hand_off)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
-    (void)state;
     settings.load.workload.prompt = (struct sv_lengths){.min = 512, .max = 512};
     settings.costs.handoff_token_s = 0.0005; /* 64 ms a pass */
     settings.costs.n_layers = 4;
@@ -54,10 +52,9 @@ static void a_long_prompt_takes_its_passes_and_hides_its_hand_off(void **state)
     assert_near(p50_of(&results, SV_TIME_first_gap), 0.256 + 0.01, 1e-6);
 }
 
-static void a_slow_network_delays_the_second_token_only(void **state)
+TEST(a_slow_network_delays_the_second_token_only)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
-    (void)state;
     settings.costs.kv_token_bytes = 1e6;
     settings.gbps = 8; /* 1 ms a token */
     struct sim_results results = simulate(&settings, one_each);
@@ -65,10 +62,9 @@ static void a_slow_network_delays_the_second_token_only(void **state)
     assert_near(p50_of(&results, SV_TIME_first_gap), 0.064 + 0.01, 1e-6);
 }
 
-static void one_token_needs_no_decode_worker(void **state)
+TEST(one_token_needs_no_decode_worker)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
-    (void)state;
     settings.load.workload.output = (struct sv_lengths){.min = 1, .max = 1};
     struct sim_results results = simulate(&settings, one_each);
     assert_int_equal(results.figures.n_by_outcome[SV_DONE], 100);
@@ -76,10 +72,9 @@ static void one_token_needs_no_decode_worker(void **state)
     assert_near(results.decode_busy, 0, 1e-12);
 }
 
-static void a_gateway_carries_one_token_at_a_time(void **state)
+TEST(a_gateway_carries_one_token_at_a_time)
 {
     struct sim_settings settings = roomy_settings(1e-6, 1e-6);
-    (void)state;
     settings.gateway_token_s = 0.001;
     settings.load.concurrency = 64;
     settings.load.n_requests = 1000;
@@ -92,10 +87,9 @@ static void a_gateway_carries_one_token_at_a_time(void **state)
 
 /* ---- cores ---- */
 
-static void workers_of_one_core_take_turns(void **state)
+TEST(workers_of_one_core_take_turns)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.1);
-    (void)state;
     settings.load.workload.output = (struct sv_lengths){.min = 1, .max = 1};
     settings.load.concurrency = 2;
     settings.load.workload.prompt = (struct sv_lengths){.min = 128, .max = 128};
@@ -107,10 +101,9 @@ static void workers_of_one_core_take_turns(void **state)
     assert_near(p50_of(&own, SV_TIME_ttft), 0.1, 1e-6);
 }
 
-static void idle_cores_are_lent(void **state)
+TEST(idle_cores_are_lent)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.02);
-    (void)state;
     settings.costs.n = 2;
     settings.costs.cores[1] = (struct sim_core_costs){
         .n_cores = 2, .pass = constant_cost(0.05), .step = constant_cost(0.01)};
@@ -127,10 +120,9 @@ static void idle_cores_are_lent(void **state)
 
 /* Two clients whose answers end in one step: their next prompts come together, one way or the
  * other. */
-static void requests_that_come_together_share_a_pass(void **state)
+TEST(requests_that_come_together_share_a_pass)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
-    (void)state;
     settings.load.concurrency = 2;
     settings.costs.before_s = 0.001;
     for (int i = 0; i < SIM_N_QUANTILES; i++)
@@ -140,10 +132,9 @@ static void requests_that_come_together_share_a_pass(void **state)
     assert_true(p50_of(&results, SV_TIME_ttft) < 0.105);
 }
 
-static void whoever_computes_beside_others_is_slower(void **state)
+TEST(whoever_computes_beside_others_is_slower)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
-    (void)state;
     settings.cores = SIM_CORES_PINNED;
     settings.costs.cores[0].step.beside = 1.5;
     struct sim_results alone = simulate(&settings, one_each);
@@ -192,27 +183,24 @@ static double mean_wait_s(double load, bool exponential)
     return (figures->times[SV_TIME_e2el].mean - served_s) / service_s;
 }
 
-static void exponential_service_waits_as_m_m_1(void **state)
+TEST(exponential_service_waits_as_m_m_1)
 {
-    (void)state;
     assert_near(mean_wait_s(0.5, true), 0.5 / 0.5, 0.05);
     assert_near(mean_wait_s(0.7, true), 0.7 / 0.3, 0.17);
 }
 
-static void constant_service_waits_as_m_d_1(void **state)
+TEST(constant_service_waits_as_m_d_1)
 {
-    (void)state;
     assert_near(mean_wait_s(0.5, false), 0.5 / (2 * 0.5), 0.02);
     assert_near(mean_wait_s(0.8, false), 0.8 / (2 * 0.2), 0.12);
 }
 
 /* Prompts of a whole chunk share no pass, and equals are first come, first served. */
-static void prompts_wait_as_m_d_1_too(void **state)
+TEST(prompts_wait_as_m_d_1_too)
 {
     enum { N = 60000 };
     const double load = 0.7;
     struct sim_settings settings = roomy_settings(0.01, 0.001);
-    (void)state;
     settings.load.arrivals = SV_POISSON;
     settings.load.rate_per_s = load / 0.01;
     settings.load.n_requests = N;
@@ -224,10 +212,9 @@ static void prompts_wait_as_m_d_1_too(void **state)
 }
 
 /* Little's law: those in the system = rate x time in it. */
-static void a_closed_loop_obeys_littles_law(void **state)
+TEST(a_closed_loop_obeys_littles_law)
 {
     struct sim_settings settings = roomy_settings(0.013, 0.002);
-    (void)state;
     settings.load.concurrency = 12;
     settings.load.n_requests = 20000;
     struct sim_results results = simulate(&settings, (struct sim_layout){2, 3});
@@ -256,10 +243,9 @@ static struct sim_settings mixed_settings(void)
     return settings;
 }
 
-static void every_request_ends_whatever_the_room(void **state)
+TEST(every_request_ends_whatever_the_room)
 {
     struct sim_settings settings = mixed_settings();
-    (void)state;
     for (int mode = SIM_CORES_OWN; mode <= SIM_CORES_PINNED; mode++) {
         settings.cores = (enum sim_cores)mode;
         struct sim_results results = simulate(&settings, (struct sim_layout){3, 2});
@@ -275,21 +261,19 @@ static void every_request_ends_whatever_the_room(void **state)
     }
 }
 
-static void what_fits_nowhere_is_told_so(void **state)
+TEST(what_fits_nowhere_is_told_so)
 {
     struct sim_settings settings = roomy_settings(0.02, 0.005);
-    (void)state;
     settings.kv_blocks = 4;
     struct sim_results results = simulate(&settings, one_each);
     assert_int_equal(results.figures.n_by_outcome[SV_FAILED], 100);
     assert_non_null(strstr(results.figures.failures[0].text, "KV cache"));
 }
 
-static void the_same_seed_gives_the_same_results(void **state)
+TEST(the_same_seed_gives_the_same_results)
 {
     struct sim_settings settings = mixed_settings();
     const struct sim_layout layout = {3, 2};
-    (void)state;
     struct sim_results first = simulate(&settings, layout), again = simulate(&settings, layout);
     assert_memory_equal(&first.figures, &again.figures, sizeof first.figures);
     assert_int_equal(first.n_events, again.n_events);
@@ -298,10 +282,9 @@ static void the_same_seed_gives_the_same_results(void **state)
     assert_true(other.figures.times[SV_TIME_ttft].mean != first.figures.times[SV_TIME_ttft].mean);
 }
 
-static void more_workers_of_the_short_role_serve_more(void **state)
+TEST(more_workers_of_the_short_role_serve_more)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.001);
-    (void)state;
     settings.load.concurrency = 64;
     settings.load.n_requests = 2000;
     settings.load.workload.prompt = (struct sv_lengths){.min = 128, .max = 128};

@@ -26,9 +26,8 @@ static void line_up(int n)
 }
 
 /* A fleet that finds a place for ten a second (of 50 tokens, run in 10 ms), each for a second. */
-static int init(void **state)
+SETUP(init)
 {
-    (void)state;
     throughput = (struct gw_throughput){0};
     now_ns = BATON_SECOND;
     line_up(100);
@@ -55,9 +54,8 @@ static void refused(int status, enum gw_rejection reason, int retry_s)
     assert_int_equal(verdict.retry_s, retry_s);
 }
 
-static void the_queue_is_bounded_by_requests(void **state)
+TEST(the_queue_is_bounded_by_requests)
 {
-    (void)state;
     line_up(99);
     assert_true(judge(&bounds, &one));
     line_up(1);
@@ -66,10 +64,9 @@ static void the_queue_is_bounded_by_requests(void **state)
     assert_string_equal(verdict.failure.code, "queue_full");
 }
 
-static void the_queue_is_bounded_by_tokens(void **state)
+TEST(the_queue_is_bounded_by_tokens)
 {
     struct gw_load load = one;
-    (void)state;
     line_up(90);
     load.n_tokens = 500;
     assert_true(judge(&bounds, &load));
@@ -78,10 +75,9 @@ static void the_queue_is_bounded_by_tokens(void **state)
     refused(429, GW_REJECTION_queue_full, 3);
 }
 
-static void a_batch_counts_every_generation_and_comes_in_whole(void **state)
+TEST(a_batch_counts_every_generation_and_comes_in_whole)
 {
     struct gw_load load = one;
-    (void)state;
     line_up(50);
     load.n_requests = 50;
     assert_true(judge(&bounds, &load));
@@ -93,10 +89,9 @@ static void a_batch_counts_every_generation_and_comes_in_whole(void **state)
     refused(400, GW_REJECTION_too_large, 0);
 }
 
-static void a_wait_longer_than_the_bound_is_refused_until_it_is_shorter(void **state)
+TEST(a_wait_longer_than_the_bound_is_refused_until_it_is_shorter)
 {
     struct gw_bounds limits = bounds;
-    (void)state;
     limits.max_wait_s = 4;
     line_up(38);
     assert_true(judge(&limits, &one));
@@ -107,10 +102,9 @@ static void a_wait_longer_than_the_bound_is_refused_until_it_is_shorter(void **s
 }
 
 /* 0.1 s for its own turn and 1 s for its tokens, and a quarter more to be sure. */
-static void who_could_not_end_in_time_is_refused_at_once(void **state)
+TEST(who_could_not_end_in_time_is_refused_at_once)
 {
     struct gw_load load = one;
-    (void)state;
     load.left_s = 4;
     line_up(20);
     assert_true(judge(&bounds, &load)); /* (2.1 + 1) x 1.25 = 3.9 */
@@ -121,10 +115,9 @@ static void who_could_not_end_in_time_is_refused_at_once(void **state)
     assert_true(judge(&bounds, &load)); /* 3.1 x 1.25 = 3.9 */
 }
 
-static void with_nobody_in_line_everybody_is_taken(void **state)
+TEST(with_nobody_in_line_everybody_is_taken)
 {
     struct gw_load load = one;
-    (void)state;
     load.left_s = 0.01;
     assert_true(judge(&bounds, &load));
     line_up(1);
@@ -133,10 +126,9 @@ static void with_nobody_in_line_everybody_is_taken(void **state)
 }
 
 /* Nobody waits; but with ten others at work its 20 tokens would take 10 s, and theirs, too. */
-static void who_could_not_end_in_time_beside_others_is_refused(void **state)
+TEST(who_could_not_end_in_time_beside_others_is_refused)
 {
     struct gw_load load = one;
-    (void)state;
     for (int i = 0; i < 10; i++) {
         move(GW_TOKENIZING, GW_QUEUED);
         move(GW_QUEUED, GW_PREFILLING);
@@ -156,9 +148,8 @@ static void who_could_not_end_in_time_beside_others_is_refused(void **state)
     assert_true(judge(&bounds, &load));
 }
 
-static void a_key_has_its_own_limit(void **state)
+TEST(a_key_has_its_own_limit)
 {
-    (void)state;
     assert_true(gw_admission_judge_key(&throughput, 0, 1000, 1000, &verdict));
     assert_true(gw_admission_judge_key(&throughput, 4, 3, 1, &verdict));
     assert_false(gw_admission_judge_key(&throughput, 4, 3, 2, &verdict));
@@ -170,9 +161,8 @@ static void a_key_has_its_own_limit(void **state)
 }
 
 /* Ten seconds in line and one of output: one of its four ends in about a quarter of that. */
-static void a_key_may_try_again_when_one_of_its_generations_has_ended(void **state)
+TEST(a_key_may_try_again_when_one_of_its_generations_has_ended)
 {
-    (void)state;
     line_up(100);
     assert_false(gw_admission_judge_key(&throughput, 4, 4, 1, &verdict));
     refused(429, GW_REJECTION_per_key, 3);

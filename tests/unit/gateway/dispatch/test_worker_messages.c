@@ -105,9 +105,8 @@ static struct gw_request *decoding(struct heard *h)
     return request;
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     memset(heard, 0, sizeof heard);
     gw_requests_init(&requests);
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.facts = &facts});
@@ -123,9 +122,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     for (int s = 0; s < GW_N_STATES; s++)
         for (struct gw_request *request; (request = gw_request_list_first(&requests.by_state[s]));)
             gw_request_destroy(&requests, request);
@@ -175,11 +173,10 @@ static void tell(struct gw_worker *from, const struct event *told, size_t n)
     gw_worker_messages_take(&dispatcher, from, &envelope);
 }
 
-static void every_event_of_a_step_reaches_its_request(void **state)
+TEST(every_event_of_a_step_reaches_its_request)
 {
     const struct event first[] = {{0, 1, 1, 1, 0}, {1, 1, 1, 2, 0}, {2, 1, 1, 3, 4}};
     const struct event last[] = {{1, 1, 3, 1, 4}, {0, 1, 2, 2, 0}, {0, 1, 0, 0, 4}};
-    (void)state;
     tell(&worker, first, 3);
     assert_int_equal(heard[0].n_tokens, 2);
     assert_int_equal(heard[1].n_tokens, 3);
@@ -193,11 +190,10 @@ static void every_event_of_a_step_reaches_its_request(void **state)
     assert_int_equal(worker.n_active, 0);
 }
 
-static void a_breach_in_one_event_ends_that_request_only(void **state)
+TEST(a_breach_in_one_event_ends_that_request_only)
 {
     const struct event gap[] = {{0, 1, 1, 1, 0}, {1, 1, 2, 1, 0}, {2, 1, 1, 1, 0}};
     const struct event early[] = {{0, 1, 2, 1, 0}, {2, 1, 2, 1, 4}};
-    (void)state;
     tell(&worker, gap, 3);
     assert_int_equal(heard[1].n_failed, 1);
     assert_string_equal(heard[1].code, "worker_failed");
@@ -209,10 +205,9 @@ static void a_breach_in_one_event_ends_that_request_only(void **state)
     assert_int_equal(heard[0].n_failed, 0);
 }
 
-static void what_is_stale_or_a_strangers_is_ignored(void **state)
+TEST(what_is_stale_or_a_strangers_is_ignored)
 {
     const struct event other_attempt[] = {{0, 2, 1, 1, 0}}, over[] = {{0, 1, 1, 3, 4}};
-    (void)state;
     tell(&worker, other_attempt, 1);
     tell(&stranger, over, 1);
     assert_int_equal(heard[0].n_tokens, 1);
@@ -223,12 +218,11 @@ static void what_is_stale_or_a_strangers_is_ignored(void **state)
     assert_null(gw_request_find(&requests, id));
 }
 
-static void tokens_past_a_stop_string_are_dropped_with_the_end_that_follows(void **state)
+TEST(tokens_past_a_stop_string_are_dropped_with_the_end_that_follows)
 {
     const struct event step[] = {{0, 1, 1, 3, 4}, {1, 1, 1, 1, 0}};
     size_t n = 0;
     const char *bytes = baton_tokenizer_bytes(tokenizer, FIRST_TOKEN + 1, &n);
-    (void)state;
     assert_non_null(bytes);
     baton_text_stream_fini(&all[0]->text);
     assert_int_equal(baton_text_stream_init(&all[0]->text, &bytes, &n, 1), BATON_OK);
@@ -241,11 +235,11 @@ static void tokens_past_a_stop_string_are_dropped_with_the_end_that_follows(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        TEST(every_event_of_a_step_reaches_its_request),
-        TEST(a_breach_in_one_event_ends_that_request_only),
-        TEST(what_is_stale_or_a_strangers_is_ignored),
-        TEST(tokens_past_a_stop_string_are_dropped_with_the_end_that_follows),
+#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        RUN(every_event_of_a_step_reaches_its_request),
+        RUN(a_breach_in_one_event_ends_that_request_only),
+        RUN(what_is_stale_or_a_strangers_is_ignored),
+        RUN(tokens_past_a_stop_string_are_dropped_with_the_end_that_follows),
     };
     if (baton_tokenizer_open("models/tale", &tokenizer, NULL))
         return 1;

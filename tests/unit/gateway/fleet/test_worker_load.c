@@ -22,10 +22,9 @@ static void expect(const struct gw_worker_load *load, int64_t n_requests, int64_
     assert_int_equal(now.n_blocks, n_blocks);
 }
 
-static void what_we_place_counts_at_once_and_until_it_ends(void **state)
+TEST(what_we_place_counts_at_once_and_until_it_ends)
 {
     struct gw_worker_load load = {0};
-    (void)state;
     expect(&load, 0, 0, 0);
     add(&load, 1, 512, 40);
     add(&load, 1, 64, 8);
@@ -36,10 +35,9 @@ static void what_we_place_counts_at_once_and_until_it_ends(void **state)
     expect(&load, 1, 64, 8);
 }
 
-static void progress_and_shared_blocks_are_learnt_from_the_worker(void **state)
+TEST(progress_and_shared_blocks_are_learnt_from_the_worker)
 {
     struct gw_worker_load load = {0};
-    (void)state;
     add(&load, 2, 1024, 80);
     tell(&load, 2, 300, 50);
     expect(&load, 2, 300, 50);
@@ -51,10 +49,9 @@ static void progress_and_shared_blocks_are_learnt_from_the_worker(void **state)
     expect(&load, 1, 100, 10);
 }
 
-static void one_status_that_comes_late_adds_nothing(void **state)
+TEST(one_status_that_comes_late_adds_nothing)
 {
     struct gw_worker_load load = {0};
-    (void)state;
     add(&load, 1, 512, 40);
     add(&load, -1, -512, -40);
     tell(&load, 1, 512, 40);
@@ -63,10 +60,9 @@ static void one_status_that_comes_late_adds_nothing(void **state)
     expect(&load, 0, 0, 0);
 }
 
-static void the_work_of_others_counts_once_it_was_told_twice(void **state)
+TEST(the_work_of_others_counts_once_it_was_told_twice)
 {
     struct gw_worker_load load = {0};
-    (void)state;
     tell(&load, 3, 700, 90);
     tell(&load, 2, 800, 90);
     expect(&load, 2, 700, 90);

@@ -13,9 +13,8 @@ static struct gw_fleet fleet;
 static struct gw_arrivals arrivals;
 
 /* Two prefill workers of 1000 tokens a second, a decode worker of 1000 with sixteen sequences. */
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     memset(workers, 0, sizeof workers);
     memset(&fleet, 0, sizeof fleet);
     memset(&arrivals, 0, sizeof arrivals);
@@ -46,18 +45,16 @@ static int64_t ask(int n, double n_prompt, double n_output)
     return now_ns;
 }
 
-static void without_a_workload_all_is_unknown(void **state)
+TEST(without_a_workload_all_is_unknown)
 {
-    (void)state;
     struct gw_advice now = gw_advice_now(&fleet, &arrivals, BATON_SECOND);
     assert_int_equal(now.advice.shortage, BATON_SHORT_UNKNOWN);
     assert_true(isnan(now.advice.ratio) && isnan(now.observed.rate_per_s));
     assert_true(now.fleet.n_prefill == 2 && now.fleet.n_decode == 1);
 }
 
-static void a_prefill_heavy_load_says_so(void **state)
+TEST(a_prefill_heavy_load_says_so)
 {
-    (void)state;
     struct gw_advice now = gw_advice_now(&fleet, &arrivals, ask(100, 480, 11));
     assert_int_equal(now.advice.shortage, BATON_SHORT_PREFILL);
     assert_true(fabs(now.advice.prefill_utilisation - 0.96) < 0.03);
@@ -66,17 +63,15 @@ static void a_prefill_heavy_load_says_so(void **state)
     assert_true(now.advice.n_prefill == 3 && now.advice.n_decode == 1);
 }
 
-static void a_decode_heavy_load_says_so(void **state)
+TEST(a_decode_heavy_load_says_so)
 {
-    (void)state;
     struct gw_advice now = gw_advice_now(&fleet, &arrivals, ask(100, 10, 300));
     assert_int_equal(now.advice.shortage, BATON_SHORT_DECODE);
     assert_true(now.advice.ratio < 0.1);
 }
 
-static void few_kv_blocks_are_small_steps(void **state)
+TEST(few_kv_blocks_are_small_steps)
 {
-    (void)state;
     int64_t now_ns = ask(100, 110, 50);
     double roomy = gw_advice_now(&fleet, &arrivals, now_ns).advice.decode_utilisation;
     workers[N_WORKERS - 1].status.kv_blocks_total = 20; /* two contexts of 160 tokens */
@@ -84,9 +79,8 @@ static void few_kv_blocks_are_small_steps(void **state)
     assert_true(fabs(tight / roomy - 4.5) < 0.01);
 }
 
-static void who_is_not_ready_does_not_count(void **state)
+TEST(who_is_not_ready_does_not_count)
 {
-    (void)state;
     workers[0].state = GW_WORKER_DRAINING;
     workers[1].status.step_base_s = workers[1].status.step_row_s = 0; /* knows nothing yet */
     struct gw_advice now = gw_advice_now(&fleet, &arrivals, ask(100, 480, 11));
@@ -95,10 +89,9 @@ static void who_is_not_ready_does_not_count(void **state)
     assert_false(isnan(now.advice.decode_utilisation));
 }
 
-static void the_unknown_is_null_in_json_and_nan_in_gauges(void **state)
+TEST(the_unknown_is_null_in_json_and_nan_in_gauges)
 {
     struct baton_buf buf;
-    (void)state;
     struct gw_advice now = gw_advice_now(&fleet, &arrivals, BATON_SECOND);
     baton_buf_init(&buf, 1 << 16);
     struct baton_json_out out = baton_json_out(&buf);

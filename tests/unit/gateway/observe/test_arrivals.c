@@ -23,24 +23,22 @@ static void assert_near(double got, double expected, double part)
         fail_msg("%g is not %g", got, expected);
 }
 
-static void a_few_requests_are_no_workload(void **state)
+TEST(a_few_requests_are_no_workload)
 {
     struct gw_arrivals arrivals = {0};
     struct gw_arrivals_mean mean = {.rate_per_s = -1};
     int64_t now_ns = BATON_SECOND;
-    (void)state;
     assert_false(gw_arrivals_mean(&arrivals, now_ns, &mean));
     ask(&arrivals, 5, 0.1, 100, 10, &now_ns);
     assert_false(gw_arrivals_mean(&arrivals, now_ns, &mean));
     assert_true(mean.rate_per_s == -1);
 }
 
-static void a_steady_rate_is_known_early_and_stays(void **state)
+TEST(a_steady_rate_is_known_early_and_stays)
 {
     struct gw_arrivals arrivals = {0};
     struct gw_arrivals_mean mean;
     int64_t now_ns = BATON_SECOND;
-    (void)state;
     for (int i = 0; i < 20; i++) {
         ask(&arrivals, 40, 0.1, 100, 10, &now_ns);
         assert_true(gw_arrivals_mean(&arrivals, now_ns, &mean));
@@ -51,12 +49,11 @@ static void a_steady_rate_is_known_early_and_stays(void **state)
     }
 }
 
-static void what_changed_minutes_ago_is_what_is_seen(void **state)
+TEST(what_changed_minutes_ago_is_what_is_seen)
 {
     struct gw_arrivals arrivals = {0};
     struct gw_arrivals_mean mean;
     int64_t now_ns = BATON_SECOND;
-    (void)state;
     ask(&arrivals, 600, 0.1, 500, 10, &now_ns);
     ask(&arrivals, 300, 0.5, 20, 200, &now_ns);
     assert_true(gw_arrivals_mean(&arrivals, now_ns, &mean));
@@ -65,12 +62,11 @@ static void what_changed_minutes_ago_is_what_is_seen(void **state)
     assert_near(mean.output_tokens, 200, 0.05);
 }
 
-static void a_quiet_while_is_forgotten_to_nothing(void **state)
+TEST(a_quiet_while_is_forgotten_to_nothing)
 {
     struct gw_arrivals arrivals = {0};
     struct gw_arrivals_mean mean;
     int64_t now_ns = BATON_SECOND;
-    (void)state;
     ask(&arrivals, 100, 0.1, 100, 10, &now_ns);
     now_ns += 10 * BATON_SECOND;
     assert_true(gw_arrivals_mean(&arrivals, now_ns, &mean));

@@ -18,10 +18,9 @@ static void assert_has(const struct baton_buf *out, const char *text)
         fail_msg("\"%s\" is not in: %s", text, baton_buf_text(out));
 }
 
-static void an_answer_tells_of_its_hand_off(void **state)
+TEST(an_answer_tells_of_its_hand_off)
 {
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 1 << 16);
     struct baton_json_out out = baton_json_out(&buf);
     baton_json_open(&out, NULL, '{');
@@ -34,12 +33,11 @@ static void an_answer_tells_of_its_hand_off(void **state)
     baton_buf_fini(&buf);
 }
 
-static void what_did_not_travel_is_null_and_enters_nothing(void **state)
+TEST(what_did_not_travel_is_null_and_enters_nothing)
 {
     struct gw_handoff_stats handoff_stats = {0};
     const struct gw_handoff none = {.exposed_s = 1};
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 1 << 16);
     struct baton_json_out out = baton_json_out(&buf);
     baton_json_open(&out, NULL, '{');
@@ -51,11 +49,10 @@ static void what_did_not_travel_is_null_and_enters_nothing(void **state)
     baton_buf_fini(&buf);
 }
 
-static void a_transfer_without_a_measurable_time_has_no_pace(void **state)
+TEST(a_transfer_without_a_measurable_time_has_no_pace)
 {
     const struct gw_handoff instant = {.n_bytes = 1, .n_chunks = 1};
     struct baton_buf buf;
-    (void)state;
     baton_buf_init(&buf, 1 << 16);
     struct baton_json_out out = baton_json_out(&buf);
     gw_handoff_put(&out, &instant);
@@ -64,11 +61,10 @@ static void a_transfer_without_a_measurable_time_has_no_pace(void **state)
     baton_buf_fini(&buf);
 }
 
-static void the_ledger_sums_them_up(void **state)
+TEST(the_ledger_sums_them_up)
 {
     struct gw_handoff_stats handoff_stats = {0};
     struct baton_buf out;
-    (void)state;
     baton_buf_init(&out, 1 << 16);
     gw_handoff_stats_note(&handoff_stats, &some);
     gw_handoff_stats_note(&handoff_stats, &some);
@@ -83,10 +79,9 @@ static void the_ledger_sums_them_up(void **state)
 }
 
 /* Told by a worker: whatever it says of the overlap, it is a part of the transfer. */
-static void no_more_overlaps_than_there_is(void **state)
+TEST(no_more_overlaps_than_there_is)
 {
     Baton__V1__DecodeBegan began = BATON__V1__DECODE_BEGAN__INIT;
-    (void)state;
     began.kv_bytes = 10;
     began.kv_transfer_s = 0.5;
     began.kv_overlap_s = 0.75;

@@ -5,11 +5,10 @@
 
 #include "gateway/observe/metrics.h"
 
-static void every_stage_has_a_histogram_and_every_outcome_a_counter(void **state)
+TEST(every_stage_has_a_histogram_and_every_outcome_a_counter)
 {
     struct gw_metrics metrics = {0};
     struct baton_buf out;
-    (void)state;
     baton_buf_init(&out, 1 << 20);
     baton_hist_observe(&metrics.stages[BATON_STAGE_kv_transfer], 0.01);
     metrics.outcomes[GW_OUTCOME_canceled] = 3;
@@ -33,10 +32,9 @@ static int n_good(struct gw_goals goals, double ttft_s, double longest_gap_s)
     return (int)metrics.n_good;
 }
 
-static void a_request_is_good_that_keeps_every_goal(void **state)
+TEST(a_request_is_good_that_keeps_every_goal)
 {
     struct gw_goals both = {.ttft_s = 0.2, .itl_s = 0.05}, none = {0};
-    (void)state;
     assert_int_equal(n_good(both, 0.2, 0.05), 1);
     assert_int_equal(n_good(both, 0.21, 0.01), 0);
     assert_int_equal(n_good(both, 0.1, 0.06), 0);

@@ -8,9 +8,8 @@
 static struct gw_throughput throughput;
 static int64_t now_ns;
 
-static int init(void **state)
+SETUP(init)
 {
-    (void)state;
     throughput = (struct gw_throughput){0};
     now_ns = 1000 * BATON_SECOND;
     return 0;
@@ -64,18 +63,16 @@ static void near(double value, double expected, double part)
         fail_msg("%g is not within %g %% of %g", value, part * 100, expected);
 }
 
-static void nothing_is_known_before_anything_was_served(void **state)
+TEST(nothing_is_known_before_anything_was_served)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++)
         arrive(100);
     assert_true(gw_throughput_wait_s(&throughput, 0, 1 << 20) == 0);
     assert_true(gw_throughput_service_s(&throughput, 1, 1 << 20, 100) == 0);
 }
 
-static void a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten(void **state)
+TEST(a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten)
 {
-    (void)state;
     backlog(200, 100, 0.1);
     assert_int_equal(throughput.n_waiting, 100);
     assert_int_equal(throughput.n_waiting_tokens, 2000);
@@ -84,9 +81,8 @@ static void a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten(void *
     near(gw_throughput_room_s(&throughput, 10), 1, 0.05);
 }
 
-static void prompts_with_workers_are_waited_for_at_the_pace_of_compute(void **state)
+TEST(prompts_with_workers_are_waited_for_at_the_pace_of_compute)
 {
-    (void)state;
     for (int i = 0; i < 10; i++) {
         arrive(100);
         serve(100, 0.05); /* 2000 tokens a second */
@@ -102,18 +98,16 @@ static void prompts_with_workers_are_waited_for_at_the_pace_of_compute(void **st
 }
 
 /* Two places a second come free, yet a prompt is run in 10 ms. */
-static void a_wait_for_room_does_not_look_like_slow_compute(void **state)
+TEST(a_wait_for_room_does_not_look_like_slow_compute)
 {
-    (void)state;
     backlog(100, 50, 0.5);
     near(gw_throughput_room_s(&throughput, 1), 0.5, 0.05);
     near(gw_throughput_service_s(&throughput, 1, 2000, 1), 1, 0.05);
 }
 
 /* Nobody had to wait, however many came: that tells nothing of how quickly room is found. */
-static void a_fleet_with_room_for_everybody_is_not_a_quick_one(void **state)
+TEST(a_fleet_with_room_for_everybody_is_not_a_quick_one)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         arrive(20);
         serve(20, 0.002);
@@ -123,18 +117,16 @@ static void a_fleet_with_room_for_everybody_is_not_a_quick_one(void **state)
     near(gw_throughput_wait_s(&throughput, 0, 0), 3, 0.05);
 }
 
-static void before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts(void **state)
+TEST(before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts)
 {
-    (void)state;
     backlog(4, 0, 1);
     sleep_s(0.5);
     tick(1);
     near(gw_throughput_wait_s(&throughput, 0, 0), 2, 0.01);
 }
 
-static void a_change_of_pace_is_noticed_within_seconds(void **state)
+TEST(a_change_of_pace_is_noticed_within_seconds)
 {
-    (void)state;
     backlog(1000, 100, 0.02);
     near(gw_throughput_room_s(&throughput, 100), 2, 0.05);
     backlog(0, 10, 0.5);
@@ -143,9 +135,8 @@ static void a_change_of_pace_is_noticed_within_seconds(void **state)
     near(gw_throughput_room_s(&throughput, 100), 2, 0.15);
 }
 
-static void a_standstill_is_noticed_and_ends_in_numbers(void **state)
+TEST(a_standstill_is_noticed_and_ends_in_numbers)
 {
-    (void)state;
     backlog(100, 50, 0.1);
     sleep_s(30);
     tick(1);
@@ -155,9 +146,8 @@ static void a_standstill_is_noticed_and_ends_in_numbers(void **state)
     assert_true(isfinite(gw_throughput_wait_s(&throughput, 0, 0)));
 }
 
-static void with_the_backlog_ends_the_wait(void **state)
+TEST(with_the_backlog_ends_the_wait)
 {
-    (void)state;
     backlog(20, 19, 0.5);
     assert_true(gw_throughput_wait_s(&throughput, 0, 0) > 0.4);
     move(GW_QUEUED, GW_CANCELING, 20);
@@ -167,9 +157,8 @@ static void with_the_backlog_ends_the_wait(void **state)
     assert_true(gw_throughput_wait_s(&throughput, 0, 0) == 0); /* it may find room at once */
 }
 
-static void who_leaves_without_a_place_was_not_served(void **state)
+TEST(who_leaves_without_a_place_was_not_served)
 {
-    (void)state;
     backlog(1000, 20, 0.1);
     for (int i = 0; i < 500; i++)
         move(GW_QUEUED, GW_FAILED, 20);
@@ -177,9 +166,8 @@ static void who_leaves_without_a_place_was_not_served(void **state)
     near(gw_throughput_room_s(&throughput, 10), 1, 0.05);
 }
 
-static void a_broken_attempt_waits_again(void **state)
+TEST(a_broken_attempt_waits_again)
 {
-    (void)state;
     arrive(10);
     move(GW_QUEUED, GW_RESERVING, 10);
     move(GW_RESERVING, GW_QUEUED, 10);
@@ -195,9 +183,8 @@ static void a_broken_attempt_waits_again(void **state)
     assert_int_equal(throughput.n_waiting_tokens, 0);
 }
 
-static void the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked(void **state)
+TEST(the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked)
 {
-    (void)state;
     for (int i = 0; i < 50; i++)
         gw_throughput_finished(&throughput, 101, 2);
     near(gw_throughput_service_s(&throughput, 1, 0, 1000), 2, 0.01);
@@ -218,9 +205,8 @@ static void begin_decoding(int n)
 }
 
 /* Eight share 100 tokens a second; five of them then stop reading, and three share as many. */
-static void those_who_decode_share_what_the_fleet_makes(void **state)
+TEST(those_who_decode_share_what_the_fleet_makes)
 {
-    (void)state;
     gw_throughput_finished(&throughput, 11, 0.1);
     begin_decoding(8);
     for (int i = 0; i < 500; i++) {
@@ -244,9 +230,8 @@ static void those_who_decode_share_what_the_fleet_makes(void **state)
     near(gw_throughput_service_s(&throughput, 1, 0, 1000), 10 * 0.01, 0.05);
 }
 
-static void retry_after_is_whole_seconds_that_can_be_foreseen(void **state)
+TEST(retry_after_is_whole_seconds_that_can_be_foreseen)
 {
-    (void)state;
     assert_int_equal(gw_throughput_retry_s(0), 1);
     assert_int_equal(gw_throughput_retry_s(NAN), 1);
     assert_int_equal(gw_throughput_retry_s(1), 1);

@@ -12,9 +12,8 @@
 static struct gw_requests requests;
 static const struct gw_sink no_sink;
 
-static int init(void **state)
+SETUP(init)
 {
-    (void)state;
     gw_requests_init(&requests);
     return 0;
 }
@@ -26,10 +25,9 @@ static struct gw_request *new_request(void)
     return request;
 }
 
-static void requests_have_ids_of_their_own_and_are_found_by_them(void **state)
+TEST(requests_have_ids_of_their_own_and_are_found_by_them)
 {
     struct gw_request *all[3000];
-    (void)state;
     for (int i = 0; i < 3000; i++)
         all[i] = new_request();
     for (int i = 0; i < 3000; i++)
@@ -42,12 +40,11 @@ static void requests_have_ids_of_their_own_and_are_found_by_them(void **state)
     }
 }
 
-static void a_state_is_membership_of_one_list(void **state)
+TEST(a_state_is_membership_of_one_list)
 {
     static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED,     GW_RESERVING, GW_QUEUED,
                                          GW_RESERVING,  GW_PREFILLING, GW_DECODING,  GW_DONE};
     struct gw_request *request = new_request();
-    (void)state;
     for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
         gw_request_set_state(&requests, request, path[i], "");
         for (int s = 0; s < GW_N_STATES; s++)
@@ -57,10 +54,9 @@ static void a_state_is_membership_of_one_list(void **state)
     assert_int_equal(requests.by_state[GW_DONE].n, 0);
 }
 
-static void a_wait_goes_on_while_reservations_are_turned_down(void **state)
+TEST(a_wait_goes_on_while_reservations_are_turned_down)
 {
     struct gw_request *request = new_request();
-    (void)state;
     gw_request_set_state(&requests, request, GW_TOKENIZING, "");
     gw_request_set_state(&requests, request, GW_QUEUED, "");
     int64_t queued_ns = request->queued_ns;
@@ -74,10 +70,9 @@ static void a_wait_goes_on_while_reservations_are_turned_down(void **state)
     gw_request_destroy(&requests, request);
 }
 
-static void who_comes_back_to_the_queue_stands_where_it_stood(void **state)
+TEST(who_comes_back_to_the_queue_stands_where_it_stood)
 {
     struct gw_request *all[5];
-    (void)state;
     for (int i = 0; i < 5; i++) {
         all[i] = new_request();
         gw_request_set_state(&requests, all[i], GW_TOKENIZING, "");
@@ -95,10 +90,9 @@ static void who_comes_back_to_the_queue_stands_where_it_stood(void **state)
         gw_request_destroy(&requests, all[i]);
 }
 
-static void an_edge_that_is_not_in_the_picture_aborts(void **state)
+TEST(an_edge_that_is_not_in_the_picture_aborts)
 {
     struct gw_request *request = new_request();
-    (void)state;
     pid_t child = fork();
     if (!child) {
         (void)close(STDERR_FILENO);
@@ -111,13 +105,12 @@ static void an_edge_that_is_not_in_the_picture_aborts(void **state)
     gw_request_destroy(&requests, request);
 }
 
-static void the_stages_up_to_the_first_token_follow_without_gap(void **state)
+TEST(the_stages_up_to_the_first_token_follow_without_gap)
 {
     struct gw_request *request = new_request();
     struct gw_times *times = &request->times;
     struct gw_stage_span span;
     double end_s = 0;
-    (void)state;
     times->parsed_ns = times->arrived_ns + 1000;
     times->tokenized_ns = times->parsed_ns + 5000;
     times->prefill_sent_ns = times->tokenized_ns + 70000;
@@ -134,10 +127,9 @@ static void the_stages_up_to_the_first_token_follow_without_gap(void **state)
     gw_request_destroy(&requests, request);
 }
 
-static void times_per_token_need_two_tokens(void **state)
+TEST(times_per_token_need_two_tokens)
 {
     struct gw_request *request = new_request();
-    (void)state;
     request->times.first_ns = request->times.arrived_ns;
     request->times.end_ns = request->times.first_ns + 90 * BATON_MS;
     request->times.last_token_ns = request->times.first_ns + 81 * BATON_MS;

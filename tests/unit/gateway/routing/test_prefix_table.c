@@ -36,11 +36,10 @@ static uint32_t matched(const struct gw_prefix_table *table, const struct prompt
     return 0;
 }
 
-static void each_worker_matches_as_far_as_it_was_sent(void **state)
+TEST(each_worker_matches_as_far_as_it_was_sent)
 {
     struct gw_prefix_table *table = gw_prefix_table_create(1000);
     struct prompt a = prompt(1, 6), b = prompt(2, 6), other = prompt(3, 0);
-    (void)state;
     assert_non_null(table);
     gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 11);
     gw_prefix_table_note(table, b.hashes, 9, 12);
@@ -54,11 +53,10 @@ static void each_worker_matches_as_far_as_it_was_sent(void **state)
     gw_prefix_table_destroy(table);
 }
 
-static void the_last_workers_are_remembered(void **state)
+TEST(the_last_workers_are_remembered)
 {
     struct gw_prefix_table *table = gw_prefix_table_create(1000);
     struct prompt a = prompt(1, 0);
-    (void)state;
     for (uint32_t tag = 1; tag <= GW_PREFIX_TAGS + 2; tag++)
         gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, tag);
     gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, GW_PREFIX_TAGS); /* again */
@@ -68,11 +66,10 @@ static void the_last_workers_are_remembered(void **state)
     gw_prefix_table_destroy(table);
 }
 
-static void a_full_table_forgets_the_oldest_from_their_end(void **state)
+TEST(a_full_table_forgets_the_oldest_from_their_end)
 {
     struct gw_prefix_table *table = gw_prefix_table_create(2 * MAX_BLOCKS);
     struct prompt a = prompt(1, 0), b = prompt(2, 0), c = prompt(3, 0);
-    (void)state;
     gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 1);
     gw_prefix_table_note(table, b.hashes, MAX_BLOCKS, 1);
     gw_prefix_table_note(table, c.hashes, 4, 1);
@@ -86,22 +83,20 @@ static void a_full_table_forgets_the_oldest_from_their_end(void **state)
     gw_prefix_table_destroy(table);
 }
 
-static void a_prompt_larger_than_the_table_leaves_its_beginning(void **state)
+TEST(a_prompt_larger_than_the_table_leaves_its_beginning)
 {
     struct gw_prefix_table *table = gw_prefix_table_create(3);
     struct prompt a = prompt(1, 0);
-    (void)state;
     gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 1);
     assert_int_equal(gw_prefix_table_n(table), 3);
     assert_int_equal(matched(table, &a, 1), 3);
     gw_prefix_table_destroy(table);
 }
 
-static void a_worker_that_died_matches_nothing(void **state)
+TEST(a_worker_that_died_matches_nothing)
 {
     struct gw_prefix_table *table = gw_prefix_table_create(1000);
     struct prompt a = prompt(1, 6), b = prompt(2, 6);
-    (void)state;
     gw_prefix_table_note(table, a.hashes, MAX_BLOCKS, 1);
     gw_prefix_table_note(table, b.hashes, MAX_BLOCKS, 2);
     gw_prefix_table_forget(table, 1);
@@ -116,14 +111,13 @@ static void a_worker_that_died_matches_nothing(void **state)
 }
 
 /* Against a table that keeps everything: what the small one says is never more. */
-static void a_small_table_never_claims_what_was_not_sent(void **state)
+TEST(a_small_table_never_claims_what_was_not_sent)
 {
     enum { PROMPTS = 40, ROUNDS = 20000 };
     struct gw_prefix_table *small = gw_prefix_table_create(97);
     struct gw_prefix_table *large = gw_prefix_table_create((size_t)PROMPTS * MAX_BLOCKS);
     static struct prompt prompts[PROMPTS];
     unsigned random = 1;
-    (void)state;
     for (uint32_t i = 0; i < PROMPTS; i++)
         prompts[i] = prompt(i, i % MAX_BLOCKS);
     for (int round = 0; round < ROUNDS; round++) {
