@@ -14,7 +14,7 @@
 
 #include "gateway/api/logprobs.h"
 #include "gateway/api/params/params.h"
-#include "gateway/api/prompts.h"
+#include "gateway/api/params/prompts.h"
 
 enum {
     GW_MAX_CHOICES = 1024, /* of one call, whatever the configuration */

@@ -4,8 +4,8 @@
  * Threading: loop thread.
  * Errors:    in fields->problem, which names the prompt's place in a batch.
  */
-#ifndef BATON_GATEWAY_API_PROMPTS_H
-#define BATON_GATEWAY_API_PROMPTS_H
+#ifndef BATON_GATEWAY_API_PARAMS_PROMPTS_H
+#define BATON_GATEWAY_API_PARAMS_PROMPTS_H
 
 #include "gateway/api/api.h"
 

@@ -1,4 +1,4 @@
-#include "gateway/api/prompts.h"
+#include "gateway/api/params/prompts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
