@@ -7,8 +7,8 @@
 
 #include "gateway/api/access.h"
 #include "gateway/api/call.h"
-#include "gateway/api/generate.h"
 #include "gateway/api/info.h"
+#include "gateway/api/native/generate.h"
 #include "gateway/api/openai.h"
 #include "gateway/api/page.h"
 #include "gateway/api/text.h"

@@ -5,7 +5,7 @@
 
 #include "common/base/utf8.h"
 #include "gateway/api/explain.h"
-#include "gateway/api/reply.h"
+#include "gateway/api/native/reply.h"
 #include "gateway/http/sse.h"
 
 enum { CHUNK_MAX_BYTES = 4 << 20 };

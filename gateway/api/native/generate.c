@@ -1,11 +1,11 @@
-#include "gateway/api/generate.h"
+#include "gateway/api/native/generate.h"
 
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "gateway/api/call.h"
 #include "gateway/api/explain.h"
-#include "gateway/api/reply.h"
+#include "gateway/api/native/reply.h"
 #include "gateway/http/sse.h"
 
 enum { DEFAULT_NEW_TOKENS = 20, EVENT_MAX_BYTES = 1 << 20 };

@@ -1,4 +1,4 @@
-#include "gateway/api/reply.h"
+#include "gateway/api/native/reply.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -8,8 +8,8 @@
  * Threading: loop thread.
  * Errors:    400 with the field; the rest as a call.
  */
-#ifndef BATON_GATEWAY_API_GENERATE_H
-#define BATON_GATEWAY_API_GENERATE_H
+#ifndef BATON_GATEWAY_API_NATIVE_GENERATE_H
+#define BATON_GATEWAY_API_NATIVE_GENERATE_H
 
 #include "gateway/api/api.h"
 

@@ -4,8 +4,8 @@
  * Threading: loop thread.
  * Errors:    stick in the buffer.
  */
-#ifndef BATON_GATEWAY_API_REPLY_H
-#define BATON_GATEWAY_API_REPLY_H
+#ifndef BATON_GATEWAY_API_NATIVE_REPLY_H
+#define BATON_GATEWAY_API_NATIVE_REPLY_H
 
 #include "gateway/api/call.h"
 
