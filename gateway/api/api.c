@@ -9,7 +9,7 @@
 #include "gateway/api/call.h"
 #include "gateway/api/info.h"
 #include "gateway/api/native/generate.h"
-#include "gateway/api/openai.h"
+#include "gateway/api/openai/openai.h"
 #include "gateway/api/page.h"
 #include "gateway/api/text.h"
 #include "gateway/http/status.h"

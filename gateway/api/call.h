@@ -12,7 +12,7 @@
 #ifndef BATON_GATEWAY_API_CALL_H
 #define BATON_GATEWAY_API_CALL_H
 
-#include "gateway/api/logprobs.h"
+#include "gateway/api/openai/logprobs.h"
 #include "gateway/api/params/params.h"
 #include "gateway/api/params/prompts.h"
 

@@ -1,4 +1,4 @@
-#include "gateway/api/openai_reply.h"
+#include "gateway/api/openai/openai_reply.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
-#include "gateway/api/openai.h"
+#include "gateway/api/openai/openai.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "gateway/api/messages.h"
-#include "gateway/api/openai_reply.h"
+#include "gateway/api/openai/messages.h"
+#include "gateway/api/openai/openai_reply.h"
 
 enum { COMPLETION_NEW_TOKENS = 16, ANSWER_MAX_BYTES = 1 << 16 };
 

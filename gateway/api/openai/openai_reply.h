@@ -11,8 +11,8 @@
  * Threading: loop thread.
  * Errors:    stick in the buffers.
  */
-#ifndef BATON_GATEWAY_API_OPENAI_REPLY_H
-#define BATON_GATEWAY_API_OPENAI_REPLY_H
+#ifndef BATON_GATEWAY_API_OPENAI_OPENAI_REPLY_H
+#define BATON_GATEWAY_API_OPENAI_OPENAI_REPLY_H
 
 #include "gateway/api/call.h"
 

@@ -5,8 +5,8 @@
  * Errors:    in fields->problem: a message of a wrong shape, an order of roles that the template
  *            refuses, a model without a usable template.
  */
-#ifndef BATON_GATEWAY_API_MESSAGES_H
-#define BATON_GATEWAY_API_MESSAGES_H
+#ifndef BATON_GATEWAY_API_OPENAI_MESSAGES_H
+#define BATON_GATEWAY_API_OPENAI_MESSAGES_H
 
 #include "gateway/api/params/prompts.h"
 

@@ -9,8 +9,8 @@
  * Threading: loop thread.
  * Errors:    400 with the field, 404 for another model; the rest as a call.
  */
-#ifndef BATON_GATEWAY_API_OPENAI_H
-#define BATON_GATEWAY_API_OPENAI_H
+#ifndef BATON_GATEWAY_API_OPENAI_OPENAI_H
+#define BATON_GATEWAY_API_OPENAI_OPENAI_H
 
 #include "gateway/api/api.h"
 

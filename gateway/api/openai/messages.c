@@ -1,4 +1,4 @@
-#include "gateway/api/messages.h"
+#include "gateway/api/openai/messages.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "gateway/api/logprobs.h"
+#include "gateway/api/openai/logprobs.h"
 
 #include <math.h>
 #include <stdio.h>
