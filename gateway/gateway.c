@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
-#include "gateway/api/access.h"
+#include "gateway/api/access/access.h"
 #include "gateway/api/api.h"
 #include "gateway/api/call.h"
 #include "gateway/dispatch/worker_messages.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "gateway/api/access.h"
+#include "gateway/api/access/access.h"
 #include "gateway/api/call.h"
 #include "gateway/api/info.h"
 #include "gateway/api/native/generate.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "gateway/api/keys.h"
+#include "gateway/api/access/keys.h"
 #include "gateway/http/sse.h"
 #include "gateway/http/status.h"
 

@@ -5,9 +5,9 @@
 
 #include "common/base/clock.h"
 #include "gateway/admission/admission.h"
-#include "gateway/api/access.h"
+#include "gateway/api/access/access.h"
+#include "gateway/api/access/keys.h"
 #include "gateway/api/call_parts.h"
-#include "gateway/api/keys.h"
 #include "gateway/http/status.h"
 #include "gateway/routing/routing.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/api/keys.h"
+#include "gateway/api/access/keys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/api/cors.h"
+#include "gateway/api/access/cors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

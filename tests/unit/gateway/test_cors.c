@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "gateway/api/cors.h"
+#include "gateway/api/access/cors.h"
 
 static struct gw_cors read_list(const char *list)
 {

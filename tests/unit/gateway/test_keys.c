@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
-#include "gateway/api/keys.h"
+#include "gateway/api/access/keys.h"
 
 static struct gw_keys *parse(const char *text)
 {

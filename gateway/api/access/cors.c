@@ -1,4 +1,4 @@
-#include "gateway/api/cors.h"
+#include "gateway/api/access/cors.h"
 
 #include <stdio.h>
 #include <string.h>

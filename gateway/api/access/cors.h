@@ -6,8 +6,8 @@
  * Errors:    INVALID names the origin that is none, LIMIT too many. A header that does not fit is
  *            left out and logged: the page's browser then refuses, which is the safe side.
  */
-#ifndef BATON_GATEWAY_API_CORS_H
-#define BATON_GATEWAY_API_CORS_H
+#ifndef BATON_GATEWAY_API_ACCESS_CORS_H
+#define BATON_GATEWAY_API_ACCESS_CORS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  * Errors:    open: those of keys.h and cors.h, with file, line and reason. Later ones are answered
  *            (401) or logged (reload).
  */
-#ifndef BATON_GATEWAY_API_ACCESS_H
-#define BATON_GATEWAY_API_ACCESS_H
+#ifndef BATON_GATEWAY_API_ACCESS_ACCESS_H
+#define BATON_GATEWAY_API_ACCESS_ACCESS_H
 
 #include "common/base/error.h"
 #include "gateway/http/server.h"

@@ -13,8 +13,8 @@
  * Errors:    INVALID (a line that is no key: file and line, never the key itself; no key at all),
  *            LIMIT (too many keys, too large a file), NOT_FOUND, IO, NO_MEMORY.
  */
-#ifndef BATON_GATEWAY_API_KEYS_H
-#define BATON_GATEWAY_API_KEYS_H
+#ifndef BATON_GATEWAY_API_ACCESS_KEYS_H
+#define BATON_GATEWAY_API_ACCESS_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
-#include "gateway/api/access.h"
+#include "gateway/api/access/access.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "gateway/api/access/cors.h"
+#include "gateway/api/access/keys.h"
 #include "gateway/api/api.h"
-#include "gateway/api/cors.h"
-#include "gateway/api/keys.h"
 #include "gateway/api/page.h"
 #include "gateway/observe/metrics.h"
 

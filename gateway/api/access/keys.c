@@ -1,4 +1,4 @@
-#include "gateway/api/keys.h"
+#include "gateway/api/access/keys.h"
 
 #include <stdlib.h>
 #include <string.h>
