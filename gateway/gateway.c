@@ -10,7 +10,7 @@
 #include "common/base/random.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/api.h"
-#include "gateway/api/call.h"
+#include "gateway/api/completion/call.h"
 #include "gateway/dispatch/worker_messages.h"
 #include "gateway/routing/routing.h"
 #include "gateway/settings.h"

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "gateway/api/access/access.h"
-#include "gateway/api/call.h"
+#include "gateway/api/completion/call.h"
 #include "gateway/api/info.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/openai/openai.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "gateway/api/call.h"
-#include "gateway/api/explain.h"
+#include "gateway/api/completion/call.h"
+#include "gateway/api/completion/explain.h"
 #include "gateway/api/native/reply.h"
 #include "gateway/http/sse.h"
 

@@ -4,7 +4,7 @@
  * answers server-sent events: meta, token..., summary | error, with a step before the text of every
  * explained token.
  *
- * Ownership: see gateway/api/call.h.
+ * Ownership: see gateway/api/completion/call.h.
  * Threading: loop thread.
  * Errors:    400 with the field; the rest as a call.
  */

@@ -7,7 +7,7 @@
 #ifndef BATON_GATEWAY_API_NATIVE_REPLY_H
 #define BATON_GATEWAY_API_NATIVE_REPLY_H
 
-#include "gateway/api/call.h"
+#include "gateway/api/completion/call.h"
 
 /* "gen-0123456789abcdef" */
 enum { GW_REPLY_ID_BYTES = 24 };

@@ -5,7 +5,7 @@
  * refused by name unless it asks for nothing; what changes no token (user, metadata, ...) is
  * accepted.
  *
- * Ownership: see gateway/api/call.h.
+ * Ownership: see gateway/api/completion/call.h.
  * Threading: loop thread.
  * Errors:    400 with the field, 404 for another model; the rest as a call.
  */

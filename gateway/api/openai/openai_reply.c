@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/utf8.h"
-#include "gateway/api/explain.h"
+#include "gateway/api/completion/explain.h"
 #include "gateway/api/native/reply.h"
 #include "gateway/http/sse.h"
 

@@ -4,8 +4,8 @@
  * Threading: loop thread.
  * Errors:    stick in the buffer.
  */
-#ifndef BATON_GATEWAY_API_EXPLAIN_H
-#define BATON_GATEWAY_API_EXPLAIN_H
+#ifndef BATON_GATEWAY_API_COMPLETION_EXPLAIN_H
+#define BATON_GATEWAY_API_COMPLETION_EXPLAIN_H
 
 #include "gateway/api/api.h"
 

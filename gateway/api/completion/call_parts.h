@@ -1,10 +1,10 @@
 /* Between the files of a call: call.c (its life, and what its requests say), call_start.c (how it
  * comes to its requests). See call.h.
  */
-#ifndef BATON_GATEWAY_API_CALL_PARTS_H
-#define BATON_GATEWAY_API_CALL_PARTS_H
+#ifndef BATON_GATEWAY_API_COMPLETION_CALL_PARTS_H
+#define BATON_GATEWAY_API_COMPLETION_CALL_PARTS_H
 
-#include "gateway/api/call.h"
+#include "gateway/api/completion/call.h"
 
 enum { GW_TEXT_MAX_BYTES = 64 << 20, GW_ERROR_MAX_BYTES = 4096 };
 

@@ -1,4 +1,4 @@
-#include "gateway/api/call_parts.h"
+#include "gateway/api/completion/call_parts.h"
 
 #include <stdlib.h>
 

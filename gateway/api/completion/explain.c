@@ -1,4 +1,4 @@
-#include "gateway/api/explain.h"
+#include "gateway/api/completion/explain.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "gateway/admission/admission.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/access/keys.h"
-#include "gateway/api/call_parts.h"
+#include "gateway/api/completion/call_parts.h"
 #include "gateway/http/status.h"
 #include "gateway/routing/routing.h"
 

@@ -9,8 +9,8 @@
  * Threading: loop thread.
  * Errors:    429, 503 before anything is queued; later as a request fails.
  */
-#ifndef BATON_GATEWAY_API_CALL_H
-#define BATON_GATEWAY_API_CALL_H
+#ifndef BATON_GATEWAY_API_COMPLETION_CALL_H
+#define BATON_GATEWAY_API_COMPLETION_CALL_H
 
 #include "gateway/api/openai/logprobs.h"
 #include "gateway/api/params/params.h"
