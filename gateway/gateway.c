@@ -401,8 +401,8 @@ static void release(struct gateway *gateway)
 enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
 {
     struct gateway gateway = {.options = options, .epoch = baton_random_id()};
-    gateway.metrics.goals =
-        (struct gw_goals){.ttft_s = options->goal_ttft_s, .itl_s = options->goal_itl_s};
+    gateway.metrics.slo =
+        (struct gw_slo){.ttft_s = options->slo_ttft_s, .itl_s = options->slo_itl_s};
     gw_requests_init(&gateway.requests);
     enum baton_err err = init_loop(&gateway, why);
     if (err)

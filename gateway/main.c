@@ -60,9 +60,9 @@ static const struct baton_option option_table[] = {
     REAL(beat_s, "beat-s", "0.25", 0.01, 60, "s",
          "pause between heartbeats; a worker silent for six is lost"),
     REAL(drain_s, "drain-s", "8", 0, 3600, "s", "how long open requests may go on after SIGTERM"),
-    REAL(goal_ttft_s, "goal-ttft-s", "0.2", 0, 86400, "s",
+    REAL(slo_ttft_s, "slo-ttft-s", "0.2", 0, 86400, "s",
          "to the first token, of a request that counts as good in /metrics; 0: any"),
-    REAL(goal_itl_s, "goal-itl-s", "0.05", 0, 86400, "s", "the same for its longest gap; 0: any"),
+    REAL(slo_itl_s, "slo-itl-s", "0.05", 0, 86400, "s", "the same for its longest gap; 0: any"),
     TEXT(log_level, "log-level", "info", "debug, info, warn or error"),
 };
 

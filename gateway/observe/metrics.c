@@ -26,15 +26,15 @@ const char *gw_rejection_name(enum gw_rejection rejection)
     return rejection_names[rejection];
 }
 
-static bool is_within(double seconds, double goal_s)
+static bool is_within(double seconds, double bound_s)
 {
-    return !(goal_s > 0) || seconds <= goal_s;
+    return !(bound_s > 0) || seconds <= bound_s;
 }
 
 void gw_metrics_note_latency(struct gw_metrics *metrics, double ttft_s, double longest_gap_s)
 {
     metrics->n_good +=
-        is_within(ttft_s, metrics->goals.ttft_s) && is_within(longest_gap_s, metrics->goals.itl_s);
+        is_within(ttft_s, metrics->slo.ttft_s) && is_within(longest_gap_s, metrics->slo.itl_s);
 }
 
 static void write_latency(struct baton_buf *out, const char *name, const char *help,
@@ -50,15 +50,15 @@ static void write_counter(struct baton_buf *out, const char *name, const char *h
     baton_prom_sample(out, name, (double)value, NULL);
 }
 
-static void write_goals(struct baton_buf *out, const struct gw_metrics *metrics)
+static void write_slo(struct baton_buf *out, const struct gw_metrics *metrics)
 {
     write_counter(out, "baton_requests_good_total",
-                  "Requests answered in full, with the first token and every gap within the goals.",
+                  "Requests answered in full, with the first token and every gap within the SLO.",
                   metrics->n_good);
-    baton_prom_family(out, "baton_goal_seconds", "gauge",
-                      "Goals: time to the first token, gap between two tokens; 0: none.");
-    baton_prom_sample(out, "baton_goal_seconds", metrics->goals.ttft_s, "of", "ttft", NULL);
-    baton_prom_sample(out, "baton_goal_seconds", metrics->goals.itl_s, "of", "itl", NULL);
+    baton_prom_family(out, "baton_slo_seconds", "gauge",
+                      "SLO: time to the first token, gap between two tokens; 0: none.");
+    baton_prom_sample(out, "baton_slo_seconds", metrics->slo.ttft_s, "of", "ttft", NULL);
+    baton_prom_sample(out, "baton_slo_seconds", metrics->slo.itl_s, "of", "itl", NULL);
 }
 
 void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
@@ -80,7 +80,7 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     for (int i = 0; i < GW_N_OUTCOMES; i++)
         baton_prom_sample(out, "baton_requests_total", (double)metrics->outcomes[i], "outcome",
                           outcome_names[i], NULL);
-    write_goals(out, metrics);
+    write_slo(out, metrics);
     baton_prom_family(out, "baton_requests_rejected_total", "counter",
                       "Requests refused before any work, by the reason.");
     for (int i = 0; i < GW_N_REJECTIONS; i++)

@@ -165,7 +165,7 @@ def run_load(fleet):
 
 @pytest.fixture(scope="module")
 def scraped(tmp_path_factory):
-    with Fleet(prefill=1, decode=2, gateway_args=["--goal-ttft-s", 60, "--goal-itl-s", 50]) as fleet:
+    with Fleet(prefill=1, decode=2, gateway_args=["--slo-ttft-s", 60, "--slo-itl-s", 50]) as fleet:
         prometheus = Scraped(fleet, tmp_path_factory.mktemp("prometheus"))
         try:
             wait_for(prometheus.is_up, 30, "the target to be up")
@@ -180,15 +180,15 @@ def test_the_gateways_page_passes_promtool(scraped):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_requests_that_keep_the_goals_are_counted(scraped):
+def test_requests_that_keep_the_slo_are_counted(scraped):
     metrics = scraped.fleet.metrics()
     assert metrics["baton_requests_good_total"] == metrics['baton_requests_total{outcome="ok"}'] > 0
-    assert metrics['baton_goal_seconds{of="ttft"}'] == 60 and metrics['baton_goal_seconds{of="itl"}'] == 50
+    assert metrics['baton_slo_seconds{of="ttft"}'] == 60 and metrics['baton_slo_seconds{of="itl"}'] == 50
 
 
-def test_requests_that_miss_a_goal_are_not_counted():
-    for goals in (["--goal-ttft-s", 1e-6, "--goal-itl-s", 0], ["--goal-ttft-s", 0, "--goal-itl-s", 1e-9]):
-        with Fleet(gateway_args=goals) as fleet:
+def test_requests_that_miss_an_slo_are_not_counted():
+    for slo in (["--slo-ttft-s", 1e-6, "--slo-itl-s", 0], ["--slo-ttft-s", 0, "--slo-itl-s", 1e-9]):
+        with Fleet(gateway_args=slo) as fleet:
             fleet.generate(prompt="Once upon a time", max_new_tokens=4)
             metrics = fleet.metrics()
             assert metrics["baton_requests_good_total"] == 0 < metrics['baton_requests_total{outcome="ok"}']

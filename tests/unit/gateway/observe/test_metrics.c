@@ -25,28 +25,28 @@ TEST(every_stage_has_a_histogram_and_every_outcome_a_counter)
     baton_buf_fini(&out);
 }
 
-static int n_good(struct gw_goals goals, double ttft_s, double longest_gap_s)
+static int n_good(struct gw_slo slo, double ttft_s, double longest_gap_s)
 {
-    struct gw_metrics metrics = {.goals = goals};
+    struct gw_metrics metrics = {.slo = slo};
     gw_metrics_note_latency(&metrics, ttft_s, longest_gap_s);
     return (int)metrics.n_good;
 }
 
-TEST(a_request_is_good_that_keeps_every_goal)
+TEST(a_request_is_good_that_keeps_every_slo)
 {
-    struct gw_goals both = {.ttft_s = 0.2, .itl_s = 0.05}, none = {0};
+    struct gw_slo both = {.ttft_s = 0.2, .itl_s = 0.05}, none = {0};
     assert_int_equal(n_good(both, 0.2, 0.05), 1);
     assert_int_equal(n_good(both, 0.21, 0.01), 0);
     assert_int_equal(n_good(both, 0.1, 0.06), 0);
     assert_int_equal(n_good(none, 100, 100), 1);
-    assert_int_equal(n_good((struct gw_goals){.itl_s = 0.05}, 100, 0.05), 1);
+    assert_int_equal(n_good((struct gw_slo){.itl_s = 0.05}, 100, 0.05), 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_stage_has_a_histogram_and_every_outcome_a_counter),
-        cmocka_unit_test(a_request_is_good_that_keeps_every_goal),
+        cmocka_unit_test(a_request_is_good_that_keeps_every_slo),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
