@@ -49,7 +49,7 @@ static const struct baton_option option_table[] = {
          "on: prompts that begin alike share what was computed; off: none does"),
     INT(prefix_blocks, "prefix-blocks", "65536", 1, GW_PREFIX_MAX_BLOCKS, "blocks",
         "that each prefix-aware policy remembers, with who was sent them"),
-    INT(local_prefill_tokens, "local-prefill-tokens", "0", 0, 1 << 20, "tokens",
+    INT(colocated_prefill_tokens, "colocated-prefill-tokens", "0", 0, 1 << 20, "tokens",
         "a prompt with at most so many not cached is run by the decode worker, if faster; 0: none"),
     REAL(timeout_s, "timeout-s", "300", 0, 86400, "s", "time of a request -> 504; 0: no limit"),
     REAL(head_timeout_s, "head-timeout-s", "10", 0.01, 3600, "s", "for a request's head -> 408"),

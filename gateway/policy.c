@@ -123,15 +123,15 @@ size_t gw_policy_decode(enum gw_policy policy, const struct gw_decode_view *view
 
 /* ---- prefill by the decode worker ---- */
 
-bool gw_policy_local_is_faster(const struct gw_local_view *view)
+bool gw_policy_colocated_is_faster(const struct gw_colocated_view *view)
 {
-    double local_rate =
-        view->local_tokens_per_s > 0 ? view->local_tokens_per_s : view->tokens_per_s;
-    double rate = view->tokens_per_s > 0 ? view->tokens_per_s : view->local_tokens_per_s;
-    int64_t local_tokens = view->local_queued_tokens + view->prompt_tokens;
+    double colocated_rate =
+        view->colocated_tokens_per_s > 0 ? view->colocated_tokens_per_s : view->tokens_per_s;
+    double rate = view->tokens_per_s > 0 ? view->tokens_per_s : view->colocated_tokens_per_s;
+    int64_t colocated_tokens = view->colocated_queued_tokens + view->prompt_tokens;
     int64_t tokens = view->queued_tokens + view->prompt_tokens;
     if (!(rate > 0)) /* nothing was ever measured: the shorter queue, then the shorter way */
-        return view->local_queued_tokens <= view->queued_tokens && !(view->step_s > 0);
-    return view->step_s + gw_policy_wait_s(local_tokens, local_rate) <
+        return view->colocated_queued_tokens <= view->queued_tokens && !(view->step_s > 0);
+    return view->step_s + gw_policy_wait_s(colocated_tokens, colocated_rate) <
            view->handoff_s + gw_policy_wait_s(tokens, rate);
 }

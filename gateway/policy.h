@@ -48,18 +48,18 @@ size_t gw_policy_prefill(enum gw_policy policy, const struct gw_prefill_view *vi
 size_t gw_policy_decode(enum gw_policy policy, const struct gw_decode_view *views, size_t n);
 
 /* A prompt that the decode worker could run itself, and the alternative. */
-struct gw_local_view {
-    int64_t prompt_tokens;       /* not cached */
-    int64_t local_queued_tokens; /* of other such prompts, at the decode worker */
-    double local_tokens_per_s;   /* 0: not known, taken to be the prefill worker's */
-    double step_s;               /* that it must wait for; 0: nothing runs */
-    int64_t queued_tokens;       /* at the prefill worker */
-    double tokens_per_s;         /* 0: not known */
-    double handoff_s;            /* first token to context placed */
+struct gw_colocated_view {
+    int64_t prompt_tokens;           /* not cached */
+    int64_t colocated_queued_tokens; /* of other such prompts, at the decode worker */
+    double colocated_tokens_per_s;   /* 0: not known, taken to be the prefill worker's */
+    double step_s;                   /* that it must wait for; 0: nothing runs */
+    int64_t queued_tokens;           /* at the prefill worker */
+    double tokens_per_s;             /* 0: not known */
+    double handoff_s;                /* first token to context placed */
 };
 
 /* The second token is predicted to come sooner when the decode worker runs the prompt. */
-bool gw_policy_local_is_faster(const struct gw_local_view *view);
+bool gw_policy_colocated_is_faster(const struct gw_colocated_view *view);
 
 /* How long tokens take at a rate; NAN when the rate is not known and there are any. */
 double gw_policy_wait_s(int64_t n_tokens, double tokens_per_s);

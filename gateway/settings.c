@@ -30,7 +30,8 @@ enum baton_err gw_settings_routing(const struct gw_options *options,
                                    struct gw_routing_options *routing, struct baton_why *why)
 {
     struct gw_routing_options read = {.prefix_blocks = (size_t)options->prefix_blocks,
-                                      .local_prefill_tokens = options->local_prefill_tokens};
+                                      .colocated_prefill_tokens =
+                                          options->colocated_prefill_tokens};
     enum baton_err err = read_policy("prefill-policy", options->prefill_policy, &read.prefill, why);
     if (!err)
         err = read_policy("decode-policy", options->decode_policy, &read.decode, why);

@@ -1,7 +1,7 @@
 """How many workers of each role a fleet has."""
 from dataclasses import dataclass
 
-EVERY_PROMPT = 1 << 20  # --local-prefill-tokens at its greatest
+EVERY_PROMPT = 1 << 20  # --colocated-prefill-tokens at its greatest
 
 
 @dataclass(frozen=True, order=True)
@@ -17,4 +17,4 @@ class Layout:
         return {"prefill": self.n_prefill, "decode": self.n_decode}
 
     def gateway_options(self):
-        return [] if self.n_prefill else ["--local-prefill-tokens", EVERY_PROMPT]
+        return [] if self.n_prefill else ["--colocated-prefill-tokens", EVERY_PROMPT]

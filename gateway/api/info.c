@@ -246,10 +246,10 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         baton_prom_sample(out, "baton_requests_open", (double)api->requests->by_state[state].n,
                           "state", gw_state_name((enum gw_state)state), NULL);
-    baton_prom_family(out, "baton_local_prefills_total", "counter",
+    baton_prom_family(out, "baton_colocated_prefills_total", "counter",
                       "Prompts that a decode worker ran itself.");
-    baton_prom_sample(out, "baton_local_prefills_total", (double)api->dispatcher->routing.n_local,
-                      NULL);
+    baton_prom_sample(out, "baton_colocated_prefills_total",
+                      (double)api->dispatcher->routing.n_colocated, NULL);
     put_gauge(out, "baton_handoff_seconds",
               "Mean of first token to context placed, as predictions go by it.",
               api->dispatcher->routing.handoff_s);

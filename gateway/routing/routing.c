@@ -188,38 +188,39 @@ static struct gw_worker *choose_decode(struct gw_dispatcher *dispatcher,
 
 /* ---- prompts that the decode worker runs ---- */
 
-static bool may_run_locally(const struct gw_dispatcher *dispatcher,
-                            const struct gw_request *request, int64_t n_cached_tokens)
+static bool may_colocate(const struct gw_dispatcher *dispatcher, const struct gw_request *request,
+                         int64_t n_cached_tokens)
 {
     const struct gw_params *params = &request->params;
     return params->kv_cache && !params->prompt_logprobs &&
            (int64_t)params->prompt.n - n_cached_tokens <=
-               dispatcher->routing.options.local_prefill_tokens;
+               dispatcher->routing.options.colocated_prefill_tokens;
 }
 
-static bool is_faster_locally(const struct gw_dispatcher *dispatcher,
-                              const struct gw_request *request, int64_t n_cached_tokens)
+static bool is_faster_colocated(const struct gw_dispatcher *dispatcher,
+                                const struct gw_request *request, int64_t n_cached_tokens)
 {
     const struct gw_worker *prefill = request->prefill, *decode = request->decode;
     struct gw_work there = gw_worker_load_now(&decode->load);
     bool is_running = there.n_requests > 1; /* besides this one */
-    return gw_policy_local_is_faster(&(struct gw_local_view){
+    return gw_policy_colocated_is_faster(&(struct gw_colocated_view){
         .prompt_tokens = (int64_t)request->params.prompt.n - n_cached_tokens,
-        .local_queued_tokens = there.n_queued_tokens,
-        .local_tokens_per_s = gw_assign_prompt_rate(decode),
+        .colocated_queued_tokens = there.n_queued_tokens,
+        .colocated_tokens_per_s = gw_assign_prompt_rate(decode),
         .step_s = is_running ? decode->status.last_step_s : 0,
         .queued_tokens = gw_worker_load_now(&prefill->load).n_queued_tokens,
         .tokens_per_s = gw_assign_prompt_rate(prefill),
         .handoff_s = dispatcher->routing.handoff_s});
 }
 
-static bool goes_local(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
+static bool should_colocate(const struct gw_dispatcher *dispatcher,
+                            const struct gw_request *request)
 {
     int64_t n_cached_tokens =
         (int64_t)request->n_cached_blocks * dispatcher->options.fleet->terms.kv_block_tokens;
-    if (!request->decode || !may_run_locally(dispatcher, request, n_cached_tokens))
+    if (!request->decode || !may_colocate(dispatcher, request, n_cached_tokens))
         return false;
-    return !request->prefill || is_faster_locally(dispatcher, request, n_cached_tokens);
+    return !request->prefill || is_faster_colocated(dispatcher, request, n_cached_tokens);
 }
 
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
@@ -246,10 +247,10 @@ void gw_routing_reserved(struct gw_dispatcher *dispatcher, struct gw_request *re
 {
     request->n_cached_blocks = n_cached_blocks;
     note(dispatcher->routing.decode_table, request, request->decode);
-    if (goes_local(dispatcher, request)) {
+    if (should_colocate(dispatcher, request)) {
         gw_assign_leave_prefill(request);
         (void)snprintf(request->prefill_id, sizeof request->prefill_id, "%s", request->decode_id);
-        dispatcher->routing.n_local++;
+        dispatcher->routing.n_colocated++;
     }
     run_prompt(dispatcher, request);
     if (request->decode->crowded)
@@ -271,10 +272,9 @@ static bool has_worker(const struct gw_dispatcher *dispatcher, Baton__V1__Role r
 }
 
 /* There is no prefill worker, but the decode worker may run this prompt. */
-static bool must_run_locally(const struct gw_dispatcher *dispatcher,
-                             const struct gw_request *request)
+static bool must_colocate(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
-    return may_run_locally(dispatcher, request, 0) &&
+    return may_colocate(dispatcher, request, 0) &&
            !has_worker(dispatcher, BATON__V1__ROLE__ROLE_PREFILL);
 }
 
@@ -282,7 +282,7 @@ static bool must_run_locally(const struct gw_dispatcher *dispatcher,
 static bool wants_decode(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     return request->params.kv_cache &&
-           (request->params.max_new_tokens > 1 || must_run_locally(dispatcher, request));
+           (request->params.max_new_tokens > 1 || must_colocate(dispatcher, request));
 }
 
 /* False when the request must wait for room. */
@@ -294,7 +294,7 @@ static bool place(struct gw_dispatcher *dispatcher, struct gw_request *request)
     name_blocks(dispatcher->options.fleet, request);
     struct gw_worker *prefill = choose_prefill(dispatcher, request);
     struct gw_worker *decode = wants ? choose_decode(dispatcher, request) : NULL;
-    if (wants ? !decode || (!prefill && !may_run_locally(dispatcher, request, 0)) : !prefill)
+    if (wants ? !decode || (!prefill && !may_colocate(dispatcher, request, 0)) : !prefill)
         return false;
     request->prefill_id[0] = request->decode_id[0] = 0;
     if (prefill)
@@ -313,7 +313,7 @@ const struct gw_failure *gw_routing_hopeless(const struct gw_dispatcher *dispatc
                                              const struct gw_request *request)
 {
     if (!has_worker(dispatcher, BATON__V1__ROLE__ROLE_PREFILL) &&
-        !must_run_locally(dispatcher, request))
+        !must_colocate(dispatcher, request))
         return &no_prefill;
     if (wants_decode(dispatcher, request) && !has_worker(dispatcher, BATON__V1__ROLE__ROLE_DECODE))
         return &no_decode;

@@ -20,8 +20,9 @@ struct gw_dispatcher;
 
 struct gw_routing_options {
     enum gw_policy prefill, decode;
-    size_t prefix_blocks;         /* that each prefix-aware role remembers */
-    int64_t local_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
+    size_t prefix_blocks; /* that each prefix-aware role remembers */
+    int64_t
+        colocated_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
 };
 
 struct gw_routing {
@@ -31,8 +32,8 @@ struct gw_routing {
     struct gw_prefill_view *prefill_views;                /* the same */
     struct gw_decode_view *decode_views;
     uint64_t n_turns;
-    double handoff_s; /* mean of first token to context placed, on another worker */
-    uint64_t n_local; /* prompts that decode workers ran */
+    double handoff_s;     /* mean of first token to context placed, on another worker */
+    uint64_t n_colocated; /* prompts that decode workers ran */
     bool pumping;
 };
 

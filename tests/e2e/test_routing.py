@@ -150,14 +150,14 @@ REQUESTS = [wants(temperature=0), wants(seed=5, temperature=0.9), wants(seed=6, 
 
 def test_a_short_prompt_may_be_run_by_the_decode_worker():
     prompts = [ids(n, n) for n in (1, 5, 16, 17, 40, 48)]
-    with Fleet(gateway_args=["--local-prefill-tokens", 48]) as fleet:
+    with Fleet(gateway_args=["--colocated-prefill-tokens", 48]) as fleet:
         # Before and after the prefill worker's death, and wherever the prediction sent them before.
         remote = [[fleet.generate(prompt=prompt, **request) for request in REQUESTS] for prompt in prompts]
         fleet.workers["prefill-0"].kill()
         wait_for(lambda: fleet.worker("prefill-0") is None, 5, "the prefill worker to be gone")
-        before = fleet.metrics()["baton_local_prefills_total"]
+        before = fleet.metrics()["baton_colocated_prefills_total"]
         local = [[fleet.generate(prompt=prompt, **request) for request in REQUESTS] for prompt in prompts]
-        assert fleet.metrics()["baton_local_prefills_total"] == before + len(prompts) * len(REQUESTS)
+        assert fleet.metrics()["baton_colocated_prefills_total"] == before + len(prompts) * len(REQUESTS)
         for far, near in zip(sum(remote, []), sum(local, [])):
             assert near["served_by"] == {"prefill": "decode-0", "decode": "decode-0", "attempts": 1}
             assert tokens_of(near) == tokens_of(far)
@@ -174,7 +174,7 @@ def test_a_short_prompt_may_be_run_by_the_decode_worker():
 
 
 def test_a_short_prompt_is_run_where_it_is_predicted_to_be_faster():
-    with Fleet(gateway_args=["--local-prefill-tokens", 32]) as fleet:
+    with Fleet(gateway_args=["--colocated-prefill-tokens", 32]) as fleet:
         for i in range(6):  # rates and hand-off become known
             fleet.generate(prompt=ids(32, i), max_new_tokens=2)
         fleet.workers["prefill-0"].signal(signal.SIGSTOP)
@@ -225,7 +225,7 @@ def test_workers_and_metrics_say_what_decisions_go_by(aware):
     (["--decode-policy", ""], 'decode-policy: "" is not round-robin, least-loaded or prefix-aware'),
     (["--prefix-cache", "yes"], 'prefix-cache: "yes" is not on or off'),
     (["--prefix-blocks", "0"], "--prefix-blocks: prefix-blocks must be an integer from 1 to 67108864 blocks"),
-    (["--local-prefill-tokens", "-1"], "must be an integer from 0 to 1048576 tokens"),
+    (["--colocated-prefill-tokens", "-1"], "must be an integer from 0 to 1048576 tokens"),
 ])
 def test_a_bad_option_is_named(arguments, message):
     fleet = Fleet(prefill=0, decode=0, gateway_args=arguments)

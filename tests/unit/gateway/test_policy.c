@@ -136,28 +136,30 @@ TEST(of_the_least_loaded_the_one_that_has_the_prompt_is_taken)
 
 TEST(a_short_prompt_is_run_where_its_second_token_comes_first)
 {
-    struct gw_local_view view = {
-        .prompt_tokens = 16, .local_tokens_per_s = 8000, .tokens_per_s = 8000, .handoff_s = 0.002};
-    assert_true(gw_policy_local_is_faster(&view));
+    struct gw_colocated_view view = {.prompt_tokens = 16,
+                                     .colocated_tokens_per_s = 8000,
+                                     .tokens_per_s = 8000,
+                                     .handoff_s = 0.002};
+    assert_true(gw_policy_colocated_is_faster(&view));
     view.step_s = 0.010; /* streams run there */
-    assert_false(gw_policy_local_is_faster(&view));
+    assert_false(gw_policy_colocated_is_faster(&view));
     view.queued_tokens = 512; /* and long prompts wait here */
-    assert_true(gw_policy_local_is_faster(&view));
-    view.local_queued_tokens = 1024;
-    assert_false(gw_policy_local_is_faster(&view));
+    assert_true(gw_policy_colocated_is_faster(&view));
+    view.colocated_queued_tokens = 1024;
+    assert_false(gw_policy_colocated_is_faster(&view));
 }
 
 TEST(a_rate_that_is_not_known_is_taken_to_be_the_others)
 {
-    struct gw_local_view view = {.prompt_tokens = 16, .tokens_per_s = 8000, .handoff_s = 0.001};
-    assert_true(gw_policy_local_is_faster(&view));
+    struct gw_colocated_view view = {.prompt_tokens = 16, .tokens_per_s = 8000, .handoff_s = 0.001};
+    assert_true(gw_policy_colocated_is_faster(&view));
     view.tokens_per_s = 0;
-    view.local_tokens_per_s = 8000;
-    assert_true(gw_policy_local_is_faster(&view));
-    view.local_tokens_per_s = 0;
-    assert_true(gw_policy_local_is_faster(&view));
+    view.colocated_tokens_per_s = 8000;
+    assert_true(gw_policy_colocated_is_faster(&view));
+    view.colocated_tokens_per_s = 0;
+    assert_true(gw_policy_colocated_is_faster(&view));
     view.step_s = 0.01;
-    assert_false(gw_policy_local_is_faster(&view));
+    assert_false(gw_policy_colocated_is_faster(&view));
 }
 
 TEST(a_wait_is_tokens_by_rate)
