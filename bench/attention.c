@@ -8,8 +8,8 @@
 #include "bench/bench.h"
 #include "bench/line.h"
 #include "common/base/clock.h"
-#include "common/engine/floats.h"
-#include "common/engine/run.h"
+#include "common/engine/compute/run.h"
+#include "common/engine/system/floats.h"
 
 enum {
     MAX_POSITIONS = 1 << 20,

@@ -12,7 +12,7 @@
 
 #include "common/base/config.h"
 #include "common/base/json.h"
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 
 /* argv[0] is the subcommand's name. */
 enum baton_err bench_advise(int argc, char **argv, struct baton_why *why);

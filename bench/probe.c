@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/engine/floats.h"
-#include "common/engine/pool.h"
+#include "common/engine/system/floats.h"
+#include "common/engine/system/pool.h"
 
 enum {
     /* One product's operands: half a megabyte at most, so that a core's own cache holds them. */

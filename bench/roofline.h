@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "common/engine/model.h"
+#include "common/engine/model/model.h"
 
 struct bench_phase {
     double flops; /* a product and its sum are two */

@@ -7,7 +7,7 @@
 #ifndef BATON_BENCH_SHAPES_H
 #define BATON_BENCH_SHAPES_H
 
-#include "common/engine/model.h"
+#include "common/engine/model/model.h"
 
 enum { BENCH_SHAPE_SEED = 1 }; /* of the weights of "shape:NAME" */
 

@@ -7,7 +7,7 @@
 
 #include "common/base/json.h"
 #include "common/engine/kernels/bf16.h"
-#include "common/engine/random_weights.h"
+#include "common/engine/model/random_weights.h"
 
 enum {
     NAME_BYTES = 64,

@@ -9,7 +9,7 @@
 #define BATON_BENCH_WEIGHTS_FILE_H
 
 #include "common/checkpoint/convert.h"
-#include "common/engine/model.h"
+#include "common/engine/model/model.h"
 
 /* The weights of baton_model_random(shape, seed); dtype F32, or BF16 rounded to nearest even. */
 enum baton_err bench_weights_write(const char *path, const struct baton_model_shape *shape,

@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "common/worker/rate.h"
 #include "common/worker/step_line.h"
 #include "decode_worker/choices.h"

@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 
 #include "common/base/list.h"
-#include "common/engine/kv.h"
+#include "common/engine/kv/kv.h"
 #include "common/worker/asker.h"
 #include "common/worker/plan.h"
 #include "decode_worker/arrival.h"

@@ -13,7 +13,7 @@
 #ifndef BATON_DECODE_LINEUP_H
 #define BATON_DECODE_LINEUP_H
 
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "decode_worker/context.h"
 
 enum {

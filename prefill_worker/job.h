@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 #include "common/base/list.h"
-#include "common/engine/kv.h"
+#include "common/engine/kv/kv.h"
 #include "common/worker/asker.h"
 #include "common/worker/plan.h"
 #include "prefill_worker/pieces.h"

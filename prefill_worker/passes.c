@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "prefill_worker/answer.h"
 #include "prefill_worker/score.h"
 

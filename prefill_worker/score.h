@@ -10,7 +10,7 @@
 #ifndef BATON_PREFILL_SCORE_H
 #define BATON_PREFILL_SCORE_H
 
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "common/engine/sample.h"
 #include "prefill_worker/job.h"
 

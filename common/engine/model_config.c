@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/engine/arch/arch.h"
+#include "common/engine/model/arch/arch.h"
 
 enum baton_err baton_config_int(const struct baton_json *config, const char *field, bool required,
                                 int max, int *value, struct baton_why *why)

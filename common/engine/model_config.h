@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/engine/model.h"
+#include "common/engine/model/model.h"
 
 struct baton_arch;
 struct baton_json;

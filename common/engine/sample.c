@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/floats.h"
 #include "common/engine/sample_parts.h"
+#include "common/engine/system/floats.h"
 
 enum { VECTOR = 16 }; /* what kernels write past the last element kept */
 

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/engine/pool.h"
+#include "common/engine/system/pool.h"
 #include "common/worker/core_shares.h"
 
 struct baton_core_lease;

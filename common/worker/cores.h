@@ -13,7 +13,7 @@
 #ifndef BATON_WORKER_CORES_H
 #define BATON_WORKER_CORES_H
 
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "common/worker/core_lease.h"
 
 struct baton_cores {

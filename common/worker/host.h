@@ -16,8 +16,8 @@
 
 #include "common/base/config.h"
 #include "common/base/doorbell.h"
-#include "common/engine/kv.h"
-#include "common/engine/model.h"
+#include "common/engine/kv/kv.h"
+#include "common/engine/model/model.h"
 #include "common/wire/member.h"
 #include "common/worker/cores.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bench/shapes.h"
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 
 enum { N_TOKENS = 21 };
 

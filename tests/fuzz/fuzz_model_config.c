@@ -1,7 +1,7 @@
 /* An accepted config.json has an architecture and a shape whose sizes agree. */
 #include <stdlib.h>
 
-#include "common/engine/arch/arch.h"
+#include "common/engine/model/arch/arch.h"
 #include "common/engine/model_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

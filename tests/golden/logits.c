@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 
 enum { MAX_TOKENS = 4096, N_THREADS = 2 };
 

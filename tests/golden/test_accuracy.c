@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "common/engine/sample.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/engine/kernels/variants.h"
-#include "common/engine/model_parts.h"
+#include "common/engine/model/model_parts.h"
 #include "tests/support/amx_emulator.h"
 
 static const char *const base_name = "avx512vnni";

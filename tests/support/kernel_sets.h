@@ -9,7 +9,7 @@
 #define BATON_TESTS_SUPPORT_KERNEL_SETS_H
 
 #include "common/engine/kernels/kernels.h"
-#include "common/engine/model.h"
+#include "common/engine/model/model.h"
 
 /* As baton_kernels_at and baton_kernels_find. */
 const struct baton_kernels *kernel_sets_at(int index);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "common/engine/sample.h"
 #include "tests/support/mailbox.h"
 

@@ -8,7 +8,7 @@
 
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 
 enum { CONTEXT = 200, N_TOKENS = 100, MAX_BATCH = 9, MAX_PREFILL = 160, N_VOCAB = 83 };
 

@@ -4,7 +4,7 @@
 
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/kv.h"
+#include "common/engine/kv/kv.h"
 
 static const struct baton_model_shape kv_shape = {.n_layers = 2,
                                                   .n_embd = 4,

@@ -1,7 +1,7 @@
 /* A decode step allocates nothing: every allocation of this program is counted. */
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "tests/support/allocations.h"
 
 static const struct baton_model_shape shape = {.n_layers = 2,

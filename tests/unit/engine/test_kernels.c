@@ -1,7 +1,7 @@
 #include "tests/unit/engine/unit.h"
 
 #include "common/engine/kernels/kernels.h"
-#include "common/engine/kv.h"
+#include "common/engine/kv/kv.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 

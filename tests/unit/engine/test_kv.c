@@ -1,7 +1,7 @@
 #include "tests/unit/engine/unit.h"
 
 #include "common/engine/kernels/packed.h"
-#include "common/engine/kv.h"
+#include "common/engine/kv/kv.h"
 
 enum { N_BLOCKS = 10 };
 

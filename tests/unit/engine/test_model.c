@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/engine/model.h"
+#include "common/engine/model/model.h"
 
 static char dir[] = "/tmp/baton-model-XXXXXX";
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "common/base/once_file.h"
-#include "common/engine/arch/arch.h"
+#include "common/engine/model/arch/arch.h"
 
 #define MODEL "models/tale"
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "common/engine/pool.h"
+#include "common/engine/system/pool.h"
 
 enum { N_ITEMS = 1000, N_THREADS = 4 };
 

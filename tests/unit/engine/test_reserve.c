@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/engine/reserve.h"
+#include "common/engine/system/reserve.h"
 
 TEST(memory_is_zero_aligned_and_all_there)
 {

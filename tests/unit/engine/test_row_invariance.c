@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 #include "tests/support/kernel_sets.h"
 
 enum { MAX_SEQS = 64, LENGTH = 70, MAX_ROWS = 300, N_VOCAB = 83, N_ENGINES = 3 };

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 
 #include "common/engine/kernels/kernels.h"
-#include "common/engine/kv.h"
-#include "common/engine/model_parts.h"
-#include "common/engine/pool.h"
+#include "common/engine/kv/kv.h"
+#include "common/engine/model/model_parts.h"
+#include "common/engine/system/pool.h"
 
 struct baton_row {
     const struct baton_seq *seq;

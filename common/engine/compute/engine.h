@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 
-#include "common/engine/kv.h"
-#include "common/engine/model.h"
-#include "common/engine/pool.h"
+#include "common/engine/kv/kv.h"
+#include "common/engine/model/model.h"
+#include "common/engine/system/pool.h"
 
 struct baton_engine;
 

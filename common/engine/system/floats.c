@@ -1,4 +1,4 @@
-#include "common/engine/floats.h"
+#include "common/engine/system/floats.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-#include "common/engine/kv.h"
+#include "common/engine/kv/kv.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/kv_blocks.h"
-#include "common/engine/reserve.h"
+#include "common/engine/kv/kv_blocks.h"
+#include "common/engine/system/reserve.h"
 
 struct baton_kv {
     struct baton_kv_blocks blocks;

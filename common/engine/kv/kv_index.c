@@ -1,4 +1,4 @@
-#include "common/engine/kv_index.h"
+#include "common/engine/kv/kv_index.h"
 
 #include <assert.h>
 #include <stdlib.h>

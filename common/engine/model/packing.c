@@ -1,4 +1,4 @@
-#include "common/engine/packing.h"
+#include "common/engine/model/packing.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/once_file.h"
-#include "common/engine/arch/arch.h"
-#include "common/engine/model_build.h"
+#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/model_build.h"
 
 enum { PACK_WAIT_S = 120, LINE_BYTES = 64 };
 

@@ -8,8 +8,8 @@
 #define BATON_ENGINE_MODEL_BUILD_H
 
 #include "common/checkpoint/weights.h"
+#include "common/engine/model/model_parts.h"
 #include "common/engine/model_config.h"
-#include "common/engine/model_parts.h"
 
 /* Kernels and dtype are chosen, every array is measured, but there is no slab yet. */
 enum baton_err baton_model_measure(const struct baton_model_config *config,

@@ -1,4 +1,4 @@
-#include "common/engine/reserve.h"
+#include "common/engine/system/reserve.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,10 +1,10 @@
-#include "common/engine/engine.h"
+#include "common/engine/compute/engine.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/engine/arch/arch.h"
-#include "common/engine/floats.h"
+#include "common/engine/model/arch/arch.h"
+#include "common/engine/system/floats.h"
 
 enum { MAX_ROWS = 1 << 20 };
 

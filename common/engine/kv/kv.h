@@ -31,7 +31,7 @@
 
 #include "common/base/block_hash.h"
 #include "common/engine/kernels/kv_block.h"
-#include "common/engine/model.h"
+#include "common/engine/model/model.h"
 
 struct baton_kv;
 

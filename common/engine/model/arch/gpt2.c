@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/engine/arch/arch.h"
+#include "common/engine/model/arch/arch.h"
 
 enum { NAME_MAX_BYTES = 96 };
 

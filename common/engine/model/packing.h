@@ -10,7 +10,7 @@
 
 #include "common/checkpoint/weights.h"
 #include "common/engine/kernels/packed.h"
-#include "common/engine/pool.h"
+#include "common/engine/system/pool.h"
 
 struct baton_packing_job {
     struct baton_weights_source source;

@@ -1,4 +1,4 @@
-#include "common/engine/run.h"
+#include "common/engine/compute/run.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "common/engine/arch/arch.h"
+#include "common/engine/model/arch/arch.h"
 
 #include <string.h>
 

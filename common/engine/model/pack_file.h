@@ -32,7 +32,7 @@
 
 #include "common/base/error.h"
 #include "common/engine/kernels/packed.h"
-#include "common/engine/pool.h"
+#include "common/engine/system/pool.h"
 
 struct baton_pack_key {
     const char *weights, *config; /* SHA-256 in hex */

@@ -13,9 +13,9 @@
 
 #include <stdbool.h>
 
-#include "common/engine/formats/pack_file.h"
 #include "common/engine/kernels/kernels.h"
-#include "common/engine/model.h"
+#include "common/engine/model/model.h"
+#include "common/engine/model/pack_file.h"
 
 struct baton_matrix {
     struct baton_packed packed; /* [n_out][n_in] */
@@ -45,9 +45,9 @@ struct baton_model {
     struct baton_norm final_norm;
     struct baton_matrix head; /* [V][C] */
 
-    char *slab;       /* NULL while it is only being measured */
-    size_t n_taken;   /* bytes of it */
-    size_t n_weights; /* elements, without padding */
+    char *slab;                  /* NULL while it is only being measured */
+    size_t n_taken;              /* bytes of it */
+    size_t n_weights;            /* elements, without padding */
     struct baton_pack_file pack; /* which the slab is the payload of; zeroed: the slab is private */
 };
 

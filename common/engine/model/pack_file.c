@@ -1,4 +1,4 @@
-#include "common/engine/formats/pack_file.h"
+#include "common/engine/model/pack_file.h"
 
 #include <assert.h>
 #include <errno.h>

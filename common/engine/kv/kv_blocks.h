@@ -13,7 +13,7 @@
 #ifndef BATON_ENGINE_KV_BLOCKS_H
 #define BATON_ENGINE_KV_BLOCKS_H
 
-#include "common/engine/kv_index.h"
+#include "common/engine/kv/kv_index.h"
 
 struct baton_kv_block {
     int n_holders;

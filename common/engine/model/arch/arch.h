@@ -11,10 +11,10 @@
 #define BATON_ENGINE_ARCH_H
 
 #include "common/base/json.h"
+#include "common/engine/compute/run.h"
+#include "common/engine/model/model_parts.h"
+#include "common/engine/model/packing.h"
 #include "common/engine/model_config.h"
-#include "common/engine/model_parts.h"
-#include "common/engine/packing.h"
-#include "common/engine/run.h"
 
 struct baton_arch {
     const char *model_type; /* as config.json names it */

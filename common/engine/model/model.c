@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "common/base/file.h"
-#include "common/engine/arch/arch.h"
-#include "common/engine/model_build.h"
+#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/model_build.h"
 
 enum { CONFIG_MAX_BYTES = 16 << 20 };
 

@@ -1,4 +1,4 @@
-#include "common/engine/pool.h"
+#include "common/engine/system/pool.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/arch/arch.h"
-#include "common/engine/model_build.h"
-#include "common/engine/random_weights.h"
+#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/model_build.h"
+#include "common/engine/model/random_weights.h"
 
 static void fill(float *floats, size_t n, float middle, uint64_t *seed)
 {

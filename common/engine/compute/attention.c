@@ -1,4 +1,4 @@
-#include "common/engine/run.h"
+#include "common/engine/compute/run.h"
 
 enum {
     STORE_ROWS_PER_ITEM = 16,

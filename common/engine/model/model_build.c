@@ -1,11 +1,11 @@
-#include "common/engine/model_build.h"
+#include "common/engine/model/model_build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/arch/arch.h"
-#include "common/engine/floats.h"
+#include "common/engine/model/arch/arch.h"
+#include "common/engine/system/floats.h"
 
 enum { LINE_BYTES = 64 };
 

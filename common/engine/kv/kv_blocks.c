@@ -1,4 +1,4 @@
-#include "common/engine/kv_blocks.h"
+#include "common/engine/kv/kv_blocks.h"
 
 #include <assert.h>
 #include <stdlib.h>
