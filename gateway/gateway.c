@@ -10,7 +10,7 @@
 #include "common/base/random.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/api.h"
-#include "gateway/api/completion/call.h"
+#include "gateway/api/completion/completion.h"
 #include "gateway/dispatch/worker_messages.h"
 #include "gateway/routing/routing.h"
 #include "gateway/settings.h"
@@ -343,8 +343,8 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .max_per_key = options->max_per_key,
                                    .prefix_cache = !strcmp(options->prefix_cache, "on"),
                                    .access = gateway->access,
-                                   .calls = gw_calls_create()};
-    if (!gateway->api.calls)
+                                   .completions = gw_completions_create()};
+    if (!gateway->api.completions)
         return BATON_NO_MEMORY;
     baton_log(BATON_LOG_INFO, "listening", BATON_S("host", options->host),
               BATON_I("port", gw_http_port(gateway->server)),
@@ -389,7 +389,7 @@ static void forget_requests(struct gateway *gateway)
 static void release(struct gateway *gateway)
 {
     forget_requests(gateway);
-    gw_calls_destroy(gateway->api.calls);
+    gw_completions_destroy(gateway->api.completions);
     gw_routing_fini(&gateway->dispatcher.routing);
     gw_access_close(gateway->access);
     if (gateway->chat)

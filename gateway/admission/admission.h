@@ -1,13 +1,13 @@
 /* Who may wait for a worker, and what others are told at once: when to come back.
  *
- *     call --no worker, or stopping-----------------------------> 503
+ *     completion --no worker, or stopping-----------------------------> 503
  *          --larger than could ever wait------------------------> 400
  *          --the queue has no room (requests, prompt tokens)----> 429 queue_full
  *          --its turn, or its end, would come too late----------> 429 too_late
  *          --its key has as many generations as it may----------> 429 too_many_requests
  *          --otherwise--> QUEUED --too late after all-----------> 504
  *
- * A call is taken whole or not at all: every generation of it (prompts x n) counts, because each
+ * A completion is taken whole or not at all: each of its choices (prompts x n) counts, because each
  * takes blocks and compute of its own. Where nobody else is, everybody is taken whatever the
  * estimates say, so a wrong estimate mends itself.
  *
@@ -20,7 +20,7 @@
 
 #include "gateway/dispatch/dispatcher.h"
 
-/* What a call asks room for. */
+/* What a completion asks room for. */
 struct gw_load {
     size_t n_requests, n_tokens; /* its generations; their prompts' tokens */
     int64_t max_new_tokens;      /* of the longest */
@@ -44,7 +44,7 @@ bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughp
 bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit, size_t n_open,
                             size_t n_wanted, struct gw_verdict *verdict);
 
-/* Whether the requests of a call (each in state TOKENIZING, all alike but for prompt and length),
+/* Whether the requests of a completion (each in state TOKENIZING, alike but for prompt and length),
  * which first is one of, may be queued. */
 bool gw_admission_admit(const struct gw_dispatcher *dispatcher, const struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict);
@@ -53,7 +53,7 @@ bool gw_admission_admit(const struct gw_dispatcher *dispatcher, const struct gw_
 void gw_admission_refused(const struct gw_dispatcher *dispatcher, const struct gw_load *load,
                           const struct gw_verdict *verdict);
 
-/* Queues a request that was admitted; pump once all of a call are. */
+/* Queues a request that was admitted; pump once all of a completion are. */
 void gw_admission_queue(struct gw_dispatcher *dispatcher, struct gw_request *request);
 
 /* A queued request that could not be finished in its time any more, while others wait who could. */

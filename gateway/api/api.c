@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "gateway/api/access/access.h"
-#include "gateway/api/completion/call.h"
+#include "gateway/api/completion/completion.h"
 #include "gateway/api/info.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/openai/openai.h"
@@ -215,13 +215,13 @@ void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
 }
 
 /* ---- clients that leave or are slow ----
- * An exchange's data is its gw_call while it generates, a parse_work while its body is parsed, NULL
- * otherwise; the call table knows its own. */
+ * An exchange's data is its gw_completion while it generates, a parse_work while its body is
+ * parsed, NULL otherwise; the completion table knows its own. */
 
 void gw_api_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason)
 {
     void *data = gw_exchange_data(exchange);
-    if (!data || gw_calls_gone(api, data, reason))
+    if (!data || gw_completions_gone(api, data, reason))
         return;
     struct parse_work *parse = data;
     parse->exchange = NULL;
@@ -231,10 +231,10 @@ void gw_api_full(struct gw_api *api, struct gw_exchange *exchange, bool full)
 {
     void *data = gw_exchange_data(exchange);
     if (data)
-        gw_calls_full(api, data, full);
+        gw_completions_full(api, data, full);
 }
 
 void gw_api_tick(struct gw_api *api, int64_t now_ns)
 {
-    gw_calls_tick(api, now_ns);
+    gw_completions_tick(api, now_ns);
 }

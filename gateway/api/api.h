@@ -1,6 +1,6 @@
 /* The HTTP endpoints: which path does what, and the state they share.
  *
- * Ownership: the api borrows its parts; it owns its calls (one per generation in progress).
+ * Ownership: the api borrows its parts; it owns its completions (one per generation in progress).
  * Threading: loop thread (large bodies are parsed on libuv's pool and come back to the loop).
  * Errors:    answered to the client in the shape of gateway/http/status.h.
  */
@@ -14,7 +14,7 @@
 #include "gateway/http/server.h"
 
 struct gw_access;
-struct gw_calls;
+struct gw_completions;
 
 struct gw_api {
     uv_loop_t *loop;
@@ -35,10 +35,10 @@ struct gw_api {
     bool prefix_cache;          /* prompts may share what was computed for others */
     int64_t started_s;          /* Unix time */
     struct gw_access *access;
-    struct gw_calls *calls;
+    struct gw_completions *completions;
 };
 
-/* What the HTTP server calls. */
+/* What the HTTP server tells us. */
 void gw_api_head(struct gw_api *api, struct gw_exchange *exchange);
 void gw_api_request(struct gw_api *api, struct gw_exchange *exchange);
 void gw_api_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason);

@@ -198,7 +198,7 @@ static void lose_requests(struct gw_dispatcher *dispatcher, const struct gw_requ
         }
         gw_assign_lost(request, worker);
         gw_dispatcher_retry_or_fail(dispatcher, request, &failure);
-        request = gw_request_list_first(list); /* a failure may end others of the same call */
+        request = gw_request_list_first(list); /* a failure may end others of the same completion */
     }
 }
 
@@ -227,7 +227,7 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
         const struct gw_failure *failure = out_of_time(dispatcher, request, now_ns);
         if (failure) {
             gw_dispatcher_fail(dispatcher, request, failure);
-            request = gw_request_list_first(list); /* others of the same call ended with it */
+            request = gw_request_list_first(list); /* others of the same completion ended with it */
             continue;
         }
         if (state == GW_DECODING && !request->paused && request->acked_index != request->n_output &&

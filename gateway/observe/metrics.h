@@ -46,7 +46,7 @@ struct gw_metrics {
     struct gw_handoff_stats handoff_stats;
     struct baton_hist ttft, itl, e2el, cold_first_token;
     uint64_t outcomes[GW_N_OUTCOMES];
-    uint64_t rejections[GW_N_REJECTIONS]; /* of calls */
+    uint64_t rejections[GW_N_REJECTIONS]; /* of completions */
     uint64_t n_good;                      /* of those that ended ok: kept the SLO */
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries;
     uint64_t n_unauthorized; /* answered with 401, which is no outcome: nobody asked for work */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "gateway/api/completion/call.h"
+#include "gateway/api/completion/completion.h"
 #include "gateway/api/completion/explain.h"
 #include "gateway/api/native/reply.h"
 #include "gateway/http/sse.h"
@@ -12,86 +12,86 @@ enum { DEFAULT_NEW_TOKENS = 20, EVENT_MAX_BYTES = 1 << 20 };
 
 /* ---- what the answer says ---- */
 
-static void write_event(struct gw_call *call, struct gw_choice *choice, const char *name,
-                        const char *data, size_t n)
+static void write_event(struct gw_completion *completion, struct gw_choice *choice,
+                        const char *name, const char *data, size_t n)
 {
-    struct baton_buf *event = gw_calls_event(call->api->calls);
+    struct baton_buf *event = gw_completions_event(completion->api->completions);
     gw_sse_event(event, name, data, n);
-    gw_call_write(call, choice, event->data, event->len);
+    gw_completion_write(completion, choice, event->data, event->len);
 }
 
 static void on_first(struct gw_choice *choice)
 {
     struct baton_buf meta;
-    if (!choice->call->options.streaming)
+    if (!choice->completion->options.streaming)
         return;
     baton_buf_init(&meta, EVENT_MAX_BYTES);
     gw_reply_meta(&meta, choice->request);
-    write_event(choice->call, choice, "meta", meta.data, meta.len);
+    write_event(choice->completion, choice, "meta", meta.data, meta.len);
     baton_buf_fini(&meta);
 }
 
 static void on_token(struct gw_choice *choice, const struct gw_token *token)
 {
-    struct gw_call *call = choice->call;
+    struct gw_completion *completion = choice->completion;
     struct baton_buf *steps = &choice->steps;
     if (!token->decision)
         return;
-    if (call->options.streaming)
+    if (completion->options.streaming)
         baton_buf_reset(steps);
     else if (steps->len)
         baton_buf_putc(steps, ',');
-    gw_explain_step(steps, call->api, &choice->request->params, token);
-    if (call->options.streaming)
-        write_event(call, choice, "step", steps->data, steps->len);
+    gw_explain_step(steps, completion->api, &choice->request->params, token);
+    if (completion->options.streaming)
+        write_event(completion, choice, "step", steps->data, steps->len);
 }
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    if (choice->call->options.streaming)
-        write_event(choice->call, choice, "token", text, n);
+    if (choice->completion->options.streaming)
+        write_event(choice->completion, choice, "token", text, n);
 }
 
 static void on_finish(struct gw_choice *choice)
 {
-    struct gw_call *call = choice->call;
-    if (call->options.streaming) {
-        gw_reply_summary(&choice->result, choice->request, call->options.timeline);
-        write_event(call, choice, "summary", choice->result.data, choice->result.len);
+    struct gw_completion *completion = choice->completion;
+    if (completion->options.streaming) {
+        gw_reply_summary(&choice->result, choice->request, completion->options.timeline);
+        write_event(completion, choice, "summary", choice->result.data, choice->result.len);
     } else {
         gw_reply_whole(&choice->result, choice);
     }
 }
 
-static void on_end(struct gw_call *call)
+static void on_end(struct gw_completion *completion)
 {
     struct baton_buf body;
-    if (call->options.streaming) {
-        gw_exchange_stream_end(call->exchange);
-    } else if (!call->options.batch) {
-        gw_api_json(call->exchange, 200, &call->choices[0].result);
+    if (completion->options.streaming) {
+        gw_exchange_stream_end(completion->exchange);
+    } else if (!completion->options.batch) {
+        gw_api_json(completion->exchange, 200, &completion->choices[0].result);
     } else {
         baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
-        gw_reply_batch(&body, call);
-        gw_api_json(call->exchange, 200, &body);
+        gw_reply_batch(&body, completion);
+        gw_api_json(completion->exchange, 200, &body);
         baton_buf_fini(&body);
     }
 }
 
-static void on_error(struct gw_call *call, const struct gw_failure *failure)
+static void on_error(struct gw_completion *completion, const struct gw_failure *failure)
 {
     struct baton_buf error;
     baton_buf_init(&error, EVENT_MAX_BYTES);
-    gw_call_put_error(&error, call, failure);
-    write_event(call, NULL, "error", error.data, error.len);
+    gw_completion_put_error(&error, completion, failure);
+    write_event(completion, NULL, "error", error.data, error.len);
     baton_buf_fini(&error);
 }
 
-static void put_usage(struct baton_json_out *out, const struct gw_call *call)
+static void put_usage(struct baton_json_out *out, const struct gw_completion *completion)
 {
     baton_json_open(out, "usage", '{');
-    baton_json_put_uint(out, "prompt_tokens", call->totals.prompt_tokens);
-    baton_json_put_uint(out, "output_tokens", call->totals.output_tokens);
+    baton_json_put_uint(out, "prompt_tokens", completion->totals.prompt_tokens);
+    baton_json_put_uint(out, "output_tokens", completion->totals.output_tokens);
     baton_json_close(out, '}');
 }
 
@@ -107,7 +107,7 @@ static const struct gw_dialect native = {.first = on_first,
 
 /* What only these routes know, and the end of the body's fields. */
 static void read_own(const struct gw_api *api, struct gw_fields *fields,
-                     struct gw_completion_params *params, struct gw_call_options *options,
+                     struct gw_completion_params *params, struct gw_completion_options *options,
                      int64_t *max_new_tokens)
 {
     gw_field_int(fields, "max_new_tokens", 1, api->facts->n_context_tokens, max_new_tokens);
@@ -123,7 +123,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_fields fields = gw_fields(body);
     struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
-    struct gw_call_options options = {.streaming = streaming, .n = 1};
+    struct gw_completion_options options = {.streaming = streaming, .n = 1};
     int64_t max_new_tokens = 0, *lengths = NULL;
     gw_params_read(api, &fields, &params);
     read_own(api, &fields, &params, &options, &max_new_tokens);
@@ -136,9 +136,9 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
         lengths = gw_prompts_lengths(api, &fields, &prompts, "max_new_tokens", max_new_tokens,
                                      DEFAULT_NEW_TOKENS);
     if (fields.failed)
-        gw_call_refuse(api, exchange, &fields.problem);
+        gw_completion_refuse(api, exchange, &fields.problem);
     else
-        gw_call_start(api, exchange, &native, &options, &params, &prompts, lengths);
+        gw_completion_start(api, exchange, &native, &options, &params, &prompts, lengths);
     free(lengths);
     gw_prompts_fini(&prompts);
     gw_params_fini(&params);

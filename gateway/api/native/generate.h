@@ -4,9 +4,9 @@
  * answers server-sent events: meta, token..., summary | error, with a step before the text of every
  * explained token.
  *
- * Ownership: see gateway/api/completion/call.h.
+ * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
- * Errors:    400 with the field; the rest as a call.
+ * Errors:    400 with the field; the rest as a completion.
  */
 #ifndef BATON_GATEWAY_API_NATIVE_GENERATE_H
 #define BATON_GATEWAY_API_NATIVE_GENERATE_H

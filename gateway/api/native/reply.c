@@ -132,7 +132,7 @@ static void put_texts(struct baton_json_out *out, const struct gw_choice *choice
 
 void gw_reply_whole(struct baton_buf *buf, const struct gw_choice *choice)
 {
-    const struct gw_api *api = choice->call->api;
+    const struct gw_api *api = choice->completion->api;
     const struct gw_request *request = choice->request;
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
@@ -151,7 +151,7 @@ void gw_reply_whole(struct baton_buf *buf, const struct gw_choice *choice)
     put_input(&out, &choice->prompt, 1);
     if (request->params.explain)
         gw_reply_steps(&out, &choice->steps);
-    if (choice->call->options.timeline)
+    if (choice->completion->options.timeline)
         put_timeline(&out, request);
     baton_json_close(&out, '}');
 }
@@ -165,15 +165,15 @@ void gw_reply_steps(struct baton_json_out *out, const struct baton_buf *steps)
     baton_json_close(out, ']');
 }
 
-void gw_reply_batch(struct baton_buf *buf, struct gw_call *call)
+void gw_reply_batch(struct baton_buf *buf, struct gw_completion *completion)
 {
     const struct gw_prompt *prompts[GW_MAX_CHOICES];
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
-    gw_call_put_results(call, "results", &out);
-    for (int i = 0; i < call->n_choices; i++)
-        prompts[i] = call->choices[i].prompt;
-    put_input(&out, prompts, call->n_choices);
+    gw_completion_put_results(completion, "results", &out);
+    for (int i = 0; i < completion->n_choices; i++)
+        prompts[i] = completion->choices[i].prompt;
+    put_input(&out, prompts, completion->n_choices);
     baton_json_close(&out, '}');
 }
 

@@ -7,7 +7,7 @@
 #ifndef BATON_GATEWAY_API_NATIVE_REPLY_H
 #define BATON_GATEWAY_API_NATIVE_REPLY_H
 
-#include "gateway/api/completion/call.h"
+#include "gateway/api/completion/completion.h"
 
 /* "gen-0123456789abcdef" */
 enum { GW_REPLY_ID_BYTES = 24 };
@@ -26,7 +26,7 @@ void gw_reply_whole(struct baton_buf *out, const struct gw_choice *choice);
 void gw_reply_steps(struct baton_json_out *out, const struct baton_buf *steps);
 
 /* The answer for a batch, made of its choices' results. */
-void gw_reply_batch(struct baton_buf *out, struct gw_call *call);
+void gw_reply_batch(struct baton_buf *out, struct gw_completion *completion);
 
 /* "timings": llama.cpp's names, then the seconds of our stages. */
 void gw_reply_timings(struct baton_json_out *out, const struct gw_totals *totals);

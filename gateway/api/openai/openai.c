@@ -145,7 +145,7 @@ static void read_rest(struct gw_fields *fields, int64_t n)
 
 /* ---- fields that both routes share ---- */
 
-static void read_stream(struct gw_fields *fields, struct gw_call_options *options)
+static void read_stream(struct gw_fields *fields, struct gw_completion_options *options)
 {
     const struct baton_json *value;
     gw_field_bool(fields, "stream", &options->streaming);
@@ -168,7 +168,7 @@ static void read_stream(struct gw_fields *fields, struct gw_call_options *option
 }
 
 static void read_n(const struct gw_api *api, struct gw_fields *fields,
-                   struct gw_call_options *options)
+                   struct gw_completion_options *options)
 {
     int64_t n = 1;
     gw_field_int(fields, "n", 1, api->max_batch, &n);
@@ -177,7 +177,8 @@ static void read_n(const struct gw_api *api, struct gw_fields *fields,
 
 /* The number of choices is known once the prompts are. */
 static void check_choices(const struct gw_api *api, struct gw_fields *fields,
-                          const struct gw_call_options *options, const struct gw_prompts *prompts)
+                          const struct gw_completion_options *options,
+                          const struct gw_prompts *prompts)
 {
     if ((int64_t)prompts->n * options->n > api->max_batch)
         gw_fields_fail(fields, "n", "out_of_range",
@@ -186,7 +187,7 @@ static void check_choices(const struct gw_api *api, struct gw_fields *fields,
 }
 
 static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fields *fields,
-                  const struct gw_call_options *options, struct gw_completion_params *params,
+                  const struct gw_completion_options *options, struct gw_completion_params *params,
                   struct gw_prompts *prompts, const char *length_name, int64_t wanted,
                   int64_t fallback)
 {
@@ -197,9 +198,9 @@ static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fi
     if (!fields->failed)
         lengths = gw_prompts_lengths(api, fields, prompts, length_name, wanted, fallback);
     if (fields->failed)
-        gw_call_refuse(api, exchange, &fields->problem);
+        gw_completion_refuse(api, exchange, &fields->problem);
     else
-        gw_call_start(api, exchange, &gw_openai_dialect, options, params, prompts, lengths);
+        gw_completion_start(api, exchange, &gw_openai_dialect, options, params, prompts, lengths);
     free(lengths);
     gw_prompts_fini(prompts);
     gw_params_fini(params);
@@ -208,7 +209,7 @@ static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fi
 /* ---- completions ---- */
 
 static void read_completion_logprobs(struct gw_fields *fields,
-                                     const struct gw_call_options *options,
+                                     const struct gw_completion_options *options,
                                      struct gw_params *params)
 {
     int64_t n = -1;
@@ -224,7 +225,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_fields fields = gw_fields(body);
     struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
-    struct gw_call_options options = {0};
+    struct gw_completion_options options = {0};
     int64_t max_tokens = -1; /* not given */
     read_model(api, &fields);
     read_n(api, &fields, &options);
@@ -284,7 +285,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct gw_fields fields = gw_fields(body);
     struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
-    struct gw_call_options options = {.chat = true};
+    struct gw_completion_options options = {.chat = true};
     const char *length_name;
     read_model(api, &fields);
     read_n(api, &fields, &options);

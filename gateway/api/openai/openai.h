@@ -5,9 +5,9 @@
  * refused by name unless it asks for nothing; what changes no token (user, metadata, ...) is
  * accepted.
  *
- * Ownership: see gateway/api/completion/call.h.
+ * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
- * Errors:    400 with the field, 404 for another model; the rest as a call.
+ * Errors:    400 with the field, 404 for another model; the rest as a completion.
  */
 #ifndef BATON_GATEWAY_API_OPENAI_OPENAI_H
 #define BATON_GATEWAY_API_OPENAI_OPENAI_H

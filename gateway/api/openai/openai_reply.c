@@ -10,9 +10,10 @@
 
 enum { CHUNK_MAX_BYTES = 4 << 20 };
 
-static const char *finish_reason(const struct gw_call *call, const struct gw_request *request)
+static const char *finish_reason(const struct gw_completion *completion,
+                                 const struct gw_request *request)
 {
-    return call->options.no_output || request->finish == GW_FINISH_LENGTH ? "length" : "stop";
+    return completion->options.no_output || request->finish == GW_FINISH_LENGTH ? "length" : "stop";
 }
 
 /* ---- parts of every answer ---- */
@@ -26,25 +27,25 @@ static void put_fingerprint(struct baton_json_out *out, const struct baton_finge
     baton_json_put_string(out, "system_fingerprint", text);
 }
 
-static void put_head(struct baton_json_out *out, const struct gw_call *call)
+static void put_head(struct baton_json_out *out, const struct gw_completion *completion)
 {
-    bool chat = call->options.chat, streaming = call->options.streaming;
+    bool chat = completion->options.chat, streaming = completion->options.streaming;
     char id[40];
-    (void)snprintf(id, sizeof id, "%s-%016" PRIx64, chat ? "chatcmpl" : "cmpl", call->id);
+    (void)snprintf(id, sizeof id, "%s-%016" PRIx64, chat ? "chatcmpl" : "cmpl", completion->id);
     baton_json_put_string(out, "id", id);
     baton_json_put_string(out, "object",
                           !chat       ? "text_completion"
                           : streaming ? "chat.completion.chunk"
                                       : "chat.completion");
-    baton_json_put_int(out, "created", call->created_s);
-    baton_json_put_string(out, "model", call->api->facts->name);
-    put_fingerprint(out, call->api->fingerprint);
+    baton_json_put_int(out, "created", completion->created_s);
+    baton_json_put_string(out, "model", completion->api->facts->name);
+    put_fingerprint(out, completion->api->fingerprint);
 }
 
-static void put_usage(struct baton_json_out *out, const struct gw_call *call)
+static void put_usage(struct baton_json_out *out, const struct gw_completion *completion)
 {
-    const struct gw_totals *totals = &call->totals;
-    uint64_t n_output = call->options.no_output ? 0 : totals->output_tokens;
+    const struct gw_totals *totals = &completion->totals;
+    uint64_t n_output = completion->options.no_output ? 0 : totals->output_tokens;
     baton_json_open(out, "usage", '{');
     baton_json_put_uint(out, "prompt_tokens", totals->prompt_tokens);
     baton_json_put_uint(out, "completion_tokens", n_output);
@@ -57,15 +58,15 @@ static void put_usage(struct baton_json_out *out, const struct gw_call *call)
 
 static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 {
-    const struct gw_call *call = choice->call;
+    const struct gw_completion *completion = choice->completion;
     struct gw_logprobs *logprobs = &choice->logprobs;
     bool wanted = choice->request->params.logprobs;
-    if (!wanted || (call->options.streaming && logprobs->n_taken == logprobs->n_ready))
+    if (!wanted || (completion->options.streaming && logprobs->n_taken == logprobs->n_ready))
         baton_json_put_null(out, "logprobs");
-    else if (call->options.chat)
-        gw_logprobs_put_chat(logprobs, out, call->api->tokenizer);
+    else if (completion->options.chat)
+        gw_logprobs_put_chat(logprobs, out, completion->api->tokenizer);
     else
-        gw_logprobs_put_completion(logprobs, out, call->api->tokenizer, choice->echo_chars);
+        gw_logprobs_put_completion(logprobs, out, completion->api->tokenizer, choice->echo_chars);
 }
 
 /* The explained steps since the last time. */
@@ -79,17 +80,18 @@ static void put_steps(struct baton_json_out *out, struct gw_choice *choice)
 
 /* ---- chunks ---- */
 
-static void write_data(struct gw_call *call, struct gw_choice *choice, const char *data, size_t n)
+static void write_data(struct gw_completion *completion, struct gw_choice *choice, const char *data,
+                       size_t n)
 {
-    struct baton_buf *event = gw_calls_event(call->api->calls);
+    struct baton_buf *event = gw_completions_event(completion->api->completions);
     gw_sse_event(event, NULL, data, n);
-    gw_call_write(call, choice, event->data, event->len);
+    gw_completion_write(completion, choice, event->data, event->len);
 }
 
-static void put_delta(struct baton_json_out *out, const struct gw_call *call, bool role,
+static void put_delta(struct baton_json_out *out, const struct gw_completion *completion, bool role,
                       const char *text, size_t n)
 {
-    if (!call->options.chat) {
+    if (!completion->options.chat) {
         baton_json_put_text(out, "text", text ? text : "", n);
         return;
     }
@@ -105,17 +107,18 @@ static void put_delta(struct baton_json_out *out, const struct gw_call *call, bo
 static void write_chunk(struct gw_choice *choice, bool role, const char *text, size_t n,
                         const char *finish)
 {
-    struct gw_call *call = choice->call;
-    bool last = finish && call->n_over + 1 == call->n_choices && !call->options.include_usage;
+    struct gw_completion *completion = choice->completion;
+    bool last = finish && completion->n_over + 1 == completion->n_choices &&
+                !completion->options.include_usage;
     struct baton_buf chunk;
     baton_buf_init(&chunk, CHUNK_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&chunk);
     baton_json_open(&out, NULL, '{');
-    put_head(&out, call);
+    put_head(&out, completion);
     baton_json_open(&out, "choices", '[');
     baton_json_open(&out, NULL, '{');
     baton_json_put_int(&out, "index", choice->index);
-    put_delta(&out, call, role, text, n);
+    put_delta(&out, completion, role, text, n);
     put_logprobs(&out, choice);
     if (finish)
         baton_json_put_string(&out, "finish_reason", finish);
@@ -124,28 +127,28 @@ static void write_chunk(struct gw_choice *choice, bool role, const char *text, s
     put_steps(&out, choice);
     baton_json_close(&out, '}');
     baton_json_close(&out, ']');
-    if (call->options.include_usage)
+    if (completion->options.include_usage)
         baton_json_put_null(&out, "usage");
     if (last)
-        gw_reply_timings(&out, &call->totals);
+        gw_reply_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
-    write_data(call, choice, chunk.data, chunk.len);
+    write_data(completion, choice, chunk.data, chunk.len);
     baton_buf_fini(&chunk);
 }
 
-static void write_usage(struct gw_call *call)
+static void write_usage(struct gw_completion *completion)
 {
     struct baton_buf chunk;
     baton_buf_init(&chunk, CHUNK_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&chunk);
     baton_json_open(&out, NULL, '{');
-    put_head(&out, call);
+    put_head(&out, completion);
     baton_json_open(&out, "choices", '[');
     baton_json_close(&out, ']');
-    put_usage(&out, call);
-    gw_reply_timings(&out, &call->totals);
+    put_usage(&out, completion);
+    gw_reply_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
-    write_data(call, NULL, chunk.data, chunk.len);
+    write_data(completion, NULL, chunk.data, chunk.len);
     baton_buf_fini(&chunk);
 }
 
@@ -165,9 +168,9 @@ static void put_text(struct baton_json_out *out, const struct gw_choice *choice)
     const struct baton_buf *prompt = &choice->prompt->text, *generated = &choice->text;
     struct baton_buf text;
     baton_buf_init(&text, prompt->max_bytes + generated->max_bytes);
-    if (choice->call->options.echo)
+    if (choice->completion->options.echo)
         baton_buf_append(&text, baton_buf_text(prompt), prompt->len);
-    if (!choice->call->options.no_output)
+    if (!choice->completion->options.no_output)
         baton_buf_append(&text, baton_buf_text(generated), generated->len);
     baton_json_put_text(out, "text", baton_buf_text(&text), text.len);
     baton_buf_fini(&text);
@@ -175,32 +178,32 @@ static void put_text(struct baton_json_out *out, const struct gw_choice *choice)
 
 static void keep_choice(struct gw_choice *choice)
 {
-    const struct gw_call *call = choice->call;
+    const struct gw_completion *completion = choice->completion;
     struct baton_json_out out = baton_json_out(&choice->result);
     baton_json_open(&out, NULL, '{');
     baton_json_put_int(&out, "index", choice->index);
-    if (call->options.chat)
+    if (completion->options.chat)
         put_message(&out, choice);
     else
         put_text(&out, choice);
     put_logprobs(&out, choice);
-    baton_json_put_string(&out, "finish_reason", finish_reason(call, choice->request));
+    baton_json_put_string(&out, "finish_reason", finish_reason(completion, choice->request));
     put_steps(&out, choice);
     baton_json_close(&out, '}');
 }
 
-static void answer(struct gw_call *call)
+static void answer(struct gw_completion *completion)
 {
     struct baton_buf body;
     baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&body);
     baton_json_open(&out, NULL, '{');
-    put_head(&out, call);
-    gw_call_put_results(call, "choices", &out);
-    put_usage(&out, call);
-    gw_reply_timings(&out, &call->totals);
+    put_head(&out, completion);
+    gw_completion_put_results(completion, "choices", &out);
+    put_usage(&out, completion);
+    gw_reply_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
-    gw_api_json(call->exchange, 200, &body);
+    gw_api_json(completion->exchange, 200, &body);
     baton_buf_fini(&body);
 }
 
@@ -208,7 +211,7 @@ static void answer(struct gw_call *call)
 
 static void on_first(struct gw_choice *choice)
 {
-    const struct gw_call_options *options = &choice->call->options;
+    const struct gw_completion_options *options = &choice->completion->options;
     const struct baton_buf *prompt = &choice->prompt->text;
     choice->echo_chars = options->echo ? baton_utf8_count(baton_buf_text(prompt), prompt->len) : 0;
     if (!options->streaming)
@@ -221,46 +224,46 @@ static void on_first(struct gw_choice *choice)
 
 static void on_token(struct gw_choice *choice, const struct gw_token *token)
 {
-    if (!token->decision || choice->call->options.no_output)
+    if (!token->decision || choice->completion->options.no_output)
         return;
     if (choice->steps.len)
         baton_buf_putc(&choice->steps, ',');
-    gw_explain_step(&choice->steps, choice->call->api, &choice->request->params, token);
+    gw_explain_step(&choice->steps, choice->completion->api, &choice->request->params, token);
 }
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    if (choice->call->options.streaming && !choice->call->options.no_output)
+    if (choice->completion->options.streaming && !choice->completion->options.no_output)
         write_chunk(choice, false, text, n, NULL);
 }
 
 static void on_finish(struct gw_choice *choice)
 {
-    if (choice->call->options.streaming)
-        write_chunk(choice, false, NULL, 0, finish_reason(choice->call, choice->request));
+    if (choice->completion->options.streaming)
+        write_chunk(choice, false, NULL, 0, finish_reason(choice->completion, choice->request));
     else
         keep_choice(choice);
 }
 
-static void on_end(struct gw_call *call)
+static void on_end(struct gw_completion *completion)
 {
     static const char done[] = "[DONE]";
-    if (!call->options.streaming) {
-        answer(call);
+    if (!completion->options.streaming) {
+        answer(completion);
         return;
     }
-    if (call->options.include_usage)
-        write_usage(call);
-    write_data(call, NULL, done, sizeof done - 1);
-    gw_exchange_stream_end(call->exchange);
+    if (completion->options.include_usage)
+        write_usage(completion);
+    write_data(completion, NULL, done, sizeof done - 1);
+    gw_exchange_stream_end(completion->exchange);
 }
 
-static void on_error(struct gw_call *call, const struct gw_failure *failure)
+static void on_error(struct gw_completion *completion, const struct gw_failure *failure)
 {
     struct baton_buf error;
     baton_buf_init(&error, CHUNK_MAX_BYTES);
-    gw_call_put_error(&error, call, failure);
-    write_data(call, NULL, error.data, error.len);
+    gw_completion_put_error(&error, completion, failure);
+    write_data(completion, NULL, error.data, error.len);
     baton_buf_fini(&error);
 }
 

@@ -7,14 +7,14 @@
  *              data: [DONE]
  *     a failure after the first chunk: data: {"error": ...}, and no [DONE]
  *
- * Ownership: see gateway/api/completion/call.h.
+ * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
  * Errors:    stick in the buffers.
  */
 #ifndef BATON_GATEWAY_API_OPENAI_OPENAI_REPLY_H
 #define BATON_GATEWAY_API_OPENAI_OPENAI_REPLY_H
 
-#include "gateway/api/completion/call.h"
+#include "gateway/api/completion/completion.h"
 
 extern const struct gw_dialect gw_openai_dialect;
 

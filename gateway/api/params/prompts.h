@@ -1,4 +1,4 @@
-/* The prompts of a call: text or token ids, one or many, as token ids within the model's context.
+/* The prompts of a completion: text or token ids, one or many, as ids within the model's context.
  *
  * Ownership: prompts own their tokens and texts until gw_prompts_fini.
  * Threading: loop thread.
