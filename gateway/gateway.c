@@ -101,7 +101,7 @@ static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reas
     gw_dispatcher_worker_lost(&gateway->dispatcher, worker);
 }
 
-static void on_room(void *arg)
+static void on_capacity(void *arg)
 {
     struct gateway *gateway = arg;
     gw_routing_pump(&gateway->dispatcher);
@@ -291,7 +291,7 @@ static void init_fleet(struct gateway *gateway)
                                        .wake_arg = gateway,
                                        .on_message = on_worker_message,
                                        .on_lost = on_worker_lost,
-                                       .on_room = on_room,
+                                       .on_capacity = on_capacity,
                                        .arg = gateway});
     gw_dispatcher_init(&gateway->dispatcher,
                        &(struct gw_dispatcher_options){

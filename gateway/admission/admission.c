@@ -126,10 +126,10 @@ bool gw_admission_admit(const struct gw_dispatcher *dispatcher, const struct gw_
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
     static const struct gw_failure draining = {503, "draining", "the gateway is stopping"};
-    const struct gw_failure *hopeless = gw_routing_hopeless(dispatcher, first);
-    if (hopeless || dispatcher->draining) {
-        verdict->failure = hopeless ? *hopeless : draining;
-        verdict->reason = hopeless ? GW_REJECTION_no_worker : GW_REJECTION_draining;
+    const struct gw_failure *unservable = gw_routing_unservable(dispatcher, first);
+    if (unservable || dispatcher->draining) {
+        verdict->failure = unservable ? *unservable : draining;
+        verdict->reason = unservable ? GW_REJECTION_no_worker : GW_REJECTION_draining;
         verdict->retry_s = 0;
         return false;
     }
@@ -162,8 +162,8 @@ static size_t tokens_before(const struct gw_throughput *throughput,
     return as_long < throughput->n_placed_tokens ? as_long : throughput->n_placed_tokens;
 }
 
-bool gw_admission_is_doomed(const struct gw_dispatcher *dispatcher,
-                            const struct gw_request *request, int64_t now_ns)
+bool gw_admission_will_miss_deadline(const struct gw_dispatcher *dispatcher,
+                                     const struct gw_request *request, int64_t now_ns)
 {
     const struct gw_throughput *throughput = &dispatcher->throughput;
     if (request->state != GW_QUEUED || !request->deadline_ns ||

@@ -57,7 +57,7 @@ void gw_admission_refused(const struct gw_dispatcher *dispatcher, const struct g
 void gw_admission_queue(struct gw_dispatcher *dispatcher, struct gw_request *request);
 
 /* A queued request that could not be finished in its time any more, while others wait who could. */
-bool gw_admission_is_doomed(const struct gw_dispatcher *dispatcher,
-                            const struct gw_request *request, int64_t now_ns);
+bool gw_admission_will_miss_deadline(const struct gw_dispatcher *dispatcher,
+                                     const struct gw_request *request, int64_t now_ns);
 
 #endif

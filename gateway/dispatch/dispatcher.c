@@ -217,7 +217,7 @@ static const struct gw_failure *out_of_time(const struct gw_dispatcher *dispatch
 {
     if (request->deadline_ns && now_ns >= request->deadline_ns)
         return &deadline_passed;
-    return gw_admission_is_doomed(dispatcher, request, now_ns) ? &deadline_too_near : NULL;
+    return gw_admission_will_miss_deadline(dispatcher, request, now_ns) ? &deadline_too_near : NULL;
 }
 
 static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int64_t now_ns)
@@ -244,8 +244,8 @@ static void ask_again(const struct gw_dispatcher *dispatcher)
     bool somebody_waits = gw_dispatcher_list(dispatcher, GW_QUEUED)->n > 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        worker->full = false;
-        worker->crowded &= somebody_waits;
+        worker->backing_off = false;
+        worker->recently_rejected &= somebody_waits;
     }
 }
 

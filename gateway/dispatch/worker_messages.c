@@ -33,7 +33,7 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
     struct gw_worker *decode = request->decode;
     gw_assign_leave_prefill(request);
     gw_assign_leave_decode(request);
-    decode->full = decode->crowded = true;
+    decode->backing_off = decode->recently_rejected = true;
     /* An answer to this reservation may no longer be taken for the next one's. */
     request->attempt++;
     gw_dispatcher_set_state(dispatcher, request, GW_QUEUED,

@@ -95,7 +95,7 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
         &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
                           .n_queued_tokens = status->n_queued_tokens,
                           .n_blocks = (int64_t)status->kv_blocks_total - status->kv_blocks_free});
-    worker->full = false;
+    worker->backing_off = false;
 }
 
 static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
@@ -106,7 +106,7 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
         worker->state = GW_WORKER_DRAINING;
     else if (worker->state == GW_WORKER_JOINING || worker->state == GW_WORKER_SUSPECT)
         worker->state = GW_WORKER_READY;
-    fleet->options.on_room(fleet->options.arg);
+    fleet->options.on_capacity(fleet->options.arg);
 }
 
 static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,

@@ -51,8 +51,8 @@ struct gw_worker {
     uint32_t n_active;          /* requests placed here by this gateway, now */
     uint64_t n_placed, turn;    /* in all; when the last one was, counted in placements */
     double prompt_tokens_per_s; /* at which it computed prompts of ours; 0: none yet */
-    bool full;                  /* a reservation was rejected since the last Status */
-    bool crowded;               /* and some who wait have not been asked for since */
+    bool backing_off;           /* a reservation was rejected since the last Status */
+    bool recently_rejected;     /* and some who wait have not been asked for since */
 };
 
 BATON_LIST(gw_worker_list, struct gw_worker, in_workers)
@@ -72,7 +72,7 @@ struct gw_fleet_options {
     /* The worker is gone; its pointer dies when this returns. */
     void (*on_lost)(void *arg, struct gw_worker *worker, const char *reason);
     /* A worker became able to take requests, or said how much room it has. */
-    void (*on_room)(void *arg);
+    void (*on_capacity)(void *arg);
     void *arg;
 };
 

@@ -101,7 +101,7 @@ void gw_assign_leave_decode(struct gw_request *request)
         leave_prompt(request);
     gw_worker_load_add(&request->decode->load,
                        &(struct gw_work){.n_requests = -1, .n_blocks = -request->n_blocks});
-    request->decode->full = false;
+    request->decode->backing_off = false;
     request->decode->n_active--;
     request->decode = NULL;
 }

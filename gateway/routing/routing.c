@@ -18,8 +18,8 @@ static const struct gw_failure no_decode = {503, "no_worker",
 #define NEWEST_PART 0.2
 
 /* A prefill worker with so many prompts that take it so long gets no more. */
-enum { ENOUGH_PROMPTS = 32 };
-#define ENOUGH_S 1.0
+enum { BACKLOG_PROMPTS = 32 };
+#define BACKLOG_S 1.0
 
 enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routing_options *options)
 {
@@ -114,10 +114,10 @@ void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worke
 
 /* It has prompts enough to choose the shortest from, and to be busy until it is sent more. What
  * waits here can still be refused, run out of time at no cost, or go elsewhere. */
-static bool has_enough(const struct gw_worker *worker)
+static bool is_backlogged(const struct gw_worker *worker)
 {
-    return gw_worker_load_now(&worker->load).n_requests >= ENOUGH_PROMPTS &&
-           !(gw_assign_wait_s(worker) <= ENOUGH_S);
+    return gw_worker_load_now(&worker->load).n_requests >= BACKLOG_PROMPTS &&
+           !(gw_assign_wait_s(worker) <= BACKLOG_S);
 }
 
 static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
@@ -130,7 +130,7 @@ static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY ||
-            has_enough(worker))
+            is_backlogged(worker))
             continue;
         routing->candidates[n] = worker;
         routing->prefill_views[n++] = (struct gw_prefill_view){
@@ -150,8 +150,8 @@ static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
 static bool may_ask(const struct gw_dispatcher *dispatcher, const struct gw_worker *worker)
 {
     struct gw_request_list *reserving = gw_dispatcher_list(dispatcher, GW_RESERVING);
-    if (worker->full || !worker->crowded)
-        return !worker->full;
+    if (worker->backing_off || !worker->recently_rejected)
+        return !worker->backing_off;
     struct gw_request *asked = gw_request_list_first(reserving);
     while (asked && asked->decode != worker)
         asked = gw_request_list_next(reserving, asked);
@@ -253,7 +253,7 @@ void gw_routing_reserved(struct gw_dispatcher *dispatcher, struct gw_request *re
         dispatcher->routing.n_colocated++;
     }
     run_prompt(dispatcher, request);
-    if (request->decode->crowded)
+    if (request->decode->recently_rejected)
         gw_routing_pump(dispatcher); /* the next may be asked for */
 }
 
@@ -309,8 +309,8 @@ static bool place(struct gw_dispatcher *dispatcher, struct gw_request *request)
     return true;
 }
 
-const struct gw_failure *gw_routing_hopeless(const struct gw_dispatcher *dispatcher,
-                                             const struct gw_request *request)
+const struct gw_failure *gw_routing_unservable(const struct gw_dispatcher *dispatcher,
+                                               const struct gw_request *request)
 {
     if (!has_worker(dispatcher, BATON__V1__ROLE__ROLE_PREFILL) &&
         !must_colocate(dispatcher, request))
@@ -329,7 +329,7 @@ void gw_routing_pump(struct gw_dispatcher *dispatcher)
     dispatcher->routing.pumping = true;
     bool placed = true;
     for (struct gw_request *request; placed && (request = gw_request_list_first(queued));) {
-        const struct gw_failure *failure = gw_routing_hopeless(dispatcher, request);
+        const struct gw_failure *failure = gw_routing_unservable(dispatcher, request);
         if (failure)
             gw_dispatcher_fail(dispatcher, request, failure);
         else

@@ -45,8 +45,8 @@ void gw_routing_fini(struct gw_routing *routing);
 void gw_routing_pump(struct gw_dispatcher *dispatcher);
 
 /* The reason why a request could not be placed even with all the room in the world, or NULL. */
-const struct gw_failure *gw_routing_hopeless(const struct gw_dispatcher *dispatcher,
-                                             const struct gw_request *request);
+const struct gw_failure *gw_routing_unservable(const struct gw_dispatcher *dispatcher,
+                                               const struct gw_request *request);
 
 /* Its decode worker has room, and some of the prompt's first blocks already: the prompt is run. */
 void gw_routing_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
