@@ -44,7 +44,7 @@ static size_t excess(size_t have, size_t more, int64_t most)
 }
 
 /* Until so much of what waits has its place that the load fits; 0: it fits now. */
-static double room_in_s(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
+static double fits_in_s(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load)
 {
     size_t n_requests = excess(throughput->n_waiting, load->n_requests, bounds->max_queued);
@@ -57,7 +57,7 @@ static double room_in_s(const struct gw_bounds *bounds, const struct gw_throughp
                                 (double)throughput->n_waiting_tokens);
         n_requests = (double)n_requests > n_holders ? n_requests : (size_t)n_holders;
     }
-    return fmax(gw_throughput_room_s(throughput, n_requests), 1);
+    return fmax(gw_throughput_routing_s(throughput, n_requests), 1);
 }
 
 /* ---- time ---- */
@@ -87,12 +87,12 @@ bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughp
 {
     if (can_never_wait(bounds, load, verdict))
         return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
-    double room_s = room_in_s(bounds, throughput, load);
-    if (room_s > 0) {
+    double fits_s = fits_in_s(bounds, throughput, load);
+    if (fits_s > 0) {
         SAY(verdict,
             "the queue is full: %zu requests with %zu prompt tokens wait; try again in %d s",
-            throughput->n_waiting, throughput->n_waiting_tokens, gw_throughput_retry_s(room_s));
-        return refuse(verdict, 429, "queue_full", GW_REJECTION_queue_full, room_s);
+            throughput->n_waiting, throughput->n_waiting_tokens, gw_throughput_retry_s(fits_s));
+        return refuse(verdict, 429, "queue_full", GW_REJECTION_queue_full, fits_s);
     }
     double turn_s = gw_throughput_wait_s(throughput, 0, 0);
     double late_s = late_by_s(bounds, throughput, load, turn_s);
@@ -159,7 +159,7 @@ static size_t tokens_before(const struct gw_throughput *throughput,
                             const struct gw_request *request)
 {
     size_t as_long = throughput->compute.n_open * request->params.prompt.n;
-    return as_long < throughput->n_placed_tokens ? as_long : throughput->n_placed_tokens;
+    return as_long < throughput->n_prefilling_tokens ? as_long : throughput->n_prefilling_tokens;
 }
 
 bool gw_admission_will_miss_deadline(const struct gw_dispatcher *dispatcher,

@@ -83,7 +83,7 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_uint(out, "queued", status->n_queued);
     baton_json_put_uint(out, "queued_tokens", status->n_queued_tokens);
     baton_json_put_uint(out, "running", status->n_running);
-    baton_json_put_uint(out, "placed", worker->n_placed);
+    baton_json_put_uint(out, "placed", worker->n_routed);
     baton_json_put_uint(out, "active", worker->n_active);
     baton_json_put_uint(out, "kv_block_tokens", block_tokens);
     baton_json_put_uint(out, "kv_blocks_total", status->kv_blocks_total);
@@ -139,7 +139,7 @@ FIGURE(queued, worker->status.n_queued)
 FIGURE(queued_tokens, worker->status.n_queued_tokens)
 FIGURE(running, worker->status.n_running)
 FIGURE(active, worker->n_active)
-FIGURE(placed, worker->n_placed)
+FIGURE(placed, worker->n_routed)
 FIGURE(blocks, worker->status.kv_blocks_total)
 FIGURE(blocks_free, worker->status.kv_blocks_free)
 FIGURE(blocks_cached, worker->status.kv_blocks_cached)

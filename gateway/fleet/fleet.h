@@ -49,7 +49,7 @@ struct gw_worker {
     int64_t beat_due_ns;
     uint32_t tag;               /* of this life: no other worker ever has it; never 0 */
     uint32_t n_active;          /* requests placed here by this gateway, now */
-    uint64_t n_placed, turn;    /* in all; when the last one was, counted in placements */
+    uint64_t n_routed, turn;    /* in all; when the last one was, counted in placements */
     double prompt_tokens_per_s; /* at which it computed prompts of ours; 0: none yet */
     bool backing_off;           /* a reservation was rejected since the last Status */
     bool recently_rejected;     /* and some who wait have not been asked for since */

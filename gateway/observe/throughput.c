@@ -15,18 +15,18 @@ static const double newest = 1.0 / 16, forgotten = 1.001;
 
 static void end_backlog(struct gw_throughput *throughput, int64_t now_ns)
 {
-    if (throughput->room.n_open)
-        gw_busy_rate_end(&throughput->room, now_ns);
+    if (throughput->routing.n_open)
+        gw_busy_rate_end(&throughput->routing, now_ns);
 }
 
 void gw_throughput_tick(struct gw_throughput *throughput, double waited_s, int64_t now_ns)
 {
     bool is_backlog = waited_s > had_to_wait_s;
-    gw_busy_rate_pass(&throughput->room, now_ns);
+    gw_busy_rate_pass(&throughput->routing, now_ns);
     gw_busy_rate_pass(&throughput->compute, now_ns);
     gw_busy_rate_pass(&throughput->output, now_ns);
-    if (is_backlog && !throughput->room.n_open)
-        gw_busy_rate_begin(&throughput->room, now_ns);
+    if (is_backlog && !throughput->routing.n_open)
+        gw_busy_rate_begin(&throughput->routing, now_ns);
     else if (!is_backlog)
         end_backlog(throughput, now_ns);
 }
@@ -36,13 +36,13 @@ static bool is_waiting(enum gw_state state)
     return state == GW_QUEUED || state == GW_RESERVING;
 }
 
-static void wait_no_more(struct gw_throughput *throughput, size_t n_tokens, bool has_place,
+static void wait_no_more(struct gw_throughput *throughput, size_t n_tokens, bool is_routed,
                          int64_t now_ns)
 {
     throughput->n_waiting--;
     throughput->n_waiting_tokens -= n_tokens;
-    if (has_place && throughput->room.n_open)
-        gw_busy_rate_note(&throughput->room, 1, now_ns);
+    if (is_routed && throughput->routing.n_open)
+        gw_busy_rate_note(&throughput->routing, 1, now_ns);
     if (!throughput->n_waiting)
         end_backlog(throughput, now_ns);
 }
@@ -57,7 +57,7 @@ static void leave(struct gw_throughput *throughput, enum gw_state from, enum gw_
     if (from != GW_PREFILLING)
         return;
     gw_busy_rate_end(&throughput->compute, now_ns);
-    throughput->n_placed_tokens -= n_tokens;
+    throughput->n_prefilling_tokens -= n_tokens;
     if (to == GW_DECODING || to == GW_DONE)
         gw_busy_rate_note(&throughput->compute, (double)n_tokens, now_ns);
 }
@@ -70,7 +70,7 @@ static void enter(struct gw_throughput *throughput, enum gw_state from, enum gw_
         throughput->n_waiting_tokens += n_tokens;
     } else if (to == GW_PREFILLING) {
         gw_busy_rate_begin(&throughput->compute, now_ns);
-        throughput->n_placed_tokens += n_tokens;
+        throughput->n_prefilling_tokens += n_tokens;
     } else if (to == GW_DECODING) {
         gw_busy_rate_begin(&throughput->output, now_ns);
     }
@@ -113,17 +113,18 @@ static double known_s(const struct gw_busy_rate *rate)
     return rate->n_marks ? gw_busy_rate_per_unit_s(rate) : 0;
 }
 
-double gw_throughput_room_s(const struct gw_throughput *throughput, size_t n_requests)
+double gw_throughput_routing_s(const struct gw_throughput *throughput, size_t n_requests)
 {
-    return throughput->room.n_open ? (double)n_requests * gw_busy_rate_per_unit_s(&throughput->room)
-                                   : 0;
+    return throughput->routing.n_open
+               ? (double)n_requests * gw_busy_rate_per_unit_s(&throughput->routing)
+               : 0;
 }
 
 double gw_throughput_wait_s(const struct gw_throughput *throughput, size_t n_requests,
                             size_t n_tokens)
 {
-    return gw_throughput_room_s(throughput, throughput->n_waiting + n_requests) +
-           (double)(throughput->n_placed_tokens + n_tokens) * known_s(&throughput->compute);
+    return gw_throughput_routing_s(throughput, throughput->n_waiting + n_requests) +
+           (double)(throughput->n_prefilling_tokens + n_tokens) * known_s(&throughput->compute);
 }
 
 /* The first token comes with the prompt. */

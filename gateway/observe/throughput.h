@@ -21,9 +21,9 @@
 #include "gateway/request/request.h"
 
 struct gw_throughput {
-    struct gw_busy_rate room, compute, output; /* room is open during a backlog */
-    size_t n_waiting, n_waiting_tokens;        /* for a place; of their prompts */
-    size_t n_placed_tokens;                    /* of prompts that are with workers */
+    struct gw_busy_rate routing, compute, output; /* room is open during a backlog */
+    size_t n_waiting, n_waiting_tokens;           /* for a place; of their prompts */
+    size_t n_prefilling_tokens;                   /* of prompts that are with workers */
     /* Of requests that ended well, 0 before any did: tokens, and time for one at its best. */
     double usual_tokens, best_per_token_s;
 };
@@ -51,7 +51,7 @@ double gw_throughput_wait_s(const struct gw_throughput *throughput, size_t n_req
                             size_t n_tokens);
 
 /* Until so many of those who wait have a place; 0 without a backlog. */
-double gw_throughput_room_s(const struct gw_throughput *throughput, size_t n_requests);
+double gw_throughput_routing_s(const struct gw_throughput *throughput, size_t n_requests);
 
 /* For n_more requests like the others, beside everybody who is with a worker now: n_tokens of
  * prompts, theirs among them, and then their output. */

@@ -13,7 +13,7 @@ enum { MIN_RATED_TOKENS = 8 };
 static void place_at(struct gw_worker *worker, uint64_t turn, char id[65])
 {
     worker->n_active++;
-    worker->n_placed++;
+    worker->n_routed++;
     worker->turn = turn;
     (void)snprintf(id, 65, "%s", worker->id);
 }

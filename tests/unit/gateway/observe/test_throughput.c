@@ -78,7 +78,7 @@ TEST(a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten)
     assert_int_equal(throughput.n_waiting_tokens, 2000);
     near(gw_throughput_wait_s(&throughput, 0, 0), 10, 0.05);
     near(gw_throughput_wait_s(&throughput, 100, 0), 20, 0.05);
-    near(gw_throughput_room_s(&throughput, 10), 1, 0.05);
+    near(gw_throughput_routing_s(&throughput, 10), 1, 0.05);
 }
 
 TEST(prompts_with_workers_are_waited_for_at_the_pace_of_compute)
@@ -101,7 +101,7 @@ TEST(prompts_with_workers_are_waited_for_at_the_pace_of_compute)
 TEST(a_wait_for_room_does_not_look_like_slow_compute)
 {
     backlog(100, 50, 0.5);
-    near(gw_throughput_room_s(&throughput, 1), 0.5, 0.05);
+    near(gw_throughput_routing_s(&throughput, 1), 0.5, 0.05);
     near(gw_throughput_service_s(&throughput, 1, 2000, 1), 1, 0.05);
 }
 
@@ -128,11 +128,11 @@ TEST(before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts)
 TEST(a_change_of_pace_is_noticed_within_seconds)
 {
     backlog(1000, 100, 0.02);
-    near(gw_throughput_room_s(&throughput, 100), 2, 0.05);
+    near(gw_throughput_routing_s(&throughput, 100), 2, 0.05);
     backlog(0, 10, 0.5);
-    near(gw_throughput_room_s(&throughput, 100), 50, 0.15);
+    near(gw_throughput_routing_s(&throughput, 100), 50, 0.15);
     backlog(0, 200, 0.02);
-    near(gw_throughput_room_s(&throughput, 100), 2, 0.15);
+    near(gw_throughput_routing_s(&throughput, 100), 2, 0.15);
 }
 
 TEST(a_standstill_is_noticed_and_ends_in_numbers)
@@ -163,7 +163,7 @@ TEST(who_leaves_without_a_place_was_not_served)
     for (int i = 0; i < 500; i++)
         move(GW_QUEUED, GW_FAILED, 20);
     backlog(0, 20, 0.1);
-    near(gw_throughput_room_s(&throughput, 10), 1, 0.05);
+    near(gw_throughput_routing_s(&throughput, 10), 1, 0.05);
 }
 
 TEST(a_broken_attempt_waits_again)
@@ -178,7 +178,7 @@ TEST(a_broken_attempt_waits_again)
     assert_int_equal(throughput.n_waiting, 1);
     assert_int_equal(throughput.compute.n_open, 0);
     assert_int_equal(throughput.compute.n_marks, 0);
-    assert_int_equal(throughput.n_placed_tokens, 0);
+    assert_int_equal(throughput.n_prefilling_tokens, 0);
     move(GW_QUEUED, GW_FAILED, 10);
     assert_int_equal(throughput.n_waiting_tokens, 0);
 }
