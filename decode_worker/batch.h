@@ -10,7 +10,7 @@
 #ifndef BATON_DECODE_BATCH_H
 #define BATON_DECODE_BATCH_H
 
-#include "common/worker/cores.h"
+#include "common/cores/cores.h"
 #include "decode_worker/context.h"
 
 struct dc_batch;

@@ -10,7 +10,7 @@
 #ifndef BATON_PREFILL_PASSES_H
 #define BATON_PREFILL_PASSES_H
 
-#include "common/worker/cores.h"
+#include "common/cores/cores.h"
 #include "prefill_worker/job.h"
 #include "prefill_worker/plan_pass.h"
 

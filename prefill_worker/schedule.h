@@ -8,7 +8,7 @@
 #ifndef BATON_PREFILL_SCHEDULE_H
 #define BATON_PREFILL_SCHEDULE_H
 
-#include "common/worker/cores.h"
+#include "common/cores/cores.h"
 #include "prefill_worker/job.h"
 
 struct pf_schedule;

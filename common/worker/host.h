@@ -19,7 +19,7 @@
 #include "common/engine/kv/kv.h"
 #include "common/engine/model/model.h"
 #include "common/wire/member.h"
-#include "common/worker/cores.h"
+#include "common/cores/cores.h"
 
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "common/base/clock.h"
-#include "common/worker/core_lease.h"
+#include "common/cores/core_lease.h"
 
 /* Processors of these numbers need not exist: the lease only divides them. */
 static cpu_set_t allowed;

@@ -1,4 +1,4 @@
-#include "common/worker/core_table.h"
+#include "common/cores/core_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,11 +10,11 @@
  *            engine thread; tick on the main thread; fini when the engine thread is gone.
  * Errors:    init: INVALID with the part of the list that is wrong.
  */
-#ifndef BATON_WORKER_CORES_H
-#define BATON_WORKER_CORES_H
+#ifndef BATON_CORES_CORES_H
+#define BATON_CORES_CORES_H
 
+#include "common/cores/core_lease.h"
 #include "common/engine/compute/engine.h"
-#include "common/worker/core_lease.h"
 
 struct baton_cores {
     int n;         /* processors this process may run on */

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "common/worker/core_table.h"
+#include "common/cores/core_table.h"
 
 static const char *path(void)
 {

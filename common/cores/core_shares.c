@@ -1,4 +1,4 @@
-#include "common/worker/core_shares.h"
+#include "common/cores/core_shares.h"
 
 struct range {
     int begin, end;

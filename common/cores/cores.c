@@ -1,4 +1,4 @@
-#include "common/worker/cores.h"
+#include "common/cores/cores.h"
 
 #include <errno.h>
 #include <limits.h>

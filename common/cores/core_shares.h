@@ -12,8 +12,8 @@
  * Threading: pure functions. Every worker finds the same answer from the same table.
  * Errors:    none.
  */
-#ifndef BATON_WORKER_CORE_SHARES_H
-#define BATON_WORKER_CORE_SHARES_H
+#ifndef BATON_CORES_CORE_SHARES_H
+#define BATON_CORES_CORE_SHARES_H
 
 #include <stdbool.h>
 

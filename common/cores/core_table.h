@@ -16,15 +16,15 @@
  * Errors:    open: INVALID (not ours, or others may write it), VERSION (in use in another layout),
  *            LIMIT (64 workers), IO, TIMEOUT (somebody holds byte 0).
  */
-#ifndef BATON_WORKER_CORE_TABLE_H
-#define BATON_WORKER_CORE_TABLE_H
+#ifndef BATON_CORES_CORE_TABLE_H
+#define BATON_CORES_CORE_TABLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/worker/core_shares.h"
+#include "common/cores/core_shares.h"
 
 enum {
     BATON_CORE_TABLE_VERSION = 1,

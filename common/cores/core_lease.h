@@ -14,16 +14,16 @@
  *            busy and share on the engine thread.
  * Errors:    open: as core_table.h; a worker then computes without a lease.
  */
-#ifndef BATON_WORKER_CORE_LEASE_H
-#define BATON_WORKER_CORE_LEASE_H
+#ifndef BATON_CORES_CORE_LEASE_H
+#define BATON_CORES_CORE_LEASE_H
 
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/cores/core_shares.h"
 #include "common/engine/system/pool.h"
-#include "common/worker/core_shares.h"
 
 struct baton_core_lease;
 

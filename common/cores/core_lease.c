@@ -1,4 +1,4 @@
-#include "common/worker/core_lease.h"
+#include "common/cores/core_lease.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/worker/core_table.h"
+#include "common/cores/core_table.h"
 
 enum { LIST_BYTES = 128 };
 

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "common/worker/cores.h"
+#include "common/cores/cores.h"
 
 static struct baton_why why;
 
