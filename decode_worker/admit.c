@@ -123,15 +123,15 @@ static void run_if_ready(struct dc_admit *admit, struct dc_context *context)
 static void log_prompt(const struct dc_context *context)
 {
     const struct dc_prompt *prompt = &context->prompt;
-    baton_asker_log_stage(&context->asker, BATON_STAGE_prefill_queue, prompt->queue_s);
-    baton_asker_log_stage(&context->asker, BATON_STAGE_prefill_compute, prompt->compute_s);
-    baton_asker_log_stage(&context->asker, BATON_STAGE_first_token, prompt->sample_s);
+    baton_origin_log_stage(&context->origin, BATON_STAGE_prefill_queue, prompt->queue_s);
+    baton_origin_log_stage(&context->origin, BATON_STAGE_prefill_compute, prompt->compute_s);
+    baton_origin_log_stage(&context->origin, BATON_STAGE_first_token, prompt->sample_s);
 }
 
 static void log_sequence(const struct dc_context *context)
 {
-    baton_asker_log_stage(&context->asker, BATON_STAGE_decode_queue, context->queue_s);
-    baton_asker_log_stage(&context->asker, BATON_STAGE_decode, context->decode_s);
+    baton_origin_log_stage(&context->origin, BATON_STAGE_decode_queue, context->queue_s);
+    baton_origin_log_stage(&context->origin, BATON_STAGE_decode, context->decode_s);
 }
 
 /* A context that the engine thread is through with. */
@@ -168,7 +168,7 @@ static void take_reserve(struct dc_admit *admit, struct baton_link *gateway,
 static void refuse(struct dc_admit *admit, struct dc_context *context, Baton__V1__Failed__Code code,
                    const char *reason)
 {
-    baton_asker_fail(&context->asker, code, reason);
+    baton_origin_fail(&context->origin, code, reason);
     atomic_store(&context->canceled, true);
     if (dc_context_is_lent(context))
         dc_batch_wake(admit->batch);
@@ -202,8 +202,8 @@ static void take_start(struct dc_admit *admit, struct dc_context *context,
 
 static void cancel(struct dc_admit *admit, struct dc_context *context, const char *reason)
 {
-    baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", context->asker.request_id),
-              BATON_I("attempt", context->asker.attempt), BATON_S("reason", reason));
+    baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", context->origin.request_id),
+              BATON_I("attempt", context->origin.attempt), BATON_S("reason", reason));
     atomic_store(&context->canceled, true);
     if (dc_context_is_lent(context))
         dc_batch_wake(admit->batch);
@@ -308,7 +308,7 @@ static void lost(void *arg, uint64_t gateway_epoch)
     struct dc_admit *admit = arg;
     for (struct dc_context *context = dc_context_list_first(&admit->contexts.list); context;
          context = dc_context_list_next(&admit->contexts.list, context))
-        if (context->asker.gateway_epoch == gateway_epoch && !atomic_load(&context->canceled))
+        if (context->origin.gateway_epoch == gateway_epoch && !atomic_load(&context->canceled))
             cancel(admit, context, "the gateway is gone");
     baton_host_wake(admit->host);
 }

@@ -49,7 +49,7 @@ struct step_times {
 static void hand_back(struct dc_batch *batch, struct dc_context *context)
 {
     if (baton_queue_put(batch->done, context))
-        baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", context->asker.request_id));
+        baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_X("req", context->origin.request_id));
     batch->has_done = true;
 }
 
@@ -145,8 +145,8 @@ static void begin_prompts(const struct dc_step *step, int64_t begin_ns)
 static void fail_all(const struct dc_step *step, enum baton_err err)
 {
     for (int i = 0; i < step->n_parts; i++) {
-        baton_asker_fail(&step->contexts[i]->asker, BATON__V1__FAILED__CODE__INTERNAL,
-                         baton_err_text(err));
+        baton_origin_fail(&step->contexts[i]->origin, BATON__V1__FAILED__CODE__INTERNAL,
+                          baton_err_text(err));
         atomic_store(&step->contexts[i]->canceled, true);
     }
 }
@@ -333,7 +333,7 @@ void dc_batch_stop(struct dc_batch *batch)
 void dc_batch_submit(struct dc_batch *batch, struct dc_context *context)
 {
     if (baton_queue_put(batch->submitted, context))
-        baton_log(BATON_LOG_ERROR, "batch_queue_full", BATON_X("req", context->asker.request_id));
+        baton_log(BATON_LOG_ERROR, "batch_queue_full", BATON_X("req", context->origin.request_id));
 }
 
 void dc_batch_wake(struct dc_batch *batch)

@@ -18,7 +18,7 @@ void dc_context_destroy(struct dc_context *context)
     dc_arrival_fini(&context->arrival);
     baton_plan_fini(&context->plan);
     baton_plan_fini(&context->prompt.plan);
-    baton_asker_fini(&context->asker);
+    baton_origin_fini(&context->origin);
     free(context->prompt.tokens);
     free(context->hashes);
     free(context);

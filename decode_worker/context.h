@@ -20,7 +20,7 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
-#include "common/worker/asker.h"
+#include "common/worker/origin.h"
 #include "common/worker/plan.h"
 #include "decode_worker/arrival.h"
 
@@ -44,7 +44,7 @@ struct dc_context {
     struct dc_context *next_in_bucket;
     enum dc_state state;
 
-    struct baton_asker asker;
+    struct baton_origin origin;
     int n_prompt, max_new_tokens;
     struct baton_seq seq;
     struct baton_block_hash *hashes; /* [n_hashes], owned: of the prompt's whole blocks */

@@ -14,7 +14,7 @@ static size_t bucket_of(uint64_t request_id)
 
 void dc_contexts_add(struct dc_contexts *contexts, struct dc_context *context)
 {
-    struct dc_context **bucket = &contexts->buckets[bucket_of(context->asker.request_id)];
+    struct dc_context **bucket = &contexts->buckets[bucket_of(context->origin.request_id)];
     context->next_in_bucket = *bucket;
     *bucket = context;
     dc_context_list_push_back(&contexts->list, context);
@@ -22,7 +22,7 @@ void dc_contexts_add(struct dc_contexts *contexts, struct dc_context *context)
 
 void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context)
 {
-    struct dc_context **link = &contexts->buckets[bucket_of(context->asker.request_id)];
+    struct dc_context **link = &contexts->buckets[bucket_of(context->origin.request_id)];
     while (*link != context)
         link = &(*link)->next_in_bucket;
     *link = context->next_in_bucket;
@@ -33,7 +33,7 @@ struct dc_context *dc_contexts_find(const struct dc_contexts *contexts,
                                     const baton_envelope *envelope)
 {
     struct dc_context *context = contexts->buckets[bucket_of(envelope->request_id)];
-    while (context && !baton_asker_is(&context->asker, envelope))
+    while (context && !baton_origin_is(&context->origin, envelope))
         context = context->next_in_bucket;
     return context;
 }
@@ -42,8 +42,8 @@ struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
                                             const baton_envelope *envelope)
 {
     struct dc_context *context = contexts->buckets[bucket_of(envelope->request_id)];
-    while (context &&
-           (!baton_asker_is_request(&context->asker, envelope) || atomic_load(&context->canceled)))
+    while (context && (!baton_origin_is_request(&context->origin, envelope) ||
+                       atomic_load(&context->canceled)))
         context = context->next_in_bucket;
     return context;
 }

@@ -20,11 +20,11 @@ void dc_contexts_init(struct dc_contexts *contexts);
 void dc_contexts_add(struct dc_contexts *contexts, struct dc_context *context);
 void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context);
 
-/* The context that a gateway's message is about (baton_asker_is); NULL when there is none. */
+/* The context that a gateway's message is about (baton_origin_is); NULL when there is none. */
 struct dc_context *dc_contexts_find(const struct dc_contexts *contexts,
                                     const baton_envelope *envelope);
 
-/* The same for a prefill worker's message (baton_asker_is_request); canceled ones are passed over.
+/* The same for a prefill worker's message (baton_origin_is_request); canceled ones are passed over.
  */
 struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
                                             const baton_envelope *envelope);

@@ -69,7 +69,7 @@ const char *dc_place_url(const struct dc_place *place)
 
 static void fail(struct dc_context *context, const char *message)
 {
-    baton_asker_fail(&context->asker, BATON__V1__FAILED__CODE__CONTEXT_LOST, message);
+    baton_origin_fail(&context->origin, BATON__V1__FAILED__CODE__CONTEXT_LOST, message);
     atomic_store(&context->canceled, true);
 }
 
@@ -129,8 +129,8 @@ static void send_ack(const struct source *source, struct dc_context *context, bo
     ack.offset = context->placed_bytes;
     ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
     ack.complete = complete;
-    envelope.request_id = context->asker.request_id;
-    envelope.attempt = context->asker.attempt;
+    envelope.request_id = context->origin.request_id;
+    envelope.attempt = context->origin.attempt;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
     envelope.kv_ack = &ack;
     if (!baton_link_send(source->link, &envelope, NULL, 0))
@@ -208,8 +208,8 @@ static void end(const struct source *source, struct dc_context *context, const B
     context->kv_overlap_s = kv->overlap_s;
     dc_context_place(context);
     send_ack(source, context, true);
-    baton_asker_log_stage(&context->asker, BATON_STAGE_kv_transfer,
-                          baton_seconds(context->kv_placed_ns - context->kv_began_ns));
+    baton_origin_log_stage(&context->origin, BATON_STAGE_kv_transfer,
+                           baton_seconds(context->kv_placed_ns - context->kv_began_ns));
 }
 
 static void handle(const struct dc_place *place, const struct source *source,

@@ -13,7 +13,7 @@ static bool is_batch_full(const struct dc_room *room, int n_paused)
     return n_active - n_paused >= n_most;
 }
 
-static void reject(const struct dc_room *room, const struct baton_asker *asker, int n_blocks,
+static void reject(const struct dc_room *room, const struct baton_origin *origin, int n_blocks,
                    bool batch_full)
 {
     Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
@@ -24,7 +24,7 @@ static void reject(const struct dc_room *room, const struct baton_asker *asker, 
     rejected.batch_full = batch_full;
     answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
     answer.rejected = &rejected;
-    baton_asker_tell(asker, &answer);
+    baton_origin_tell(origin, &answer);
 }
 
 static void promise(const struct dc_context *context)
@@ -35,7 +35,7 @@ static void promise(const struct dc_context *context)
     reserved.n_cached_blocks = (uint32_t)context->seq.n_shared;
     answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
     answer.reserved = &reserved;
-    baton_asker_tell(&context->asker, &answer);
+    baton_origin_tell(&context->origin, &answer);
 }
 
 static enum baton_err reserve(struct dc_room *room, struct dc_context *context,
@@ -56,22 +56,22 @@ void dc_room_ask(struct dc_room *room, int n_paused, struct baton_link *gateway,
                  const baton_envelope *envelope)
 {
     const Baton__V1__Reserve *wanted = envelope->reserve;
-    struct baton_asker asker;
+    struct baton_origin origin;
     struct dc_context *context = dc_context_create();
-    baton_asker_init(&asker, gateway, envelope);
+    baton_origin_init(&origin, gateway, envelope);
     bool batch_full = is_batch_full(room, n_paused);
     enum baton_err err = batch_full ? BATON_LIMIT : reserve(room, context, wanted);
     if (!err) {
-        context->asker = asker; /* moved */
+        context->origin = origin; /* moved */
         dc_contexts_add(room->contexts, context);
         promise(context);
         return;
     }
     if (err == BATON_INVALID)
-        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__INVALID,
-                         "reserve: more block hashes than the prompt has whole blocks");
+        baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID,
+                          "reserve: more block hashes than the prompt has whole blocks");
     else
-        reject(room, &asker, baton_kv_blocks_for(dc_positions_for(wanted)), batch_full);
-    baton_asker_fini(&asker);
+        reject(room, &origin, baton_kv_blocks_for(dc_positions_for(wanted)), batch_full);
+    baton_origin_fini(&origin);
     dc_context_destroy(context);
 }

@@ -87,8 +87,8 @@ static void fill(struct slot *slot, const struct dc_event *event, double step_s)
     const struct dc_context *context = event->context;
     baton__v1__step_event__init(&slot->event);
     baton__v1__tokens__init(&slot->tokens);
-    slot->event.request_id = context->asker.request_id;
-    slot->event.attempt = context->asker.attempt;
+    slot->event.request_id = context->origin.request_id;
+    slot->event.attempt = context->origin.attempt;
     slot->event.tokens = &slot->tokens;
     slot->tokens.first_index = context->n_output;
     slot->tokens.step_s = step_s;
@@ -111,12 +111,12 @@ static int collect(struct dc_stream *stream, struct dc_event *events, int n)
     size_t n_bytes = 0;
     int n_listed = 0;
     for (int i = 0; i < n && n_listed < BATON_MAX_STEP_EVENTS; i++) {
-        if (stream->is_sent[i] || (gateway && events[i].context->asker.gateway != gateway))
+        if (stream->is_sent[i] || (gateway && events[i].context->origin.gateway != gateway))
             continue;
         n_bytes += baton__v1__step_event__get_packed_size(&stream->slots[i].event);
         if (n_listed && n_bytes > MESSAGE_MAX_BYTES)
             break;
-        gateway = events[i].context->asker.gateway;
+        gateway = events[i].context->origin.gateway;
         stream->is_sent[i] = true;
         stream->carried[n_listed] = &events[i];
         stream->listed[n_listed++] = &stream->slots[i].event;
@@ -139,7 +139,7 @@ static void send_collected(const struct dc_stream *stream, int n)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
     envelope.step_events = &message;
     enum baton_err err =
-        passing(baton_link_send(stream->carried[0]->context->asker.gateway, &envelope, NULL, 0));
+        passing(baton_link_send(stream->carried[0]->context->origin.gateway, &envelope, NULL, 0));
     for (int i = 0; i < n; i++)
         stream->carried[i]->err = err;
 }
@@ -171,5 +171,5 @@ enum baton_err dc_stream_send_first(const struct dc_context *context, struct bat
     message.process_age_s = prompt->cold ? baton_process_age_s() : 0;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &message;
-    return passing(baton_asker_send(&context->asker, &envelope));
+    return passing(baton_origin_send(&context->origin, &envelope));
 }

@@ -5,11 +5,11 @@
 
 static void log_first(const struct pf_job *job, const Baton__V1__FirstToken *first)
 {
-    baton_asker_log_stage(&job->asker, BATON_STAGE_prefill_queue, first->prefill_queue_s);
-    baton_asker_log_stage(&job->asker, BATON_STAGE_prefill_compute, first->prefill_compute_s);
-    baton_asker_log_stage(&job->asker, BATON_STAGE_first_token, first->sample_s);
+    baton_origin_log_stage(&job->origin, BATON_STAGE_prefill_queue, first->prefill_queue_s);
+    baton_origin_log_stage(&job->origin, BATON_STAGE_prefill_compute, first->prefill_compute_s);
+    baton_origin_log_stage(&job->origin, BATON_STAGE_first_token, first->sample_s);
     if (first->cold)
-        baton_log(BATON_LOG_INFO, "cold_start", BATON_X("req", job->asker.request_id),
+        baton_log(BATON_LOG_INFO, "cold_start", BATON_X("req", job->origin.request_id),
                   BATON_F("process_start_to_first_token_s", first->process_age_s));
 }
 
@@ -30,7 +30,7 @@ void pf_answer_first(const struct pf_job *job, const struct baton_choice *choice
     first.process_age_s = baton_process_age_s();
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &first;
-    baton_asker_tell(&job->asker, &envelope);
+    baton_origin_tell(&job->origin, &envelope);
     log_first(job, &first);
 }
 
@@ -43,7 +43,7 @@ void pf_answer_token(const struct pf_job *job, struct baton_choice *choice, doub
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;
-    baton_asker_tell(&job->asker, &envelope);
+    baton_origin_tell(&job->origin, &envelope);
 }
 
 void pf_answer_finished(const struct pf_job *job, bool stopped)
@@ -57,6 +57,6 @@ void pf_answer_finished(const struct pf_job *job, bool stopped)
     finished.decode_s = job->decode_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
     envelope.finished = &finished;
-    baton_asker_tell(&job->asker, &envelope);
-    baton_asker_log_stage(&job->asker, BATON_STAGE_decode, job->decode_s);
+    baton_origin_tell(&job->origin, &envelope);
+    baton_origin_log_stage(&job->origin, BATON_STAGE_decode, job->decode_s);
 }

@@ -1,8 +1,9 @@
-/* What the engine thread tells a prompt's asker: the first token, and in naive mode those after it.
+/* What the engine thread sends to the origin of a prompt: the first token, and in naive mode the
+ * tokens after it.
  *
  * Ownership: everything is borrowed.
  * Threading: engine thread.
- * Errors:    none; a gateway that takes no messages is soon lost (baton_asker_tell).
+ * Errors:    none; a gateway that takes no messages is soon lost (baton_origin_tell).
  */
 #ifndef BATON_PREFILL_ANSWER_H
 #define BATON_PREFILL_ANSWER_H

@@ -122,8 +122,8 @@ void pf_handoff_release(struct pf_job *job)
 static enum baton_err send(const struct pf_job *job, baton_envelope *envelope, const void *payload,
                            size_t n)
 {
-    envelope->request_id = job->asker.request_id;
-    envelope->attempt = job->asker.attempt;
+    envelope->request_id = job->origin.request_id;
+    envelope->attempt = job->origin.attempt;
     return baton_link_send(job->handoff.peer->link, envelope, payload, n);
 }
 
@@ -239,15 +239,15 @@ bool pf_handoff_pump(struct pf_handoff *handoff, struct pf_job *job)
         return true;
     enum baton_err err = is_down(job->handoff.peer) ? BATON_CLOSED : send_ready(handoff, job);
     if (err)
-        baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__CONTEXT_LOST,
-                         "the link to the decode worker went down during the hand-off");
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__CONTEXT_LOST,
+                          "the link to the decode worker went down during the hand-off");
     return err != BATON_OK;
 }
 
 static struct pf_job *find(const struct pf_job_list *jobs, const baton_envelope *envelope)
 {
     struct pf_job *job = pf_job_list_first(jobs);
-    while (job && !baton_asker_is_request(&job->asker, envelope))
+    while (job && !baton_origin_is_request(&job->origin, envelope))
         job = pf_job_list_next(jobs, job);
     return job;
 }
@@ -255,8 +255,8 @@ static struct pf_job *find(const struct pf_job_list *jobs, const baton_envelope 
 static void log_complete(const struct pf_job *job, int64_t now_ns)
 {
     double seconds = baton_seconds(now_ns - job->handoff.began_ns);
-    baton_log(BATON_LOG_INFO, "handoff", BATON_X("req", job->asker.request_id),
-              BATON_I("attempt", job->asker.attempt), BATON_I("bytes", job->handoff.sent_bytes),
+    baton_log(BATON_LOG_INFO, "handoff", BATON_X("req", job->origin.request_id),
+              BATON_I("attempt", job->origin.attempt), BATON_I("bytes", job->handoff.sent_bytes),
               BATON_I("chunks", job->handoff.n_chunks), BATON_F("duration_s", seconds));
 }
 

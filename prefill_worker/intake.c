@@ -78,18 +78,18 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
 struct pf_job *pf_intake_take(const struct baton_model_facts *facts, struct baton_link *gateway,
                               const baton_envelope *envelope)
 {
-    struct baton_asker asker;
+    struct baton_origin origin;
     struct baton_why why = {""};
     struct pf_job *job = NULL;
-    baton_asker_init(&asker, gateway, envelope);
+    baton_origin_init(&origin, gateway, envelope);
     if (check(facts, envelope->prefill_request, &why))
-        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__INVALID, why.text);
+        baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID, why.text);
     else if (!(job = new_job(envelope->prefill_request)))
-        baton_asker_fail(&asker, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
+        baton_origin_fail(&origin, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
     if (job)
-        job->asker = asker; /* moved */
+        job->origin = origin; /* moved */
     else
-        baton_asker_fini(&asker);
+        baton_origin_fini(&origin);
     return job;
 }
 
@@ -97,7 +97,7 @@ void pf_job_free(struct pf_job *job)
 {
     baton_seq_fini(&job->seq);
     baton_plan_fini(&job->plan);
-    baton_asker_fini(&job->asker);
+    baton_origin_fini(&job->origin);
     free(job->hashes);
     free(job->tokens);
     free(job);

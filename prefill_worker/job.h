@@ -15,7 +15,7 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
-#include "common/worker/asker.h"
+#include "common/worker/origin.h"
 #include "common/worker/plan.h"
 #include "prefill_worker/pieces.h"
 #include "prefill_worker/progress.h"
@@ -26,7 +26,7 @@ struct pf_job {
     struct baton_node in_jobs;
     enum pf_state state;
 
-    struct baton_asker asker;
+    struct baton_origin origin;
     int64_t received_ns, deadline_ns; /* deadline 0: none */
 
     uint32_t *tokens; /* the prompt; in naive mode with room for what is generated */

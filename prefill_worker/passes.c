@@ -183,7 +183,7 @@ static void choose_token(struct pf_passes *passes, struct pf_job *job, const flo
 static void fail(struct pf_job *job, enum baton_err err)
 {
     if (err != BATON_CANCELED)
-        baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
     atomic_store(&job->canceled, true);
     job->through = true;
 }

@@ -135,7 +135,7 @@ static void let_go(struct pf_schedule *schedule)
             atomic_fetch_sub(&schedule->n_inside, 1);
             if (baton_queue_put(schedule->done, job))
                 baton_log(BATON_LOG_ERROR, "done_queue_full",
-                          BATON_X("req", job->asker.request_id));
+                          BATON_X("req", job->origin.request_id));
         }
     }
     schedule->n_held = n_kept;

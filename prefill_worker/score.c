@@ -46,7 +46,7 @@ static enum baton_err send(const struct pf_score *score, baton_envelope *envelop
 {
     int64_t until_ns = baton_now_ns() + PATIENCE_NS;
     enum baton_err err;
-    while ((err = baton_asker_send(&score->job->asker, envelope)) == BATON_AGAIN &&
+    while ((err = baton_origin_send(&score->job->origin, envelope)) == BATON_AGAIN &&
            baton_now_ns() < until_ns && !atomic_load(&score->job->canceled))
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     return err ? BATON_CANCELED : BATON_OK;

@@ -106,7 +106,7 @@ const char *pf_service_kv_dtype(const struct pf_service *service)
 static struct pf_job *find(const struct pf_service *service, const baton_envelope *envelope)
 {
     struct pf_job *job = pf_job_list_first(&service->jobs);
-    while (job && !baton_asker_is(&job->asker, envelope))
+    while (job && !baton_origin_is(&job->origin, envelope))
         job = pf_job_list_next(&service->jobs, job);
     return job;
 }
@@ -125,7 +125,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         if (job) {
             atomic_store(&job->canceled, true);
-            baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", job->asker.request_id),
+            baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", job->origin.request_id),
                       BATON_S("reason", envelope->cancel->reason));
         }
         break;
@@ -160,7 +160,7 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
     }
     if (job->handoff.wanted && !job->handoff.peer &&
         pf_handoff_prepare(service->handoff, job, &why)) {
-        baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__CONTEXT_LOST, why.text);
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__CONTEXT_LOST, why.text);
         atomic_store(&job->canceled, true);
         return;
     }
@@ -172,8 +172,8 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
 static bool is_canceled(struct pf_job *job, int64_t now_ns)
 {
     if (job->deadline_ns && now_ns >= job->deadline_ns && !atomic_load(&job->canceled)) {
-        baton_asker_fail(&job->asker, BATON__V1__FAILED__CODE__DEADLINE,
-                         "the request's deadline passed");
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__DEADLINE,
+                          "the request's deadline passed");
         atomic_store(&job->canceled, true);
     }
     return atomic_load(&job->canceled);
@@ -270,7 +270,7 @@ static void lost(void *arg, uint64_t gateway_epoch)
     struct pf_service *service = arg;
     for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
          job = pf_job_list_next(&service->jobs, job))
-        if (job->asker.gateway_epoch == gateway_epoch)
+        if (job->origin.gateway_epoch == gateway_epoch)
             atomic_store(&job->canceled, true);
     baton_host_wake(service->host);
 }

@@ -70,7 +70,7 @@ static void add_contexts(void)
     for (int i = 0; i <= N_SEQUENCES; i++) {
         struct dc_context *context = &contexts[i];
         assert_int_equal(baton_seq_init(&context->seq, kv, 200), BATON_OK);
-        context->asker = (struct baton_asker){link_to_nobody, 2, (uint64_t)i + 1, 1};
+        context->origin = (struct baton_origin){link_to_nobody, 2, (uint64_t)i + 1, 1};
         context->state = i < N_SEQUENCES ? DC_RUNNING : DC_PROMPTING;
         context->plan.sampling =
             (struct baton_sampling){BATON_SAMPLING_INIT, .top_k = 40, .seed = (uint64_t)i};

@@ -1,0 +1,65 @@
+#include "common/worker/origin.h"
+
+#include "common/base/log.h"
+
+void baton_origin_init(struct baton_origin *origin, struct baton_link *gateway,
+                       const baton_envelope *envelope)
+{
+    origin->gateway = baton_link_hold(gateway);
+    origin->gateway_epoch = envelope->src_epoch;
+    origin->request_id = envelope->request_id;
+    origin->attempt = envelope->attempt;
+}
+
+void baton_origin_fini(struct baton_origin *origin)
+{
+    baton_link_release(origin->gateway);
+    origin->gateway = NULL;
+}
+
+bool baton_origin_is_request(const struct baton_origin *origin, const baton_envelope *envelope)
+{
+    return origin->request_id == envelope->request_id && origin->attempt == envelope->attempt;
+}
+
+bool baton_origin_is(const struct baton_origin *origin, const baton_envelope *envelope)
+{
+    return baton_origin_is_request(origin, envelope) &&
+           origin->gateway_epoch == envelope->src_epoch;
+}
+
+enum baton_err baton_origin_send(const struct baton_origin *origin, baton_envelope *envelope)
+{
+    envelope->request_id = origin->request_id;
+    envelope->attempt = origin->attempt;
+    return baton_link_send(origin->gateway, envelope, NULL, 0);
+}
+
+void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelope)
+{
+    enum baton_err err = baton_origin_send(origin, envelope);
+    if (err)
+        baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", origin->request_id),
+                  BATON_S("message", baton_envelope_kind(envelope)),
+                  BATON_S("err", baton_err_name(err)));
+}
+
+void baton_origin_log_stage(const struct baton_origin *origin, enum baton_stage stage,
+                            double duration_s)
+{
+    baton_stage_log(stage, origin->request_id, origin->attempt, duration_s);
+}
+
+void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Code code,
+                       const char *message)
+{
+    Baton__V1__Failed failed = BATON__V1__FAILED__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    failed.code = code;
+    failed.message = baton_envelope_text(message);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_FAILED;
+    envelope.failed = &failed;
+    baton_log(BATON_LOG_WARN, "request_failed", BATON_X("req", origin->request_id),
+              BATON_I("attempt", origin->attempt), BATON_S("reason", message));
+    baton_origin_tell(origin, &envelope);
+}

@@ -1,0 +1,48 @@
+/* Where a request came from: the gateway, its request id, and which attempt at it. Every answer goes
+ * there.
+ *
+ * Ownership: holds a reference to the gateway's link from init to fini.
+ * Threading: set up and taken down on the main thread; send and fail from any.
+ * Errors:    send as baton_link_send: AGAIN when the link's queue is full, CLOSED when it is down.
+ */
+#ifndef BATON_WORKER_ORIGIN_H
+#define BATON_WORKER_ORIGIN_H
+
+#include "common/obs/stage.h"
+#include "common/wire/link.h"
+
+struct baton_origin {
+    struct baton_link *gateway;
+    uint64_t gateway_epoch, request_id;
+    uint32_t attempt;
+};
+
+/* The sender of envelope, which came in over that link. */
+void baton_origin_init(struct baton_origin *origin, struct baton_link *gateway,
+                       const baton_envelope *envelope);
+void baton_origin_fini(struct baton_origin *origin);
+
+/* Whether envelope comes from the same gateway, about the same attempt at the same request. */
+bool baton_origin_is(const struct baton_origin *origin, const baton_envelope *envelope);
+
+/* The same for what another worker sends, which does not know the gateway. Request ids begin at
+ * random in each gateway's life, so they are enough. */
+bool baton_origin_is_request(const struct baton_origin *origin, const baton_envelope *envelope);
+
+/* Sends envelope (with its body set) as an answer. */
+enum baton_err baton_origin_send(const struct baton_origin *origin,
+                                 baton_envelope *envelope) BATON_MUST_CHECK;
+
+/* The same where nothing can be done about a failure: it is logged. A link that is full for long is
+ * silent, too, and its gateway soon lost. */
+void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelope);
+
+/* The log line of a stage of this request that ran here. */
+void baton_origin_log_stage(const struct baton_origin *origin, enum baton_stage stage,
+                            double duration_s);
+
+/* Answers Failed, and logs it. */
+void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Code code,
+                       const char *message);
+
+#endif
