@@ -27,8 +27,8 @@ static enum baton_err create_room(struct dc_admit *admit, const struct dc_admit_
     if (!is_on && strcmp(options->prefix_cache, "off") != 0)
         return baton_fail(why, BATON_INVALID, "prefix-cache: \"%s\" is none of on, off",
                           options->prefix_cache);
-    enum baton_err err = baton_kv_room_create(&options->kv, host->model, host->options->kv_dtype,
-                                              DC_KV_CONTEXTS, &admit->kv, why);
+    enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
+                                                DC_KV_CONTEXTS, &admit->kv, why);
     admit->room = (struct dc_room){.host = options->host,
                                    .contexts = &admit->contexts,
                                    .kv = admit->kv,

@@ -12,7 +12,7 @@
 #define BATON_DECODE_ADMIT_H
 
 #include "common/worker/host.h"
-#include "common/worker/kv_room.h"
+#include "common/worker/kv_budget.h"
 
 struct dc_admit;
 

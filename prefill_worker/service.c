@@ -22,8 +22,8 @@ static enum baton_err create_kv(struct pf_service *service,
                                 const struct pf_service_options *options, struct baton_why *why)
 {
     struct baton_host *host = service->host;
-    enum baton_err err = baton_kv_room_create(&options->kv, host->model, host->options->kv_dtype,
-                                              PF_KV_CONTEXTS, &service->kv, why);
+    enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
+                                                PF_KV_CONTEXTS, &service->kv, why);
     return err ? err
                : pf_prefix_init(&service->prefix, service->kv, host->model, &host->fingerprint,
                                 options->prefix_cache, why);

@@ -8,7 +8,7 @@
 #define BATON_PREFILL_SERVICE_H
 
 #include "common/worker/host.h"
-#include "common/worker/kv_room.h"
+#include "common/worker/kv_budget.h"
 #include "prefill_worker/handoff.h"
 
 struct pf_service;

@@ -1,4 +1,4 @@
-#include "common/worker/kv_room.h"
+#include "common/worker/kv_budget.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,9 +70,9 @@ static enum baton_err check_cache(const struct baton_kv_options *options, struct
     return BATON_OK;
 }
 
-enum baton_err baton_kv_room_choose(const struct baton_kv_options *options,
-                                    const struct baton_kv_needs *needs, struct baton_kv_room *room,
-                                    struct baton_why *why)
+enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
+                                      const struct baton_kv_needs *needs,
+                                      struct baton_kv_budget *budget, struct baton_why *why)
 {
     int64_t n_blocks = wanted_blocks(options, needs),
             n_cached = options->prefix_cache_tokens / BLOCK;
@@ -85,8 +85,8 @@ enum baton_err baton_kv_room_choose(const struct baton_kv_options *options,
         err = check_cache(options, why);
     if (err)
         return err;
-    room->n_blocks = (int)n_blocks;
-    room->n_cached =
+    budget->n_blocks = (int)n_blocks;
+    budget->n_cached =
         (int)(options->prefix_cache_tokens < 0 || n_cached > n_blocks ? n_blocks : n_cached);
     return BATON_OK;
 }
@@ -108,25 +108,25 @@ static uint64_t memory_left_bytes(void)
     return kib ? kib * 1024 : UINT64_MAX;
 }
 
-enum baton_err baton_kv_room_create(const struct baton_kv_options *options,
-                                    const struct baton_model *model, const char *dtype,
-                                    int n_contexts, struct baton_kv **kv, struct baton_why *why)
+enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
+                                      const struct baton_model *model, const char *dtype,
+                                      int n_contexts, struct baton_kv **kv, struct baton_why *why)
 {
     struct baton_kv_needs needs = {.context_tokens = baton_model_shape(model)->n_context,
                                    .n_contexts = n_contexts,
                                    .memory_bytes = memory_left_bytes()};
-    struct baton_kv_room room;
+    struct baton_kv_budget budget;
     enum baton_err err = baton_kv_measure(model, dtype, &needs.block_bytes, why);
     if (!err)
-        err = baton_kv_room_choose(options, &needs, &room, why);
+        err = baton_kv_budget_choose(options, &needs, &budget, why);
     if (!err)
-        err = baton_kv_create(model, dtype, room.n_blocks, kv, why);
+        err = baton_kv_create(model, dtype, budget.n_blocks, kv, why);
     if (err)
         return err;
-    baton_kv_bound_cache(*kv, room.n_cached);
-    baton_log(BATON_LOG_INFO, "kv_cache", BATON_I("tokens", room.n_blocks * BLOCK),
-              BATON_I("prefix_cache_tokens", room.n_cached * BLOCK),
-              BATON_F("mib", (double)room.n_blocks * (double)needs.block_bytes / (1 << 20)),
+    baton_kv_bound_cache(*kv, budget.n_cached);
+    baton_log(BATON_LOG_INFO, "kv_cache", BATON_I("tokens", budget.n_blocks * BLOCK),
+              BATON_I("prefix_cache_tokens", budget.n_cached * BLOCK),
+              BATON_F("mib", (double)budget.n_blocks * (double)needs.block_bytes / (1 << 20)),
               BATON_S("dtype", baton_kv_dtype(*kv)));
     return BATON_OK;
 }

@@ -27,8 +27,8 @@ def test_a_senseless_room_is_refused_by_name(role, case):
 
 @pytest.mark.parametrize("dtype", BLOCK_BYTES)
 def test_bytes_become_whole_blocks(dtype):
-    room = 40 * BLOCK_BYTES[dtype]
-    with Fleet(worker_args=["--kv-dtype", dtype, "--kv-bytes", str(room + 100)]) as fleet:
+    budget = 40 * BLOCK_BYTES[dtype]
+    with Fleet(worker_args=["--kv-dtype", dtype, "--kv-bytes", str(budget + 100)]) as fleet:
         assert {w["kv_blocks_total"] for w in fleet.fleet()} == {40}
         assert fleet.generate(prompt="Once upon a time", max_new_tokens=5)["output_tokens"] == 5
         fleet.wait_all_free()

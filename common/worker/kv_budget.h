@@ -4,8 +4,8 @@
  * Threading: at start, on the main thread.
  * Errors:    INVALID and NO_MEMORY, naming the option and the least or most that goes.
  */
-#ifndef BATON_WORKER_KV_ROOM_H
-#define BATON_WORKER_KV_ROOM_H
+#ifndef BATON_WORKER_KV_BUDGET_H
+#define BATON_WORKER_KV_BUDGET_H
 
 #include "common/base/config.h"
 #include "common/engine/kv/kv.h"
@@ -16,7 +16,7 @@ struct baton_kv_options {
 };
 
 /* Rows of a worker's option table; in is the struct baton_kv_options inside its struct. what: what
- * the room is for, and how much of it is the default. */
+ * the cache is for, and how much of it is the default. */
 #define BATON_KV_OPTIONS(type, in, what)                                                           \
     BATON_ROW_INT(type, in.tokens, "kv-tokens", "0", 0, 1 << 28, "tokens", what),                  \
         BATON_ROW_INT(type, in.bytes, "kv-bytes", "0", 0, 1LL << 40, "bytes",                      \
@@ -33,22 +33,23 @@ struct baton_kv_needs {
     uint64_t memory_bytes; /* what the machine has left */
 };
 
-struct baton_kv_room {
+struct baton_kv_budget {
     int n_blocks;
     int n_cached; /* of them, at most so many are kept for others */
 };
 
 /* Room for at least one context, in whole blocks: tokens are rounded up, bytes and
  * prefix_cache_tokens down. */
-enum baton_err baton_kv_room_choose(const struct baton_kv_options *options,
-                                    const struct baton_kv_needs *needs, struct baton_kv_room *room,
-                                    struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
+                                      const struct baton_kv_needs *needs,
+                                      struct baton_kv_budget *budget,
+                                      struct baton_why *why) BATON_MUST_CHECK;
 
 /* Makes the pool of a worker, bounds its cache and logs its size. dtype: of the KV cache, as
  * baton_kv_create takes it. */
-enum baton_err baton_kv_room_create(const struct baton_kv_options *options,
-                                    const struct baton_model *model, const char *dtype,
-                                    int n_contexts, struct baton_kv **kv,
-                                    struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
+                                      const struct baton_model *model, const char *dtype,
+                                      int n_contexts, struct baton_kv **kv,
+                                      struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/worker/kv_room.h"
+#include "common/worker/kv_budget.h"
 
 /* A context of 100 tokens takes 7 blocks. */
 static const struct baton_kv_needs needs = {
@@ -10,22 +10,22 @@ static const struct baton_kv_needs needs = {
 
 static void assert_room(const struct baton_kv_options *options, int n_blocks, int n_cached)
 {
-    struct baton_kv_room room;
+    struct baton_kv_budget budget;
     struct baton_why why = {""};
-    assert_int_equal(baton_kv_room_choose(options, &needs, &room, &why), BATON_OK);
-    assert_int_equal(room.n_blocks, n_blocks);
-    assert_int_equal(room.n_cached, n_cached);
+    assert_int_equal(baton_kv_budget_choose(options, &needs, &budget, &why), BATON_OK);
+    assert_int_equal(budget.n_blocks, n_blocks);
+    assert_int_equal(budget.n_cached, n_cached);
 }
 
 static void assert_refused(const struct baton_kv_options *options, enum baton_err wanted,
                            const char *field, const char *bound)
 {
-    struct baton_kv_room room = {.n_blocks = -7};
+    struct baton_kv_budget budget = {.n_blocks = -7};
     struct baton_why why = {""};
-    assert_int_equal(baton_kv_room_choose(options, &needs, &room, &why), wanted);
+    assert_int_equal(baton_kv_budget_choose(options, &needs, &budget, &why), wanted);
     assert_ptr_equal(strstr(why.text, field), why.text);
     assert_non_null(strstr(why.text, bound));
-    assert_int_equal(room.n_blocks, -7);
+    assert_int_equal(budget.n_blocks, -7);
 }
 
 TEST(nothing_asked_is_so_many_contexts_and_no_bound)
@@ -99,18 +99,18 @@ TEST(a_worker_gets_the_pool_its_options_describe)
     struct baton_kv *kv = NULL;
     struct baton_why why = {""};
     assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
-    assert_int_equal(baton_kv_room_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
+    assert_int_equal(baton_kv_budget_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
     assert_int_equal(baton_kv_n_blocks(kv), 8);
     /* 3 layers x 2 heads x (K [4][16] and V [16][16]) x 2 bytes */
     options.bytes = (int64_t)3 * baton_kv_block_bytes(kv) * 5;
     assert_int_equal(options.bytes, 3 * 2 * (64 + 256) * 2 * 5);
     baton_kv_destroy(kv);
-    assert_int_equal(baton_kv_room_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
+    assert_int_equal(baton_kv_budget_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
     assert_int_equal(baton_kv_n_blocks(kv), 5);
     baton_kv_destroy(kv);
-    assert_int_equal(baton_kv_room_create(&options, model, "f8", 2, &kv, &why), BATON_INVALID);
+    assert_int_equal(baton_kv_budget_create(&options, model, "f8", 2, &kv, &why), BATON_INVALID);
     options.bytes = 1LL << 40;
-    assert_int_not_equal(baton_kv_room_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
+    assert_int_not_equal(baton_kv_budget_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
     baton_model_close(model);
 }
 
