@@ -1,6 +1,6 @@
 /* baton-decode: takes contexts over and streams tokens, one batch step at a time. */
 #include "common/base/process.h"
-#include "decode_worker/admit.h"
+#include "decode_worker/service.h"
 
 struct options {
     struct baton_worker_options worker;
@@ -29,26 +29,26 @@ static enum baton_err run(void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
     struct baton_host host;
-    struct dc_admit *admit = NULL;
+    struct dc_service *service = NULL;
     enum baton_err err =
         baton_host_open(&host, &options->worker, BATON__V1__ROLE__ROLE_DECODE, why);
     if (!err)
-        err = dc_admit_create(&(struct dc_admit_options){.host = &host,
-                                                         .bulk_url = options->bulk,
-                                                         .kv = options->kv,
-                                                         .max_batch = options->max_batch,
-                                                         .local_chunk = options->local_chunk,
-                                                         .prefix_cache = options->prefix_cache},
-                              &admit, why);
+        err = dc_service_create(&(struct dc_service_options){.host = &host,
+                                                             .bulk_url = options->bulk,
+                                                             .kv = options->kv,
+                                                             .max_batch = options->max_batch,
+                                                             .local_chunk = options->local_chunk,
+                                                             .prefix_cache = options->prefix_cache},
+                                &service, why);
     if (!err) {
-        struct baton_host_hooks hooks = dc_admit_hooks(admit);
+        struct baton_host_hooks hooks = dc_service_hooks(service);
         const char *bulk =
-            options->bulk_advertise ? options->bulk_advertise : dc_admit_bulk_url(admit);
-        err = baton_host_join(&host, bulk, dc_admit_kv_dtype(admit), &hooks, why);
+            options->bulk_advertise ? options->bulk_advertise : dc_service_bulk_url(service);
+        err = baton_host_join(&host, bulk, dc_service_kv_dtype(service), &hooks, why);
     }
     if (!err)
         baton_host_run(&host);
-    dc_admit_destroy(admit);
+    dc_service_destroy(service);
     baton_host_close(&host);
     return err;
 }

@@ -25,7 +25,7 @@ size_t most_events;
 
 static struct baton_host host;
 static struct baton_worker_options host_options;
-static struct dc_admit *admit;
+static struct dc_service *service;
 static struct baton_host_hooks hooks;
 static struct mailbox gateway, prefill;
 static bool has_gateway;
@@ -63,7 +63,7 @@ static void open_links(size_t max_queued)
                                          .wake_arg = &host};
     assert_int_equal(baton_link_open(&options, &to_gateway, NULL), BATON_OK);
     assert_int_equal(mailbox_open(&prefill, NULL, 64), BATON_OK);
-    to_bulk = mailbox_dial(&prefill, dc_admit_bulk_url(admit), PREFILL, WORKER, 0);
+    to_bulk = mailbox_dial(&prefill, dc_service_bulk_url(service), PREFILL, WORKER, 0);
     assert_non_null(to_bulk);
 }
 
@@ -75,16 +75,16 @@ void worker_open(const struct worker_options *wanted)
     gateway_url = wanted->gateway_url;
     has_gateway = false;
     open_host(wanted->n_threads);
-    struct dc_admit_options options = {
+    struct dc_service_options options = {
         .host = &host,
         .bulk_url = "tcp://127.0.0.1:0",
         .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1},
         .max_batch = wanted->max_batch ? wanted->max_batch : 4,
         .local_chunk = wanted->chunk ? wanted->chunk : 8,
         .prefix_cache = wanted->prefix_cache ? wanted->prefix_cache : "on"};
-    if (dc_admit_create(&options, &admit, &why))
+    if (dc_service_create(&options, &service, &why))
         fail_msg("%s", why.text);
-    hooks = dc_admit_hooks(admit);
+    hooks = dc_service_hooks(service);
     if (!gateway_url)
         open_gateway();
     open_links(wanted->max_queued);
@@ -103,7 +103,7 @@ void worker_close(void)
     Baton__V1__Status status = worker_status();
     assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
     assert_int_equal(status.kv_blocks_reserved, 0);
-    dc_admit_destroy(admit);
+    dc_service_destroy(service);
     baton_link_release(to_bulk);
     baton_link_release(to_gateway);
     mailbox_close(&prefill);

@@ -10,7 +10,7 @@
 
 #include "tests/support/test.h"
 
-#include "decode_worker/admit.h"
+#include "decode_worker/service.h"
 
 /* What KvEnd says of its transfer: more than it took. */
 #define SAID_OVERLAP_S 1000.0

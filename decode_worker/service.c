@@ -1,0 +1,331 @@
+#include "decode_worker/service.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "decode_worker/batch.h"
+#include "decode_worker/contexts.h"
+#include "decode_worker/place.h"
+#include "decode_worker/room.h"
+
+struct dc_service {
+    struct baton_host *host;
+    struct baton_kv *kv;
+    struct dc_batch *batch;
+    struct dc_place *place;
+    struct dc_contexts contexts;
+    struct dc_room room;
+};
+
+static enum baton_err create_room(struct dc_service *service,
+                                  const struct dc_service_options *options, struct baton_why *why)
+{
+    const struct baton_host *host = options->host;
+    bool is_on = !strcmp(options->prefix_cache, "on");
+    if (!is_on && strcmp(options->prefix_cache, "off") != 0)
+        return baton_fail(why, BATON_INVALID, "prefix-cache: \"%s\" is none of on, off",
+                          options->prefix_cache);
+    enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
+                                                DC_KV_CONTEXTS, &service->kv, why);
+    service->room = (struct dc_room){.host = options->host,
+                                     .contexts = &service->contexts,
+                                     .kv = service->kv,
+                                     .max_batch = (int)options->max_batch,
+                                     .shares_prefixes = is_on && options->kv.prefix_cache_tokens};
+    return err;
+}
+
+static enum baton_err create_parts(struct dc_service *service,
+                                   const struct dc_service_options *options, struct baton_why *why)
+{
+    struct baton_host *host = options->host;
+    enum baton_err err = create_room(service, options, why);
+    if (!err) /* every context holds a block, so there are no more of them */
+        err = dc_batch_start(
+            &(struct dc_batch_options){.model = host->model,
+                                       .cores = &host->cores,
+                                       .max_batch = (int)options->max_batch,
+                                       .local_chunk = (int)options->local_chunk,
+                                       .max_contexts = baton_kv_n_blocks(service->kv),
+                                       .wake = baton_host_wake,
+                                       .wake_arg = host},
+            &service->batch, why);
+    if (!err)
+        err = dc_place_create(
+            &(struct dc_place_options){.bulk_url = options->bulk_url,
+                                       .contexts = &service->contexts,
+                                       .epoch = host->epoch,
+                                       .n_layers = baton_model_shape(host->model)->n_layers,
+                                       .wake = baton_host_wake,
+                                       .wake_arg = host},
+            &service->place, why);
+    return err;
+}
+
+enum baton_err dc_service_create(const struct dc_service_options *options, struct dc_service **out,
+                                 struct baton_why *why)
+{
+    struct dc_service *service = calloc(1, sizeof *service);
+    if (!service)
+        return BATON_NO_MEMORY;
+    service->host = options->host;
+    dc_contexts_init(&service->contexts);
+    enum baton_err err = create_parts(service, options, why);
+    if (err)
+        dc_service_destroy(service);
+    else
+        *out = service;
+    return err;
+}
+
+static void free_context(struct dc_service *service, struct dc_context *context)
+{
+    dc_contexts_remove(&service->contexts, context);
+    dc_context_destroy(context);
+}
+
+void dc_service_destroy(struct dc_service *service)
+{
+    if (!service)
+        return;
+    dc_batch_stop(service->batch);
+    for (struct dc_context *context; (context = dc_context_list_first(&service->contexts.list));)
+        free_context(service, context);
+    dc_place_destroy(service->place);
+    baton_kv_destroy(service->kv);
+    free(service);
+}
+
+const char *dc_service_kv_dtype(const struct dc_service *service)
+{
+    return baton_kv_dtype(service->kv);
+}
+
+const char *dc_service_bulk_url(const struct dc_service *service)
+{
+    return dc_place_url(service->place);
+}
+
+/* ---- what the engine thread hands back ---- */
+
+/* A context runs once its blocks are placed and its gateway said start, in whichever order. */
+static void run_if_ready(struct dc_service *service, struct dc_context *context)
+{
+    if (context->state != DC_PLACED || !context->started)
+        return;
+    context->ready_ns = baton_now_ns();
+    context->state = DC_RUNNING;
+    dc_batch_submit(service->batch, context);
+}
+
+static void log_prompt(const struct dc_context *context)
+{
+    const struct dc_prompt *prompt = &context->prompt;
+    baton_origin_log_stage(&context->origin, BATON_STAGE_prefill_queue, prompt->queue_s);
+    baton_origin_log_stage(&context->origin, BATON_STAGE_prefill_compute, prompt->compute_s);
+    baton_origin_log_stage(&context->origin, BATON_STAGE_first_token, prompt->sample_s);
+}
+
+static void log_sequence(const struct dc_context *context)
+{
+    baton_origin_log_stage(&context->origin, BATON_STAGE_decode_queue, context->queue_s);
+    baton_origin_log_stage(&context->origin, BATON_STAGE_decode, context->decode_s);
+}
+
+/* A context that the engine thread is through with. */
+static void take_back(struct dc_service *service, struct dc_context *context)
+{
+    bool canceled = atomic_load(&context->canceled);
+    if (context->state == DC_PROMPTING && !canceled)
+        log_prompt(context);
+    if (context->n_steps)
+        log_sequence(context);
+    if (context->over || canceled) {
+        free_context(service, context); /* blocks come back here, in the one place that owns them */
+    } else {
+        dc_context_place(context);
+        run_if_ready(service, context);
+    }
+}
+
+static void take_done(struct dc_service *service)
+{
+    for (struct dc_context *context; (context = dc_batch_take_done(service->batch));)
+        take_back(service, context);
+}
+
+/* ---- what gateways ask ---- */
+
+static void take_reserve(struct dc_service *service, struct baton_link *gateway,
+                         const baton_envelope *envelope)
+{
+    take_done(service); /* their room is free */
+    dc_room_ask(&service->room, (int)dc_batch_stats(service->batch).n_paused, gateway, envelope);
+}
+
+static void refuse(struct dc_service *service, struct dc_context *context,
+                   Baton__V1__Failed__Code code, const char *reason)
+{
+    baton_origin_fail(&context->origin, code, reason);
+    atomic_store(&context->canceled, true);
+    if (dc_context_is_lent(context))
+        dc_batch_wake(service->batch);
+}
+
+static void take_prompt(struct dc_service *service, struct dc_context *context,
+                        const Baton__V1__PrefillRequest *request)
+{
+    enum baton_err err = dc_context_take_prompt(context, request, service->host->facts.n_vocab);
+    if (!err)
+        dc_batch_submit(service->batch, context);
+    else if (err == BATON_INVALID)
+        refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
+               "prefill_request contradicts what was reserved, or is more than is done here");
+    else
+        refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the prompt");
+}
+
+static void take_start(struct dc_service *service, struct dc_context *context,
+                       const Baton__V1__DecodeStart *start)
+{
+    enum baton_err err = dc_context_take_start(context, start, service->host->facts.n_vocab);
+    if (!err)
+        run_if_ready(service, context);
+    else if (err == BATON_INVALID)
+        refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
+               "decode_start contradicts what was reserved");
+    else
+        refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the sampling");
+}
+
+static void cancel(struct dc_service *service, struct dc_context *context, const char *reason)
+{
+    baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", context->origin.request_id),
+              BATON_I("attempt", context->origin.attempt), BATON_S("reason", reason));
+    atomic_store(&context->canceled, true);
+    if (dc_context_is_lent(context))
+        dc_batch_wake(service->batch);
+}
+
+static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
+{
+    struct dc_service *service = arg;
+    const baton_envelope *envelope = message->envelope;
+    struct dc_context *context = dc_contexts_find(&service->contexts, envelope);
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE && !context) {
+        take_reserve(service, gateway, envelope);
+        return;
+    }
+    if (!context || atomic_load(&context->canceled))
+        return; /* over meanwhile */
+    switch (envelope->body_case) {
+    case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
+        take_prompt(service, context, envelope->prefill_request);
+        break;
+    case BATON__V1__ENVELOPE__BODY_DECODE_START:
+        take_start(service, context, envelope->decode_start);
+        break;
+    case BATON__V1__ENVELOPE__BODY_TOKEN_ACK:
+        atomic_store(&context->credit_end,
+                     envelope->token_ack->next_index + envelope->token_ack->credit_tokens);
+        dc_batch_wake(service->batch);
+        break;
+    case BATON__V1__ENVELOPE__BODY_CANCEL:
+        cancel(service, context, envelope->cancel->reason);
+        break;
+    default:
+        baton_log(BATON_LOG_WARN, "unexpected_message",
+                  BATON_S("message", baton_envelope_kind(envelope)));
+        break;
+    }
+}
+
+static bool is_late(const struct dc_context *context, int64_t now_ns)
+{
+    return context->deadline_ns && now_ns >= context->deadline_ns &&
+           !atomic_load(&context->canceled);
+}
+
+static void look_after(struct dc_service *service, struct dc_context *context, int64_t now_ns)
+{
+    if (is_late(context, now_ns))
+        refuse(service, context, BATON__V1__FAILED__CODE__DEADLINE,
+               "the request's deadline passed");
+    if (dc_context_is_lent(context))
+        return; /* the engine thread gives it back */
+    if (atomic_load(&context->canceled))
+        free_context(service, context);
+    else
+        run_if_ready(service, context);
+}
+
+static int64_t work(void *arg, int64_t now_ns)
+{
+    struct dc_service *service = arg;
+    int64_t next_ns = now_ns + BATON_SECOND;
+    take_done(service);
+    dc_place_work(service->place, now_ns);
+    for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
+         context; context = next) {
+        next = dc_context_list_next(&service->contexts.list, context);
+        if (context->deadline_ns > now_ns && context->deadline_ns < next_ns)
+            next_ns = context->deadline_ns;
+        look_after(service, context, now_ns);
+    }
+    return next_ns;
+}
+
+static void status(void *arg, Baton__V1__Status *out)
+{
+    struct dc_service *service = arg;
+    struct dc_batch_stats stats = dc_batch_stats(service->batch);
+    out->n_running = stats.n_running;
+    out->n_queued = (uint32_t)service->contexts.list.n > stats.n_running
+                        ? (uint32_t)service->contexts.list.n - stats.n_running
+                        : 0;
+    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
+         context = dc_context_list_next(&service->contexts.list, context))
+        if (context->state == DC_PROMPTING)
+            out->n_queued_tokens +=
+                (uint32_t)(context->n_prompt - context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
+    out->kv_blocks_total = (uint32_t)baton_kv_n_blocks(service->kv);
+    out->kv_blocks_free = (uint32_t)baton_kv_n_free(service->kv);
+    out->kv_blocks_reserved = out->kv_blocks_total - out->kv_blocks_free;
+    out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(service->kv);
+    out->last_step_s = stats.last_step_s;
+    out->busy_s = stats.busy_s;
+    out->tokens_per_s = stats.tokens_per_s;
+    out->step_base_s = stats.step_base_s;
+    out->step_row_s = stats.step_row_s;
+    out->step_max_rows = stats.step_max_rows;
+    out->prefix_tokens = service->room.n_prefix_tokens;
+    out->prefix_hit_tokens = service->room.n_hit_tokens;
+}
+
+static void lost(void *arg, uint64_t gateway_epoch)
+{
+    struct dc_service *service = arg;
+    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
+         context = dc_context_list_next(&service->contexts.list, context))
+        if (context->origin.gateway_epoch == gateway_epoch && !atomic_load(&context->canceled))
+            cancel(service, context, "the gateway is gone");
+    baton_host_wake(service->host);
+}
+
+static bool is_idle(void *arg)
+{
+    const struct dc_service *service = arg;
+    return !service->contexts.list.n;
+}
+
+struct baton_host_hooks dc_service_hooks(struct dc_service *service)
+{
+    return (struct baton_host_hooks){.arg = service,
+                                     .from_gateway = from_gateway,
+                                     .work = work,
+                                     .status = status,
+                                     .lost = lost,
+                                     .is_idle = is_idle};
+}

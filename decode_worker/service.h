@@ -1,0 +1,42 @@
+/* The message side of a decode worker: reserves blocks, starts sequences, cancels, frees blocks.
+ *
+ * Blocks are reserved for the whole request (prompt and every token it may make) before its prompt
+ * is run anywhere, so no prefill is wasted and no two requests can wait for each other's blocks.
+ *
+ * Ownership: owns the contexts, the KV pool, the batch and the bulk side.
+ * Threading: main thread.
+ * Errors:    create: as its parts. A request that gets no reservation is answered with Rejected.
+ */
+#ifndef BATON_DECODE_SERVICE_H
+#define BATON_DECODE_SERVICE_H
+
+#include "common/worker/host.h"
+#include "common/worker/kv_budget.h"
+
+struct dc_service;
+
+enum { DC_KV_CONTEXTS = 16 };
+
+struct dc_service_options {
+    struct baton_host *host;
+    const char *bulk_url;
+    struct baton_kv_options kv; /* default: DC_KV_CONTEXTS contexts */
+    int64_t max_batch;
+    int64_t local_chunk;      /* prompt tokens in a step beside running sequences */
+    const char *prefix_cache; /* "on" or "off": whether prompts that begin alike share blocks */
+};
+
+enum baton_err dc_service_create(const struct dc_service_options *options,
+                                 struct dc_service **service,
+                                 struct baton_why *why) BATON_MUST_CHECK;
+void dc_service_destroy(struct dc_service *service);
+
+/* What the host calls; arg is the service. */
+struct baton_host_hooks dc_service_hooks(struct dc_service *service);
+
+const char *dc_service_kv_dtype(const struct dc_service *service);
+
+/* The bulk inbox as listened on. */
+const char *dc_service_bulk_url(const struct dc_service *service);
+
+#endif
