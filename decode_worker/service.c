@@ -8,7 +8,7 @@
 #include "decode_worker/batch.h"
 #include "decode_worker/contexts.h"
 #include "decode_worker/place.h"
-#include "decode_worker/room.h"
+#include "decode_worker/reserve.h"
 
 struct dc_service {
     struct baton_host *host;
@@ -16,10 +16,10 @@ struct dc_service {
     struct dc_batch *batch;
     struct dc_place *place;
     struct dc_contexts contexts;
-    struct dc_room room;
+    struct dc_reserve reserve;
 };
 
-static enum baton_err create_room(struct dc_service *service,
+static enum baton_err create_pool(struct dc_service *service,
                                   const struct dc_service_options *options, struct baton_why *why)
 {
     const struct baton_host *host = options->host;
@@ -29,11 +29,12 @@ static enum baton_err create_room(struct dc_service *service,
                           options->prefix_cache);
     enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
                                                 DC_KV_CONTEXTS, &service->kv, why);
-    service->room = (struct dc_room){.host = options->host,
-                                     .contexts = &service->contexts,
-                                     .kv = service->kv,
-                                     .max_batch = (int)options->max_batch,
-                                     .shares_prefixes = is_on && options->kv.prefix_cache_tokens};
+    service->reserve =
+        (struct dc_reserve){.host = options->host,
+                            .contexts = &service->contexts,
+                            .kv = service->kv,
+                            .max_batch = (int)options->max_batch,
+                            .shares_prefixes = is_on && options->kv.prefix_cache_tokens};
     return err;
 }
 
@@ -41,7 +42,7 @@ static enum baton_err create_parts(struct dc_service *service,
                                    const struct dc_service_options *options, struct baton_why *why)
 {
     struct baton_host *host = options->host;
-    enum baton_err err = create_room(service, options, why);
+    enum baton_err err = create_pool(service, options, why);
     if (!err) /* every context holds a block, so there are no more of them */
         err = dc_batch_start(
             &(struct dc_batch_options){.model = host->model,
@@ -161,8 +162,9 @@ static void take_done(struct dc_service *service)
 static void take_reserve(struct dc_service *service, struct baton_link *gateway,
                          const baton_envelope *envelope)
 {
-    take_done(service); /* their room is free */
-    dc_room_ask(&service->room, (int)dc_batch_stats(service->batch).n_paused, gateway, envelope);
+    take_done(service); /* their blocks and slots are free */
+    dc_reserve_answer(&service->reserve, (int)dc_batch_stats(service->batch).n_paused, gateway,
+                      envelope);
 }
 
 static void refuse(struct dc_service *service, struct dc_context *context,
@@ -300,8 +302,8 @@ static void status(void *arg, Baton__V1__Status *out)
     out->step_base_s = stats.step_base_s;
     out->step_row_s = stats.step_row_s;
     out->step_max_rows = stats.step_max_rows;
-    out->prefix_tokens = service->room.n_prefix_tokens;
-    out->prefix_hit_tokens = service->room.n_hit_tokens;
+    out->prefix_tokens = service->reserve.n_prefix_tokens;
+    out->prefix_hit_tokens = service->reserve.n_hit_tokens;
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)

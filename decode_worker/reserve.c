@@ -1,0 +1,78 @@
+#include "decode_worker/reserve.h"
+
+/* Contexts that may be on their way while every slot of the batch is taken, so that a slot that
+ * becomes free is filled at once: COMING, and one more for each SLOTS_PER_COMING slots. */
+enum { COMING = 2, SLOTS_PER_COMING = 32 };
+
+static bool is_batch_full(const struct dc_reserve *reserve, int n_paused)
+{
+    int n_most = reserve->max_batch + COMING + reserve->max_batch / SLOTS_PER_COMING, n_active = 0;
+    for (struct dc_context *context = dc_context_list_first(&reserve->contexts->list); context;
+         context = dc_context_list_next(&reserve->contexts->list, context))
+        n_active += !atomic_load(&context->canceled);
+    return n_active - n_paused >= n_most;
+}
+
+static void answer_rejected(const struct dc_reserve *reserve, const struct baton_origin *origin,
+                            int n_blocks, bool batch_full)
+{
+    Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
+    baton_envelope answer = BATON__V1__ENVELOPE__INIT;
+    rejected.blocks_needed = (uint32_t)n_blocks;
+    rejected.blocks_free = (uint32_t)baton_kv_n_free(reserve->kv);
+    rejected.draining = reserve->host->draining;
+    rejected.batch_full = batch_full;
+    answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
+    answer.rejected = &rejected;
+    baton_origin_tell(origin, &answer);
+}
+
+static void answer_reserved(const struct dc_context *context)
+{
+    Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
+    baton_envelope answer = BATON__V1__ENVELOPE__INIT;
+    reserved.n_blocks = (uint32_t)context->seq.n_blocks;
+    reserved.n_cached_blocks = (uint32_t)context->seq.n_shared;
+    answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
+    answer.reserved = &reserved;
+    baton_origin_tell(&context->origin, &answer);
+}
+
+static enum baton_err take_blocks(struct dc_reserve *reserve, struct dc_context *context,
+                                  const Baton__V1__Reserve *wanted)
+{
+    if (!context || reserve->host->draining ||
+        dc_positions_for(wanted) > reserve->host->facts.n_context_tokens)
+        return BATON_LIMIT;
+    enum baton_err err = dc_context_reserve(context, reserve->kv, wanted, reserve->shares_prefixes);
+    if (err)
+        return err;
+    reserve->n_prefix_tokens += (uint64_t)context->n_hashes * BATON_KV_BLOCK_TOKENS;
+    reserve->n_hit_tokens += (uint64_t)context->seq.n_shared * BATON_KV_BLOCK_TOKENS;
+    return BATON_OK;
+}
+
+void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_link *gateway,
+                       const baton_envelope *envelope)
+{
+    const Baton__V1__Reserve *wanted = envelope->reserve;
+    struct baton_origin origin;
+    struct dc_context *context = dc_context_create();
+    baton_origin_init(&origin, gateway, envelope);
+    bool batch_full = is_batch_full(reserve, n_paused);
+    enum baton_err err = batch_full ? BATON_LIMIT : take_blocks(reserve, context, wanted);
+    if (!err) {
+        context->origin = origin; /* moved */
+        dc_contexts_add(reserve->contexts, context);
+        answer_reserved(context);
+        return;
+    }
+    if (err == BATON_INVALID)
+        baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID,
+                          "reserve: more block hashes than the prompt has whole blocks");
+    else
+        answer_rejected(reserve, &origin, baton_kv_blocks_for(dc_positions_for(wanted)),
+                        batch_full);
+    baton_origin_fini(&origin);
+    dc_context_destroy(context);
+}

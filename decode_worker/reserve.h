@@ -1,0 +1,34 @@
+/* The reservation: what a request is given before its prompt runs anywhere. Blocks for the whole of
+ * its context, and soon a slot in the batch. Asked for with Reserve, answered with Reserved or
+ * Rejected.
+ *
+ * More contexts than the batch has slots would wait for one after their first token is out: readers
+ * would see the first gap grow, and prompts would run at the cost of steps. So they wait at their
+ * gateway, before their prompt, where another worker can still take them or admission can refuse
+ * them. A paused context lends its slot to another, so it does not count.
+ *
+ * Ownership: the contexts it makes belong to the table of contexts.
+ * Threading: main thread.
+ * Errors:    none. Without memory the answer is Rejected.
+ */
+#ifndef BATON_DECODE_RESERVE_H
+#define BATON_DECODE_RESERVE_H
+
+#include "common/worker/host.h"
+#include "decode_worker/contexts.h"
+
+struct dc_reserve {
+    struct baton_host *host;
+    struct dc_contexts *contexts;
+    struct baton_kv *kv;
+    int max_batch;
+    bool shares_prefixes; /* whether prompts with a common prefix share its blocks */
+    /* prompt tokens that could be shared, and that were */
+    uint64_t n_prefix_tokens, n_hit_tokens;
+};
+
+/* envelope is a Reserve that is not known yet; of the contexts, n_paused wait for credit. */
+void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_link *gateway,
+                       const baton_envelope *envelope);
+
+#endif
