@@ -9,8 +9,8 @@
 #include "common/engine/compute/engine.h"
 #include "common/worker/rate.h"
 #include "common/worker/step_line.h"
-#include "decode_worker/choices.h"
 #include "decode_worker/lineup.h"
+#include "decode_worker/sample_batch.h"
 #include "decode_worker/stream.h"
 
 /* A pause so short that no reader notices, for contexts whose link is full. */
@@ -19,7 +19,7 @@
 struct dc_batch {
     struct baton_engine *engine;
     struct dc_lineup lineup;
-    struct dc_choices *choices;
+    struct dc_sample_batch *sampling;
     struct dc_stream *stream;
     struct dc_event *events; /* [max_batch] */
     float *logits;           /* [max_batch + DC_MAX_PROMPTS][V] */
@@ -189,7 +189,7 @@ static void run_step(struct dc_batch *batch)
     }
     times.computed_ns = baton_now_ns();
     struct baton_choice *choices =
-        dc_choices_make(batch->choices, batch->engine, step, batch->logits);
+        dc_sample_batch_run(batch->sampling, batch->engine, step, batch->logits);
     times.chosen_ns = baton_now_ns();
     int n_tokens = send_tokens(batch, choices, step->n_sequences, &times);
     for (int row = step->n_sequences; row < step->n_rows; row++)
@@ -271,7 +271,7 @@ static void destroy(struct dc_batch *batch)
     free(batch->logits);
     free(batch->events);
     dc_stream_destroy(batch->stream);
-    dc_choices_destroy(batch->choices);
+    dc_sample_batch_destroy(batch->sampling);
     dc_lineup_fini(&batch->lineup);
     baton_engine_destroy(batch->engine);
     free(batch);
@@ -285,12 +285,12 @@ static enum baton_err reserve_memory(struct dc_batch *batch, const struct dc_bat
     size_t n_queued = (size_t)options->max_contexts + 1; /* and a wake-up */
     enum baton_err err = dc_lineup_init(&batch->lineup, options->max_batch, options->local_chunk);
     batch->logits = calloc(n_rows, n_vocab * sizeof *batch->logits);
-    batch->choices = dc_choices_create((int)n_rows, options->cores->n_threads, (int)n_vocab);
+    batch->sampling = dc_sample_batch_create((int)n_rows, options->cores->n_threads, (int)n_vocab);
     batch->stream = dc_stream_create(options->max_batch);
     batch->events = calloc(n_sequences, sizeof *batch->events);
     batch->submitted = baton_queue_create(n_queued);
     batch->done = baton_queue_create(n_queued);
-    if (err || !batch->logits || !batch->choices || !batch->stream || !batch->events ||
+    if (err || !batch->logits || !batch->sampling || !batch->stream || !batch->events ||
         !batch->submitted || !batch->done)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for a batch of %zu", n_sequences);
     return BATON_OK;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "decode_worker/choices.h"
+#include "decode_worker/sample_batch.h"
 #include "decode_worker/stream.h"
 #include "tests/support/allocations.h"
 #include "tests/support/mailbox.h"
@@ -26,7 +26,7 @@ static struct baton_model *model;
 static struct baton_kv *kv;
 static struct baton_engine *engine;
 static struct dc_lineup lineup;
-static struct dc_choices *choices;
+static struct dc_sample_batch *sampling;
 static struct dc_stream *stream;
 static struct dc_context contexts[N_SEQUENCES + 1]; /* the last is a prompt */
 static uint32_t prompt[N_PROMPT];
@@ -91,7 +91,7 @@ static void run_step(void)
     (void)dc_lineup_fill(&lineup, 1);
     if (baton_engine_run(engine, step->parts, step->n_parts, NULL, NULL, logits))
         fail();
-    struct baton_choice *made = dc_choices_make(choices, engine, step, logits);
+    struct baton_choice *made = dc_sample_batch_run(sampling, engine, step, logits);
     for (int i = 0; i < step->n_sequences; i++)
         events[i] =
             (struct dc_event){.context = step->contexts[i], .choice = &made[i], .last = i == 1};
@@ -117,9 +117,9 @@ TEST(a_step_allocates_nothing_but_its_message)
     assert_int_equal(baton_kv_create(model, NULL, 100, &kv, NULL), BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
     assert_int_equal(dc_lineup_init(&lineup, N_SEQUENCES, 7), BATON_OK);
-    choices = dc_choices_create(N_SEQUENCES + DC_MAX_PROMPTS, 2, N_VOCAB);
+    sampling = dc_sample_batch_create(N_SEQUENCES + DC_MAX_PROMPTS, 2, N_VOCAB);
     stream = dc_stream_create(N_SEQUENCES);
-    assert_true(choices && stream);
+    assert_true(sampling && stream);
     open_link();
     add_contexts();
     long before = allocations_count();
@@ -132,7 +132,7 @@ TEST(a_step_allocates_nothing_but_its_message)
     baton_link_release(link_to_nobody);
     mailbox_close(&box);
     dc_stream_destroy(stream);
-    dc_choices_destroy(choices);
+    dc_sample_batch_destroy(sampling);
     dc_lineup_fini(&lineup);
     baton_engine_destroy(engine);
     baton_kv_destroy(kv);
