@@ -9,8 +9,8 @@
 #include "common/engine/compute/engine.h"
 #include "common/worker/rate.h"
 #include "common/worker/step_line.h"
-#include "decode_worker/lineup.h"
 #include "decode_worker/sample_batch.h"
+#include "decode_worker/scheduler.h"
 #include "decode_worker/stream.h"
 
 /* A pause so short that no reader notices, for contexts whose link is full. */
@@ -18,7 +18,7 @@
 
 struct dc_batch {
     struct baton_engine *engine;
-    struct dc_lineup lineup;
+    struct dc_scheduler scheduler;
     struct dc_sample_batch *sampling;
     struct dc_stream *stream;
     struct dc_event *events; /* [max_batch] */
@@ -56,7 +56,7 @@ static void hand_back(struct dc_batch *batch, struct dc_context *context)
 static void leave(struct dc_batch *batch, struct dc_context *context, bool over)
 {
     context->over = over;
-    dc_lineup_remove(&batch->lineup, context);
+    dc_scheduler_remove(&batch->scheduler, context);
     hand_back(batch, context);
 }
 
@@ -90,7 +90,7 @@ static void advance(struct dc_context *context, uint32_t token, double step_s)
 static int send_tokens(struct dc_batch *batch, struct baton_choice *choices, int n,
                        const struct step_times *times)
 {
-    struct dc_context *const *contexts = batch->lineup.step.contexts;
+    struct dc_context *const *contexts = batch->scheduler.step.contexts;
     double step_s = baton_seconds(times->computed_ns - times->begin_ns);
     int n_sent = 0;
     for (int i = 0; i < n; i++) {
@@ -154,7 +154,7 @@ static void fail_all(const struct dc_step *step, enum baton_err err)
 /* Only of sequences: a prompt's rows beside them are others. */
 static void note_cost(struct dc_batch *batch, double seconds)
 {
-    const struct dc_step *step = &batch->lineup.step;
+    const struct dc_step *step = &batch->scheduler.step;
     double base_s, row_s;
     if (step->n_parts != step->n_sequences)
         return;
@@ -178,7 +178,7 @@ static void note_step(struct dc_batch *batch, const struct step_times *times, in
 
 static void run_step(struct dc_batch *batch)
 {
-    struct dc_step *step = &batch->lineup.step;
+    struct dc_step *step = &batch->scheduler.step;
     struct step_times times = {.begin_ns = baton_now_ns()};
     begin_prompts(step, times.begin_ns);
     enum baton_err err =
@@ -208,7 +208,7 @@ static bool take_submitted(struct dc_batch *batch, int64_t wait_ns)
         if (err)
             return err != BATON_CLOSED && !atomic_load(&batch->stopping);
         if (item)
-            dc_lineup_add(&batch->lineup, item);
+            dc_scheduler_add(&batch->scheduler, item);
         else /* an exchange, so that what the waker wrote before is seen from here on */
             (void)atomic_exchange(&batch->is_woken, false);
     }
@@ -216,19 +216,19 @@ static bool take_submitted(struct dc_batch *batch, int64_t wait_ns)
 
 /* Fills the next step, and hands back what was canceled. *wait_ns is how long to sleep if the step
  * is empty. */
-static bool line_up(struct dc_batch *batch, int64_t *wait_ns)
+static bool schedule(struct dc_batch *batch, int64_t *wait_ns)
 {
     int64_t now_ns = baton_now_ns();
-    for (struct dc_context *context; (context = dc_lineup_take_canceled(&batch->lineup));)
+    for (struct dc_context *context; (context = dc_scheduler_take_canceled(&batch->scheduler));)
         hand_back(batch, context);
-    int64_t until_ns = dc_lineup_fill(&batch->lineup, now_ns);
+    int64_t until_ns = dc_scheduler_fill(&batch->scheduler, now_ns);
     *wait_ns = until_ns ? until_ns - now_ns : -1;
-    atomic_store(&batch->n_running, (unsigned)batch->lineup.step.n_parts);
-    atomic_store(&batch->n_paused, (unsigned)batch->lineup.n_paused);
+    atomic_store(&batch->n_running, (unsigned)batch->scheduler.step.n_parts);
+    atomic_store(&batch->n_paused, (unsigned)batch->scheduler.n_paused);
     if (batch->has_done)
         batch->wake(batch->wake_arg);
     batch->has_done = false;
-    return batch->lineup.step.n_parts > 0;
+    return batch->scheduler.step.n_parts > 0;
 }
 
 /* Idle -> busy: returns when there is a step to run. False: stopping. */
@@ -236,7 +236,7 @@ static bool await_work(struct dc_batch *batch)
 {
     int64_t wait_ns = 0;
     while (take_submitted(batch, wait_ns))
-        if (line_up(batch, &wait_ns))
+        if (schedule(batch, &wait_ns))
             return true;
     return false;
 }
@@ -247,7 +247,7 @@ static void work(struct dc_batch *batch)
     int64_t wait_ns;
     do
         run_step(batch);
-    while (take_submitted(batch, 0) && line_up(batch, &wait_ns));
+    while (take_submitted(batch, 0) && schedule(batch, &wait_ns));
 }
 
 static void *engine_thread(void *arg)
@@ -272,7 +272,7 @@ static void destroy(struct dc_batch *batch)
     free(batch->events);
     dc_stream_destroy(batch->stream);
     dc_sample_batch_destroy(batch->sampling);
-    dc_lineup_fini(&batch->lineup);
+    dc_scheduler_fini(&batch->scheduler);
     baton_engine_destroy(batch->engine);
     free(batch);
 }
@@ -283,7 +283,8 @@ static enum baton_err reserve_memory(struct dc_batch *batch, const struct dc_bat
     size_t n_vocab = (size_t)baton_model_shape(options->model)->n_vocab;
     size_t n_sequences = (size_t)options->max_batch, n_rows = n_sequences + DC_MAX_PROMPTS;
     size_t n_queued = (size_t)options->max_contexts + 1; /* and a wake-up */
-    enum baton_err err = dc_lineup_init(&batch->lineup, options->max_batch, options->local_chunk);
+    enum baton_err err =
+        dc_scheduler_init(&batch->scheduler, options->max_batch, options->local_chunk);
     batch->logits = calloc(n_rows, n_vocab * sizeof *batch->logits);
     batch->sampling = dc_sample_batch_create((int)n_rows, options->cores->n_threads, (int)n_vocab);
     batch->stream = dc_stream_create(options->max_batch);
@@ -300,7 +301,7 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
                               struct baton_why *why)
 {
     struct baton_engine_options engine = {
-        .max_rows = dc_lineup_max_rows(options->max_batch, options->local_chunk),
+        .max_rows = dc_scheduler_max_rows(options->max_batch, options->local_chunk),
         .n_threads = options->cores->n_threads};
     struct dc_batch *batch = calloc(1, sizeof *batch);
     if (!batch)
@@ -357,5 +358,5 @@ struct dc_batch_stats dc_batch_stats(struct dc_batch *batch)
                                    .tokens_per_s = atomic_load(&batch->tokens_per_s),
                                    .step_base_s = atomic_load(&batch->step_base_s),
                                    .step_row_s = atomic_load(&batch->step_row_s),
-                                   .step_max_rows = (uint32_t)batch->lineup.max_batch};
+                                   .step_max_rows = (uint32_t)batch->scheduler.max_batch};
 }

@@ -1,5 +1,5 @@
 /* The engine thread: steps, each of which advances the running sequences by one token as one batch,
- * and beside them the prompts that are run here by some tokens (lineup.h).
+ * and beside them the prompts that are run here by some tokens (scheduler.h).
  *
  * Sequences join and leave between steps.
  *

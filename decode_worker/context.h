@@ -71,7 +71,7 @@ struct dc_context {
     atomic_uint_least64_t credit_end; /* output index that may not be reached yet */
 
     /* engine */
-    struct baton_node in_lineup;
+    struct baton_node in_scheduler;
     int64_t held_until_ns; /* its link was full: not to be tried again before */
     uint64_t n_output;     /* tokens so far, the first (prefill's) included */
     uint32_t n_steps;
@@ -117,6 +117,12 @@ enum baton_err dc_context_take_start(struct dc_context *context,
 static inline bool dc_context_is_lent(const struct dc_context *context)
 {
     return context->state == DC_PROMPTING || context->state == DC_RUNNING;
+}
+
+/* Whether the gateway allows one token more now. Any thread. */
+static inline bool dc_context_has_credit(const struct dc_context *context)
+{
+    return context->n_output < atomic_load_explicit(&context->credit_end, memory_order_relaxed);
 }
 
 #endif

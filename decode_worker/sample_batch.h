@@ -8,7 +8,7 @@
 #define BATON_DECODE_SAMPLE_BATCH_H
 
 #include "common/worker/choice.h"
-#include "decode_worker/lineup.h"
+#include "decode_worker/scheduler.h"
 
 struct dc_sample_batch;
 

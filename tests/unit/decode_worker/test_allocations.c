@@ -25,7 +25,7 @@ static struct baton_link *link_to_nobody;
 static struct baton_model *model;
 static struct baton_kv *kv;
 static struct baton_engine *engine;
-static struct dc_lineup lineup;
+static struct dc_scheduler scheduler;
 static struct dc_sample_batch *sampling;
 static struct dc_stream *stream;
 static struct dc_context contexts[N_SEQUENCES + 1]; /* the last is a prompt */
@@ -80,15 +80,15 @@ static void add_contexts(void)
         context->prompt.tokens = prompt;
         context->n_prompt = N_PROMPT;
         atomic_store(&context->credit_end, 1000);
-        dc_lineup_add(&lineup, context);
+        dc_scheduler_add(&scheduler, context);
     }
 }
 
 static void run_step(void)
 {
-    struct dc_step *step = &lineup.step;
+    struct dc_step *step = &scheduler.step;
     struct dc_event events[N_SEQUENCES];
-    (void)dc_lineup_fill(&lineup, 1);
+    (void)dc_scheduler_fill(&scheduler, 1);
     if (baton_engine_run(engine, step->parts, step->n_parts, NULL, NULL, logits))
         fail();
     struct baton_choice *made = dc_sample_batch_run(sampling, engine, step, logits);
@@ -111,12 +111,12 @@ static void run_step(void)
 
 TEST(a_step_allocates_nothing_but_its_message)
 {
-    const struct baton_engine_options options = {.max_rows = dc_lineup_max_rows(N_SEQUENCES, 7),
+    const struct baton_engine_options options = {.max_rows = dc_scheduler_max_rows(N_SEQUENCES, 7),
                                                  .n_threads = 2};
     assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
     assert_int_equal(baton_kv_create(model, NULL, 100, &kv, NULL), BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
-    assert_int_equal(dc_lineup_init(&lineup, N_SEQUENCES, 7), BATON_OK);
+    assert_int_equal(dc_scheduler_init(&scheduler, N_SEQUENCES, 7), BATON_OK);
     sampling = dc_sample_batch_create(N_SEQUENCES + DC_MAX_PROMPTS, 2, N_VOCAB);
     stream = dc_stream_create(N_SEQUENCES);
     assert_true(sampling && stream);
@@ -133,7 +133,7 @@ TEST(a_step_allocates_nothing_but_its_message)
     mailbox_close(&box);
     dc_stream_destroy(stream);
     dc_sample_batch_destroy(sampling);
-    dc_lineup_fini(&lineup);
+    dc_scheduler_fini(&scheduler);
     baton_engine_destroy(engine);
     baton_kv_destroy(kv);
     baton_model_close(model);

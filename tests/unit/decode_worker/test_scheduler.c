@@ -3,23 +3,23 @@
 #include <string.h>
 
 #include "common/worker/rate.h"
-#include "decode_worker/lineup.h"
+#include "decode_worker/scheduler.h"
 
 enum { N = 6, MAX_BATCH = 3, CHUNK = 10 };
 
-static struct dc_lineup lineup;
+static struct dc_scheduler scheduler;
 static struct dc_context contexts[N];
 static uint32_t tokens[4 * DC_ALONE_TOKENS];
 
 SETUP(set_up)
 {
     memset(contexts, 0, sizeof contexts);
-    return dc_lineup_init(&lineup, MAX_BATCH, CHUNK);
+    return dc_scheduler_init(&scheduler, MAX_BATCH, CHUNK);
 }
 
 TEARDOWN(tear_down)
 {
-    dc_lineup_fini(&lineup);
+    dc_scheduler_fini(&scheduler);
     return 0;
 }
 
@@ -27,7 +27,7 @@ static void add_sequence(int i, uint64_t credit)
 {
     contexts[i].state = DC_RUNNING;
     atomic_store(&contexts[i].credit_end, credit);
-    dc_lineup_add(&lineup, &contexts[i]);
+    dc_scheduler_add(&scheduler, &contexts[i]);
 }
 
 static void add_prompt(int i, int n_prompt, int n_done)
@@ -36,13 +36,13 @@ static void add_prompt(int i, int n_prompt, int n_done)
     contexts[i].n_prompt = n_prompt;
     contexts[i].prompt.tokens = tokens;
     contexts[i].seq.n_tokens = n_done;
-    dc_lineup_add(&lineup, &contexts[i]);
+    dc_scheduler_add(&scheduler, &contexts[i]);
 }
 
 /* "021" for contexts 0, 2 and 1, in this order. */
 static void assert_step(const char *expected)
 {
-    const struct dc_step *step = &lineup.step;
+    const struct dc_step *step = &scheduler.step;
     assert_int_equal(step->n_parts, strlen(expected));
     for (int i = 0; i < step->n_parts; i++) {
         assert_ptr_equal(step->contexts[i], &contexts[expected[i] - '0']);
@@ -55,10 +55,10 @@ TEST(those_who_came_first_have_the_places)
 {
     for (int i = 0; i < 5; i++)
         add_sequence(i, 9);
-    assert_int_equal(dc_lineup_fill(&lineup, 1), 0);
+    assert_int_equal(dc_scheduler_fill(&scheduler, 1), 0);
     assert_step("012");
-    dc_lineup_remove(&lineup, &contexts[1]);
-    (void)dc_lineup_fill(&lineup, 1);
+    dc_scheduler_remove(&scheduler, &contexts[1]);
+    (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("023");
 }
 
@@ -67,10 +67,10 @@ TEST(who_pauses_lends_its_place_and_keeps_its_rank)
     for (int i = 0; i < 5; i++)
         add_sequence(i, 9);
     contexts[0].n_output = 9;
-    (void)dc_lineup_fill(&lineup, 1);
+    (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("123");
     atomic_store(&contexts[0].credit_end, 10);
-    (void)dc_lineup_fill(&lineup, 1);
+    (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("012");
 }
 
@@ -80,18 +80,18 @@ TEST(who_is_held_is_looked_at_again_in_time)
     add_sequence(1, 9);
     contexts[0].held_until_ns = 300;
     contexts[1].held_until_ns = 200;
-    assert_int_equal(dc_lineup_fill(&lineup, 100), 200);
+    assert_int_equal(dc_scheduler_fill(&scheduler, 100), 200);
     assert_step("");
-    assert_int_equal(dc_lineup_fill(&lineup, 200), 0);
+    assert_int_equal(dc_scheduler_fill(&scheduler, 200), 0);
     assert_step("1");
-    assert_int_equal(dc_lineup_fill(&lineup, 300), 0);
+    assert_int_equal(dc_scheduler_fill(&scheduler, 300), 0);
     assert_step("01");
 }
 
 TEST(nobody_with_credit_is_nobody_to_wait_for)
 {
     add_sequence(0, 0);
-    assert_int_equal(dc_lineup_fill(&lineup, 100), 0);
+    assert_int_equal(dc_scheduler_fill(&scheduler, 100), 0);
     assert_step("");
 }
 
@@ -101,26 +101,26 @@ TEST(prompts_share_what_a_step_gives_them)
     add_prompt(1, 4, 0);
     add_prompt(2, 20, 3);
     add_prompt(3, 5, 0);
-    (void)dc_lineup_fill(&lineup, 1);
+    (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("012");
-    assert_int_equal(lineup.step.n_sequences, 1);
-    assert_int_equal(lineup.step.n_rows, 2); /* prompt 2 has more to come */
-    assert_int_equal(lineup.step.parts[1].n_tokens, 4);
-    assert_int_equal(lineup.step.parts[2].n_tokens, 6);
-    assert_ptr_equal(lineup.step.parts[2].tokens, tokens + 3);
+    assert_int_equal(scheduler.step.n_sequences, 1);
+    assert_int_equal(scheduler.step.n_rows, 2); /* prompt 2 has more to come */
+    assert_int_equal(scheduler.step.parts[1].n_tokens, 4);
+    assert_int_equal(scheduler.step.parts[2].n_tokens, 6);
+    assert_ptr_equal(scheduler.step.parts[2].tokens, tokens + 3);
 }
 
 TEST(a_prompt_alone_has_a_step_to_itself)
 {
     add_prompt(0, DC_ALONE_TOKENS + 7, 0);
-    (void)dc_lineup_fill(&lineup, 1);
+    (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("0");
-    assert_int_equal(lineup.step.parts[0].n_tokens, DC_ALONE_TOKENS);
+    assert_int_equal(scheduler.step.parts[0].n_tokens, DC_ALONE_TOKENS);
     contexts[0].seq.n_tokens = DC_ALONE_TOKENS;
     add_sequence(1, 9);
-    (void)dc_lineup_fill(&lineup, 1);
+    (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("10");
-    assert_int_equal(lineup.step.parts[1].n_tokens, 7);
+    assert_int_equal(scheduler.step.parts[1].n_tokens, 7);
 }
 
 TEST(a_step_is_never_larger_than_its_engine)
@@ -128,10 +128,10 @@ TEST(a_step_is_never_larger_than_its_engine)
     for (int i = 0; i < 3; i++)
         add_sequence(i, 9);
     add_prompt(3, 1000, 0);
-    (void)dc_lineup_fill(&lineup, 1);
-    assert_int_equal(lineup.step.parts[3].n_tokens, CHUNK);
-    assert_true(3 + CHUNK <= dc_lineup_max_rows(MAX_BATCH, CHUNK));
-    assert_int_equal(dc_lineup_max_rows(MAX_BATCH, 1000), MAX_BATCH + 1000);
+    (void)dc_scheduler_fill(&scheduler, 1);
+    assert_int_equal(scheduler.step.parts[3].n_tokens, CHUNK);
+    assert_true(3 + CHUNK <= dc_scheduler_max_rows(MAX_BATCH, CHUNK));
+    assert_int_equal(dc_scheduler_max_rows(MAX_BATCH, 1000), MAX_BATCH + 1000);
 }
 
 TEST(the_canceled_are_taken_out)
@@ -141,10 +141,10 @@ TEST(the_canceled_are_taken_out)
     add_prompt(2, 5, 0);
     atomic_store(&contexts[1].canceled, true);
     atomic_store(&contexts[2].canceled, true);
-    assert_ptr_equal(dc_lineup_take_canceled(&lineup), &contexts[1]);
-    assert_ptr_equal(dc_lineup_take_canceled(&lineup), &contexts[2]);
-    assert_null(dc_lineup_take_canceled(&lineup));
-    (void)dc_lineup_fill(&lineup, 1);
+    assert_ptr_equal(dc_scheduler_take_canceled(&scheduler), &contexts[1]);
+    assert_ptr_equal(dc_scheduler_take_canceled(&scheduler), &contexts[2]);
+    assert_null(dc_scheduler_take_canceled(&scheduler));
+    (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("0");
 }
 

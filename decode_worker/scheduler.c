@@ -1,0 +1,126 @@
+#include "decode_worker/scheduler.h"
+
+#include <stdlib.h>
+
+static int most_prompt_tokens(int chunk)
+{
+    return chunk > DC_ALONE_TOKENS ? chunk : DC_ALONE_TOKENS;
+}
+
+int dc_scheduler_max_rows(int max_batch, int chunk)
+{
+    return max_batch + most_prompt_tokens(chunk);
+}
+
+enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch, int chunk)
+{
+    size_t n = (size_t)max_batch + DC_MAX_PROMPTS;
+    *scheduler = (struct dc_scheduler){.max_batch = max_batch, .chunk = chunk};
+    dc_scheduler_list_init(&scheduler->sequences);
+    dc_scheduler_list_init(&scheduler->prompts);
+    scheduler->step.contexts = calloc(n, sizeof(struct dc_context *));
+    scheduler->step.parts = calloc(n, sizeof(struct baton_part));
+    if (scheduler->step.contexts && scheduler->step.parts)
+        return BATON_OK;
+    dc_scheduler_fini(scheduler);
+    return BATON_NO_MEMORY;
+}
+
+void dc_scheduler_fini(struct dc_scheduler *scheduler)
+{
+    free(scheduler->step.contexts);
+    free(scheduler->step.parts);
+    scheduler->step = (struct dc_step){0};
+}
+
+static struct dc_scheduler_list *list_of(struct dc_scheduler *scheduler,
+                                         const struct dc_context *context)
+{
+    return context->state == DC_PROMPTING ? &scheduler->prompts : &scheduler->sequences;
+}
+
+void dc_scheduler_add(struct dc_scheduler *scheduler, struct dc_context *context)
+{
+    dc_scheduler_list_push_back(list_of(scheduler, context), context);
+}
+
+void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *context)
+{
+    dc_scheduler_list_remove(list_of(scheduler, context), context);
+}
+
+static struct dc_context *take_canceled(struct dc_scheduler_list *list)
+{
+    struct dc_context *context = dc_scheduler_list_first(list);
+    while (context && !atomic_load_explicit(&context->canceled, memory_order_relaxed))
+        context = dc_scheduler_list_next(list, context);
+    if (context)
+        dc_scheduler_list_remove(list, context);
+    return context;
+}
+
+struct dc_context *dc_scheduler_take_canceled(struct dc_scheduler *scheduler)
+{
+    struct dc_context *context = take_canceled(&scheduler->sequences);
+    return context ? context : take_canceled(&scheduler->prompts);
+}
+
+/* True when context may not be tried yet; *until_ns becomes the earliest such time. */
+static bool is_held(const struct dc_context *context, int64_t now_ns, int64_t *until_ns)
+{
+    if (now_ns >= context->held_until_ns)
+        return false;
+    if (!*until_ns || context->held_until_ns < *until_ns)
+        *until_ns = context->held_until_ns;
+    return true;
+}
+
+static void add_part(struct dc_step *step, struct dc_context *context, const uint32_t *tokens,
+                     int n_tokens, bool wants_logits)
+{
+    step->contexts[step->n_parts] = context;
+    step->parts[step->n_parts++] = (struct baton_part){
+        .seq = &context->seq, .tokens = tokens, .n_tokens = n_tokens, .wants_logits = wants_logits};
+    step->n_rows += wants_logits;
+}
+
+static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
+{
+    struct dc_context *context = dc_scheduler_list_first(&scheduler->sequences);
+    scheduler->n_paused = 0;
+    for (; context && scheduler->step.n_parts < scheduler->max_batch;
+         context = dc_scheduler_list_next(&scheduler->sequences, context)) {
+        if (!dc_context_has_credit(context))
+            scheduler->n_paused++;
+        else if (!is_held(context, now_ns, until_ns))
+            add_part(&scheduler->step, context, &context->next_token, 1, true);
+    }
+    scheduler->step.n_sequences = scheduler->step.n_parts;
+}
+
+/* The prompt's next tokens follow those that its sequence holds. */
+static void add_prompts(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
+{
+    struct dc_step *step = &scheduler->step;
+    int room = step->n_sequences ? scheduler->chunk : most_prompt_tokens(scheduler->chunk);
+    int end = step->n_parts + DC_MAX_PROMPTS;
+    struct dc_context *context = dc_scheduler_list_first(&scheduler->prompts);
+    for (; context && room && step->n_parts < end;
+         context = dc_scheduler_list_next(&scheduler->prompts, context)) {
+        if (is_held(context, now_ns, until_ns))
+            continue;
+        int n_done = context->seq.n_tokens, n_left = context->n_prompt - n_done;
+        int n = n_left < room ? n_left : room;
+        add_part(step, context, context->prompt.tokens + n_done, n, n == n_left);
+        room -= n;
+    }
+}
+
+int64_t dc_scheduler_fill(struct dc_scheduler *scheduler, int64_t now_ns)
+{
+    int64_t until_ns = 0;
+    scheduler->step.n_parts = scheduler->step.n_rows = 0;
+    add_sequences(scheduler, now_ns, &until_ns);
+    add_prompts(scheduler, now_ns, &until_ns);
+    return scheduler->step.n_parts ? 0 : until_ns;
+}
