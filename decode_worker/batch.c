@@ -284,7 +284,7 @@ static enum baton_err reserve_memory(struct dc_batch *batch, const struct dc_bat
     size_t n_sequences = (size_t)options->max_batch, n_rows = n_sequences + DC_MAX_PROMPTS;
     size_t n_queued = (size_t)options->max_contexts + 1; /* and a wake-up */
     enum baton_err err =
-        dc_scheduler_init(&batch->scheduler, options->max_batch, options->local_chunk);
+        dc_scheduler_init(&batch->scheduler, options->max_batch, options->colocated_chunk);
     batch->logits = calloc(n_rows, n_vocab * sizeof *batch->logits);
     batch->sampling = dc_sample_batch_create((int)n_rows, options->cores->n_threads, (int)n_vocab);
     batch->stream = dc_stream_create(options->max_batch);
@@ -301,7 +301,7 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
                               struct baton_why *why)
 {
     struct baton_engine_options engine = {
-        .max_rows = dc_scheduler_max_rows(options->max_batch, options->local_chunk),
+        .max_rows = dc_scheduler_max_rows(options->max_batch, options->colocated_chunk),
         .n_threads = options->cores->n_threads};
     struct dc_batch *batch = calloc(1, sizeof *batch);
     if (!batch)

@@ -29,7 +29,7 @@ struct dc_batch_options {
     const struct baton_model *model;
     struct baton_cores *cores;
     int max_batch;
-    int local_chunk;         /* prompt tokens in a step beside running sequences */
+    int colocated_chunk;     /* prompt tokens in a step beside running sequences */
     int max_contexts;        /* that are here at a time */
     void (*wake)(void *arg); /* called when contexts are done */
     void *wake_arg;

@@ -7,7 +7,7 @@ struct options {
     const char *bulk, *bulk_advertise;
     const char *prefix_cache;
     struct baton_kv_options kv;
-    int64_t max_batch, local_chunk;
+    int64_t max_batch, colocated_prefill_chunk;
 };
 
 static const struct baton_option option_table[] = {
@@ -19,8 +19,8 @@ static const struct baton_option option_table[] = {
     BATON_KV_OPTIONS(struct options, kv, "KV cache for every running request; 0: sixteen contexts"),
     BATON_ROW_INT(struct options, max_batch, "max-batch", "64", 1, 1024, "sequences",
                   "in one step"),
-    BATON_ROW_INT(struct options, local_chunk, "local-chunk", "16", 1, 4096, "tokens",
-                  "of prompts that run here, in a step beside running sequences"),
+    BATON_ROW_INT(struct options, colocated_prefill_chunk, "colocated-prefill-chunk", "16", 1, 4096,
+                  "tokens", "of prompts that run here, in a step beside running sequences"),
     BATON_ROW_TEXT(struct options, prefix_cache, "prefix-cache", "on",
                    "on: prompts that begin alike share blocks, which then travel once; off"),
 };
@@ -33,13 +33,14 @@ static enum baton_err run(void *arg, struct baton_why *why)
     enum baton_err err =
         baton_host_open(&host, &options->worker, BATON__V1__ROLE__ROLE_DECODE, why);
     if (!err)
-        err = dc_service_create(&(struct dc_service_options){.host = &host,
-                                                             .bulk_url = options->bulk,
-                                                             .kv = options->kv,
-                                                             .max_batch = options->max_batch,
-                                                             .local_chunk = options->local_chunk,
-                                                             .prefix_cache = options->prefix_cache},
-                                &service, why);
+        err = dc_service_create(
+            &(struct dc_service_options){.host = &host,
+                                         .bulk_url = options->bulk,
+                                         .kv = options->kv,
+                                         .max_batch = options->max_batch,
+                                         .colocated_chunk = options->colocated_prefill_chunk,
+                                         .prefix_cache = options->prefix_cache},
+            &service, why);
     if (!err) {
         struct baton_host_hooks hooks = dc_service_hooks(service);
         const char *bulk =

@@ -22,7 +22,7 @@ struct dc_service_options {
     const char *bulk_url;
     struct baton_kv_options kv; /* default: DC_KV_CONTEXTS contexts */
     int64_t max_batch;
-    int64_t local_chunk;      /* prompt tokens in a step beside running sequences */
+    int64_t colocated_chunk;  /* prompt tokens in a step beside running sequences */
     const char *prefix_cache; /* "on" or "off": whether prompts that begin alike share blocks */
 };
 

@@ -117,7 +117,7 @@ def expected():
         return one_by_one(fleet, some_requests(48, 5))
 
 
-@pytest.mark.parametrize("args", (["--local-chunk", 1], ["--local-chunk", 7, "--max-batch", 3],
+@pytest.mark.parametrize("args", (["--colocated-prefill-chunk", 1], ["--colocated-prefill-chunk", 7, "--max-batch", 3],
                                   ["--prefix-cache", "off"], []), ids=str)
 def test_prompts_run_here_give_the_same_tokens(expected, args):
     with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512], decode_args=args) as fleet:
@@ -150,7 +150,7 @@ def test_prompts_run_here_show_what_prefill_workers_show():
 
 
 def test_leaving_while_prompts_run_here_frees_everything():
-    with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512], decode_args=["--local-chunk", 1]) as fleet:
+    with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512], decode_args=["--colocated-prefill-chunk", 1]) as fleet:
         fleet.wait_ready(1)
         rng = random.Random(1)
         reader = fleet.stream(prompt=ids(5), max_new_tokens=400, temperature=0, ignore_eos=True)
@@ -170,7 +170,7 @@ def test_leaving_while_prompts_run_here_frees_everything():
 
 def test_a_worker_killed_while_it_runs_prompts():
     with Fleet(prefill=0, decode=2, gateway_args=["--colocated-prefill-tokens", 512],
-               decode_args=["--local-chunk", 1]) as fleet:
+               decode_args=["--colocated-prefill-chunk", 1]) as fleet:
         fleet.wait_ready(2)
         bodies = [dict(prompt=ids(300, i), max_new_tokens=150, temperature=0.8, seed=i, ignore_eos=True)
                   for i in range(24)]

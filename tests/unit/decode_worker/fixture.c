@@ -80,7 +80,7 @@ void worker_open(const struct worker_options *wanted)
         .bulk_url = "tcp://127.0.0.1:0",
         .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1},
         .max_batch = wanted->max_batch ? wanted->max_batch : 4,
-        .local_chunk = wanted->chunk ? wanted->chunk : 8,
+        .colocated_chunk = wanted->chunk ? wanted->chunk : 8,
         .prefix_cache = wanted->prefix_cache ? wanted->prefix_cache : "on"};
     if (dc_service_create(&options, &service, &why))
         fail_msg("%s", why.text);
