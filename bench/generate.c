@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/checkpoint/model_dir.h"
 #include "common/engine/sample.h"
-#include "common/text/tokenizer.h"
+#include "common/tokenizer/tokenizer.h"
 
 enum { OUTPUT_MAX_BYTES = 64 << 20, MAX_CONTEXT = 1 << 20, MAX_RUNS = 100 };
 

@@ -10,7 +10,7 @@
 #include "bench/shapes.h"
 #include "bench/weights_file.h"
 #include "common/base/file.h"
-#include "common/text/tokenizer.h"
+#include "common/tokenizer/tokenizer.h"
 
 enum { FILE_MAX_BYTES = 64 << 20, CONFIG_MAX_BYTES = 1 << 16 };
 

@@ -8,7 +8,7 @@
 #define BATON_GATEWAY_API_API_H
 
 #include "common/base/json.h"
-#include "common/text/chat.h"
+#include "common/chat/chat.h"
 #include "gateway/api/params/fields.h"
 #include "gateway/dispatch/dispatcher.h"
 #include "gateway/http/server.h"

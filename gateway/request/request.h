@@ -18,8 +18,8 @@
 #include "common/base/block_hash.h"
 #include "common/base/list.h"
 #include "common/obs/stage.h"
-#include "common/text/stream.h"
-#include "common/text/tokenizer.h"
+#include "common/tokenizer/stream.h"
+#include "common/tokenizer/tokenizer.h"
 #include "common/wire/envelope.h"
 #include "gateway/observe/handoff_stats.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "common/text/chat_parts.h"
-#include "common/text/chat_text.h"
+#include "common/chat/chat_parts.h"
+#include "common/chat/chat_text.h"
 
 enum { MAX_MESSAGES = 16, SEPARATOR = 0xff };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text/tokenizer_parts.h"
+#include "common/tokenizer/tokenizer_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/text/tokenizer.h"
+#include "common/tokenizer/tokenizer.h"
 
 enum { MAX_BYTES = 64 << 20, MAX_TOKENS = 1 << 20 };
 

@@ -1,0 +1,95 @@
+/* A model directory's chat template: chat_template.jinja, or tokenizer_config.json's chat_template,
+ * which is a string or a list of {"name", "template"}. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/json.h"
+#include "common/chat/chat_parts.h"
+
+void baton_chat_source_fini(struct baton_chat_source *source)
+{
+    free(source->template);
+    free(source->bos);
+    free(source->eos);
+    *source = (struct baton_chat_source){0};
+}
+
+static enum baton_err copy_string(const struct baton_json *value, char **text, size_t *n,
+                                  struct baton_why *why)
+{
+    size_t length;
+    const char *bytes = baton_json_string(value, &length);
+    if (!bytes)
+        return BATON_OK;
+    char *copy = malloc(length + 1);
+    if (!copy)
+        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
+    memcpy(copy, bytes, length + 1);
+    *text = copy;
+    *n = length;
+    return BATON_OK;
+}
+
+/* "<s>", or {"content": "<s>", ...}. */
+static enum baton_err copy_token(const struct baton_json *value, char **text, struct baton_why *why)
+{
+    size_t n;
+    const struct baton_json *content = baton_json_get(value, "content");
+    return copy_string(content ? content : value, text, &n, why);
+}
+
+static const struct baton_json *default_template(const struct baton_json *value)
+{
+    for (size_t i = 0; i < baton_json_size(value); i++) {
+        const struct baton_json *entry = baton_json_at(value, i);
+        const char *name = baton_json_string(baton_json_get(entry, "name"), NULL);
+        if (name && !strcmp(name, "default"))
+            return baton_json_get(entry, "template");
+    }
+    return value;
+}
+
+static enum baton_err read_config(const char *dir, struct baton_chat_source *source,
+                                  struct baton_why *why)
+{
+    char path[PATH_MAX];
+    struct baton_json *root = NULL;
+    enum baton_err err = baton_file_path(path, dir, "tokenizer_config.json", why);
+    if (!err)
+        err = baton_json_read_file(path, BATON_CHAT_FILE_MAX_BYTES, &root, why);
+    if (err)
+        return err == BATON_NOT_FOUND ? BATON_OK : err;
+    err = copy_token(baton_json_get(root, "bos_token"), &source->bos, why);
+    if (!err)
+        err = copy_token(baton_json_get(root, "eos_token"), &source->eos, why);
+    if (!err && !source->template)
+        err = copy_string(default_template(baton_json_get(root, "chat_template")),
+                          &source->template, &source->n_template, why);
+    baton_json_free(root);
+    return err;
+}
+
+static enum baton_err read_jinja(const char *dir, struct baton_chat_source *source,
+                                 struct baton_why *why)
+{
+    char path[PATH_MAX];
+    struct baton_buf text;
+    baton_buf_init(&text, BATON_CHAT_FILE_MAX_BYTES);
+    enum baton_err err = baton_file_path(path, dir, "chat_template.jinja", why);
+    if (!err)
+        err = baton_file_read(path, &text, why);
+    if (!err) {
+        source->n_template = text.len;
+        source->template = baton_buf_take(&text);
+    }
+    baton_buf_fini(&text);
+    return err == BATON_NOT_FOUND ? BATON_OK : err;
+}
+
+enum baton_err baton_chat_read(const char *dir, struct baton_chat_source *source,
+                               struct baton_why *why)
+{
+    enum baton_err err = read_jinja(dir, source, why);
+    return err ? err : read_config(dir, source, why);
+}

@@ -1,0 +1,44 @@
+/* A set of added tokens and the search for them in text, leftmost first and of those the longest;
+ * private to common/tokenizer.
+ *
+ * The tokens are sorted by their bytes, so the tokens that begin with the bytes seen so far are one
+ * range, which each further byte narrows by two binary searches.
+ *
+ * Ownership: the struct is embedded; texts are borrowed and must outlive it.
+ * Threading: filled by one thread, read-only after seal.
+ * Errors:    add: NO_MEMORY.
+ */
+#ifndef BATON_TOKENIZER_ADDED_H
+#define BATON_TOKENIZER_ADDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct baton_added_token {
+    const char *text;
+    size_t n_bytes; /* at least 1 */
+    uint32_t id;
+    bool special;
+};
+
+struct baton_added {
+    struct baton_added_token *tokens;
+    size_t n_tokens, cap;
+    bool begins[256]; /* which bytes a token can begin with */
+};
+
+void baton_added_fini(struct baton_added *added);
+enum baton_err baton_added_add(struct baton_added *added,
+                               struct baton_added_token token) BATON_MUST_CHECK;
+
+/* Call once, after the last add and before the first find. */
+void baton_added_seal(struct baton_added *added);
+
+/* The first token at or after start in the n bytes at text, and where it begins; NULL when none. */
+const struct baton_added_token *baton_added_find(const struct baton_added *added, const char *text,
+                                                 size_t n, size_t start, size_t *at);
+
+#endif

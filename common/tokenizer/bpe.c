@@ -1,0 +1,191 @@
+#include "common/tokenizer/bpe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/tokenizer/tokens.h"
+#include "common/tokenizer/vocab.h"
+
+/* Scratch for longer words is given back after use, so one hostile word does not stay in memory. */
+enum { KEEP_SCRATCH_BYTES = 16384, FIRST_SCRATCH_BYTES = 256 };
+
+struct baton_bpe_pair {
+    uint32_t left, right, rank, merged; /* left BATON_NO_TOKEN: a free slot */
+};
+
+/* One symbol per byte to begin with; a merge keeps the left one and kills the right one. */
+struct baton_bpe_symbol {
+    uint32_t id; /* BATON_NO_TOKEN: merged away */
+    int32_t prev, next;
+};
+
+struct baton_bpe_candidate {
+    uint32_t rank, left, right, merged;
+    int32_t at; /* of the left symbol */
+};
+
+enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs)
+{
+    *bpe = (struct baton_bpe){.n_slots = 16};
+    while (bpe->n_slots / 2 < n_pairs)
+        bpe->n_slots *= 2;
+    bpe->pairs = calloc(bpe->n_slots, sizeof *bpe->pairs);
+    if (!bpe->pairs)
+        return BATON_NO_MEMORY;
+    for (size_t i = 0; i < bpe->n_slots; i++)
+        bpe->pairs[i].left = BATON_NO_TOKEN;
+    memset(bpe->byte_ids, 0xff, sizeof bpe->byte_ids);
+    return BATON_OK;
+}
+
+static void drop_scratch(struct baton_bpe *bpe)
+{
+    free(bpe->symbols);
+    free(bpe->heap);
+    bpe->symbols = NULL;
+    bpe->heap = NULL;
+    bpe->scratch_bytes = 0;
+}
+
+void baton_bpe_fini(struct baton_bpe *bpe)
+{
+    drop_scratch(bpe);
+    free(bpe->pairs);
+    *bpe = (struct baton_bpe){0};
+}
+
+/* The pair's slot, or the free slot where it belongs. */
+static struct baton_bpe_pair *find_pair(const struct baton_bpe *bpe, uint32_t left, uint32_t right)
+{
+    uint64_t hash = ((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u;
+    size_t mask = bpe->n_slots - 1, i = (size_t)(hash >> 32) & mask;
+    for (;; i = (i + 1) & mask) {
+        struct baton_bpe_pair *pair = &bpe->pairs[i];
+        if ((pair->left == left && pair->right == right) || pair->left == BATON_NO_TOKEN)
+            return pair;
+    }
+}
+
+void baton_bpe_add(struct baton_bpe *bpe, uint32_t left, uint32_t right, uint32_t rank,
+                   uint32_t merged)
+{
+    *find_pair(bpe, left, right) =
+        (struct baton_bpe_pair){.left = left, .right = right, .rank = rank, .merged = merged};
+}
+
+static int before(const struct baton_bpe_candidate *a, const struct baton_bpe_candidate *b)
+{
+    return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);
+}
+
+static void heap_push(struct baton_bpe_candidate *heap, size_t *n, struct baton_bpe_candidate item)
+{
+    size_t i = (*n)++;
+    for (; i && before(&item, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = item;
+}
+
+static struct baton_bpe_candidate heap_pop(struct baton_bpe_candidate *heap, size_t *n)
+{
+    struct baton_bpe_candidate top = heap[0], item = heap[--*n];
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < *n; i = child) {
+        if (child + 1 < *n && before(&heap[child + 1], &heap[child]))
+            child++;
+        if (!before(&heap[child], &item))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = item;
+    return top;
+}
+
+/* Queues the pair whose left symbol is at, if it has a rank. */
+static void consider(struct baton_bpe *bpe, int32_t at, size_t *n_heap)
+{
+    if (at < 0 || bpe->symbols[at].next < 0)
+        return;
+    uint32_t left = bpe->symbols[at].id, right = bpe->symbols[bpe->symbols[at].next].id;
+    const struct baton_bpe_pair *pair = find_pair(bpe, left, right);
+    if (pair->left != BATON_NO_TOKEN)
+        heap_push(bpe->heap, n_heap,
+                  (struct baton_bpe_candidate){.rank = pair->rank,
+                                               .left = left,
+                                               .right = right,
+                                               .merged = pair->merged,
+                                               .at = at});
+}
+
+static void merge_all(struct baton_bpe *bpe, int32_t n)
+{
+    struct baton_bpe_symbol *symbols = bpe->symbols;
+    size_t n_heap = 0;
+    for (int32_t i = 0; i + 1 < n; i++)
+        consider(bpe, i, &n_heap);
+    while (n_heap) {
+        struct baton_bpe_candidate top = heap_pop(bpe->heap, &n_heap);
+        struct baton_bpe_symbol *left = &symbols[top.at];
+        if (left->id != top.left || left->next < 0 || symbols[left->next].id != top.right)
+            continue;
+        struct baton_bpe_symbol *right = &symbols[left->next];
+        left->id = top.merged;
+        left->next = right->next;
+        right->id = BATON_NO_TOKEN;
+        if (left->next >= 0)
+            symbols[left->next].prev = top.at;
+        consider(bpe, left->prev, &n_heap);
+        consider(bpe, top.at, &n_heap);
+    }
+}
+
+/* Room for a word of n bytes. The heap starts with at most n - 1 candidates and each of at most
+ * n - 1 merges pops one and pushes at most two, so it never holds 2n. */
+static enum baton_err reserve_scratch(struct baton_bpe *bpe, size_t n)
+{
+    if (n <= bpe->scratch_bytes)
+        return BATON_OK;
+    if (n < FIRST_SCRATCH_BYTES)
+        n = FIRST_SCRATCH_BYTES;
+    drop_scratch(bpe);
+    bpe->symbols = calloc(n, sizeof *bpe->symbols);
+    bpe->heap = calloc(n, 2 * sizeof *bpe->heap);
+    if (!bpe->symbols || !bpe->heap) {
+        drop_scratch(bpe);
+        return BATON_NO_MEMORY;
+    }
+    bpe->scratch_bytes = n;
+    return BATON_OK;
+}
+
+static enum baton_err set_symbols(struct baton_bpe *bpe, const char *word, int32_t n,
+                                  struct baton_why *why)
+{
+    for (int32_t i = 0; i < n; i++) {
+        uint32_t id = bpe->byte_ids[(uint8_t)word[i]];
+        if (id == BATON_NO_TOKEN)
+            return baton_fail(why, BATON_INVALID, "the vocabulary has no token for byte 0x%02x",
+                              (unsigned)(uint8_t)word[i]);
+        bpe->symbols[i] =
+            (struct baton_bpe_symbol){.id = id, .prev = i - 1, .next = i + 1 < n ? i + 1 : -1};
+    }
+    return BATON_OK;
+}
+
+enum baton_err baton_bpe_encode(struct baton_bpe *bpe, const char *word, size_t n,
+                                struct baton_tokens *out, struct baton_why *why)
+{
+    if (n > INT32_MAX)
+        return baton_fail(why, BATON_LIMIT, "a word of %zu bytes", n);
+    if (reserve_scratch(bpe, n) || baton_tokens_reserve(out, n))
+        return baton_fail(why, BATON_NO_MEMORY, "out of memory for a word of %zu bytes", n);
+    enum baton_err err = set_symbols(bpe, word, (int32_t)n, why);
+    if (!err) {
+        merge_all(bpe, (int32_t)n);
+        for (int32_t i = 0; i >= 0; i = bpe->symbols[i].next)
+            out->ids[out->n++] = bpe->symbols[i].id;
+    }
+    if (bpe->scratch_bytes > KEEP_SCRATCH_BYTES)
+        drop_scratch(bpe);
+    return err;
+}

@@ -1,0 +1,55 @@
+/* Text that leaves token by token: whole UTF-8 characters only, and nothing past a stop string.
+ *
+ * Bytes go in as tokens produce them. What comes out is the longest prefix that can be shown: an
+ * incomplete character waits for its rest, and bytes that might be the beginning of a stop string
+ * wait until it is clear. Bad bytes come out as U+FFFD, as Python's errors="replace" does. The
+ * first stop string to be complete ends the text; of those complete at the same byte, the longest.
+ *
+ * Ownership: the stream owns what waits; stop strings are copied.
+ * Threading: one owner at a time.
+ * Errors:    init: INVALID (an empty stop string, or one that is not UTF-8), LIMIT (too many or too
+ *            long ones), NO_MEMORY. push, end: the out buffer's.
+ */
+#ifndef BATON_TOKENIZER_STREAM_H
+#define BATON_TOKENIZER_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+
+enum { BATON_STOP_MAX = 16, BATON_STOP_MAX_BYTES = 256 };
+
+/* A stop string and how much of it the text ends with (borders: see stream.c). */
+struct baton_text_stop {
+    char *text;
+    uint16_t *borders;
+    size_t n_bytes, n_matched;
+};
+
+struct baton_text_stream {
+    struct baton_buf held; /* the end of the text, as far as it may be the beginning of a stop */
+    char begun[4];         /* an incomplete character */
+    size_t n_begun;
+    struct baton_text_stop stops[BATON_STOP_MAX];
+    int n_stops;
+    bool stopped;
+};
+
+enum baton_err baton_text_stream_init(struct baton_text_stream *stream, const char *const *stops,
+                                      const size_t *stop_bytes, int n_stops) BATON_MUST_CHECK;
+void baton_text_stream_fini(struct baton_text_stream *stream);
+
+/* Forgets every byte so far; the stop strings stay. */
+void baton_text_stream_restart(struct baton_text_stream *stream);
+
+/* Takes n more bytes and appends to out what may be shown now. After a stop string was met, stopped
+ * is true, out holds what came before the match, and everything later is swallowed. */
+void baton_text_stream_push(struct baton_text_stream *stream, const char *bytes, size_t n,
+                            struct baton_buf *out);
+
+/* No more bytes will come: appends what was held (an incomplete character as one U+FFFD). */
+void baton_text_stream_end(struct baton_text_stream *stream, struct baton_buf *out);
+
+#endif

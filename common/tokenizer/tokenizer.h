@@ -1,0 +1,68 @@
+/* Text to token ids and back: byte-level BPE as Hugging Face's tokenizers library does it.
+ *
+ * Reads tokenizer.json, or vocab.json and merges.txt. Pre-tokenisation is the GPT-2 pattern through
+ * PCRE2; special (added) tokens are found in the text first.
+ *
+ * Ownership: results go to the caller's growable array or buffer.
+ * Threading: a tokenizer is immutable after open, except for encode's scratch: one thread at a time
+ *            may encode; decode is free for all.
+ * Errors:    open: NOT_FOUND, IO, INVALID with the file and the reason (an unsupported part is
+ * named). encode: LIMIT (more than max_tokens), INVALID (not UTF-8), NO_MEMORY.
+ */
+#ifndef BATON_TOKENIZER_TOKENIZER_H
+#define BATON_TOKENIZER_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct baton_tokenizer;
+
+/* A growable array of ids; zero it to begin with, free with baton_tokens_fini. */
+struct baton_tokens {
+    uint32_t *ids;
+    size_t n, cap;
+};
+void baton_tokens_fini(struct baton_tokens *tokens);
+
+enum baton_err baton_tokenizer_open(const char *dir, struct baton_tokenizer **tokenizer,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+void baton_tokenizer_close(struct baton_tokenizer *tokenizer);
+
+/* One more than the highest id; ids between may be unused. */
+size_t baton_tokenizer_n_vocab(const struct baton_tokenizer *tokenizer);
+
+/* Appends the ids of text. Special tokens written out in the text become their ids when
+ * parse_special, else they are ordinary text. */
+enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const char *text, size_t n,
+                                      bool parse_special, size_t max_tokens,
+                                      struct baton_tokens *out,
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
+/* Bytes start .. end - 1 of a text. */
+struct baton_span {
+    size_t start, end;
+};
+
+/* As baton_tokenizer_encode, but a special token written out becomes its id only where all of it
+ * lies in one of the spans, which are ascending and do not overlap. Everything else is encoded as
+ * in a text without spans: words and merges run across a span's borders. */
+enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, const char *text,
+                                            size_t n, const struct baton_span *spans,
+                                            size_t n_spans, size_t max_tokens,
+                                            struct baton_tokens *out,
+                                            struct baton_why *why) BATON_MUST_CHECK;
+
+/* The raw bytes of one token: not NUL-terminated, may be part of a UTF-8 character. NULL for an id
+ * that does not exist. Borrowed from the tokenizer. */
+const char *baton_tokenizer_bytes(const struct baton_tokenizer *tokenizer, uint32_t id, size_t *n);
+
+bool baton_tokenizer_is_special(const struct baton_tokenizer *tokenizer, uint32_t id);
+
+/* The id of the special token that is written as the n bytes at text; false when there is none. */
+bool baton_tokenizer_special_id(const struct baton_tokenizer *tokenizer, const char *text, size_t n,
+                                uint32_t *id);
+
+#endif

@@ -1,0 +1,1 @@
+baton_fuzzer(chat LIBS baton_chat)

@@ -1,0 +1,3 @@
+baton_fuzzer(tokenizer_encode LIBS baton_tokenizer)
+baton_fuzzer(tokenizer_json LIBS baton_tokenizer)
+baton_fuzzer(text_stream LIBS baton_tokenizer)

@@ -1,0 +1,10 @@
+add_executable(golden_tokenizer ${CMAKE_CURRENT_SOURCE_DIR}/test_tokenizer.c)
+target_link_libraries(golden_tokenizer PRIVATE baton_options baton_tokenizer)
+foreach(vectors "tale models/tale tests/golden/tale.json tokenizer 220"
+                "gpt2 tests/golden/gpt2-tokenizer tests/golden/gpt2-tokenizer/vectors.json vectors 47")
+  separate_arguments(vectors)
+  list(POP_FRONT vectors name)
+  add_test(NAME golden.tokenizer_${name} COMMAND golden_tokenizer ${vectors}
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(golden.tokenizer_${name} PROPERTIES TIMEOUT 300)
+endforeach()
