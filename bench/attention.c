@@ -8,7 +8,7 @@
 #include "bench/bench.h"
 #include "bench/line.h"
 #include "common/base/clock.h"
-#include "common/engine/compute/run.h"
+#include "common/engine/compute/forward.h"
 #include "common/engine/system/floats.h"
 
 enum {
@@ -50,7 +50,7 @@ struct stand {
     struct baton_model *model;
     struct baton_kv *kv;
     struct bench_probes probes;
-    struct baton_run run;
+    struct baton_forward forward;
     float *scratch;
     struct baton_seq *seqs; /* [largest batch] */
     struct bench_subject subject;
@@ -64,9 +64,9 @@ struct stand {
 /* The rows that the line's phase runs: a step of sequences, or the end of a prompt. */
 static void set_rows(struct stand *stand, const struct bench_line *line, bool prefill)
 {
-    stand->run.n_rows = line->batch;
+    stand->forward.n_rows = line->batch;
     for (int r = 0; r < line->batch; r++)
-        stand->run.rows[r] =
+        stand->forward.rows[r] =
             (struct baton_row){.seq = &stand->seqs[prefill ? 0 : r],
                                .position = line->prompt - 1 - (prefill ? line->batch - 1 - r : 0)};
 }
@@ -78,7 +78,7 @@ static enum baton_err time_rows(void *arg, const struct bench_line *line, double
     int64_t start = baton_now_ns(), n = 0, now = start;
     (void)line;
     do {
-        baton_run_attend(&stand->run, 0);
+        baton_forward_attend(&stand->forward, 0);
         n++;
         now = baton_now_ns();
     } while (now - start < MIN_LOOP_NS);
@@ -172,28 +172,29 @@ static enum baton_err init_run(struct stand *stand, struct baton_why *why)
 {
     const struct baton_model_shape *shape = baton_model_shape(stand->model);
     size_t n_rows = (size_t)most_rows(stand), n_threads = (size_t)stand->options->threads;
-    size_t n_mixed = n_rows * (size_t)shape->n_embd;
+    size_t n_attn_out = n_rows * (size_t)shape->n_embd;
     size_t n_qkv =
         n_rows * (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim;
-    struct baton_run *run = &stand->run;
-    *run = (struct baton_run){.model = stand->model,
-                              .kernels = baton_kernels_find(baton_model_kernels(stand->model)),
-                              .attention_scale = 1.0F / sqrtf((float)shape->head_dim)};
-    enum baton_err err = baton_pool_create((int)n_threads, &run->pool, why);
+    struct baton_forward *forward = &stand->forward;
+    *forward =
+        (struct baton_forward){.model = stand->model,
+                               .kernels = baton_kernels_find(baton_model_kernels(stand->model)),
+                               .attention_scale = 1.0F / sqrtf((float)shape->head_dim)};
+    enum baton_err err = baton_pool_create((int)n_threads, &forward->pool, why);
     if (err)
         return err;
-    run->rows = calloc(n_rows, sizeof *run->rows);
-    run->groups = calloc(n_rows, sizeof *run->groups);
-    stand->scratch =
-        baton_floats_create(n_qkv + n_mixed + n_threads * baton_run_attending_floats(shape));
+    forward->rows = calloc(n_rows, sizeof *forward->rows);
+    forward->groups = calloc(n_rows, sizeof *forward->groups);
+    stand->scratch = baton_floats_create(n_qkv + n_attn_out +
+                                         n_threads * baton_forward_attn_scratch_floats(shape));
     stand->seqs = calloc((size_t)bench_list_greatest(&stand->batches), sizeof *stand->seqs);
-    if (!run->rows || !run->groups || !stand->scratch || !stand->seqs)
+    if (!forward->rows || !forward->groups || !stand->scratch || !stand->seqs)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for %zu rows", n_rows);
-    run->qkv = stand->scratch;
-    run->mixed = run->qkv + n_qkv;
-    run->attending = run->mixed + n_mixed;
+    forward->qkv = stand->scratch;
+    forward->attn_out = forward->qkv + n_qkv;
+    forward->attn_scratch = forward->attn_out + n_attn_out;
     for (size_t i = 0; i < n_qkv; i++)
-        run->qkv[i] = (float)(i * 2654435761U % 1000) / 500 - 1;
+        forward->qkv[i] = (float)(i * 2654435761U % 1000) / 500 - 1;
     return BATON_OK;
 }
 
@@ -203,10 +204,10 @@ static void fill(struct stand *stand, const struct baton_seq *seq, int n_positio
     int most = most_rows(stand);
     for (int first = 0, n; first < n_positions; first += n) {
         n = n_positions - first < most ? n_positions - first : most;
-        stand->run.n_rows = n;
+        stand->forward.n_rows = n;
         for (int r = 0; r < n; r++)
-            stand->run.rows[r] = (struct baton_row){.seq = seq, .position = first + r};
-        baton_run_store_kv(&stand->run, 0);
+            stand->forward.rows[r] = (struct baton_row){.seq = seq, .position = first + r};
+        baton_forward_store_kv(&stand->forward, 0);
     }
 }
 
@@ -227,7 +228,7 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
     const struct bench_line longest = {.prompt = bench_list_greatest(&stand->positions),
                                        .batch = bench_list_greatest(&stand->batches)};
     enum baton_err err = bench_probe_create(
-        stand->run.kernels, BATON_F32, (int)stand->options->threads,
+        stand->forward.kernels, BATON_F32, (int)stand->options->threads,
         work_of(stand, &longest, false).attention.bytes, &stand->probes.products, why);
     stand->probes.attention = stand->probes.products;
     return err;
@@ -252,9 +253,9 @@ static void fini(struct stand *stand)
         baton_seq_fini(&stand->seqs[b]);
     free(stand->seqs);
     free(stand->scratch);
-    free(stand->run.rows);
-    free(stand->run.groups);
-    baton_pool_destroy(stand->run.pool);
+    free(stand->forward.rows);
+    free(stand->forward.groups);
+    baton_pool_destroy(stand->forward.pool);
     bench_probe_destroy(stand->probes.products);
     baton_kv_destroy(stand->kv);
     baton_model_close(stand->model);

@@ -27,7 +27,7 @@ struct bench_probe {
     const struct baton_kernels *kernels;
     struct baton_packed weights;
     float *x;        /* [N_ROWS][N_IN] */
-    void *prepared;  /* x as the kernels read it */
+    void *quantized; /* x as the kernels read it */
     float *y;        /* [n_threads][N_ROWS][N_OUT] */
     float *readable; /* [n_readable] */
     size_t n_readable;
@@ -62,12 +62,12 @@ static enum baton_err make_rows(struct bench_probe *probe)
     size_t n_threads = (size_t)baton_pool_n_threads(probe->pool);
     probe->x = baton_floats_create((size_t)N_ROWS * N_IN);
     probe->y = baton_floats_create(n_threads * N_ROWS * N_OUT);
-    probe->prepared = baton_floats_create(
-        baton_prepared_bytes(probe->kernels, dtype, N_ROWS, N_IN) / sizeof(float) + 1);
-    if (!probe->x || !probe->y || !probe->prepared)
+    probe->quantized = baton_floats_create(
+        baton_quantized_bytes(probe->kernels, dtype, N_ROWS, N_IN) / sizeof(float) + 1);
+    if (!probe->x || !probe->y || !probe->quantized)
         return BATON_NO_MEMORY;
     fill(probe->x, (size_t)N_ROWS * N_IN);
-    probe->kernels->prepare(dtype, probe->x, N_IN, 0, N_ROWS, probe->prepared);
+    probe->kernels->quantize(dtype, probe->x, N_IN, 0, N_ROWS, probe->quantized);
     return BATON_OK;
 }
 
@@ -119,7 +119,7 @@ void bench_probe_destroy(struct bench_probe *probe)
     baton_pool_destroy(probe->pool);
     free(probe->weights.data);
     free(probe->x);
-    free(probe->prepared);
+    free(probe->quantized);
     free(probe->y);
     free(probe->readable);
     free(probe);
@@ -129,7 +129,7 @@ static void multiply(void *arg, int item, int worker)
 {
     const struct bench_probe *probe = arg;
     const struct baton_linear job = {.weights = &probe->weights,
-                                     .x = probe->prepared,
+                                     .x = probe->quantized,
                                      .y = probe->y + (size_t)worker * N_ROWS * N_OUT,
                                      .n_rows = N_ROWS,
                                      .epilogue = BATON_STORE};

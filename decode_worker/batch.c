@@ -182,7 +182,7 @@ static void run_step(struct dc_batch *batch)
     struct step_times times = {.begin_ns = baton_now_ns()};
     begin_prompts(step, times.begin_ns);
     enum baton_err err =
-        baton_engine_run(batch->engine, step->parts, step->n_parts, NULL, NULL, batch->logits);
+        baton_engine_forward(batch->engine, step->parts, step->n_parts, NULL, NULL, batch->logits);
     if (err) {
         fail_all(step, err);
         return;

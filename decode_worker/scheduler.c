@@ -19,7 +19,7 @@ enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch, 
     dc_scheduler_list_init(&scheduler->sequences);
     dc_scheduler_list_init(&scheduler->prompts);
     scheduler->step.contexts = calloc(n, sizeof(struct dc_context *));
-    scheduler->step.parts = calloc(n, sizeof(struct baton_part));
+    scheduler->step.parts = calloc(n, sizeof(struct baton_chunk));
     if (scheduler->step.contexts && scheduler->step.parts)
         return BATON_OK;
     dc_scheduler_fini(scheduler);
@@ -79,7 +79,7 @@ static void add_part(struct dc_step *step, struct dc_context *context, const uin
                      int n_tokens, bool wants_logits)
 {
     step->contexts[step->n_parts] = context;
-    step->parts[step->n_parts++] = (struct baton_part){
+    step->parts[step->n_parts++] = (struct baton_chunk){
         .seq = &context->seq, .tokens = tokens, .n_tokens = n_tokens, .wants_logits = wants_logits};
     step->n_rows += wants_logits;
 }

@@ -26,7 +26,7 @@ enum {
 struct dc_step {
     int n_parts, n_sequences, n_rows; /* rows: parts that want logits */
     struct dc_context **contexts;     /* [max_batch + DC_MAX_PROMPTS] */
-    struct baton_part *parts;         /* the same */
+    struct baton_chunk *parts;        /* the same */
 };
 
 BATON_LIST(dc_scheduler_list, struct dc_context, in_scheduler)

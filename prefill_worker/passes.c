@@ -115,17 +115,17 @@ static bool ends_here(const struct pf_pass_part *part)
 
 static enum baton_err run_packed(struct pf_passes *passes)
 {
-    struct baton_part parts[PF_MAX_SHARES];
+    struct baton_chunk parts[PF_MAX_SHARES];
     for (int i = 0; i < passes->n_parts; i++) {
         const struct pf_pass_part *part = &passes->parts[i];
         struct pf_job *job = part->job;
-        parts[i] = (struct baton_part){.seq = &job->seq,
-                                       .tokens = job->tokens + job->seq.n_tokens,
-                                       .n_tokens = part->n_tokens,
-                                       .wants_logits = ends_here(part)};
+        parts[i] = (struct baton_chunk){.seq = &job->seq,
+                                        .tokens = job->tokens + job->seq.n_tokens,
+                                        .n_tokens = part->n_tokens,
+                                        .wants_logits = ends_here(part)};
     }
-    return baton_engine_run(passes->engine, parts, passes->n_parts, on_layer, passes,
-                            passes->logits);
+    return baton_engine_forward(passes->engine, parts, passes->n_parts, on_layer, passes,
+                                passes->logits);
 }
 
 static enum baton_err compute(struct pf_passes *passes)

@@ -1,4 +1,4 @@
-#include "common/engine/compute/run.h"
+#include "common/engine/compute/forward.h"
 
 enum {
     STORE_ROWS_PER_ITEM = 16,
@@ -9,7 +9,7 @@ enum {
 };
 
 struct layer_loop {
-    struct baton_run *run;
+    struct baton_forward *forward;
     int layer;
     int n_tiles, n_singles, heads_per_single; /* of attention; KV heads */
 };
@@ -27,29 +27,30 @@ static size_t qkv_floats(const struct baton_model_shape *shape)
 static void store_rows(void *arg, int item, int worker)
 {
     const struct layer_loop *loop = arg;
-    const struct baton_run *run = loop->run;
-    const struct baton_model_shape *shape = &run->model->shape;
+    const struct baton_forward *forward = loop->forward;
+    const struct baton_model_shape *shape = &forward->model->shape;
     int first = item * STORE_ROWS_PER_ITEM, end = first + STORE_ROWS_PER_ITEM;
     size_t dim = (size_t)shape->head_dim, n_queries = (size_t)shape->n_heads * dim;
     (void)worker;
-    for (int r = first; r < end && r < run->n_rows; r++) {
-        const struct baton_row *row = &run->rows[r];
-        const float *k = run->qkv + (size_t)r * qkv_floats(shape) + n_queries;
-        run->kernels->store_kv(
+    for (int r = first; r < end && r < forward->n_rows; r++) {
+        const struct baton_row *row = &forward->rows[r];
+        const float *k = forward->qkv + (size_t)r * qkv_floats(shape) + n_queries;
+        forward->kernels->store_kv(
             baton_kv_element(row->seq->kv), k, k + (size_t)shape->n_kv_heads * dim,
             shape->n_kv_heads, shape->head_dim,
             baton_seq_block(row->seq, loop->layer, row->position / BLOCK), row->position % BLOCK);
     }
 }
 
-void baton_run_store_kv(struct baton_run *run, int layer)
+void baton_forward_store_kv(struct baton_forward *forward, int layer)
 {
-    struct layer_loop loop = {.run = run, .layer = layer};
-    baton_pool_run(run->pool, divide_up(run->n_rows, STORE_ROWS_PER_ITEM), store_rows, &loop);
+    struct layer_loop loop = {.forward = forward, .layer = layer};
+    baton_pool_run(forward->pool, divide_up(forward->n_rows, STORE_ROWS_PER_ITEM), store_rows,
+                   &loop);
 }
 
 /* An item is some rows of one KV head, or one row of some. */
-size_t baton_run_attending_floats(const struct baton_model_shape *shape)
+size_t baton_forward_attn_scratch_floats(const struct baton_model_shape *shape)
 {
     int n_tile = TILE_ROWS * (shape->n_heads / shape->n_kv_heads);
     int n_queries = n_tile > shape->n_heads ? n_tile : shape->n_heads;
@@ -57,11 +58,11 @@ size_t baton_run_attending_floats(const struct baton_model_shape *shape)
 }
 
 /* Neighbours that follow each other in one sequence, from `first` on, up to a tile. */
-static int count_together(const struct baton_run *run, int first)
+static int count_together(const struct baton_forward *forward, int first)
 {
-    const struct baton_row *rows = run->rows + first;
+    const struct baton_row *rows = forward->rows + first;
     int n = 1;
-    while (n < TILE_ROWS && first + n < run->n_rows && rows[n].seq == rows[0].seq &&
+    while (n < TILE_ROWS && first + n < forward->n_rows && rows[n].seq == rows[0].seq &&
            rows[n].position == rows[0].position + n)
         n++;
     return n;
@@ -70,15 +71,15 @@ static int count_together(const struct baton_run *run, int first)
 static void attend_together(const struct layer_loop *loop, int first, int n, int head, int end_head,
                             int worker)
 {
-    const struct baton_run *run = loop->run;
-    const struct baton_model_shape *shape = &run->model->shape;
-    const struct baton_row *row = &run->rows[first];
-    size_t n_mixed = (size_t)shape->n_heads * (size_t)shape->head_dim, at = (size_t)first;
+    const struct baton_forward *forward = loop->forward;
+    const struct baton_model_shape *shape = &forward->model->shape;
+    const struct baton_row *row = &forward->rows[first];
+    size_t n_attn_out = (size_t)shape->n_heads * (size_t)shape->head_dim, at = (size_t)first;
     const struct baton_attend job = {
-        .q = run->qkv + at * qkv_floats(shape),
+        .q = forward->qkv + at * qkv_floats(shape),
         .q_stride = qkv_floats(shape),
-        .out = run->mixed + at * n_mixed,
-        .out_stride = n_mixed,
+        .out = forward->attn_out + at * n_attn_out,
+        .out_stride = n_attn_out,
         .layer = baton_kv_layer(row->seq->kv, loop->layer),
         .blocks = row->seq->blocks,
         .dtype = baton_kv_element(row->seq->kv),
@@ -87,24 +88,24 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
         .n_heads = shape->n_kv_heads,
         .group = shape->n_heads / shape->n_kv_heads,
         .head_dim = shape->head_dim,
-        .scale = run->attention_scale,
-        .state = run->attending + (size_t)worker * baton_run_attending_floats(shape),
+        .scale = forward->attention_scale,
+        .state = forward->attn_scratch + (size_t)worker * baton_forward_attn_scratch_floats(shape),
     };
-    run->kernels->attend(&job, head, end_head < job.n_heads ? end_head : job.n_heads);
+    forward->kernels->attend(&job, head, end_head < job.n_heads ? end_head : job.n_heads);
 }
 
 /* Tiles of one head are neighbours, so that a prompt's K and V stay in the cache. */
 static void attend_tile(const struct layer_loop *loop, int item, int worker)
 {
-    const struct baton_run *run = loop->run;
-    int first = run->groups[item % loop->n_tiles], head = item / loop->n_tiles;
-    attend_together(loop, first, count_together(run, first), head, head + 1, worker);
+    const struct baton_forward *forward = loop->forward;
+    int first = forward->groups[item % loop->n_tiles], head = item / loop->n_tiles;
+    attend_together(loop, first, count_together(forward, first), head, head + 1, worker);
 }
 
 static void attend_single(const struct layer_loop *loop, int item, int worker)
 {
-    const struct baton_run *run = loop->run;
-    int row = run->groups[run->n_rows - 1 - item % loop->n_singles];
+    const struct baton_forward *forward = loop->forward;
+    int row = forward->groups[forward->n_rows - 1 - item % loop->n_singles];
     int head = item / loop->n_singles * loop->heads_per_single;
     attend_together(loop, row, 1, head, head + loop->heads_per_single, worker);
 }
@@ -112,7 +113,7 @@ static void attend_single(const struct layer_loop *loop, int item, int worker)
 static void attend_item(void *arg, int item, int worker)
 {
     const struct layer_loop *loop = arg;
-    int n_tile_items = loop->n_tiles * loop->run->model->shape.n_kv_heads;
+    int n_tile_items = loop->n_tiles * loop->forward->model->shape.n_kv_heads;
     if (item < n_tile_items)
         attend_tile(loop, item, worker);
     else
@@ -123,15 +124,15 @@ static void attend_item(void *arg, int item, int worker)
  * single ones look at. */
 static size_t group_rows(struct layer_loop *loop)
 {
-    const struct baton_run *run = loop->run;
+    const struct baton_forward *forward = loop->forward;
     size_t n_positions = 0;
-    for (int r = 0, n; r < run->n_rows; r += n) {
-        n = count_together(run, r);
+    for (int r = 0, n; r < forward->n_rows; r += n) {
+        n = count_together(forward, r);
         if (n > 1) {
-            run->groups[loop->n_tiles++] = r;
+            forward->groups[loop->n_tiles++] = r;
         } else {
-            run->groups[run->n_rows - 1 - loop->n_singles++] = r;
-            n_positions += (size_t)run->rows[r].position + 1;
+            forward->groups[forward->n_rows - 1 - loop->n_singles++] = r;
+            n_positions += (size_t)forward->rows[r].position + 1;
         }
     }
     return n_positions;
@@ -141,9 +142,10 @@ static size_t group_rows(struct layer_loop *loop)
  * memory fastest with the heads in the order in which they lie there. */
 static int share_out(struct layer_loop *loop)
 {
-    const struct baton_run *run = loop->run;
-    const struct baton_model_shape *shape = &run->model->shape;
-    int n_heads = shape->n_kv_heads, n_items = baton_pool_n_threads(run->pool) * ITEMS_PER_THREAD;
+    const struct baton_forward *forward = loop->forward;
+    const struct baton_model_shape *shape = &forward->model->shape;
+    int n_heads = shape->n_kv_heads,
+        n_items = baton_pool_n_threads(forward->pool) * ITEMS_PER_THREAD;
     size_t n_elements = group_rows(loop) * (size_t)(2 * n_heads * shape->head_dim);
     if (!loop->n_singles)
         return loop->n_tiles * n_heads;
@@ -153,8 +155,8 @@ static int share_out(struct layer_loop *loop)
     return loop->n_tiles * n_heads + loop->n_singles * divide_up(n_heads, loop->heads_per_single);
 }
 
-void baton_run_attend(struct baton_run *run, int layer)
+void baton_forward_attend(struct baton_forward *forward, int layer)
 {
-    struct layer_loop loop = {.run = run, .layer = layer};
-    baton_pool_run(run->pool, share_out(&loop), attend_item, &loop);
+    struct layer_loop loop = {.forward = forward, .layer = layer};
+    baton_pool_run(forward->pool, share_out(&loop), attend_item, &loop);
 }

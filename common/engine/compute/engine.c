@@ -10,28 +10,28 @@ enum { MAX_ROWS = 1 << 20 };
 
 struct baton_engine {
     struct baton_engine_options options;
-    struct baton_run run; /* a view of all scratch; each call works on a copy */
+    struct baton_forward forward; /* a view of all scratch; each call works on a copy */
     float *scratch;
-    void *prepared;
+    void *quantized;
 };
 
-/* Points the run into scratch, or measures it while scratch is NULL. */
-static size_t lay_out(struct baton_run *run, float *scratch, size_t n_rows)
+/* Points the forward state into scratch, or measures it while scratch is NULL. */
+static size_t lay_out(struct baton_forward *forward, float *scratch, size_t n_rows)
 {
-    const struct baton_model_shape *shape = &run->model->shape;
+    const struct baton_model_shape *shape = &forward->model->shape;
     size_t n_embd = (size_t)shape->n_embd;
     size_t n_qkv = (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim;
-    size_t n_threads = (size_t)baton_pool_n_threads(run->pool);
+    size_t n_threads = (size_t)baton_pool_n_threads(forward->pool);
     const struct {
         float **array;
         size_t n;
     } parts[] = {
-        {&run->x, n_rows * n_embd},
-        {&run->normed, n_rows * n_embd},
-        {&run->qkv, n_rows * n_qkv},
-        {&run->mixed, n_rows * n_embd},
-        {&run->hidden, n_rows * (size_t)shape->n_ff},
-        {&run->attending, baton_run_attending_floats(shape) * n_threads},
+        {&forward->x, n_rows * n_embd},
+        {&forward->normed, n_rows * n_embd},
+        {&forward->qkv, n_rows * n_qkv},
+        {&forward->attn_out, n_rows * n_embd},
+        {&forward->hidden, n_rows * (size_t)shape->n_ff},
+        {&forward->attn_scratch, baton_forward_attn_scratch_floats(shape) * n_threads},
     };
     size_t n = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -45,18 +45,18 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
 {
     const struct baton_engine_options *options = &engine->options;
     int n_rows = options->max_rows;
-    enum baton_err err = baton_pool_create(options->n_threads, &engine->run.pool, why);
+    enum baton_err err = baton_pool_create(options->n_threads, &engine->forward.pool, why);
     if (err)
         return err;
-    engine->scratch = baton_floats_create(lay_out(&engine->run, NULL, (size_t)n_rows));
-    engine->run.rows = calloc((size_t)n_rows, sizeof engine->run.rows[0]);
-    engine->run.groups = calloc((size_t)n_rows, sizeof engine->run.groups[0]);
-    engine->prepared = baton_floats_create(
-        baton_run_prepared_bytes(engine->run.model, n_rows) / sizeof(float) + 1);
-    engine->run.prepared = engine->prepared;
-    if (!engine->scratch || !engine->run.rows || !engine->run.groups || !engine->prepared)
+    engine->scratch = baton_floats_create(lay_out(&engine->forward, NULL, (size_t)n_rows));
+    engine->forward.rows = calloc((size_t)n_rows, sizeof engine->forward.rows[0]);
+    engine->forward.groups = calloc((size_t)n_rows, sizeof engine->forward.groups[0]);
+    engine->quantized = baton_floats_create(
+        baton_forward_quantized_bytes(engine->forward.model, n_rows) / sizeof(float) + 1);
+    engine->forward.quantized = engine->quantized;
+    if (!engine->scratch || !engine->forward.rows || !engine->forward.groups || !engine->quantized)
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
-    (void)lay_out(&engine->run, engine->scratch, (size_t)n_rows);
+    (void)lay_out(&engine->forward, engine->scratch, (size_t)n_rows);
     return BATON_OK;
 }
 
@@ -65,15 +65,15 @@ enum baton_err baton_engine_create(const struct baton_model *model,
                                    struct baton_engine **engine, struct baton_why *why)
 {
     if (options->max_rows < 1 || options->max_rows > MAX_ROWS)
-        return baton_fail(why, BATON_INVALID, "engine: rows of a pass must be 1..%d, not %d",
+        return baton_fail(why, BATON_INVALID, "engine: rows of a forward must be 1..%d, not %d",
                           MAX_ROWS, options->max_rows);
     struct baton_engine *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "engine: out of memory");
     made->options = *options;
-    made->run.model = model;
-    made->run.kernels = model->kernels;
-    made->run.attention_scale = 1.0F / sqrtf((float)model->shape.head_dim);
+    made->forward.model = model;
+    made->forward.kernels = model->kernels;
+    made->forward.attention_scale = 1.0F / sqrtf((float)model->shape.head_dim);
     enum baton_err err = allocate(made, why);
     if (err)
         baton_engine_destroy(made);
@@ -86,22 +86,22 @@ void baton_engine_destroy(struct baton_engine *engine)
 {
     if (!engine)
         return;
-    baton_pool_destroy(engine->run.pool);
-    free(engine->run.rows);
-    free(engine->run.groups);
+    baton_pool_destroy(engine->forward.pool);
+    free(engine->forward.rows);
+    free(engine->forward.groups);
     free(engine->scratch);
-    free(engine->prepared);
+    free(engine->quantized);
     free(engine);
 }
 
 void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn fn, void *arg)
 {
-    baton_pool_run(engine->run.pool, n_items, fn, arg);
+    baton_pool_run(engine->forward.pool, n_items, fn, arg);
 }
 
 void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg)
 {
-    baton_pool_set_share(engine->run.pool, fn, arg);
+    baton_pool_set_share(engine->forward.pool, fn, arg);
 }
 
 static bool fits(const struct baton_model_shape *shape, const struct baton_seq *seq,
@@ -118,18 +118,18 @@ static bool fits(const struct baton_model_shape *shape, const struct baton_seq *
 }
 
 /* Everything up to the last layer's K and V: rows are set, and what is left is complete_rows. */
-static enum baton_err forward(struct baton_run *run, baton_layer_fn on_layer, void *arg)
+static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn on_layer, void *arg)
 {
-    const struct baton_arch *arch = run->model->arch;
-    int n_layers = run->model->shape.n_layers;
-    arch->embed(run);
+    const struct baton_arch *arch = forward->model->arch;
+    int n_layers = forward->model->shape.n_layers;
+    arch->embed(forward);
     for (int layer = 0; layer < n_layers; layer++) {
         if (layer) {
-            baton_run_attend(run, layer - 1);
-            arch->complete(run, layer - 1);
+            baton_forward_attend(forward, layer - 1);
+            arch->complete(forward, layer - 1);
         }
-        arch->project(run, layer);
-        baton_run_store_kv(run, layer);
+        arch->project(forward, layer);
+        baton_forward_store_kv(forward, layer);
         if (on_layer && !on_layer(arg, layer))
             return BATON_CANCELED;
     }
@@ -137,64 +137,65 @@ static enum baton_err forward(struct baton_run *run, baton_layer_fn on_layer, vo
 }
 
 /* The rest of the last layer, and the logits [n_rows][V]. */
-static void complete_rows(struct baton_run *run, float *logits)
+static void complete_rows(struct baton_forward *forward, float *logits)
 {
-    int last = run->model->shape.n_layers - 1;
-    baton_run_attend(run, last);
-    run->model->arch->complete(run, last);
-    run->model->arch->logits(run, logits);
+    int last = forward->model->shape.n_layers - 1;
+    baton_forward_attend(forward, last);
+    forward->model->arch->complete(forward, last);
+    forward->model->arch->logits(forward, logits);
 }
 
-/* One more row per token of the part; false when they do not fit. */
-static bool add_rows(const struct baton_engine *engine, struct baton_run *run,
+/* One more row per token of the chunk; false when they do not fit. */
+static bool add_rows(const struct baton_engine *engine, struct baton_forward *forward,
                      const struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
 {
-    if (n_tokens < 1 || n_tokens > engine->options.max_rows - run->n_rows ||
-        !fits(&run->model->shape, seq, tokens, n_tokens))
+    if (n_tokens < 1 || n_tokens > engine->options.max_rows - forward->n_rows ||
+        !fits(&forward->model->shape, seq, tokens, n_tokens))
         return false;
     for (int i = 0; i < n_tokens; i++)
-        run->rows[run->n_rows++] =
+        forward->rows[forward->n_rows++] =
             (struct baton_row){.seq = seq, .position = seq->n_tokens + i, .token = tokens[i]};
     return true;
 }
 
-/* A run without rows yet. */
-static struct baton_run begin_run(const struct baton_engine *engine)
+/* A forward state without rows yet. */
+static struct baton_forward begin_forward(const struct baton_engine *engine)
 {
-    struct baton_run run = engine->run;
-    run.n_rows = 0;
-    return run;
+    struct baton_forward forward = engine->forward;
+    forward.n_rows = 0;
+    return forward;
 }
 
-/* Only the last rows of parts that want logits go on, moved together. */
-static void keep_last_rows(struct baton_run *run, const struct baton_part *parts, int n_parts)
+/* Only the last rows of chunks that want logits go on, moved together. */
+static void keep_last_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
+                           int n_chunks)
 {
     int n_kept = 0;
-    for (int i = 0, end = 0; i < n_parts; i++) {
-        end += parts[i].n_tokens;
-        if (parts[i].wants_logits)
-            baton_run_move_row(run, end - 1, n_kept++);
+    for (int i = 0, end = 0; i < n_chunks; i++) {
+        end += chunks[i].n_tokens;
+        if (chunks[i].wants_logits)
+            baton_forward_move_row(forward, end - 1, n_kept++);
     }
-    run->n_rows = n_kept;
+    forward->n_rows = n_kept;
 }
 
-enum baton_err baton_engine_run(struct baton_engine *engine, const struct baton_part *parts,
-                                int n_parts, baton_layer_fn on_layer, void *arg, float *logits)
+enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
+                                    int n_chunks, baton_layer_fn on_layer, void *arg, float *logits)
 {
-    struct baton_run run = begin_run(engine);
-    for (int i = 0; i < n_parts; i++)
-        if (!add_rows(engine, &run, parts[i].seq, parts[i].tokens, parts[i].n_tokens))
+    struct baton_forward forward = begin_forward(engine);
+    for (int i = 0; i < n_chunks; i++)
+        if (!add_rows(engine, &forward, chunks[i].seq, chunks[i].tokens, chunks[i].n_tokens))
             return BATON_INVALID;
-    if (!run.n_rows)
+    if (!forward.n_rows)
         return BATON_INVALID;
-    enum baton_err err = forward(&run, on_layer, arg);
+    enum baton_err err = run_layers(&forward, on_layer, arg);
     if (err)
         return err;
-    keep_last_rows(&run, parts, n_parts);
-    if (run.n_rows)
-        complete_rows(&run, logits);
-    for (int i = 0; i < n_parts; i++)
-        parts[i].seq->n_tokens += parts[i].n_tokens;
+    keep_last_rows(&forward, chunks, n_chunks);
+    if (forward.n_rows)
+        complete_rows(&forward, logits);
+    for (int i = 0; i < n_chunks; i++)
+        chunks[i].seq->n_tokens += chunks[i].n_tokens;
     return BATON_OK;
 }
 
@@ -202,9 +203,9 @@ enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_se
                                     const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
                                     void *arg, float *logits)
 {
-    const struct baton_part part = {
+    const struct baton_chunk chunk = {
         .seq = seq, .tokens = tokens, .n_tokens = n_tokens, .wants_logits = logits != NULL};
-    return baton_engine_run(engine, &part, 1, on_layer, arg, logits);
+    return baton_engine_forward(engine, &chunk, 1, on_layer, arg, logits);
 }
 
 enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq *seq,
@@ -212,15 +213,15 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
                                   void *layer_arg, baton_row_fn on_row, void *row_arg,
                                   float *scratch)
 {
-    struct baton_run run = begin_run(engine);
-    size_t n_vocab = (size_t)run.model->shape.n_vocab;
-    if (!add_rows(engine, &run, seq, tokens, n_tokens))
+    struct baton_forward forward = begin_forward(engine);
+    size_t n_vocab = (size_t)forward.model->shape.n_vocab;
+    if (!add_rows(engine, &forward, seq, tokens, n_tokens))
         return BATON_INVALID;
-    enum baton_err err = forward(&run, on_layer, layer_arg);
+    enum baton_err err = run_layers(&forward, on_layer, layer_arg);
     for (int first = 0; first < n_tokens && !err; first += BATON_SCORE_ROWS) {
         int n = n_tokens - first < BATON_SCORE_ROWS ? n_tokens - first : BATON_SCORE_ROWS;
-        struct baton_run some = run;
-        baton_run_narrow(&some, first, n);
+        struct baton_forward some = forward;
+        baton_forward_narrow(&some, first, n);
         complete_rows(&some, scratch);
         for (int i = 0; i < n; i++)
             on_row(row_arg, first + i, scratch + (size_t)i * n_vocab);
@@ -233,16 +234,16 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
 enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
                                    const uint32_t *tokens, int n_seqs, float *logits)
 {
-    struct baton_run run = begin_run(engine);
+    struct baton_forward forward = begin_forward(engine);
     for (int b = 0; b < n_seqs; b++)
-        if (!add_rows(engine, &run, seqs[b], &tokens[b], 1))
+        if (!add_rows(engine, &forward, seqs[b], &tokens[b], 1))
             return BATON_INVALID;
-    if (!run.n_rows)
+    if (!forward.n_rows)
         return BATON_INVALID;
-    enum baton_err err = forward(&run, NULL, NULL);
+    enum baton_err err = run_layers(&forward, NULL, NULL);
     if (err)
         return err;
-    complete_rows(&run, logits);
+    complete_rows(&forward, logits);
     for (int b = 0; b < n_seqs; b++)
         seqs[b]->n_tokens++;
     return BATON_OK;

@@ -17,7 +17,7 @@
 struct baton_engine;
 
 struct baton_engine_options {
-    int max_rows;  /* T of one pass, of all its sequences */
+    int max_rows;  /* T of one forward, of all its sequences */
     int n_threads; /* of the compute pool, the caller included */
 };
 
@@ -27,34 +27,34 @@ enum baton_err baton_engine_create(const struct baton_model *model,
                                    struct baton_why *why) BATON_MUST_CHECK;
 void baton_engine_destroy(struct baton_engine *engine);
 
-/* Runs fn for items 0..n_items-1 on the compute pool (pool.h), between passes. */
+/* Runs fn for items 0..n_items-1 on the compute pool (pool.h), between forwards. */
 void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn fn, void *arg);
 
 /* Who says how many threads compute, and where (pool.h); by the thread that calls the engine. */
 void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg);
 
 /* Called when layer's K and V of the positions just run are in the sequences' blocks; returning
- * false ends the run with CANCELED. */
+ * false ends the forward with CANCELED. */
 typedef bool (*baton_layer_fn)(void *arg, int layer);
 
-/* The next tokens of one sequence, at positions seq->n_tokens and up; it must have blocks for them.
- */
-struct baton_part {
+/* One sequence's tokens in a forward, at positions seq->n_tokens and up; it must have blocks for
+ * them. A prompt runs in one chunk or several, a decode step is a chunk of one token. */
+struct baton_chunk {
     struct baton_seq *seq;
     const uint32_t *tokens; /* [n_tokens] */
     int n_tokens;
     bool wants_logits; /* of the last of them */
 };
 
-/* One pass over the parts of different sequences, prompts and single steps alike: each weight is
- * read once for all rows, T in all. Advances the sequences. on_layer may be NULL. logits [parts
- * that want them][V], in their order; NULL when none does. A part's results do not depend on its
+/* One forward over the chunks of different sequences, prompts and decode steps alike: each weight
+ * is read once for all rows, T in all. Advances the sequences. on_layer may be NULL. logits [chunks
+ * that want them][V], in their order; NULL when none does. A chunk's results do not depend on its
  * neighbours. After an error no sequence has advanced. */
-enum baton_err baton_engine_run(struct baton_engine *engine, const struct baton_part *parts,
-                                int n_parts, baton_layer_fn on_layer, void *arg,
-                                float *logits) BATON_MUST_CHECK;
+enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
+                                    int n_chunks, baton_layer_fn on_layer, void *arg,
+                                    float *logits) BATON_MUST_CHECK;
 
-/* A pass over one prompt, or a part of it: tokens [T]. logits [V] of the last position only, or
+/* A forward of one prompt, or a chunk of it: tokens [T]. logits [V] of the last position only, or
  * NULL when they are not wanted. */
 enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
                                     const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,

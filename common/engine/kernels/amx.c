@@ -9,13 +9,13 @@
 #include "common/engine/kernels/amx_q8.h"
 #include "common/engine/kernels/variants.h"
 
-static void prepare(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
-                    void *prepared)
+static void quantize(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
+                     void *quantized)
 {
     if (dtype == BATON_F32)
-        split_rows(x, n_in, first_row, end_row, prepared);
+        split_rows(x, n_in, first_row, end_row, quantized);
     else
-        baton_kernels_avx512vnni.prepare(dtype, x, n_in, first_row, end_row, prepared);
+        baton_kernels_avx512vnni.quantize(dtype, x, n_in, first_row, end_row, quantized);
 }
 
 /* Tiles are configured for the call only: a thread without them is switched at less cost. */
@@ -36,6 +36,6 @@ void baton_amx_fill(struct baton_kernels *kernels)
     *kernels = baton_kernels_avx512vnni;
     kernels->name = "amx";
     kernels->splits_f32 = true;
-    kernels->prepare = prepare;
+    kernels->quantize = quantize;
     kernels->linear = linear;
 }

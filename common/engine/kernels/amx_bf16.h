@@ -51,7 +51,7 @@ static void linear_bf16(const struct baton_linear *job, int first_out, int end_o
 {
     const int n_in = job->weights->n_in;
     const struct row_tiles tiles =
-        cut_rows(job, baton_prepared_row_bytes(BATON_BF16, n_in), (size_t)n_in * sizeof(uint16_t));
+        cut_rows(job, baton_quantized_row_bytes(BATON_BF16, n_in), (size_t)n_in * sizeof(uint16_t));
     const int n_outs = tiles.n_tiles == 1 ? LANES : PAIR * LANES;
     for (int tile = 0, end; tile < tiles.n_tiles; tile = end) {
         end = end_of_block(&tiles, tile);

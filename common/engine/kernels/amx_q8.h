@@ -115,7 +115,7 @@ static void panel_q8(const struct baton_linear *job, const struct row_tiles *til
 
 static void linear_q8(const struct baton_linear *job, int first_out, int end_out)
 {
-    const size_t row_bytes = baton_prepared_row_bytes(BATON_Q8, job->weights->n_in);
+    const size_t row_bytes = baton_quantized_row_bytes(BATON_Q8, job->weights->n_in);
     const struct row_tiles tiles = cut_rows(job, row_bytes, row_bytes);
     for (int tile = 0, end; tile < tiles.n_tiles; tile = end) {
         end = end_of_block(&tiles, tile);

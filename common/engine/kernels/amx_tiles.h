@@ -6,7 +6,7 @@
 #define BATON_KERNELS_AMX_TILES_H
 
 #include "common/engine/kernels/epilogue.h"
-#include "common/engine/kernels/prepared.h"
+#include "common/engine/kernels/quantized.h"
 
 enum {
     LINE_BYTES = 64,

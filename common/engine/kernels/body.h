@@ -8,20 +8,20 @@
 #include "common/engine/kernels/linear_q8.h"
 #include "common/engine/kernels/linear_rows.h"
 #include "common/engine/kernels/norm.h"
-#include "common/engine/kernels/prepare.h"
+#include "common/engine/kernels/quantize.h"
 #include "common/engine/kernels/store_kv.h"
 #include "common/engine/kernels/variants.h"
 
-static void prepare(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
-                    void *prepared)
+static void quantize(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
+                     void *quantized)
 {
     size_t n = (size_t)n_in, first = (size_t)first_row;
     if (dtype == BATON_BF16)
-        prepare_bf16(x, n_in, first_row, end_row, prepared);
+        quantize_bf16(x, n_in, first_row, end_row, quantized);
     else if (dtype == BATON_Q8)
-        prepare_q8(x, n_in, first_row, end_row, prepared);
-    else if (prepared != x)
-        memcpy((float *)prepared + first * n, x + first * n,
+        quantize_q8(x, n_in, first_row, end_row, quantized);
+    else if (quantized != x)
+        memcpy((float *)quantized + first * n, x + first * n,
                (size_t)(end_row - first_row) * n * sizeof *x);
 }
 
@@ -40,7 +40,7 @@ const struct baton_kernels KERNELS = {
     .layout = BATON_PANELS,
     .has_dtype = {true, true, true},
     .fastest = FASTEST,
-    .prepare = prepare,
+    .quantize = quantize,
     .linear = linear,
     .layer_norm = layer_norm,
     .store_kv = store_kv,

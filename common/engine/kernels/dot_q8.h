@@ -10,7 +10,7 @@
 #ifndef BATON_KERNELS_DOT_Q8_H
 #define BATON_KERNELS_DOT_Q8_H
 
-#include "common/engine/kernels/prepare.h"
+#include "common/engine/kernels/quantize.h"
 
 #if defined(__AVX512VNNI__)
 typedef ireg q8_sum;

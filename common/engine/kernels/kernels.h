@@ -28,7 +28,7 @@ enum baton_epilogue {
 };
 
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]
- * (NULL: none). x is as `prepare` made it for the weights' dtype. */
+ * (NULL: none). x is as `quantize` made it for the weights' dtype. */
 struct baton_linear {
     const struct baton_packed *weights;
     const float *bias;
@@ -66,14 +66,14 @@ struct baton_kernels {
     enum baton_layout layout; /* of the weights that linear reads */
     bool has_dtype[BATON_N_DTYPES]; /* what linear computes */
     enum baton_dtype fastest;       /* of these, all of which hold the bounds on accuracy */
-    bool splits_f32; /* linear reads f32 rows as prepare splits them; else x will do as it is */
+    bool splits_f32; /* linear reads f32 rows as quantize splits them; else x will do as it is */
 
     /* Rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them for weights of this dtype:
-     * f32 as they are (prepared may be x, and nothing is done then) or split (it may not), bf16
-     * rounded to nearest even, q8 as bytes with a scale per group. prepared has room for
-     * baton_prepared_bytes of all rows. */
-    void (*prepare)(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
-                    void *prepared);
+     * f32 as they are (quantized may be x, and nothing is done then) or split (it may not), bf16
+     * rounded to nearest even, q8 as bytes with a scale per group. quantized has room for
+     * baton_quantized_bytes of all rows. */
+    void (*quantize)(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
+                     void *quantized);
 
     /* Columns first_out..end_out-1 of y, first_out a multiple of 16. Any number of rows; each
      * weight is read from memory once for up to 16 of them. A row's bits depend on nothing but the
@@ -119,8 +119,8 @@ const struct baton_kernels *baton_kernels_find(const char *name);
 /* All that this CPU runs, fastest first, openblas last; NULL past the last. */
 const struct baton_kernels *baton_kernels_at(int index);
 
-/* Bytes of n_rows rows as these kernels prepare them. */
-size_t baton_prepared_bytes(const struct baton_kernels *kernels, enum baton_dtype dtype, int n_rows,
-                            int n_in);
+/* Bytes of n_rows rows as these kernels quantize them. */
+size_t baton_quantized_bytes(const struct baton_kernels *kernels, enum baton_dtype dtype,
+                             int n_rows, int n_in);
 
 #endif

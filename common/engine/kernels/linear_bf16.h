@@ -8,7 +8,7 @@
 #include "common/engine/kernels/tiles.h"
 
 /* A word is two inputs' weights of one output. It is used in BF16_PARTS steps, each of which takes
- * the next 4 bytes of a prepared row. */
+ * the next 4 bytes of a quantized row. */
 #if defined(__AVX512BF16__)
 enum { BF16_PARTS = 1 };
 

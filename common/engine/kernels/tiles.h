@@ -7,7 +7,7 @@
 #define BATON_KERNELS_TILES_H
 
 #include "common/engine/kernels/epilogue.h"
-#include "common/engine/kernels/prepare.h"
+#include "common/engine/kernels/quantize.h"
 
 #if REG_BYTES == 64
 enum { MOST_ROWS = 24 };
@@ -120,7 +120,7 @@ static void run_panel(const struct baton_linear *job, int out, int end_out, int 
     const struct baton_packed *w = job->weights;
     size_t panel_bytes = baton_packed_panel_bytes(w->dtype, w->n_in);
     struct tile tile = {.panel = (const char *)w->data + (size_t)(out / BATON_PANEL) * panel_bytes,
-                        .row_bytes = baton_prepared_row_bytes(w->dtype, w->n_in),
+                        .row_bytes = baton_quantized_row_bytes(w->dtype, w->n_in),
                         .n_in = baton_packed_n_in(w->dtype, w->n_in),
                         .results = results};
     for (int n; row < end_row; row += n) {

@@ -4,16 +4,16 @@
 #include "tests/unit/engine/unit.h"
 
 #include "common/engine/kernels/bf16.h"
-#include "common/engine/kernels/prepared.h"
+#include "common/engine/kernels/quantized.h"
 
 static size_t packed_bytes(const struct product *p)
 {
     return baton_packed_bytes(p->packed.dtype, p->packed.layout, p->n_out, p->n_in);
 }
 
-size_t product_prepared_bytes(const struct product *p)
+size_t product_quantized_bytes(const struct product *p)
 {
-    return baton_prepared_bytes(p->kernels, p->packed.dtype, p->n_rows, p->n_in);
+    return baton_quantized_bytes(p->kernels, p->packed.dtype, p->n_rows, p->n_in);
 }
 
 size_t product_y_bytes(const struct product *p)
@@ -39,7 +39,7 @@ void product_pack(const struct product *p)
 static float q8_input(const struct product *p, int row, int k)
 {
     const char *from =
-        (const char *)p->prepared + (size_t)row * baton_prepared_row_bytes(BATON_Q8, p->n_in);
+        (const char *)p->quantized + (size_t)row * baton_quantized_row_bytes(BATON_Q8, p->n_in);
     struct baton_q8_row_group group;
     memcpy(&group,
            from + baton_packed_n_in(BATON_Q8, p->n_in) + k / BATON_Q8_GROUP * (int)sizeof group,
@@ -55,9 +55,9 @@ static float input_at(const struct product *p, int row, int k)
     return p->packed.dtype == BATON_BF16 ? baton_bf16_to(baton_bf16_from(x)) : x;
 }
 
-static void prepare(const struct product *p)
+static void quantize(const struct product *p)
 {
-    p->kernels->prepare(p->packed.dtype, p->x, p->n_in, 0, p->n_rows, p->prepared);
+    p->kernels->quantize(p->packed.dtype, p->x, p->n_in, 0, p->n_rows, p->quantized);
     for (int row = 0; row < p->n_rows; row++)
         for (int k = 0; k < p->n_in; k++)
             p->inputs[row * p->n_in + k] = input_at(p, row, k);
@@ -71,7 +71,7 @@ void product_init(struct product *p, const struct baton_kernels *kernels, int dt
     p->packed = (struct baton_packed){
         .dtype = (enum baton_dtype)dtype, .layout = kernels->layout, .n_out = n_out, .n_in = n_in};
     p->packed.data = guarded_create(packed_bytes(p), PRODUCT_ALIGNMENT);
-    p->prepared = guarded_create(product_prepared_bytes(p), PRODUCT_ALIGNMENT);
+    p->quantized = guarded_create(product_quantized_bytes(p), PRODUCT_ALIGNMENT);
     p->y = guarded_create(n_y * sizeof *p->y, sizeof *p->y);
     p->bias = guarded_create((size_t)n_out * sizeof *p->bias, sizeof *p->bias);
     p->rows = random_floats(n_w, 2);
@@ -82,13 +82,13 @@ void product_init(struct product *p, const struct baton_kernels *kernels, int dt
     for (int out = 0; out < n_out; out++)
         p->bias[out] = (float)out / 8 - 1;
     product_pack(p);
-    prepare(p);
+    quantize(p);
 }
 
 void product_fini(struct product *p)
 {
     guarded_destroy(p->packed.data, packed_bytes(p));
-    guarded_destroy(p->prepared, product_prepared_bytes(p));
+    guarded_destroy(p->quantized, product_quantized_bytes(p));
     guarded_destroy(p->y, product_y_bytes(p));
     guarded_destroy(p->bias, (size_t)p->n_out * sizeof *p->bias);
     free(p->rows);
@@ -102,7 +102,7 @@ struct baton_linear product_job(const struct product *p, int epilogue, bool with
 {
     return (struct baton_linear){.weights = &p->packed,
                                  .bias = with_bias ? p->bias : NULL,
-                                 .x = p->prepared,
+                                 .x = p->quantized,
                                  .y = p->y,
                                  .n_rows = p->n_rows,
                                  .epilogue = (enum baton_epilogue)epilogue};

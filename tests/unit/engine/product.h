@@ -1,4 +1,4 @@
-/* One product to be computed: random weights packed, random rows prepared, in guarded memory of
+/* One product to be computed: random weights packed, random rows quantized, in guarded memory of
  * just the size, and both once more as the kernels see them.
  *
  * Ownership: product_fini gives back what product_init made.
@@ -20,7 +20,7 @@ struct product {
     float *weights; /* [n_out][n_in] as the kernels see them */
     float *x;       /* [n_rows][n_in] */
     float *inputs;  /* [n_rows][n_in] as the kernels see them */
-    void *prepared;
+    void *quantized;
     float *bias, *before, *y;
 };
 
@@ -31,7 +31,7 @@ void product_fini(struct product *p);
 /* Packs rows again, after a change. */
 void product_pack(const struct product *p);
 
-size_t product_prepared_bytes(const struct product *p);
+size_t product_quantized_bytes(const struct product *p);
 size_t product_y_bytes(const struct product *p);
 
 /* For the kernels' linear, into y. */

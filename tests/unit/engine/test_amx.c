@@ -125,7 +125,7 @@ TEST(what_is_not_finite_does_not_come_out_finite)
         struct product p;
         product_init(&p, amx, BATON_F32, 3, 50, 20);
         p.x[50 + 33] = ends[i];
-        amx->prepare(BATON_F32, p.x, 50, 0, 3, p.prepared);
+        amx->quantize(BATON_F32, p.x, 50, 0, 3, p.quantized);
         compute(&p, BATON_STORE);
         for (int at = 0; at < 3 * 20; at++)
             assert_int_equal(!isfinite(p.y[at]), at / 20 == 1);

@@ -196,7 +196,7 @@ TEST(calls_out_of_range_are_invalid_and_change_nothing)
     assert_int_equal(baton_engine_prefill(engine, &full, tokens, MAX_PREFILL + 1, NULL, NULL, row),
                      BATON_INVALID);
     assert_int_equal(baton_engine_decode(engine, batch, tokens, 0, row), BATON_INVALID);
-    assert_int_equal(baton_engine_run(engine, NULL, 0, NULL, NULL, row), BATON_INVALID);
+    assert_int_equal(baton_engine_forward(engine, NULL, 0, NULL, NULL, row), BATON_INVALID);
     assert_int_equal(baton_engine_decode(engine, batch, &bad[1], 1, row), BATON_INVALID);
     assert_int_equal(baton_engine_naive(engine, &full, tokens, 1, row), BATON_INVALID);
     assert_int_equal(baton_engine_naive(engine, &seq, tokens, 17, row), BATON_INVALID);

@@ -6,7 +6,7 @@
 
 #include <float.h>
 
-#include "common/engine/kernels/prepared.h"
+#include "common/engine/kernels/quantized.h"
 #include "tests/support/kernel_sets.h"
 
 enum { MAX_OUT = 150 };
@@ -150,7 +150,7 @@ static void check_rows_alone(const struct baton_kernels *kernels, int dtype)
 {
     struct product p;
     int n_rows = n_invariant_rows(kernels), step = kernel_sets_is_emulated(kernels) ? 5 : 1;
-    size_t row_bytes = baton_prepared_bytes(kernels, (enum baton_dtype)dtype, 1, 203);
+    size_t row_bytes = baton_quantized_bytes(kernels, (enum baton_dtype)dtype, 1, 203);
     product_init(&p, kernels, dtype, n_rows, 203, MAX_OUT);
     for (int epilogue = 0; epilogue < 3; epilogue++) {
         struct baton_linear job = product_job(&p, epilogue, true);
@@ -160,7 +160,7 @@ static void check_rows_alone(const struct baton_kernels *kernels, int dtype)
             float y[19 * MAX_OUT];
             n = n < n_rows - row ? n : n_rows - row;
             memcpy(y, p.before + row * MAX_OUT, (size_t)n * MAX_OUT * sizeof *y);
-            job.x = (const char *)p.prepared + (size_t)row * row_bytes;
+            job.x = (const char *)p.quantized + (size_t)row * row_bytes;
             job.y = y;
             job.n_rows = n;
             int border = row % (MAX_OUT / BATON_PANEL) * BATON_PANEL;
@@ -182,12 +182,13 @@ static void check_prepared_in_parts(const struct baton_kernels *kernels, int dty
     for (int n_in = 1; n_in < 300; n_in += 1 + n_in / 2) {
         struct product p;
         product_init(&p, kernels, dtype, 37, n_in, 1);
-        char *parts = guarded_create(product_prepared_bytes(&p), PRODUCT_ALIGNMENT);
+        char *parts = guarded_create(product_quantized_bytes(&p), PRODUCT_ALIGNMENT);
         const int borders[] = {0, 1, 16, 17, 32, 37};
         for (int i = 4; i >= 0; i--)
-            kernels->prepare((enum baton_dtype)dtype, p.x, n_in, borders[i], borders[i + 1], parts);
-        assert_memory_equal(parts, p.prepared, product_prepared_bytes(&p));
-        guarded_destroy(parts, product_prepared_bytes(&p));
+            kernels->quantize((enum baton_dtype)dtype, p.x, n_in, borders[i], borders[i + 1],
+                              parts);
+        assert_memory_equal(parts, p.quantized, product_quantized_bytes(&p));
+        guarded_destroy(parts, product_quantized_bytes(&p));
         product_fini(&p);
     }
 }

@@ -144,7 +144,7 @@ static void decode_among_others(const struct text *text, struct baton_seq *seq)
 /* What is left of seq's text, up to a part of it, in passes beside steps and parts of others. */
 static void run_among_others(const struct text *text, struct baton_seq *seq)
 {
-    struct baton_part parts[MAX_SEQS];
+    struct baton_chunk parts[MAX_SEQS];
     const struct text *of[MAX_SEQS];
     int n = draw_batch(), own = draw(n), first = draw(extent.n_seqs), n_left = MAX_ROWS,
         n_wanted = 0;
@@ -156,14 +156,14 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
             at->n_tokens = draw(LENGTH);
         int most = LENGTH - at->n_tokens, room = n_left - (n - b - 1);
         most = most < room ? most : room;
-        parts[b] = (struct baton_part){.seq = at,
-                                       .tokens = of[b]->tokens + at->n_tokens,
-                                       .n_tokens = draw(2) ? 1 : 1 + draw(most),
-                                       .wants_logits = draw(2)};
+        parts[b] = (struct baton_chunk){.seq = at,
+                                        .tokens = of[b]->tokens + at->n_tokens,
+                                        .n_tokens = draw(2) ? 1 : 1 + draw(most),
+                                        .wants_logits = draw(2)};
         n_left -= parts[b].n_tokens;
     }
     assert_int_equal(
-        baton_engine_run(engines[draw(N_ENGINES)], parts, n, NULL, NULL, (float *)logits),
+        baton_engine_forward(engines[draw(N_ENGINES)], parts, n, NULL, NULL, (float *)logits),
         BATON_OK);
     for (int b = 0; b < n; b++)
         if (parts[b].wants_logits)

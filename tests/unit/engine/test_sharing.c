@@ -51,7 +51,7 @@ TEST(a_batch_on_shared_blocks_decodes_to_the_same_bits)
     enum { N_HASHES = 3, N_SHARED_TOKENS = N_HASHES * BATON_KV_BLOCK_TOKENS };
     struct baton_block_hash hashes[N_HASHES];
     struct baton_seq seqs[MAX_BATCH];
-    struct baton_part parts[MAX_BATCH];
+    struct baton_chunk parts[MAX_BATCH];
     make_hashes(hashes, N_HASHES);
     compute_expected();
     for (int b = 0; b < MAX_BATCH; b++) {
@@ -60,12 +60,12 @@ TEST(a_batch_on_shared_blocks_decodes_to_the_same_bits)
         if (!b)
             prefill(&seqs[b], tokens, N_SHARED_TOKENS, NULL);
         baton_seq_register(&seqs[b], 0, hashes, N_HASHES);
-        parts[b] = (struct baton_part){.seq = &seqs[b],
-                                       .tokens = tokens + N_SHARED_TOKENS,
-                                       .n_tokens = b + 1,
-                                       .wants_logits = false};
+        parts[b] = (struct baton_chunk){.seq = &seqs[b],
+                                        .tokens = tokens + N_SHARED_TOKENS,
+                                        .n_tokens = b + 1,
+                                        .wants_logits = false};
     }
-    assert_int_equal(baton_engine_run(engine, parts, MAX_BATCH, NULL, NULL, NULL), BATON_OK);
+    assert_int_equal(baton_engine_forward(engine, parts, MAX_BATCH, NULL, NULL, NULL), BATON_OK);
     for (int b = 0; b < MAX_BATCH; b++) {
         prefill(&seqs[b], tokens + seqs[b].n_tokens, N_TOKENS - seqs[b].n_tokens, logits[b]);
         assert_same_logits(logits[b]);

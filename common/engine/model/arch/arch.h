@@ -4,14 +4,14 @@
  * A step over R rows is: embed; for each layer project, store K and V, attend, complete; logits.
  *
  * Ownership: a table of constants.
- * Threading: pure but for the run, which belongs to the engine thread.
+ * Threading: pure but for the forward state, which belongs to the engine thread.
  * Errors:    configure: INVALID with the field. load: INVALID with the tensor.
  */
 #ifndef BATON_ENGINE_ARCH_H
 #define BATON_ENGINE_ARCH_H
 
 #include "common/base/json.h"
-#include "common/engine/compute/run.h"
+#include "common/engine/compute/forward.h"
 #include "common/engine/model/model_parts.h"
 #include "common/engine/model/packing.h"
 #include "common/engine/model_config.h"
@@ -31,10 +31,10 @@ struct baton_arch {
     enum baton_err (*load)(struct baton_model *model, const struct baton_weights *weights,
                            struct baton_packing *packing, struct baton_why *why);
 
-    void (*embed)(struct baton_run *run);                 /* rows -> x */
-    void (*project)(struct baton_run *run, int layer);    /* x -> qkv */
-    void (*complete)(struct baton_run *run, int layer);   /* mixed, x -> x */
-    void (*logits)(struct baton_run *run, float *logits); /* x -> logits [n_rows][V] */
+    void (*embed)(struct baton_forward *forward);                 /* rows -> x */
+    void (*project)(struct baton_forward *forward, int layer);    /* x -> qkv */
+    void (*complete)(struct baton_forward *forward, int layer);   /* attn_out, x -> x */
+    void (*logits)(struct baton_forward *forward, float *logits); /* x -> logits [n_rows][V] */
 };
 
 extern const struct baton_arch baton_arch_gpt2;

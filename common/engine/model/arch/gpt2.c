@@ -238,39 +238,40 @@ static enum baton_err load(struct baton_model *model, const struct baton_weights
     return loader.err;
 }
 
-static void embed(struct baton_run *run)
+static void embed(struct baton_forward *forward)
 {
-    const struct baton_model *model = run->model;
+    const struct baton_model *model = forward->model;
     size_t n_embd = (size_t)model->shape.n_embd;
-    for (int r = 0; r < run->n_rows; r++) {
-        const float *position = model->position_embedding + (size_t)run->rows[r].position * n_embd;
-        float *x = run->x + (size_t)r * n_embd;
-        baton_packed_row(&model->token_embedding.packed, (int)run->rows[r].token, x);
+    for (int r = 0; r < forward->n_rows; r++) {
+        const float *position =
+            model->position_embedding + (size_t)forward->rows[r].position * n_embd;
+        float *x = forward->x + (size_t)r * n_embd;
+        baton_packed_row(&model->token_embedding.packed, (int)forward->rows[r].token, x);
         for (size_t i = 0; i < n_embd; i++)
             x[i] += position[i];
     }
 }
 
-static void project(struct baton_run *run, int index)
+static void project(struct baton_forward *forward, int index)
 {
-    const struct baton_layer *layer = &run->model->layers[index];
-    baton_run_norm(run, &layer->attention_norm);
-    baton_run_linear(run, &layer->qkv, run->normed, run->qkv, BATON_STORE);
+    const struct baton_layer *layer = &forward->model->layers[index];
+    baton_forward_norm(forward, &layer->attention_norm);
+    baton_forward_linear(forward, &layer->qkv, forward->normed, forward->qkv, BATON_STORE);
 }
 
-static void complete(struct baton_run *run, int index)
+static void complete(struct baton_forward *forward, int index)
 {
-    const struct baton_layer *layer = &run->model->layers[index];
-    baton_run_linear(run, &layer->attention_out, run->mixed, run->x, BATON_ADD);
-    baton_run_norm(run, &layer->mlp_norm);
-    baton_run_linear(run, &layer->up, run->normed, run->hidden, BATON_GELU_TANH);
-    baton_run_linear(run, &layer->down, run->hidden, run->x, BATON_ADD);
+    const struct baton_layer *layer = &forward->model->layers[index];
+    baton_forward_linear(forward, &layer->attention_out, forward->attn_out, forward->x, BATON_ADD);
+    baton_forward_norm(forward, &layer->mlp_norm);
+    baton_forward_linear(forward, &layer->up, forward->normed, forward->hidden, BATON_GELU_TANH);
+    baton_forward_linear(forward, &layer->down, forward->hidden, forward->x, BATON_ADD);
 }
 
-static void logits(struct baton_run *run, float *row_logits)
+static void logits(struct baton_forward *forward, float *row_logits)
 {
-    baton_run_norm(run, &run->model->final_norm);
-    baton_run_linear(run, &run->model->head, run->normed, row_logits, BATON_STORE);
+    baton_forward_norm(forward, &forward->model->final_norm);
+    baton_forward_linear(forward, &forward->model->head, forward->normed, row_logits, BATON_STORE);
 }
 
 const struct baton_arch baton_arch_gpt2 = {

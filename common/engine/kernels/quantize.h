@@ -1,8 +1,8 @@
-/* Rows of x become what prepared.h says. Part of body.h. */
-#ifndef BATON_KERNELS_PREPARE_H
-#define BATON_KERNELS_PREPARE_H
+/* Rows of x become what quantized.h says. Part of body.h. */
+#ifndef BATON_KERNELS_QUANTIZE_H
+#define BATON_KERNELS_QUANTIZE_H
 
-#include "common/engine/kernels/prepared.h"
+#include "common/engine/kernels/quantized.h"
 #include "common/engine/kernels/vectors.h"
 
 typedef int32_t ireg __attribute__((vector_size(REG_BYTES)));
@@ -53,15 +53,15 @@ INLINE void store_bf16(char *row, int k, reg v)
 }
 #endif
 
-static void prepare_bf16(const float *x, int n_in, int first_row, int end_row, char *prepared)
+static void quantize_bf16(const float *x, int n_in, int first_row, int end_row, char *quantized)
 {
-    size_t row_bytes = baton_prepared_row_bytes(BATON_BF16, n_in);
+    size_t row_bytes = baton_quantized_row_bytes(BATON_BF16, n_in);
     float copy[BATON_BF16_STEP];
     for (size_t row = (size_t)first_row; row < (size_t)end_row; row++)
         for (int k = 0; k < n_in; k += BATON_BF16_STEP) {
             const float *from = block_at(x + row * (size_t)n_in, k, n_in, BATON_BF16_STEP, copy);
             for (int i = 0; i < BATON_BF16_STEP; i += REG_LANES)
-                store_bf16(prepared + row * row_bytes, k + i, load_reg(from + i));
+                store_bf16(quantized + row * row_bytes, k + i, load_reg(from + i));
         }
 }
 
@@ -156,8 +156,8 @@ INLINE uint32_t store_q8(const float *x, float most, int8_t *bytes)
 }
 
 /* In two passes, so that many groups' chains of dependent instructions are under way at once. */
-static void prepare_q8_row(const float *x, int n_in, int8_t *bytes,
-                           struct baton_q8_row_group *groups)
+static void quantize_q8_row(const float *x, int n_in, int8_t *bytes,
+                            struct baton_q8_row_group *groups)
 {
     float copy[BATON_Q8_GROUP];
     for (int k = 0; k < n_in; k += BATON_Q8_GROUP)
@@ -170,13 +170,13 @@ static void prepare_q8_row(const float *x, int n_in, int8_t *bytes,
     }
 }
 
-static void prepare_q8(const float *x, int n_in, int first_row, int end_row, char *prepared)
+static void quantize_q8(const float *x, int n_in, int first_row, int end_row, char *quantized)
 {
-    size_t row_bytes = baton_prepared_row_bytes(BATON_Q8, n_in);
+    size_t row_bytes = baton_quantized_row_bytes(BATON_Q8, n_in);
     int n_stored = baton_packed_n_in(BATON_Q8, n_in);
     for (size_t row = (size_t)first_row; row < (size_t)end_row; row++) {
-        char *to = prepared + row * row_bytes;
-        prepare_q8_row(x + row * (size_t)n_in, n_in, (int8_t *)to, (void *)(to + n_stored));
+        char *to = quantized + row * row_bytes;
+        quantize_q8_row(x + row * (size_t)n_in, n_in, (int8_t *)to, (void *)(to + n_stored));
     }
 }
 

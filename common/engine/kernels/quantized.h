@@ -1,5 +1,5 @@
 /* Rows of activations as the kernels read them beside packed weights; private to the kernels. A row
- * takes baton_prepared_row_bytes, the next one begins right after:
+ * takes baton_quantized_row_bytes, the next one begins right after:
  *
  *     f32    float [n_in]; kernels that split: baton_split_row_bytes (amx_split.h draws them)
  *     bf16   bfloat16 [K] (kernels with VDPBF16PS) or the same values as float [K] (the others),
@@ -13,8 +13,8 @@
  *
  * Ownership: the caller's memory. Threading: pure. Errors: none.
  */
-#ifndef BATON_KERNELS_PREPARED_H
-#define BATON_KERNELS_PREPARED_H
+#ifndef BATON_KERNELS_QUANTIZED_H
+#define BATON_KERNELS_QUANTIZED_H
 
 #include "common/engine/kernels/packed.h"
 
@@ -23,7 +23,7 @@ struct baton_q8_row_group {
     int32_t offset;
 };
 
-static inline size_t baton_prepared_row_bytes(enum baton_dtype dtype, int n_in)
+static inline size_t baton_quantized_row_bytes(enum baton_dtype dtype, int n_in)
 {
     const size_t line = 64;
     size_t n = (size_t)baton_packed_n_in(dtype, n_in);

@@ -1,0 +1,67 @@
+/* The state of one forward of rows through a model, and the operations that layers are made of.
+ *
+ * Ownership: arrays belong to the engine and hold its maximum of rows; a forward is a view of the
+ *            first n_rows of them.
+ * Threading: the engine thread, which shares the work with its pool.
+ * Errors:    none.
+ */
+#ifndef BATON_ENGINE_FORWARD_H
+#define BATON_ENGINE_FORWARD_H
+
+#include <stdbool.h>
+
+#include "common/engine/kernels/kernels.h"
+#include "common/engine/kv/kv.h"
+#include "common/engine/model/model_parts.h"
+#include "common/engine/system/pool.h"
+
+struct baton_row {
+    const struct baton_seq *seq;
+    int position;
+    uint32_t token;
+};
+
+struct baton_forward {
+    const struct baton_model *model;
+    const struct baton_kernels *kernels;
+    struct baton_pool *pool;
+    float attention_scale; /* 1 / sqrt(D) */
+
+    int n_rows;
+    struct baton_row *rows; /* [n_rows] */
+    int *groups;            /* [n_rows] first rows of what is attended together */
+    float *x;               /* [n_rows][C] the residual stream */
+    float *normed;          /* [n_rows][C] */
+    float *qkv;             /* [n_rows][(H + 2 G) D] */
+    float *attn_out;        /* [n_rows][H D] what attention gives */
+    float *hidden;          /* [n_rows][F] */
+    void *quantized;        /* a linear's input as its kernels read it */
+    float *attn_scratch;    /* [n_threads] state of the queries attended together */
+};
+
+/* normed = norm(x) */
+void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm);
+
+/* out [n_rows][n_out] from in [n_rows][n_in] */
+void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
+                          const float *in, float *out, enum baton_epilogue epilogue);
+
+/* The rows' K and V, from qkv into their sequences' blocks. */
+void baton_forward_store_kv(struct baton_forward *forward, int layer);
+
+/* attn_out = causal attention of each row's queries over positions 0..its own. */
+void baton_forward_attend(struct baton_forward *forward, int layer);
+
+/* Goes on with n rows only, from the first-th on. */
+void baton_forward_narrow(struct baton_forward *forward, int first, int n);
+
+/* Puts what a row needs from its attention on in the place of another one. */
+void baton_forward_move_row(struct baton_forward *forward, int from, int to);
+
+/* Bytes of quantized input that n_rows rows need at most. */
+size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows);
+
+/* Floats of attention's state one thread needs. */
+size_t baton_forward_attn_scratch_floats(const struct baton_model_shape *shape);
+
+#endif
