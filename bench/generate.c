@@ -6,7 +6,7 @@
 #include "bench/shapes.h"
 #include "common/base/clock.h"
 #include "common/checkpoint/model_dir.h"
-#include "common/engine/sample.h"
+#include "common/sampling/sampler.h"
 #include "common/tokenizer/tokenizer.h"
 
 enum { OUTPUT_MAX_BYTES = 64 << 20, MAX_CONTEXT = 1 << 20, MAX_RUNS = 100 };

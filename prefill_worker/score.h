@@ -11,7 +11,7 @@
 #define BATON_PREFILL_SCORE_H
 
 #include "common/engine/compute/engine.h"
-#include "common/engine/sample.h"
+#include "common/sampling/sampler.h"
 #include "prefill_worker/job.h"
 
 struct pf_score;

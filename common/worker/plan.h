@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "common/engine/sample.h"
+#include "common/sampling/sampler.h"
 #include "common/wire/envelope.h"
 
 struct baton_plan {

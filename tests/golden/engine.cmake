@@ -3,7 +3,7 @@ target_link_libraries(golden_engine PRIVATE baton_options baton_engine PkgConfig
 add_test(NAME golden.engine COMMAND golden_engine WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 
 add_executable(golden_accuracy ${CMAKE_CURRENT_SOURCE_DIR}/test_accuracy.c)
-target_link_libraries(golden_accuracy PRIVATE baton_options baton_engine PkgConfig::CMOCKA m)
+target_link_libraries(golden_accuracy PRIVATE baton_options baton_engine baton_sampling PkgConfig::CMOCKA m)
 add_test(NAME golden.accuracy COMMAND golden_accuracy WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 
 add_executable(golden_amx ${CMAKE_CURRENT_SOURCE_DIR}/test_amx.c)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/engine/compute/engine.h"
-#include "common/engine/sample.h"
+#include "common/sampling/sampler.h"
 
 enum {
     N_TEXTS = 200,

@@ -5,7 +5,8 @@
 
 #include "common/base/clock.h"
 #include "common/engine/compute/engine.h"
-#include "common/engine/sample.h"
+#include "common/sampling/philox.h"
+#include "common/sampling/sampler.h"
 #include "tests/support/mailbox.h"
 
 enum { GATEWAY = 1001, WORKER = 2002, PREFILL = 4004, TO_GATEWAY = 3003, PATIENCE_MS = 20000 };

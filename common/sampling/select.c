@@ -1,4 +1,4 @@
-#include "common/engine/select.h"
+#include "common/sampling/select.h"
 
 /* Neighbours in memory go to different sets of bins: to add to one bin twice in a row is slow. */
 enum { BIN_BITS = 9, N_BINS = 1 << BIN_BITS, N_SETS = 4 };

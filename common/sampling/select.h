@@ -7,8 +7,8 @@
  * Threading: pure.
  * Errors:    none.
  */
-#ifndef BATON_ENGINE_SELECT_H
-#define BATON_ENGINE_SELECT_H
+#ifndef BATON_SAMPLING_SELECT_H
+#define BATON_SAMPLING_SELECT_H
 
 #include <stddef.h>
 #include <stdint.h>

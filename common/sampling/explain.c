@@ -1,6 +1,7 @@
 #include <math.h>
 
-#include "common/engine/sample_parts.h"
+#include "common/sampling/philox.h"
+#include "common/sampling/pipeline.h"
 
 /* exp((logit - max) / temperature) over its total, of rows that nothing was removed from. */
 struct softmax {

@@ -5,8 +5,8 @@
  * Threading: one owner at a time.
  * Errors:    init: NO_MEMORY. Adding has none: n_max different tokens always fit.
  */
-#ifndef BATON_ENGINE_HISTORY_H
-#define BATON_ENGINE_HISTORY_H
+#ifndef BATON_SAMPLING_HISTORY_H
+#define BATON_SAMPLING_HISTORY_H
 
 #include <stddef.h>
 #include <stdint.h>

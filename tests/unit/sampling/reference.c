@@ -1,4 +1,4 @@
-#include "tests/unit/engine/sample_reference.h"
+#include "tests/unit/sampling/reference.h"
 
 static const double rounding = 2e-5; /* of float weights, far from the highest */
 

@@ -13,18 +13,17 @@
  * which nothing is above -infinity gives the lowest id, as greedy does, whatever the temperature.
  *
  * Ownership: a sampler owns scratch memory for V candidates, sized at creation.
- * Threading: one thread per sampler; baton_philox_uniform is pure.
+ * Threading: one thread per sampler.
  * Errors:    create: NO_MEMORY.
  */
-#ifndef BATON_ENGINE_SAMPLE_H
-#define BATON_ENGINE_SAMPLE_H
+#ifndef BATON_SAMPLING_SAMPLER_H
+#define BATON_SAMPLING_SAMPLER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/error.h"
-#include "common/engine/history.h"
+#include "common/sampling/history.h"
 
 enum { BATON_MAX_CANDIDATES = 20 }; /* that a decision, or a list of logprobs, can name */
 
@@ -119,8 +118,5 @@ uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logit
  * ones (n_top 0..BATON_MAX_CANDIDATES, at most V), highest first, the lowest id of equals first. */
 double baton_sampler_logprobs(struct baton_sampler *sampler, const float *logits, uint32_t token,
                               int n_top, struct baton_logprob *top);
-
-/* Uniform in [0, 1), 53 bits, from (seed, position). */
-double baton_philox_uniform(uint64_t seed, uint64_t position);
 
 #endif

@@ -1,6 +1,6 @@
-#include "tests/unit/engine/sample_reference.h"
+#include "tests/unit/sampling/reference.h"
 
-#include "common/engine/sample_parts.h"
+#include "common/sampling/pipeline.h"
 
 static const uint32_t vocabularies[] = {1,   2,   3,   5,   16,   17,   64,
                                         255, 256, 257, 300, 1000, 4096, 7001};

@@ -1,6 +1,6 @@
 /* 200,000 draws against the exact distribution, by Pearson's chi-square. Seeds are fixed, so a test
  * gives the same answer every time; the limit is the quantile that one in 10,000 would pass. */
-#include "tests/unit/engine/sample_reference.h"
+#include "tests/unit/sampling/reference.h"
 
 enum { N_DRAWS = 200000, N_VOCAB = 400, MIN_EXPECTED = 8 };
 

@@ -5,10 +5,18 @@
  * Threading: one thread.
  * Errors:    assertions.
  */
-#ifndef BATON_TEST_ENGINE_SAMPLE_REFERENCE_H
-#define BATON_TEST_ENGINE_SAMPLE_REFERENCE_H
+#ifndef BATON_TEST_SAMPLING_REFERENCE_H
+#define BATON_TEST_SAMPLING_REFERENCE_H
 
-#include "tests/unit/engine/unit.h"
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/sampling/philox.h"
+#include "common/sampling/sampler.h"
+#include "tests/support/random_floats.h"
 
 /* ---- random numbers and cases ---- */
 

@@ -3,7 +3,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "common/engine/sample_parts.h"
+#include "common/sampling/pipeline.h"
 
 enum { GROUP = 256, GROUP_MAXIMA = 16 };
 

@@ -1,4 +1,4 @@
-#include "common/engine/history.h"
+#include "common/sampling/history.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-#include "tests/unit/engine/unit.h"
+#include "tests/support/test.h"
+
+#include "common/sampling/history.h"
 
 static const struct baton_seen *find(const struct baton_history *history, uint32_t id)
 {

@@ -5,12 +5,12 @@
  * Threading: the sampler's.
  * Errors:    none.
  */
-#ifndef BATON_ENGINE_SAMPLE_PARTS_H
-#define BATON_ENGINE_SAMPLE_PARTS_H
+#ifndef BATON_SAMPLING_PIPELINE_H
+#define BATON_SAMPLING_PIPELINE_H
 
 #include "common/engine/kernels/kernels.h"
-#include "common/engine/sample.h"
-#include "common/engine/select.h"
+#include "common/sampling/sampler.h"
+#include "common/sampling/select.h"
 
 enum { BATON_DRAW_BLOCK = 256 }; /* weights summed at once; the draw skips whole blocks */
 

@@ -1,6 +1,12 @@
-#include "tests/unit/engine/unit.h"
+#include "tests/support/test.h"
 
-#include "common/engine/philox.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/sampling/philox.h"
+#include "common/sampling/sampler.h"
+#include "tests/support/random_floats.h"
 
 enum { N_DRAWS = 40000 };
 

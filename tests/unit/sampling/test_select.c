@@ -1,6 +1,6 @@
-#include "tests/unit/engine/sample_reference.h"
+#include "tests/unit/sampling/reference.h"
 
-#include "common/engine/select.h"
+#include "common/sampling/select.h"
 
 enum { MAX_ITEMS = 3000 };
 

@@ -1,4 +1,4 @@
-#include "tests/unit/engine/sample_reference.h"
+#include "tests/unit/sampling/reference.h"
 
 enum { N_VOCAB = 500, FEW = 12 };
 

@@ -1,12 +1,13 @@
-#include "common/engine/sample.h"
+#include "common/sampling/sampler.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/sample_parts.h"
 #include "common/engine/system/floats.h"
+#include "common/sampling/philox.h"
+#include "common/sampling/pipeline.h"
 
 enum { VECTOR = 16 }; /* what kernels write past the last element kept */
 

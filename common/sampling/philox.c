@@ -1,6 +1,4 @@
-#include "common/engine/philox.h"
-
-#include "common/engine/sample.h"
+#include "common/sampling/philox.h"
 
 enum { N_ROUNDS = 10 };
 

@@ -4,7 +4,7 @@
  * they agree to the last bit. */
 #include <math.h>
 
-#include "common/engine/sample_parts.h"
+#include "common/sampling/pipeline.h"
 
 struct block {
     size_t first, end;   /* places */
