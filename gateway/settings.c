@@ -10,10 +10,10 @@ enum {
 
 /* ---- placement ---- */
 
-static enum baton_err read_policy(const char *option, const char *name, enum gw_policy *policy,
-                                  struct baton_why *why)
+static enum baton_err read_policy(const char *option, const char *name,
+                                  enum baton_routing_policy *policy, struct baton_why *why)
 {
-    if (gw_policy_parse(name, policy))
+    if (baton_routing_parse(name, policy))
         return BATON_OK;
     return baton_fail(why, BATON_INVALID,
                       "%s: \"%s\" is not round-robin, least-loaded or prefix-aware", option, name);

@@ -43,7 +43,7 @@ void sim_gateway_fini(struct sim_gateway *gateway)
 static bool has_enough(const struct sim_prefill *worker, double tokens_per_s)
 {
     return worker->n_held >= ENOUGH_PROMPTS &&
-           !(gw_policy_wait_s(worker->n_queued_tokens, tokens_per_s) <= ENOUGH_S);
+           !(baton_routing_wait_s(worker->n_queued_tokens, tokens_per_s) <= ENOUGH_S);
 }
 
 static struct sim_prefill *choose_prefill(struct sim_world *world)
@@ -56,13 +56,13 @@ static struct sim_prefill *choose_prefill(struct sim_world *world)
         if (has_enough(worker, rate))
             continue;
         gateway->prefills[n] = worker;
-        gateway->prefill_views[n++] = (struct gw_prefill_view){
+        gateway->prefill_views[n++] = (struct baton_routing_prefill_view){
             .queued_tokens = worker->n_queued_tokens, .tokens_per_s = rate, .turn = worker->turn};
     }
     if (!n)
         return NULL;
-    return gateway
-        ->prefills[gw_policy_prefill(world->settings->prefill_policy, gateway->prefill_views, n)];
+    return gateway->prefills[baton_routing_prefill(world->settings->prefill_policy,
+                                                   gateway->prefill_views, n)];
 }
 
 static struct sim_decode *choose_decode(struct sim_world *world, int64_t n_blocks)
@@ -74,16 +74,16 @@ static struct sim_decode *choose_decode(struct sim_world *world, int64_t n_block
         if (!sim_decode_has_room(worker, world, n_blocks))
             continue;
         gateway->decodes[n] = worker;
-        gateway->decode_views[n++] =
-            (struct gw_decode_view){.n_requests = worker->n_requests,
-                                    .n_free_blocks = worker->max_blocks - worker->n_blocks,
-                                    .step_s = worker->last_step_s,
-                                    .turn = worker->turn};
+        gateway->decode_views[n++] = (struct baton_routing_decode_view){
+            .n_requests = worker->n_requests,
+            .n_free_blocks = worker->max_blocks - worker->n_blocks,
+            .step_s = worker->last_step_s,
+            .turn = worker->turn};
     }
     if (!n)
         return NULL;
     return gateway
-        ->decodes[gw_policy_decode(world->settings->decode_policy, gateway->decode_views, n)];
+        ->decodes[baton_routing_decode(world->settings->decode_policy, gateway->decode_views, n)];
 }
 
 /* ---- the queue ---- */

@@ -1,5 +1,5 @@
 /* The simulated gateway: one queue, first come first served; workers by its own policies
- * (gateway/policy.h), decode blocks promised before a prompt runs; tokens pass through it one by
+ * (common/policy/routing_policy.h), decode blocks promised before a prompt runs; tokens pass through it one by
  * one.
  *
  * It knows of its workers what a gateway knows exactly, what it placed there and what ended; that a
@@ -14,7 +14,7 @@
 
 #include "bench/simulate/request.h"
 #include "common/base/error.h"
-#include "gateway/policy.h"
+#include "common/policy/routing_policy.h"
 
 struct sim_world;
 
@@ -26,8 +26,8 @@ struct sim_gateway {
     /* scratch, as many as there are workers */
     struct sim_prefill **prefills;
     struct sim_decode **decodes;
-    struct gw_prefill_view *prefill_views;
-    struct gw_decode_view *decode_views;
+    struct baton_routing_prefill_view *prefill_views;
+    struct baton_routing_decode_view *decode_views;
 };
 
 enum baton_err sim_gateway_init(struct sim_gateway *gateway, int n_gateways, int n_prefill,

@@ -98,13 +98,13 @@ enum baton_err sim_cores_parse(const char *option, const char *text, enum sim_co
     return err;
 }
 
-static enum baton_err parse_policy(const char *option, const char *text, enum gw_policy *policy,
-                                   struct baton_why *why)
+static enum baton_err parse_policy(const char *option, const char *text,
+                                   enum baton_routing_policy *policy, struct baton_why *why)
 {
     static const char *const words[] = {"round-robin", "least-loaded"};
     int which = 0;
     enum baton_err err = parse_word(option, text, words, 2, &which, why);
-    *policy = which ? GW_POLICY_LEAST_LOADED : GW_POLICY_ROUND_ROBIN;
+    *policy = which ? BATON_ROUTING_LEAST_LOADED : BATON_ROUTING_ROUND_ROBIN;
     return err;
 }
 

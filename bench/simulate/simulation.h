@@ -18,7 +18,7 @@
 #include "bench/simulate/engine.h"
 #include "bench/simulate/layouts.h"
 #include "bench/simulate/network.h"
-#include "gateway/policy.h"
+#include "common/policy/routing_policy.h"
 
 struct sim_settings {
     struct sim_costs costs;
@@ -29,7 +29,7 @@ struct sim_settings {
     int chunk;         /* rows of a pass, whole blocks */
     int max_batch;     /* sequences of a step */
     int64_t kv_blocks; /* of a decode worker */
-    enum gw_policy prefill_policy, decode_policy;
+    enum baton_routing_policy prefill_policy, decode_policy;
     int64_t max_queued, max_queued_tokens;
     int n_gateways;
     double gateway_token_s; /* that a gateway is busy with a token */

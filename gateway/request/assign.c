@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "gateway/policy.h"
+#include "common/policy/routing_policy.h"
 
 /* Rates of fewer tokens say more about the way than about the worker. */
 enum { MIN_RATED_TOKENS = 8 };
@@ -77,8 +77,8 @@ double gw_assign_prompt_rate(const struct gw_worker *worker)
 
 double gw_assign_wait_s(const struct gw_worker *worker)
 {
-    return gw_policy_wait_s(gw_worker_load_now(&worker->load).n_queued_tokens,
-                            gw_assign_prompt_rate(worker));
+    return baton_routing_wait_s(gw_worker_load_now(&worker->load).n_queued_tokens,
+                                gw_assign_prompt_rate(worker));
 }
 
 /* ---- the end ---- */

@@ -14,7 +14,7 @@
 #include "gateway/fleet/fleet.h"
 #include "gateway/request/request.h"
 
-/* turn: counts placements; see gateway/policy.h. */
+/* turn: counts placements; see common/policy/routing_policy.h. */
 void gw_assign_prefill(struct gw_request *request, struct gw_worker *worker, uint64_t turn);
 
 /* Fills in n_blocks from prompt and output. */

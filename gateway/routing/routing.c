@@ -27,13 +27,13 @@ enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routi
     routing->candidates = calloc(GW_MAX_WORKERS, sizeof(struct gw_worker *));
     routing->prefill_views = calloc(GW_MAX_WORKERS, sizeof *routing->prefill_views);
     routing->decode_views = calloc(GW_MAX_WORKERS, sizeof *routing->decode_views);
-    if (options->prefill == GW_POLICY_PREFIX_AWARE)
+    if (options->prefill == BATON_ROUTING_PREFIX_AWARE)
         routing->prefill_table = gw_prefix_table_create(options->prefix_blocks);
-    if (options->decode == GW_POLICY_PREFIX_AWARE)
+    if (options->decode == BATON_ROUTING_PREFIX_AWARE)
         routing->decode_table = gw_prefix_table_create(options->prefix_blocks);
     if (routing->candidates && routing->prefill_views && routing->decode_views &&
-        (options->prefill != GW_POLICY_PREFIX_AWARE || routing->prefill_table) &&
-        (options->decode != GW_POLICY_PREFIX_AWARE || routing->decode_table))
+        (options->prefill != BATON_ROUTING_PREFIX_AWARE || routing->prefill_table) &&
+        (options->decode != BATON_ROUTING_PREFIX_AWARE || routing->decode_table))
         return BATON_OK;
     gw_routing_fini(routing);
     return BATON_NO_MEMORY;
@@ -133,7 +133,7 @@ static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
             is_backlogged(worker))
             continue;
         routing->candidates[n] = worker;
-        routing->prefill_views[n++] = (struct gw_prefill_view){
+        routing->prefill_views[n++] = (struct baton_routing_prefill_view){
             .queued_tokens = gw_worker_load_now(&worker->load).n_queued_tokens,
             .matched_tokens = matched_tokens(&matches, worker),
             .tokens_per_s = gw_assign_prompt_rate(worker),
@@ -142,7 +142,7 @@ static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
     if (!n)
         return NULL;
     return routing
-        ->candidates[gw_policy_prefill(routing->options.prefill, routing->prefill_views, n)];
+        ->candidates[baton_routing_prefill(routing->options.prefill, routing->prefill_views, n)];
 }
 
 /* Whether it may be asked for room now: one that had none lately for one request after the other,
@@ -175,15 +175,16 @@ static struct gw_worker *choose_decode(struct gw_dispatcher *dispatcher,
             continue;
         routing->candidates[n] = worker;
         routing->decode_views[n++] =
-            (struct gw_decode_view){.n_requests = work.n_requests,
-                                    .n_free_blocks = n_free,
-                                    .matched_tokens = matched_tokens(&matches, worker),
-                                    .step_s = worker->status.last_step_s,
-                                    .turn = worker->turn};
+            (struct baton_routing_decode_view){.n_requests = work.n_requests,
+                                               .n_free_blocks = n_free,
+                                               .matched_tokens = matched_tokens(&matches, worker),
+                                               .step_s = worker->status.last_step_s,
+                                               .turn = worker->turn};
     }
     if (!n)
         return NULL;
-    return routing->candidates[gw_policy_decode(routing->options.decode, routing->decode_views, n)];
+    return routing
+        ->candidates[baton_routing_decode(routing->options.decode, routing->decode_views, n)];
 }
 
 /* ---- prompts that the decode worker runs ---- */
@@ -203,7 +204,7 @@ static bool is_faster_colocated(const struct gw_dispatcher *dispatcher,
     const struct gw_worker *prefill = request->prefill, *decode = request->decode;
     struct gw_work there = gw_worker_load_now(&decode->load);
     bool is_running = there.n_requests > 1; /* besides this one */
-    return gw_policy_colocated_is_faster(&(struct gw_colocated_view){
+    return baton_routing_colocated_is_faster(&(struct baton_routing_colocated_view){
         .prompt_tokens = (int64_t)request->params.prompt.n - n_cached_tokens,
         .colocated_queued_tokens = there.n_queued_tokens,
         .colocated_tokens_per_s = gw_assign_prompt_rate(decode),

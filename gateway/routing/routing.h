@@ -1,7 +1,7 @@
 /* Who works for a request: a decode worker that promised room, a worker that runs the prompt.
  *
- * Each role has its policy (gateway/policy.h), applied to the workers that are ready and, for
- * decode, have room for prompt and output. Blocks are reserved before the prompt is run. A short
+ * Each role has its policy (common/policy/routing_policy.h), applied to the workers that are ready
+ * and, for decode, have room for prompt and output. Blocks are reserved before the prompt is run. A short
  * prompt may be run by the decode worker itself, when that is predicted to be faster.
  *
  * Ownership: the placement owns its tables of prefixes.
@@ -11,15 +11,15 @@
 #ifndef BATON_GATEWAY_ROUTING_ROUTING_H
 #define BATON_GATEWAY_ROUTING_ROUTING_H
 
+#include "common/policy/routing_policy.h"
 #include "gateway/fleet/fleet.h"
-#include "gateway/policy.h"
 #include "gateway/request/request.h"
 #include "gateway/routing/prefix_table.h"
 
 struct gw_dispatcher;
 
 struct gw_routing_options {
-    enum gw_policy prefill, decode;
+    enum baton_routing_policy prefill, decode;
     size_t prefix_blocks; /* that each prefix-aware role remembers */
     int64_t
         colocated_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
@@ -29,8 +29,8 @@ struct gw_routing {
     struct gw_routing_options options;
     struct gw_prefix_table *prefill_table, *decode_table; /* NULL: the role is not prefix-aware */
     struct gw_worker **candidates;                        /* [GW_MAX_WORKERS], scratch */
-    struct gw_prefill_view *prefill_views;                /* the same */
-    struct gw_decode_view *decode_views;
+    struct baton_routing_prefill_view *prefill_views;     /* the same */
+    struct baton_routing_decode_view *decode_views;
     uint64_t n_turns;
     double handoff_s;     /* mean of first token to context placed, on another worker */
     uint64_t n_colocated; /* prompts that decode workers ran */

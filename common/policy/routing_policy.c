@@ -1,25 +1,25 @@
-#include "gateway/policy.h"
+#include "common/policy/routing_policy.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Rates and step times that differ by no more count as the same. */
 #define SAME_FACTOR 2.0
-/* One step may have been disturbed: it makes nobody slower than this. */
+/* The last step may have been disturbed: it makes no worker count as slower than this. */
 #define MAX_SLOWER 4.0
 
-bool gw_policy_parse(const char *name, enum gw_policy *policy)
+bool baton_routing_parse(const char *name, enum baton_routing_policy *policy)
 {
     static const char *const names[] = {"round-robin", "least-loaded", "prefix-aware"};
     for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
         if (!strcmp(name, names[i])) {
-            *policy = (enum gw_policy)i;
+            *policy = (enum baton_routing_policy)i;
             return true;
         }
     return false;
 }
 
-double gw_policy_wait_s(int64_t n_tokens, double tokens_per_s)
+double baton_routing_wait_s(int64_t n_tokens, double tokens_per_s)
 {
     if (n_tokens <= 0)
         return 0;
@@ -28,37 +28,40 @@ double gw_policy_wait_s(int64_t n_tokens, double tokens_per_s)
 
 /* ---- prefill ---- */
 
-static double best_rate(const struct gw_prefill_view *views, size_t n)
+static double best_rate(const struct baton_routing_prefill_view *views, size_t n)
 {
     double best = 0;
     for (size_t i = 0; i < n; i++)
         if (views[i].tokens_per_s > best)
             best = views[i].tokens_per_s;
-    return best > 0 ? best : 1; /* nobody knows: tokens are compared instead of times */
+    return best > 0 ? best : 1; /* no rate is known: tokens are compared instead of times */
 }
 
 /* Seconds until the prompt begins, less what is saved of it. */
-static double prefill_cost(enum gw_policy policy, const struct gw_prefill_view *view, double best)
+static double prefill_cost(enum baton_routing_policy policy,
+                           const struct baton_routing_prefill_view *view, double best)
 {
     bool same = !(view->tokens_per_s > 0) || view->tokens_per_s * SAME_FACTOR >= best;
     double rate = same ? best : view->tokens_per_s;
-    int64_t matched = policy == GW_POLICY_PREFIX_AWARE ? view->matched_tokens : 0;
+    int64_t matched = policy == BATON_ROUTING_PREFIX_AWARE ? view->matched_tokens : 0;
     return (double)(view->queued_tokens - matched) / rate;
 }
 
-static bool prefill_is_better(enum gw_policy policy, const struct gw_prefill_view *a, double a_cost,
-                              const struct gw_prefill_view *b, double b_cost)
+static bool prefill_is_better(enum baton_routing_policy policy,
+                              const struct baton_routing_prefill_view *a, double a_cost,
+                              const struct baton_routing_prefill_view *b, double b_cost)
 {
-    if (policy == GW_POLICY_ROUND_ROBIN)
+    if (policy == BATON_ROUTING_ROUND_ROBIN)
         return a->turn < b->turn;
     if (a_cost != b_cost)
         return a_cost < b_cost;
-    if (policy == GW_POLICY_PREFIX_AWARE && a->matched_tokens != b->matched_tokens)
+    if (policy == BATON_ROUTING_PREFIX_AWARE && a->matched_tokens != b->matched_tokens)
         return a->matched_tokens > b->matched_tokens;
     return a->turn < b->turn;
 }
 
-size_t gw_policy_prefill(enum gw_policy policy, const struct gw_prefill_view *views, size_t n)
+size_t baton_routing_prefill(enum baton_routing_policy policy,
+                             const struct baton_routing_prefill_view *views, size_t n)
 {
     double best = best_rate(views, n);
     size_t taken = 0;
@@ -75,7 +78,7 @@ size_t gw_policy_prefill(enum gw_policy policy, const struct gw_prefill_view *vi
 
 /* ---- decode ---- */
 
-static double fastest_step(const struct gw_decode_view *views, size_t n)
+static double fastest_step(const struct baton_routing_decode_view *views, size_t n)
 {
     double fastest = 0;
     for (size_t i = 0; i < n; i++)
@@ -84,7 +87,7 @@ static double fastest_step(const struct gw_decode_view *views, size_t n)
     return fastest > 0 ? fastest : 1;
 }
 
-static double decode_cost(const struct gw_decode_view *view, double fastest)
+static double decode_cost(const struct baton_routing_decode_view *view, double fastest)
 {
     double slower = view->step_s / fastest;
     if (slower <= SAME_FACTOR) /* a step grows with its batch, too */
@@ -92,21 +95,23 @@ static double decode_cost(const struct gw_decode_view *view, double fastest)
     return (double)view->n_requests * fmin(slower, MAX_SLOWER);
 }
 
-static bool decode_is_better(enum gw_policy policy, const struct gw_decode_view *a, double a_cost,
-                             const struct gw_decode_view *b, double b_cost)
+static bool decode_is_better(enum baton_routing_policy policy,
+                             const struct baton_routing_decode_view *a, double a_cost,
+                             const struct baton_routing_decode_view *b, double b_cost)
 {
-    if (policy == GW_POLICY_ROUND_ROBIN)
+    if (policy == BATON_ROUTING_ROUND_ROBIN)
         return a->turn < b->turn;
     if (a_cost != b_cost)
         return a_cost < b_cost;
-    if (policy == GW_POLICY_PREFIX_AWARE && a->matched_tokens != b->matched_tokens)
+    if (policy == BATON_ROUTING_PREFIX_AWARE && a->matched_tokens != b->matched_tokens)
         return a->matched_tokens > b->matched_tokens;
     if (a->n_free_blocks != b->n_free_blocks)
         return a->n_free_blocks > b->n_free_blocks;
     return a->turn < b->turn;
 }
 
-size_t gw_policy_decode(enum gw_policy policy, const struct gw_decode_view *views, size_t n)
+size_t baton_routing_decode(enum baton_routing_policy policy,
+                            const struct baton_routing_decode_view *views, size_t n)
 {
     double fastest = fastest_step(views, n);
     size_t taken = 0;
@@ -123,7 +128,7 @@ size_t gw_policy_decode(enum gw_policy policy, const struct gw_decode_view *view
 
 /* ---- prefill by the decode worker ---- */
 
-bool gw_policy_colocated_is_faster(const struct gw_colocated_view *view)
+bool baton_routing_colocated_is_faster(const struct baton_routing_colocated_view *view)
 {
     double colocated_rate =
         view->colocated_tokens_per_s > 0 ? view->colocated_tokens_per_s : view->tokens_per_s;
@@ -132,6 +137,6 @@ bool gw_policy_colocated_is_faster(const struct gw_colocated_view *view)
     int64_t tokens = view->queued_tokens + view->prompt_tokens;
     if (!(rate > 0)) /* nothing was ever measured: the shorter queue, then the shorter way */
         return view->colocated_queued_tokens <= view->queued_tokens && !(view->step_s > 0);
-    return view->step_s + gw_policy_wait_s(colocated_tokens, colocated_rate) <
-           view->handoff_s + gw_policy_wait_s(tokens, rate);
+    return view->step_s + baton_routing_wait_s(colocated_tokens, colocated_rate) <
+           view->handoff_s + baton_routing_wait_s(tokens, rate);
 }

@@ -1,0 +1,73 @@
+/* Which of several workers a request is routed to: rules over what is known of the workers.
+ *
+ *     round-robin   the worker that was chosen longest ago
+ *     least-loaded  prefill: the shortest wait, queued tokens / tokens per second
+ *                   decode:  the fewest requests, weighed by the time of a step; then the most free
+ *                            blocks
+ *     prefix-aware  prefill: the longest cached prefix, unless that worker's wait is longer than the
+ *                            shortest one by more than the time that the prefix saves
+ *                   decode:  of the least loaded workers, the one that has most of the prompt
+ *
+ * Equal workers take turns. Measured speeds are disturbed by whatever else a machine does: speeds
+ * within a factor of two count as equal, and idle workers are equal whatever was measured last.
+ *
+ * Pure.
+ */
+#ifndef BATON_POLICY_ROUTING_POLICY_H
+#define BATON_POLICY_ROUTING_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum baton_routing_policy {
+    BATON_ROUTING_ROUND_ROBIN,
+    BATON_ROUTING_LEAST_LOADED,
+    BATON_ROUTING_PREFIX_AWARE
+};
+
+/* Reads a policy's name as above. False when there is no such policy; *policy then stays. */
+bool baton_routing_parse(const char *name, enum baton_routing_policy *policy);
+
+/* A prefill worker that may be chosen. */
+struct baton_routing_prefill_view {
+    int64_t queued_tokens;  /* of prompts, not computed yet */
+    int64_t matched_tokens; /* of this prompt, cached there as far as is known */
+    double tokens_per_s;    /* 0: not known */
+    uint64_t turn;          /* when it was last chosen; the lowest is longest ago */
+};
+
+/* A decode worker that may be chosen: it has room for the request. */
+struct baton_routing_decode_view {
+    int64_t n_requests; /* running, waiting, reserved */
+    int64_t n_free_blocks;
+    int64_t matched_tokens;
+    double step_s; /* its last step; 0: not known */
+    uint64_t turn;
+};
+
+/* The index of the worker to choose among views [n], n >= 1. */
+size_t baton_routing_prefill(enum baton_routing_policy policy,
+                             const struct baton_routing_prefill_view *views, size_t n);
+size_t baton_routing_decode(enum baton_routing_policy policy,
+                            const struct baton_routing_decode_view *views, size_t n);
+
+/* A prompt that the decode worker could run itself, beside its steps, and the alternative: a prefill
+ * worker and a hand-off. */
+struct baton_routing_colocated_view {
+    int64_t prompt_tokens;           /* not cached */
+    int64_t colocated_queued_tokens; /* of other such prompts, at the decode worker */
+    double colocated_tokens_per_s;   /* 0: not known, taken to be the prefill worker's */
+    double step_s;                   /* that it must wait for; 0: nothing runs */
+    int64_t queued_tokens;           /* at the prefill worker */
+    double tokens_per_s;             /* 0: not known */
+    double handoff_s;                /* first token to context placed */
+};
+
+/* Whether the second token is predicted to come sooner when the decode worker runs the prompt. */
+bool baton_routing_colocated_is_faster(const struct baton_routing_colocated_view *view);
+
+/* How long tokens take at a rate; NAN when the rate is not known and there are any. */
+double baton_routing_wait_s(int64_t n_tokens, double tokens_per_s);
+
+#endif
