@@ -6,11 +6,6 @@
 #include "bench/simulate/world.h"
 #include "common/base/clock.h"
 
-/* As gateway/routing/routing.c: a prefill worker with so many prompts that take it so long gets no
- * more. */
-enum { ENOUGH_PROMPTS = 32 };
-#define ENOUGH_S 1.0
-
 enum baton_err sim_gateway_init(struct sim_gateway *gateway, int n_gateways, int n_prefill,
                                 int n_decode)
 {
@@ -40,10 +35,10 @@ void sim_gateway_fini(struct sim_gateway *gateway)
 
 /* ---- whom to take ---- */
 
-static bool has_enough(const struct sim_prefill *worker, double tokens_per_s)
+static bool is_backlogged(const struct sim_prefill *worker, double tokens_per_s)
 {
-    return worker->n_held >= ENOUGH_PROMPTS &&
-           !(baton_routing_wait_s(worker->n_queued_tokens, tokens_per_s) <= ENOUGH_S);
+    return baton_routing_is_backlogged(worker->n_held,
+                                       baton_routing_wait_s(worker->n_queued_tokens, tokens_per_s));
 }
 
 static struct sim_prefill *choose_prefill(struct sim_world *world)
@@ -53,7 +48,7 @@ static struct sim_prefill *choose_prefill(struct sim_world *world)
     for (int i = 0; i < world->n_prefill; i++) {
         struct sim_prefill *worker = &world->prefills[i];
         double rate = baton_rate_per_s(&worker->rate);
-        if (has_enough(worker, rate))
+        if (is_backlogged(worker, rate))
             continue;
         gateway->prefills[n] = worker;
         gateway->prefill_views[n++] = (struct baton_routing_prefill_view){

@@ -8,6 +8,10 @@
 /* The last step may have been disturbed: it makes no worker count as slower than this. */
 #define MAX_SLOWER 4.0
 
+/* A prefill worker with so many prompts, which take it so long, is backlogged. */
+enum { BACKLOG_REQUESTS = 32 };
+#define BACKLOG_S 1.0
+
 bool baton_routing_parse(const char *name, enum baton_routing_policy *policy)
 {
     static const char *const names[] = {"round-robin", "least-loaded", "prefix-aware"};
@@ -74,6 +78,11 @@ size_t baton_routing_prefill(enum baton_routing_policy policy,
         }
     }
     return taken;
+}
+
+bool baton_routing_is_backlogged(int64_t n_requests, double wait_s)
+{
+    return n_requests >= BACKLOG_REQUESTS && !(wait_s <= BACKLOG_S);
 }
 
 /* ---- decode ---- */

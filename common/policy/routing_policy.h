@@ -52,6 +52,12 @@ size_t baton_routing_prefill(enum baton_routing_policy policy,
 size_t baton_routing_decode(enum baton_routing_policy policy,
                             const struct baton_routing_decode_view *views, size_t n);
 
+/* Whether a prefill worker has prompts enough to choose the shortest from, and to be busy until it
+ * is sent more. It is sent none meanwhile: a prompt that waits at the gateway can still be refused,
+ * run out of time at no cost, or go to another worker. n_requests: at the worker, not computed yet;
+ * wait_s: until they are, NAN when that is not known. */
+bool baton_routing_is_backlogged(int64_t n_requests, double wait_s);
+
 /* A prompt that the decode worker could run itself, beside its steps, and the alternative: a prefill
  * worker and a hand-off. */
 struct baton_routing_colocated_view {

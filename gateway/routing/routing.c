@@ -17,10 +17,6 @@ static const struct gw_failure no_decode = {503, "no_worker",
 /* How much the newest hand-off counts in their mean. */
 #define NEWEST_PART 0.2
 
-/* A prefill worker with so many prompts that take it so long gets no more. */
-enum { BACKLOG_PROMPTS = 32 };
-#define BACKLOG_S 1.0
-
 enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routing_options *options)
 {
     *routing = (struct gw_routing){.options = *options};
@@ -112,12 +108,10 @@ void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worke
 
 /* ---- choice ---- */
 
-/* It has prompts enough to choose the shortest from, and to be busy until it is sent more. What
- * waits here can still be refused, run out of time at no cost, or go elsewhere. */
 static bool is_backlogged(const struct gw_worker *worker)
 {
-    return gw_worker_load_now(&worker->load).n_requests >= BACKLOG_PROMPTS &&
-           !(gw_assign_wait_s(worker) <= BACKLOG_S);
+    return baton_routing_is_backlogged(gw_worker_load_now(&worker->load).n_requests,
+                                       gw_assign_wait_s(worker));
 }
 
 static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,

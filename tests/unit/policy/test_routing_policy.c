@@ -137,6 +137,14 @@ TEST(of_the_least_loaded_the_one_that_has_the_prompt_is_taken)
     assert_int_equal(baton_routing_decode(BATON_ROUTING_PREFIX_AWARE, views, 2), 0);
 }
 
+TEST(a_worker_with_many_prompts_for_more_than_a_second_is_backlogged)
+{
+    assert_true(baton_routing_is_backlogged(32, 1.01));
+    assert_false(baton_routing_is_backlogged(31, 60));
+    assert_false(baton_routing_is_backlogged(1000, 1));
+    assert_true(baton_routing_is_backlogged(32, NAN)); /* no rate is known */
+}
+
 /* ---- prompts that the decode worker runs ---- */
 
 TEST(a_short_prompt_is_run_where_its_second_token_comes_first)
@@ -191,6 +199,7 @@ int main(void)
         cmocka_unit_test(one_disturbed_step_does_not_keep_work_away),
         cmocka_unit_test(idle_decode_workers_take_turns),
         cmocka_unit_test(of_the_least_loaded_the_one_that_has_the_prompt_is_taken),
+        cmocka_unit_test(a_worker_with_many_prompts_for_more_than_a_second_is_backlogged),
         cmocka_unit_test(a_short_prompt_is_run_where_its_second_token_comes_first),
         cmocka_unit_test(a_rate_that_is_not_known_is_taken_to_be_the_others),
         cmocka_unit_test(a_wait_is_tokens_by_rate),
