@@ -8,7 +8,8 @@
 #include "prefill_worker/score.h"
 
 enum {
-    LOGITS_ROWS = (int)PF_MAX_SHARES > (int)BATON_SCORE_ROWS ? PF_MAX_SHARES : BATON_SCORE_ROWS
+    LOGITS_ROWS = (int)BATON_PREFILL_MAX_CHUNKS > (int)BATON_SCORE_ROWS ? BATON_PREFILL_MAX_CHUNKS
+                                                                        : BATON_SCORE_ROWS
 };
 
 struct pf_passes {
@@ -115,7 +116,7 @@ static bool ends_here(const struct pf_pass_part *part)
 
 static enum baton_err run_packed(struct pf_passes *passes)
 {
-    struct baton_chunk parts[PF_MAX_SHARES];
+    struct baton_chunk parts[BATON_PREFILL_MAX_CHUNKS];
     for (int i = 0; i < passes->n_parts; i++) {
         const struct pf_pass_part *part = &passes->parts[i];
         struct pf_job *job = part->job;

@@ -1,5 +1,5 @@
-/* Passes of the engine over shares of prompts: their progress layer by layer, and the first token
- * of every prompt that ends in one, chosen and sent in the order of the shares.
+/* Passes of the engine over chunks of prompts: their progress layer by layer, and the first token
+ * of every prompt that ends in one, chosen and sent in the order of the chunks.
  *
  * Ownership: passes own the engine, the sampler and the rows of logits; jobs are borrowed for a
  *            run.
@@ -11,8 +11,8 @@
 #define BATON_PREFILL_PASSES_H
 
 #include "common/cores/cores.h"
+#include "common/policy/prefill_scheduler.h"
 #include "prefill_worker/job.h"
-#include "prefill_worker/plan_pass.h"
 
 struct pf_passes;
 
@@ -38,8 +38,8 @@ struct pf_pass_part {
     int n_tokens;
 };
 
-/* Runs parts [n_parts <= PF_MAX_SHARES]. Jobs that the engine is through with, or that failed or
- * were canceled, have `through` set. Returns the rows that ran. */
+/* Runs parts [n_parts <= BATON_PREFILL_MAX_CHUNKS]. Jobs that the engine is through with, or that
+ * failed or were canceled, have `through` set. Returns the rows that ran. */
 int pf_passes_run(struct pf_passes *passes, const struct pf_pass_part *parts, int n_parts);
 
 #endif

@@ -6,16 +6,16 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
+#include "common/policy/prefill_scheduler.h"
 #include "common/worker/rate.h"
 #include "common/worker/step_line.h"
 #include "prefill_worker/passes.h"
-#include "prefill_worker/plan_pass.h"
 
 enum { QUEUE_CAPACITY = 1024, MAX_HELD = 1024 };
 
 struct pf_schedule {
     struct pf_passes *passes;
-    struct pf_pass_limits limits;
+    struct baton_prefill_limits limits;
     struct baton_queue *submitted, *done;
     void (*wake)(void *arg);
     void *wake_arg;
@@ -24,7 +24,7 @@ struct pf_schedule {
 
     /* engine thread */
     struct pf_job *held[MAX_HELD]; /* in the order in which they came */
-    struct pf_load loads[MAX_HELD];
+    struct baton_prefill_candidate candidates[MAX_HELD];
     int n_held;
     struct baton_rate rate;
     struct baton_step_line line;
@@ -50,17 +50,19 @@ static int count_remaining(const struct pf_job *job)
 
 static int plan(struct pf_schedule *schedule, int64_t now_ns, struct pf_pass_part *parts)
 {
-    struct pf_share shares[PF_MAX_SHARES];
+    struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS];
     for (int i = 0; i < schedule->n_held; i++) {
         const struct pf_job *job = schedule->held[i];
-        schedule->loads[i] = (struct pf_load){.n_remaining = count_remaining(job),
-                                              .waited_s = baton_seconds(now_ns - job->runnable_ns),
-                                              .alone = is_alone(job)};
+        schedule->candidates[i] =
+            (struct baton_prefill_candidate){.n_remaining = count_remaining(job),
+                                             .waited_s = baton_seconds(now_ns - job->runnable_ns),
+                                             .alone = is_alone(job)};
     }
-    int n = pf_plan_pass(schedule->loads, schedule->n_held, &schedule->limits, shares);
+    int n =
+        baton_prefill_schedule(schedule->candidates, schedule->n_held, &schedule->limits, chunks);
     for (int i = 0; i < n; i++)
-        parts[i] = (struct pf_pass_part){.job = schedule->held[shares[i].load],
-                                         .n_tokens = shares[i].n_tokens};
+        parts[i] = (struct pf_pass_part){.job = schedule->held[chunks[i].candidate],
+                                         .n_tokens = chunks[i].n_tokens};
     schedule->limits.others_turn = is_alone(parts[0].job);
     return n;
 }
@@ -95,7 +97,7 @@ static void note_begun(struct pf_schedule *schedule, const struct pf_pass_part *
 
 static void run_pass(struct pf_schedule *schedule)
 {
-    struct pf_pass_part parts[PF_MAX_SHARES];
+    struct pf_pass_part parts[BATON_PREFILL_MAX_CHUNKS];
     int64_t begin_ns = baton_now_ns();
     int n_parts = plan(schedule, begin_ns, parts);
     note_begun(schedule, parts, n_parts, begin_ns);
@@ -185,7 +187,9 @@ static enum baton_err start(struct pf_schedule *schedule, const struct pf_schedu
                                              .max_rows = chunk,
                                              .wake = options->wake,
                                              .wake_arg = options->wake_arg};
-    schedule->limits = (struct pf_pass_limits){.chunk = chunk, .max_shares = PF_MAX_SHARES};
+    schedule->limits = (struct baton_prefill_limits){.max_tokens = chunk,
+                                                     .block_tokens = BATON_KV_BLOCK_TOKENS,
+                                                     .max_chunks = BATON_PREFILL_MAX_CHUNKS};
     enum baton_err err = pf_passes_create(&passes, &schedule->passes, why);
     if (err)
         return err;
@@ -255,6 +259,6 @@ struct pf_schedule_stats pf_schedule_stats(struct pf_schedule *schedule)
         .tokens_per_s = atomic_load(&schedule->tokens_per_s),
         .step_base_s = atomic_load(&schedule->step_base_s),
         .step_row_s = atomic_load(&schedule->step_row_s),
-        .step_max_rows = (uint32_t)schedule->limits.chunk,
+        .step_max_rows = (uint32_t)schedule->limits.max_tokens,
     };
 }

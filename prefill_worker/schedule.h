@@ -1,5 +1,5 @@
-/* The engine thread: runs the prompts it was given pass by pass, as plan_pass.h shares them out.
- * New ones join, and canceled ones leave, between passes.
+/* The engine thread: runs the prompts it was given pass by pass; what a pass runs is the rule of
+ * common/policy/prefill_scheduler.h. New ones join, and canceled ones leave, between passes.
  *
  * Ownership: jobs are borrowed from submit until take_done returns them.
  * Threading: submit, take_done and stop from the main thread; stats from any.

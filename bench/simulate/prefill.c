@@ -4,6 +4,7 @@
 
 #include "bench/simulate/world.h"
 #include "common/base/clock.h"
+#include "common/engine/kernels/kv_block.h"
 
 void sim_prefill_init(struct sim_prefill *worker, struct sim_world *world, uint32_t index)
 {
@@ -14,32 +15,34 @@ void sim_prefill_init(struct sim_prefill *worker, struct sim_world *world, uint3
 void sim_prefill_fini(struct sim_prefill *worker)
 {
     free(worker->held);
-    free(worker->loads);
+    free(worker->candidates);
 }
 
 /* ---- a pass ---- */
 
 static void plan(struct sim_prefill *worker, const struct sim_world *world)
 {
-    const struct pf_pass_limits limits = {.chunk = world->settings->chunk,
-                                          .max_shares = PF_MAX_SHARES,
-                                          .tokens_per_s = baton_rate_per_s(&worker->rate)};
+    const struct baton_prefill_limits limits = {.max_tokens = world->settings->chunk,
+                                                .block_tokens = BATON_KV_BLOCK_TOKENS,
+                                                .max_chunks = BATON_PREFILL_MAX_CHUNKS,
+                                                .tokens_per_s = baton_rate_per_s(&worker->rate)};
     for (int i = 0; i < worker->n_held; i++) {
         const struct sim_request *request = worker->held[i];
-        worker->loads[i] =
-            (struct pf_load){.n_remaining = (int)(request->n_prompt - request->n_computed),
-                             .waited_s = baton_seconds(world->now_ns - request->sent_ns)};
+        worker->candidates[i] = (struct baton_prefill_candidate){
+            .n_remaining = (int)(request->n_prompt - request->n_computed),
+            .waited_s = baton_seconds(world->now_ns - request->sent_ns)};
     }
-    worker->n_shares = pf_plan_pass(worker->loads, worker->n_held, &limits, worker->shares);
+    worker->n_chunks =
+        baton_prefill_schedule(worker->candidates, worker->n_held, &limits, worker->chunks);
 }
 
 /* The rows of the pass, and what they attend to. */
 static struct sim_work work_of(const struct sim_prefill *worker)
 {
     struct sim_work work = {.factor = 1};
-    for (int i = 0; i < worker->n_shares; i++) {
-        const struct pf_share *share = &worker->shares[i];
-        double n = share->n_tokens, past = (double)worker->held[share->load]->n_computed;
+    for (int i = 0; i < worker->n_chunks; i++) {
+        const struct baton_prefill_chunk *chunk = &worker->chunks[i];
+        double n = chunk->n_tokens, past = (double)worker->held[chunk->candidate]->n_computed;
         work.n += n;
         work.positions += n * (past + n / 2);
     }
@@ -49,8 +52,8 @@ static struct sim_work work_of(const struct sim_prefill *worker)
 void sim_prefill_begin(struct sim_prefill *worker, struct sim_world *world)
 {
     plan(worker, world);
-    for (int i = 0; i < worker->n_shares; i++) {
-        struct sim_request *request = worker->held[worker->shares[i].load];
+    for (int i = 0; i < worker->n_chunks; i++) {
+        struct sim_request *request = worker->held[worker->chunks[i].candidate];
         if (!request->begun_ns)
             request->begun_ns = world->now_ns;
     }
@@ -82,11 +85,11 @@ static void ship(struct sim_prefill *worker, struct sim_world *world, struct sim
 static void advance(struct sim_prefill *worker, struct sim_world *world)
 {
     double pass_s = baton_seconds(world->now_ns - worker->engine.began_ns);
-    for (int i = 0; i < worker->n_shares; i++) {
-        const struct pf_share *share = &worker->shares[i];
-        struct sim_request *request = worker->held[share->load];
-        request->n_computed += share->n_tokens;
-        ship(worker, world, request, share->n_tokens);
+    for (int i = 0; i < worker->n_chunks; i++) {
+        const struct baton_prefill_chunk *chunk = &worker->chunks[i];
+        struct sim_request *request = worker->held[chunk->candidate];
+        request->n_computed += chunk->n_tokens;
+        ship(worker, world, request, chunk->n_tokens);
         if (request->n_computed < request->n_prompt)
             continue;
         request->computed_ns = world->now_ns;
@@ -125,12 +128,13 @@ static bool has_room(struct sim_prefill *worker)
     struct sim_request **held = reallocarray(worker->held, (size_t)cap, sizeof *worker->held);
     if (held)
         worker->held = held;
-    struct pf_load *loads = reallocarray(worker->loads, (size_t)cap, sizeof *loads);
-    if (loads)
-        worker->loads = loads;
-    if (held && loads)
+    struct baton_prefill_candidate *candidates =
+        reallocarray(worker->candidates, (size_t)cap, sizeof *candidates);
+    if (candidates)
+        worker->candidates = candidates;
+    if (held && candidates)
         worker->cap = cap;
-    return held && loads;
+    return held && candidates;
 }
 
 void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,

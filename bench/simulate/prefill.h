@@ -1,5 +1,5 @@
 /* A simulated prefill worker: passes of at most `chunk` rows, shared among its prompts by the
- * worker's own rule (prefill_worker/plan_pass.h).
+ * worker's own rule (common/policy/prefill_scheduler.h).
  *
  * Ownership: the worker owns its tables; requests are borrowed until their prompts are through.
  * Threading: one owner.
@@ -11,19 +11,19 @@
 #include "bench/simulate/engine.h"
 #include "bench/simulate/network.h"
 #include "bench/simulate/request.h"
+#include "common/policy/prefill_scheduler.h"
 #include "common/worker/rate.h"
-#include "prefill_worker/plan_pass.h"
 
 struct sim_world;
 
 struct sim_prefill {
     struct sim_engine engine;
     struct sim_line line;
-    struct sim_request **held; /* in the order in which they came */
-    struct pf_load *loads;     /* as many */
+    struct sim_request **held;                  /* in the order in which they came */
+    struct baton_prefill_candidate *candidates; /* as many */
     int n_held, cap;
-    struct pf_share shares[PF_MAX_SHARES]; /* the pass under way */
-    int n_shares;
+    struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS]; /* the pass under way */
+    int n_chunks;
     struct baton_rate rate;
     uint64_t n_passes, n_rows;
     uint32_t index;

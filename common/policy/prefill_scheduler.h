@@ -1,0 +1,50 @@
+/* The prefill scheduler: which prompts the next step computes, and how many tokens of each.
+ *
+ * Shortest remaining first, with ageing: a prompt's rank is its remaining tokens less a quarter of
+ * the tokens that could have been computed while it waited, and the lowest rank goes first. So a
+ * prompt is overtaken only by those that arrive before it has waited four times as long as all of
+ * it takes to compute; prompts that arrive later run after it, however short they are. (The tests
+ * hold the rule to this bound. With full weight, a queue of a few long prompts would be as good as
+ * first come, first served to a short one; the quarter lets the short one pass, and no prompt
+ * starves.)
+ *
+ * A chunk ends where its prompt ends or at a whole KV block, so that chunks begin at whole blocks.
+ * What one prompt leaves of a step's tokens goes to the next prompts.
+ *
+ * Pure.
+ */
+#ifndef BATON_POLICY_PREFILL_SCHEDULER_H
+#define BATON_POLICY_PREFILL_SCHEDULER_H
+
+#include <stdbool.h>
+
+enum { BATON_PREFILL_MAX_CHUNKS = 32 }; /* prompts of a worker's step */
+
+/* A prompt that could run. */
+struct baton_prefill_candidate {
+    int n_remaining; /* tokens to compute, at least 1 */
+    double waited_s;
+    bool alone; /* shares no step: such prompts and the others take turns */
+};
+
+struct baton_prefill_limits {
+    int max_tokens;      /* of a step, a multiple of block_tokens */
+    int block_tokens;    /* of a KV block */
+    int max_chunks;      /* prompts of a step */
+    double tokens_per_s; /* at which prompts are computed; 0: not known, no prompt ages */
+    bool others_turn;    /* the last step was that of a prompt alone */
+};
+
+/* The next n_tokens of candidates[candidate]. */
+struct baton_prefill_chunk {
+    int candidate;
+    int n_tokens;
+};
+
+/* Divides the next step among candidates [n]: fills chunks [max_chunks], the lowest rank first (of
+ * equals, the first in the list), and returns how many. At least one when there is a candidate. */
+int baton_prefill_schedule(const struct baton_prefill_candidate *candidates, int n,
+                           const struct baton_prefill_limits *limits,
+                           struct baton_prefill_chunk *chunks);
+
+#endif
