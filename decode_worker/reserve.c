@@ -1,16 +1,14 @@
 #include "decode_worker/reserve.h"
 
-/* Contexts that may be on their way while every slot of the batch is taken, so that a slot that
- * becomes free is filled at once: COMING, and one more for each SLOTS_PER_COMING slots. */
-enum { COMING = 2, SLOTS_PER_COMING = 32 };
+#include "common/policy/reservations.h"
 
 static bool is_batch_full(const struct dc_reserve *reserve, int n_paused)
 {
-    int n_most = reserve->max_batch + COMING + reserve->max_batch / SLOTS_PER_COMING, n_active = 0;
+    int n_active = 0;
     for (struct dc_context *context = dc_context_list_first(&reserve->contexts->list); context;
          context = dc_context_list_next(&reserve->contexts->list, context))
         n_active += !atomic_load(&context->canceled);
-    return n_active - n_paused >= n_most;
+    return n_active - n_paused >= baton_reservations_max(reserve->max_batch);
 }
 
 static void answer_rejected(const struct dc_reserve *reserve, const struct baton_origin *origin,

@@ -4,10 +4,7 @@
 
 #include "bench/simulate/world.h"
 #include "common/base/clock.h"
-
-/* As decode_worker/room.c: requests that may be on their way while every place of a step is taken.
- */
-enum { COMING = 2, PLACES_PER_COMING = 32 };
+#include "common/policy/reservations.h"
 
 void sim_decode_init(struct sim_decode *worker, struct sim_world *world, uint32_t index)
 {
@@ -28,8 +25,7 @@ struct sim_line *sim_decode_line(struct sim_decode *worker)
 bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world *world,
                          int64_t n_blocks)
 {
-    int max_batch = world->settings->max_batch;
-    return worker->n_requests < max_batch + COMING + max_batch / PLACES_PER_COMING &&
+    return worker->n_requests < baton_reservations_max(world->settings->max_batch) &&
            worker->max_blocks - worker->n_blocks >= n_blocks;
 }
 
