@@ -6,8 +6,6 @@
 #include "common/base/log.h"
 #include "common/wire/handoff.h"
 
-enum { OVERLAP_MIN_TOKENS = 128 };
-
 struct pf_peer {
     struct baton_node in_peers;
     struct baton_link *link;
@@ -85,13 +83,6 @@ static enum baton_err add_peer(struct pf_handoff *handoff, const struct pf_job *
     return BATON_OK;
 }
 
-/* Sending takes processor time from computing; a long prompt hides it, a short one does not. */
-static bool overlaps(enum pf_overlap overlap, const struct pf_job *job)
-{
-    return overlap == PF_OVERLAP_ON || (overlap == PF_OVERLAP_AUTO &&
-                                        job->n_prompt - job->n_cached_tokens >= OVERLAP_MIN_TOKENS);
-}
-
 enum baton_err pf_handoff_prepare(struct pf_handoff *handoff, struct pf_job *job,
                                   struct baton_why *why)
 {
@@ -105,7 +96,8 @@ enum baton_err pf_handoff_prepare(struct pf_handoff *handoff, struct pf_job *job
     }
     peer->n_jobs++;
     job->handoff.peer = peer;
-    job->handoff.overlaps = overlaps(handoff->options.overlap, job);
+    job->handoff.overlaps =
+        baton_overlap_applies(handoff->options.overlap, job->n_prompt - job->n_cached_tokens);
     pf_pieces_init(&job->handoff.pieces, handoff->options.n_layers, job->handoff.first_block,
                    baton_kv_blocks_for(job->n_prompt));
     job->handoff.credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES;

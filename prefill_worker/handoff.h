@@ -12,21 +12,16 @@
 #ifndef BATON_PREFILL_HANDOFF_H
 #define BATON_PREFILL_HANDOFF_H
 
+#include "common/policy/overlap.h"
 #include "prefill_worker/job.h"
 
 struct pf_handoff;
-
-enum pf_overlap {
-    PF_OVERLAP_ON,
-    PF_OVERLAP_OFF,
-    PF_OVERLAP_AUTO /* by how many tokens are to be computed */
-};
 
 struct pf_handoff_options {
     uint64_t epoch;
     const char *reply_url; /* this worker's inbox as others reach it */
     int n_layers;
-    enum pf_overlap overlap;
+    enum baton_overlap overlap;
     void (*wake)(void *arg);
     void *wake_arg;
 };

@@ -47,7 +47,7 @@ static enum baton_err parse(const struct options *options, struct pf_service_opt
         err = parse_switch("prefix-cache", options->prefix_cache, 2, &prefix_cache, why);
     *out = (struct pf_service_options){.kv = options->kv,
                                        .chunk = (int)options->chunk,
-                                       .overlap = (enum pf_overlap)overlap, /* in this order */
+                                       .overlap = (enum baton_overlap)overlap, /* in this order */
                                        .prefix_cache =
                                            !prefix_cache && options->kv.prefix_cache_tokens};
     return err;

@@ -19,7 +19,7 @@ struct pf_service_options {
     struct baton_host *host;
     struct baton_kv_options kv; /* default: PF_KV_CONTEXTS contexts */
     int chunk;                  /* rows of a pass */
-    enum pf_overlap overlap;
+    enum baton_overlap overlap;
     bool prefix_cache;
 };
 

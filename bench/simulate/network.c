@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-/* As prefill_worker/handoff.c decides it. */
-enum { OVERLAP_MIN_TOKENS = 128 };
-
 static int64_t ns_of(double seconds)
 {
     return (int64_t)(seconds * 1e9);
@@ -16,7 +13,7 @@ static int64_t later(int64_t a_ns, int64_t b_ns)
 }
 
 struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, double latency_s,
-                                    enum sim_overlap overlap)
+                                    enum baton_overlap overlap)
 {
     double line_s = gbps > 0 ? 8 * costs->kv_token_bytes / (gbps * 1e9) : 0;
     return (struct sim_network){.token_s = fmax(costs->handoff_token_s, line_s),
@@ -24,12 +21,6 @@ struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, 
                                 .latency_s = latency_s,
                                 .last_part = costs->n_layers ? 1.0 / costs->n_layers : 0,
                                 .overlap = overlap};
-}
-
-bool sim_network_overlaps(const struct sim_network *network, int64_t n_prompt)
-{
-    return network->overlap == SIM_OVERLAP_ON ||
-           (network->overlap == SIM_OVERLAP_AUTO && n_prompt >= OVERLAP_MIN_TOKENS);
 }
 
 int64_t sim_network_send(const struct sim_network *network, struct sim_line *from,

@@ -15,15 +15,14 @@
 #include <stdint.h>
 
 #include "bench/simulate/costs.h"
-
-enum sim_overlap { SIM_OVERLAP_ON, SIM_OVERLAP_OFF, SIM_OVERLAP_AUTO };
+#include "common/policy/overlap.h"
 
 struct sim_network {
     double token_s;   /* of a context's token on a line */
     double fixed_s;   /* of every hand-off, latency included */
     double latency_s; /* of every message, one way, beyond the calibration's */
     double last_part; /* of a pass that can not leave before its end, 0..1 */
-    enum sim_overlap overlap;
+    enum baton_overlap overlap;
 };
 
 struct sim_line {
@@ -33,10 +32,7 @@ struct sim_line {
 
 /* gbps, latency_s: of the simulated network; 0: as where it was calibrated. */
 struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, double latency_s,
-                                    enum sim_overlap overlap);
-
-/* Whether a prompt's context leaves pass by pass, or all at once after the last one. */
-bool sim_network_overlaps(const struct sim_network *network, int64_t n_prompt);
+                                    enum baton_overlap overlap);
 
 /* n_tokens of a context leave, those of a pass (overlapping) or all of them; returns when the
  * last of them is there. began_ns, ended_ns: the pass. */

@@ -123,7 +123,7 @@ static enum baton_err read_words(struct sim_command *command, struct baton_why *
             parse_policy("--decode-policy", options->decode_policy, &settings->decode_policy, why);
     if (!err)
         err = parse_word("--overlap", options->overlap, overlaps, 3, &overlap, why);
-    settings->overlap = (enum sim_overlap)overlap; /* in this order */
+    settings->overlap = (enum baton_overlap)overlap; /* in this order */
     return err;
 }
 

@@ -71,7 +71,7 @@ static void ship(struct sim_prefill *worker, struct sim_world *world, struct sim
                  int64_t n_tokens)
 {
     const struct sim_network *network = &world->network;
-    bool overlaps = sim_network_overlaps(network, request->n_prompt);
+    bool overlaps = baton_overlap_applies(network->overlap, request->n_prompt);
     bool through = request->n_computed == request->n_prompt;
     if (!request->decode || !(overlaps || through))
         return;

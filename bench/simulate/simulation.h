@@ -33,7 +33,7 @@ struct sim_settings {
     int64_t max_queued, max_queued_tokens;
     int n_gateways;
     double gateway_token_s; /* that a gateway is busy with a token */
-    enum sim_overlap overlap;
+    enum baton_overlap overlap;
     double gbps, latency_s; /* of the network; 0: as calibrated */
 };
 

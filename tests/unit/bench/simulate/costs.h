@@ -50,7 +50,7 @@ static inline struct sim_settings roomy_settings(double pass_s, double step_s)
                                  .max_queued = 1 << 20,
                                  .max_queued_tokens = 1 << 30,
                                  .n_gateways = 1,
-                                 .overlap = SIM_OVERLAP_AUTO};
+                                 .overlap = BATON_OVERLAP_AUTO};
 }
 
 #endif

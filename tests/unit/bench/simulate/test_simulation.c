@@ -47,7 +47,7 @@ TEST(a_long_prompt_takes_its_passes_and_hides_its_hand_off)
     struct sim_results results = simulate(&settings, one_each);
     assert_near(p50_of(&results, SV_TIME_ttft), 0.4, 1e-6);
     assert_near(p50_of(&results, SV_TIME_first_gap), 0.064 / 4 + 0.01, 1e-6);
-    settings.overlap = SIM_OVERLAP_OFF;
+    settings.overlap = BATON_OVERLAP_OFF;
     results = simulate(&settings, one_each);
     assert_near(p50_of(&results, SV_TIME_first_gap), 0.256 + 0.01, 1e-6);
 }
