@@ -2,16 +2,14 @@
 
 #include "tests/support/test.h"
 
-static void long_prompts_overlap_and_short_ones_do_not(void **state)
+TEST(long_prompts_overlap_and_short_ones_do_not)
 {
-    (void)state;
     assert_true(baton_overlap_applies(BATON_OVERLAP_AUTO, 128));
     assert_false(baton_overlap_applies(BATON_OVERLAP_AUTO, 127));
 }
 
-static void on_and_off_hold_for_every_prompt(void **state)
+TEST(on_and_off_hold_for_every_prompt)
 {
-    (void)state;
     assert_true(baton_overlap_applies(BATON_OVERLAP_ON, 1));
     assert_false(baton_overlap_applies(BATON_OVERLAP_OFF, 100000));
 }

@@ -2,9 +2,8 @@
 
 #include "tests/support/test.h"
 
-static void a_full_batch_promises_two_more_and_one_for_every_32_slots(void **state)
+TEST(a_full_batch_promises_two_more_and_one_for_every_32_slots)
 {
-    (void)state;
     assert_int_equal(baton_reservations_max(1), 3);
     assert_int_equal(baton_reservations_max(31), 33);
     assert_int_equal(baton_reservations_max(32), 35);
