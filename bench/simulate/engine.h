@@ -3,7 +3,7 @@
  *     own      every worker has a machine: its cores are always its own
  *     pinned   one machine, fixed cores: memory is shared, so others that compute slow it down
  *     elastic  one machine whose workers lend each other idle cores, by the rule of
- *              common/cores/core_shares.h
+ *              common/policy/core_shares.h
  *
  * Whenever somebody of a shared machine becomes busy or idle, what is under way there goes on at
  * another pace: its event is added again with a new stamp, and the old one no longer counts.
@@ -17,7 +17,7 @@
 
 #include "bench/simulate/costs.h"
 #include "bench/simulate/event_queue.h"
-#include "common/cores/core_shares.h"
+#include "common/policy/core_shares.h"
 
 enum sim_cores { SIM_CORES_OWN, SIM_CORES_PINNED, SIM_CORES_ELASTIC };
 

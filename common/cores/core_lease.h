@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/cores/core_shares.h"
 #include "common/engine/system/pool.h"
+#include "common/policy/core_shares.h"
 
 struct baton_core_lease;
 

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/cores/core_shares.h"
+#include "common/policy/core_shares.h"
 
 enum {
     BATON_CORE_TABLE_VERSION = 1,

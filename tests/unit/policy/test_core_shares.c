@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cores/core_shares.h"
+#include "common/policy/core_shares.h"
 
 enum { MAX_WORKERS = 5, MAX_CORES = 9 };
 

@@ -1,4 +1,4 @@
-#include "common/cores/core_shares.h"
+#include "common/policy/core_shares.h"
 
 struct range {
     int begin, end;
