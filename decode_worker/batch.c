@@ -82,7 +82,7 @@ static void advance(struct dc_context *context, uint32_t token, double step_s)
     context->n_steps++;
     context->next_token = token;
     context->n_output++;
-    baton_plan_note(&context->plan, token);
+    baton_sampling_state_note(&context->sampling, token);
 }
 
 /* The first n rows are those of sequences: what they gave goes out, and those at their end leave.
@@ -96,7 +96,7 @@ static int send_tokens(struct dc_batch *batch, struct baton_choice *choices, int
     for (int i = 0; i < n; i++) {
         struct dc_context *context = contexts[i];
         begin_sequence(batch, context, times->begin_ns);
-        bool stopped = baton_plan_is_stop(&context->plan, choices[i].token);
+        bool stopped = baton_sampling_state_is_stop(&context->sampling, choices[i].token);
         bool full = context->n_output + 1 >= (uint64_t)context->max_new_tokens;
         batch->events[i] = (struct dc_event){
             .context = context, .choice = &choices[i], .stopped = stopped, .last = stopped || full};
@@ -125,7 +125,7 @@ static int send_first(struct dc_batch *batch, struct dc_context *context,
     prompt->compute_s = baton_seconds(times->computed_ns - prompt->begin_ns);
     prompt->sample_s = baton_seconds(times->chosen_ns - times->computed_ns);
     prompt->cold = !batch->warm;
-    prompt->stopped = baton_plan_is_stop(&prompt->plan, choice->token);
+    prompt->stopped = baton_sampling_state_is_stop(&prompt->sampling, choice->token);
     enum baton_err err = dc_stream_send_first(context, choice);
     if (err == BATON_AGAIN) {
         undo(context, times->chosen_ns);

@@ -16,8 +16,8 @@ void dc_context_destroy(struct dc_context *context)
         return;
     baton_seq_fini(&context->seq);
     dc_arrival_fini(&context->arrival);
-    baton_plan_fini(&context->plan);
-    baton_plan_fini(&context->prompt.plan);
+    baton_sampling_state_fini(&context->sampling);
+    baton_sampling_state_fini(&context->prompt.sampling);
     baton_origin_fini(&context->origin);
     free(context->prompt.tokens);
     free(context->hashes);
@@ -84,8 +84,8 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
     if (!fits(context, request, n_vocab))
         return BATON_INVALID;
     prompt.tokens = malloc(request->n_tokens * sizeof *prompt.tokens);
-    if (!prompt.tokens ||
-        baton_plan_init(&prompt.plan, request->sampling, request->tokens, request->n_tokens, 1)) {
+    if (!prompt.tokens || baton_sampling_state_init(&prompt.sampling, request->sampling,
+                                                    request->tokens, request->n_tokens, 1)) {
         free(prompt.tokens);
         return BATON_NO_MEMORY;
     }
@@ -118,11 +118,11 @@ enum baton_err dc_context_take_start(struct dc_context *context,
     if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
         start->max_new_tokens > (uint32_t)context->max_new_tokens || start->first_token >= n_vocab)
         return BATON_INVALID;
-    enum baton_err err = baton_plan_init(&context->plan, start->sampling, start->prompt,
-                                         start->n_prompt, start->max_new_tokens);
+    enum baton_err err = baton_sampling_state_init(
+        &context->sampling, start->sampling, start->prompt, start->n_prompt, start->max_new_tokens);
     if (err)
         return err;
-    baton_plan_note(&context->plan, start->first_token);
+    baton_sampling_state_note(&context->sampling, start->first_token);
     context->started = true;
     context->started_ns = baton_now_ns();
     context->next_token = start->first_token;

@@ -20,16 +20,16 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
+#include "common/sampling/state.h"
 #include "common/worker/origin.h"
-#include "common/worker/plan.h"
 #include "decode_worker/arrival.h"
 
 enum dc_state { DC_RESERVED, DC_PLACING, DC_PLACED, DC_PROMPTING, DC_RUNNING };
 
 /* A prompt that is run here instead of arriving as a context. */
 struct dc_prompt {
-    uint32_t *tokens;       /* [n_prompt], owned */
-    struct baton_plan plan; /* of the first token */
+    uint32_t *tokens;                     /* [n_prompt], owned */
+    struct baton_sampling_state sampling; /* of the first token */
     int64_t received_ns;
     bool is_all; /* no token is wanted after the first */
 
@@ -63,7 +63,7 @@ struct dc_context {
     /* from DecodeStart */
     bool started;
     uint32_t next_token; /* input of the next step */
-    struct baton_plan plan;
+    struct baton_sampling_state sampling;
     int64_t deadline_ns; /* 0: none */
 
     /* shared between the main and the engine thread */

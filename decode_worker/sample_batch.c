@@ -43,9 +43,9 @@ void dc_sample_batch_destroy(struct dc_sample_batch *batch)
     free(batch);
 }
 
-static const struct baton_plan *plan_of(const struct dc_context *context)
+static const struct baton_sampling_state *sampling_of(const struct dc_context *context)
 {
-    return context->state == DC_PROMPTING ? &context->prompt.plan : &context->plan;
+    return context->state == DC_PROMPTING ? &context->prompt.sampling : &context->sampling;
 }
 
 /* A baton_item_fn. */
@@ -53,7 +53,7 @@ static void choose_row(void *arg, int row, int worker)
 {
     struct dc_sample_batch *batch = arg;
     const struct dc_context *context = batch->step->contexts[row];
-    baton_choice_make(&batch->tokens[row], batch->samplers[worker], plan_of(context),
+    baton_choice_make(&batch->tokens[row], batch->samplers[worker], sampling_of(context),
                       batch->logits + (size_t)row * (size_t)batch->n_vocab,
                       (uint64_t)context->seq.n_tokens);
 }

@@ -56,8 +56,9 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
     struct pf_job *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;
-    if (copy_tokens(job, request) || baton_plan_init(&job->plan, request->sampling, request->tokens,
-                                                     request->n_tokens, request->max_new_tokens)) {
+    if (copy_tokens(job, request) ||
+        baton_sampling_state_init(&job->sampling, request->sampling, request->tokens,
+                                  request->n_tokens, request->max_new_tokens)) {
         free(job->tokens);
         free(job);
         return NULL;
@@ -96,7 +97,7 @@ struct pf_job *pf_intake_take(const struct baton_model_facts *facts, struct bato
 void pf_job_free(struct pf_job *job)
 {
     baton_seq_fini(&job->seq);
-    baton_plan_fini(&job->plan);
+    baton_sampling_state_fini(&job->sampling);
     baton_origin_fini(&job->origin);
     free(job->hashes);
     free(job->tokens);

@@ -15,8 +15,8 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
+#include "common/sampling/state.h"
 #include "common/worker/origin.h"
-#include "common/worker/plan.h"
 #include "prefill_worker/pieces.h"
 #include "prefill_worker/progress.h"
 
@@ -31,7 +31,7 @@ struct pf_job {
 
     uint32_t *tokens; /* the prompt; in naive mode with room for what is generated */
     int n_prompt, n_tokens, max_new_tokens;
-    struct baton_plan plan;
+    struct baton_sampling_state sampling;
     bool naive, prompt_logprobs, skip_prefix_cache;
     struct baton_seq seq;
 

@@ -148,7 +148,7 @@ static enum baton_err compute(struct pf_passes *passes)
 static void add_token(struct pf_job *job, uint32_t token, bool stopped)
 {
     job->tokens[job->n_tokens++] = token;
-    baton_plan_note(&job->plan, token);
+    baton_sampling_state_note(&job->sampling, token);
     job->finished = stopped || job->n_tokens - job->n_prompt >= job->max_new_tokens;
     if (job->finished)
         pf_answer_finished(job, stopped);
@@ -162,10 +162,10 @@ static void choose_token(struct pf_passes *passes, struct pf_job *job, const flo
 {
     struct baton_choice *choice = &passes->choice;
     struct pf_first_times times = {.computed_ns = computed_ns, .sampling_ns = baton_now_ns()};
-    baton_choice_make(choice, passes->sampler, &job->plan, logits, (uint64_t)job->n_tokens);
+    baton_choice_make(choice, passes->sampler, &job->sampling, logits, (uint64_t)job->n_tokens);
     times.sampled_ns = baton_now_ns();
     double step_s = baton_seconds(times.sampled_ns - pass_ns);
-    bool stopped = baton_plan_is_stop(&job->plan, choice->token);
+    bool stopped = baton_sampling_state_is_stop(&job->sampling, choice->token);
     if (!job->has_first_token) {
         atomic_store(&job->chosen_ns, times.sampled_ns);
         pf_answer_first(job, choice, &times, stopped, !passes->warm);

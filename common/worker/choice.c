@@ -59,22 +59,23 @@ void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sample
 }
 
 void baton_choice_make(struct baton_choice *choice, struct baton_sampler *sampler,
-                       const struct baton_plan *plan, const float *logits, uint64_t position)
+                       const struct baton_sampling_state *state, const float *logits,
+                       uint64_t position)
 {
     choice->decision = NULL;
     choice->logprobs = NULL;
-    if (plan->explain_candidates) {
+    if (state->explain_candidates) {
         struct baton_decision decision;
-        choice->token = baton_sampler_explain(sampler, logits, &plan->sampling, &plan->history,
-                                              position, plan->explain_candidates, &decision);
+        choice->token = baton_sampler_explain(sampler, logits, &state->params, &state->history,
+                                              position, state->explain_candidates, &decision);
         fill_decision(choice, &decision);
     } else {
         choice->token =
-            baton_sampler_pick(sampler, logits, &plan->sampling, &plan->history, position);
+            baton_sampler_pick(sampler, logits, &state->params, &state->history, position);
     }
-    if (plan->logprobs) {
+    if (state->logprobs) {
         baton_logprobs_fill(&choice->logprobs_message, sampler, logits, choice->token,
-                            plan->top_logprobs);
+                            state->top_logprobs);
         choice->logprobs = &choice->logprobs_message.message;
     }
 }

@@ -9,7 +9,7 @@
 #ifndef BATON_WORKER_CHOICE_H
 #define BATON_WORKER_CHOICE_H
 
-#include "common/worker/plan.h"
+#include "common/sampling/state.h"
 
 /* Logprobs as a message, with the room they need. */
 struct baton_logprobs_message {
@@ -29,10 +29,11 @@ struct baton_choice {
     struct baton_logprobs_message logprobs_message;
 };
 
-/* Chooses from logits [V] as the plan says; position is the token's. The plan is not told: see
- * baton_plan_note. */
+/* Chooses from logits [V] as the sampling state says; position is the token's. The state is not told: see
+ * baton_sampling_state_note. */
 void baton_choice_make(struct baton_choice *choice, struct baton_sampler *sampler,
-                       const struct baton_plan *plan, const float *logits, uint64_t position);
+                       const struct baton_sampling_state *state, const float *logits,
+                       uint64_t position);
 
 /* The log-probabilities of token and of the n_top most probable ones, as a message. */
 void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sampler *sampler,

@@ -72,11 +72,11 @@ static void add_contexts(void)
         assert_int_equal(baton_seq_init(&context->seq, kv, 200), BATON_OK);
         context->origin = (struct baton_origin){link_to_nobody, 2, (uint64_t)i + 1, 1};
         context->state = i < N_SEQUENCES ? DC_RUNNING : DC_PROMPTING;
-        context->plan.sampling =
+        context->sampling.params =
             (struct baton_sampling){BATON_SAMPLING_INIT, .top_k = 40, .seed = (uint64_t)i};
-        context->plan.explain_candidates = i ? 0 : BATON_MAX_CANDIDATES;
-        context->plan.logprobs = i == 0;
-        context->prompt.plan = context->plan;
+        context->sampling.explain_candidates = i ? 0 : BATON_MAX_CANDIDATES;
+        context->sampling.logprobs = i == 0;
+        context->prompt.sampling = context->sampling;
         context->prompt.tokens = prompt;
         context->n_prompt = N_PROMPT;
         atomic_store(&context->credit_end, 1000);

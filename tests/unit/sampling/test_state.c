@@ -10,7 +10,7 @@ static const float logits[N_VOCAB] = {2.0F, -1.5F, 0.3F, 4.2F, -0.8F};
 
 static struct baton_sampler *sampler;
 static Baton__V1__Sampling sampling;
-static struct baton_plan plan;
+static struct baton_sampling_state state;
 
 SETUP(set_up)
 {
@@ -22,36 +22,36 @@ SETUP(set_up)
 
 TEARDOWN(tear_down)
 {
-    baton_plan_fini(&plan);
+    baton_sampling_state_fini(&state);
     baton_sampler_destroy(sampler);
     return 0;
 }
 
-static void make_plan(const uint32_t *prompt, size_t n_prompt)
+static void make_state(const uint32_t *prompt, size_t n_prompt)
 {
-    assert_int_equal(baton_plan_init(&plan, &sampling, prompt, n_prompt, 8), BATON_OK);
+    assert_int_equal(baton_sampling_state_init(&state, &sampling, prompt, n_prompt, 8), BATON_OK);
 }
 
-TEST(a_plan_knows_its_stop_tokens)
+TEST(a_state_knows_its_stop_tokens)
 {
     uint32_t ids[] = {3, 5};
     sampling.stop_token_ids = ids;
     sampling.n_stop_token_ids = 2;
-    make_plan(NULL, 0);
-    assert_true(baton_plan_is_stop(&plan, 5));
-    assert_false(baton_plan_is_stop(&plan, 4));
+    make_state(NULL, 0);
+    assert_true(baton_sampling_state_is_stop(&state, 5));
+    assert_false(baton_sampling_state_is_stop(&state, 4));
 }
 
 TEST(a_sampling_from_before_penalties_has_none)
 {
-    make_plan(NULL, 0);
-    assert_true(plan.sampling.repetition_penalty == 1);
-    assert_false(plan.keeps_history);
-    baton_plan_note(&plan, 3); /* and nothing is remembered */
-    assert_int_equal(plan.history.n_seen, 0);
+    make_state(NULL, 0);
+    assert_true(state.params.repetition_penalty == 1);
+    assert_false(state.keeps_history);
+    baton_sampling_state_note(&state, 3); /* and nothing is remembered */
+    assert_int_equal(state.history.n_seen, 0);
 }
 
-TEST(a_plan_owns_its_bias)
+TEST(a_state_owns_its_bias)
 {
     Baton__V1__LogitBias bias = BATON__V1__LOGIT_BIAS__INIT, *biases[] = {&bias};
     struct baton_choice choice;
@@ -59,9 +59,9 @@ TEST(a_plan_owns_its_bias)
     bias.bias = 100;
     sampling.logit_bias = biases;
     sampling.n_logit_bias = 1;
-    make_plan(NULL, 0);
+    make_state(NULL, 0);
     bias.token = 2;
-    baton_choice_make(&choice, sampler, &plan, logits, 0);
+    baton_choice_make(&choice, sampler, &state, logits, 0);
     assert_int_equal(choice.token, 1);
     assert_null(choice.decision);
     assert_null(choice.logprobs);
@@ -72,11 +72,11 @@ TEST(a_penalty_looks_at_prompt_and_output)
     const uint32_t prompt[] = {3};
     struct baton_choice choice;
     sampling.repetition_penalty = 4; /* 4.2 becomes 1.05, less than 2 */
-    make_plan(prompt, 1);
-    baton_choice_make(&choice, sampler, &plan, logits, 1);
+    make_state(prompt, 1);
+    baton_choice_make(&choice, sampler, &state, logits, 1);
     assert_int_equal(choice.token, 0);
-    baton_plan_note(&plan, choice.token); /* 2 becomes 0.5 */
-    baton_choice_make(&choice, sampler, &plan, logits, 2);
+    baton_sampling_state_note(&state, choice.token); /* 2 becomes 0.5 */
+    baton_choice_make(&choice, sampler, &state, logits, 2);
     assert_int_equal(choice.token, 3);
 }
 
@@ -90,13 +90,13 @@ TEST(what_is_reported_of_a_choice_passes_the_wires_check)
     sampling.top_k = 2;
     sampling.explain_candidates = sampling.top_logprobs = BATON_MAX_LISTED; /* more than V */
     sampling.logprobs = true;
-    make_plan(NULL, 0);
+    make_state(NULL, 0);
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
         Baton__V1__FirstToken first = BATON__V1__FIRST_TOKEN__INIT;
         baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
         struct baton_choice choice;
         struct baton_why why;
-        baton_choice_make(&choice, sampler, &plan, odd[i], i);
+        baton_choice_make(&choice, sampler, &state, odd[i], i);
         first.token = choice.token;
         first.decision = choice.decision;
         first.logprobs = choice.logprobs;
@@ -114,10 +114,10 @@ TEST(what_is_reported_of_a_choice_passes_the_wires_check)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_plan_knows_its_stop_tokens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_state_knows_its_stop_tokens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sampling_from_before_penalties_has_none, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_plan_owns_its_bias, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_state_owns_its_bias, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_penalty_looks_at_prompt_and_output, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_reported_of_a_choice_passes_the_wires_check, set_up,
                                         tear_down),
