@@ -87,7 +87,7 @@ static void advance(struct dc_context *context, uint32_t token, double step_s)
 
 /* The first n rows are those of sequences: what they gave goes out, and those at their end leave.
  * Returns how many tokens went out. */
-static int send_tokens(struct dc_batch *batch, struct baton_choice *choices, int n,
+static int send_tokens(struct dc_batch *batch, struct baton_sampled_token *sampled, int n,
                        const struct step_times *times)
 {
     struct dc_context *const *contexts = batch->scheduler.step.contexts;
@@ -96,10 +96,12 @@ static int send_tokens(struct dc_batch *batch, struct baton_choice *choices, int
     for (int i = 0; i < n; i++) {
         struct dc_context *context = contexts[i];
         begin_sequence(batch, context, times->begin_ns);
-        bool stopped = baton_sampling_state_is_stop(&context->sampling, choices[i].token);
+        bool stopped = baton_sampling_state_is_stop(&context->sampling, sampled[i].token);
         bool full = context->n_output + 1 >= (uint64_t)context->max_new_tokens;
-        batch->events[i] = (struct dc_event){
-            .context = context, .choice = &choices[i], .stopped = stopped, .last = stopped || full};
+        batch->events[i] = (struct dc_event){.context = context,
+                                             .sampled = &sampled[i],
+                                             .stopped = stopped,
+                                             .last = stopped || full};
     }
     dc_stream_send(batch->stream, batch->events, n, step_s);
     for (int i = 0; i < n; i++) {
@@ -109,7 +111,7 @@ static int send_tokens(struct dc_batch *batch, struct baton_choice *choices, int
             continue;
         }
         n_sent += !event->err;
-        advance(contexts[i], choices[i].token, step_s);
+        advance(contexts[i], sampled[i].token, step_s);
         if (event->last || event->err)
             leave(batch, contexts[i], true);
     }
@@ -118,15 +120,15 @@ static int send_tokens(struct dc_batch *batch, struct baton_choice *choices, int
 
 /* The first token of a prompt whose last part was in this step. Returns how many went out. */
 static int send_first(struct dc_batch *batch, struct dc_context *context,
-                      struct baton_choice *choice, const struct step_times *times)
+                      struct baton_sampled_token *sampled, const struct step_times *times)
 {
     struct dc_prompt *prompt = &context->prompt;
     prompt->queue_s = baton_seconds(prompt->begin_ns - prompt->received_ns);
     prompt->compute_s = baton_seconds(times->computed_ns - prompt->begin_ns);
     prompt->sample_s = baton_seconds(times->chosen_ns - times->computed_ns);
     prompt->cold = !batch->warm;
-    prompt->stopped = baton_sampling_state_is_stop(&prompt->sampling, choice->token);
-    enum baton_err err = dc_stream_send_first(context, choice);
+    prompt->stopped = baton_sampling_state_is_stop(&prompt->sampling, sampled->token);
+    enum baton_err err = dc_stream_send_first(context, sampled);
     if (err == BATON_AGAIN) {
         undo(context, times->chosen_ns);
         return 0;
@@ -188,12 +190,12 @@ static void run_step(struct dc_batch *batch)
         return;
     }
     times.computed_ns = baton_now_ns();
-    struct baton_choice *choices =
+    struct baton_sampled_token *sampled =
         dc_sample_batch_run(batch->sampling, batch->engine, step, batch->logits);
     times.chosen_ns = baton_now_ns();
-    int n_tokens = send_tokens(batch, choices, step->n_sequences, &times);
+    int n_tokens = send_tokens(batch, sampled, step->n_sequences, &times);
     for (int row = step->n_sequences; row < step->n_rows; row++)
-        n_tokens += send_first(batch, step->contexts[row], &choices[row], &times);
+        n_tokens += send_first(batch, step->contexts[row], &sampled[row], &times);
     note_step(batch, &times, n_tokens);
 }
 

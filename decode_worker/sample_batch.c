@@ -7,8 +7,8 @@ enum { MIN_SHARED_LOGITS = 1 << 15 };
 
 struct dc_sample_batch {
     int n_threads, n_vocab;
-    struct baton_sampler **samplers; /* [n_threads] */
-    struct baton_choice *tokens;     /* [n_rows] */
+    struct baton_sampler **samplers;    /* [n_threads] */
+    struct baton_sampled_token *tokens; /* [n_rows] */
     /* the call at hand */
     const struct dc_step *step;
     const float *logits;
@@ -53,13 +53,14 @@ static void choose_row(void *arg, int row, int worker)
 {
     struct dc_sample_batch *batch = arg;
     const struct dc_context *context = batch->step->contexts[row];
-    baton_choice_make(&batch->tokens[row], batch->samplers[worker], sampling_of(context),
-                      batch->logits + (size_t)row * (size_t)batch->n_vocab,
-                      (uint64_t)context->seq.n_tokens);
+    baton_sampled_token_make(&batch->tokens[row], batch->samplers[worker], sampling_of(context),
+                             batch->logits + (size_t)row * (size_t)batch->n_vocab,
+                             (uint64_t)context->seq.n_tokens);
 }
 
-struct baton_choice *dc_sample_batch_run(struct dc_sample_batch *batch, struct baton_engine *engine,
-                                         const struct dc_step *step, const float *logits)
+struct baton_sampled_token *dc_sample_batch_run(struct dc_sample_batch *batch,
+                                                struct baton_engine *engine,
+                                                const struct dc_step *step, const float *logits)
 {
     batch->step = step;
     batch->logits = logits;

@@ -7,7 +7,7 @@
 #ifndef BATON_DECODE_SAMPLE_BATCH_H
 #define BATON_DECODE_SAMPLE_BATCH_H
 
-#include "common/worker/choice.h"
+#include "common/sampling/sampled_token.h"
 #include "decode_worker/scheduler.h"
 
 struct dc_sample_batch;
@@ -15,9 +15,10 @@ struct dc_sample_batch;
 struct dc_sample_batch *dc_sample_batch_create(int n_rows, int n_threads, int n_vocab);
 void dc_sample_batch_destroy(struct dc_sample_batch *batch);
 
-/* One choice per row of logits [step->n_rows][V], by the sampling state of the row's context. What is
+/* A token per row of logits [step->n_rows][V], by the sampling state of the row's context. What is
  * returned is valid until the next call. */
-struct baton_choice *dc_sample_batch_run(struct dc_sample_batch *batch, struct baton_engine *engine,
-                                         const struct dc_step *step, const float *logits);
+struct baton_sampled_token *dc_sample_batch_run(struct dc_sample_batch *batch,
+                                                struct baton_engine *engine,
+                                                const struct dc_step *step, const float *logits);
 
 #endif

@@ -92,7 +92,7 @@ static void fill(struct slot *slot, const struct dc_event *event, double step_s)
     slot->event.tokens = &slot->tokens;
     slot->tokens.first_index = context->n_output;
     slot->tokens.step_s = step_s;
-    baton_choice_into_tokens(event->choice, &slot->tokens);
+    baton_sampled_token_into_tokens(event->sampled, &slot->tokens);
     if (!context->n_steps) {
         fill_began(&slot->began, context);
         slot->tokens.began = &slot->began;
@@ -154,14 +154,15 @@ void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, do
         send_collected(stream, n_listed);
 }
 
-enum baton_err dc_stream_send_first(const struct dc_context *context, struct baton_choice *choice)
+enum baton_err dc_stream_send_first(const struct dc_context *context,
+                                    struct baton_sampled_token *sampled)
 {
     Baton__V1__FirstToken message = BATON__V1__FIRST_TOKEN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     const struct dc_prompt *prompt = &context->prompt;
-    message.token = choice->token;
-    message.decision = choice->decision;
-    message.logprobs = choice->logprobs;
+    message.token = sampled->token;
+    message.decision = sampled->decision;
+    message.logprobs = sampled->logprobs;
     message.prefill_queue_s = prompt->queue_s;
     message.prefill_compute_s = prompt->compute_s;
     message.sample_s = prompt->sample_s;

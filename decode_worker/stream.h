@@ -8,7 +8,7 @@
 #ifndef BATON_DECODE_STREAM_H
 #define BATON_DECODE_STREAM_H
 
-#include "common/worker/choice.h"
+#include "common/sampling/sampled_token.h"
 #include "decode_worker/context.h"
 
 struct dc_stream;
@@ -16,7 +16,7 @@ struct dc_stream;
 /* A sequence's part of a step: the token at index context->n_output. */
 struct dc_event {
     const struct dc_context *context;
-    struct baton_choice *choice;
+    struct baton_sampled_token *sampled;
     bool stopped, last; /* by a stop token; no token follows this one */
     enum baton_err err; /* out. AGAIN: the link's queue is full, the token must be made again later.
                            Any other: the gateway is gone. */
@@ -30,6 +30,6 @@ void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, do
 
 /* The first token of a prompt that was run here. Errors as an event's. */
 enum baton_err dc_stream_send_first(const struct dc_context *context,
-                                    struct baton_choice *choice) BATON_MUST_CHECK;
+                                    struct baton_sampled_token *sampled) BATON_MUST_CHECK;
 
 #endif

@@ -13,14 +13,14 @@ static void log_first(const struct pf_job *job, const Baton__V1__FirstToken *fir
                   BATON_F("process_start_to_first_token_s", first->process_age_s));
 }
 
-void pf_answer_first(const struct pf_job *job, const struct baton_choice *choice,
+void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold)
 {
     Baton__V1__FirstToken first = BATON__V1__FIRST_TOKEN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    first.token = choice->token;
-    first.decision = choice->decision;
-    first.logprobs = choice->logprobs;
+    first.token = sampled->token;
+    first.decision = sampled->decision;
+    first.logprobs = sampled->logprobs;
     first.prefill_queue_s = baton_seconds(job->begun_ns - job->received_ns);
     first.prefill_compute_s = baton_seconds(times->computed_ns - job->begun_ns);
     first.sample_s = baton_seconds(times->sampled_ns - times->sampling_ns);
@@ -34,12 +34,12 @@ void pf_answer_first(const struct pf_job *job, const struct baton_choice *choice
     log_first(job, &first);
 }
 
-void pf_answer_token(const struct pf_job *job, struct baton_choice *choice, double step_s)
+void pf_answer_token(const struct pf_job *job, struct baton_sampled_token *sampled, double step_s)
 {
     Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     tokens.first_index = (uint64_t)(job->n_tokens - job->n_prompt);
-    baton_choice_into_tokens(choice, &tokens);
+    baton_sampled_token_into_tokens(sampled, &tokens);
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;

@@ -8,7 +8,7 @@
 #ifndef BATON_PREFILL_ANSWER_H
 #define BATON_PREFILL_ANSWER_H
 
-#include "common/worker/choice.h"
+#include "common/sampling/sampled_token.h"
 #include "prefill_worker/job.h"
 
 struct pf_first_times {
@@ -16,11 +16,11 @@ struct pf_first_times {
 };
 
 /* is_cold: the first one of this process. */
-void pf_answer_first(const struct pf_job *job, const struct baton_choice *choice,
+void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold);
 
 /* The output token whose index is job->n_tokens - job->n_prompt. */
-void pf_answer_token(const struct pf_job *job, struct baton_choice *choice, double step_s);
+void pf_answer_token(const struct pf_job *job, struct baton_sampled_token *sampled, double step_s);
 
 void pf_answer_finished(const struct pf_job *job, bool stopped);
 

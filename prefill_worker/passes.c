@@ -16,7 +16,7 @@ struct pf_passes {
     struct pf_passes_options options;
     struct baton_engine *engine;
     struct baton_sampler *sampler;
-    struct baton_choice choice; /* scratch: the token on its way out */
+    struct baton_sampled_token sampled; /* scratch: the token on its way out */
     struct pf_score *score;
     float *logits; /* [LOGITS_ROWS][V] */
     bool warm;
@@ -160,23 +160,24 @@ static void add_token(struct pf_job *job, uint32_t token, bool stopped)
 static void choose_token(struct pf_passes *passes, struct pf_job *job, const float *logits,
                          int64_t pass_ns, int64_t computed_ns)
 {
-    struct baton_choice *choice = &passes->choice;
+    struct baton_sampled_token *sampled = &passes->sampled;
     struct pf_first_times times = {.computed_ns = computed_ns, .sampling_ns = baton_now_ns()};
-    baton_choice_make(choice, passes->sampler, &job->sampling, logits, (uint64_t)job->n_tokens);
+    baton_sampled_token_make(sampled, passes->sampler, &job->sampling, logits,
+                             (uint64_t)job->n_tokens);
     times.sampled_ns = baton_now_ns();
     double step_s = baton_seconds(times.sampled_ns - pass_ns);
-    bool stopped = baton_sampling_state_is_stop(&job->sampling, choice->token);
+    bool stopped = baton_sampling_state_is_stop(&job->sampling, sampled->token);
     if (!job->has_first_token) {
         atomic_store(&job->chosen_ns, times.sampled_ns);
-        pf_answer_first(job, choice, &times, stopped, !passes->warm);
+        pf_answer_first(job, sampled, &times, stopped, !passes->warm);
         passes->warm = true;
     } else {
         job->decode_s += step_s;
-        pf_answer_token(job, choice, step_s);
+        pf_answer_token(job, sampled, step_s);
     }
     job->has_first_token = job->through = true;
     if (job->naive)
-        add_token(job, choice->token, stopped);
+        add_token(job, sampled->token, stopped);
     else if (stopped) /* no step follows, so nobody needs the context */
         atomic_store(&job->canceled, true);
 }

@@ -91,10 +91,10 @@ static void run_step(void)
     (void)dc_scheduler_fill(&scheduler, 1);
     if (baton_engine_forward(engine, step->parts, step->n_parts, NULL, NULL, logits))
         fail();
-    struct baton_choice *made = dc_sample_batch_run(sampling, engine, step, logits);
+    struct baton_sampled_token *made = dc_sample_batch_run(sampling, engine, step, logits);
     for (int i = 0; i < step->n_sequences; i++)
         events[i] =
-            (struct dc_event){.context = step->contexts[i], .choice = &made[i], .last = i == 1};
+            (struct dc_event){.context = step->contexts[i], .sampled = &made[i], .last = i == 1};
     dc_stream_send(stream, events, step->n_sequences, 0.01);
     for (int i = 0; i < step->n_sequences; i++)
         if (events[i].err != BATON_AGAIN)

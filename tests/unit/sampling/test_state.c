@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "common/worker/choice.h"
+#include "common/sampling/sampled_token.h"
 
 enum { N_VOCAB = 5 };
 
@@ -54,30 +54,30 @@ TEST(a_sampling_from_before_penalties_has_none)
 TEST(a_state_owns_its_bias)
 {
     Baton__V1__LogitBias bias = BATON__V1__LOGIT_BIAS__INIT, *biases[] = {&bias};
-    struct baton_choice choice;
+    struct baton_sampled_token sampled;
     bias.token = 1;
     bias.bias = 100;
     sampling.logit_bias = biases;
     sampling.n_logit_bias = 1;
     make_state(NULL, 0);
     bias.token = 2;
-    baton_choice_make(&choice, sampler, &state, logits, 0);
-    assert_int_equal(choice.token, 1);
-    assert_null(choice.decision);
-    assert_null(choice.logprobs);
+    baton_sampled_token_make(&sampled, sampler, &state, logits, 0);
+    assert_int_equal(sampled.token, 1);
+    assert_null(sampled.decision);
+    assert_null(sampled.logprobs);
 }
 
 TEST(a_penalty_looks_at_prompt_and_output)
 {
     const uint32_t prompt[] = {3};
-    struct baton_choice choice;
+    struct baton_sampled_token sampled;
     sampling.repetition_penalty = 4; /* 4.2 becomes 1.05, less than 2 */
     make_state(prompt, 1);
-    baton_choice_make(&choice, sampler, &state, logits, 1);
-    assert_int_equal(choice.token, 0);
-    baton_sampling_state_note(&state, choice.token); /* 2 becomes 0.5 */
-    baton_choice_make(&choice, sampler, &state, logits, 2);
-    assert_int_equal(choice.token, 3);
+    baton_sampled_token_make(&sampled, sampler, &state, logits, 1);
+    assert_int_equal(sampled.token, 0);
+    baton_sampling_state_note(&state, sampled.token); /* 2 becomes 0.5 */
+    baton_sampled_token_make(&sampled, sampler, &state, logits, 2);
+    assert_int_equal(sampled.token, 3);
 }
 
 TEST(what_is_reported_of_a_choice_passes_the_wires_check)
@@ -94,12 +94,12 @@ TEST(what_is_reported_of_a_choice_passes_the_wires_check)
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
         Baton__V1__FirstToken first = BATON__V1__FIRST_TOKEN__INIT;
         baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-        struct baton_choice choice;
+        struct baton_sampled_token sampled;
         struct baton_why why;
-        baton_choice_make(&choice, sampler, &state, odd[i], i);
-        first.token = choice.token;
-        first.decision = choice.decision;
-        first.logprobs = choice.logprobs;
+        baton_sampled_token_make(&sampled, sampler, &state, odd[i], i);
+        first.token = sampled.token;
+        first.decision = sampled.decision;
+        first.logprobs = sampled.logprobs;
         envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
         envelope.first_token = &first;
         envelope.src_epoch = envelope.dst_epoch = envelope.link = envelope.link_seq = 1;

@@ -1,4 +1,4 @@
-/* One token chosen from its logits, with what the client asked to know about it, ready for the
+/* One token sampled from its logits, with what the client asked to know about it, ready for the
  * wire.
  *
  * Ownership: plain data; the messages point into the struct, which must not move while they are
@@ -6,8 +6,8 @@
  * Threading: engine thread.
  * Errors:    none.
  */
-#ifndef BATON_WORKER_CHOICE_H
-#define BATON_WORKER_CHOICE_H
+#ifndef BATON_SAMPLING_SAMPLED_TOKEN_H
+#define BATON_SAMPLING_SAMPLED_TOKEN_H
 
 #include "common/sampling/state.h"
 
@@ -18,7 +18,7 @@ struct baton_logprobs_message {
     double values[BATON_MAX_LISTED];
 };
 
-struct baton_choice {
+struct baton_sampled_token {
     uint32_t token;
     /* What to put into FirstToken and Tokens; NULL when it was not asked for. */
     Baton__V1__Decision *decision;
@@ -29,17 +29,18 @@ struct baton_choice {
     struct baton_logprobs_message logprobs_message;
 };
 
-/* Chooses from logits [V] as the sampling state says; position is the token's. The state is not told: see
- * baton_sampling_state_note. */
-void baton_choice_make(struct baton_choice *choice, struct baton_sampler *sampler,
-                       const struct baton_sampling_state *state, const float *logits,
-                       uint64_t position);
+/* Samples from logits [V] with the sequence's state; position is the token's. The state does not
+ * change: see baton_sampling_state_note. */
+void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_sampler *sampler,
+                              const struct baton_sampling_state *state, const float *logits,
+                              uint64_t position);
 
 /* The log-probabilities of token and of the n_top most probable ones, as a message. */
 void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sampler *sampler,
                          const float *logits, uint32_t token, int n_top);
 
-/* Puts the choice, as the only token, into a message. */
-void baton_choice_into_tokens(struct baton_choice *choice, Baton__V1__Tokens *tokens);
+/* Puts the token, as the only one, into a message. */
+void baton_sampled_token_into_tokens(struct baton_sampled_token *sampled,
+                                     Baton__V1__Tokens *tokens);
 
 #endif

@@ -1,4 +1,4 @@
-#include "common/worker/choice.h"
+#include "common/sampling/sampled_token.h"
 
 #include <math.h>
 
@@ -18,13 +18,14 @@ static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candida
     out->interval_end = candidate->interval_end;
 }
 
-static void fill_decision(struct baton_choice *choice, const struct baton_decision *decision)
+static void fill_decision(struct baton_sampled_token *sampled,
+                          const struct baton_decision *decision)
 {
-    Baton__V1__Decision *out = &choice->decision_message;
+    Baton__V1__Decision *out = &sampled->decision_message;
     baton__v1__decision__init(out);
-    fill_candidate(&choice->chosen, &decision->chosen);
+    fill_candidate(&sampled->chosen, &decision->chosen);
     out->greedy = decision->greedy;
-    out->chosen = &choice->chosen;
+    out->chosen = &sampled->chosen;
     out->rank = decision->rank;
     out->n_after_top_k = decision->n_after_top_k;
     out->n_after_top_p = decision->n_after_top_p;
@@ -32,12 +33,12 @@ static void fill_decision(struct baton_choice *choice, const struct baton_decisi
     out->draw = decision->draw;
     out->entropy_bits = decision->entropy_bits;
     out->n_candidates = (size_t)decision->n_candidates;
-    out->candidates = choice->listed;
+    out->candidates = sampled->listed;
     for (int i = 0; i < decision->n_candidates; i++) {
-        fill_candidate(&choice->candidates[i], &decision->candidates[i]);
-        choice->listed[i] = &choice->candidates[i];
+        fill_candidate(&sampled->candidates[i], &decision->candidates[i]);
+        sampled->listed[i] = &sampled->candidates[i];
     }
-    choice->decision = out;
+    sampled->decision = out;
 }
 
 void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sampler *sampler,
@@ -58,34 +59,34 @@ void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sample
     }
 }
 
-void baton_choice_make(struct baton_choice *choice, struct baton_sampler *sampler,
-                       const struct baton_sampling_state *state, const float *logits,
-                       uint64_t position)
+void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_sampler *sampler,
+                              const struct baton_sampling_state *state, const float *logits,
+                              uint64_t position)
 {
-    choice->decision = NULL;
-    choice->logprobs = NULL;
+    sampled->decision = NULL;
+    sampled->logprobs = NULL;
     if (state->explain_candidates) {
         struct baton_decision decision;
-        choice->token = baton_sampler_explain(sampler, logits, &state->params, &state->history,
-                                              position, state->explain_candidates, &decision);
-        fill_decision(choice, &decision);
+        sampled->token = baton_sampler_explain(sampler, logits, &state->params, &state->history,
+                                               position, state->explain_candidates, &decision);
+        fill_decision(sampled, &decision);
     } else {
-        choice->token =
+        sampled->token =
             baton_sampler_pick(sampler, logits, &state->params, &state->history, position);
     }
     if (state->logprobs) {
-        baton_logprobs_fill(&choice->logprobs_message, sampler, logits, choice->token,
+        baton_logprobs_fill(&sampled->logprobs_message, sampler, logits, sampled->token,
                             state->top_logprobs);
-        choice->logprobs = &choice->logprobs_message.message;
+        sampled->logprobs = &sampled->logprobs_message.message;
     }
 }
 
-void baton_choice_into_tokens(struct baton_choice *choice, Baton__V1__Tokens *tokens)
+void baton_sampled_token_into_tokens(struct baton_sampled_token *sampled, Baton__V1__Tokens *tokens)
 {
-    tokens->tokens = &choice->token;
+    tokens->tokens = &sampled->token;
     tokens->n_tokens = 1;
-    tokens->decisions = &choice->decision;
-    tokens->n_decisions = choice->decision != NULL;
-    tokens->logprobs = &choice->logprobs;
-    tokens->n_logprobs = choice->logprobs != NULL;
+    tokens->decisions = &sampled->decision;
+    tokens->n_decisions = sampled->decision != NULL;
+    tokens->logprobs = &sampled->logprobs;
+    tokens->n_logprobs = sampled->logprobs != NULL;
 }
