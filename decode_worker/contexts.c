@@ -18,6 +18,8 @@ void dc_contexts_add(struct dc_contexts *contexts, struct dc_context *context)
     context->next_in_bucket = *bucket;
     *bucket = context;
     dc_context_list_push_back(&contexts->list, context);
+    if ((int)contexts->list.n > contexts->n_most)
+        contexts->n_most = (int)contexts->list.n;
 }
 
 void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context)

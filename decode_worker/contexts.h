@@ -14,6 +14,7 @@ enum { DC_N_BUCKETS = 1024 }; /* contexts are hundreds: more of them share a buc
 struct dc_contexts {
     struct dc_context_list list; /* in order of arrival */
     struct dc_context *buckets[DC_N_BUCKETS];
+    int n_most; /* that were here at once */
 };
 
 void dc_contexts_init(struct dc_contexts *contexts);

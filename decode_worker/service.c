@@ -287,6 +287,7 @@ static void status(void *arg, Baton__V1__Status *out)
     out->n_queued = (uint32_t)service->contexts.list.n > stats.n_running
                         ? (uint32_t)service->contexts.list.n - stats.n_running
                         : 0;
+    out->n_requests_max = (uint32_t)service->contexts.n_most;
     for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
          context = dc_context_list_next(&service->contexts.list, context))
         if (context->state == DC_PROMPTING)

@@ -16,6 +16,7 @@ struct pf_service {
     struct pf_schedule *schedule;
     struct pf_handoff *handoff;
     struct pf_job_list jobs;
+    uint32_t n_jobs_max; /* most that were here at once */
 };
 
 static enum baton_err create_kv(struct pf_service *service,
@@ -76,8 +77,27 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
     return err;
 }
 
+static void add_job(struct pf_service *service, struct pf_job *job)
+{
+    pf_job_list_push_back(&service->jobs, job);
+    if (service->jobs.n > service->n_jobs_max)
+        service->n_jobs_max = (uint32_t)service->jobs.n;
+}
+
+/* A prompt that was begun and is wanted no more: how much of it was computed in vain. */
+static void log_stopped(const struct pf_job *job)
+{
+    if (job->begun_ns && !job->has_first_token)
+        baton_log(BATON_LOG_INFO, "prompt_stopped", BATON_X("req", job->origin.request_id),
+                  BATON_I("attempt", job->origin.attempt),
+                  BATON_I("computed_tokens",
+                          job->seq.n_tokens - job->seq.n_shared * BATON_KV_BLOCK_TOKENS),
+                  BATON_I("prompt_tokens", job->n_prompt));
+}
+
 static void free_job(struct pf_service *service, struct pf_job *job)
 {
+    log_stopped(job);
     pf_job_list_remove(&service->jobs, job);
     pf_handoff_release(job);
     pf_job_free(job);
@@ -120,7 +140,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
         job = job ? NULL : pf_intake_take(&service->host->facts, gateway, envelope);
         if (job)
-            pf_job_list_push_back(&service->jobs, job);
+            add_job(service, job);
         break;
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         if (job) {
@@ -245,6 +265,7 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     }
     out->n_queued += stats.n_queued;
     out->n_running = stats.n_running;
+    out->n_requests_max = service->n_jobs_max;
     out->last_step_s = stats.last_pass_s;
     out->busy_s = stats.busy_s;
     out->tokens_per_s = stats.tokens_per_s;

@@ -138,6 +138,7 @@ struct worker_figure {
 FIGURE(queued, worker->status.n_queued)
 FIGURE(queued_tokens, worker->status.n_queued_tokens)
 FIGURE(running, worker->status.n_running)
+FIGURE(requests_max, worker->status.n_requests_max)
 FIGURE(active, worker->n_active)
 FIGURE(placed, worker->n_routed)
 FIGURE(blocks, worker->status.kv_blocks_total)
@@ -161,6 +162,8 @@ static const struct worker_figure worker_figures[] = {
     {"gauge", "baton_worker_queued_tokens", "Prompt tokens waiting in the worker.",
      read_queued_tokens},
     {"gauge", "baton_worker_running_requests", "Requests being computed.", read_running},
+    {"gauge", "baton_worker_requests_max",
+     "Most requests, waiting or computed, that were there at once.", read_requests_max},
     {"gauge", "baton_worker_active_requests", "Requests this gateway placed there.", read_active},
     {"counter", "baton_worker_placed_requests_total", "Requests this gateway ever placed there.",
      read_placed},

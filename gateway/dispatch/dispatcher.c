@@ -152,12 +152,14 @@ void gw_dispatcher_retry_or_fail(struct gw_dispatcher *dispatcher, struct gw_req
         return;
     }
     gw_routing_release(request, failure->message);
+    uint64_t n_lost = request->n_output;
     gw_output_restart(request);
     request->attempt++;
     request->n_failures++;
     dispatcher->options.metrics->n_retries++;
     baton_log(BATON_LOG_WARN, "retry", BATON_X("req", request->id),
-              BATON_I("attempt", request->attempt), BATON_S("reason", failure->message));
+              BATON_I("attempt", request->attempt), BATON_I("lost_tokens", n_lost),
+              BATON_S("reason", failure->message));
     gw_dispatcher_set_state(dispatcher, request, GW_QUEUED, failure->message);
 }
 
@@ -176,6 +178,7 @@ void gw_dispatcher_pause(struct gw_dispatcher *dispatcher, struct gw_request *re
         return;
     request->paused = paused;
     request->was_paused |= paused;
+    dispatcher->options.metrics->n_pauses += paused;
     if (request->state != GW_DECODING)
         return;
     gw_throughput_paused(&dispatcher->throughput, paused, baton_now_ns());

@@ -34,6 +34,10 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
     gw_assign_leave_prefill(request);
     gw_assign_leave_decode(request);
     decode->backing_off = decode->recently_rejected = true;
+    if (rejected->batch_full)
+        dispatcher->options.metrics->n_batch_full++;
+    else
+        dispatcher->options.metrics->n_no_blocks++;
     /* An answer to this reservation may no longer be taken for the next one's. */
     request->attempt++;
     gw_dispatcher_set_state(dispatcher, request, GW_QUEUED,

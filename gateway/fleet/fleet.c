@@ -88,6 +88,7 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
                                                .step_base_s = status->step_base_s,
                                                .step_row_s = status->step_row_s,
                                                .step_max_rows = status->step_max_rows,
+                                               .n_requests_max = status->n_requests_max,
                                                .prefix_tokens = status->prefix_tokens,
                                                .prefix_hit_tokens = status->prefix_hit_tokens};
     gw_worker_load_told(

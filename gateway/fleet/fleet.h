@@ -27,7 +27,7 @@ struct gw_worker_status {
     uint32_t n_queued, n_running, n_queued_tokens;
     uint32_t kv_blocks_total, kv_blocks_free, kv_blocks_cached, kv_blocks_reserved;
     double last_step_s, busy_s, tokens_per_s, step_base_s, step_row_s;
-    uint32_t step_max_rows;
+    uint32_t step_max_rows, n_requests_max;
     uint64_t prefix_tokens, prefix_hit_tokens;
 };
 

@@ -95,5 +95,14 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
     write_counter(out, "baton_retries_total", "Attempts beyond a request's first.",
                   metrics->n_retries);
+    write_counter(out, "baton_stream_pauses_total",
+                  "Times that a stream was paused because its client read too slowly.",
+                  metrics->n_pauses);
+    baton_prom_family(out, "baton_reservations_rejected_total", "counter",
+                      "Reservations that a decode worker rejected, by what it was short of.");
+    baton_prom_sample(out, "baton_reservations_rejected_total", (double)metrics->n_batch_full,
+                      "reason", "batch_full", NULL);
+    baton_prom_sample(out, "baton_reservations_rejected_total", (double)metrics->n_no_blocks,
+                      "reason", "no_blocks", NULL);
     gw_handoff_stats_write(&metrics->handoff_stats, out);
 }

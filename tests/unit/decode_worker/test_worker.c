@@ -183,6 +183,7 @@ TEST(a_prefix_travels_once)
     Baton__V1__Status status = worker_status();
     assert_int_equal(status.prefix_tokens, (6 + 6 + 8) * 16);
     assert_int_equal(status.prefix_hit_tokens, (0 + 6 + 6) * 16);
+    assert_int_equal(status.n_requests_max, 1);
     await_status_idle();
     assert_int_equal(worker_status().kv_blocks_cached, 8);
     worker_close();
