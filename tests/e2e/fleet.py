@@ -12,8 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin"))
 MODEL = ROOT / "models/tale"
-# Sanitizers make everything slower: bounds that are about speed are stretched by this.
+# Sanitizers make everything slower: times are stretched by this.
 SLOW = float(os.environ.get("BATON_SLOW", "1"))
+# What a test waits for comes in far less time, or the program is wrong.
+PATIENCE_S = 60 * SLOW
+# Of a gateway and its workers: one that stands still is not suspected for three beats.
+SLOW_BEATS = ["--beat-s", min(4 * SLOW, 20)]
+# Each token of such a stream is kilobytes: unread, it fills every buffer after a few of them, and stays open.
+WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
 
 
 def free_port():
@@ -28,15 +34,15 @@ def free_port():
     raise RuntimeError("no free port")
 
 
-def wait_for(condition, seconds, what):
-    """Polls until condition() is true; says what was waited for when it does not become so."""
-    end = time.monotonic() + seconds * SLOW
+def wait_for(condition, what):
+    """Polls until condition() is true, which must stay so: a state that passes by may be missed."""
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(0.01)
-    raise AssertionError(f"waited {seconds * SLOW:.1f} s for {what}")
+    raise AssertionError(f"waited {PATIENCE_S:.0f} s for {what}")
 
 
 class Event:
@@ -69,10 +75,14 @@ def read_events(response):
 
 
 class Stream:
-    """A POST that is answered with server-sent events, in progress."""
+    """A POST that is answered with server-sent events, in progress. The kernel keeps little of what is not read."""
 
-    def __init__(self, port, body, timeout=60, path="/generate/stream", headers=None):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout * SLOW)
+    def __init__(self, port, body, path="/generate/stream", headers=None):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+        self.connection.sock = socket.socket()
+        self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
+        self.connection.sock.settimeout(PATIENCE_S)
+        self.connection.sock.connect(("127.0.0.1", port))
         self.connection.request("POST", path, json.dumps(body),
                                 {"Content-Type": "application/json", **(headers or {})})
         self.response = self.connection.getresponse()
@@ -106,20 +116,28 @@ class Process:
     def signal(self, number):
         self.popen.send_signal(number)
 
+    def pause(self):
+        """Stops it; returns when it stands still."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
+
     def kill(self):
         self.signal(signal.SIGKILL)
         self.popen.wait()
 
-    def stop(self, seconds=20):
+    def stop(self):
         """Asks nicely; the exit status."""
         if self.popen.poll() is None:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
         try:
-            return self.popen.wait(seconds * SLOW)
+            return self.popen.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"{self.name} did not stop within {seconds} s:\n{self.tail()}")
+            raise AssertionError(f"{self.name} did not stop within {PATIENCE_S:.0f} s:\n{self.tail()}")
 
     def text(self):
         return self.log.read_text(errors="replace")
@@ -190,7 +208,7 @@ class Fleet:
             for line in self.gateway.text().splitlines():
                 if " ev=listening " in line:
                     return int(line.split(" port=")[1].split()[0])
-        self.port = wait_for(port, 20, "the gateway to listen")
+        self.port = wait_for(port, "the gateway to listen")
 
     def start_worker(self, role, name, args=(), model=None, token=None):
         process = Process(name, [
@@ -206,11 +224,11 @@ class Fleet:
                 if process.popen.poll() not in (None, -signal.SIGKILL, 0):
                     raise AssertionError(f"{process.name} died:\n{process.tail()}")
             return sum(w["state"] == "ready" for w in self.fleet()) >= n_workers
-        wait_for(ready, 60, f"{n_workers} workers to be ready")
+        wait_for(ready, f"{n_workers} workers to be ready")
 
-    def request(self, method, path, body=None, headers=None, timeout=60):
+    def request(self, method, path, body=None, headers=None):
         """(status, parsed JSON or text, headers)"""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             if body is not None and not isinstance(body, (bytes, str)):
                 body = json.dumps(body)
@@ -241,13 +259,46 @@ class Fleet:
     def worker(self, name):
         return next((w for w in self.fleet() if w["id"] == name), None)
 
-    def wait_all_free(self, seconds=5):
+    def active(self, name):
+        """How many requests of the gateway are with a worker: the gateway's own count, never late."""
+        return self.worker(name)["active"]
+
+    def open(self, *states):
+        """How many requests are in these states of the gateway, or in any."""
+        return sum(value for name, value in self.metrics().items() if name.startswith("baton_requests_open{")
+                   and (not states or any(f'"{state}"' in name for state in states)))
+
+    def pause_at_work(self, name, ask):
+        """Stops a worker that works for some of the requests of ask(), a list of futures, and returns the list."""
+        while True:
+            before = self.metrics()["baton_output_tokens_total"]
+            pending = ask()
+            while self.metrics()["baton_output_tokens_total"] < before + 2 * len(pending):
+                assert not all(future.done() for future in pending), [future.result() for future in pending]
+            self.workers[name].pause()
+            for _ in range(3):  # so that the gateway has heard what was said before
+                n_active = self.active(name)
+            if n_active:
+                return pending
+            self.workers[name].resume()  # it was through already: once more
+            for future in pending:
+                future.result()
+
+    def hold(self, n=1, headers=None, **body):
+        """n streams that nobody reads: each keeps its place and its KV blocks until it is read or abandoned."""
+        pauses = self.metrics()["baton_stream_pauses_total"]
+        streams = [Stream(self.port, {**WORDY, "seed": i, **body}, headers={**self.headers, **(headers or {})})
+                   for i in range(n)]
+        wait_for(lambda: self.metrics()["baton_stream_pauses_total"] >= pauses + n, "the streams to be paused")
+        return streams
+
+    def wait_all_free(self):
         """Until every KV block of every worker is free and nothing runs."""
         def free():
             workers = self.fleet()
             return workers and all(w["kv_blocks_free"] == w["kv_blocks_total"] and not w["running"]
                                    and not w["queued"] for w in workers)
-        wait_for(free, seconds, "all blocks to be free")
+        wait_for(free, "all blocks to be free")
 
     def metrics(self):
         """{'name{labels}': value}"""

@@ -134,7 +134,7 @@ def reload(fleet, event):
     """Sends SIGHUP and waits until the gateway has logged `event` once more."""
     before = fleet.gateway.text().count(f" ev={event} ")
     fleet.gateway.signal(signal.SIGHUP)
-    wait_for(lambda: fleet.gateway.text().count(f" ev={event} ") > before, 5, event)
+    wait_for(lambda: fleet.gateway.text().count(f" ev={event} ") > before, event)
     return [line for line in fleet.gateway.text().splitlines() if f" ev={event} " in line][-1]
 
 

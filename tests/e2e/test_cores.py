@@ -35,7 +35,7 @@ class Load:
     def __enter__(self):
         body = dict(prompt=STORY, max_new_tokens=480, temperature=0.9, ignore_eos=True)
         self.streams = [self.fleet.stream(**body, seed=i) for i in range(self.n)]
-        wait_for(lambda: self.fleet.worker("decode-0")["running"] >= self.n - 8, 20, "many texts at once")
+        wait_for(lambda: self.fleet.worker("decode-0")["running"] >= self.n - 8, "many texts at once")
         return self
 
     def busy_prefill(self):
@@ -77,7 +77,7 @@ def test_two_busy_workers_have_their_own_cores():
         prefill, decode = fleet.workers["prefill-0"], fleet.workers["decode-0"]
         with Load(fleet) as load:
             load.busy_prefill()
-            wait_for(lambda: sorted(use(prefill) + use(decode)) == MINE, 5, "cores to be shared out")
+            wait_for(lambda: sorted(use(prefill) + use(decode)) == MINE, "cores to be shared out")
 
 
 def affinities(process):
@@ -94,18 +94,18 @@ def test_a_busy_worker_that_is_gone_gives_its_cores_back(number, returned):
         prefill, decode = fleet.workers["prefill-0"], fleet.workers["decode-0"]
         with Load(fleet) as load:
             load.busy_prefill()
-            wait_for(lambda: set(use(prefill)).isdisjoint(use(decode)), 5, "cores to be shared out")
+            wait_for(lambda: set(use(prefill)).isdisjoint(use(decode)), "cores to be shared out")
             n_before = len(uses(decode))
             gone = time.monotonic()
             prefill.signal(number)
-            wait_for(lambda: f"ev=cores_of_{returned}_worker" in decode.text(), 3, "cores to return")
+            wait_for(lambda: f"ev=cores_of_{returned}_worker" in decode.text(), "cores to return")
             took = time.monotonic() - gone
             assert took < (0.4 if returned == "dead" else 1.6) * SLOW
-            wait_for(lambda: decode.text().count("ev=cores use=") > n_before, 3, "the engine to use them")
+            wait_for(lambda: decode.text().count("ev=cores use=") > n_before, "the engine to use them")
             assert sorted(use(decode)) == MINE
             prefill.kill()
         again = fleet.start_worker("prefill", "prefill-1")
-        wait_for(lambda: (fleet.worker("prefill-1") or {}).get("state") == "ready", 20, "another one")
+        wait_for(lambda: (fleet.worker("prefill-1") or {}).get("state") == "ready", "another one")
         fleet.generate(prompt=STORY, max_new_tokens=20)
         assert sorted(use(again)) == MINE
 

@@ -2,11 +2,11 @@
 change times, never tokens."""
 import random
 import subprocess
-import time
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from fleet import BIN, MODEL, ROOT, SLOW, Fleet, wait_for
+from fleet import BIN, MODEL, PATIENCE_S, ROOT, SLOW_BEATS, Fleet, wait_for
 
 BLOCK = 16
 
@@ -36,10 +36,12 @@ def one_by_one(fleet, bodies):
     return texts(fleet.generate(**body) for body in bodies)
 
 
-def read(fleet, i, body):
-    """The text of a stream; of every fourth nothing, for its client leaves, and every other fourth reads slowly."""
+def read(fleet, i, body, quick_ones_are_through):
+    """The text of a stream; of every fourth nothing, for its client leaves, and every other fourth waits for the rest."""
     stream = fleet.stream(**body)
     text = ""
+    if i % 4 == 1:
+        assert quick_ones_are_through.wait(PATIENCE_S)
     for n, event in enumerate(stream.events):
         assert event.name in ("meta", "token", "summary"), event
         if event.name == "token":
@@ -47,17 +49,24 @@ def read(fleet, i, body):
         if i % 4 == 0 and n == 3 + i % 7:
             stream.abandon()
             return None
-        if i % 4 == 1:
-            time.sleep(0.004)
     return text
+
+
+def read_all(fleet, bodies):
+    """What read() says of each, all at once."""
+    quick_ones_are_through = threading.Event()
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        reads = [pool.submit(read, fleet, i, body, quick_ones_are_through) for i, body in enumerate(bodies)]
+        wait([a_read for i, a_read in enumerate(reads) if i % 4 != 1], PATIENCE_S)
+        quick_ones_are_through.set()
+    return [a_read.result() for a_read in reads]
 
 
 @pytest.mark.parametrize("max_batch", (1, 5, 64))
 def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_batch):
     with Fleet(gateway_args=["--max-wait-s", 0], decode_args=["--max-batch", max_batch, "--kv-tokens", 16384]) as fleet:
         bodies = some_requests(64, max_batch)
-        with ThreadPoolExecutor(64) as pool:
-            results = list(pool.map(lambda i: read(fleet, i, bodies[i]), range(64)))
+        results = read_all(fleet, bodies)
         fleet.wait_all_free()
         for body, text in zip(bodies, results):
             assert text is None or text == fleet.generate(**body)["generated_text"], body
@@ -66,18 +75,20 @@ def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_ba
 
 def test_who_finds_no_place_in_the_batch_waits_before_its_prompt():
     """Else prompts would be run at the cost of steps, and readers would wait long for their second token."""
-    with Fleet(gateway_args=["--max-wait-s", 0], decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
+    with Fleet(gateway_args=["--max-wait-s", 0, *SLOW_BEATS], worker_args=SLOW_BEATS,
+               decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
         bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0) for i in range(40)]
+        fleet.workers["prefill-0"].pause()  # so that whoever has a place keeps it
         with ThreadPoolExecutor(40) as pool:
             answers = [pool.submit(fleet.generate, **body) for body in bodies]
-            n_most = 0
-            while not all(answer.done() for answer in answers):
-                worker = fleet.worker("decode-0")
-                n_most = max(n_most, worker["running"] + worker["queued"])
-                time.sleep(0.01)
+            wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") == 4 + 2, "all places to be taken")
+            wait_for(lambda: fleet.metrics()['baton_reservations_rejected_total{reason="batch_full"}'] > 2,
+                     "the others to be turned away")
+            assert fleet.open("PREFILLING") == 4 + 2
+            fleet.workers["prefill-0"].resume()
         assert all(answer.result()["output_tokens"] == 60 for answer in answers)
-        assert 4 <= n_most <= 4 + 2
-        fleet.wait_all_free()
+        n_most = 'baton_worker_requests_max{role="decode",worker="decode-0"}'
+        assert wait_for(lambda: fleet.metrics()[n_most], "the worker to tell of them") == 4 + 2
 
 
 def kv_bytes(fleet):
@@ -95,7 +106,7 @@ def test_a_shared_beginning_travels_once():
         block = sizes[3]
         assert [size / block for size in sizes] == [7, 1, 3, 1, 7]
         # 6 whole blocks of 100 tokens, 2 more of 140, none of 16, and 6 others
-        wait_for(lambda: fleet.worker("decode-0")["kv_blocks_cached"] == 6 + 2 + 6, 5, "the cache to be told of")
+        wait_for(lambda: fleet.worker("decode-0")["kv_blocks_cached"] == 6 + 2 + 6, "the cache to be told of")
 
 
 def test_nothing_is_shared_when_it_is_off():
@@ -152,12 +163,12 @@ def test_prompts_run_here_show_what_prefill_workers_show():
 def test_leaving_while_prompts_run_here_frees_everything():
     with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512], decode_args=["--colocated-prefill-chunk", 1]) as fleet:
         fleet.wait_ready(1)
-        rng = random.Random(1)
         reader = fleet.stream(prompt=ids(5), max_new_tokens=400, temperature=0, ignore_eos=True)
 
         def leave(i):
             stream = fleet.stream(prompt=ids(400, i), max_new_tokens=20)
-            time.sleep(rng.random() * 0.2 * SLOW)
+            for _ in range(i % 3):  # nothing, or what is said before the prompt, or a token
+                next(stream.events)
             stream.abandon()
         with ThreadPoolExecutor(12) as pool:
             list(pool.map(leave, range(36)))
@@ -176,15 +187,16 @@ def test_a_worker_killed_while_it_runs_prompts():
                   for i in range(24)]
         alone = one_by_one(fleet, bodies[:3])
         with ThreadPoolExecutor(24) as pool:
-            pending = [pool.submit(fleet.request, "POST", "/generate", body) for body in bodies]
-            # the gateway's own count: the worker's comes with its next heartbeat
-            wait_for(lambda: fleet.worker("decode-0")["active"] > 3, 5, "decode-0 to be busy")
+            def ask():
+                return [pool.submit(fleet.request, "POST", "/generate", body) for body in bodies]
+
+            pending = fleet.pause_at_work("decode-0", ask)
             fleet.workers["decode-0"].kill()
             answers = [p.result() for p in pending]
         assert all(status in (200, 502) for status, _, _ in answers)
         assert any(status == 502 or answer["served_by"]["attempts"] > 1 for status, answer, _ in answers)
         assert one_by_one(fleet, bodies[:3]) == alone
-        wait_for(lambda: len(fleet.fleet()) == 1, 10, "the killed worker to be missed")
+        wait_for(lambda: len(fleet.fleet()) == 1, "the killed worker to be missed")
         fleet.wait_all_free()
 
 

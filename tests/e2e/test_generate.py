@@ -192,7 +192,7 @@ def test_every_stage_is_logged_by_its_process_and_counted(fleet):
         key = f'baton_stage_duration_seconds_count{{stage="{name}"}}'
         assert after[key] == before[key] + 1
         lines = lines_of(where[stage["worker"]], request, f" stage={name} ")
-        wait_for(lines, 2, f"the log line of {name}")  # workers log after they have answered
+        wait_for(lines, f"the log line of {name}")  # workers log after they have answered
         assert len(lines()) == 1, name
 
 

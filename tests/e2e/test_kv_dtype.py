@@ -13,7 +13,7 @@ def handed_over(args):
     with Fleet(worker_args=args) as fleet:
         text = fleet.generate(prompt=STORY, max_new_tokens=12, temperature=0)["text"]
         prefill = fleet.workers["prefill-0"]
-        wait_for(lambda: "ev=handoff" in prefill.text(), 10, "the hand-off to be logged")
+        wait_for(lambda: "ev=handoff" in prefill.text(), "the hand-off to be logged")
         return int(re.search(r"ev=handoff .*?bytes=(\d+)", prefill.text())[1]), text
 
 
@@ -33,9 +33,9 @@ def test_auto_is_f16_beside_narrow_weights():
 def test_a_worker_of_another_kv_dtype_is_refused():
     with Fleet(worker_args=["--dtype", "f32"]) as fleet:
         other = fleet.start_worker("decode", "decode-f16", args=["--kv-dtype", "f16"])
-        wait_for(lambda: "dtype f32 with KV in f16" in fleet.gateway.text(), 20, "the refusal")
+        wait_for(lambda: "dtype f32 with KV in f16" in fleet.gateway.text(), "the refusal")
         assert fleet.worker("decode-f16") is None
-        wait_for(lambda: "this fleet has f32 with f32" in other.text(), 20, "the worker to learn of it")
+        wait_for(lambda: "this fleet has f32 with f32" in other.text(), "the worker to learn of it")
         assert fleet.generate(prompt=STORY, max_new_tokens=5, temperature=0)["output_tokens"] == 5
         other.stop()
 

@@ -129,7 +129,7 @@ def compute_times(fleet):
 def test_short_prompts_share_a_pass():
     with Fleet(prefill_args=["--chunk", "512", "--prefix-cache", "off"]) as fleet:
         fleet.generate(prompt=[ids(LONG), *(ids(8, i) for i in range(6))], max_new_tokens=1)
-        spans = wait_for(lambda: len(compute_times(fleet)) == 7 and compute_times(fleet), 5, "the log")
+        spans = wait_for(lambda: len(compute_times(fleet)) == 7 and compute_times(fleet), "the log")
         assert len(set(spans)) < 7, spans  # those of one pass begin and end together
 
 
@@ -151,7 +151,7 @@ def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
             thread.start()
         for thread in threads:
             thread.join()
-        wait_for(lambda: "ev=canceled" in fleet.workers["prefill-0"].text(), 10, "the worker to hear of it")
+        wait_for(lambda: "ev=canceled" in fleet.workers["prefill-0"].text(), "the worker to hear of it")
         fleet.wait_all_free()
         assert fleet.generate(prompt=ids(LONG), max_new_tokens=5, ignore_eos=True)["output_tokens"] == 5
 
@@ -178,17 +178,17 @@ def test_a_decode_worker_killed_during_hand_offs():
         threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
         for thread in threads:
             thread.start()
-        wait_for(lambda: fleet.workers["prefill-0"].text().count("stage=prefill_compute") > 6, 20,
+        wait_for(lambda: fleet.workers["prefill-0"].text().count("stage=prefill_compute") > 6,
                  "the first prompts to be through")
         fleet.workers["decode-0"].kill()
         for thread in threads:
             thread.join()
         assert all(status in (200, 502) for status, _, _ in answers), answers
         del fleet.workers["decode-0"]
-        wait_for(lambda: fleet.worker("decode-0") is None or fleet.worker("decode-0")["state"] != "ready", 10,
+        wait_for(lambda: fleet.worker("decode-0") is None or fleet.worker("decode-0")["state"] != "ready",
                  "the killed worker to be missed")
         assert texts(fleet.generate(**body) for body in bodies[:2]) == alone
-        fleet.wait_all_free(10)
+        fleet.wait_all_free()
 
 
 @pytest.mark.parametrize("option,value,choices", (("overlap", "perhaps", "on, off, auto"),

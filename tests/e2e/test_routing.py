@@ -1,11 +1,10 @@
 """Who works for a request: policies, shared beginnings, prompts that a decode worker runs itself."""
 import json
 import random
-import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import ROOT, Fleet, wait_for
+from fleet import ROOT, SLOW_BEATS, Fleet, wait_for
 
 GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())
 IDS = [token for prompt in GOLDEN["prompts"] for token in prompt["ids"] + prompt["greedy_ids"]]
@@ -38,29 +37,30 @@ def test_round_robin_alternates():
 
 
 def test_the_least_loaded_workers_are_chosen():
-    # Slow beats: a worker that stands still is not suspect, and says nothing new of itself.
-    beats = ["--beat-s", 2]
-    with Fleet(prefill=2, decode=2, gateway_args=beats, worker_args=beats) as fleet:
-        # A decode worker that stands still in the midst of a stream is avoided.
-        stream = fleet.stream(prompt=ids(40), max_new_tokens=300, ignore_eos=True, temperature=0)
-        next(stream.events)
-        busy = next(name for name in ("decode-0", "decode-1") if fleet.worker(name)["active"])
-        fleet.workers[busy].signal(signal.SIGSTOP)
+    with Fleet(prefill=2, decode=2, gateway_args=SLOW_BEATS, worker_args=SLOW_BEATS) as fleet:
+        def busy(role):
+            return next((w["id"] for w in fleet.fleet() if w["role"] == role and w["active"]), None)
+
+        # A decode worker with a stream that does not end is avoided.
+        [stream] = fleet.hold()
+        avoided = busy("decode")
         served = [fleet.generate(prompt=ids(20, i), max_new_tokens=4)["served_by"]["decode"] for i in range(5)]
-        fleet.workers[busy].signal(signal.SIGCONT)
-        assert busy not in served
+        assert avoided not in served
         assert stream.text()[1].name == "summary"
         # A prefill worker with a prompt that does not end gets no other one.
+        prefills = {name: fleet.workers[name] for name in ("prefill-0", "prefill-1")}
+        for worker in prefills.values():
+            worker.pause()
         with ThreadPoolExecutor(1) as pool:
             long = pool.submit(fleet.generate, prompt=ids(500), max_new_tokens=2)
-            busy = wait_for(lambda: next((w["id"] for w in fleet.fleet() if w["role"] == "prefill" and w["active"]),
-                                         None), 5, "the long prompt to be placed")
-            fleet.workers[busy].signal(signal.SIGSTOP)
+            avoided = wait_for(lambda: busy("prefill"), "the long prompt to be placed")
+            for name in prefills.keys() - {avoided}:
+                prefills[name].resume()
             served = [fleet.generate(prompt=ids(20, i), max_new_tokens=2)["served_by"]["prefill"] for i in range(5)]
-            fleet.workers[busy].signal(signal.SIGCONT)
-            assert long.result()["served_by"]["prefill"] == busy
-        assert busy not in served
-        fleet.wait_all_free()
+            prefills[avoided].resume()
+            assert long.result()["served_by"]["prefill"] == avoided
+        assert avoided not in served
+        wait_for(lambda: not fleet.open(), "everything to be over")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_the_next_turn_of_a_conversation_goes_to_the_same_workers(aware):
             # Whole blocks of 16 of the turn before.
             assert answer["cached_tokens"] >= (70 + 30 * (turn - 1)) // 16 * 16 - 16
     aware.wait_all_free()
-    wait_for(lambda: all(w["prefix_hit_rate"] for w in aware.fleet()), 3, "all workers to tell of hits")
+    wait_for(lambda: all(w["prefix_hit_rate"] for w in aware.fleet()), "all workers to tell of hits")
 
 
 def test_a_conversation_goes_on_elsewhere_when_its_worker_dies(aware):
@@ -154,8 +154,8 @@ def test_a_short_prompt_may_be_run_by_the_decode_worker():
         # Before and after the prefill worker's death, and wherever the prediction sent them before.
         remote = [[fleet.generate(prompt=prompt, **request) for request in REQUESTS] for prompt in prompts]
         fleet.workers["prefill-0"].kill()
-        wait_for(lambda: fleet.worker("prefill-0") is None, 5, "the prefill worker to be gone")
-        before = fleet.metrics()["baton_colocated_prefills_total"]
+        wait_for(lambda: fleet.worker("prefill-0") is None, "the prefill worker to be gone")
+        before = fleet.metrics()["baton_local_prefills_total"]
         local = [[fleet.generate(prompt=prompt, **request) for request in REQUESTS] for prompt in prompts]
         assert fleet.metrics()["baton_colocated_prefills_total"] == before + len(prompts) * len(REQUESTS)
         for far, near in zip(sum(remote, []), sum(local, [])):
@@ -174,17 +174,18 @@ def test_a_short_prompt_may_be_run_by_the_decode_worker():
 
 
 def test_a_short_prompt_is_run_where_it_is_predicted_to_be_faster():
-    with Fleet(gateway_args=["--colocated-prefill-tokens", 32]) as fleet:
+    with Fleet(gateway_args=["--colocated-prefill-tokens", 32, *SLOW_BEATS], worker_args=SLOW_BEATS) as fleet:
         for i in range(6):  # rates and hand-off become known
             fleet.generate(prompt=ids(32, i), max_new_tokens=2)
-        fleet.workers["prefill-0"].signal(signal.SIGSTOP)
-        with ThreadPoolExecutor(1) as pool:
-            long = pool.submit(fleet.generate, prompt=ids(400), max_new_tokens=2)
-            wait_for(lambda: fleet.worker("prefill-0")["active"], 3, "the long prompt to be placed")
+        fleet.workers["prefill-0"].pause()
+        with ThreadPoolExecutor(8) as pool:
+            # So much that no error of the estimates tips the scales.
+            long = [pool.submit(fleet.generate, prompt=ids(400, i), max_new_tokens=2) for i in range(8)]
+            wait_for(lambda: fleet.open("PREFILLING") == 8, "the long prompts to be placed")
             answer = fleet.generate(prompt=ids(32, 99), max_new_tokens=4, temperature=0)
             assert fleet.worker("prefill-0")["predicted_wait_s"] > 0
-            fleet.workers["prefill-0"].signal(signal.SIGCONT)
-            assert long.result()["served_by"]["prefill"] == "prefill-0"
+            fleet.workers["prefill-0"].resume()
+            assert {one.result()["served_by"]["prefill"] for one in long} == {"prefill-0"}
         assert answer["served_by"]["prefill"] == "decode-0"
         assert fleet.generate(prompt=ids(200, 7), max_new_tokens=2)["served_by"]["prefill"] == "prefill-0"
 

@@ -131,7 +131,7 @@ def test_what_is_under_way_when_time_is_up_is_cut(fleet):
                          "--slow-rate", 1, "--slow-bytes-per-s", 200)
     check_counts(figures)
     assert figures["requests"]["cut"] == 3
-    fleet.wait_all_free(20)
+    fleet.wait_all_free()
 
 
 def test_warm_up_is_not_counted(fleet):
@@ -158,7 +158,7 @@ def test_cancellations_leave_nothing_behind(fleet):
     figures, _ = measure(fleet.port, "--concurrency", 6, "--requests", 40, "--output-tokens", 60, "--cancel-rate", 0.5)
     check_counts(figures)
     assert 5 < figures["requests"]["canceled"] < 35 and not figures["requests"]["failed"]
-    fleet.wait_all_free(20)
+    fleet.wait_all_free()
 
 
 def test_slow_readers_are_slow_and_lose_nothing(fleet, tmp_path):
@@ -187,7 +187,7 @@ def test_readers_are_measured_alone_and_with_intruders(fleet, tmp_path):
     assert starts == pytest.approx([1 + 0.2 * i for i in range(len(starts))], abs=1e-5)
     gaps = [row for row in table if row["gap_s"]]
     assert len(gaps) > 40 and all(float(row["gap_s"]) >= 0 for row in gaps)
-    fleet.wait_all_free(20)
+    fleet.wait_all_free()
 
 
 def test_connections_are_kept_unless_told_otherwise(fleet):
@@ -280,12 +280,12 @@ def test_a_server_that_dies_is_reported_not_hung_on():
 def test_an_interrupt_ends_the_run_with_its_report(fleet):
     running = subprocess.Popen(command(fleet.port, "--concurrency", 2, "--duration", "100s", "--output-tokens", 100),
                                stdout=subprocess.PIPE, text=True)
-    wait_for(lambda: any(worker["running"] for worker in fleet.fleet()), 20, "the load to begin")
+    wait_for(lambda: any(worker["running"] for worker in fleet.fleet()), "the load to begin")
     time.sleep(0.3)
     running.send_signal(signal.SIGINT)
     output, _ = running.communicate(timeout=20 * SLOW)
     assert running.returncode == 0 and "sent:" in output and "cut at the end" in output
-    fleet.wait_all_free(20)
+    fleet.wait_all_free()
 
 
 def test_a_failed_run_says_why(fleet):

@@ -109,8 +109,8 @@ def test_a_value_that_does_not_exist_is_answered_with_those_that_do(role, option
 def test_a_worker_of_another_dtype_is_refused():
     with Fleet() as fleet:
         other = fleet.start_worker("decode", "decode-q8", args=["--dtype", "q8"])
-        wait_for(lambda: "dtype q8 with KV in" in fleet.gateway.text(), 20, "the refusal")
+        wait_for(lambda: "dtype q8 with KV in" in fleet.gateway.text(), "the refusal")
         assert fleet.worker("decode-q8") is None
-        wait_for(lambda: "this fleet has f32 with" in other.text(), 20, "the worker to learn of it")
+        wait_for(lambda: "this fleet has f32 with" in other.text(), "the worker to learn of it")
         assert fleet.generate(prompt=STORY, max_new_tokens=5, temperature=0)["output_tokens"] == 5
         other.stop()
