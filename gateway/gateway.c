@@ -287,6 +287,8 @@ static void init_fleet(struct gateway *gateway)
                                        .facts = &gateway->facts,
                                        .cluster_token = options->cluster_token,
                                        .beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
+                                       .silence_ns =
+                                           (int64_t)(options->silence_s * (double)BATON_SECOND),
                                        .wake = wake,
                                        .wake_arg = gateway,
                                        .on_message = on_worker_message,

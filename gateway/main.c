@@ -59,6 +59,9 @@ static const struct baton_option option_table[] = {
          "a client that takes nothing of its response is cut off; 0: never"),
     REAL(beat_s, "beat-s", "0.25", 0.01, 60, "s",
          "pause between heartbeats; a worker silent for six is lost"),
+    REAL(silence_s, "silence-s", "0", 0, 86400, "s",
+         "a worker silent so long is lost, whatever the heartbeats, and half as long suspected; 0: "
+         "six beats"),
     REAL(drain_s, "drain-s", "8", 0, 3600, "s", "how long open requests may go on after SIGTERM"),
     REAL(slo_ttft_s, "slo-ttft-s", "0.2", 0, 86400, "s",
          "to the first token, of a request that counts as good in /metrics; 0: any"),

@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "gateway/fleet/handshake.h"
 
-enum { SUSPECT_BEATS = 3, DEAD_BEATS = 6 };
+enum { DEAD_BEATS = 6 };
 
 const char *gw_worker_state_name(enum gw_worker_state state)
 {
@@ -168,6 +168,12 @@ static int64_t last_heard_ns(const struct gw_fleet *fleet, const struct gw_worke
     return heard_ns > fleet->awake_ns ? heard_ns : fleet->awake_ns;
 }
 
+static int64_t dead_after_ns(const struct gw_fleet *fleet)
+{
+    const struct gw_fleet_options *options = &fleet->options;
+    return options->silence_ns ? options->silence_ns : DEAD_BEATS * options->beat_ns;
+}
+
 static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
                         bool heard_all)
 {
@@ -177,11 +183,11 @@ static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_
                       worker->state == GW_WORKER_DRAINING ? "left" : "its process is gone");
         return;
     }
-    if (silent_ns > DEAD_BEATS * fleet->options.beat_ns) {
+    if (silent_ns > dead_after_ns(fleet)) {
         gw_fleet_lose(fleet, worker, "it does not answer");
         return;
     }
-    if (silent_ns > SUSPECT_BEATS * fleet->options.beat_ns && worker->state == GW_WORKER_READY) {
+    if (silent_ns > dead_after_ns(fleet) / 2 && worker->state == GW_WORKER_READY) {
         worker->state = GW_WORKER_SUSPECT;
         baton_log(BATON_LOG_WARN, "worker_suspect", BATON_S("worker", worker->id),
                   BATON_F("silent_s", baton_seconds(silent_ns)));

@@ -65,6 +65,7 @@ struct gw_fleet_options {
     const struct baton_model_facts *facts;
     const char *cluster_token;
     int64_t beat_ns;
+    int64_t silence_ns; /* a worker that says nothing for so long is lost; 0: for six beats */
     void (*wake)(void *arg);
     void *wake_arg;
     /* A message about a request, from a worker that joined. */

@@ -16,8 +16,8 @@ MODEL = ROOT / "models/tale"
 SLOW = float(os.environ.get("BATON_SLOW", "1"))
 # What a test waits for comes in far less time, or the program is wrong.
 PATIENCE_S = 60 * SLOW
-# Of a gateway and its workers: one that stands still is not suspected for three beats.
-SLOW_BEATS = ["--beat-s", min(4 * SLOW, 20)]
+# Of a gateway: a worker that stands still is neither suspected nor lost.
+NO_SUSPICION = ["--silence-s", 3600]
 # Each token of such a stream is kilobytes: unread, it fills every buffer after a few of them, and stays open.
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
 

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from fleet import BIN, MODEL, PATIENCE_S, ROOT, SLOW_BEATS, Fleet, wait_for
+from fleet import BIN, MODEL, NO_SUSPICION, PATIENCE_S, ROOT, Fleet, wait_for
 
 BLOCK = 16
 
@@ -75,7 +75,7 @@ def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_ba
 
 def test_who_finds_no_place_in_the_batch_waits_before_its_prompt():
     """Else prompts would be run at the cost of steps, and readers would wait long for their second token."""
-    with Fleet(gateway_args=["--max-wait-s", 0, *SLOW_BEATS], worker_args=SLOW_BEATS,
+    with Fleet(gateway_args=["--max-wait-s", 0, *NO_SUSPICION],
                decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
         bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0) for i in range(40)]
         fleet.workers["prefill-0"].pause()  # so that whoever has a place keeps it
@@ -84,11 +84,12 @@ def test_who_finds_no_place_in_the_batch_waits_before_its_prompt():
             wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") == 4 + 2, "all places to be taken")
             wait_for(lambda: fleet.metrics()['baton_reservations_rejected_total{reason="batch_full"}'] > 2,
                      "the others to be turned away")
+            n_most = 'baton_worker_requests_max{role="decode",worker="decode-0"}'
+            wait_for(lambda: fleet.metrics()[n_most] == 4 + 2, "the worker to tell of them")
             assert fleet.open("PREFILLING") == 4 + 2
             fleet.workers["prefill-0"].resume()
         assert all(answer.result()["output_tokens"] == 60 for answer in answers)
-        n_most = 'baton_worker_requests_max{role="decode",worker="decode-0"}'
-        assert wait_for(lambda: fleet.metrics()[n_most], "the worker to tell of them") == 4 + 2
+        assert fleet.metrics()[n_most] == 4 + 2
 
 
 def kv_bytes(fleet):

@@ -4,7 +4,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import ROOT, SLOW_BEATS, Fleet, wait_for
+from fleet import NO_SUSPICION, ROOT, Fleet, wait_for
 
 GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())
 IDS = [token for prompt in GOLDEN["prompts"] for token in prompt["ids"] + prompt["greedy_ids"]]
@@ -37,7 +37,7 @@ def test_round_robin_alternates():
 
 
 def test_the_least_loaded_workers_are_chosen():
-    with Fleet(prefill=2, decode=2, gateway_args=SLOW_BEATS, worker_args=SLOW_BEATS) as fleet:
+    with Fleet(prefill=2, decode=2, gateway_args=NO_SUSPICION) as fleet:
         def busy(role):
             return next((w["id"] for w in fleet.fleet() if w["role"] == role and w["active"]), None)
 
@@ -60,7 +60,7 @@ def test_the_least_loaded_workers_are_chosen():
             prefills[avoided].resume()
             assert long.result()["served_by"]["prefill"] == avoided
         assert avoided not in served
-        wait_for(lambda: not fleet.open(), "everything to be over")
+        fleet.wait_all_free()
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_a_short_prompt_may_be_run_by_the_decode_worker():
         remote = [[fleet.generate(prompt=prompt, **request) for request in REQUESTS] for prompt in prompts]
         fleet.workers["prefill-0"].kill()
         wait_for(lambda: fleet.worker("prefill-0") is None, "the prefill worker to be gone")
-        before = fleet.metrics()["baton_local_prefills_total"]
+        before = fleet.metrics()["baton_colocated_prefills_total"]
         local = [[fleet.generate(prompt=prompt, **request) for request in REQUESTS] for prompt in prompts]
         assert fleet.metrics()["baton_colocated_prefills_total"] == before + len(prompts) * len(REQUESTS)
         for far, near in zip(sum(remote, []), sum(local, [])):
@@ -174,7 +174,7 @@ def test_a_short_prompt_may_be_run_by_the_decode_worker():
 
 
 def test_a_short_prompt_is_run_where_it_is_predicted_to_be_faster():
-    with Fleet(gateway_args=["--colocated-prefill-tokens", 32, *SLOW_BEATS], worker_args=SLOW_BEATS) as fleet:
+    with Fleet(gateway_args=["--colocated-prefill-tokens", 32, *NO_SUSPICION]) as fleet:
         for i in range(6):  # rates and hand-off become known
             fleet.generate(prompt=ids(32, i), max_new_tokens=2)
         fleet.workers["prefill-0"].pause()
