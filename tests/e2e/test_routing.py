@@ -187,7 +187,7 @@ def test_a_short_prompt_is_run_where_it_is_predicted_to_be_faster():
             fleet.workers["prefill-0"].resume()
             assert {one.result()["served_by"]["prefill"] for one in long} == {"prefill-0"}
         assert answer["served_by"]["prefill"] == "decode-0"
-        assert fleet.generate(prompt=ids(200, 7), max_new_tokens=2)["served_by"]["prefill"] == "prefill-0"
+        assert fleet.generate(prompt=ids(200, 77), max_new_tokens=2)["served_by"]["prefill"] == "prefill-0"
 
 
 def test_more_requests_than_fit_wait_their_turn():
