@@ -1,11 +1,11 @@
 /* Who may wait for a worker, and what others are told at once: when to come back.
  *
- *     completion --no worker, or stopping-----------------------------> 503
- *          --larger than could ever wait------------------------> 400
- *          --the queue has no room (requests, prompt tokens)----> 429 queue_full
- *          --its turn, or its end, would come too late----------> 429 too_late
- *          --its key has as many generations as it may----------> 429 too_many_requests
- *          --otherwise--> QUEUED --too late after all-----------> 504
+ *     completion --no worker, or stopping-----------------------> 503
+ *                --larger than could ever wait------------------------> 400
+ *                --the queue has no room (requests, prompt tokens)----> 429 queue_full
+ *                --its turn, or its end, would come too late----------> 429 too_late
+ *                --its key has as many generations as it may----------> 429 too_many_requests
+ *                --otherwise--> QUEUED --too late after all-----------> 504
  *
  * A completion is taken whole or not at all: each of its choices (prompts x n) counts, because each
  * takes blocks and compute of its own. Where nobody else is, everybody is taken whatever the

@@ -15,7 +15,7 @@
 #include "gateway/http/status.h"
 
 /* Parsing runs at 20-40 MB/s: a body larger than this would hold every stream up. */
-enum { PARSE_INLINE_MAX_BYTES = 64 << 10, ERROR_MAX_BYTES = 4096 };
+enum { PARSE_INLINE_MAX_BYTES = 64 << 10 };
 
 struct route {
     const char *method, *path;
@@ -51,12 +51,9 @@ static bool leads_to(const char *path, const struct route *route)
 void gw_api_fail(struct gw_exchange *exchange, int status, const char *message, const char *param,
                  const char *code)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, ERROR_MAX_BYTES);
-    gw_error_body(&body, status, message, param, code);
-    gw_exchange_respond(exchange, status, "application/json", gw_status_hints(status),
-                        baton_buf_text(&body), body.len);
-    baton_buf_fini(&body);
+    gw_exchange_respond_error(
+        exchange,
+        &(struct gw_error){.status = status, .code = code, .message = message, .param = param});
 }
 
 void gw_api_refuse(struct gw_exchange *exchange, const struct gw_problem *problem)
@@ -185,7 +182,6 @@ void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
 {
     const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
     const struct route *other = NULL;
-    char allow[32];
     if (!gw_access_admit(api->access, exchange))
         return;
     if (!strcmp(method, "HEAD"))
@@ -206,12 +202,11 @@ void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
         gw_api_fail(exchange, 404, "no such path", NULL, "not_found");
         return;
     }
-    struct baton_buf body;
-    baton_buf_init(&body, ERROR_MAX_BYTES);
-    (void)snprintf(allow, sizeof allow, "Allow: %s\r\n", other->method);
-    gw_error_body(&body, 405, "this path takes another method", NULL, "method_not_allowed");
-    gw_exchange_respond(exchange, 405, "application/json", allow, baton_buf_text(&body), body.len);
-    baton_buf_fini(&body);
+    gw_exchange_respond_error(exchange,
+                              &(struct gw_error){.status = 405,
+                                                 .code = "method_not_allowed",
+                                                 .message = "this path takes another method",
+                                                 .allow = other->method});
 }
 
 /* ---- clients that leave or are slow ----

@@ -8,7 +8,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-static const struct gw_refusal no_memory = {503, "out_of_memory", "The server is out of memory."};
+static const struct gw_error no_memory = {
+    .status = 503, .code = "out_of_memory", .message = "The server is out of memory."};
 
 #define TO(state) (1U << GW_CONN_##state)
 
@@ -120,12 +121,12 @@ void gw_conn_response_ended(struct gw_conn *conn)
         enter_flush(conn);
 }
 
-void gw_conn_refuse(struct gw_conn *conn, const struct gw_refusal *refusal)
+void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal)
 {
     baton_log(BATON_LOG_DEBUG, "http_refused", BATON_S("peer", conn->peer),
               BATON_I("status", refusal->status), BATON_S("reason", refusal->message));
     conn->keep_alive = false;
-    gw_conn_send_refusal(conn, refusal);
+    gw_conn_send_error(conn, refusal);
     drop_exchange(conn, refusal->message);
     enter_flush(conn);
 }
@@ -144,10 +145,14 @@ bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms)
 
 void gw_conn_expire(struct gw_conn *conn)
 {
-    static const struct gw_refusal slow_head = {408, "head_timeout",
-                                                "The request's headers did not arrive in time."};
-    static const struct gw_refusal slow_body = {408, "body_timeout",
-                                                "The request's body did not arrive in time."};
+    static const struct gw_error slow_head = {.status = 408,
+                                              .code = "head_timeout",
+                                              .message =
+                                                  "The request's headers did not arrive in time."};
+    static const struct gw_error slow_body = {.status = 408,
+                                              .code = "body_timeout",
+                                              .message =
+                                                  "The request's body did not arrive in time."};
     if (conn->state == GW_CONN_HEAD)
         gw_conn_refuse(conn, &slow_head);
     else if (conn->state == GW_CONN_BODY)
@@ -178,8 +183,10 @@ static void send_continue(struct gw_conn *conn)
 /* The head is whole: begins the body, and ends it too when it is empty. */
 static void begin_body(struct gw_conn *conn, const struct gw_head *head)
 {
-    static const struct gw_refusal too_large = {413, "body_too_large",
-                                                "The request's body is over the server's limit."};
+    static const struct gw_error too_large = {.status = 413,
+                                              .code = "body_too_large",
+                                              .message =
+                                                  "The request's body is over the server's limit."};
     const struct gw_http_options *options = &conn->server->options;
     bool has_body = head->chunked || head->content_length;
     conn->exchange = gw_exchange_create(conn, head);
@@ -207,7 +214,7 @@ static void begin_body(struct gw_conn *conn, const struct gw_head *head)
 static size_t take_head(struct gw_conn *conn, const char *bytes, size_t n)
 {
     struct gw_head head;
-    struct gw_refusal refusal;
+    struct gw_error refusal;
     size_t used = 0;
     enum baton_err err = gw_head_parse(bytes, n, conn->server->options.max_head_bytes, &conn->scan,
                                        &head, &used, &refusal);
@@ -230,10 +237,13 @@ static enum baton_err take_plain(struct gw_conn *conn, const char *bytes, size_t
 
 static void refuse_body(struct gw_conn *conn, enum baton_err err)
 {
-    static const struct gw_refusal bad = {400, "malformed_body",
-                                          "The request's chunked body is malformed."};
-    static const struct gw_refusal too_large = {413, "body_too_large",
-                                                "The request's body is over the server's limit."};
+    static const struct gw_error bad = {.status = 400,
+                                        .code = "malformed_body",
+                                        .message = "The request's chunked body is malformed."};
+    static const struct gw_error too_large = {.status = 413,
+                                              .code = "body_too_large",
+                                              .message =
+                                                  "The request's body is over the server's limit."};
     if (err == BATON_LIMIT)
         gw_conn_refuse(conn, &too_large);
     else
@@ -384,8 +394,9 @@ static struct gw_conn *create(struct gw_http_server *server)
  * GW_MAX_TURNED_AWAY of those at a time not even that. */
 static void make_room(struct gw_conn *conn)
 {
-    static const struct gw_refusal too_many = {503, "too_many_connections",
-                                               "The server has too many connections."};
+    static const struct gw_error too_many = {.status = 503,
+                                             .code = "too_many_connections",
+                                             .message = "The server has too many connections."};
     struct gw_http_server *server = conn->server;
     size_t open = server->n_conns - server->conns[GW_CONN_CLOSING].n;
     if (open <= server->options.max_connections)

@@ -142,7 +142,7 @@ void gw_conn_close(struct gw_conn *conn, const char *reason);
 void gw_conn_cut(struct gw_conn *conn, const char *reason);
 /* Answers with the error object, then closes: what comes after a malformed request has no meaning.
  */
-void gw_conn_refuse(struct gw_conn *conn, const struct gw_refusal *refusal);
+void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal);
 /* The response was handed over and its exchange is gone. */
 void gw_conn_response_ended(struct gw_conn *conn);
 /* FLUSH has nothing left to write. */
@@ -179,9 +179,8 @@ void gw_exchange_destroy(struct gw_exchange *exchange);
 
 /* ---- response.c ---- */
 
-/* The whole error answer, for a request that never reached the handler; what on_head added to the
- * response goes with it. */
-void gw_conn_send_refusal(struct gw_conn *conn, const struct gw_refusal *refusal);
+/* Sends the whole error answer; what on_head added to the response goes with it. */
+void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *refusal);
 /* The client takes bytes again: tells the handler, once the queue is empty. */
 void gw_exchange_drained(struct gw_exchange *exchange);
 

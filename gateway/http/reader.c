@@ -7,17 +7,17 @@
 struct reading {
     struct gw_head head;
     bool has_host, has_length, has_encoding, says_close, says_keep_alive;
-    struct gw_refusal *refusal;
+    struct gw_error *refusal;
 };
 
-static enum baton_err refuse(struct gw_refusal *refusal, int status, const char *code,
+static enum baton_err refuse(struct gw_error *refusal, int status, const char *code,
                              const char *message)
 {
-    *refusal = (struct gw_refusal){.status = status, .code = code, .message = message};
+    *refusal = (struct gw_error){.status = status, .code = code, .message = message};
     return BATON_INVALID;
 }
 
-static enum baton_err malformed(struct gw_refusal *refusal, const char *message)
+static enum baton_err malformed(struct gw_error *refusal, const char *message)
 {
     return refuse(refusal, 400, "malformed_request", message);
 }
@@ -25,7 +25,7 @@ static enum baton_err malformed(struct gw_refusal *refusal, const char *message)
 /* ---- the bytes: where the head ends ---- */
 
 static enum baton_err too_large(const char *bytes, const struct gw_head_scan *scan,
-                                struct gw_refusal *refusal)
+                                struct gw_error *refusal)
 {
     if (memchr(bytes + scan->start, '\n', scan->seen - scan->start))
         return refuse(refusal, 431, "head_too_large", "The request's headers are too large.");
@@ -45,7 +45,7 @@ static bool skip_empty_lines(const char *bytes, size_t n, struct gw_head_scan *s
 }
 
 static enum baton_err find_end(const char *bytes, size_t n, size_t max_bytes,
-                               struct gw_head_scan *scan, struct gw_refusal *refusal)
+                               struct gw_head_scan *scan, struct gw_error *refusal)
 {
     if (!skip_empty_lines(bytes, n, scan))
         return BATON_AGAIN;
@@ -275,7 +275,7 @@ static struct gw_view take_line(struct gw_view *rest)
 
 enum baton_err gw_head_parse(const char *bytes, size_t n, size_t max_bytes,
                              struct gw_head_scan *scan, struct gw_head *head, size_t *n_used,
-                             struct gw_refusal *refusal)
+                             struct gw_error *refusal)
 {
     enum baton_err err = find_end(bytes, n, max_bytes, scan, refusal);
     if (err)

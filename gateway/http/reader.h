@@ -8,9 +8,10 @@
  * other than exactly "chunked", any coding on 1.0, no Host on 1.1, two Hosts, other versions,
  * unknown methods and CONNECT. Upgrade is ignored.
  *
- * Ownership: the views of a gw_head borrow the bytes that were parsed; a refusal's texts are
- * static. Threading: pure functions. Errors:    AGAIN (no empty line yet), INVALID (the refusal
- * says what to answer).
+ * Ownership: the views of a gw_head borrow the bytes that were parsed; a refusal's texts are static.
+ * Threading: pure functions.
+ * Errors:    AGAIN (no empty line yet), INVALID (the refusal says what to answer before the
+ *            connection is closed).
  */
 #ifndef BATON_GATEWAY_HTTP_READER_H
 #define BATON_GATEWAY_HTTP_READER_H
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "gateway/http/status.h"
 #include "gateway/http/syntax.h"
 
 enum { GW_HEAD_MAX_HEADERS = 100 };
@@ -42,13 +44,6 @@ struct gw_head {
     struct gw_header headers[GW_HEAD_MAX_HEADERS];
 };
 
-/* What the client is told before the connection is closed. */
-struct gw_refusal {
-    int status;
-    const char *code;
-    const char *message;
-};
-
 /* How far a head was looked at, so that one that trickles in is read once; all zero to begin with.
  */
 struct gw_head_scan {
@@ -62,7 +57,7 @@ struct gw_head_scan {
  * calls. */
 enum baton_err gw_head_parse(const char *bytes, size_t n, size_t max_bytes,
                              struct gw_head_scan *scan, struct gw_head *head, size_t *n_used,
-                             struct gw_refusal *refusal) BATON_MUST_CHECK;
+                             struct gw_error *refusal) BATON_MUST_CHECK;
 
 /* Decodes the percent-escapes of unreserved characters in place (RFC 3986 section 6.2.2.2): what
  * remains escaped means something else than its character, so "/a%2Fb" stays one segment. Each '%'

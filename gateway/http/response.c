@@ -5,7 +5,7 @@
 #include "gateway/http/conn.h"
 #include "gateway/http/status.h"
 
-enum { HEAD_MAX_BYTES = 16 << 10, CHUNK_SIZE_BYTES = 20 };
+enum { HEAD_MAX_BYTES = 16 << 10, ERROR_MAX_BYTES = 16 << 10, CHUNK_SIZE_BYTES = 20 };
 
 /* The Date header's value (RFC 9110 section 5.6.7), made once a second. Its names are English
  * because no process of ours leaves the C locale. */
@@ -71,17 +71,20 @@ static void put_length(char *text, size_t size, size_t n)
     (void)snprintf(text, size, "Content-Length: %zu\r\n", n);
 }
 
-void gw_conn_send_refusal(struct gw_conn *conn, const struct gw_refusal *refusal)
+/* The one place where an error becomes an answer. The connection may have no exchange: a head that
+ * could not be read never made one. */
+void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *error)
 {
     struct baton_buf head, body;
-    char length[48];
+    char length[48], headers[GW_ERROR_HEADERS_BYTES];
+    bool is_head = conn->exchange && conn->exchange->is_head;
     baton_buf_init(&head, HEAD_MAX_BYTES);
-    baton_buf_init(&body, HEAD_MAX_BYTES);
-    gw_error_body(&body, refusal->status, refusal->message, NULL, refusal->code);
+    baton_buf_init(&body, ERROR_MAX_BYTES);
+    gw_error_put(&body, error);
     put_length(length, sizeof length, body.len);
-    put_head(&head, conn, refusal->status, "application/json", gw_status_hints(refusal->status),
+    put_head(&head, conn, error->status, "application/json", gw_error_headers(error, headers),
              length);
-    send_whole(conn, &head, body.data, body.len);
+    send_whole(conn, &head, body.data, is_head ? 0 : body.len);
     baton_buf_fini(&body);
     baton_buf_fini(&head);
 }
@@ -133,6 +136,15 @@ void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *c
     put_head(&head, conn, status, content_type, headers, length);
     send_whole(conn, &head, body, exchange->is_head || has_no_body(status) ? 0 : n);
     baton_buf_fini(&head);
+    end(exchange);
+}
+
+void gw_exchange_respond_error(struct gw_exchange *exchange, const struct gw_error *error)
+{
+    struct gw_conn *conn = exchange->conn;
+    if (conn->server->draining)
+        conn->keep_alive = false;
+    gw_conn_send_error(conn, error);
     end(exchange);
 }
 

@@ -26,6 +26,7 @@
 
 struct gw_http_server;
 struct gw_exchange;
+struct gw_error;
 
 enum {
     GW_REQUEST_ID_BYTES = sizeof "req-0123456789abcdef",
@@ -108,6 +109,8 @@ enum baton_err gw_exchange_add_header(struct gw_exchange *exchange, const char *
  * exchange. */
 void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *content_type,
                          const char *headers, const char *body, size_t n);
+/* Answers with the error object (gateway/http/status.h) and its headers, and ends the exchange. */
+void gw_exchange_respond_error(struct gw_exchange *exchange, const struct gw_error *error);
 /* A response of unknown length: chunked on 1.1, close-delimited on 1.0. TCP_NODELAY is on. */
 void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const char *content_type,
                               const char *headers);

@@ -49,32 +49,6 @@ const char *gw_status_reason(int status)
     return "Unknown";
 }
 
-const char *gw_status_hints(int status)
-{
-    switch (status) {
-    case 429:
-    case 503:
-        return "Retry-After: 1\r\nx-should-retry: true\r\n";
-    case 408:
-    case 502:
-        return "x-should-retry: true\r\n";
-    case 500:
-    case 504:
-        return "x-should-retry: false\r\n";
-    default:
-        return "";
-    }
-}
-
-const char *gw_status_retry_hints(int status, int retry_s, char text[GW_RETRY_HINTS_BYTES])
-{
-    if (retry_s <= 0)
-        return gw_status_hints(status);
-    (void)snprintf(text, GW_RETRY_HINTS_BYTES, "Retry-After: %d\r\nx-should-retry: true\r\n",
-                   retry_s);
-    return text;
-}
-
 static const char *error_type(int status)
 {
     switch (status) {
@@ -97,27 +71,42 @@ static void put_or_null(struct baton_json_out *out, const char *key, const char 
         baton_json_put_null(out, key);
 }
 
-void gw_error_open(struct baton_json_out *out, int status, const char *message,
-                   const char *param_or_null, const char *code_or_null)
-{
-    baton_json_open(out, NULL, '{');
-    baton_json_open(out, "error", '{');
-    baton_json_put_string(out, "message", message);
-    baton_json_put_string(out, "type", error_type(status));
-    put_or_null(out, "param", param_or_null);
-    put_or_null(out, "code", code_or_null);
-}
-
-void gw_error_close(struct baton_json_out *out)
-{
-    baton_json_close(out, '}');
-    baton_json_close(out, '}');
-}
-
-void gw_error_body(struct baton_buf *out, int status, const char *message,
-                   const char *param_or_null, const char *code_or_null)
+void gw_error_put(struct baton_buf *out, const struct gw_error *error)
 {
     struct baton_json_out json = baton_json_out(out);
-    gw_error_open(&json, status, message, param_or_null, code_or_null);
-    gw_error_close(&json);
+    baton_json_open(&json, NULL, '{');
+    baton_json_open(&json, "error", '{');
+    baton_json_put_string(&json, "message", error->message);
+    baton_json_put_string(&json, "type", error_type(error->status));
+    put_or_null(&json, "param", error->param);
+    put_or_null(&json, "code", error->code);
+    if (error->retry_after_s)
+        baton_json_put_int(&json, "retry_after_s", error->retry_after_s);
+    if (error->usage)
+        baton_json_put_raw(&json, "usage", baton_buf_text(error->usage), error->usage->len);
+    baton_json_close(&json, '}');
+    baton_json_close(&json, '}');
+}
+
+const char *gw_error_headers(const struct gw_error *error, char text[GW_ERROR_HEADERS_BYTES])
+{
+    int retry_after_s = error->retry_after_s;
+    switch (error->status) {
+    case 405:
+        (void)snprintf(text, GW_ERROR_HEADERS_BYTES, "Allow: %s\r\n", error->allow);
+        return text;
+    case 429:
+    case 503:
+        (void)snprintf(text, GW_ERROR_HEADERS_BYTES, "Retry-After: %d\r\nx-should-retry: true\r\n",
+                       retry_after_s > 0 ? retry_after_s : 1);
+        return text;
+    case 408:
+    case 502:
+        return "x-should-retry: true\r\n";
+    case 500:
+    case 504:
+        return "x-should-retry: false\r\n";
+    default:
+        return "";
+    }
 }

@@ -12,22 +12,24 @@
 /* "Not Found"; "Unknown" for a code that is not in the table. */
 const char *gw_status_reason(int status);
 
-/* Whether and when to try again, as the header lines that OpenAI's clients read; "" for a status
- * that says it itself. A 500 or a 504 would come again: the same request fails the same way. */
-const char *gw_status_hints(int status);
+/* What a failed request is answered with. */
+struct gw_error {
+    int status;
+    const char *code, *message;
+    const char *param;             /* the field at fault; NULL: none */
+    int retry_after_s;             /* when to try again; 0: what follows from the status */
+    const char *allow;             /* 405: the method that the path takes; NULL otherwise */
+    const struct baton_buf *usage; /* a JSON object: what was made before the failure; or NULL */
+};
 
-/* The same with a Retry-After of retry_s seconds; 0: whatever gw_status_hints says. */
-enum { GW_RETRY_HINTS_BYTES = 80 };
-const char *gw_status_retry_hints(int status, int retry_s, char text[GW_RETRY_HINTS_BYTES]);
+/* Appends {"error":{"message":..,"type":..,"param":..,"code":..}}, the shape that OpenAI's clients
+ * read, with retry_after_s and usage where they are set. The type follows from the status. */
+void gw_error_put(struct baton_buf *out, const struct gw_error *error);
 
-/* Appends {"error":{"message":..,"type":..,"param":..,"code":..}}, the shape OpenAI's clients read;
- * the type follows from the status. param and code may be NULL, which is written as null. */
-void gw_error_body(struct baton_buf *out, int status, const char *message,
-                   const char *param_or_null, const char *code_or_null);
-
-/* The same with room for more members of the error between open and close. */
-void gw_error_open(struct baton_json_out *out, int status, const char *message,
-                   const char *param_or_null, const char *code_or_null);
-void gw_error_close(struct baton_json_out *out);
+/* Its header lines. Retry-After and x-should-retry, which OpenAI's clients read, say when and
+ * whether to try again: a 500 or a 504 would come again, because the same request fails the same
+ * way. Allow for a 405. "" where there is nothing to say. */
+enum { GW_ERROR_HEADERS_BYTES = 80 };
+const char *gw_error_headers(const struct gw_error *error, char text[GW_ERROR_HEADERS_BYTES]);
 
 #endif

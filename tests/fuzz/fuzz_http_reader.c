@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *bytes = (const char *)data;
     struct gw_head_scan at_once = {0}, trickling = {0};
     struct gw_head head, same;
-    struct gw_refusal refusal = {0}, same_refusal = {0};
+    struct gw_error refusal = {0}, same_refusal = {0};
     size_t n_used = 0, n_same = 0;
     enum baton_err err =
         gw_head_parse(bytes, size, MAX_HEAD_BYTES, &at_once, &head, &n_used, &refusal);

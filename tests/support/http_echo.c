@@ -19,14 +19,10 @@
 enum { MAX_REPLY_BYTES = 16 << 20 };
 
 static void respond_error(struct gw_exchange *exchange, int status, const char *message,
-                          const char *headers)
+                          const char *allow)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, MAX_REPLY_BYTES);
-    gw_error_body(&body, status, message, NULL, NULL);
-    gw_exchange_respond(exchange, status, "application/json", headers, baton_buf_text(&body),
-                        body.len);
-    baton_buf_fini(&body);
+    gw_exchange_respond_error(
+        exchange, &(struct gw_error){.status = status, .message = message, .allow = allow});
 }
 
 static void echo(struct gw_exchange *exchange)
@@ -36,9 +32,9 @@ static void echo(struct gw_exchange *exchange)
     struct baton_json *root = NULL;
     const char *body = gw_exchange_body(exchange, &n);
     if (strncmp(gw_exchange_header(exchange, "content-type"), "application/json", 16) != 0) {
-        respond_error(exchange, 415, "The body must be application/json.", "");
+        respond_error(exchange, 415, "The body must be application/json.", NULL);
     } else if (baton_json_parse(body, n, &root, &why)) {
-        respond_error(exchange, 400, why.text, "");
+        respond_error(exchange, 400, why.text, NULL);
     } else {
         gw_exchange_respond(exchange, 200, "application/json", "", body, n);
         baton_json_free(root);
@@ -85,7 +81,7 @@ static void on_request(void *arg, struct gw_exchange *exchange)
         if (reads)
             health(exchange);
         else
-            respond_error(exchange, 405, "GET this path.", "Allow: GET, HEAD\r\n");
+            respond_error(exchange, 405, "GET this path.", "GET, HEAD");
         return;
     }
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
@@ -93,10 +89,10 @@ static void on_request(void *arg, struct gw_exchange *exchange)
             if (!strcmp(method, routes[i].method))
                 routes[i].handle(exchange);
             else
-                respond_error(exchange, 405, "POST to this path.", "Allow: POST\r\n");
+                respond_error(exchange, 405, "POST to this path.", "POST");
             return;
         }
-    respond_error(exchange, 404, "There is nothing at this path.", "");
+    respond_error(exchange, 404, "There is nothing at this path.", NULL);
 }
 
 static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)

@@ -11,7 +11,7 @@
 
 BATON_LIST(completion_list, struct gw_completion, in_completions)
 
-enum { EVENT_MAX_BYTES = 4 << 20 };
+enum { EVENT_MAX_BYTES = 4 << 20, USAGE_MAX_BYTES = 1024 };
 
 struct gw_completions {
     struct completion_list list;
@@ -158,24 +158,24 @@ static void add_unfinished(struct gw_completion *completion)
             completion->totals.output_tokens += completion->choices[i].request->n_output;
 }
 
-void gw_completion_put_error(struct baton_buf *out, const struct gw_completion *completion,
-                             const struct gw_failure *failure)
+/* Of a completion whose time is up the client is told how far it came. */
+static void fail(struct gw_completion *completion, const struct gw_failure *failure)
 {
-    struct baton_json_out json = baton_json_out(out);
-    gw_error_open(&json, failure->status, failure->message, NULL, failure->code);
-    if (failure->status == 504)
-        completion->dialect->usage(&json, completion);
-    gw_error_close(&json);
-}
-
-static void answer_failure(struct gw_completion *completion, const struct gw_failure *failure)
-{
-    struct baton_buf body;
-    baton_buf_init(&body, GW_ERROR_MAX_BYTES);
-    gw_completion_put_error(&body, completion, failure);
-    gw_exchange_respond(completion->exchange, failure->status, "application/json",
-                        gw_status_hints(failure->status), baton_buf_text(&body), body.len);
-    baton_buf_fini(&body);
+    struct gw_error error = {
+        .status = failure->status, .code = failure->code, .message = failure->message};
+    struct baton_buf usage;
+    baton_buf_init(&usage, USAGE_MAX_BYTES);
+    if (failure->status == 504) {
+        completion->dialect->usage(&usage, completion);
+        error.usage = &usage;
+    }
+    if (completion->begun) {
+        completion->dialect->error(completion, &error);
+        gw_exchange_stream_end(completion->exchange);
+    } else {
+        gw_exchange_respond_error(completion->exchange, &error);
+    }
+    baton_buf_fini(&usage);
 }
 
 /* The exchange dies with the response; the completion must not be found through it any more. */
@@ -206,12 +206,7 @@ static void on_failed(void *arg, struct gw_request *request, const struct gw_fai
     if (completion->over)
         return;
     gw_exchange_set_data(completion->exchange, NULL);
-    if (completion->begun) {
-        completion->dialect->error(completion, failure);
-        gw_exchange_stream_end(completion->exchange);
-    } else {
-        answer_failure(completion, failure);
-    }
+    fail(completion, failure);
     gw_completion_cancel_rest(completion, "another generation of the completion failed");
     gw_completion_destroy(completion);
 }

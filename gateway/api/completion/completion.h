@@ -42,10 +42,8 @@ struct gw_dialect {
     void (*text)(struct gw_choice *choice, const char *text, size_t n);
     void (*finish)(struct gw_choice *choice); /* the choice is over; its request goes after this */
     void (*end)(struct gw_completion *completion); /* all choices are over: the last words */
-    void (*error)(struct gw_completion *completion,
-                  const struct gw_failure *failure); /* while streaming */
-    void (*usage)(struct baton_json_out *out,
-                  const struct gw_completion *completion); /* "usage":{...} */
+    void (*error)(struct gw_completion *completion, const struct gw_error *error); /* in a stream */
+    void (*usage)(struct baton_buf *out, const struct gw_completion *completion);  /* {...} */
 };
 
 /* Sums over a completion's choices, for usage and timings. */
@@ -106,11 +104,6 @@ void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
 /* For dialects: bytes of the stream. The time goes to the choice's flush stage; it may be NULL. */
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
                          const char *bytes, size_t n);
-
-/* For dialects: the error object of a completion that fails under way. One whose time is up says
- * how far it came. */
-void gw_completion_put_error(struct baton_buf *out, const struct gw_completion *completion,
-                             const struct gw_failure *failure);
 
 /* "key":[...]: the results of all choices. */
 void gw_completion_put_results(struct gw_completion *completion, const char *key,

@@ -6,7 +6,7 @@
 
 #include "gateway/api/completion/completion.h"
 
-enum { GW_TEXT_MAX_BYTES = 64 << 20, GW_ERROR_MAX_BYTES = 4096 };
+enum { GW_TEXT_MAX_BYTES = 64 << 20 };
 
 /* Puts a completion into the table, or takes it out and frees it. */
 void gw_completion_list(struct gw_completion *completion);

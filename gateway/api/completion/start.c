@@ -108,19 +108,12 @@ static bool make_requests(struct gw_completion *completion,
 static void give_up(struct gw_completion *completion, const struct gw_verdict *verdict)
 {
     const struct gw_failure *failure = &verdict->failure;
-    char hints[GW_RETRY_HINTS_BYTES];
-    struct baton_buf body;
-    baton_buf_init(&body, GW_ERROR_MAX_BYTES);
-    struct baton_json_out json = baton_json_out(&body);
-    gw_error_open(&json, failure->status, failure->message, NULL, failure->code);
-    if (verdict->retry_s)
-        baton_json_put_int(&json, "retry_after_s", verdict->retry_s);
-    gw_error_close(&json);
     gw_exchange_set_data(completion->exchange, NULL);
-    gw_exchange_respond(completion->exchange, failure->status, "application/json",
-                        gw_status_retry_hints(failure->status, verdict->retry_s, hints),
-                        baton_buf_text(&body), body.len);
-    baton_buf_fini(&body);
+    gw_exchange_respond_error(completion->exchange,
+                              &(struct gw_error){.status = failure->status,
+                                                 .code = failure->code,
+                                                 .message = failure->message,
+                                                 .retry_after_s = verdict->retry_s});
     gw_completion_cancel_rest(completion, failure->code);
     gw_completion_destroy(completion);
 }

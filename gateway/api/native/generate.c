@@ -7,6 +7,7 @@
 #include "gateway/api/completion/explain.h"
 #include "gateway/api/native/reply.h"
 #include "gateway/http/sse.h"
+#include "gateway/http/status.h"
 
 enum { DEFAULT_NEW_TOKENS = 20, EVENT_MAX_BYTES = 1 << 20 };
 
@@ -78,21 +79,22 @@ static void on_end(struct gw_completion *completion)
     }
 }
 
-static void on_error(struct gw_completion *completion, const struct gw_failure *failure)
+static void on_error(struct gw_completion *completion, const struct gw_error *error)
 {
-    struct baton_buf error;
-    baton_buf_init(&error, EVENT_MAX_BYTES);
-    gw_completion_put_error(&error, completion, failure);
-    write_event(completion, NULL, "error", error.data, error.len);
-    baton_buf_fini(&error);
+    struct baton_buf data;
+    baton_buf_init(&data, EVENT_MAX_BYTES);
+    gw_error_put(&data, error);
+    write_event(completion, NULL, "error", data.data, data.len);
+    baton_buf_fini(&data);
 }
 
-static void put_usage(struct baton_json_out *out, const struct gw_completion *completion)
+static void put_usage(struct baton_buf *buf, const struct gw_completion *completion)
 {
-    baton_json_open(out, "usage", '{');
-    baton_json_put_uint(out, "prompt_tokens", completion->totals.prompt_tokens);
-    baton_json_put_uint(out, "output_tokens", completion->totals.output_tokens);
-    baton_json_close(out, '}');
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_uint(&out, "prompt_tokens", completion->totals.prompt_tokens);
+    baton_json_put_uint(&out, "output_tokens", completion->totals.output_tokens);
+    baton_json_close(&out, '}');
 }
 
 static const struct gw_dialect native = {.first = on_first,

@@ -7,6 +7,7 @@
 #include "gateway/api/completion/explain.h"
 #include "gateway/api/native/reply.h"
 #include "gateway/http/sse.h"
+#include "gateway/http/status.h"
 
 enum { CHUNK_MAX_BYTES = 4 << 20 };
 
@@ -42,11 +43,12 @@ static void put_head(struct baton_json_out *out, const struct gw_completion *com
     put_fingerprint(out, completion->api->fingerprint);
 }
 
-static void put_usage(struct baton_json_out *out, const struct gw_completion *completion)
+static void put_usage(struct baton_json_out *out, const char *key,
+                      const struct gw_completion *completion)
 {
     const struct gw_totals *totals = &completion->totals;
     uint64_t n_output = completion->options.no_output ? 0 : totals->output_tokens;
-    baton_json_open(out, "usage", '{');
+    baton_json_open(out, key, '{');
     baton_json_put_uint(out, "prompt_tokens", totals->prompt_tokens);
     baton_json_put_uint(out, "completion_tokens", n_output);
     baton_json_put_uint(out, "total_tokens", totals->prompt_tokens + n_output);
@@ -145,7 +147,7 @@ static void write_usage(struct gw_completion *completion)
     put_head(&out, completion);
     baton_json_open(&out, "choices", '[');
     baton_json_close(&out, ']');
-    put_usage(&out, completion);
+    put_usage(&out, "usage", completion);
     gw_reply_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
     write_data(completion, NULL, chunk.data, chunk.len);
@@ -200,7 +202,7 @@ static void answer(struct gw_completion *completion)
     baton_json_open(&out, NULL, '{');
     put_head(&out, completion);
     gw_completion_put_results(completion, "choices", &out);
-    put_usage(&out, completion);
+    put_usage(&out, "usage", completion);
     gw_reply_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
     gw_api_json(completion->exchange, 200, &body);
@@ -258,13 +260,19 @@ static void on_end(struct gw_completion *completion)
     gw_exchange_stream_end(completion->exchange);
 }
 
-static void on_error(struct gw_completion *completion, const struct gw_failure *failure)
+static void on_error(struct gw_completion *completion, const struct gw_error *error)
 {
-    struct baton_buf error;
-    baton_buf_init(&error, CHUNK_MAX_BYTES);
-    gw_completion_put_error(&error, completion, failure);
-    write_data(completion, NULL, error.data, error.len);
-    baton_buf_fini(&error);
+    struct baton_buf data;
+    baton_buf_init(&data, CHUNK_MAX_BYTES);
+    gw_error_put(&data, error);
+    write_data(completion, NULL, data.data, data.len);
+    baton_buf_fini(&data);
+}
+
+static void on_usage(struct baton_buf *buf, const struct gw_completion *completion)
+{
+    struct baton_json_out out = baton_json_out(buf);
+    put_usage(&out, NULL, completion);
 }
 
 const struct gw_dialect gw_openai_dialect = {.first = on_first,
@@ -273,4 +281,4 @@ const struct gw_dialect gw_openai_dialect = {.first = on_first,
                                              .finish = on_finish,
                                              .end = on_end,
                                              .error = on_error,
-                                             .usage = put_usage};
+                                             .usage = on_usage};

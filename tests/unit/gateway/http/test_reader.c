@@ -9,7 +9,7 @@
 enum { MAX_HEAD_BYTES = 16 << 10 };
 
 static struct gw_head head;
-static struct gw_refusal refusal;
+static struct gw_error refusal;
 static size_t n_used;
 
 /* Parses n bytes copied to memory of exactly that size, which the views then point into. */

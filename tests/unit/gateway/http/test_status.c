@@ -19,7 +19,8 @@ static void assert_type(int status, const char *type)
     struct baton_buf out;
     struct baton_json *root = NULL;
     baton_buf_init(&out, 1024);
-    gw_error_body(&out, status, "why \"so\"", NULL, "a_code");
+    gw_error_put(&out,
+                 &(struct gw_error){.status = status, .code = "a_code", .message = "why \"so\""});
     assert_int_equal(baton_json_parse(out.data, out.len, &root, NULL), BATON_OK);
     const struct baton_json *error = baton_json_get(root, "error");
     assert_string_equal(baton_json_string(baton_json_get(error, "type"), NULL), type);
@@ -42,16 +43,48 @@ TEST(the_type_of_an_error_follows_from_its_status)
     assert_type(503, "server_error");
 }
 
-TEST(a_hint_says_whether_another_try_may_help)
+TEST(an_error_says_what_else_is_known)
 {
-    assert_string_equal(gw_status_hints(429), "Retry-After: 1\r\nx-should-retry: true\r\n");
-    assert_string_equal(gw_status_hints(503), gw_status_hints(429));
-    assert_string_equal(gw_status_hints(408), "x-should-retry: true\r\n");
-    assert_string_equal(gw_status_hints(502), "x-should-retry: true\r\n");
-    assert_string_equal(gw_status_hints(500), "x-should-retry: false\r\n");
-    assert_string_equal(gw_status_hints(504), "x-should-retry: false\r\n");
-    assert_string_equal(gw_status_hints(400), "");
-    assert_string_equal(gw_status_hints(413), "");
+    struct baton_buf out, usage;
+    struct baton_json *root = NULL;
+    baton_buf_init(&out, 1024);
+    baton_buf_init(&usage, 1024);
+    baton_buf_puts(&usage, "{\"output_tokens\":3}");
+    gw_error_put(
+        &out, &(struct gw_error){
+                  .status = 429, .message = "", .param = "n", .retry_after_s = 7, .usage = &usage});
+    assert_int_equal(baton_json_parse(out.data, out.len, &root, NULL), BATON_OK);
+    const struct baton_json *error = baton_json_get(root, "error");
+    assert_string_equal(baton_json_string(baton_json_get(error, "param"), NULL), "n");
+    assert_int_equal(baton_json_kind(baton_json_get(error, "code")), BATON_JSON_NULL);
+    assert_int_equal(baton_json_int(baton_json_get(error, "retry_after_s")), 7);
+    const struct baton_json *told = baton_json_get(error, "usage");
+    assert_int_equal(baton_json_int(baton_json_get(told, "output_tokens")), 3);
+    baton_json_free(root);
+    baton_buf_fini(&usage);
+    baton_buf_fini(&out);
+}
+
+static void assert_headers(struct gw_error error, const char *expected)
+{
+    char text[GW_ERROR_HEADERS_BYTES];
+    assert_string_equal(gw_error_headers(&error, text), expected);
+}
+
+TEST(headers_say_whether_another_try_may_help)
+{
+    static const char soon[] = "Retry-After: 1\r\nx-should-retry: true\r\n";
+    assert_headers((struct gw_error){.status = 429}, soon);
+    assert_headers((struct gw_error){.status = 503}, soon);
+    assert_headers((struct gw_error){.status = 429, .retry_after_s = 60},
+                   "Retry-After: 60\r\nx-should-retry: true\r\n");
+    assert_headers((struct gw_error){.status = 408}, "x-should-retry: true\r\n");
+    assert_headers((struct gw_error){.status = 502}, "x-should-retry: true\r\n");
+    assert_headers((struct gw_error){.status = 500}, "x-should-retry: false\r\n");
+    assert_headers((struct gw_error){.status = 504}, "x-should-retry: false\r\n");
+    assert_headers((struct gw_error){.status = 400}, "");
+    assert_headers((struct gw_error){.status = 413}, "");
+    assert_headers((struct gw_error){.status = 405, .allow = "POST"}, "Allow: POST\r\n");
 }
 
 int main(void)
@@ -59,7 +92,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_of_the_contract_has_a_reason),
         cmocka_unit_test(the_type_of_an_error_follows_from_its_status),
-        cmocka_unit_test(a_hint_says_whether_another_try_may_help),
+        cmocka_unit_test(an_error_says_what_else_is_known),
+        cmocka_unit_test(headers_say_whether_another_try_may_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
