@@ -9,8 +9,8 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "gateway/api/access/access.h"
-#include "gateway/api/api.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/routes.h"
 #include "gateway/dispatch/worker_messages.h"
 #include "gateway/routing/routing.h"
 #include "gateway/settings.h"
@@ -112,25 +112,25 @@ static void on_capacity(void *arg)
 static void on_head(void *arg, struct gw_exchange *exchange)
 {
     struct gateway *gateway = arg;
-    gw_api_head(&gateway->api, exchange);
+    gw_routes_head(&gateway->api, exchange);
 }
 
 static void on_request(void *arg, struct gw_exchange *exchange)
 {
     struct gateway *gateway = arg;
-    gw_api_request(&gateway->api, exchange);
+    gw_routes_request(&gateway->api, exchange);
 }
 
 static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
 {
     struct gateway *gateway = arg;
-    gw_api_gone(&gateway->api, exchange, reason);
+    gw_routes_gone(&gateway->api, exchange, reason);
 }
 
 static void on_full(void *arg, struct gw_exchange *exchange, bool full)
 {
     struct gateway *gateway = arg;
-    gw_api_full(&gateway->api, exchange, full);
+    gw_routes_full(&gateway->api, exchange, full);
 }
 
 /* ---- the end ---- */
@@ -196,7 +196,7 @@ static void on_tick(uv_timer_t *timer)
         return;
     on_wake(&gateway->wake);
     gw_dispatcher_tick(&gateway->dispatcher, now_ns);
-    gw_api_tick(&gateway->api, now_ns);
+    gw_routes_tick(&gateway->api, now_ns);
     if (gateway->dispatcher.draining &&
         (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);

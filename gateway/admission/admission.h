@@ -1,6 +1,6 @@
 /* Who may wait for a worker, and what others are told at once: when to come back.
  *
- *     completion --no worker, or stopping-----------------------> 503
+ *     completion --no worker, or stopping-----------------------------> 503
  *                --larger than could ever wait------------------------> 400
  *                --the queue has no room (requests, prompt tokens)----> 429 queue_full
  *                --its turn, or its end, would come too late----------> 429 too_late

@@ -1,8 +1,8 @@
-/* The HTTP endpoints: which path does what, and the state they share.
+/* What the endpoints of the HTTP API share: the parts of the gateway they work on, and its bounds.
  *
- * Ownership: the api borrows its parts; it owns its completions (one per generation in progress).
- * Threading: loop thread (large bodies are parsed on libuv's pool and come back to the loop).
- * Errors:    answered to the client in the shape of gateway/http/status.h.
+ * Ownership: the api borrows its parts.
+ * Threading: loop thread.
+ * Errors:    an endpoint answers its client's in the shape of gateway/http/status.h.
  */
 #ifndef BATON_GATEWAY_API_API_H
 #define BATON_GATEWAY_API_API_H
@@ -38,24 +38,8 @@ struct gw_api {
     struct gw_completions *completions;
 };
 
-/* What the HTTP server tells us. */
-void gw_api_head(struct gw_api *api, struct gw_exchange *exchange);
-void gw_api_request(struct gw_api *api, struct gw_exchange *exchange);
-void gw_api_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason);
-void gw_api_full(struct gw_api *api, struct gw_exchange *exchange, bool full);
-
-/* Keep-alive comments to quiet streams. Call every second or so. */
-void gw_api_tick(struct gw_api *api, int64_t now_ns);
-
-/* ---- what endpoints use ---- */
-
+/* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD. */
 typedef void (*gw_endpoint)(struct gw_api *api, struct gw_exchange *exchange,
                             const struct baton_json *body);
-
-/* Answers with an error object. param and code may be NULL. */
-void gw_api_fail(struct gw_exchange *exchange, int status, const char *message, const char *param,
-                 const char *code);
-void gw_api_refuse(struct gw_exchange *exchange, const struct gw_problem *problem);
-void gw_api_json(struct gw_exchange *exchange, int status, const struct baton_buf *body);
 
 #endif

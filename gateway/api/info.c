@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/obs/prom.h"
+#include "gateway/api/answer.h"
 #include "gateway/observe/advice.h"
 #include "gateway/request/assign.h"
 
@@ -26,12 +27,11 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     struct baton_buf body;
     (void)unused;
     if (!n_prefill || !n_decode || api->dispatcher->draining) {
-        gw_api_fail(exchange, 503,
-                    api->dispatcher->draining ? "draining"
-                    : n_prefill               ? "no decode worker is ready"
-                    : n_decode                ? "no prefill worker is ready"
-                                              : "no prefill and no decode worker is ready",
-                    NULL, "not_ready");
+        gw_answer_error(exchange, 503, "not_ready",
+                        api->dispatcher->draining ? "draining"
+                        : n_prefill               ? "no decode worker is ready"
+                        : n_decode                ? "no prefill worker is ready"
+                                                  : "no prefill and no decode worker is ready");
         return;
     }
     baton_buf_init(&body, ANSWER_MAX_BYTES);
@@ -42,7 +42,7 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     baton_json_put_uint(&out, "prefill", n_prefill);
     baton_json_put_uint(&out, "decode", n_decode);
     baton_json_close(&out, '}');
-    gw_api_json(exchange, 200, &body);
+    gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
 }
 
@@ -120,7 +120,7 @@ void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_advice advice = advise(api);
     gw_advice_put(&out, &advice);
     baton_json_close(&out, '}');
-    gw_api_json(exchange, 200, &body);
+    gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
 }
 
@@ -276,7 +276,7 @@ void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
     put_inbox(&body, api->fleet->options.inbox);
     put_workers(&body, api->fleet);
     if (baton_buf_err(&body))
-        gw_api_fail(exchange, 500, "the answer is too large", NULL, "internal_error");
+        gw_answer_error(exchange, 500, "internal_error", "the answer is too large");
     else
         gw_exchange_respond(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", "",
                             body.data, body.len);

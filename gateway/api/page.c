@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gateway/api/answer.h"
 #include "gateway/web/files.h"
 
 #define PARTS "/web/"
@@ -54,5 +55,5 @@ void gw_page_part(struct gw_api *api, struct gw_exchange *exchange, const struct
     if (file)
         answer(exchange, file);
     else
-        gw_api_fail(exchange, 404, "the page has no such part", NULL, "not_found");
+        gw_answer_error(exchange, 404, "not_found", "the page has no such part");
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "gateway/api/answer.h"
+
 enum { MAX_TOKENS = 1 << 20, ANSWER_MAX_BYTES = 256 << 20 };
 
 static void put_tokens(struct baton_json_out *out, const struct baton_tokens *tokens)
@@ -36,7 +38,7 @@ static void answer_tokens(struct gw_exchange *exchange, const struct gw_api *api
     put_pieces(&out, api->tokenizer, tokens);
     baton_json_put_uint(&out, "count", tokens->n);
     baton_json_close(&out, '}');
-    gw_api_json(exchange, 200, &body);
+    gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
 }
 
@@ -56,7 +58,7 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
         baton_tokenizer_encode(api->tokenizer, bytes, n, true, MAX_TOKENS, &tokens, &why))
         gw_fields_fail(&fields, "text", "invalid_value", "text: %s", why.text);
     if (fields.failed)
-        gw_api_refuse(exchange, &fields.problem);
+        gw_answer_problem(exchange, &fields.problem);
     else
         answer_tokens(exchange, api, &tokens);
     baton_tokens_fini(&tokens);
@@ -78,7 +80,7 @@ static void answer_text(struct gw_exchange *exchange, const struct gw_api *api, 
     baton_json_open(&out, NULL, '{');
     baton_json_put_text(&out, "text", baton_buf_text(&text), text.len);
     baton_json_close(&out, '}');
-    gw_api_json(exchange, 200, &body);
+    gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
     baton_buf_fini(&text);
 }
@@ -96,7 +98,7 @@ void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struc
         gw_fields_fail(&fields, "tokens", "out_of_memory", "tokens: no memory for them");
     n = gw_field_ids(&fields, "tokens", array, api->facts->n_vocab, MAX_TOKENS, ids);
     if (fields.failed)
-        gw_api_refuse(exchange, &fields.problem);
+        gw_answer_problem(exchange, &fields.problem);
     else
         answer_text(exchange, api, ids, n);
     free(ids);

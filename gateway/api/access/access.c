@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "gateway/api/access/cors.h"
 #include "gateway/api/access/keys.h"
-#include "gateway/api/api.h"
+#include "gateway/api/answer.h"
 #include "gateway/api/page.h"
 #include "gateway/observe/metrics.h"
 
@@ -91,11 +91,10 @@ static void refuse(struct gw_access *access, struct gw_exchange *exchange, bool 
               BATON_S("peer", gw_exchange_peer(exchange)));
     if (gw_exchange_add_header(exchange, "WWW-Authenticate", "Bearer"))
         baton_log(BATON_LOG_WARN, "header_left_out", BATON_S("name", "WWW-Authenticate"));
-    gw_api_fail(exchange, 401,
-                has_header ? "the API key is not valid: send one that this server knows as "
-                             "'Authorization: Bearer KEY'"
-                           : "an API key is needed: send it as 'Authorization: Bearer KEY'",
-                NULL, "invalid_api_key");
+    gw_answer_error(exchange, 401, "invalid_api_key",
+                    has_header ? "the API key is not valid: send one that this server knows as "
+                                 "'Authorization: Bearer KEY'"
+                               : "an API key is needed: send it as 'Authorization: Bearer KEY'");
 }
 
 struct gw_key *gw_access_key(const struct gw_access *access, const struct gw_exchange *exchange)

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "gateway/api/access/keys.h"
+#include "gateway/api/answer.h"
 #include "gateway/http/sse.h"
 #include "gateway/http/status.h"
 
@@ -240,7 +241,7 @@ void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
                           const struct gw_problem *problem)
 {
     api->metrics->outcomes[GW_OUTCOME_rejected]++;
-    gw_api_refuse(exchange, problem);
+    gw_answer_problem(exchange, problem);
 }
 
 /* ---- what the client does ---- */

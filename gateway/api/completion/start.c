@@ -7,6 +7,7 @@
 #include "gateway/admission/admission.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/access/keys.h"
+#include "gateway/api/answer.h"
 #include "gateway/api/completion/parts.h"
 #include "gateway/http/status.h"
 #include "gateway/routing/routing.h"
@@ -175,8 +176,8 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_completion *completion =
         create_completion(api, exchange, dialect, options, (int)prompts->n * options->n);
     if (!completion) {
-        gw_api_fail(exchange, no_memory.failure.status, no_memory.failure.message, NULL,
-                    no_memory.failure.code);
+        gw_answer_error(exchange, no_memory.failure.status, no_memory.failure.code,
+                        no_memory.failure.message);
         return;
     }
     completion->prompts = *prompts;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "gateway/api/answer.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/completion/explain.h"
 #include "gateway/api/native/reply.h"
@@ -70,11 +71,11 @@ static void on_end(struct gw_completion *completion)
     if (completion->options.streaming) {
         gw_exchange_stream_end(completion->exchange);
     } else if (!completion->options.batch) {
-        gw_api_json(completion->exchange, 200, &completion->choices[0].result);
+        gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
     } else {
         baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
         gw_reply_batch(&body, completion);
-        gw_api_json(completion->exchange, 200, &body);
+        gw_answer_json(completion->exchange, 200, &body);
         baton_buf_fini(&body);
     }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "gateway/api/answer.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/openai/openai_reply.h"
 
@@ -38,7 +39,7 @@ void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
     put_model(&out, api);
     baton_json_close(&out, ']');
     baton_json_close(&out, '}');
-    gw_api_json(exchange, 200, &body);
+    gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
 }
 
@@ -60,13 +61,13 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
     (void)none;
     if (strcmp(name, api->facts->name) != 0) {
         no_such_model(api, name, &problem);
-        gw_api_refuse(exchange, &problem);
+        gw_answer_problem(exchange, &problem);
         return;
     }
     baton_buf_init(&body, ANSWER_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&body);
     put_model(&out, api);
-    gw_api_json(exchange, 200, &body);
+    gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
 }
 

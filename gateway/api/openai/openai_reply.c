@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/utf8.h"
+#include "gateway/api/answer.h"
 #include "gateway/api/completion/explain.h"
 #include "gateway/api/native/reply.h"
 #include "gateway/http/sse.h"
@@ -205,7 +206,7 @@ static void answer(struct gw_completion *completion)
     put_usage(&out, "usage", completion);
     gw_reply_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
-    gw_api_json(completion->exchange, 200, &body);
+    gw_answer_json(completion->exchange, 200, &body);
     baton_buf_fini(&body);
 }
 

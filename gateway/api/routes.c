@@ -1,4 +1,4 @@
-#include "gateway/api/api.h"
+#include "gateway/api/routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "gateway/api/access/access.h"
+#include "gateway/api/answer.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/info.h"
 #include "gateway/api/native/generate.h"
@@ -48,29 +49,6 @@ static bool leads_to(const char *path, const struct route *route)
     return !strncmp(route->path, path, n) && path[n] && !strchr(path + n, '/');
 }
 
-void gw_api_fail(struct gw_exchange *exchange, int status, const char *message, const char *param,
-                 const char *code)
-{
-    gw_exchange_respond_error(
-        exchange,
-        &(struct gw_error){.status = status, .code = code, .message = message, .param = param});
-}
-
-void gw_api_refuse(struct gw_exchange *exchange, const struct gw_problem *problem)
-{
-    gw_api_fail(exchange, problem->status, problem->message,
-                *problem->param ? problem->param : NULL, problem->code);
-}
-
-void gw_api_json(struct gw_exchange *exchange, int status, const struct baton_buf *body)
-{
-    if (baton_buf_err(body))
-        gw_api_fail(exchange, 500, "the answer is too large", NULL, "internal_error");
-    else
-        gw_exchange_respond(exchange, status, "application/json", "", baton_buf_text(body),
-                            body->len);
-}
-
 /* ---- bodies ---- */
 
 /* A body being parsed on libuv's pool. The client may leave meanwhile: exchange is then NULL. */
@@ -96,7 +74,7 @@ static void run_endpoint(struct gw_api *api, struct gw_exchange *exchange, gw_en
         return;
     }
     (void)snprintf(message, sizeof message, "the body is not JSON: %s", why->text);
-    gw_api_fail(exchange, 400, message, NULL, "invalid_json");
+    gw_answer_error(exchange, 400, "invalid_json", message);
 }
 
 static void parse_on_pool(uv_work_t *work)
@@ -123,7 +101,7 @@ static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_end
 {
     struct parse_work *parse = calloc(1, sizeof *parse + n);
     if (!parse) {
-        gw_api_fail(exchange, 503, "no memory for the request", NULL, "overloaded");
+        gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
         return;
     }
     parse->work.data = parse;
@@ -136,7 +114,7 @@ static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_end
     if (uv_queue_work(api->loop, &parse->work, parse_on_pool, parsed)) {
         gw_exchange_set_data(exchange, NULL);
         free(parse);
-        gw_api_fail(exchange, 500, "the body could not be parsed", NULL, "internal_error");
+        gw_answer_error(exchange, 500, "internal_error", "the body could not be parsed");
     }
 }
 
@@ -157,8 +135,8 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
     struct baton_json *body = NULL;
     struct baton_why why = {""};
     if (!is_json(gw_exchange_header(exchange, "content-type"))) {
-        gw_api_fail(exchange, 415, "Content-Type must be application/json", NULL,
-                    "unsupported_media_type");
+        gw_answer_error(exchange, 415, "unsupported_media_type",
+                        "Content-Type must be application/json");
         return;
     }
     if (n > PARSE_INLINE_MAX_BYTES) {
@@ -173,12 +151,12 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
 
 /* ---- routes ---- */
 
-void gw_api_head(struct gw_api *api, struct gw_exchange *exchange)
+void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
     gw_access_mark(api->access, exchange);
 }
 
-void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
+void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
 {
     const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
     const struct route *other = NULL;
@@ -199,7 +177,7 @@ void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
         return;
     }
     if (!other) {
-        gw_api_fail(exchange, 404, "no such path", NULL, "not_found");
+        gw_answer_error(exchange, 404, "not_found", "no such path");
         return;
     }
     gw_exchange_respond_error(exchange,
@@ -213,7 +191,7 @@ void gw_api_request(struct gw_api *api, struct gw_exchange *exchange)
  * An exchange's data is its gw_completion while it generates, a parse_work while its body is
  * parsed, NULL otherwise; the completion table knows its own. */
 
-void gw_api_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason)
+void gw_routes_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason)
 {
     void *data = gw_exchange_data(exchange);
     if (!data || gw_completions_gone(api, data, reason))
@@ -222,14 +200,14 @@ void gw_api_gone(struct gw_api *api, struct gw_exchange *exchange, const char *r
     parse->exchange = NULL;
 }
 
-void gw_api_full(struct gw_api *api, struct gw_exchange *exchange, bool full)
+void gw_routes_full(struct gw_api *api, struct gw_exchange *exchange, bool full)
 {
     void *data = gw_exchange_data(exchange);
     if (data)
         gw_completions_full(api, data, full);
 }
 
-void gw_api_tick(struct gw_api *api, int64_t now_ns)
+void gw_routes_tick(struct gw_api *api, int64_t now_ns)
 {
     gw_completions_tick(api, now_ns);
 }

@@ -1,0 +1,23 @@
+/* The routes: which path and method lead to which endpoint. What the HTTP server calls.
+ *
+ * Ownership: the api borrows its parts; see gateway/api/api.h.
+ * Threading: loop thread (large bodies are parsed on libuv's pool and come back to the loop).
+ * Errors:    404, 405, 415 and bodies that are no JSON are answered here.
+ */
+#ifndef BATON_GATEWAY_API_ROUTES_H
+#define BATON_GATEWAY_API_ROUTES_H
+
+#include "gateway/api/api.h"
+
+/* A head was read: adds what every answer to it says. */
+void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange);
+/* A whole request was read: authenticates it and runs its endpoint. */
+void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange);
+/* Its client left; reason is for the log. */
+void gw_routes_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason);
+/* Its client reads too slowly (full), or reads again. */
+void gw_routes_full(struct gw_api *api, struct gw_exchange *exchange, bool full);
+/* Keep-alive comments to quiet streams. Call every second or so. */
+void gw_routes_tick(struct gw_api *api, int64_t now_ns);
+
+#endif
