@@ -5,7 +5,7 @@
 #include "bench/bench.h"
 #include "bench/shapes.h"
 #include "common/base/clock.h"
-#include "common/checkpoint/model_dir.h"
+#include "common/checkpoint/facts.h"
 #include "common/sampling/sampler.h"
 #include "common/tokenizer/tokenizer.h"
 
@@ -278,7 +278,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     struct baton_tokenizer *tokenizer = NULL;
     enum baton_err err = BATON_OK;
     if (!bench_shape_name(options->model)) {
-        err = baton_model_dir_facts(options->model, &g.facts, why);
+        err = baton_facts_read(options->model, &g.facts, why);
         if (!err)
             err = baton_tokenizer_open(options->model, &tokenizer, why);
     }

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
+#include "common/checkpoint/fingerprint.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/routes.h"
@@ -224,11 +225,11 @@ static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
     const char *dir = gateway->options->model;
     struct baton_cache_dirs cache;
     baton_cache_dirs_find(gateway->options->pack_dir, dir, &cache);
-    enum baton_err err = baton_model_dir_facts(dir, &gateway->facts, why);
+    enum baton_err err = baton_facts_read(dir, &gateway->facts, why);
     if (!err)
-        err = baton_model_dir_fingerprint(dir, &cache, true, &gateway->fingerprint, why);
+        err = baton_fingerprint_take(dir, &cache, true, &gateway->fingerprint, why);
     if (err == BATON_NOT_FOUND)
-        err = baton_model_dir_fingerprint(dir, NULL, false, &gateway->fingerprint, why);
+        err = baton_fingerprint_take(dir, NULL, false, &gateway->fingerprint, why);
     if (!err)
         err = baton_tokenizer_open(dir, &gateway->tokenizer, why);
     if (!err)

@@ -7,7 +7,7 @@
 #ifndef BATON_PREFILL_INTAKE_H
 #define BATON_PREFILL_INTAKE_H
 
-#include "common/checkpoint/model_dir.h"
+#include "common/checkpoint/facts.h"
 #include "prefill_worker/job.h"
 
 /* The job that the gateway's message asks for, WAITING; NULL when it was refused. */

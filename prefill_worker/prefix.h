@@ -11,7 +11,7 @@
 #ifndef BATON_PREFILL_PREFIX_H
 #define BATON_PREFILL_PREFIX_H
 
-#include "common/checkpoint/model_dir.h"
+#include "common/base/fingerprint.h"
 #include "prefill_worker/job.h"
 
 struct pf_prefix {

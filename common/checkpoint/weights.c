@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/file.h"
-#include "common/checkpoint/model_dir.h"
+#include "common/checkpoint/model_files.h"
 
 enum { TILE_LINES = 16 };
 
@@ -74,7 +74,7 @@ enum baton_err baton_weights_open(const char *dir, struct baton_weights **weight
     struct baton_weights *opened = calloc(1, sizeof *opened);
     if (!opened)
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", dir);
-    enum baton_err err = baton_model_dir_weights(dir, add_shard, opened, why);
+    enum baton_err err = baton_model_files_visit(dir, BATON_PART_WEIGHTS, add_shard, opened, why);
     if (!err)
         err = index_names(opened, dir, why);
     if (err)

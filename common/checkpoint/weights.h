@@ -2,7 +2,7 @@
  *
  * Ownership: owns the mappings; tensors are borrowed from them.
  * Threading: immutable once open.
- * Errors:    open: as baton_model_dir_weights and baton_safetensors_parse, with the file; INVALID
+ * Errors:    open: as baton_model_files_visit and baton_safetensors_parse, with the file; INVALID
  * for a name in two files. read: INVALID naming tensor, expected and found shape or dtype.
  */
 #ifndef BATON_CHECKPOINT_WEIGHTS_H

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
+#include "common/checkpoint/fingerprint.h"
 
 enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
 
@@ -70,9 +71,9 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
         .show_progress = true,
     };
     baton_cache_dirs_find(options->pack_dir, dir, &cache);
-    enum baton_err err = baton_model_dir_facts(dir, &host->facts, why);
+    enum baton_err err = baton_facts_read(dir, &host->facts, why);
     if (!err)
-        err = baton_model_dir_fingerprint(dir, &cache, true, &host->fingerprint, why);
+        err = baton_fingerprint_take(dir, &cache, true, &host->fingerprint, why);
     if (!err)
         err = baton_model_open(dir, &model_options, &host->model, why);
     if (err)

@@ -16,6 +16,7 @@
 
 #include "common/base/config.h"
 #include "common/base/doorbell.h"
+#include "common/checkpoint/facts.h"
 #include "common/engine/kv/kv.h"
 #include "common/engine/model/model.h"
 #include "common/wire/member.h"

@@ -13,8 +13,9 @@
 #define BATON_GATEWAY_FLEET_FLEET_H
 
 #include "common/base/block_hash.h"
+#include "common/base/fingerprint.h"
 #include "common/base/list.h"
-#include "common/checkpoint/model_dir.h"
+#include "common/checkpoint/facts.h"
 #include "common/wire/link.h"
 #include "gateway/fleet/worker_load.h"
 

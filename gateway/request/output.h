@@ -7,7 +7,7 @@
 #ifndef BATON_GATEWAY_REQUEST_OUTPUT_H
 #define BATON_GATEWAY_REQUEST_OUTPUT_H
 
-#include "common/checkpoint/model_dir.h"
+#include "common/checkpoint/facts.h"
 #include "gateway/request/request.h"
 
 struct gw_output {

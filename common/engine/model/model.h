@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/fingerprint.h"
 #include "common/checkpoint/cache_dir.h"
-#include "common/checkpoint/model_dir.h"
 
 struct baton_model;
 

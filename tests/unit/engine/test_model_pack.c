@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "common/base/once_file.h"
+#include "common/checkpoint/fingerprint.h"
 #include "common/engine/model/arch/arch.h"
 
 #define MODEL "models/tale"
@@ -15,7 +16,7 @@ static struct baton_fingerprint fingerprint;
 
 static int make_cache(void **state)
 {
-    if (make_scratch(state) || baton_model_dir_fingerprint(MODEL, NULL, true, &fingerprint, NULL))
+    if (make_scratch(state) || baton_fingerprint_take(MODEL, NULL, true, &fingerprint, NULL))
         return -1;
     baton_cache_dirs_find(scratch, MODEL, &dirs);
     return 0;

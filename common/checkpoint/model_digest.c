@@ -1,4 +1,4 @@
-#include "common/checkpoint/weights_digest.h"
+#include "common/checkpoint/model_digest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include "common/base/log.h"
 #include "common/base/once_file.h"
 #include "common/checkpoint/file_digest.h"
-#include "common/checkpoint/model_dir.h"
 
 enum { MAX_MEMORY_BYTES = 1 << 20, SETTLED_S = 2, WAIT_S = 60, NAME_DIGITS = 16 };
 
@@ -45,16 +44,17 @@ static enum baton_err identify_file(void *arg, const char *path, struct baton_wh
 }
 
 /* On failure, too, identity is to be freed. */
-static enum baton_err identify(const char *model_dir, struct identity *identity,
+static enum baton_err identify(const char *model_path, struct identity *identity,
                                struct baton_why *why)
 {
     *identity = (struct identity){.newest = 0};
     baton_buf_init(&identity->text, MAX_MEMORY_BYTES);
     baton_buf_puts(&identity->text, "baton weights digest 1\n");
-    enum baton_err err = baton_model_dir_weights(model_dir, identify_file, identity, why);
+    enum baton_err err =
+        baton_model_files_visit(model_path, BATON_PART_WEIGHTS, identify_file, identity, why);
     if (!err && baton_buf_err(&identity->text))
-        err =
-            baton_fail(why, baton_buf_err(&identity->text), "%s: too many weight files", model_dir);
+        err = baton_fail(why, baton_buf_err(&identity->text), "%s: too many weight files",
+                         model_path);
     return err;
 }
 
@@ -92,13 +92,14 @@ static enum baton_err hash_file(void *arg, const char *path, struct baton_why *w
     return baton_file_digest_add(arg, path, why);
 }
 
-static enum baton_err hash(const char *model_dir, char hex[BATON_SHA256_HEX], struct baton_why *why)
+enum baton_err baton_model_digest(const char *model_path, enum baton_model_part part,
+                                  char hex[BATON_SHA256_HEX], struct baton_why *why)
 {
     struct baton_sha256 *sha = baton_sha256_create();
     char made[BATON_SHA256_HEX];
     if (!sha)
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_dir);
-    enum baton_err err = baton_model_dir_weights(model_dir, hash_file, sha, why);
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
+    enum baton_err err = baton_model_files_visit(model_path, part, hash_file, sha, why);
     baton_sha256_final(sha, made);
     if (!err)
         memcpy(hex, made, sizeof made);
@@ -106,12 +107,12 @@ static enum baton_err hash(const char *model_dir, char hex[BATON_SHA256_HEX], st
 }
 
 /* Only what was the same before and after it was read is remembered. */
-static void remember(const char *model_dir, struct baton_once_file *file,
+static void remember(const char *model_path, struct baton_once_file *file,
                      const struct identity *identity, const char *hex)
 {
     struct identity now;
     struct baton_why why;
-    bool same = !identify(model_dir, &now, NULL) && now.text.len == identity->text.len &&
+    bool same = !identify(model_path, &now, NULL) && now.text.len == identity->text.len &&
                 !memcmp(now.text.data, identity->text.data, now.text.len);
     if (same)
         baton_buf_printf(&now.text, DIGEST_KEY "%s\n", hex);
@@ -124,7 +125,7 @@ static void remember(const char *model_dir, struct baton_once_file *file,
 }
 
 /* Hashes under the memory's lock and remembers; AGAIN when it can not be written. */
-static enum baton_err hash_once(const char *model_dir, const char *path,
+static enum baton_err hash_once(const char *model_path, const char *path,
                                 const struct identity *identity, char hex[BATON_SHA256_HEX],
                                 struct baton_why *why)
 {
@@ -135,27 +136,27 @@ static enum baton_err hash_once(const char *model_dir, const char *path,
         baton_once_file_abort(&file);
         return BATON_OK;
     }
-    enum baton_err err = hash(model_dir, hex, why);
+    enum baton_err err = baton_model_digest(model_path, BATON_PART_WEIGHTS, hex, why);
     if (err)
         baton_once_file_abort(&file);
     else
-        remember(model_dir, &file, identity, hex);
+        remember(model_path, &file, identity, hex);
     return err;
 }
 
 /* DIR/<digest of the model directory's real path>.digest, in each of dirs. */
-static enum baton_err name_memories(const char *model_dir, const struct baton_cache_dirs *dirs,
+static enum baton_err name_memories(const char *model_path, const struct baton_cache_dirs *dirs,
                                     char paths[BATON_CACHE_MAX_DIRS][PATH_MAX],
                                     struct baton_why *why)
 {
-    char *real = realpath(model_dir, NULL), hex[BATON_SHA256_HEX], name[NAME_DIGITS + 8];
+    char *real = realpath(model_path, NULL), hex[BATON_SHA256_HEX], name[NAME_DIGITS + 8];
     struct baton_sha256 *sha = baton_sha256_create();
     enum baton_err err = BATON_OK;
     if (!sha) {
         free(real);
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_dir);
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
     }
-    baton_sha256_update(sha, real ? real : model_dir, strlen(real ? real : model_dir));
+    baton_sha256_update(sha, real ? real : model_path, strlen(real ? real : model_path));
     baton_sha256_final(sha, hex);
     free(real);
     (void)snprintf(name, sizeof name, "%.*s.digest", NAME_DIGITS, hex);
@@ -164,34 +165,35 @@ static enum baton_err name_memories(const char *model_dir, const struct baton_ca
     return err;
 }
 
-static enum baton_err find(const char *model_dir, const struct baton_cache_dirs *dirs,
+static enum baton_err find(const char *model_path, const struct baton_cache_dirs *dirs,
                            const struct identity *identity, char hex[BATON_SHA256_HEX],
                            struct baton_why *why)
 {
     char paths[BATON_CACHE_MAX_DIRS][PATH_MAX];
-    enum baton_err err = name_memories(model_dir, dirs, paths, why);
+    enum baton_err err = name_memories(model_path, dirs, paths, why);
     if (err)
         return err;
     for (int i = 0; i < dirs->n; i++)
         if (recall(paths[i], identity, hex))
             return BATON_OK;
     for (int i = 0; i < dirs->n && is_settled(identity); i++) {
-        err = hash_once(model_dir, paths[i], identity, hex, why);
+        err = hash_once(model_path, paths[i], identity, hex, why);
         if (err != BATON_AGAIN)
             return err;
     }
-    return hash(model_dir, hex, why);
+    return baton_model_digest(model_path, BATON_PART_WEIGHTS, hex, why);
 }
 
-enum baton_err baton_weights_digest(const char *model_dir, const struct baton_cache_dirs *dirs,
-                                    char hex[BATON_SHA256_HEX], struct baton_why *why)
+enum baton_err baton_model_digest_weights(const char *model_path,
+                                          const struct baton_cache_dirs *dirs,
+                                          char hex[BATON_SHA256_HEX], struct baton_why *why)
 {
     struct identity identity;
     if (!dirs || !dirs->n)
-        return hash(model_dir, hex, why);
-    enum baton_err err = identify(model_dir, &identity, why);
+        return baton_model_digest(model_path, BATON_PART_WEIGHTS, hex, why);
+    enum baton_err err = identify(model_path, &identity, why);
     if (!err)
-        err = find(model_dir, dirs, &identity, hex, why);
+        err = find(model_path, dirs, &identity, hex, why);
     baton_buf_fini(&identity.text);
     return err;
 }

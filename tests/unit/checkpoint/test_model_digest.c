@@ -2,7 +2,7 @@
 
 #include <glob.h>
 
-#include "common/checkpoint/weights_digest.h"
+#include "common/checkpoint/model_digest.h"
 
 static char model[PATH_MAX];
 static struct baton_cache_dirs dirs;
@@ -21,7 +21,7 @@ static int make_model(void **state)
 static void digest(const struct baton_cache_dirs *cache, char hex[BATON_SHA256_HEX])
 {
     struct baton_why why;
-    assert_int_equal(baton_weights_digest(model, cache, hex, &why), BATON_OK);
+    assert_int_equal(baton_model_digest_weights(model, cache, hex, &why), BATON_OK);
     assert_int_equal(strlen(hex), BATON_SHA256_HEX - 1);
 }
 
@@ -100,8 +100,8 @@ TEST(missing_weights_are_not_found)
 {
     char hex[BATON_SHA256_HEX];
     assert_int_equal(unlink(in_scratch("model.safetensors")), 0);
-    assert_int_equal(baton_weights_digest(model, &dirs, hex, NULL), BATON_NOT_FOUND);
-    assert_int_equal(baton_weights_digest(model, NULL, hex, NULL), BATON_NOT_FOUND);
+    assert_int_equal(baton_model_digest_weights(model, &dirs, hex, NULL), BATON_NOT_FOUND);
+    assert_int_equal(baton_model_digest_weights(model, NULL, hex, NULL), BATON_NOT_FOUND);
 }
 
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, make_model, remove_scratch)

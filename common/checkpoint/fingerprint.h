@@ -1,0 +1,22 @@
+/* The fingerprint of a model on disk: the digests of its parts.
+ *
+ * Ownership: the caller's struct.
+ * Threading: any thread.
+ * Errors:    as baton_model_files_visit and baton_file_digest_add; the outputs are untouched.
+ */
+#ifndef BATON_CHECKPOINT_FINGERPRINT_H
+#define BATON_CHECKPOINT_FINGERPRINT_H
+
+#include <stdbool.h>
+
+#include "common/base/fingerprint.h"
+#include "common/checkpoint/cache_dir.h"
+
+/* Over every byte of the model's files (file_digest.h). with_weights false leaves `weights` empty;
+ * true without weight files is NOT_FOUND. The weights' digest is taken from cache while the files
+ * are the same (model_digest.h); NULL: hashed in any case. */
+enum baton_err baton_fingerprint_take(const char *model_path, const struct baton_cache_dirs *cache,
+                                      bool with_weights, struct baton_fingerprint *fingerprint,
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
+#endif
