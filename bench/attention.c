@@ -165,7 +165,9 @@ static enum baton_err open_model(struct stand *stand, struct baton_why *why)
     int n_blocks = baton_kv_blocks_for(shape.n_context) * bench_list_greatest(&stand->batches);
     enum baton_err err = baton_model_random(
         &shape, 1, &(struct baton_model_options){.kernels = options->kernels}, &stand->model, why);
-    return err ? err : baton_kv_create(stand->model, options->kv_dtype, n_blocks, &stand->kv, why);
+    return err ? err
+               : baton_kv_create(baton_model_kv_layout(stand->model), options->kv_dtype, n_blocks,
+                                 &stand->kv, why);
 }
 
 static enum baton_err init_run(struct stand *stand, struct baton_why *why)

@@ -22,7 +22,7 @@ enum baton_err bench_machine_init(struct bench_machine *machine,
     struct bench_machine made = {0};
     enum baton_err err = open_model(options, &made.model, why);
     if (!err)
-        err = baton_kv_create(made.model, options->kv_dtype,
+        err = baton_kv_create(baton_model_kv_layout(made.model), options->kv_dtype,
                               baton_kv_blocks_for(options->n_kv_tokens), &made.kv, why);
     if (!err)
         err = baton_engine_create(made.model, &options->engine, &made.engine, why);

@@ -12,6 +12,7 @@
 #define BATON_PREFILL_PREFIX_H
 
 #include "common/base/fingerprint.h"
+#include "common/engine/model/model.h"
 #include "prefill_worker/job.h"
 
 struct pf_prefix {

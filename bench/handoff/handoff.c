@@ -158,7 +158,8 @@ static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
     struct ho_lane *lane = NULL;
     size_t all_layers_bytes = 0;
     figures->kv_dtype = kv_dtype;
-    enum baton_err err = baton_kv_measure(stand->machine.model, kv_dtype, &all_layers_bytes, why);
+    enum baton_err err = baton_kv_measure(baton_model_kv_layout(stand->machine.model), kv_dtype,
+                                          &all_layers_bytes, why);
     geometry.block_bytes = all_layers_bytes / (size_t)n_layers;
     if (!err)
         err = ho_lane_open(&geometry, &lane, why);

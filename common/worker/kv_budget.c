@@ -116,11 +116,12 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                    .n_contexts = n_contexts,
                                    .memory_bytes = memory_left_bytes()};
     struct baton_kv_budget budget;
-    enum baton_err err = baton_kv_measure(model, dtype, &needs.block_bytes, why);
+    enum baton_err err =
+        baton_kv_measure(baton_model_kv_layout(model), dtype, &needs.block_bytes, why);
     if (!err)
         err = baton_kv_budget_choose(options, &needs, &budget, why);
     if (!err)
-        err = baton_kv_create(model, dtype, budget.n_blocks, kv, why);
+        err = baton_kv_create(baton_model_kv_layout(model), dtype, budget.n_blocks, kv, why);
     if (err)
         return err;
     baton_kv_bound_cache(*kv, budget.n_cached);

@@ -8,7 +8,7 @@
 #define BATON_WORKER_KV_BUDGET_H
 
 #include "common/base/config.h"
-#include "common/engine/kv/kv.h"
+#include "common/engine/model/model.h"
 
 struct baton_kv_options {
     int64_t tokens, bytes;       /* one of them, or neither: both 0 */

@@ -19,7 +19,8 @@ static enum baton_err compute(const struct baton_model *model, float *logits, st
     struct baton_seq seq = {0}, *batch = &seq;
     for (int i = 0; i < N_TOKENS; i++)
         tokens[i] = (uint32_t)(i * i * 31 % n_vocab);
-    enum baton_err err = baton_kv_create(model, NULL, baton_kv_blocks_for(N_TOKENS + 1), &kv, why);
+    enum baton_err err = baton_kv_create(baton_model_kv_layout(model), NULL,
+                                         baton_kv_blocks_for(N_TOKENS + 1), &kv, why);
     if (!err)
         err = baton_engine_create(model, &options, &engine, why);
     if (!err)

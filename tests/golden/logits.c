@@ -22,7 +22,8 @@ static enum baton_err set_up(struct machine *m, const char *dir, int n_tokens,
     const struct baton_engine_options options = {.max_rows = n_tokens, .n_threads = N_THREADS};
     enum baton_err err = baton_model_open(dir, NULL, &m->model, why);
     if (!err)
-        err = baton_kv_create(m->model, NULL, baton_kv_blocks_for(n_tokens), &m->kv, why);
+        err = baton_kv_create(baton_model_kv_layout(m->model), NULL, baton_kv_blocks_for(n_tokens),
+                              &m->kv, why);
     if (!err)
         err = baton_engine_create(m->model, &options, &m->engine, why);
     if (!err)

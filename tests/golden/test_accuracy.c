@@ -48,8 +48,8 @@ static void open_machine(struct machine *m, const char *dtype)
     struct baton_why why = {.text = ""};
     enum baton_err err = baton_model_open("models/tale", &kept, &m->model, &why);
     if (!err)
-        err =
-            baton_kv_create(m->model, NULL, BATCH * baton_kv_blocks_for(TEXT_TOKENS), &m->kv, &why);
+        err = baton_kv_create(baton_model_kv_layout(m->model), NULL,
+                              BATCH * baton_kv_blocks_for(TEXT_TOKENS), &m->kv, &why);
     if (!err)
         err = baton_engine_create(m->model, &options, &m->engine, &why);
     if (err)

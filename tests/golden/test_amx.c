@@ -78,7 +78,8 @@ static void open_machine(struct machine *m, const char *dtype, const struct bato
     if (baton_model_open("models/tale", &kept, &m->model, &why))
         fail_msg("%s", why.text);
     kernel_sets_give(m->model, kernels);
-    if (baton_kv_create(m->model, NULL, baton_kv_blocks_for(MAX_TOKENS), &m->kv, &why) ||
+    if (baton_kv_create(baton_model_kv_layout(m->model), NULL, baton_kv_blocks_for(MAX_TOKENS),
+                        &m->kv, &why) ||
         baton_engine_create(m->model, &options, &m->engine, &why))
         fail_msg("%s", why.text);
     n_vocab = baton_model_shape(m->model)->n_vocab;

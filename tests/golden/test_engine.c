@@ -32,7 +32,8 @@ SETUP(set_up)
     const struct baton_engine_options options = {.max_rows = MAX_TOKENS, .n_threads = 2};
     struct baton_why why;
     if (baton_model_open("models/tale", NULL, &model, &why) ||
-        baton_kv_create(model, NULL, N_PROMPTS * baton_kv_blocks_for(MAX_TOKENS), &kv, &why) ||
+        baton_kv_create(baton_model_kv_layout(model), NULL,
+                        N_PROMPTS * baton_kv_blocks_for(MAX_TOKENS), &kv, &why) ||
         baton_engine_create(model, &options, &engine, &why) ||
         baton_json_read_file("tests/golden/tale.json", GOLDEN_MAX_BYTES, &golden, &why)) {
         print_error("%s\n", why.text);

@@ -17,11 +17,11 @@ struct baton_kv {
 
 static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16"};
 
-static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_model *model,
+static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_kv_layout *layout,
                                    const char *name, struct baton_why *why)
 {
     if (!name || !strcmp(name, "auto"))
-        name = strcmp(baton_model_dtype(model), "f32") != 0 ? "f16" : "f32";
+        name = layout->auto_dtype;
     for (int i = 0; i < BATON_N_KV_DTYPES; i++)
         if (!strcmp(names[i], name)) {
             kv->dtype = (enum baton_kv_dtype)i;
@@ -30,26 +30,25 @@ static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_model
     return baton_fail(why, BATON_INVALID, "kv-dtype: \"%s\" is none of auto, f32, f16", name);
 }
 
-static enum baton_err describe(struct baton_kv *kv, const struct baton_model *model,
+static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout *layout,
                                const char *dtype, struct baton_why *why)
 {
-    const struct baton_model_shape *shape = baton_model_shape(model);
-    enum baton_err err = choose_dtype(kv, model, dtype, why);
+    enum baton_err err = choose_dtype(kv, layout, dtype, why);
     if (err)
         return err;
-    size_t n_elements = baton_kv_head_elements(shape->head_dim);
+    size_t n_elements = baton_kv_head_elements(layout->head_dim);
     if (__builtin_mul_overflow(n_elements * baton_kv_element_bytes(kv->dtype),
-                               (size_t)shape->n_kv_heads, &kv->block_bytes))
+                               (size_t)layout->n_kv_heads, &kv->block_bytes))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory holds a block of this model");
     return BATON_OK;
 }
 
-enum baton_err baton_kv_measure(const struct baton_model *model, const char *dtype, size_t *bytes,
+enum baton_err baton_kv_measure(struct baton_kv_layout layout, const char *dtype, size_t *bytes,
                                 struct baton_why *why)
 {
-    struct baton_kv kv;
-    size_t n_layers = (size_t)baton_model_shape(model)->n_layers, n_bytes;
-    enum baton_err err = describe(&kv, model, dtype, why);
+    struct baton_kv kv = {0};
+    size_t n_layers = (size_t)layout.n_layers, n_bytes;
+    enum baton_err err = describe(&kv, &layout, dtype, why);
     if (err)
         return err;
     if (__builtin_mul_overflow(kv.block_bytes, n_layers, &n_bytes))
@@ -71,19 +70,19 @@ static enum baton_err allocate(struct baton_kv *kv, int n_layers, int n_blocks)
     return baton_kv_blocks_init(&kv->blocks, n_blocks);
 }
 
-static enum baton_err create(struct baton_kv *kv, const struct baton_model *model,
+static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *layout,
                              const char *dtype, int n_blocks, struct baton_why *why)
 {
-    enum baton_err err = describe(kv, model, dtype, why);
+    enum baton_err err = describe(kv, layout, dtype, why);
     if (err)
         return err;
-    if (allocate(kv, baton_model_shape(model)->n_layers, n_blocks))
+    if (allocate(kv, layout->n_layers, n_blocks))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
                           n_blocks, BATON_KV_BLOCK_TOKENS);
     return BATON_OK;
 }
 
-enum baton_err baton_kv_create(const struct baton_model *model, const char *dtype, int n_blocks,
+enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
                                struct baton_kv **kv, struct baton_why *why)
 {
     if (n_blocks < 1)
@@ -92,7 +91,7 @@ enum baton_err baton_kv_create(const struct baton_model *model, const char *dtyp
     struct baton_kv *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    enum baton_err err = create(made, model, dtype, n_blocks, why);
+    enum baton_err err = create(made, &layout, dtype, n_blocks, why);
     if (err)
         baton_kv_destroy(made);
     else

@@ -31,18 +31,24 @@
 
 #include "common/base/block_hash.h"
 #include "common/engine/kernels/kv_block.h"
-#include "common/engine/model/model.h"
 
 struct baton_kv;
 
-/* dtype of the elements: "f32", "f16", or "auto" (or NULL): f32 beside f32 weights, else f16, whose
- * error is small beside that of the weights. */
-enum baton_err baton_kv_create(const struct baton_model *model, const char *dtype, int n_blocks,
+/* What of a model decides how its K and V are laid out. */
+struct baton_kv_layout {
+    int n_layers;           /* L */
+    int n_kv_heads;         /* G */
+    int head_dim;           /* D */
+    const char *auto_dtype; /* what the dtype "auto" stands for: "f32" or "f16" */
+};
+
+/* dtype of the elements: "f32", "f16", or "auto" (or NULL): the layout's. */
+enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
                                struct baton_kv **kv, struct baton_why *why) BATON_MUST_CHECK;
 void baton_kv_destroy(struct baton_kv *kv);
 
 /* Bytes of one block in all layers, of a pool not made yet. Errors as create. */
-enum baton_err baton_kv_measure(const struct baton_model *model, const char *dtype, size_t *bytes,
+enum baton_err baton_kv_measure(struct baton_kv_layout layout, const char *dtype, size_t *bytes,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
 int baton_kv_n_blocks(const struct baton_kv *kv);

@@ -89,6 +89,14 @@ const struct baton_model_shape *baton_model_shape(const struct baton_model *mode
     return &model->shape;
 }
 
+struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
+{
+    return (struct baton_kv_layout){.n_layers = model->shape.n_layers,
+                                    .n_kv_heads = model->shape.n_kv_heads,
+                                    .head_dim = model->shape.head_dim,
+                                    .auto_dtype = model->dtype == BATON_F32 ? "f32" : "f16"};
+}
+
 static size_t layer_bytes(const struct baton_layer *layer)
 {
     return baton_packed_read_bytes(&layer->qkv.packed) +

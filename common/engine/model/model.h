@@ -18,6 +18,7 @@
 
 #include "common/base/fingerprint.h"
 #include "common/checkpoint/cache_dir.h"
+#include "common/engine/kv/kv.h"
 
 struct baton_model;
 
@@ -62,6 +63,10 @@ enum baton_err baton_model_random(const struct baton_model_shape *shape, uint64_
                                   struct baton_model **model,
                                   struct baton_why *why) BATON_MUST_CHECK;
 const struct baton_model_shape *baton_model_shape(const struct baton_model *model);
+
+/* For pools of its K and V: "auto" is f32 beside f32 weights, else f16, whose error is small beside
+ * that of the weights. */
+struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model);
 
 /* Bytes of weights that one decode step reads, whatever its batch. */
 size_t baton_model_step_bytes(const struct baton_model *model);

@@ -449,7 +449,9 @@ static void open_run(struct run *run, const struct ask *ask)
     fill_prompt(ask, tokens);
     run->sampler = baton_sampler_create(N_VOCAB);
     assert_non_null(run->sampler);
-    assert_int_equal(baton_kv_create(host.model, NULL, N_CONTEXT, &run->kv, NULL), BATON_OK);
+    assert_int_equal(
+        baton_kv_create(baton_model_kv_layout(host.model), NULL, N_CONTEXT, &run->kv, NULL),
+        BATON_OK);
     assert_int_equal(baton_engine_create(host.model, &options, &run->engine, NULL), BATON_OK);
     assert_int_equal(baton_seq_init(&run->seq, run->kv, N_CONTEXT), BATON_OK);
     assert_int_equal(baton_engine_prefill(run->engine, &run->seq, tokens, ask->n_prompt, NULL, NULL,

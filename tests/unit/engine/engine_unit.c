@@ -35,7 +35,7 @@ SETUP(set_up)
     if (baton_model_random(&shape, 3, &kept, &model, NULL))
         return -1;
     kernel_sets_give(model, kernels);
-    return baton_kv_create(model, NULL, 200, &kv, NULL) ||
+    return baton_kv_create(baton_model_kv_layout(model), NULL, 200, &kv, NULL) ||
            baton_engine_create(model, &options, &engine, NULL);
 }
 

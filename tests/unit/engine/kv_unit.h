@@ -1,4 +1,4 @@
-/* What the tests of the KV pool share: a small model, hashes, and stamps in a block's memory. */
+/* What the tests of the KV pool share: a small layout, hashes, and stamps in a block's memory. */
 #ifndef BATON_TEST_ENGINE_KV_UNIT_H
 #define BATON_TEST_ENGINE_KV_UNIT_H
 
@@ -6,15 +6,8 @@
 
 #include "common/engine/kv/kv.h"
 
-static const struct baton_model_shape kv_shape = {.n_layers = 2,
-                                                  .n_embd = 4,
-                                                  .n_heads = 1,
-                                                  .n_kv_heads = 1,
-                                                  .head_dim = 4,
-                                                  .n_ff = 4,
-                                                  .n_vocab = 4,
-                                                  .n_context = 500,
-                                                  .norm_epsilon = 1e-5F};
+static const struct baton_kv_layout kv_layout = {
+    .n_layers = 2, .n_kv_heads = 1, .head_dim = 4, .auto_dtype = "f32"};
 
 /* Hashes that a hash table tells apart late: of the bytes that serve as the hash only two bits
  * differ. */
@@ -28,7 +21,7 @@ static inline struct baton_block_hash colliding_hash(uint32_t number)
 /* All of the block's memory, in every layer. */
 static inline void stamp_block(const struct baton_seq *seq, int index, uint32_t stamp)
 {
-    for (int layer = 0; layer < kv_shape.n_layers; layer++) {
+    for (int layer = 0; layer < kv_layout.n_layers; layer++) {
         uint32_t *words = baton_seq_block(seq, layer, index);
         for (size_t i = 0; i < baton_kv_block_bytes(seq->kv) / sizeof *words; i++)
             words[i] = stamp + (uint32_t)layer;
@@ -38,7 +31,7 @@ static inline void stamp_block(const struct baton_seq *seq, int index, uint32_t 
 static inline void assert_stamped(const struct baton_seq *seq, int index, uint32_t stamp)
 {
     size_t last = baton_kv_block_bytes(seq->kv) / sizeof(uint32_t) - 1;
-    for (int layer = 0; layer < kv_shape.n_layers; layer++) {
+    for (int layer = 0; layer < kv_layout.n_layers; layer++) {
         const uint32_t *words = baton_seq_block(seq, layer, index);
         assert_int_equal(words[0], stamp + (uint32_t)layer);
         assert_int_equal(words[last], stamp + (uint32_t)layer);

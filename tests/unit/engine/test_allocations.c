@@ -27,7 +27,8 @@ static void assert_steps_allocate_nothing(const char *dtype, int n_threads)
     uint32_t tokens[BATCH] = {0};
     float *logits = random_floats((size_t)BATCH * 300, 1);
     assert_int_equal(baton_model_random(&shape, 1, &model_options, &model, NULL), BATON_OK);
-    assert_int_equal(baton_kv_create(model, NULL, BATCH * 70, &kv, NULL), BATON_OK);
+    assert_int_equal(baton_kv_create(baton_model_kv_layout(model), NULL, BATCH * 70, &kv, NULL),
+                     BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
     for (int b = 0; b < BATCH; b++) {
         assert_int_equal(baton_seq_init(&seqs[b], kv, 1100), BATON_OK);

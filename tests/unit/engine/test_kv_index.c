@@ -4,7 +4,6 @@
 
 enum { N_BLOCKS = 10, N_HASHES = 10, BLOCK = BATON_KV_BLOCK_TOKENS };
 
-static struct baton_model *model;
 static struct baton_kv *kv;
 static struct baton_block_hash hashes[N_HASHES];
 
@@ -12,14 +11,12 @@ SETUP(set_up)
 {
     for (uint32_t i = 0; i < N_HASHES; i++)
         hashes[i] = colliding_hash(i);
-    return baton_model_random(&kv_shape, 1, NULL, &model, NULL) ||
-           baton_kv_create(model, "f32", N_BLOCKS, &kv, NULL);
+    return baton_kv_create(kv_layout, "f32", N_BLOCKS, &kv, NULL);
 }
 
 TEARDOWN(tear_down)
 {
     baton_kv_destroy(kv);
-    baton_model_close(model);
     return 0;
 }
 

@@ -97,12 +97,38 @@ TEST(a_random_model_keeps_its_shape)
 
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
 
+TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
+{
+    static const struct baton_model_shape shape = {.n_layers = 3,
+                                                   .n_embd = 12,
+                                                   .n_heads = 4,
+                                                   .n_kv_heads = 2,
+                                                   .head_dim = 3,
+                                                   .n_ff = 5,
+                                                   .n_vocab = 7,
+                                                   .n_context = 50,
+                                                   .norm_epsilon = 1e-5F};
+    static const char *const kv_dtypes[][2] = {{"f32", "f32"}, {"bf16", "f16"}, {"q8", "f16"}};
+    for (size_t i = 0; i < sizeof kv_dtypes / sizeof kv_dtypes[0]; i++) {
+        const struct baton_model_options options = {.dtype = kv_dtypes[i][0]};
+        struct baton_model *model;
+        assert_int_equal(baton_model_random(&shape, 1, &options, &model, NULL), BATON_OK);
+        struct baton_kv_layout layout = baton_model_kv_layout(model);
+        assert_string_equal(layout.auto_dtype, kv_dtypes[i][1]);
+        assert_int_equal(layout.n_layers, 3);
+        assert_int_equal(layout.n_kv_heads, 2);
+        assert_int_equal(layout.head_dim, 3);
+        baton_model_close(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_DIR(a_directory_without_weights_is_not_found),
         IN_DIR(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for),
         cmocka_unit_test(a_random_model_keeps_its_shape),
+        cmocka_unit_test(kv_is_by_default_as_wide_as_the_weights_deserve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

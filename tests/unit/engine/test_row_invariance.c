@@ -66,7 +66,7 @@ SETUP(set_up)
                                              .kernels = kernel_sets_name(kernels)};
     int n_blocks = (MAX_SEQS + 1) * baton_kv_blocks_for(LENGTH);
     if (baton_model_random(&shape, 3, &kept, &model, NULL) ||
-        baton_kv_create(model, NULL, n_blocks, &kv, NULL))
+        baton_kv_create(baton_model_kv_layout(model), NULL, n_blocks, &kv, NULL))
         return -1;
     kernel_sets_give(model, kernels);
     for (int i = 0; i < N_ENGINES; i++) {
