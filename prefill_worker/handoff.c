@@ -98,8 +98,8 @@ enum baton_err pf_handoff_prepare(struct pf_handoff *handoff, struct pf_job *job
     job->handoff.peer = peer;
     job->handoff.overlaps =
         baton_overlap_applies(handoff->options.overlap, job->n_prompt - job->n_cached_tokens);
-    pf_pieces_init(&job->handoff.pieces, handoff->options.n_layers, job->handoff.first_block,
-                   baton_kv_blocks_for(job->n_prompt));
+    baton_kv_order_init(&job->handoff.order, handoff->options.n_layers, job->handoff.first_block,
+                        baton_kv_blocks_for(job->n_prompt));
     job->handoff.credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES;
     return BATON_OK;
 }
@@ -142,36 +142,37 @@ static enum baton_err send_begin(const struct pf_handoff *handoff, struct pf_job
     return err;
 }
 
-/* The piece's first blocks that lie side by side in the pool, and so are one payload. */
-static int contiguous_blocks(const struct pf_job *job, const struct pf_piece *piece, int max_blocks)
+/* The extent's first blocks that lie side by side in the pool, and so are one payload. */
+static int contiguous_blocks(const struct pf_job *job, const struct baton_kv_extent *extent,
+                             int max_blocks)
 {
-    const int *blocks = job->seq.blocks + piece->block;
+    const int *blocks = job->seq.blocks + extent->block;
     int n = 1;
-    while (n < piece->n_blocks && n < max_blocks && blocks[n] == blocks[0] + n)
+    while (n < extent->n_blocks && n < max_blocks && blocks[n] == blocks[0] + n)
         n++;
     return n;
 }
 
-static enum baton_err send_chunk(struct pf_job *job, const struct pf_piece *piece)
+static enum baton_err send_chunk(struct pf_job *job, const struct baton_kv_extent *extent)
 {
     size_t block_bytes = baton_kv_block_bytes(job->seq.kv);
-    int n = contiguous_blocks(job, piece, (int)(BATON_HANDOFF_CHUNK_BYTES / block_bytes));
+    int n = contiguous_blocks(job, extent, (int)(BATON_HANDOFF_CHUNK_BYTES / block_bytes));
     Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     chunk.offset = job->handoff.sent_bytes;
-    chunk.layer = (uint32_t)piece->layer;
-    chunk.first_block = (uint32_t)piece->block;
+    chunk.layer = (uint32_t)extent->layer;
+    chunk.first_block = (uint32_t)extent->block;
     chunk.n_blocks = (uint32_t)n;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
     enum baton_err err =
-        send(job, &envelope, baton_seq_block(&job->seq, piece->layer, piece->block),
+        send(job, &envelope, baton_seq_block(&job->seq, extent->layer, extent->block),
              (size_t)n * block_bytes);
     if (err)
         return err;
     job->handoff.sent_bytes += (uint64_t)n * block_bytes;
     job->handoff.n_chunks++;
-    pf_pieces_sent(&job->handoff.pieces, n);
+    baton_kv_order_sent(&job->handoff.order, n);
     return BATON_OK;
 }
 
@@ -204,23 +205,23 @@ static bool has_credit(const struct pf_job *job)
     return job->handoff.sent_bytes < job->handoff.acked_bytes + job->handoff.credit_bytes;
 }
 
-/* Sends until pieces, credit or the link's queue run out. */
+/* Sends until order, credit or the link's queue run out. */
 static enum baton_err send_ready(const struct pf_handoff *handoff, struct pf_job *job)
 {
-    struct pf_pieces *pieces = &job->handoff.pieces;
-    struct pf_progress progress = pf_progress_read(&job->progress);
-    struct pf_piece piece;
+    struct baton_kv_order *order = &job->handoff.order;
+    struct baton_kv_progress progress = baton_kv_progress_read(&job->progress);
+    struct baton_kv_extent extent;
     enum baton_err err = BATON_OK;
     if (!job->handoff.overlaps &&
-        pf_progress_complete(progress, handoff->options.n_layers) < pieces->n_blocks)
+        baton_kv_progress_complete(progress, handoff->options.n_layers) < order->n_blocks)
         return BATON_OK;
-    while (!err && has_credit(job) && pf_pieces_next(pieces, progress, &piece)) {
+    while (!err && has_credit(job) && baton_kv_order_next(order, progress, &extent)) {
         if (!job->handoff.began)
             err = send_begin(handoff, job);
         if (!err)
-            err = send_chunk(job, &piece);
+            err = send_chunk(job, &extent);
     }
-    if (!err && pf_pieces_are_over(pieces) && !job->handoff.ended)
+    if (!err && baton_kv_order_is_over(order) && !job->handoff.ended)
         err = send_end(job);
     return err == BATON_AGAIN ? BATON_OK : err;
 }

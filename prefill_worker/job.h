@@ -16,9 +16,9 @@
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
 #include "common/sampling/state.h"
+#include "common/worker/kv_order.h"
+#include "common/worker/kv_progress.h"
 #include "common/worker/origin.h"
-#include "prefill_worker/pieces.h"
-#include "prefill_worker/progress.h"
 
 enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SHIPPING };
 
@@ -43,7 +43,7 @@ struct pf_job {
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;
-    pf_progress_word progress;        /* of K and V in seq's blocks */
+    baton_kv_progress_word progress;  /* of K and V in seq's blocks */
     atomic_uint_least64_t credit_end; /* naive: output index that may not be reached yet */
     atomic_int_least64_t chosen_ns;   /* when the first token was; 0: not yet */
 
@@ -57,13 +57,13 @@ struct pf_job {
     /* hand-off, main thread */
     struct {
         bool wanted;   /* set once: the engine thread reads it, too */
-        bool overlaps; /* the same: pieces leave while the prompt is computed */
+        bool overlaps; /* the same: blocks leave while the prompt is computed */
         bool began, ended, complete, over;
         char url[BATON_MAX_TEXT_BYTES + 1];
         uint64_t epoch; /* life of the decode worker */
         struct pf_peer *peer;
         int first_block; /* those before it are there already */
-        struct pf_pieces pieces;
+        struct baton_kv_order order;
         uint64_t sent_bytes, acked_bytes, credit_bytes;
         uint32_t n_chunks;
         int64_t began_ns;

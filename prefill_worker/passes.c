@@ -82,10 +82,11 @@ static void begin_parts(struct pf_passes *passes)
         struct pf_job *job = passes->parts[i].job;
         int n_filled = job->seq.n_tokens;
         if (!job->naive)
-            pf_progress_publish(&job->progress,
-                                (struct pf_progress){.n_done = n_filled / BATON_KV_BLOCK_TOKENS,
-                                                     .n_end = baton_kv_blocks_for(
-                                                         n_filled + passes->parts[i].n_tokens)});
+            baton_kv_progress_publish(
+                &job->progress,
+                (struct baton_kv_progress){
+                    .n_done = n_filled / BATON_KV_BLOCK_TOKENS,
+                    .n_end = baton_kv_blocks_for(n_filled + passes->parts[i].n_tokens)});
     }
 }
 
@@ -96,9 +97,9 @@ static bool on_layer(void *arg, int layer)
     bool any_leaves = false, any_wants = false;
     for (int i = 0; i < passes->n_parts; i++) {
         struct pf_job *job = passes->parts[i].job;
-        struct pf_progress progress = pf_progress_read(&job->progress);
+        struct baton_kv_progress progress = baton_kv_progress_read(&job->progress);
         progress.n_layers = layer + 1;
-        pf_progress_publish(&job->progress, progress);
+        baton_kv_progress_publish(&job->progress, progress);
         any_leaves = any_leaves || job->handoff.overlaps;
         any_wants = any_wants || !atomic_load_explicit(&job->canceled, memory_order_relaxed);
     }

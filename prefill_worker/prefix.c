@@ -54,8 +54,9 @@ enum baton_err pf_prefix_take_blocks(struct pf_prefix *prefix, struct pf_job *jo
         return err;
     job->n_cached_tokens = job->seq.n_tokens;
     job->n_registered = job->seq.n_shared;
-    pf_progress_publish(&job->progress, (struct pf_progress){.n_done = job->seq.n_shared,
-                                                             .n_end = job->seq.n_shared});
+    baton_kv_progress_publish(
+        &job->progress,
+        (struct baton_kv_progress){.n_done = job->seq.n_shared, .n_end = job->seq.n_shared});
     if (looks_up)
         count(prefix, job);
     return BATON_OK;
@@ -63,7 +64,7 @@ enum baton_err pf_prefix_take_blocks(struct pf_prefix *prefix, struct pf_job *jo
 
 void pf_prefix_offer(const struct pf_prefix *prefix, struct pf_job *job)
 {
-    int n = pf_progress_complete(pf_progress_read(&job->progress), prefix->n_layers);
+    int n = baton_kv_progress_complete(baton_kv_progress_read(&job->progress), prefix->n_layers);
     if (n > job->n_hashes)
         n = job->n_hashes;
     if (n <= job->n_registered)

@@ -249,7 +249,8 @@ static int64_t work(void *arg, int64_t now_ns)
 /* Tokens of the job's prompt that are not in all layers yet. */
 static int count_missing(const struct pf_service *service, struct pf_job *job)
 {
-    int n_blocks = pf_progress_complete(pf_progress_read(&job->progress), service->prefix.n_layers);
+    int n_blocks = baton_kv_progress_complete(baton_kv_progress_read(&job->progress),
+                                              service->prefix.n_layers);
     int n = job->n_prompt - n_blocks * BATON_KV_BLOCK_TOKENS;
     return n > 0 ? n : 0;
 }

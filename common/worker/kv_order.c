@@ -1,0 +1,55 @@
+#include "common/worker/kv_order.h"
+
+void baton_kv_order_init(struct baton_kv_order *order, int n_layers, int first_block, int n_blocks)
+{
+    *order = (struct baton_kv_order){.n_layers = n_layers,
+                                     .n_blocks = n_blocks,
+                                     .begin = first_block,
+                                     .end = first_block,
+                                     .block = first_block};
+}
+
+/* As many blocks as possible: whole ones if there are any, else those being computed. */
+static void begin_span(struct baton_kv_order *order, struct baton_kv_progress progress)
+{
+    int n_complete = baton_kv_progress_complete(progress, order->n_layers);
+    order->end = order->begin < n_complete ? n_complete : progress.n_end;
+    if (order->end < order->begin)
+        order->end = order->begin; /* what is computed now is not wanted */
+}
+
+/* Layers of the span under way that are ready. */
+static int ready_layers(const struct baton_kv_order *order, struct baton_kv_progress progress)
+{
+    return order->end <= progress.n_done ? order->n_layers : progress.n_layers;
+}
+
+bool baton_kv_order_next(struct baton_kv_order *order, struct baton_kv_progress progress,
+                         struct baton_kv_extent *extent)
+{
+    if (!order->layer && order->block == order->begin)
+        begin_span(order, progress);
+    if (order->begin == order->end || order->layer >= ready_layers(order, progress))
+        return false;
+    *extent = (struct baton_kv_extent){
+        .layer = order->layer, .block = order->block, .n_blocks = order->end - order->block};
+    return true;
+}
+
+void baton_kv_order_sent(struct baton_kv_order *order, int n_blocks)
+{
+    order->block += n_blocks;
+    if (order->block < order->end)
+        return;
+    order->layer++;
+    if (order->layer == order->n_layers) {
+        order->layer = 0;
+        order->begin = order->end;
+    }
+    order->block = order->begin;
+}
+
+bool baton_kv_order_is_over(const struct baton_kv_order *order)
+{
+    return order->begin == order->n_blocks;
+}

@@ -1,0 +1,42 @@
+/* The order in which a context leaves: span of blocks by span, as the prompt is computed, and each
+ * span layer by layer. Every layer gives each block from the first wanted one on exactly once.
+ *
+ *     blocks ->  0 .. first_block | span | span | span
+ *     layer 0        not sent     |  1   |  4   |  7      the order when all layers of a span
+ *     layer 1                     |  2   |  5   |  8      follow each other; a span is what was
+ *     layer 2                     |  3   |  6   |  9      ready, or begun, when the span began
+ *
+ * Pure.
+ */
+#ifndef BATON_WORKER_KV_ORDER_H
+#define BATON_WORKER_KV_ORDER_H
+
+#include <stdbool.h>
+
+#include "common/worker/kv_progress.h"
+
+struct baton_kv_order {
+    int n_layers, n_blocks;
+    int begin, end;   /* blocks of the span under way; begin == end: none */
+    int layer, block; /* next of it */
+};
+
+/* Adjacent blocks of one layer, counted in the sequence. */
+struct baton_kv_extent {
+    int layer, block, n_blocks;
+};
+
+/* The blocks first_block..n_blocks - 1 of n_layers layers. */
+void baton_kv_order_init(struct baton_kv_order *order, int n_layers, int first_block, int n_blocks);
+
+/* What can go next, as far as the progress reaches; false when nothing can. */
+bool baton_kv_order_next(struct baton_kv_order *order, struct baton_kv_progress progress,
+                         struct baton_kv_extent *extent);
+
+/* The first n_blocks of the extent that next gave are gone. */
+void baton_kv_order_sent(struct baton_kv_order *order, int n_blocks);
+
+/* Everything is gone. */
+bool baton_kv_order_is_over(const struct baton_kv_order *order);
+
+#endif
