@@ -34,10 +34,10 @@ static void set_handoff(struct pf_job *job, const Baton__V1__DeliverTo *deliver_
 {
     if (!deliver_to)
         return;
-    job->handoff.wanted = true;
-    job->handoff.epoch = deliver_to->epoch;
-    job->handoff.first_block = (int)deliver_to->first_block;
-    (void)strncpy(job->handoff.url, deliver_to->bulk_url, sizeof job->handoff.url - 1);
+    job->deliver_to.wanted = true;
+    job->deliver_to.epoch = deliver_to->epoch;
+    job->deliver_to.first_block = (int)deliver_to->first_block;
+    (void)strncpy(job->deliver_to.url, deliver_to->bulk_url, sizeof job->deliver_to.url - 1);
 }
 
 /* An uint32 a position: the prompt, and in naive mode what is generated. */

@@ -1,12 +1,18 @@
 /* One prompt on its way through a prefill worker.
  *
- *     WAITING --blocks taken, given to the engine thread--> RUNNING --first token--> SHIPPING -->
- * gone |  naive mode: no credit
- *                                                              +--> PAUSED --TokenAck--> RUNNING
+ *     WAITING --blocks taken, given to the engine thread--> RUNNING --first token--> SENDING --> gone
+ *                                                            |   ^
+ *                                 naive mode: out of credit  |   |  TokenAck
+ *                                                            v   |
+ *                                                           PAUSED
+ *
+ * SENDING lasts until the decode worker has the context; a job without a hand-off passes through it.
+ * A job that is canceled is gone from any state, from RUNNING as soon as the engine thread returns
+ * it.
  *
  * Ownership: the service owns every job; the engine thread borrows one while it is RUNNING.
- * Threading: main thread, except the fields under "shared", and the fields under "engine" while
- * RUNNING.
+ * Threading: main thread, except the fields under "shared", and those under "engine" while RUNNING.
+ * Errors:    none.
  */
 #ifndef BATON_PREFILL_JOB_H
 #define BATON_PREFILL_JOB_H
@@ -16,11 +22,10 @@
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
 #include "common/sampling/state.h"
-#include "common/worker/kv_order.h"
-#include "common/worker/kv_progress.h"
+#include "common/worker/kv_send.h"
 #include "common/worker/origin.h"
 
-enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SHIPPING };
+enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SENDING };
 
 struct pf_job {
     struct baton_node in_jobs;
@@ -56,18 +61,13 @@ struct pf_job {
 
     /* hand-off, main thread */
     struct {
-        bool wanted;   /* set once: the engine thread reads it, too */
-        bool overlaps; /* the same: blocks leave while the prompt is computed */
-        bool began, ended, complete, over;
+        bool wanted; /* otherwise the context stays here */
         char url[BATON_MAX_TEXT_BYTES + 1];
-        uint64_t epoch; /* life of the decode worker */
-        struct pf_peer *peer;
-        int first_block; /* those before it are there already */
-        struct baton_kv_order order;
-        uint64_t sent_bytes, acked_bytes, credit_bytes;
-        uint32_t n_chunks;
-        int64_t began_ns;
-    } handoff;
+        uint64_t epoch;  /* life of the decode worker */
+        int first_block; /* it has those before */
+    } deliver_to;
+    struct baton_kv_send send; /* its `overlaps` is the engine thread's to read, too */
+    bool transfer_over;        /* complete or broken */
 };
 
 BATON_LIST(pf_job_list, struct pf_job, in_jobs)

@@ -100,7 +100,7 @@ static bool on_layer(void *arg, int layer)
         struct baton_kv_progress progress = baton_kv_progress_read(&job->progress);
         progress.n_layers = layer + 1;
         baton_kv_progress_publish(&job->progress, progress);
-        any_leaves = any_leaves || job->handoff.overlaps;
+        any_leaves = any_leaves || job->send.overlaps;
         any_wants = any_wants || !atomic_load_explicit(&job->canceled, memory_order_relaxed);
     }
     if (any_leaves)

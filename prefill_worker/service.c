@@ -4,7 +4,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "prefill_worker/handoff.h"
 #include "prefill_worker/intake.h"
 #include "prefill_worker/prefix.h"
 #include "prefill_worker/schedule.h"
@@ -14,7 +13,7 @@ struct pf_service {
     struct baton_kv *kv;
     struct pf_prefix prefix;
     struct pf_schedule *schedule;
-    struct pf_handoff *handoff;
+    struct baton_kv_sender *sender;
     struct pf_job_list jobs;
     uint32_t n_jobs_max; /* most that were here at once */
 };
@@ -42,19 +41,19 @@ static enum baton_err start_engine(struct pf_service *service,
     return pf_schedule_start(&schedule, &service->schedule, why);
 }
 
-static enum baton_err create_handoff(struct pf_service *service,
-                                     const struct pf_service_options *options)
+static enum baton_err create_sender(struct pf_service *service,
+                                    const struct pf_service_options *options)
 {
     struct baton_host *host = service->host;
     const char *advertised = host->options->advertise;
-    service->handoff = pf_handoff_create(&(struct pf_handoff_options){
+    service->sender = baton_kv_sender_create(&(struct baton_kv_sender_options){
         .epoch = host->epoch,
         .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
         .n_layers = baton_model_shape(host->model)->n_layers,
         .overlap = options->overlap,
         .wake = baton_host_wake,
         .wake_arg = host});
-    return service->handoff ? BATON_OK : BATON_NO_MEMORY;
+    return service->sender ? BATON_OK : BATON_NO_MEMORY;
 }
 
 enum baton_err pf_service_create(const struct pf_service_options *options, struct pf_service **out,
@@ -69,7 +68,7 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
     if (!err)
         err = start_engine(service, options, why);
     if (!err)
-        err = create_handoff(service, options);
+        err = create_sender(service, options);
     if (err)
         pf_service_destroy(service);
     else
@@ -99,7 +98,7 @@ static void free_job(struct pf_service *service, struct pf_job *job)
 {
     log_stopped(job);
     pf_job_list_remove(&service->jobs, job);
-    pf_handoff_release(job);
+    baton_kv_send_close(&job->send);
     pf_job_free(job);
 }
 
@@ -113,7 +112,7 @@ void pf_service_destroy(struct pf_service *service)
     pf_schedule_stop(service->schedule);
     for (struct pf_job *job; (job = pf_job_list_first(&service->jobs));)
         free_job(service, job);
-    pf_handoff_destroy(service->handoff);
+    baton_kv_sender_destroy(service->sender);
     baton_kv_destroy(service->kv);
     free(service);
 }
@@ -164,7 +163,33 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
 static void from_peer(void *arg, const struct baton_message *message)
 {
     struct pf_service *service = arg;
-    pf_handoff_ack(service->handoff, &service->jobs, message, baton_now_ns());
+    baton_kv_sender_take_ack(service->sender, message, baton_now_ns());
+}
+
+static enum baton_err open_transfer(struct pf_service *service, struct pf_job *job,
+                                    struct baton_why *why)
+{
+    const struct baton_kv_source source = {.origin = &job->origin,
+                                           .seq = &job->seq,
+                                           .progress = &job->progress,
+                                           .computed_ns = &job->chosen_ns,
+                                           .n_tokens = job->n_prompt,
+                                           .n_cached_tokens = job->n_cached_tokens,
+                                           .first_block = job->deliver_to.first_block,
+                                           .url = job->deliver_to.url,
+                                           .epoch = job->deliver_to.epoch};
+    return baton_kv_send_open(service->sender, &job->send, &source, why);
+}
+
+/* Sends what is ready. A canceled job sends nothing more: the decode worker was told, too. */
+static void pump_transfer(struct pf_service *service, struct pf_job *job)
+{
+    if (job->send.state == BATON_KV_SEND_IDLE)
+        return;
+    if (!atomic_load(&job->canceled) && !baton_kv_send_pump(service->sender, &job->send))
+        return;
+    baton_kv_send_close(&job->send);
+    job->transfer_over = true;
 }
 
 /* WAITING -> RUNNING, if the pool has room. */
@@ -178,8 +203,8 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
         *pool_full = true; /* first come, first served: nobody overtakes */
         return;
     }
-    if (job->handoff.wanted && !job->handoff.peer &&
-        pf_handoff_prepare(service->handoff, job, &why)) {
+    if (job->deliver_to.wanted && job->send.state == BATON_KV_SEND_IDLE &&
+        open_transfer(service, job, &why)) {
         baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__CONTEXT_LOST, why.text);
         atomic_store(&job->canceled, true);
         return;
@@ -214,12 +239,9 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
         (uint64_t)(job->n_tokens - job->n_prompt) < atomic_load(&job->credit_end) &&
         !pf_schedule_submit(service->schedule, job))
         job->state = PF_RUNNING;
-    if (job->handoff.peer && (job->state == PF_RUNNING || job->state == PF_SHIPPING) &&
-        pf_handoff_pump(service->handoff, job)) {
-        pf_handoff_release(job);
-        job->handoff.over = true;
-    }
-    if (job->state == PF_SHIPPING && (!job->handoff.wanted || job->handoff.over))
+    if (job->state == PF_RUNNING || job->state == PF_SENDING)
+        pump_transfer(service, job);
+    if (job->state == PF_SENDING && (!job->deliver_to.wanted || job->transfer_over))
         free_job(service, job);
 }
 
@@ -227,7 +249,7 @@ static void take_done(struct pf_service *service)
 {
     for (struct pf_job *job; (job = pf_schedule_take_done(service->schedule));)
         job->state =
-            job->naive && !job->finished && !atomic_load(&job->canceled) ? PF_PAUSED : PF_SHIPPING;
+            job->naive && !job->finished && !atomic_load(&job->canceled) ? PF_PAUSED : PF_SENDING;
 }
 
 static int64_t work(void *arg, int64_t now_ns)
@@ -242,7 +264,7 @@ static int64_t work(void *arg, int64_t now_ns)
             next_ns = job->deadline_ns;
         step_job(service, job, now_ns, &pool_full);
     }
-    pf_handoff_tidy(service->handoff);
+    baton_kv_sender_tidy(service->sender);
     return next_ns;
 }
 

@@ -9,7 +9,7 @@
 
 #include "common/worker/host.h"
 #include "common/worker/kv_budget.h"
-#include "prefill_worker/handoff.h"
+#include "common/worker/kv_send.h"
 
 struct pf_service;
 

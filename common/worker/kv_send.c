@@ -1,0 +1,303 @@
+#include "common/worker/kv_send.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/handoff.h"
+
+BATON_LIST(send_list, struct baton_kv_send, in_peer)
+
+/* One life of a receiver, and the link to it. */
+struct baton_kv_peer {
+    struct baton_node in_peers;
+    struct baton_link *link;
+    uint64_t epoch;
+    struct send_list sends;
+};
+
+BATON_LIST(peer_list, struct baton_kv_peer, in_peers)
+
+struct baton_kv_sender {
+    struct baton_kv_sender_options options;
+    struct peer_list peers;
+};
+
+/* ---- links ---- */
+
+struct baton_kv_sender *baton_kv_sender_create(const struct baton_kv_sender_options *options)
+{
+    struct baton_kv_sender *sender = calloc(1, sizeof *sender);
+    if (sender) {
+        sender->options = *options;
+        peer_list_init(&sender->peers);
+    }
+    return sender;
+}
+
+static void drop_peer(struct baton_kv_sender *sender, struct baton_kv_peer *peer)
+{
+    peer_list_remove(&sender->peers, peer);
+    baton_link_close(peer->link);
+    baton_link_release(peer->link);
+    free(peer);
+}
+
+void baton_kv_sender_destroy(struct baton_kv_sender *sender)
+{
+    if (!sender)
+        return;
+    for (struct baton_kv_peer *peer; (peer = peer_list_first(&sender->peers));)
+        drop_peer(sender, peer);
+    free(sender);
+}
+
+static bool is_down(const struct baton_kv_peer *peer)
+{
+    return baton_link_state(peer->link) == BATON_OUTBOX_DOWN;
+}
+
+void baton_kv_sender_tidy(struct baton_kv_sender *sender)
+{
+    for (struct baton_kv_peer *peer = peer_list_first(&sender->peers), *next; peer; peer = next) {
+        next = peer_list_next(&sender->peers, peer);
+        if (!peer->sends.n && is_down(peer))
+            drop_peer(sender, peer);
+    }
+}
+
+static enum baton_err add_peer(struct baton_kv_sender *sender, const struct baton_kv_source *source,
+                               struct baton_kv_peer **out, struct baton_why *why)
+{
+    struct baton_kv_peer *peer = calloc(1, sizeof *peer);
+    if (!peer)
+        return BATON_NO_MEMORY;
+    struct baton_link_options link = {.url = source->url,
+                                      .local_epoch = sender->options.epoch,
+                                      .peer_epoch = source->epoch,
+                                      .wake = sender->options.wake,
+                                      .wake_arg = sender->options.wake_arg};
+    enum baton_err err = baton_link_open(&link, &peer->link, why);
+    if (err) {
+        free(peer);
+        return err;
+    }
+    peer->epoch = source->epoch;
+    send_list_init(&peer->sends);
+    peer_list_push_back(&sender->peers, peer);
+    *out = peer;
+    return BATON_OK;
+}
+
+/* The link that is up to the source's receiver; a receiver that restarted has another epoch. */
+static enum baton_err find_peer(struct baton_kv_sender *sender,
+                                const struct baton_kv_source *source, struct baton_kv_peer **out,
+                                struct baton_why *why)
+{
+    struct baton_kv_peer *peer = peer_list_first(&sender->peers);
+    while (peer && (peer->epoch != source->epoch || is_down(peer)))
+        peer = peer_list_next(&sender->peers, peer);
+    if (!peer)
+        return add_peer(sender, source, out, why);
+    *out = peer;
+    return BATON_OK;
+}
+
+/* ---- a transfer ---- */
+
+enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_kv_send *send,
+                                  const struct baton_kv_source *source, struct baton_why *why)
+{
+    struct baton_kv_peer *peer = NULL;
+    enum baton_err err = find_peer(sender, source, &peer, why);
+    if (err)
+        return err;
+    *send = (struct baton_kv_send){
+        .state = BATON_KV_SEND_OPEN,
+        .source = *source,
+        .peer = peer,
+        .overlaps = baton_overlap_applies(sender->options.overlap,
+                                          source->n_tokens - source->n_cached_tokens),
+        .credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES};
+    send_list_push_back(&peer->sends, send);
+    baton_kv_order_init(&send->order, sender->options.n_layers, source->first_block,
+                        baton_kv_blocks_for(source->n_tokens));
+    return BATON_OK;
+}
+
+void baton_kv_send_close(struct baton_kv_send *send)
+{
+    if (send->peer)
+        send_list_remove(&send->peer->sends, send);
+    send->peer = NULL;
+    send->state = BATON_KV_SEND_IDLE;
+}
+
+static enum baton_err send_message(const struct baton_kv_send *send, baton_envelope *envelope,
+                                   const void *payload, size_t n)
+{
+    envelope->request_id = send->source.origin->request_id;
+    envelope->attempt = send->source.origin->attempt;
+    return baton_link_send(send->peer->link, envelope, payload, n);
+}
+
+static enum baton_err send_begin(const struct baton_kv_sender *sender, struct baton_kv_send *send)
+{
+    const struct baton_kv_source *source = &send->source;
+    Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    int n_blocks = baton_kv_blocks_for(source->n_tokens) - source->first_block;
+    begin.reply_url = baton_envelope_text(sender->options.reply_url);
+    begin.n_layers = (uint32_t)sender->options.n_layers;
+    begin.n_tokens = (uint32_t)source->n_tokens;
+    begin.block_tokens = BATON_KV_BLOCK_TOKENS;
+    begin.total_bytes = (uint64_t)sender->options.n_layers * (uint64_t)n_blocks *
+                        baton_kv_block_bytes(source->seq->kv);
+    begin.first_block = (uint32_t)source->first_block;
+    begin.kv_dtype = baton_envelope_text(baton_kv_dtype(source->seq->kv));
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    envelope.kv_begin = &begin;
+    enum baton_err err = send_message(send, &envelope, NULL, 0);
+    if (!err) {
+        send->state = BATON_KV_SEND_SENDING;
+        send->began_ns = baton_now_ns();
+    }
+    return err;
+}
+
+/* How many of the extent's first blocks are neighbours in the pool, too: they travel as one payload,
+ * without a copy. */
+static int contiguous_blocks(const struct baton_seq *seq, const struct baton_kv_extent *extent,
+                             int max_blocks)
+{
+    const int *blocks = seq->blocks + extent->block;
+    int n = 1;
+    while (n < extent->n_blocks && n < max_blocks && blocks[n] == blocks[0] + n)
+        n++;
+    return n;
+}
+
+static enum baton_err send_chunk(struct baton_kv_send *send, const struct baton_kv_extent *extent)
+{
+    const struct baton_seq *seq = send->source.seq;
+    size_t block_bytes = baton_kv_block_bytes(seq->kv);
+    int n = contiguous_blocks(seq, extent, (int)(BATON_HANDOFF_CHUNK_BYTES / block_bytes));
+    Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    chunk.offset = send->sent_bytes;
+    chunk.layer = (uint32_t)extent->layer;
+    chunk.first_block = (uint32_t)extent->block;
+    chunk.n_blocks = (uint32_t)n;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
+    envelope.kv_chunk = &chunk;
+    enum baton_err err =
+        send_message(send, &envelope, baton_seq_block(seq, extent->layer, extent->block),
+                     (size_t)n * block_bytes);
+    if (err)
+        return err;
+    send->sent_bytes += (uint64_t)n * block_bytes;
+    send->n_chunks++;
+    baton_kv_order_sent(&send->order, n);
+    return BATON_OK;
+}
+
+/* How long the transfer has run beside the computing of its context. */
+static double overlap_s(const struct baton_kv_send *send)
+{
+    int64_t computed_ns = atomic_load(send->source.computed_ns);
+    double seconds = baton_seconds((computed_ns ? computed_ns : baton_now_ns()) - send->began_ns);
+    return seconds > 0 ? seconds : 0;
+}
+
+static enum baton_err send_end(struct baton_kv_send *send)
+{
+    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    end.total_bytes = send->sent_bytes;
+    end.n_chunks = send->n_chunks;
+    end.overlap_s = overlap_s(send);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
+    envelope.kv_end = &end;
+    enum baton_err err = send_message(send, &envelope, NULL, 0);
+    if (!err)
+        send->state = BATON_KV_SEND_SENT;
+    return err;
+}
+
+static bool has_credit(const struct baton_kv_send *send)
+{
+    return send->sent_bytes < send->acked_bytes + send->credit_bytes;
+}
+
+/* Sends until ready blocks, credit or the link's queue run out. */
+static enum baton_err send_ready(const struct baton_kv_sender *sender, struct baton_kv_send *send)
+{
+    struct baton_kv_progress progress = baton_kv_progress_read(send->source.progress);
+    struct baton_kv_extent extent;
+    enum baton_err err = BATON_OK;
+    if (!send->overlaps &&
+        baton_kv_progress_complete(progress, sender->options.n_layers) < send->order.n_blocks)
+        return BATON_OK;
+    while (!err && has_credit(send) && baton_kv_order_next(&send->order, progress, &extent)) {
+        if (send->state == BATON_KV_SEND_OPEN)
+            err = send_begin(sender, send);
+        if (!err)
+            err = send_chunk(send, &extent);
+    }
+    if (!err && send->state == BATON_KV_SEND_SENDING && baton_kv_order_is_over(&send->order))
+        err = send_end(send);
+    return err == BATON_AGAIN ? BATON_OK : err; /* a full queue: the link wakes us when it drains */
+}
+
+bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_send *send)
+{
+    if (send->state == BATON_KV_SEND_ACKED)
+        return true;
+    enum baton_err err = is_down(send->peer) ? BATON_CLOSED : send_ready(sender, send);
+    if (err)
+        baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__CONTEXT_LOST,
+                          "the link to the decode worker went down during the hand-off");
+    return err != BATON_OK;
+}
+
+/* ---- acknowledgements ---- */
+
+static struct baton_kv_send *find_send(const struct baton_kv_peer *peer,
+                                       const baton_envelope *envelope)
+{
+    struct baton_kv_send *send = send_list_first(&peer->sends);
+    while (send && !baton_origin_is_request(send->source.origin, envelope))
+        send = send_list_next(&peer->sends, send);
+    return send;
+}
+
+static void log_acked(const struct baton_kv_send *send, int64_t now_ns)
+{
+    baton_log(BATON_LOG_INFO, "handoff", BATON_X("req", send->source.origin->request_id),
+              BATON_I("attempt", send->source.origin->attempt), BATON_I("bytes", send->sent_bytes),
+              BATON_I("chunks", send->n_chunks),
+              BATON_F("duration_s", baton_seconds(now_ns - send->began_ns)));
+}
+
+void baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
+                              int64_t now_ns)
+{
+    const baton_envelope *envelope = message->envelope;
+    struct baton_kv_peer *peer = peer_list_first(&sender->peers);
+    while (peer && baton_link_id(peer->link) != envelope->link)
+        peer = peer_list_next(&sender->peers, peer);
+    if (!peer)
+        return;
+    enum baton_link_verdict verdict = baton_link_accept(peer->link, envelope, now_ns);
+    if (verdict == BATON_LINK_GAP)
+        baton_link_close(peer->link); /* its transfers find it down at their next pump */
+    struct baton_kv_send *send = verdict == BATON_LINK_FRESH ? find_send(peer, envelope) : NULL;
+    if (!send || envelope->kv_ack->offset > send->sent_bytes)
+        return;
+    send->acked_bytes = envelope->kv_ack->offset;
+    send->credit_bytes = envelope->kv_ack->credit_bytes;
+    if (envelope->kv_ack->complete && send->state != BATON_KV_SEND_ACKED) {
+        send->state = BATON_KV_SEND_ACKED;
+        log_acked(send, now_ns);
+    }
+}

@@ -1,0 +1,95 @@
+/* Sending a context: a sequence's K and V on their way to the worker that the gateway named.
+ *
+ * Blocks leave in chunks (kv_order.h), as far as the receiver's credit reaches: each layer as soon
+ * as the engine is through with it, or, for transfers that do not overlap, once the last block is
+ * complete. A link belongs to one life of one receiver and carries all transfers to it; a link that
+ * goes down takes its transfers with it.
+ *
+ *     IDLE --open--> OPEN --KvBegin--> SENDING --KvEnd--> SENT --KvAck, complete--> ACKED
+ *
+ * A transfer may be closed in every state, and is IDLE then.
+ *
+ * Ownership: the sender owns links; transfers are their callers' and borrow what they send from
+ *            open to close.
+ * Threading: main thread. The engine thread may read `overlaps` of a transfer that was opened
+ *            before it got the sequence.
+ * Errors:    open: as baton_link_open. A transfer that breaks is reported to its origin as Failed
+ *            CONTEXT_LOST.
+ */
+#ifndef BATON_WORKER_KV_SEND_H
+#define BATON_WORKER_KV_SEND_H
+
+#include "common/base/list.h"
+#include "common/engine/kv/kv.h"
+#include "common/policy/overlap.h"
+#include "common/worker/kv_order.h"
+#include "common/worker/origin.h"
+
+struct baton_kv_sender;
+
+struct baton_kv_sender_options {
+    uint64_t epoch;
+    const char *reply_url; /* this worker's inbox as others reach it */
+    int n_layers;
+    enum baton_overlap overlap;
+    void (*wake)(void *arg);
+    void *wake_arg;
+};
+
+/* What a transfer sends, and to whom. */
+struct baton_kv_source {
+    const struct baton_origin *origin; /* the request that the context belongs to */
+    const struct baton_seq *seq;       /* has its blocks */
+    baton_kv_progress_word *progress;  /* how far they are computed */
+    atomic_int_least64_t *computed_ns; /* when all of them were; 0: not yet */
+    int n_tokens, n_cached_tokens;     /* positions to send; of them, computed before */
+    int first_block;                   /* the receiver has those before it */
+    const char *url;                   /* the receiver's bulk inbox */
+    uint64_t epoch;                    /* the receiver's life */
+};
+
+enum baton_kv_send_state {
+    BATON_KV_SEND_IDLE,
+    BATON_KV_SEND_OPEN,
+    BATON_KV_SEND_SENDING,
+    BATON_KV_SEND_SENT,
+    BATON_KV_SEND_ACKED
+};
+
+/* One transfer. Zeroed it is IDLE. */
+struct baton_kv_send {
+    struct baton_node in_peer;
+    enum baton_kv_send_state state;
+    struct baton_kv_source source;
+    struct baton_kv_peer *peer;
+    bool overlaps; /* blocks leave while later ones are computed */
+    struct baton_kv_order order;
+    uint64_t sent_bytes, acked_bytes, credit_bytes;
+    uint32_t n_chunks;
+    int64_t began_ns;
+};
+
+struct baton_kv_sender *baton_kv_sender_create(const struct baton_kv_sender_options *options);
+
+/* Every transfer was closed before. */
+void baton_kv_sender_destroy(struct baton_kv_sender *sender);
+
+/* A KvAck arrived. */
+void baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
+                              int64_t now_ns);
+
+/* Forgets links that are down and that no transfer uses. */
+void baton_kv_sender_tidy(struct baton_kv_sender *sender);
+
+/* IDLE -> OPEN: makes sure that there is a link to the receiver. */
+enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_kv_send *send,
+                                  const struct baton_kv_source *source,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+
+/* Sends what is ready. True when the transfer is over: ACKED, or broken. */
+bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_send *send);
+
+/* Lets go of the link. Harmless when IDLE. */
+void baton_kv_send_close(struct baton_kv_send *send);
+
+#endif
