@@ -281,12 +281,12 @@ static void init_fleet(struct gateway *gateway)
 {
     const struct gw_options *options = gateway->options;
     gw_fleet_init(&gateway->fleet, &(struct gw_fleet_options){
-                                       .epoch = gateway->epoch,
-                                       .gateway_id = options->id,
+                                       .identity = {.epoch = gateway->epoch,
+                                                    .gateway_id = options->id,
+                                                    .cluster_token = options->cluster_token,
+                                                    .fingerprint = &gateway->fingerprint,
+                                                    .facts = &gateway->facts},
                                        .inbox = gateway->inbox,
-                                       .fingerprint = &gateway->fingerprint,
-                                       .facts = &gateway->facts,
-                                       .cluster_token = options->cluster_token,
                                        .beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
                                        .silence_ns =
                                            (int64_t)(options->silence_s * (double)BATON_SECOND),

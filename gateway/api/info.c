@@ -52,14 +52,14 @@ static double known(double rate)
     return rate > 0 ? rate : NAN;
 }
 
-static double prefix_hit_rate(const struct gw_worker_status *status)
+static double prefix_hit_rate(const Baton__V1__Status *status)
 {
     return status->prefix_tokens ? (double)status->prefix_hit_tokens / (double)status->prefix_tokens
                                  : NAN;
 }
 
 /* A step of n rows takes step_base_s + n step_row_s. */
-static void put_cost(struct baton_json_out *out, const struct gw_worker_status *status)
+static void put_cost(struct baton_json_out *out, const Baton__V1__Status *status)
 {
     bool is_known = status->step_base_s + status->step_row_s > 0;
     baton_json_put_real(out, "step_base_s", is_known ? status->step_base_s : NAN);
@@ -70,7 +70,7 @@ static void put_cost(struct baton_json_out *out, const struct gw_worker_status *
 static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
                        uint32_t block_tokens)
 {
-    const struct gw_worker_status *status = &worker->status;
+    const Baton__V1__Status *status = &worker->status;
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "id", worker->id);
     baton_json_put_string(out, "role", gw_worker_role_name(worker->role));
@@ -93,8 +93,8 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_real(out, "last_step_s", status->last_step_s);
     baton_json_put_real(out, "tokens_per_s", known(status->tokens_per_s));
     put_cost(out, status);
-    baton_json_put_real(out, "prompt_tokens_per_s", known(gw_assign_prompt_rate(worker)));
-    baton_json_put_real(out, "predicted_wait_s", gw_assign_wait_s(worker));
+    baton_json_put_real(out, "prompt_tokens_per_s", known(gw_worker_prompt_rate(worker)));
+    baton_json_put_real(out, "predicted_wait_s", gw_worker_wait_s(worker));
     baton_json_put_real(out, "prefix_hit_rate", prefix_hit_rate(status));
     baton_json_close(out, '}');
 }
@@ -148,8 +148,8 @@ FIGURE(blocks_reserved, worker->status.kv_blocks_reserved)
 FIGURE(last_step, worker->status.last_step_s)
 FIGURE(busy, worker->status.busy_s)
 FIGURE(rate, worker->status.tokens_per_s)
-FIGURE(prompt_rate, gw_assign_prompt_rate(worker))
-FIGURE(wait, gw_assign_wait_s(worker))
+FIGURE(prompt_rate, gw_worker_prompt_rate(worker))
+FIGURE(wait, gw_worker_wait_s(worker))
 FIGURE(prefix_tokens, worker->status.prefix_tokens)
 FIGURE(prefix_hits, worker->status.prefix_hit_tokens)
 FIGURE(start_to_ready, worker->start_to_ready_s)

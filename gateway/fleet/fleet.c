@@ -5,42 +5,51 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "gateway/fleet/handshake.h"
 
 enum { DEAD_BEATS = 6 };
 
-const char *gw_worker_state_name(enum gw_worker_state state)
-{
-    static const char *const names[] = {"joining", "ready", "suspect", "draining"};
-    return names[state];
-}
-
-const char *gw_worker_role_name(Baton__V1__Role role)
-{
-    return role == BATON__V1__ROLE__ROLE_PREFILL ? "prefill" : "decode";
-}
+/* Refused has this long to leave before its link is closed. */
+#define REFUSED_LINGERS_NS BATON_SECOND
 
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options)
 {
     *fleet = (struct gw_fleet){.options = *options};
     gw_worker_list_init(&fleet->workers);
     gw_worker_list_init(&fleet->refused);
+    for (int i = 0; i < GW_WORKER_BUCKETS; i++)
+        gw_worker_bucket_init(&fleet->by_link[i]);
 }
 
-void gw_worker_free(struct gw_worker *worker)
+/* A link's id is random: any of its bits are as good as a hash. */
+static struct gw_worker_bucket *bucket(struct gw_fleet *fleet, uint64_t link)
 {
-    baton_link_close(worker->link);
-    baton_link_release(worker->link);
-    free(worker);
+    return &fleet->by_link[link % GW_WORKER_BUCKETS];
 }
 
-void gw_fleet_lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
+static struct gw_worker *find_link(struct gw_fleet *fleet, uint64_t link)
+{
+    struct gw_worker_bucket *list = bucket(fleet, link);
+    struct gw_worker *worker = gw_worker_bucket_first(list);
+    while (worker && baton_link_id(worker->link) != link)
+        worker = gw_worker_bucket_next(list, worker);
+    return worker;
+}
+
+static void add(struct gw_fleet *fleet, struct gw_worker *worker)
+{
+    worker->tag = ++fleet->last_tag;
+    gw_worker_list_push_back(&fleet->workers, worker);
+    gw_worker_bucket_push_back(bucket(fleet, baton_link_id(worker->link)), worker);
+}
+
+static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
 {
     baton_log(BATON_LOG_WARN, "worker_lost", BATON_S("worker", worker->id),
               BATON_S("reason", reason), BATON_I("active", worker->n_active));
     gw_worker_list_remove(&fleet->workers, worker);
+    gw_worker_bucket_remove(bucket(fleet, baton_link_id(worker->link)), worker);
     fleet->options.on_lost(fleet->options.arg, worker, reason);
-    gw_worker_free(worker);
+    gw_worker_destroy(worker);
     if (!fleet->workers.n) /* the next fleet may agree on something else */
         memset(&fleet->terms, 0, sizeof fleet->terms);
 }
@@ -48,9 +57,9 @@ void gw_fleet_lose(struct gw_fleet *fleet, struct gw_worker *worker, const char 
 void gw_fleet_fini(struct gw_fleet *fleet)
 {
     for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->workers));)
-        gw_worker_free(worker);
+        gw_worker_destroy(worker);
     for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->refused));)
-        gw_worker_free(worker);
+        gw_worker_destroy(worker);
 }
 
 size_t gw_fleet_n(const struct gw_fleet *fleet, Baton__V1__Role role, enum gw_worker_state state)
@@ -62,41 +71,100 @@ size_t gw_fleet_n(const struct gw_fleet *fleet, Baton__V1__Role role, enum gw_wo
     return n;
 }
 
-void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope)
+/* ---- joining ---- */
+
+static struct gw_worker *find_id(const struct gw_fleet *fleet, const char *id)
 {
-    enum baton_err err = baton_link_send(worker->link, envelope, NULL, 0);
-    if (!err)
-        return;
-    baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", envelope->request_id),
-              BATON_S("worker", worker->id), BATON_S("message", baton_envelope_kind(envelope)),
-              BATON_S("err", baton_err_name(err)));
-    baton_link_close(worker->link); /* the next tick finds it down and takes the consequences */
+    struct gw_worker *worker = gw_worker_list_first(&fleet->workers);
+    while (worker && strcmp(worker->id, id) != 0)
+        worker = gw_worker_list_next(&fleet->workers, worker);
+    return worker;
 }
 
-void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status)
+/* A name is taken while its bearer answers. A bearer that does not, and the same process on a new
+ * link, give it up. */
+static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
+                       struct gw_refusal *refusal)
 {
-    worker->status = (struct gw_worker_status){.n_queued = status->n_queued,
-                                               .n_running = status->n_running,
-                                               .n_queued_tokens = status->n_queued_tokens,
-                                               .kv_blocks_total = status->kv_blocks_total,
-                                               .kv_blocks_free = status->kv_blocks_free,
-                                               .kv_blocks_cached = status->kv_blocks_cached,
-                                               .kv_blocks_reserved = status->kv_blocks_reserved,
-                                               .last_step_s = status->last_step_s,
-                                               .busy_s = status->busy_s,
-                                               .tokens_per_s = status->tokens_per_s,
-                                               .step_base_s = status->step_base_s,
-                                               .step_row_s = status->step_row_s,
-                                               .step_max_rows = status->step_max_rows,
-                                               .n_requests_max = status->n_requests_max,
-                                               .prefix_tokens = status->prefix_tokens,
-                                               .prefix_hit_tokens = status->prefix_hit_tokens};
-    gw_worker_load_told(
-        &worker->load,
-        &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
-                          .n_queued_tokens = status->n_queued_tokens,
-                          .n_blocks = (int64_t)status->kv_blocks_total - status->kv_blocks_free});
-    worker->backing_off = false;
+    struct gw_worker *other = find_id(fleet, envelope->hello->worker_id);
+    if (!other)
+        return true;
+    if (other->epoch != envelope->src_epoch && other->state != GW_WORKER_SUSPECT &&
+        baton_link_state(other->link) != BATON_OUTBOX_DOWN)
+        return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__DUPLICATE_ID,
+                                   "another worker called \"%s\" is here (pid %u at %s)", other->id,
+                                   other->pid, other->address);
+    lose(fleet, other, "joined anew");
+    return true;
+}
+
+static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
+                     struct gw_refusal *refusal)
+{
+    if (fleet->workers.n >= GW_MAX_WORKERS)
+        return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL, "%d workers are enough",
+                                   GW_MAX_WORKERS);
+    return gw_handshake_judge(&fleet->options.identity, &fleet->terms, envelope->hello, refusal) &&
+           id_is_free(fleet, envelope, refusal);
+}
+
+static void log_joined(const struct gw_worker *worker)
+{
+    baton_log(BATON_LOG_INFO, "worker_joined", BATON_S("worker", worker->id),
+              BATON_S("role", gw_worker_role_name(worker->role)), BATON_I("peer_pid", worker->pid),
+              BATON_S("address", worker->address), BATON_I("cores", worker->n_cores),
+              BATON_I("kv_blocks", worker->status.kv_blocks_total),
+              BATON_F("start_to_ready_s", worker->start_to_ready_s),
+              BATON_F("model_load_s", worker->model_load_s));
+}
+
+static void welcome(struct gw_fleet *fleet, struct gw_worker *worker, const Baton__V1__Hello *hello)
+{
+    if (!fleet->workers.n)
+        gw_handshake_settle(&fleet->terms, hello);
+    add(fleet, worker);
+    gw_handshake_send_welcome(&fleet->options.identity, worker);
+    log_joined(worker);
+}
+
+static void turn_away(struct gw_fleet *fleet, struct gw_worker *worker, struct gw_refusal *refusal,
+                      int64_t now_ns)
+{
+    baton_log(BATON_LOG_WARN, "worker_refused", BATON_S("worker", worker->id),
+              BATON_S("address", worker->address), BATON_S("reason", refusal->reason));
+    gw_handshake_send_refused(worker, refusal);
+    worker->beat_due_ns = now_ns + REFUSED_LINGERS_NS;
+    gw_worker_list_push_back(&fleet->refused, worker);
+}
+
+static void greet(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
+{
+    const struct gw_fleet_options *options = &fleet->options;
+    const baton_envelope *envelope = message->envelope;
+    struct gw_refusal refusal = {0};
+    struct baton_why why = {""};
+    bool is_welcome = may_join(fleet, envelope, &refusal);
+    struct gw_worker *worker =
+        gw_handshake_worker(&options->identity, message, options->wake, options->wake_arg, &why);
+    if (!worker || baton_link_accept(worker->link, envelope, now_ns) != BATON_LINK_FRESH) {
+        baton_log(BATON_LOG_WARN, "hello_dropped", BATON_S("peer", message->peer_host),
+                  BATON_S("reason", worker ? "not the first message of its link" : why.text));
+        if (worker)
+            gw_worker_destroy(worker);
+        baton_inbox_reject(options->inbox, message);
+    } else if (is_welcome) {
+        welcome(fleet, worker, envelope->hello);
+    } else {
+        turn_away(fleet, worker, &refusal, now_ns);
+    }
+}
+
+/* ---- messages ---- */
+
+static void drain(struct gw_worker *worker, const char *reason)
+{
+    if (worker->state != GW_WORKER_DRAINING) /* it says so in each Status */
+        gw_worker_set_state(worker, GW_WORKER_DRAINING, reason);
 }
 
 static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
@@ -104,9 +172,9 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
 {
     gw_worker_take_status(worker, status);
     if (status->draining)
-        worker->state = GW_WORKER_DRAINING;
+        drain(worker, "it drains");
     else if (worker->state == GW_WORKER_JOINING || worker->state == GW_WORKER_SUSPECT)
-        worker->state = GW_WORKER_READY;
+        gw_worker_set_state(worker, GW_WORKER_READY, "it tells its status");
     fleet->options.on_capacity(fleet->options.arg);
 }
 
@@ -116,9 +184,7 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS) {
         take_status(fleet, worker, envelope->status);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_GOODBYE) {
-        worker->state = GW_WORKER_DRAINING;
-        baton_log(BATON_LOG_INFO, "worker_draining", BATON_S("worker", worker->id),
-                  BATON_S("reason", envelope->goodbye->reason));
+        drain(worker, envelope->goodbye->reason);
     } else {
         fleet->options.on_message(fleet->options.arg, worker, envelope);
     }
@@ -128,12 +194,10 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
 {
     const baton_envelope *envelope = message->envelope;
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HELLO) {
-        gw_handshake_greet(fleet, message, now_ns);
+        greet(fleet, message, now_ns);
         return;
     }
-    struct gw_worker *worker = gw_worker_list_first(&fleet->workers);
-    while (worker && baton_link_id(worker->link) != envelope->link)
-        worker = gw_worker_list_next(&fleet->workers, worker);
+    struct gw_worker *worker = find_link(fleet, envelope->link);
     if (!worker) { /* of a link that ended: its sender shall know, and begin another */
         baton_inbox_reject(fleet->options.inbox, message);
         return;
@@ -146,10 +210,12 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
         break;
     case BATON_LINK_GAP:
         baton_inbox_reject(fleet->options.inbox, message);
-        gw_fleet_lose(fleet, worker, "a message was lost");
+        lose(fleet, worker, "a message was lost");
         break;
     }
 }
+
+/* ---- heartbeats ---- */
 
 static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns)
 {
@@ -179,19 +245,15 @@ static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_
 {
     int64_t silent_ns = heard_all ? now_ns - last_heard_ns(fleet, worker) : 0;
     if (baton_link_state(worker->link) == BATON_OUTBOX_DOWN) {
-        gw_fleet_lose(fleet, worker,
-                      worker->state == GW_WORKER_DRAINING ? "left" : "its process is gone");
+        lose(fleet, worker, worker->state == GW_WORKER_DRAINING ? "left" : "its process is gone");
         return;
     }
     if (silent_ns > dead_after_ns(fleet)) {
-        gw_fleet_lose(fleet, worker, "it does not answer");
+        lose(fleet, worker, "it does not answer");
         return;
     }
-    if (silent_ns > dead_after_ns(fleet) / 2 && worker->state == GW_WORKER_READY) {
-        worker->state = GW_WORKER_SUSPECT;
-        baton_log(BATON_LOG_WARN, "worker_suspect", BATON_S("worker", worker->id),
-                  BATON_F("silent_s", baton_seconds(silent_ns)));
-    }
+    if (silent_ns > dead_after_ns(fleet) / 2 && worker->state == GW_WORKER_READY)
+        gw_worker_set_state(worker, GW_WORKER_SUSPECT, "it is silent");
     if (now_ns >= worker->beat_due_ns)
         beat(fleet, worker, now_ns);
 }
@@ -209,7 +271,7 @@ void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
     for (struct gw_worker *worker;
          (worker = gw_worker_list_first(&fleet->refused)) && now_ns >= worker->beat_due_ns;) {
         gw_worker_list_remove(&fleet->refused, worker);
-        gw_worker_free(worker);
+        gw_worker_destroy(worker);
     }
 }
 

@@ -1,18 +1,58 @@
-/* Who may join the fleet: the checks of a Hello, and its answer.
+/* The handshake: whether a Hello fits this fleet, the worker that it announces, and the answer.
  *
- * The first to join an empty fleet settles its terms; who differs from them is told so.
+ * The first worker that joins an empty fleet settles the fleet's terms; whoever differs from them
+ * is refused, because context can only move between workers that compute alike.
  *
- * Ownership: a worker that joined, or whose Refused is still to leave, belongs to the fleet.
- * Threading: loop thread.
- * Errors:    answered with Refused and a reason, in both logs; a Hello that can not be answered is
- *            dropped with its pipe.
+ * Ownership: a worker made here belongs to the caller.
+ * Threading: loop thread; judge is a pure function.
+ * Errors:    a Hello that does not fit is answered with Refused and a reason.
  */
 #ifndef BATON_GATEWAY_FLEET_HANDSHAKE_H
 #define BATON_GATEWAY_FLEET_HANDSHAKE_H
 
-#include "gateway/fleet/fleet.h"
+#include "common/base/block_hash.h"
+#include "gateway/fleet/worker.h"
 
-void gw_handshake_greet(struct gw_fleet *fleet, const struct baton_message *message,
-                        int64_t now_ns);
+/* What this gateway says of itself, and holds a Hello against. */
+struct gw_identity {
+    uint64_t epoch;
+    const char *gateway_id, *cluster_token;
+    const struct baton_fingerprint *fingerprint; /* weights "" when this host has none */
+    const struct baton_model_facts *facts;
+};
+
+/* What every worker of a fleet must share. */
+struct gw_fleet_terms {
+    char weights[BATON_SHA256_HEX], dtype[BATON_MAX_ID_BYTES + 1], kv_dtype[BATON_MAX_ID_BYTES + 1];
+    uint32_t kv_block_tokens;     /* 0: the fleet is empty, and nothing is settled */
+    struct baton_block_hash root; /* of the hashes of its KV blocks */
+    bool has_root;
+};
+
+/* Why a worker may not join. */
+struct gw_refusal {
+    Baton__V1__Refused__Code code;
+    char reason[256];
+};
+
+/* Whether a worker that says hello fits. False: for the reason in *refusal. */
+bool gw_handshake_judge(const struct gw_identity *identity, const struct gw_fleet_terms *terms,
+                        const Baton__V1__Hello *hello, struct gw_refusal *refusal);
+
+/* Writes a reason; always false. */
+bool gw_handshake_refuse(struct gw_refusal *refusal, Baton__V1__Refused__Code code, const char *fmt,
+                         ...) BATON_PRINTF(3, 4);
+
+/* The terms of a fleet whose first worker says hello. */
+void gw_handshake_settle(struct gw_fleet_terms *terms, const Baton__V1__Hello *hello);
+
+/* The worker that a Hello announces, JOINING, with its half of the link open; wake rings when the
+ * link changes. NULL without memory, or when the Hello cannot be answered, for the reason in why. */
+struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
+                                      const struct baton_message *message, void (*wake)(void *arg),
+                                      void *wake_arg, struct baton_why *why);
+
+void gw_handshake_send_welcome(const struct gw_identity *identity, struct gw_worker *worker);
+void gw_handshake_send_refused(struct gw_worker *worker, struct gw_refusal *refusal);
 
 #endif

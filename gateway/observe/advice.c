@@ -12,7 +12,7 @@ static struct baton_stage_cost cost_of(const struct gw_fleet *fleet, Baton__V1__
     double n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        const struct gw_worker_status *status = &worker->status;
+        const Baton__V1__Status *status = &worker->status;
         bool is_ready = worker->role == role && worker->state == GW_WORKER_READY;
         *n_ready += is_ready;
         if (!is_ready || !(status->step_base_s + status->step_row_s > 0))

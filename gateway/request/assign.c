@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "common/policy/routing_policy.h"
-
 /* Rates of fewer tokens say more about the way than about the worker. */
 enum { MIN_RATED_TOKENS = 8 };
 
@@ -67,18 +65,6 @@ void gw_assign_prompt_done(struct gw_request *request, int64_t n_computed, doubl
         *mean = *mean > 0 ? *mean + NEWEST_PART * (rate - *mean) : rate;
     }
     leave_prompt(request);
-}
-
-double gw_assign_prompt_rate(const struct gw_worker *worker)
-{
-    bool says = worker->role == BATON__V1__ROLE__ROLE_PREFILL && worker->status.tokens_per_s > 0;
-    return says ? worker->status.tokens_per_s : worker->prompt_tokens_per_s;
-}
-
-double gw_assign_wait_s(const struct gw_worker *worker)
-{
-    return baton_routing_wait_s(gw_worker_load_now(&worker->load).n_queued_tokens,
-                                gw_assign_prompt_rate(worker));
 }
 
 /* ---- the end ---- */

@@ -11,7 +11,7 @@
 #ifndef BATON_GATEWAY_REQUEST_ASSIGN_H
 #define BATON_GATEWAY_REQUEST_ASSIGN_H
 
-#include "gateway/fleet/fleet.h"
+#include "gateway/fleet/worker.h"
 #include "gateway/request/request.h"
 
 /* turn: counts placements; see common/policy/routing_policy.h. */
@@ -36,11 +36,5 @@ void gw_assign_leave_decode(struct gw_request *request);
 
 /* The worker is gone. */
 void gw_assign_lost(struct gw_request *request, const struct gw_worker *worker);
-
-/* Prompt tokens a second, as the worker says or as it was with ours; 0: not known. */
-double gw_assign_prompt_rate(const struct gw_worker *worker);
-
-/* How long a prompt would wait there now; NAN when not known. */
-double gw_assign_wait_s(const struct gw_worker *worker);
 
 #endif

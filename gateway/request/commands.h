@@ -10,7 +10,7 @@
 #ifndef BATON_GATEWAY_REQUEST_COMMANDS_H
 #define BATON_GATEWAY_REQUEST_COMMANDS_H
 
-#include "gateway/fleet/fleet.h"
+#include "gateway/fleet/worker.h"
 #include "gateway/request/request.h"
 
 /* Tokens that may be in flight to the gateway. */

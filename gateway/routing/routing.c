@@ -111,7 +111,7 @@ void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worke
 static bool is_backlogged(const struct gw_worker *worker)
 {
     return baton_routing_is_backlogged(gw_worker_load_now(&worker->load).n_requests,
-                                       gw_assign_wait_s(worker));
+                                       gw_worker_wait_s(worker));
 }
 
 static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
@@ -130,7 +130,7 @@ static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
         routing->prefill_views[n++] = (struct baton_routing_prefill_view){
             .queued_tokens = gw_worker_load_now(&worker->load).n_queued_tokens,
             .matched_tokens = matched_tokens(&matches, worker),
-            .tokens_per_s = gw_assign_prompt_rate(worker),
+            .tokens_per_s = gw_worker_prompt_rate(worker),
             .turn = worker->turn};
     }
     if (!n)
@@ -201,10 +201,10 @@ static bool is_faster_colocated(const struct gw_dispatcher *dispatcher,
     return baton_routing_colocated_is_faster(&(struct baton_routing_colocated_view){
         .prompt_tokens = (int64_t)request->params.prompt.n - n_cached_tokens,
         .colocated_queued_tokens = there.n_queued_tokens,
-        .colocated_tokens_per_s = gw_assign_prompt_rate(decode),
+        .colocated_tokens_per_s = gw_worker_prompt_rate(decode),
         .step_s = is_running ? decode->status.last_step_s : 0,
         .queued_tokens = gw_worker_load_now(&prefill->load).n_queued_tokens,
-        .tokens_per_s = gw_assign_prompt_rate(prefill),
+        .tokens_per_s = gw_worker_prompt_rate(prefill),
         .handoff_s = dispatcher->routing.handoff_s});
 }
 

@@ -109,7 +109,7 @@ SETUP(setup)
 {
     memset(heard, 0, sizeof heard);
     gw_requests_init(&requests);
-    gw_fleet_init(&fleet, &(struct gw_fleet_options){.facts = &facts});
+    gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity.facts = &facts});
     gw_dispatcher_init(&dispatcher, &(struct gw_dispatcher_options){
                                         .requests = &requests,
                                         .fleet = &fleet,

@@ -24,10 +24,10 @@ SETUP(setup)
         bool is_decode = i == N_WORKERS - 1;
         workers[i].role = is_decode ? BATON__V1__ROLE__ROLE_DECODE : BATON__V1__ROLE__ROLE_PREFILL;
         workers[i].state = GW_WORKER_READY;
-        workers[i].status = (struct gw_worker_status){.step_base_s = is_decode ? 0.008 : 0.064,
-                                                      .step_row_s = 0.0005,
-                                                      .step_max_rows = is_decode ? 16 : 128,
-                                                      .kv_blocks_total = 1000};
+        workers[i].status = (Baton__V1__Status){.step_base_s = is_decode ? 0.008 : 0.064,
+                                                .step_row_s = 0.0005,
+                                                .step_max_rows = is_decode ? 16 : 128,
+                                                .kv_blocks_total = 1000};
         gw_worker_list_push_back(&fleet.workers, &workers[i]);
     }
     return 0;

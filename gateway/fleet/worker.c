@@ -1,0 +1,93 @@
+#include "gateway/fleet/worker.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/policy/routing_policy.h"
+
+#define TO(state) (1u << GW_WORKER_##state)
+
+/* The picture in the header, as a table: from each state, where to. */
+static const unsigned edges[GW_N_WORKER_STATES] = {
+    [GW_WORKER_JOINING] = TO(READY) | TO(DRAINING),
+    [GW_WORKER_READY] = TO(SUSPECT) | TO(DRAINING),
+    [GW_WORKER_SUSPECT] = TO(READY) | TO(DRAINING),
+};
+
+const char *gw_worker_state_name(enum gw_worker_state state)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        GW_WORKER_STATES(X)
+#undef X
+    };
+    return names[state];
+}
+
+const char *gw_worker_role_name(Baton__V1__Role role)
+{
+    return role == BATON__V1__ROLE__ROLE_PREFILL ? "prefill" : "decode";
+}
+
+void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, const char *reason)
+{
+    int64_t now_ns = baton_now_ns();
+    bool is_edge = edges[worker->state] & 1u << state;
+    baton_log(!is_edge                     ? BATON_LOG_ERROR
+              : state == GW_WORKER_SUSPECT ? BATON_LOG_WARN
+                                           : BATON_LOG_INFO,
+              is_edge ? "worker_state" : "impossible_edge", BATON_S("worker", worker->id),
+              BATON_S("from", gw_worker_state_name(worker->state)),
+              BATON_S("to", gw_worker_state_name(state)), BATON_S("reason", reason),
+              BATON_F("after_s", baton_seconds(now_ns - worker->state_ns)));
+    if (!is_edge)
+        abort();
+    worker->state = state;
+    worker->state_ns = now_ns;
+}
+
+void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status)
+{
+    worker->status = *status;
+    worker->status.base.n_unknown_fields = 0; /* a newer worker's; their memory is the message's */
+    worker->status.base.unknown_fields = NULL;
+    gw_worker_load_told(
+        &worker->load,
+        &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
+                          .n_queued_tokens = status->n_queued_tokens,
+                          .n_blocks = (int64_t)status->kv_blocks_total - status->kv_blocks_free});
+    worker->backing_off = false;
+}
+
+void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope)
+{
+    enum baton_err err = baton_link_send(worker->link, envelope, NULL, 0);
+    if (!err)
+        return;
+    baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", envelope->request_id),
+              BATON_S("worker", worker->id), BATON_S("message", baton_envelope_kind(envelope)),
+              BATON_S("err", baton_err_name(err)));
+    baton_link_close(worker->link); /* the next tick finds it down and takes the consequences */
+}
+
+void gw_worker_destroy(struct gw_worker *worker)
+{
+    baton_link_close(worker->link);
+    baton_link_release(worker->link);
+    free(worker);
+}
+
+/* A prefill worker measures its rate over all its passes, for all gateways; of a decode worker only
+ * the prompts that it computed for this one tell how fast it computes prompts. */
+double gw_worker_prompt_rate(const struct gw_worker *worker)
+{
+    bool says = worker->role == BATON__V1__ROLE__ROLE_PREFILL && worker->status.tokens_per_s > 0;
+    return says ? worker->status.tokens_per_s : worker->prompt_tokens_per_s;
+}
+
+double gw_worker_wait_s(const struct gw_worker *worker)
+{
+    return baton_routing_wait_s(gw_worker_load_now(&worker->load).n_queued_tokens,
+                                gw_worker_prompt_rate(worker));
+}

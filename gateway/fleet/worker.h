@@ -1,0 +1,84 @@
+/* One worker as the gateway knows it: who it is, its link, its state, what it has to do.
+ *
+ *     JOINING --first Status--> READY <--a Status, silence--> SUSPECT
+ *        |                        |                              |
+ *        +---- Goodbye, or a Status that says draining ----------+--> DRAINING
+ *
+ * A worker that is gone has no state: the fleet frees it.
+ *
+ * Ownership: the fleet owns workers; the others borrow them until the fleet says that one is lost.
+ * Threading: loop thread.
+ * Errors:    an edge that is not in the picture is a bug and aborts. A send that fails takes the
+ *            worker's link down; the fleet notices that.
+ */
+#ifndef BATON_GATEWAY_FLEET_WORKER_H
+#define BATON_GATEWAY_FLEET_WORKER_H
+
+#include "common/base/fingerprint.h"
+#include "common/base/list.h"
+#include "common/checkpoint/facts.h"
+#include "common/wire/link.h"
+#include "gateway/fleet/worker_load.h"
+
+#define GW_WORKER_STATES(X)                                                                        \
+    X(JOINING, "joining") X(READY, "ready") X(SUSPECT, "suspect") X(DRAINING, "draining")
+
+enum gw_worker_state {
+#define X(name, text) GW_WORKER_##name,
+    GW_WORKER_STATES(X)
+#undef X
+        GW_N_WORKER_STATES
+};
+
+struct gw_worker {
+    struct baton_node in_workers, in_bucket;
+    enum gw_worker_state state;
+    int64_t state_ns; /* since when it is in its state */
+    Baton__V1__Role role;
+    char id[BATON_MAX_ID_BYTES + 1];
+    char address[BATON_MAX_TEXT_BYTES + 1];  /* inbox url as dialled */
+    char bulk_url[BATON_MAX_TEXT_BYTES + 1]; /* decode only */
+    char model[BATON_MAX_TEXT_BYTES + 1];
+    struct baton_fingerprint fingerprint;
+    uint32_t pid, n_cores;
+    uint64_t epoch;
+    struct baton_link *link;
+    Baton__V1__Status status; /* the last one; a message of plain numbers, so a copy is whole */
+    struct gw_worker_load load;
+    double start_to_ready_s, model_load_s;
+    int64_t beat_due_ns;
+    uint32_t tag;               /* of this life: no other worker ever has it; never 0 */
+    uint32_t n_active;          /* requests of this gateway that are here now */
+    uint64_t n_routed, turn;    /* in all; when the last one was, counted in routings */
+    double prompt_tokens_per_s; /* at which it computed prompts of ours; 0: none yet */
+    bool backing_off;           /* it rejected a reservation after its last Status: ask none */
+    bool recently_rejected;     /* and requests wait that were not offered to it since: ask one
+                                   at a time */
+};
+
+BATON_LIST(gw_worker_list, struct gw_worker, in_workers)
+BATON_LIST(gw_worker_bucket, struct gw_worker, in_bucket)
+
+/* The only way from one state to another: checks the edge, stamps the clock, logs. reason is for
+ * the log. */
+void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, const char *reason);
+
+/* Keeps what the worker says of itself, as its status and its load. */
+void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status);
+
+/* Sends a message; request id and attempt, if any, are set by the caller. */
+void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope);
+
+/* Closes its link and frees it; it is in no list. */
+void gw_worker_destroy(struct gw_worker *worker);
+
+/* Prompt tokens a second, as the worker says or as it was with ours; 0: not known. */
+double gw_worker_prompt_rate(const struct gw_worker *worker);
+
+/* How long a prompt would wait there now; NAN when not known. */
+double gw_worker_wait_s(const struct gw_worker *worker);
+
+const char *gw_worker_state_name(enum gw_worker_state state);
+const char *gw_worker_role_name(Baton__V1__Role role);
+
+#endif
