@@ -106,3 +106,31 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
                       "reason", "no_blocks", NULL);
     gw_handoff_stats_write(&metrics->handoff_stats, out);
 }
+
+static void write_gauge(struct baton_buf *out, const char *name, const char *help, double value)
+{
+    baton_prom_family(out, name, "gauge", help);
+    baton_prom_sample(out, name, value, NULL);
+}
+
+void gw_metrics_write_queue(const struct gw_throughput *throughput, struct baton_buf *out)
+{
+    write_gauge(out, "baton_queue_requests", "Requests that wait for a worker.",
+                (double)throughput->n_waiting);
+    write_gauge(out, "baton_queue_prompt_tokens", "Tokens of their prompts.",
+                (double)throughput->n_waiting_tokens);
+    write_gauge(out, "baton_queue_wait_seconds",
+                "Predicted wait, for a first token, of a request that came now.",
+                gw_throughput_wait_s(throughput, 0, 0));
+}
+
+void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *out)
+{
+    struct baton_inbox_stats stats;
+    baton_inbox_get_stats(inbox, &stats);
+    write_counter(out, "baton_inbox_messages_total", "Messages from workers.", stats.n_received);
+    write_counter(out, "baton_inbox_bytes_total", "Bytes of those messages.", stats.n_bytes);
+    write_counter(out, "baton_inbox_rejected_total",
+                  "Messages that were no valid frame, or of no link: their pipe was closed.",
+                  stats.n_rejected);
+}

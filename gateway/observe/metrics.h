@@ -10,7 +10,9 @@
 #include "common/base/buf.h"
 #include "common/obs/hist.h"
 #include "common/obs/stage.h"
+#include "common/wire/inbox.h"
 #include "gateway/observe/handoff_stats.h"
+#include "gateway/observe/throughput.h"
 
 #define GW_OUTCOMES(X)                                                                             \
     X(ok, "answered in full")                                                                      \
@@ -60,5 +62,9 @@ const char *gw_rejection_name(enum gw_rejection rejection);
 void gw_metrics_note_latency(struct gw_metrics *metrics, double ttft_s, double longest_gap_s);
 
 void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out);
+
+/* What waits for a worker, and what arrived from workers. */
+void gw_metrics_write_queue(const struct gw_throughput *throughput, struct baton_buf *out);
+void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *out);
 
 #endif

@@ -32,7 +32,7 @@ def test_round_robin_alternates():
             workers = [by[role] for by in served]
             assert set(workers) == {f"{role}-0", f"{role}-1"}
             assert all(a != b for a, b in zip(workers, workers[1:])), workers
-        assert {w["id"]: w["placed"] for w in fleet.fleet()} == dict.fromkeys(
+        assert {w["id"]: w["routed"] for w in fleet.fleet()} == dict.fromkeys(
             ["prefill-0", "prefill-1", "decode-0", "decode-1"], 6)
 
 
@@ -208,13 +208,13 @@ def test_workers_and_metrics_say_what_decisions_go_by(aware):
     aware.wait_ready(4)
     aware.generate(prompt=ids(100, 500), max_new_tokens=4)
     for worker in aware.fleet():
-        assert {"queued", "queued_tokens", "running", "placed", "active", "kv_blocks_total", "kv_blocks_free",
+        assert {"queued", "queued_tokens", "running", "routed", "active", "kv_blocks_total", "kv_blocks_free",
                 "kv_blocks_cached", "kv_blocks_reserved", "last_step_s", "tokens_per_s", "prompt_tokens_per_s",
                 "predicted_wait_s", "prefix_hit_rate"} <= set(worker)
         assert worker["active"] == 0 and worker["predicted_wait_s"] == 0
     metrics = aware.metrics()
     assert metrics["baton_cached_prompt_tokens_total"] > 0
-    for name in ("queued_tokens", "placed_requests_total", "kv_blocks_cached", "tokens_per_second",
+    for name in ("queued_tokens", "routed_requests_total", "kv_blocks_cached", "tokens_per_second",
                  "prompt_tokens_per_second", "predicted_wait_seconds", "prefix_tokens_total",
                  "prefix_hit_tokens_total"):
         for role in ("prefill", "decode"):

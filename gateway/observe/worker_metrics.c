@@ -1,0 +1,164 @@
+#include "gateway/observe/worker_metrics.h"
+
+#include <math.h>
+
+#include "common/obs/prom.h"
+
+/* How a figure is written as JSON. Prometheus has but one kind of number. */
+enum kind {
+    COUNT,
+    REAL,
+    RATE,       /* 0 is not known yet: null */
+    METRIC_ONLY /* not in GET /workers */
+};
+
+static double prefix_hit_rate(const Baton__V1__Status *status)
+{
+    return status->prefix_tokens ? (double)status->prefix_hit_tokens / (double)status->prefix_tokens
+                                 : NAN;
+}
+
+/* A step of n rows takes step_base_s + n step_row_s; both are known, or neither. */
+static double step_cost(const Baton__V1__Status *status, double cost_s)
+{
+    return status->step_base_s + status->step_row_s > 0 ? cost_s : NAN;
+}
+
+/* X(JSON's key, kind, metric's type, its name or NULL, its help, value of `worker`) */
+#define FIGURES(X)                                                                                 \
+    X(cores, COUNT, "gauge", "baton_worker_cores", "Cores it may compute on.", worker->n_cores)    \
+    X(queued, COUNT, "gauge", "baton_worker_queued_requests", "Requests waiting in the worker.",   \
+      status->n_queued)                                                                            \
+    X(queued_tokens, COUNT, "gauge", "baton_worker_queued_tokens",                                 \
+      "Prompt tokens waiting in the worker.", status->n_queued_tokens)                             \
+    X(running, COUNT, "gauge", "baton_worker_running_requests", "Requests being computed.",        \
+      status->n_running)                                                                           \
+    X(requests_max, METRIC_ONLY, "gauge", "baton_worker_requests_max",                             \
+      "Most requests, waiting or computed, that were there at once.", status->n_requests_max)      \
+    X(routed, COUNT, "counter", "baton_worker_routed_requests_total",                              \
+      "Requests this gateway ever routed there.", worker->n_routed)                                \
+    X(active, COUNT, "gauge", "baton_worker_active_requests",                                      \
+      "Requests of this gateway that are there now.", worker->n_active)                            \
+    X(kv_blocks_total, COUNT, "gauge", "baton_worker_kv_blocks", "KV blocks in all.",              \
+      status->kv_blocks_total)                                                                     \
+    X(kv_blocks_free, COUNT, "gauge", "baton_worker_kv_blocks_free", "KV blocks free.",            \
+      status->kv_blocks_free)                                                                      \
+    X(kv_blocks_cached, COUNT, "gauge", "baton_worker_kv_blocks_cached",                           \
+      "KV blocks free, but kept for prompts with the same prefix.", status->kv_blocks_cached)      \
+    X(kv_blocks_reserved, COUNT, "gauge", "baton_worker_kv_blocks_reserved",                       \
+      "KV blocks promised or in use.", status->kv_blocks_reserved)                                 \
+    X(last_step_s, REAL, "gauge", "baton_worker_last_step_seconds",                                \
+      "Duration of the last step or pass.", status->last_step_s)                                   \
+    X(busy_s, METRIC_ONLY, "counter", "baton_worker_busy_seconds_total",                           \
+      "Time in which its engine computed.", status->busy_s)                                        \
+    X(tokens_per_s, RATE, "gauge", "baton_worker_tokens_per_second",                               \
+      "While it works: prompt tokens computed (prefill), tokens made (decode); 0: not known.",     \
+      status->tokens_per_s)                                                                        \
+    X(step_base_s, REAL, NULL, NULL, NULL, step_cost(status, status->step_base_s))                 \
+    X(step_row_s, REAL, NULL, NULL, NULL, step_cost(status, status->step_row_s))                   \
+    X(step_max_rows, COUNT, NULL, NULL, NULL, status->step_max_rows)                               \
+    X(prompt_tokens_per_s, RATE, "gauge", "baton_worker_prompt_tokens_per_second",                 \
+      "Rate that predictions about prompts go by; 0: not known.", gw_worker_prompt_rate(worker))   \
+    X(predicted_wait_s, REAL, "gauge", "baton_worker_predicted_wait_seconds",                      \
+      "How long a prompt routed there now would wait; NaN: not known.", gw_worker_wait_s(worker))  \
+    X(prefix_hit_rate, REAL, NULL, NULL, NULL, prefix_hit_rate(status))                            \
+    X(prefix_tokens, METRIC_ONLY, "counter", "baton_worker_prefix_tokens_total",                   \
+      "Prompt tokens looked up in the worker's prefix cache.", status->prefix_tokens)              \
+    X(prefix_hit_tokens, METRIC_ONLY, "counter", "baton_worker_prefix_hit_tokens_total",           \
+      "Of these, found.", status->prefix_hit_tokens)                                               \
+    X(start_to_ready_s, METRIC_ONLY, "gauge", "baton_worker_start_to_ready_seconds",               \
+      "Process start to model loaded.", worker->start_to_ready_s)                                  \
+    X(model_load_s, METRIC_ONLY, "gauge", "baton_worker_model_load_seconds",                       \
+      "Time to load the model.", worker->model_load_s)
+
+#define X(key, kind, type, name, help, value)                                                      \
+    static double read_##key(const struct gw_worker *worker)                                       \
+    {                                                                                              \
+        const Baton__V1__Status *status = &worker->status;                                         \
+        (void)status;                                                                              \
+        return (double)(value);                                                                    \
+    }
+FIGURES(X)
+#undef X
+
+static const struct figure {
+    const char *key;
+    enum kind kind;
+    const char *type, *name, *help;
+    double (*read)(const struct gw_worker *worker);
+} figures[] = {
+#define X(key, kind, type, name, help, value) {#key, kind, type, name, help, read_##key},
+    FIGURES(X)
+#undef X
+};
+
+enum { N_FIGURES = sizeof figures / sizeof figures[0] };
+
+/* ---- JSON ---- */
+
+static void put_figure(struct baton_json_out *out, const struct figure *figure, double value)
+{
+    if (figure->kind == COUNT)
+        baton_json_put_uint(out, figure->key, (uint64_t)value);
+    else if (figure->kind == REAL)
+        baton_json_put_real(out, figure->key, value);
+    else if (figure->kind == RATE)
+        baton_json_put_real(out, figure->key, value > 0 ? value : NAN);
+}
+
+static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
+                       uint32_t block_tokens)
+{
+    baton_json_open(out, NULL, '{');
+    baton_json_put_string(out, "id", worker->id);
+    baton_json_put_string(out, "role", gw_worker_role_name(worker->role));
+    baton_json_put_string(out, "state", gw_worker_state_name(worker->state));
+    baton_json_put_uint(out, "pid", worker->pid);
+    baton_json_put_string(out, "address", worker->address);
+    baton_json_put_string(out, "model", worker->model);
+    baton_json_put_string(out, "fingerprint", worker->fingerprint.weights);
+    baton_json_put_uint(out, "kv_block_tokens", block_tokens);
+    for (int i = 0; i < N_FIGURES; i++)
+        put_figure(out, &figures[i], figures[i].read(worker));
+    baton_json_close(out, '}');
+}
+
+void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet)
+{
+    baton_json_open(out, "workers", '[');
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        put_worker(out, worker, fleet->terms.kv_block_tokens);
+    baton_json_close(out, ']');
+}
+
+/* ---- Prometheus ---- */
+
+static void write_figure(struct baton_buf *out, const struct figure *figure,
+                         const struct gw_fleet *fleet)
+{
+    baton_prom_family(out, figure->name, figure->type, figure->help);
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        baton_prom_sample(out, figure->name, figure->read(worker), "role",
+                          gw_worker_role_name(worker->role), "worker", worker->id, NULL);
+}
+
+static void write_states(struct baton_buf *out, const struct gw_fleet *fleet, Baton__V1__Role role)
+{
+    for (int state = 0; state < GW_N_WORKER_STATES; state++)
+        baton_prom_sample(out, "baton_workers",
+                          (double)gw_fleet_n(fleet, role, (enum gw_worker_state)state), "role",
+                          gw_worker_role_name(role), "state",
+                          gw_worker_state_name((enum gw_worker_state)state), NULL);
+}
+
+void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet)
+{
+    for (int i = 0; i < N_FIGURES; i++)
+        if (figures[i].name)
+            write_figure(out, &figures[i], fleet);
+    baton_prom_family(out, "baton_workers", "gauge", "Workers by role and state.");
+    write_states(out, fleet, BATON__V1__ROLE__ROLE_PREFILL);
+    write_states(out, fleet, BATON__V1__ROLE__ROLE_DECODE);
+}

@@ -1,0 +1,21 @@
+/* What is shown of each worker: one table of figures, for GET /workers and for Prometheus.
+ *
+ * A new gauge of a worker is a field of Status (proto), the worker that fills it in, and a row here.
+ *
+ * Ownership: borrows the fleet.
+ * Threading: loop thread.
+ * Errors:    stick in the output buffer.
+ */
+#ifndef BATON_GATEWAY_OBSERVE_WORKER_METRICS_H
+#define BATON_GATEWAY_OBSERVE_WORKER_METRICS_H
+
+#include "common/base/json.h"
+#include "gateway/fleet/fleet.h"
+
+/* As the member "workers", an array. */
+void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet);
+
+/* As Prometheus text, with how many workers of each role are in each state. */
+void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet);
+
+#endif
