@@ -8,7 +8,7 @@
 #include "bench/shapes.h"
 #include "bench/simulate/calibration.h"
 #include "common/base/file.h"
-#include "common/engine/model_config.h"
+#include "common/engine/model/arch/arch.h"
 
 enum { OUTPUT_MAX_BYTES = 1 << 20, SHORT_PROMPT = 16, MIN_LONG_CHUNKS = 2, MAX_LONG_CHUNKS = 4 };
 enum { LONG_BATCH = 4, MOST_MEASURED = 64 };
@@ -175,18 +175,16 @@ enum baton_err sim_probe_run(struct sim_probe *probe, struct sim_costs *costs,
 static enum baton_err read_shape(const char *dir, struct baton_model_shape *shape,
                                  struct baton_why *why)
 {
-    char path[PATH_MAX];
+    char source[PATH_MAX];
     struct baton_model_config config;
-    struct baton_buf text;
-    if (snprintf(path, sizeof path, "%s/config.json", dir) >= (int)sizeof path)
-        return baton_fail(why, BATON_INVALID, "--model: a path of at most %d bytes", PATH_MAX - 13);
-    baton_buf_init(&text, OUTPUT_MAX_BYTES);
-    enum baton_err err = baton_file_read(path, &text, why);
-    if (!err)
-        err = baton_model_config_parse(baton_buf_text(&text), text.len, &config, why);
-    if (!err)
-        *shape = config.shape;
-    baton_buf_fini(&text);
+    const struct baton_arch *arch;
+    struct baton_why reason;
+    enum baton_err err = baton_model_config_read(dir, &config, source, why);
+    if (err)
+        return err;
+    err = baton_arch_configure(&config, &arch, shape, &reason);
+    if (err)
+        (void)baton_fail(why, err, "%s: %s", source, reason.text);
     return err;
 }
 

@@ -9,9 +9,7 @@
 
 #include <stdint.h>
 
-#include "common/base/error.h"
-
-enum { BATON_MODEL_MAX_EOS = 8 };
+#include "common/checkpoint/model_config.h"
 
 struct baton_model_facts {
     char name[128];           /* of the file or directory itself, for people */
@@ -22,7 +20,7 @@ struct baton_model_facts {
     int64_t bos_id; /* what an empty prompt stands for; -1: none */
 };
 
-/* From config.json and, if present, generation_config.json (its eos ids are added). */
+/* From the model's config, which must give the vocabulary and the context. */
 enum baton_err baton_facts_read(const char *dir, struct baton_model_facts *facts,
                                 struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,42 +1,34 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "common/base/file.h"
 #include "common/engine/model/arch/arch.h"
 #include "common/engine/model/model_build.h"
 
-enum { CONFIG_MAX_BYTES = 16 << 20 };
-
 static enum baton_err read_config(const char *dir, struct baton_model_config *config,
+                                  const struct baton_arch **arch, struct baton_model_shape *shape,
                                   struct baton_why *why)
 {
-    char path[PATH_MAX];
-    struct baton_buf text;
+    char source[PATH_MAX];
     struct baton_why reason;
-    enum baton_err err = baton_file_path(path, dir, "config.json", why);
+    enum baton_err err = baton_model_config_read(dir, config, source, why);
     if (err)
         return err;
-    baton_buf_init(&text, CONFIG_MAX_BYTES);
-    err = baton_file_read(path, &text, why);
-    if (!err) {
-        err = baton_model_config_parse(baton_buf_text(&text), text.len, config, &reason);
-        if (err)
-            (void)baton_fail(why, err, "%s: %s", path, reason.text);
-    }
-    baton_buf_fini(&text);
+    err = baton_arch_configure(config, arch, shape, &reason);
+    if (err)
+        (void)baton_fail(why, err, "%s: %s", source, reason.text);
     return err;
 }
 
-static enum baton_err load(const struct baton_model_config *config,
-                           const struct baton_model_options *options,
+static enum baton_err load(const struct baton_arch *arch, const struct baton_model_shape *shape,
+                           bool tied_head, const struct baton_model_options *options,
                            const struct baton_weights *weights, struct baton_model **model,
                            struct baton_why *why)
 {
     struct baton_model *made = NULL;
     bool own_head = baton_weights_find(weights, "lm_head.weight") != NULL;
-    if (!own_head && !config->tied_head)
+    if (!own_head && !tied_head)
         return baton_fail(why, BATON_INVALID, "tensor lm_head.weight is missing");
-    enum baton_err err = baton_model_measure(config, options, own_head, &made, why);
+    enum baton_err err = baton_model_measure(arch, shape, options, own_head, &made, why);
     if (err)
         return err;
     /* Before memory is asked for in a size that only config.json vouches for. */
@@ -57,15 +49,17 @@ enum baton_err baton_model_open(const char *dir, const struct baton_model_option
                                 struct baton_model **model, struct baton_why *why)
 {
     const struct baton_model_options none = {0};
+    const struct baton_arch *arch = NULL;
     struct baton_model_config config;
+    struct baton_model_shape shape;
     struct baton_weights *weights = NULL;
     struct baton_why reason;
-    enum baton_err err = read_config(dir, &config, why);
+    enum baton_err err = read_config(dir, &config, &arch, &shape, why);
     if (!err)
         err = baton_weights_open(dir, &weights, why);
     if (err)
         return err;
-    err = load(&config, options ? options : &none, weights, model, &reason);
+    err = load(arch, &shape, config.tied_head, options ? options : &none, weights, model, &reason);
     if (err)
         (void)baton_fail(why, err, "%s: %s", dir, reason.text);
     baton_weights_close(weights);

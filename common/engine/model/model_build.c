@@ -90,19 +90,20 @@ static enum baton_err choose(struct baton_model *model, const struct baton_model
     return BATON_OK;
 }
 
-enum baton_err baton_model_measure(const struct baton_model_config *config,
+enum baton_err baton_model_measure(const struct baton_arch *arch,
+                                   const struct baton_model_shape *shape,
                                    const struct baton_model_options *options, bool own_head,
                                    struct baton_model **model, struct baton_why *why)
 {
     struct baton_model *made = calloc(1, sizeof *made);
-    struct baton_layer *layers = calloc((size_t)config->shape.n_layers, sizeof *layers);
+    struct baton_layer *layers = calloc((size_t)shape->n_layers, sizeof *layers);
     if (!made || !layers) {
         free(made);
         free(layers);
         return baton_fail(why, BATON_NO_MEMORY, "model: out of memory");
     }
-    made->arch = config->arch;
-    made->shape = config->shape;
+    made->arch = arch;
+    made->shape = *shape;
     made->own_head = own_head;
     made->layers = layers;
     enum baton_err err = choose(made, options, why);

@@ -9,10 +9,10 @@
 
 #include "common/checkpoint/weights.h"
 #include "common/engine/model/model_parts.h"
-#include "common/engine/model_config.h"
 
 /* Kernels and dtype are chosen, every array is measured, but there is no slab yet. */
-enum baton_err baton_model_measure(const struct baton_model_config *config,
+enum baton_err baton_model_measure(const struct baton_arch *arch,
+                                   const struct baton_model_shape *shape,
                                    const struct baton_model_options *options, bool own_head,
                                    struct baton_model **model,
                                    struct baton_why *why) BATON_MUST_CHECK;

@@ -66,12 +66,12 @@ enum baton_err baton_model_random(const struct baton_model_shape *shape, uint64_
                                   const struct baton_model_options *options,
                                   struct baton_model **model, struct baton_why *why)
 {
-    struct baton_model_config config = {.arch = baton_arch_find("gpt2"), .shape = *shape};
     const struct baton_model_options none = {0};
     struct baton_model *made = NULL;
     enum baton_err err = baton_arch_check_shape(shape, why);
     if (!err)
-        err = baton_model_measure(&config, options ? options : &none, false, &made, why);
+        err = baton_model_measure(baton_arch_find("gpt2"), shape, options ? options : &none, false,
+                                  &made, why);
     if (!err)
         err = baton_model_allocate(made, why);
     if (!err)

@@ -17,6 +17,22 @@ const char *baton_arch_names(void)
     return "supported: gpt2";
 }
 
+enum baton_err baton_arch_configure(const struct baton_model_config *config,
+                                    const struct baton_arch **arch, struct baton_model_shape *shape,
+                                    struct baton_why *why)
+{
+    const struct baton_arch *found = baton_arch_find(config->model_type);
+    if (!config->model_type[0])
+        return baton_fail(why, BATON_INVALID, "model_type: must be given as text");
+    if (!found)
+        return baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported (%s)",
+                          config->model_type, baton_arch_names());
+    enum baton_err err = found->configure(config, shape, why);
+    if (!err)
+        *arch = found;
+    return err;
+}
+
 static enum baton_err check_range(const char *name, int value, int max, struct baton_why *why)
 {
     if (value >= 1 && value <= max)

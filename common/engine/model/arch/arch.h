@@ -1,4 +1,4 @@
-/* An architecture: how its configuration is read, where its weights lie, and the parts of one layer
+/* An architecture: which configurations it computes, where its weights lie, and the parts of one layer
  * around the attention, which the engine runs for all of them (it owns the KV cache).
  *
  * A step over R rows is: embed; for each layer project, store K and V, attend, complete; logits.
@@ -10,18 +10,17 @@
 #ifndef BATON_ENGINE_ARCH_H
 #define BATON_ENGINE_ARCH_H
 
-#include "common/base/json.h"
+#include "common/checkpoint/model_config.h"
 #include "common/engine/compute/forward.h"
 #include "common/engine/model/model_parts.h"
 #include "common/engine/model/packing.h"
-#include "common/engine/model_config.h"
 
 struct baton_arch {
-    const char *model_type; /* as config.json names it */
+    const char *model_type; /* as the model's config names it */
 
     /* Fills shape; refuses what the functions below do not compute. */
-    enum baton_err (*configure)(const struct baton_json *config, struct baton_model_shape *shape,
-                                struct baton_why *why);
+    enum baton_err (*configure)(const struct baton_model_config *config,
+                                struct baton_model_shape *shape, struct baton_why *why);
 
     /* Points every array of the model into its slab, in an order that never changes: it runs twice,
      * first to measure. */
@@ -45,13 +44,12 @@ const struct baton_arch *baton_arch_find(const char *model_type);
 /* "supported: gpt2", for messages. */
 const char *baton_arch_names(void);
 
+/* Which architecture computes a model of this config, and its shape. */
+enum baton_err baton_arch_configure(const struct baton_model_config *config,
+                                    const struct baton_arch **arch, struct baton_model_shape *shape,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
 /* The bounds that hold for every architecture: heads divide the width, no size is absurd. */
-enum {
-    BATON_MAX_LAYERS = 1024,
-    BATON_MAX_WIDTH = 1 << 17,
-    BATON_MAX_VOCAB = 1 << 24,
-    BATON_MAX_CONTEXT = 1 << 24
-};
 enum baton_err baton_arch_check_shape(const struct baton_model_shape *shape,
                                       struct baton_why *why) BATON_MUST_CHECK;
 

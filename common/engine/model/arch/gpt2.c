@@ -7,103 +7,68 @@
 
 enum { NAME_MAX_BYTES = 96 };
 
-static enum baton_err check_activation(const struct baton_json *config, struct baton_why *why)
+static enum baton_err check_activation(const char *name, struct baton_why *why)
 {
-    const struct baton_json *field = baton_json_get(config, "activation_function");
-    const char *name = baton_json_string(field, NULL);
-    if (baton_json_kind(field) == BATON_JSON_NULL)
-        return BATON_OK; /* the default is gelu_new */
-    if (!name || (strcmp(name, "gelu_new") != 0 && strcmp(name, "gelu_pytorch_tanh") != 0))
+    /* Where none is given it is gelu_new. */
+    if (*name && strcmp(name, "gelu_new") != 0 && strcmp(name, "gelu_pytorch_tanh") != 0)
         return baton_fail(why, BATON_INVALID,
                           "activation_function: \"%.40s\" is not supported (supported: gelu_new)",
-                          name ? name : baton_json_kind_name(baton_json_kind(field)));
+                          name);
     return BATON_OK;
 }
 
-static enum baton_err check_variants(const struct baton_json *config, struct baton_why *why)
-{
-    static const struct {
-        const char *field;
-        bool computed;
-    } flags[] = {
-        {"scale_attn_weights", true},
-        {"scale_attn_by_inverse_layer_idx", false},
-        {"reorder_and_upcast_attn", false},
-        {"add_cross_attention", false},
-    };
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        bool value = flags[i].computed;
-        enum baton_err err = baton_config_bool(config, flags[i].field, &value, why);
-        if (err)
-            return err;
-        if (value != flags[i].computed)
-            return baton_fail(why, BATON_INVALID, "%s: %s is not supported", flags[i].field,
-                              value ? "true" : "false");
-    }
-    return BATON_OK;
-}
-
-static enum baton_err read_epsilon(const struct baton_json *config, float *epsilon,
-                                   struct baton_why *why)
-{
-    const struct baton_json *field = baton_json_get(config, "layer_norm_epsilon");
-    enum baton_json_kind kind = baton_json_kind(field);
-    if (kind == BATON_JSON_NULL) {
-        *epsilon = 1e-5F;
-        return BATON_OK;
-    }
-    if ((kind != BATON_JSON_REAL && kind != BATON_JSON_INT) ||
-        !(baton_json_number(field) > 0 && baton_json_number(field) < 1))
-        return baton_fail(why, BATON_INVALID, "layer_norm_epsilon: must be between 0 and 1");
-    *epsilon = (float)baton_json_number(field);
-    return BATON_OK;
-}
-
-static enum baton_err read_sizes(const struct baton_json *config, struct baton_model_shape *shape,
-                                 struct baton_why *why)
+static enum baton_err check_variants(const struct baton_model_config *config, struct baton_why *why)
 {
     const struct {
         const char *field;
-        bool required;
-        int max, *value;
-    } sizes[] = {
-        {"n_layer", true, BATON_MAX_LAYERS, &shape->n_layers},
-        {"n_embd", true, BATON_MAX_WIDTH / 4, &shape->n_embd},
-        {"n_head", true, BATON_MAX_WIDTH, &shape->n_heads},
-        {"n_inner", false, BATON_MAX_WIDTH, &shape->n_ff},
-        {"vocab_size", true, BATON_MAX_VOCAB, &shape->n_vocab},
-        {"n_ctx", false, BATON_MAX_CONTEXT, &shape->n_context}, /* the old name */
-        {"n_positions", !baton_json_get(config, "n_ctx"), BATON_MAX_CONTEXT, &shape->n_context},
+        bool value, computed;
+    } flags[] = {
+        {"scale_attn_weights", config->scales_scores, true},
+        {"scale_attn_by_inverse_layer_idx", config->scales_by_layer, false},
+        {"reorder_and_upcast_attn", config->upcasts_scores, false},
+        {"add_cross_attention", config->cross_attends, false},
     };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        enum baton_err err = baton_config_int(config, sizes[i].field, sizes[i].required,
-                                              sizes[i].max, sizes[i].value, why);
-        if (err)
-            return err;
-    }
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (flags[i].value != flags[i].computed)
+            return baton_fail(why, BATON_INVALID, "%s: %s is not supported", flags[i].field,
+                              flags[i].value ? "true" : "false");
     return BATON_OK;
 }
 
-static enum baton_err configure(const struct baton_json *config, struct baton_model_shape *shape,
-                                struct baton_why *why)
+static enum baton_err require_sizes(const struct baton_model_config *config, struct baton_why *why)
 {
-    struct baton_model_shape read = {0};
-    enum baton_err err = check_activation(config, why);
+    const int *const sizes[] = {&config->n_layers, &config->n_embd, &config->n_heads,
+                                &config->n_vocab, &config->n_context};
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !err; i++)
+        err = baton_model_config_require(config, sizes[i], why);
+    return err;
+}
+
+static enum baton_err configure(const struct baton_model_config *config,
+                                struct baton_model_shape *shape, struct baton_why *why)
+{
+    enum baton_err err = check_activation(config->activation, why);
     if (!err)
         err = check_variants(config, why);
     if (!err)
-        err = read_epsilon(config, &read.norm_epsilon, why);
-    if (!err)
-        err = read_sizes(config, &read, why);
+        err = require_sizes(config, why);
     if (err)
         return err;
-    if (read.n_embd % read.n_heads)
-        return baton_fail(why, BATON_INVALID, "n_head: %d does not divide n_embd %d", read.n_heads,
-                          read.n_embd);
-    read.n_kv_heads = read.n_heads;
-    read.head_dim = read.n_embd / read.n_heads;
-    if (!read.n_ff)
-        read.n_ff = 4 * read.n_embd;
+    if (config->n_embd % config->n_heads)
+        return baton_fail(why, BATON_INVALID, "n_head: %d does not divide n_embd %d",
+                          config->n_heads, config->n_embd);
+    struct baton_model_shape read = {
+        .n_layers = config->n_layers,
+        .n_embd = config->n_embd,
+        .n_heads = config->n_heads,
+        .n_kv_heads = config->n_heads,
+        .head_dim = config->n_embd / config->n_heads,
+        .n_ff = config->n_ff ? config->n_ff : 4 * config->n_embd,
+        .n_vocab = config->n_vocab,
+        .n_context = config->n_context,
+        .norm_epsilon = config->norm_epsilon > 0 ? (float)config->norm_epsilon : 1e-5F,
+    };
     err = baton_arch_check_shape(&read, why);
     if (!err)
         *shape = read;

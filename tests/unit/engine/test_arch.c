@@ -2,46 +2,61 @@
 
 #include <stdio.h>
 
-#include "common/engine/model_config.h"
+#include "common/engine/model/arch/arch.h"
 
 static const char small[] = "{\"model_type\":\"gpt2\",\"n_layer\":2,\"n_head\":3,\"n_embd\":12,"
                             "\"vocab_size\":50,\"n_positions\":32%s}";
 
-static enum baton_err parse(const char *more, struct baton_model_config *config,
-                            struct baton_why *why)
+/* What the engine makes of a config.json. */
+struct configured {
+    const struct baton_arch *arch;
+    struct baton_model_config config;
+    struct baton_model_shape shape;
+};
+
+static enum baton_err parse_text(const char *text, struct configured *configured,
+                                 struct baton_why *why)
+{
+    enum baton_err err = baton_model_config_parse(text, strlen(text), &configured->config, why);
+    return err ? err
+               : baton_arch_configure(&configured->config, &configured->arch, &configured->shape,
+                                      why);
+}
+
+static enum baton_err parse(const char *more, struct configured *configured, struct baton_why *why)
 {
     char text[512];
     int n = snprintf(text, sizeof text, small, more);
     assert_in_range(n, 1, sizeof text - 1);
-    return baton_model_config_parse(text, (size_t)n, config, why);
+    return parse_text(text, configured, why);
 }
 
 TEST(gpt2_defaults_are_those_of_its_authors)
 {
-    struct baton_model_config config;
-    assert_int_equal(parse("", &config, NULL), BATON_OK);
-    assert_int_equal(config.shape.n_layers, 2);
-    assert_int_equal(config.shape.n_heads, 3);
-    assert_int_equal(config.shape.n_kv_heads, 3);
-    assert_int_equal(config.shape.head_dim, 4);
-    assert_int_equal(config.shape.n_ff, 48);
-    assert_int_equal(config.shape.n_context, 32);
-    assert_true(config.shape.norm_epsilon == 1e-5F);
-    assert_true(config.tied_head);
+    struct configured configured;
+    assert_int_equal(parse("", &configured, NULL), BATON_OK);
+    assert_int_equal(configured.shape.n_layers, 2);
+    assert_int_equal(configured.shape.n_heads, 3);
+    assert_int_equal(configured.shape.n_kv_heads, 3);
+    assert_int_equal(configured.shape.head_dim, 4);
+    assert_int_equal(configured.shape.n_ff, 48);
+    assert_int_equal(configured.shape.n_context, 32);
+    assert_true(configured.shape.norm_epsilon == 1e-5F);
+    assert_true(configured.config.tied_head);
 }
 
 TEST(given_fields_are_taken)
 {
-    struct baton_model_config config;
+    struct configured configured;
     assert_int_equal(parse(",\"n_inner\":20,\"n_ctx\":16,\"layer_norm_epsilon\":0.001,"
                            "\"tie_word_embeddings\":false,\"activation_function\":\"gelu_new\","
                            "\"scale_attn_weights\":true,\"add_cross_attention\":false",
-                           &config, NULL),
+                           &configured, NULL),
                      BATON_OK);
-    assert_int_equal(config.shape.n_ff, 20);
-    assert_int_equal(config.shape.n_context, 32); /* n_positions wins over the old name */
-    assert_true(config.shape.norm_epsilon == 0.001F);
-    assert_false(config.tied_head);
+    assert_int_equal(configured.shape.n_ff, 20);
+    assert_int_equal(configured.shape.n_context, 32); /* n_positions wins over the old name */
+    assert_true(configured.shape.norm_epsilon == 0.001F);
+    assert_false(configured.config.tied_head);
 }
 
 TEST(what_is_not_computed_is_refused_by_name)
@@ -62,11 +77,11 @@ TEST(what_is_not_computed_is_refused_by_name)
         {",\"tie_word_embeddings\":\"yes\"", "tie_word_embeddings"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        struct baton_model_config config = {0};
+        struct configured configured = {0};
         struct baton_why why = {.text = ""};
-        assert_int_equal(parse(refused[i][0], &config, &why), BATON_INVALID);
+        assert_int_equal(parse(refused[i][0], &configured, &why), BATON_INVALID);
         assert_non_null(strstr(why.text, refused[i][1]));
-        assert_null(config.arch);
+        assert_null(configured.arch);
     }
 }
 
@@ -87,10 +102,9 @@ TEST(configs_of_other_kinds_are_refused)
         "\"n_positions\":32}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct baton_model_config config;
+        struct configured configured;
         struct baton_why why;
-        assert_int_equal(baton_model_config_parse(texts[i], strlen(texts[i]), &config, &why),
-                         BATON_INVALID);
+        assert_int_equal(parse_text(texts[i], &configured, &why), BATON_INVALID);
     }
 }
 
