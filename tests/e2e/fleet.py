@@ -45,6 +45,16 @@ def wait_for(condition, what):
     raise AssertionError(f"waited {PATIENCE_S:.0f} s for {what}")
 
 
+def run_out_of_time(ask, timeout_s=0.1):
+    """Asks with other timeouts until the time is up midway. ask(timeout_s): "early", "late", or what came of it."""
+    for _ in range(60):
+        answer = ask(timeout_s)
+        if answer not in ("early", "late"):
+            return answer
+        timeout_s *= 2 if answer == "early" else 0.6
+    raise AssertionError(f"no time is up midway, {timeout_s:g} s neither")
+
+
 class Event:
     """One server-sent event."""
 

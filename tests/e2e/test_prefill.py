@@ -1,13 +1,12 @@
 """The prefill worker's freedom: chunks, shared passes, hand-off in parts and a prefix cache change times, never tokens."""
-import json
 import re
-import socket
 import subprocess
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import BIN, MODEL, ROOT, Fleet, wait_for
+from fleet import BIN, MODEL, NO_SUSPICION, ROOT, Fleet, run_out_of_time, wait_for
+from load import Exchange, post
 
 LENGTHS = (1, 15, 16, 17, 33, 64, 70, 129, 250, 480)
 LONG = 480
@@ -107,6 +106,16 @@ def test_logprobs_of_a_prompt_are_those_of_one_pass():
     assert whole[0] == whole[1] == chunked[0] == chunked[1]
 
 
+def all_at_once(fleet, **body):
+    """The answer to a call whose prompts are all there when the prefill worker sees the first one."""
+    fleet.workers["prefill-0"].pause()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(fleet.generate, **body)
+        wait_for(lambda: fleet.open("PREFILLING") == len(body["prompt"]), "all prompts to be sent")
+        fleet.workers["prefill-0"].resume()
+    return answer.result()
+
+
 def prompts_in_order(fleet):
     """The lengths of the prompts that ran, in the order in which they were done."""
     lengths = dict(re.findall(r"ev=request req=(\S+) .*?prompt_tokens=(\d+)", fleet.gateway.text()))
@@ -115,9 +124,8 @@ def prompts_in_order(fleet):
 
 
 def test_a_short_prompt_does_not_wait_for_long_ones():
-    with Fleet(prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
-        one_call = [*(ids(LONG, i) for i in range(6)), ids(8)]  # all of them are there when the first one runs
-        fleet.generate(prompt=one_call, max_new_tokens=2)
+    with Fleet(gateway_args=NO_SUSPICION, prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
+        all_at_once(fleet, prompt=[*(ids(LONG, i) for i in range(6)), ids(8)], max_new_tokens=2)
         assert 8 in prompts_in_order(fleet)[:3]
         assert fleet.generate(prompt=ids(LONG), max_new_tokens=2)["output_tokens"] == 2
 
@@ -127,47 +135,48 @@ def compute_times(fleet):
 
 
 def test_short_prompts_share_a_pass():
-    with Fleet(prefill_args=["--chunk", "512", "--prefix-cache", "off"]) as fleet:
-        fleet.generate(prompt=[ids(LONG), *(ids(8, i) for i in range(6))], max_new_tokens=1)
-        spans = wait_for(lambda: len(compute_times(fleet)) == 7 and compute_times(fleet), "the log")
-        assert len(set(spans)) < 7, spans  # those of one pass begin and end together
-
-
-def leave_after(fleet, seconds, body):
-    """Asks, and is gone before the answer."""
-    with socket.create_connection(("127.0.0.1", fleet.port)) as client:
-        text = json.dumps(body)
-        client.sendall(f"POST /generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-                       f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
-        time.sleep(seconds)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    with Fleet(gateway_args=NO_SUSPICION, prefill_args=["--chunk", "512", "--prefix-cache", "off"]) as fleet:
+        all_at_once(fleet, prompt=[ids(LONG), *(ids(8, i) for i in range(24))], max_new_tokens=1)
+        spans = wait_for(lambda: len(compute_times(fleet)) == 25 and compute_times(fleet), "the log")
+        assert len(set(spans)) < 25, spans  # those of one pass begin and end together
 
 
 def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
-    with Fleet(prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
-        threads = [threading.Thread(target=leave_after, args=(fleet, 0.01 * (i % 10 + 1), {
-            "prompt": ids(LONG, i), "max_new_tokens": 16})) for i in range(40)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        wait_for(lambda: "ev=canceled" in fleet.workers["prefill-0"].text(), "the worker to hear of it")
+    """Half of their clients leave while the prompts wait for the worker, the others while it runs them."""
+    with Fleet(gateway_args=NO_SUSPICION, prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
+        worker = fleet.workers["prefill-0"]
+        worker.pause()
+        clients = [Exchange(fleet.port, post("/generate", {"prompt": ids(LONG, i), "max_new_tokens": 16}))
+                   for i in range(40)]
+        wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") > 1, "all prompts to be there")
+        for client in clients[::2]:
+            client.reset()
+        wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 20, "half of them to leave")
+        worker.resume()
+        wait_for(lambda: "stage=prefill_compute" in worker.text(), "a prompt to be through")
+        for client in clients[1::2]:
+            client.reset()
+        wait_for(lambda: "ev=canceled" in worker.text(), "the worker to hear of it")
         fleet.wait_all_free()
         assert fleet.generate(prompt=ids(LONG), max_new_tokens=5, ignore_eos=True)["output_tokens"] == 5
 
 
 def test_a_prompt_whose_time_is_up_stops_between_chunks():
-    with Fleet(prefill_args=["--chunk", "16"]) as fleet:
-        call = {"prompt": [ids(LONG, i) for i in range(8)], "max_new_tokens": 2, "timeout_s": 0.1}
-        status, answer, _ = fleet.request("POST", "/generate", call)
-        assert status == 504 and answer["error"]["code"] == "deadline_exceeded", (status, answer)
-        fleet.wait_all_free()
+    with Fleet(prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
+        def ask(timeout_s):
+            call = {"prompt": [ids(LONG, i) for i in range(8)], "max_new_tokens": 2, "timeout_s": timeout_s}
+            status, answer, _ = fleet.request("POST", "/generate", call)
+            fleet.wait_all_free()
+            if status == 200:
+                return "late"
+            assert status == 504 and answer["error"]["code"] == "deadline_exceeded", (status, answer)
+            stopped = re.findall(r"ev=prompt_stopped .*computed_tokens=(\d+)", fleet.workers["prefill-0"].text())
+            return [n for n in map(int, stopped) if 0 < n < LONG] or "early"
+        assert all(n % 16 == 0 for n in run_out_of_time(ask))
 
 
 def test_a_decode_worker_killed_during_hand_offs():
-    beats = ["--beat-s", 2]  # a killed one is noticed by its pipe; a slow machine's other one is not given up
-    with Fleet(1, 2, gateway_args=beats, worker_args=beats,
-               prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
+    with Fleet(1, 2, gateway_args=NO_SUSPICION, prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
         bodies = [{"prompt": ids(LONG, i), "max_new_tokens": 8, "ignore_eos": True, "temperature": 0}
                   for i in range(16)]
         alone = texts(fleet.generate(**body) for body in bodies[:2])
@@ -176,14 +185,20 @@ def test_a_decode_worker_killed_during_hand_offs():
         def ask(i):
             answers[i] = fleet.request("POST", "/generate", bodies[i])
         threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+        fleet.workers["prefill-0"].pause()
         for thread in threads:
             thread.start()
-        wait_for(lambda: fleet.workers["prefill-0"].text().count("stage=prefill_compute") > 6,
+        wait_for(lambda: fleet.open("PREFILLING") == 16 and fleet.active("decode-0"), "places for all contexts")
+        fleet.workers["decode-0"].pause()  # so that what is sent there does not arrive
+        n_through = fleet.workers["prefill-0"].text().count("stage=prefill_compute") + 6
+        fleet.workers["prefill-0"].resume()
+        wait_for(lambda: fleet.workers["prefill-0"].text().count("stage=prefill_compute") > n_through,
                  "the first prompts to be through")
         fleet.workers["decode-0"].kill()
         for thread in threads:
             thread.join()
         assert all(status in (200, 502) for status, _, _ in answers), answers
+        assert any(status == 502 or answer["served_by"]["attempts"] > 1 for status, answer, _ in answers)
         del fleet.workers["decode-0"]
         wait_for(lambda: fleet.worker("decode-0") is None or fleet.worker("decode-0")["state"] != "ready",
                  "the killed worker to be missed")
