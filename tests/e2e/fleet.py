@@ -278,20 +278,19 @@ class Fleet:
         return sum(value for name, value in self.metrics().items() if name.startswith("baton_requests_open{")
                    and (not states or any(f'"{state}"' in name for state in states)))
 
-    def pause_at_work(self, name, ask):
-        """Stops a worker that works for some of the requests of ask(), a list of futures, and returns the list."""
+    def pause_at_work(self, name, ask, is_right):
+        """Asks, and stops a worker while it works for some of that and is_right(). The futures of ask()."""
         while True:
-            before = self.metrics()["baton_output_tokens_total"]
             pending = ask()
-            while self.metrics()["baton_output_tokens_total"] < before + 2 * len(pending):
-                assert not all(future.done() for future in pending), [future.result() for future in pending]
-            self.workers[name].pause()
-            for _ in range(3):  # so that the gateway has heard what was said before
-                n_active = self.active(name)
-            if n_active:
-                return pending
-            self.workers[name].resume()  # it was through already: once more
-            for future in pending:
+            while not all(future.done() for future in pending):
+                self.workers[name].pause()
+                for _ in range(3):  # so that the gateway has heard what was said before
+                    n_active = self.active(name)
+                if n_active and is_right():
+                    return pending
+                self.workers[name].resume()
+                self.metrics()  # meanwhile it works
+            for future in pending:  # it was through too soon: once more
                 future.result()
 
     def hold(self, n=1, headers=None, **body):

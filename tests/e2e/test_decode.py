@@ -181,7 +181,7 @@ def test_leaving_while_prompts_run_here_frees_everything():
 
 
 def test_a_worker_killed_while_it_runs_prompts():
-    with Fleet(prefill=0, decode=2, gateway_args=["--colocated-prefill-tokens", 512],
+    with Fleet(prefill=0, decode=2, gateway_args=["--colocated-prefill-tokens", 512, *NO_SUSPICION],
                decode_args=["--colocated-prefill-chunk", 1]) as fleet:
         fleet.wait_ready(2)
         bodies = [dict(prompt=ids(300, i), max_new_tokens=150, temperature=0.8, seed=i, ignore_eos=True)
@@ -191,7 +191,7 @@ def test_a_worker_killed_while_it_runs_prompts():
             def ask():
                 return [pool.submit(fleet.request, "POST", "/generate", body) for body in bodies]
 
-            pending = fleet.pause_at_work("decode-0", ask)
+            pending = fleet.pause_at_work("decode-0", ask, lambda: fleet.open("PREFILLING"))
             fleet.workers["decode-0"].kill()
             answers = [p.result() for p in pending]
         assert all(status in (200, 502) for status, _, _ in answers)
