@@ -6,7 +6,7 @@ import selectors
 import socket
 import time
 
-from fleet import read_events
+from fleet import PATIENCE_S, read_events
 
 
 def allow_files(n):
@@ -122,12 +122,12 @@ class Crowd:
                     key.fileobj.socket.close()
                     self.over.append(key.fileobj)
 
-    def finish(self, seconds):
+    def finish(self):
         """Reads until all are over."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE_S
         while len(self) and time.monotonic() < end:
             self.read(0.05)
-        assert not len(self), f"{len(self)} exchanges are still open after {seconds} s"
+        assert not len(self), f"{len(self)} exchanges are still open after {PATIENCE_S:.0f} s"
 
     def leave(self):
         """Closes what is still open."""

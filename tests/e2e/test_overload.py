@@ -1,10 +1,10 @@
 """More than the fleet can do: every request ends in tokens, a 429 that says when to come back, or a 504 in time."""
 import collections
-import time
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import SLOW, Fleet, Stream, wait_for
+from fleet import NO_SUSPICION, SLOW, Fleet, Stream, run_out_of_time, wait_for
 from load import Crowd, Exchange, allow_files, open_loop, post
 
 STORY = "Once upon a time"
@@ -28,6 +28,10 @@ def crowd_of(fleet, n, **body):
     return crowd
 
 
+def count(crowd):
+    return collections.Counter(exchange.outcome() for exchange in crowd.over)
+
+
 # Deadlines
 
 
@@ -36,40 +40,49 @@ def crowd_of(fleet, n, **body):
 ])  # fmt: skip
 def test_an_answer_whose_time_is_up_says_how_far_it_came(path, body):
     with Fleet() as fleet:
-        status, answer, headers = fleet.request("POST", path, {**body, "timeout_s": 0.3 * SLOW})
-        assert status == 504 and headers["x-should-retry"] == "false"
-        error = answer["error"]
-        assert error["code"] == "deadline_exceeded" and error["usage"]["prompt_tokens"] == 4
-        made = error["usage"].get("output_tokens", error["usage"].get("completion_tokens"))
-        assert 0 < made < 32 * 500
-        fleet.wait_all_free()
+        def ask(timeout_s):
+            status, answer, headers = fleet.request("POST", path, {**body, "timeout_s": timeout_s})
+            fleet.wait_all_free()
+            if status == 200:
+                return "late"
+            assert status == 504 and headers["x-should-retry"] == "false", answer
+            error = answer["error"]
+            assert error["code"] == "deadline_exceeded" and error["usage"]["prompt_tokens"] == 4
+            return error["usage"].get("output_tokens", error["usage"].get("completion_tokens")) or "early"
+        assert 0 < run_out_of_time(ask) < 32 * 500
 
 
 def test_a_stream_whose_time_is_up_ends_with_what_it_came_to():
     with Fleet() as fleet:
-        stream = fleet.stream(**LONG, kv_cache=False, timeout_s=0.2)
-        events = list(stream.events)
-        error = events[-1].json()["error"]
-        assert events[-1].name == "error" and error["code"] == "deadline_exceeded"
-        assert error["usage"]["output_tokens"] >= sum(event.name == "token" for event in events) > 0
-        fleet.wait_all_free()
+        def ask(timeout_s):
+            stream = Stream(fleet.port, {**LONG, "kv_cache": False, "timeout_s": timeout_s})
+            events = list(stream.events)
+            fleet.wait_all_free()
+            n_tokens = sum(event.name == "token" for event in events)
+            if n_tokens and events[-1].name == "summary":
+                return "late"
+            return (events[-1], n_tokens) if n_tokens else "early"
+        last, n_tokens = run_out_of_time(ask)
+        error = last.json()["error"]
+        assert last.name == "error" and error["code"] == "deadline_exceeded"
+        assert error["usage"]["output_tokens"] >= n_tokens
 
 
 def test_a_queued_request_is_answered_when_its_time_is_up():
     with Fleet(decode_args=SMALL) as fleet:
-        crowd = crowd_of(fleet, 8)
-        begin = time.monotonic()
+        [stream] = fleet.hold()  # nobody else has a turn before it is gone
         status, answer, _ = fleet.request("POST", "/generate", {**LONG, "timeout_s": 0.15})
-        assert status == 504 and time.monotonic() - begin < 0.15 + 0.1 * SLOW
+        assert status == 504
         assert answer["error"]["usage"] == {"prompt_tokens": 4, "output_tokens": 0}
-        crowd.finish(30 * SLOW)
-        assert {exchange.outcome() for exchange in crowd.over} == {"ok"}
+        assert stream.text()[1].name == "summary"
         fleet.wait_all_free()
 
 
 def test_the_gateways_own_limit_holds_for_those_who_ask_for_more():
-    with Fleet(gateway_args=["--timeout-s", "0.1"]) as fleet:
-        assert fleet.request("POST", "/generate", {**LONG, "kv_cache": False, "timeout_s": 60})[0] == 504
+    with Fleet(gateway_args=["--timeout-s", "0.1", *NO_SUSPICION]) as fleet:
+        fleet.workers["prefill-0"].pause()
+        assert fleet.request("POST", "/generate", {**LONG, "kv_cache": False, "timeout_s": 3600})[0] == 504
+        fleet.workers["prefill-0"].resume()
         for bad in 0, -1, 1e9, "1":
             status, answer, _ = fleet.request("POST", "/generate", {**LONG, "timeout_s": bad})
             assert status == 400 and answer["error"]["param"] == "timeout_s"
@@ -87,12 +100,13 @@ def retry_after(exchange):
 
 def test_a_full_queue_says_when_there_will_be_room():
     with Fleet(decode_args=SMALL, gateway_args=["--max-queued", "4"]) as fleet:
+        [stream] = fleet.hold()
         crowd = crowd_of(fleet, 40)
-        crowd.finish(30 * SLOW)
-        outcomes = collections.Counter(exchange.outcome() for exchange in crowd.over)
-        assert set(outcomes) == {"ok", "queue_full"} and outcomes["ok"] >= 4
+        wait_for(lambda: rejected(fleet, "queue_full") == 36 and queued(fleet) == 4, "all but four to be refused")
+        stream.abandon()
+        crowd.finish()
+        assert count(crowd) == {"ok": 4, "queue_full": 36}
         assert all(retry_after(e) for e in crowd.over if e.status == 429)
-        assert rejected(fleet, "queue_full") == outcomes["queue_full"]
         fleet.wait_all_free()
 
 
@@ -105,33 +119,47 @@ def test_what_could_never_wait_is_no_429():
         assert fleet.request("POST", "/generate", dict(prompt=[[1, 2]] * 4, max_new_tokens=4))[0] == 200
 
 
+def predicted_wait_s(fleet):
+    return fleet.metrics()["baton_queue_wait_seconds"]
+
+
+def make_a_queue(fleet, n):
+    """The fleet's pace is known, a stream that nobody reads has the only place, and n requests wait behind it."""
+    crowd = crowd_of(fleet, 4)
+    crowd.finish()
+    [stream] = fleet.hold()
+    crowd = crowd_of(fleet, n)
+    wait_for(lambda: queued(fleet) == n, "the queue to form")
+    return stream, crowd
+
+
 def test_whoever_would_come_too_late_is_told_at_once():
-    with Fleet(decode_args=SMALL) as fleet:
-        crowd = crowd_of(fleet, 4)
-        crowd.finish(30 * SLOW)  # the pace is known
-        one = max(e.ended - e.sent for e in crowd.over) / 4
-        crowd = crowd_of(fleet, 40)
-        wait_for(lambda: fleet.metrics()["baton_queue_wait_seconds"] > 10 * one, "the queue to be noticed")
-        begin = time.monotonic()
-        status, answer, headers = fleet.request("POST", "/generate", {**LONG, "timeout_s": 5 * one})
+    with Fleet(decode_args=SMALL, gateway_args=["--max-wait-s", 0]) as fleet:
+        stream, crowd = make_a_queue(fleet, 40)
+        wait_s = wait_for(lambda: predicted_wait_s(fleet), "the queue to be noticed")
+        status, answer, headers = fleet.request("POST", "/generate", {**LONG, "timeout_s": wait_s / 2})
         assert status == 429 and answer["error"]["code"] == "too_late", answer
-        assert time.monotonic() - begin < 0.5 * SLOW and int(headers["Retry-After"]) >= 1
+        assert int(headers["Retry-After"]) >= 1
         assert rejected(fleet, "too_late") == 1
-        assert fleet.metrics()["baton_queue_wait_seconds"] > 5 * one
+        assert predicted_wait_s(fleet) > wait_s / 2
         crowd.leave()
         wait_for(lambda: queued(fleet) == 0, "the queue to empty")
+        stream.abandon()
         fleet.wait_all_free()
 
 
 def test_the_wait_itself_has_a_bound():
-    with Fleet(decode_args=SMALL, gateway_args=["--max-wait-s", 1 * SLOW]) as fleet:
-        crowd = Crowd()
-        n = open_loop(crowd, fleet.port, post("/generate/stream", LONG), 60 / SLOW, 4 * SLOW)
-        crowd.finish(30 * SLOW)
-        outcomes = collections.Counter(exchange.outcome() for exchange in crowd.over)
-        assert sum(outcomes.values()) == n and set(outcomes) == {"ok", "too_late"}, outcomes
-        waits = sorted(e.arrivals[0] - e.sent for e in crowd.over if e.outcome() == "ok")
-        assert waits[-1] < 8 * SLOW, waits  # 20 s and more without it
+    with Fleet(decode_args=SMALL, gateway_args=["--max-wait-s", 1]) as fleet:
+        stream, crowd = make_a_queue(fleet, 0)
+        while not rejected(fleet, "too_late"):  # each one that waits makes the wait longer
+            assert not rejected(fleet, "queue_full")
+            crowd.add(Exchange(fleet.port, post("/generate/stream", LONG)))
+            crowd.read(0.001)
+        assert predicted_wait_s(fleet) > 1
+        stream.abandon()
+        crowd.finish()
+        outcomes = count(crowd)
+        assert set(outcomes) == {"ok", "too_late"}, outcomes
         fleet.wait_all_free()
 
 
@@ -154,7 +182,7 @@ def test_a_key_has_so_many_generations_at_once(keys):
         def status(key, **body):
             return fleet.request("POST", "/generate", dict(prompt=STORY, max_new_tokens=2, **body), bearer(key))
 
-        streams = [Stream(fleet.port, LONG, headers=bearer(KEY)) for _ in range(2)]
+        streams = fleet.hold(2)
         code, answer, headers = status(KEY)
         assert code == 429 and answer["error"]["code"] == "too_many_requests"
         assert "may have 2" in answer["error"]["message"] and int(headers["Retry-After"]) >= 1
@@ -164,7 +192,8 @@ def test_a_key_has_so_many_generations_at_once(keys):
         assert code == 400 and answer["error"]["code"] == "too_large"  # each generation counts
         assert all(stream.text()[1].name == "summary" for stream in streams)
         assert status(KEY)[0] == 200
-        stream = Stream(fleet.port, LONG, headers=bearer(KEY))
+        for stream in fleet.hold(2):
+            assert status(KEY)[0] == 429
         stream.abandon()
         wait_for(lambda: status(KEY)[0] == 200, "the place of the client that left")
 
@@ -178,31 +207,26 @@ def test_without_keys_nobody_is_counted():
 # Overload
 
 
-def count(crowd):
-    return collections.Counter(exchange.outcome() for exchange in crowd.over)
-
-
-def test_little_of_what_is_computed_under_overload_is_in_vain():
-    """Far more than the fleet can do, from clients with little time: few answers come too late, and none is lost."""
+def test_no_request_is_lost_under_overload():
+    """Far more than the fleet can do, from clients with little time."""
     body = dict(prompt=[5] * 100, max_new_tokens=60, temperature=0, ignore_eos=True)
     with Fleet(decode_args=["--kv-tokens", "1024"]) as fleet:
         closed = Crowd()
         for _ in range(16):
             closed.add(Exchange(fleet.port, post("/generate/stream", body)))
-        closed.finish(30 * SLOW)
+        closed.finish()
         usual = max(e.ended - e.sent for e in closed.over)
         before = fleet.metrics()["baton_output_tokens_total"]
         crowd = Crowd()
         request = post("/generate/stream", {**body, "timeout_s": max(1.0, 3 * usual)})
         n = open_loop(crowd, fleet.port, request, 4 * 16 / usual, max(3.0, 4 * usual))
-        crowd.finish(30 * SLOW)
+        crowd.finish()
         outcomes = count(crowd)
         assert sum(outcomes.values()) == n
         assert set(outcomes) <= {"ok", "too_late", "queue_full", "deadline_exceeded"}, outcomes
         assert all(retry_after(e) for e in crowd.over if e.status == 429)
         made = fleet.metrics()["baton_output_tokens_total"] - before
-        assert 60 * outcomes["ok"] >= 0.6 * made > 0, (outcomes, made)
-        assert outcomes["ok"] < n
+        assert made >= 60 * outcomes["ok"], (outcomes, made)
         fleet.wait_all_free()
         assert queued(fleet) == 0
 
@@ -210,39 +234,32 @@ def test_little_of_what_is_computed_under_overload_is_in_vain():
 # Slow readers
 
 
-def gaps(crowd):
-    return sorted(b - a for e in crowd.over for a, b in zip(e.arrivals, e.arrivals[1:]))
+def tokens_made(fleet):
+    return fleet.metrics()["baton_output_tokens_total"]
 
 
 def test_a_slow_reader_pauses_only_itself():
-    """It reads a kilobyte a second of what is made much faster; others stream on, and in the end it has everything."""
+    """It reads now and then what is made much faster; others stream on, and in the end it has everything."""
     wordy = dict(prompt=[7] * 4, max_new_tokens=150, temperature=0, ignore_eos=True, explain=20)
     with Fleet() as fleet:
         expected = fleet.generate(**wordy)["generated_text"]
-        quick = Crowd()
-        for _ in range(4):
-            quick.add(Exchange(fleet.port, post("/generate/stream", LONG)))
-        quick.finish(30 * SLOW)
-        alone = gaps(quick)
-        slow = Exchange(fleet.port, post("/generate/stream", wordy), 4096)
-        begin, beside, made = time.monotonic(), Crowd(), []
-        while time.monotonic() < begin + 4:
-            while len(beside) < 4:
-                beside.add(Exchange(fleet.port, post("/generate/stream", LONG)))
-            beside.read(0.1)
-            slow.read(100)
-        beside.finish(30 * SLOW)
-        assert count(beside) == {"ok": len(beside.over)}
-        made = [fleet.metrics()["baton_output_tokens_total"] for _ in range(2) if not time.sleep(0.2)]
-        assert made[0] == made[1]  # it is paused
-        assert fleet.worker("decode-0")["kv_blocks_reserved"] > 0 and not slow.ended
-        p99 = [sorted_gaps[len(sorted_gaps) * 99 // 100] for sorted_gaps in (alone, gaps(beside))]
-        print(f"p99 gap {p99[0] * 1e3:.2f} ms alone, {p99[1] * 1e3:.2f} ms beside a slow reader")
-        assert p99[1] < 3 * p99[0] + 0.1 * SLOW
-        crowd = Crowd()
-        crowd.add(slow)
-        crowd.finish(30 * SLOW)
-        assert slow.outcome() == "ok" and slow.text() == expected
+        [slow] = fleet.hold(**wordy)
+
+        def made_beside():
+            """Tokens made while four others stream from their first token to their last, besides theirs."""
+            before, beside = tokens_made(fleet), crowd_of(fleet, 4)
+            beside.finish()
+            assert count(beside) == {"ok": 4}
+            return tokens_made(fleet) - before - 4 * LONG["max_new_tokens"]
+        # What it has credit for may still be made.
+        assert wait_for(lambda: not made_beside(), "the slow reader to be paused")
+        text = ""
+        for _ in range(3):  # it reads a little, and is paused again
+            text += "".join(event.data for event in itertools.islice(slow.events, 20) if event.name == "token")
+            wait_for(lambda: not made_beside(), "the slow reader to be paused again")
+        assert fleet.open("DECODING") == 1
+        rest, last = slow.text()
+        assert last.name == "summary" and text + rest == expected
         fleet.wait_all_free()
 
 
@@ -269,27 +286,27 @@ MANY = 2000
 @pytest.mark.skipif(not allow_files(2 * MANY + 200), reason="too few open files are allowed")
 def test_2000_streams_wait_in_64_mib():
     with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", MANY, "--max-wait-s", 0, "--timeout-s", 0]) as fleet:
+        [stream] = fleet.hold()
         crowd = crowd_of(fleet, MANY, prompt=[7] * 30)
-        wait_for(lambda: queued(fleet) > MANY - 100, "everybody to be queued")
+        wait_for(lambda: queued(fleet) == MANY, "everybody to be queued")
         if SLOW == 1:  # sanitizers have memory of their own
             assert rss_kib(fleet.gateway) <= 64 << 10
-        crowd.read(0.5)
         crowd.leave()
         wait_for(lambda: queued(fleet) == 0, "the queue to empty")
+        stream.abandon()
         fleet.wait_all_free()
-        metrics = fleet.metrics()
-        assert metrics['baton_requests_total{outcome="canceled"}'] + metrics['baton_requests_total{outcome="ok"}'] == MANY
+        assert fleet.metrics()['baton_requests_total{outcome="canceled"}'] == MANY + 1
         assert fleet.generate(prompt=STORY)["output_tokens"] == 20
 
 
 @pytest.mark.skipif(not allow_files(2 * MANY + 200), reason="too few open files are allowed")
 def test_2000_idle_connections_wait_in_64_mib():
-    with Fleet() as fleet:
+    with Fleet(gateway_args=["--idle-timeout-s", 3600]) as fleet:
         crowd = Crowd()
-        for _ in range(MANY):
-            crowd.add(Exchange(fleet.port, b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n"))
-        wait_for(lambda: fleet.metrics()["baton_http_connections"] > MANY, "everybody to be connected")
-        crowd.read(0.5)
+        exchanges = [crowd.add(Exchange(fleet.port, b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n"))
+                     for _ in range(MANY)]
+        wait_for(lambda: crowd.read(0.05) or all(exchange.data for exchange in exchanges), "everybody to be answered")
+        assert fleet.metrics()["baton_http_connections"] > MANY
         if SLOW == 1:
             assert rss_kib(fleet.gateway) <= 64 << 10
         assert fleet.generate(prompt=STORY)["output_tokens"] == 20
