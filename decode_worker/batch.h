@@ -40,7 +40,7 @@ enum baton_err dc_batch_start(const struct dc_batch_options *options, struct dc_
 /* Waits for the thread; what still runs is forgotten. */
 void dc_batch_stop(struct dc_batch *batch);
 
-/* A context PROMPTING or RUNNING. */
+/* A context PREFILLING or RUNNING. */
 void dc_batch_submit(struct dc_batch *batch, struct dc_context *context);
 
 /* Something a context that is here waits for may have changed: credit, cancellation. */

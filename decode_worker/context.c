@@ -95,17 +95,17 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
     context->prompt = prompt;
     if (request->skip_prefix_cache)
         drop_keys(context);
-    context->state = DC_PROMPTING;
+    context->state = DC_PREFILLING;
     return BATON_OK;
 }
 
-void dc_context_place(struct dc_context *context)
+void dc_context_finish_prompt(struct dc_context *context)
 {
     int first = context->seq.n_shared;
-    context->state = DC_PLACED;
-    context->kv_placed_ns = baton_now_ns();
+    context->state = DC_PREFILLED;
+    context->kv_complete_ns = baton_now_ns();
     if (!context->kv_began_ns) /* nothing travelled */
-        context->kv_began_ns = context->kv_placed_ns;
+        context->kv_began_ns = context->kv_complete_ns;
     if (context->n_hashes > first)
         baton_seq_register(&context->seq, first, context->hashes + first,
                            context->n_hashes - first);

@@ -1,13 +1,13 @@
 /* One request in a decode worker, from the promise of blocks to the last token.
  *
- *     RESERVED --KvBegin--> PLACING --every block placed--> PLACED --DecodeStart--> RUNNING
+ *     RESERVED --KvBegin--> RECEIVING --every block received--> PREFILLED --DecodeStart--> RUNNING
  *         |                                                   ^
- *         +--PrefillRequest--> PROMPTING --first token sent---+
+ *         +--PrefillRequest--> PREFILLING --first token sent---+
  *
- * DecodeStart may come before the context is PLACED and then waits for that. Any state ends with
+ * DecodeStart may come before the context is PREFILLED and then waits for that. Any state ends with
  * Cancel, a loss, the deadline or the last token: the context is gone, its blocks are free.
  *
- * Ownership: the admission side owns every context; the engine thread borrows one while PROMPTING
+ * Ownership: the admission side owns every context; the engine thread borrows one while PREFILLING
  * and while RUNNING.
  * Threading: main thread, except the fields under "shared", and those under "engine" while it has
  * the context.
@@ -24,7 +24,7 @@
 #include "common/worker/origin.h"
 #include "decode_worker/arrival.h"
 
-enum dc_state { DC_RESERVED, DC_PLACING, DC_PLACED, DC_PROMPTING, DC_RUNNING };
+enum dc_state { DC_RESERVED, DC_RECEIVING, DC_PREFILLED, DC_PREFILLING, DC_RUNNING };
 
 /* A prompt that is run here instead of arriving as a context. */
 struct dc_prompt {
@@ -55,8 +55,8 @@ struct dc_context {
     struct dc_arrival arrival;
     uint64_t total_bytes, placed_bytes, acked_bytes;
     uint32_t n_chunks;
-    int64_t kv_began_ns, kv_placed_ns, started_ns, ready_ns; /* ready: placed and started */
-    double kv_crc_s, kv_overlap_s;                           /* as DecodeBegan tells them */
+    int64_t kv_began_ns, kv_complete_ns, started_ns, ready_ns; /* ready: prefilled and started */
+    double kv_crc_s, kv_overlap_s;                             /* as DecodeBegan tells them */
 
     struct dc_prompt prompt;
 
@@ -77,7 +77,7 @@ struct dc_context {
     uint32_t n_steps;
     double queue_s, decode_s;
     bool cold;
-    bool over; /* nothing is left to do; otherwise it came back PLACED */
+    bool over; /* nothing is left to do; otherwise it came back PREFILLED */
 };
 
 BATON_LIST(dc_context_list, struct dc_context, in_contexts)
@@ -98,15 +98,15 @@ static inline int dc_positions_for(const Baton__V1__Reserve *wanted)
 enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *kv,
                                   const Baton__V1__Reserve *wanted, bool share) BATON_MUST_CHECK;
 
-/* RESERVED -> PROMPTING, for a prompt to be run here. INVALID: the request does not fit what was
+/* RESERVED -> PREFILLING, for a prompt to be run here. INVALID: the request does not fit what was
  * reserved; NO_MEMORY. */
 enum baton_err dc_context_take_prompt(struct dc_context *context,
                                       const Baton__V1__PrefillRequest *request,
                                       int64_t n_vocab) BATON_MUST_CHECK;
 
-/* PLACING or PROMPTING -> PLACED: the prompt is complete in the sequence's blocks, which are
+/* RECEIVING or PREFILLING -> PREFILLED: the prompt is complete in the sequence's blocks, which are
  * registered for others to share. */
-void dc_context_place(struct dc_context *context);
+void dc_context_finish_prompt(struct dc_context *context);
 
 /* From now on it is started. Errors as take_prompt. */
 enum baton_err dc_context_take_start(struct dc_context *context,
@@ -116,7 +116,7 @@ enum baton_err dc_context_take_start(struct dc_context *context,
 /* Whether the engine thread has it. */
 static inline bool dc_context_is_lent(const struct dc_context *context)
 {
-    return context->state == DC_PROMPTING || context->state == DC_RUNNING;
+    return context->state == DC_PREFILLING || context->state == DC_RUNNING;
 }
 
 /* Whether the gateway allows one token more now. Any thread. */

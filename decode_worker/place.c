@@ -79,7 +79,7 @@ static void fail_source(const struct dc_place *place, uint64_t link, const char 
     const struct dc_context_list *list = &place->options.contexts->list;
     for (struct dc_context *context = dc_context_list_first(list); context;
          context = dc_context_list_next(list, context))
-        if (context->state == DC_PLACING && context->source_link == link)
+        if (context->state == DC_RECEIVING && context->source_link == link)
             fail(context, message);
 }
 
@@ -169,7 +169,7 @@ static void begin(const struct dc_place *place, struct dc_context *context,
         fail(context, "no memory to place the context");
         return;
     }
-    context->state = DC_PLACING;
+    context->state = DC_RECEIVING;
     context->source_link = envelope->link;
     context->total_bytes = kv->total_bytes;
     context->kv_began_ns = now_ns;
@@ -180,7 +180,7 @@ static void place_chunk(const struct source *source, struct dc_context *context,
 {
     const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
     size_t block_bytes = baton_kv_block_bytes(context->seq.kv);
-    if (context->state != DC_PLACING || chunk->offset != context->placed_bytes ||
+    if (context->state != DC_RECEIVING || chunk->offset != context->placed_bytes ||
         message->payload_bytes != chunk->n_blocks * block_bytes ||
         !dc_arrival_take(&context->arrival, chunk->layer, chunk->first_block, chunk->n_blocks)) {
         fail(context, "a piece of the context is missing, or does not fit");
@@ -199,17 +199,17 @@ static void place_chunk(const struct source *source, struct dc_context *context,
 /* Each block came at most once, so the right number of bytes is every one of them. */
 static void end(const struct source *source, struct dc_context *context, const Baton__V1__KvEnd *kv)
 {
-    if (context->state != DC_PLACING || kv->total_bytes != context->total_bytes ||
+    if (context->state != DC_RECEIVING || kv->total_bytes != context->total_bytes ||
         context->placed_bytes != context->total_bytes || kv->n_chunks != context->n_chunks) {
         fail(context, "the context ended before all of it had arrived");
         return;
     }
     context->seq.n_tokens = context->n_prompt;
     context->kv_overlap_s = kv->overlap_s;
-    dc_context_place(context);
+    dc_context_finish_prompt(context);
     send_ack(source, context, true);
     baton_origin_log_stage(&context->origin, BATON_STAGE_kv_transfer,
-                           baton_seconds(context->kv_placed_ns - context->kv_began_ns));
+                           baton_seconds(context->kv_complete_ns - context->kv_began_ns));
 }
 
 static void handle(const struct dc_place *place, const struct source *source,

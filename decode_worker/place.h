@@ -31,7 +31,7 @@ void dc_place_destroy(struct dc_place *place);
 /* As listened on, with the real port. */
 const char *dc_place_url(const struct dc_place *place);
 
-/* Takes everything that has arrived. Contexts whose last block is in become DC_PLACED. */
+/* Takes everything that has arrived. Contexts whose last block is in become DC_PREFILLED. */
 void dc_place_work(struct dc_place *place, int64_t now_ns);
 
 #endif

@@ -45,7 +45,7 @@ void dc_sample_batch_destroy(struct dc_sample_batch *batch)
 
 static const struct baton_sampling_state *sampling_of(const struct dc_context *context)
 {
-    return context->state == DC_PROMPTING ? &context->prompt.sampling : &context->sampling;
+    return context->state == DC_PREFILLING ? &context->prompt.sampling : &context->sampling;
 }
 
 /* A baton_item_fn. */

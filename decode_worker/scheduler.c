@@ -36,7 +36,7 @@ void dc_scheduler_fini(struct dc_scheduler *scheduler)
 static struct dc_scheduler_list *list_of(struct dc_scheduler *scheduler,
                                          const struct dc_context *context)
 {
-    return context->state == DC_PROMPTING ? &scheduler->prompts : &scheduler->sequences;
+    return context->state == DC_PREFILLING ? &scheduler->prompts : &scheduler->sequences;
 }
 
 void dc_scheduler_add(struct dc_scheduler *scheduler, struct dc_context *context)

@@ -45,7 +45,7 @@ void dc_scheduler_fini(struct dc_scheduler *scheduler);
 /* Rows that a step may have: what its engine must be made for. */
 int dc_scheduler_max_rows(int max_batch, int chunk);
 
-/* context is PROMPTING or RUNNING. */
+/* context is PREFILLING or RUNNING. */
 void dc_scheduler_add(struct dc_scheduler *scheduler, struct dc_context *context);
 void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *context);
 

@@ -111,10 +111,10 @@ const char *dc_service_bulk_url(const struct dc_service *service)
 
 /* ---- what the engine thread hands back ---- */
 
-/* A context runs once its blocks are placed and its gateway said start, in whichever order. */
+/* A context runs once its prompt is complete here and its gateway said start, in whichever order. */
 static void run_if_ready(struct dc_service *service, struct dc_context *context)
 {
-    if (context->state != DC_PLACED || !context->started)
+    if (context->state != DC_PREFILLED || !context->started)
         return;
     context->ready_ns = baton_now_ns();
     context->state = DC_RUNNING;
@@ -139,14 +139,14 @@ static void log_sequence(const struct dc_context *context)
 static void take_back(struct dc_service *service, struct dc_context *context)
 {
     bool canceled = atomic_load(&context->canceled);
-    if (context->state == DC_PROMPTING && !canceled)
+    if (context->state == DC_PREFILLING && !canceled)
         log_prompt(context);
     if (context->n_steps)
         log_sequence(context);
     if (context->over || canceled) {
         free_context(service, context); /* blocks come back here, in the one place that owns them */
     } else {
-        dc_context_place(context);
+        dc_context_finish_prompt(context);
         run_if_ready(service, context);
     }
 }
@@ -290,7 +290,7 @@ static void status(void *arg, Baton__V1__Status *out)
     out->n_requests_max = (uint32_t)service->contexts.n_most;
     for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
          context = dc_context_list_next(&service->contexts.list, context))
-        if (context->state == DC_PROMPTING)
+        if (context->state == DC_PREFILLING)
             out->n_queued_tokens +=
                 (uint32_t)(context->n_prompt - context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
     out->kv_blocks_total = (uint32_t)baton_kv_n_blocks(service->kv);

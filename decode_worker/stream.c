@@ -53,14 +53,14 @@ void dc_stream_destroy(struct dc_stream *stream)
 /* The part of the transfer that the first token's way did not hide, either. */
 static double exposed_s(const struct dc_context *context)
 {
-    int64_t late_ns = context->kv_placed_ns - context->started_ns;
+    int64_t late_ns = context->kv_complete_ns - context->started_ns;
     return context->total_bytes && late_ns > 0 ? baton_seconds(late_ns) : 0;
 }
 
 static void fill_began(Baton__V1__DecodeBegan *began, const struct dc_context *context)
 {
     baton__v1__decode_began__init(began);
-    began->kv_transfer_s = baton_seconds(context->kv_placed_ns - context->kv_began_ns);
+    began->kv_transfer_s = baton_seconds(context->kv_complete_ns - context->kv_began_ns);
     began->decode_queue_s = context->queue_s;
     began->kv_bytes = context->total_bytes;
     began->kv_chunks = context->n_chunks;

@@ -187,7 +187,7 @@ static void hear(const baton_envelope *envelope)
         about->failure = envelope->failed->code;
         break;
     case BATON__V1__ENVELOPE__BODY_KV_ACK:
-        about->n_placed += envelope->kv_ack->complete;
+        about->n_received += envelope->kv_ack->complete;
         break;
     default:
         fail_msg("nobody expected a %s", baton_envelope_kind(envelope));

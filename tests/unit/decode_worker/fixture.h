@@ -32,7 +32,7 @@ struct ask {
 
 /* What the gateway has heard of a request. */
 struct heard {
-    int n_reserved, n_rejected, n_first, n_finished, n_failed, n_placed;
+    int n_reserved, n_rejected, n_first, n_finished, n_failed, n_received;
     uint32_t n_cached_blocks, cached_tokens;
     uint64_t kv_bytes;
     uint32_t kv_chunks;

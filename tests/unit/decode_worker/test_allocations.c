@@ -71,7 +71,7 @@ static void add_contexts(void)
         struct dc_context *context = &contexts[i];
         assert_int_equal(baton_seq_init(&context->seq, kv, 200), BATON_OK);
         context->origin = (struct baton_origin){link_to_nobody, 2, (uint64_t)i + 1, 1};
-        context->state = i < N_SEQUENCES ? DC_RUNNING : DC_PROMPTING;
+        context->state = i < N_SEQUENCES ? DC_RUNNING : DC_PREFILLING;
         context->sampling.params =
             (struct baton_sampling){BATON_SAMPLING_INIT, .top_k = 40, .seed = (uint64_t)i};
         context->sampling.explain_candidates = i ? 0 : BATON_MAX_CANDIDATES;

@@ -32,7 +32,7 @@ static void add_sequence(int i, uint64_t credit)
 
 static void add_prompt(int i, int n_prompt, int n_done)
 {
-    contexts[i].state = DC_PROMPTING;
+    contexts[i].state = DC_PREFILLING;
     contexts[i].n_prompt = n_prompt;
     contexts[i].prompt.tokens = tokens;
     contexts[i].seq.n_tokens = n_done;

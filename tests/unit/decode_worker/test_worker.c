@@ -92,7 +92,7 @@ TEST(what_a_hand_off_exposes_is_how_long_the_start_waited)
     say_reserve(&early);
     await(&heard[2].n_reserved, 1);
     ship(&early, 0, 2, 1);
-    await(&heard[2].n_placed, 1);
+    await(&heard[2].n_received, 1);
     say_start(&early);
     await(&heard[2].n_finished, 1);
     assert_true(heard[2].exposed_s == 0);
@@ -310,7 +310,7 @@ TEST(a_full_batch_promises_no_more_until_one_ends_or_pauses)
 {
     struct ask ask = {.n_prompt = 9, .n_new = 50, .credit = 5, .stop = STOP_NONE};
     worker_open(&(struct worker_options){.max_batch = 1});
-    for (ask.id = 1; ask.id <= 3; ask.id++) { /* one for the place, two on their way */
+    for (ask.id = 1; ask.id <= 3; ask.id++) { /* one for the slot, two on their way */
         say_reserve(&ask);
         await(&heard[ask.id].n_reserved, 1);
     }
@@ -385,7 +385,7 @@ TEST(cancel_frees_everything_in_every_state)
     say_cancel(&ask);
     await_status_idle();
     assert_int_equal(worker_status().kv_blocks_cached, 0);
-    ask.id = 3; /* placed, not started */
+    ask.id = 3; /* received, not started */
     run_prompt(&ask);
     say_cancel(&ask);
     await_status_idle();
@@ -395,7 +395,7 @@ TEST(cancel_frees_everything_in_every_state)
     await_tokens(&ask, 3);
     say_cancel(&ask);
     await_status_idle();
-    ask.id = 5; /* started, nothing placed */
+    ask.id = 5; /* started, nothing received */
     say_reserve(&ask);
     await(&heard[5].n_reserved, 1);
     say_start(&ask);
