@@ -15,7 +15,7 @@ void dc_context_destroy(struct dc_context *context)
     if (!context)
         return;
     baton_seq_fini(&context->seq);
-    dc_arrival_fini(&context->arrival);
+    baton_kv_receive_fini(&context->receive);
     baton_sampling_state_fini(&context->sampling);
     baton_sampling_state_fini(&context->prompt.sampling);
     baton_origin_fini(&context->origin);
@@ -61,6 +61,7 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *k
     }
     context->n_prompt = (int)wanted->n_prompt_tokens;
     context->max_new_tokens = (int)wanted->max_new_tokens;
+    baton_kv_receive_expect(&context->receive, &context->origin, &context->seq, context->n_prompt);
     return BATON_OK;
 }
 
@@ -103,9 +104,6 @@ void dc_context_finish_prompt(struct dc_context *context)
 {
     int first = context->seq.n_shared;
     context->state = DC_PREFILLED;
-    context->kv_complete_ns = baton_now_ns();
-    if (!context->kv_began_ns) /* nothing travelled */
-        context->kv_began_ns = context->kv_complete_ns;
     if (context->n_hashes > first)
         baton_seq_register(&context->seq, first, context->hashes + first,
                            context->n_hashes - first);

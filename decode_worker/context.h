@@ -21,8 +21,7 @@
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
 #include "common/sampling/state.h"
-#include "common/worker/origin.h"
-#include "decode_worker/arrival.h"
+#include "common/worker/kv_receive.h"
 
 enum dc_state { DC_RESERVED, DC_RECEIVING, DC_PREFILLED, DC_PREFILLING, DC_RUNNING };
 
@@ -50,13 +49,8 @@ struct dc_context {
     struct baton_block_hash *hashes; /* [n_hashes], owned: of the prompt's whole blocks */
     int n_hashes;
 
-    /* placement */
-    uint64_t source_link; /* link id of the prefill worker that sends */
-    struct dc_arrival arrival;
-    uint64_t total_bytes, placed_bytes, acked_bytes;
-    uint32_t n_chunks;
-    int64_t kv_began_ns, kv_complete_ns, started_ns, ready_ns; /* ready: prefilled and started */
-    double kv_crc_s, kv_overlap_s;                             /* as DecodeBegan tells them */
+    struct baton_kv_receive receive; /* the hand-off, unless its prompt runs here */
+    int64_t started_ns, ready_ns;    /* ready: prefilled and started */
 
     struct dc_prompt prompt;
 

@@ -1,5 +1,6 @@
 #include "decode_worker/service.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,14 +8,13 @@
 #include "common/base/log.h"
 #include "decode_worker/batch.h"
 #include "decode_worker/contexts.h"
-#include "decode_worker/place.h"
 #include "decode_worker/reserve.h"
 
 struct dc_service {
     struct baton_host *host;
     struct baton_kv *kv;
     struct dc_batch *batch;
-    struct dc_place *place;
+    struct baton_kv_receiver *receiver;
     struct dc_contexts contexts;
     struct dc_reserve reserve;
 };
@@ -38,6 +38,62 @@ static enum baton_err create_pool(struct dc_service *service,
     return err;
 }
 
+/* ---- contexts that arrive ---- */
+
+static struct dc_context *context_of(struct baton_kv_receive *receive)
+{
+    return (struct dc_context *)((char *)receive - offsetof(struct dc_context, receive));
+}
+
+static struct baton_kv_receive *find_receive(void *arg, const baton_envelope *envelope)
+{
+    struct dc_service *service = arg;
+    struct dc_context *context = dc_contexts_find_request(&service->contexts, envelope);
+    return context && !dc_context_is_lent(context) ? &context->receive : NULL;
+}
+
+static bool begin_receive(void *arg, struct baton_kv_receive *receive)
+{
+    struct dc_context *context = context_of(receive);
+    (void)arg;
+    if (context->state != DC_RESERVED)
+        return false;
+    context->state = DC_RECEIVING;
+    return true;
+}
+
+static void complete_receive(void *arg, struct baton_kv_receive *receive)
+{
+    (void)arg;
+    dc_context_finish_prompt(context_of(receive));
+}
+
+static void fail_receive(void *arg, struct baton_kv_receive *receive)
+{
+    (void)arg;
+    atomic_store(&context_of(receive)->canceled, true);
+}
+
+static enum baton_err create_receiver(struct dc_service *service, const char *bulk_url,
+                                      struct baton_why *why)
+{
+    struct baton_host *host = service->host;
+    return baton_kv_receiver_create(
+        &(struct baton_kv_receiver_options){.bulk_url = bulk_url,
+                                            .epoch = host->epoch,
+                                            .n_layers = baton_model_shape(host->model)->n_layers,
+                                            .wake = baton_host_wake,
+                                            .wake_arg = host,
+                                            .arg = service,
+                                            .find = find_receive,
+                                            .begin = begin_receive,
+                                            .complete = complete_receive,
+                                            .failed = fail_receive},
+        &service->receiver, why);
+}
+
+/* ---- create, destroy ---- */
+
 static enum baton_err create_parts(struct dc_service *service,
                                    const struct dc_service_options *options, struct baton_why *why)
 {
@@ -54,14 +110,7 @@ static enum baton_err create_parts(struct dc_service *service,
                                        .wake_arg = host},
             &service->batch, why);
     if (!err)
-        err = dc_place_create(
-            &(struct dc_place_options){.bulk_url = options->bulk_url,
-                                       .contexts = &service->contexts,
-                                       .epoch = host->epoch,
-                                       .n_layers = baton_model_shape(host->model)->n_layers,
-                                       .wake = baton_host_wake,
-                                       .wake_arg = host},
-            &service->place, why);
+        err = create_receiver(service, options->bulk_url, why);
     return err;
 }
 
@@ -94,7 +143,7 @@ void dc_service_destroy(struct dc_service *service)
     dc_batch_stop(service->batch);
     for (struct dc_context *context; (context = dc_context_list_first(&service->contexts.list));)
         free_context(service, context);
-    dc_place_destroy(service->place);
+    baton_kv_receiver_destroy(service->receiver);
     baton_kv_destroy(service->kv);
     free(service);
 }
@@ -106,7 +155,7 @@ const char *dc_service_kv_dtype(const struct dc_service *service)
 
 const char *dc_service_bulk_url(const struct dc_service *service)
 {
-    return dc_place_url(service->place);
+    return baton_kv_receiver_url(service->receiver);
 }
 
 /* ---- what the engine thread hands back ---- */
@@ -268,7 +317,7 @@ static int64_t work(void *arg, int64_t now_ns)
     struct dc_service *service = arg;
     int64_t next_ns = now_ns + BATON_SECOND;
     take_done(service);
-    dc_place_work(service->place, now_ns);
+    baton_kv_receiver_work(service->receiver, now_ns);
     for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
          context; context = next) {
         next = dc_context_list_next(&service->contexts.list, context);

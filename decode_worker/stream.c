@@ -53,19 +53,20 @@ void dc_stream_destroy(struct dc_stream *stream)
 /* The part of the transfer that the first token's way did not hide, either. */
 static double exposed_s(const struct dc_context *context)
 {
-    int64_t late_ns = context->kv_complete_ns - context->started_ns;
-    return context->total_bytes && late_ns > 0 ? baton_seconds(late_ns) : 0;
+    int64_t late_ns = context->receive.complete_ns - context->started_ns;
+    return context->receive.total_bytes && late_ns > 0 ? baton_seconds(late_ns) : 0;
 }
 
 static void fill_began(Baton__V1__DecodeBegan *began, const struct dc_context *context)
 {
+    const struct baton_kv_receive *receive = &context->receive;
     baton__v1__decode_began__init(began);
-    began->kv_transfer_s = baton_seconds(context->kv_complete_ns - context->kv_began_ns);
+    began->kv_transfer_s = baton_seconds(receive->complete_ns - receive->began_ns);
     began->decode_queue_s = context->queue_s;
-    began->kv_bytes = context->total_bytes;
-    began->kv_chunks = context->n_chunks;
-    began->kv_crc_s = context->kv_crc_s;
-    began->kv_overlap_s = fmin(context->kv_overlap_s, began->kv_transfer_s);
+    began->kv_bytes = receive->total_bytes;
+    began->kv_chunks = receive->n_chunks;
+    began->kv_crc_s = receive->crc_s;
+    began->kv_overlap_s = fmin(receive->overlap_s, began->kv_transfer_s);
     began->kv_exposed_s = exposed_s(context);
     began->cold = context->cold;
 }

@@ -6,26 +6,27 @@
  * Threading: one thread.
  * Errors:    init: NO_MEMORY.
  */
-#ifndef BATON_DECODE_ARRIVAL_H
-#define BATON_DECODE_ARRIVAL_H
+#ifndef BATON_WORKER_KV_ARRIVAL_H
+#define BATON_WORKER_KV_ARRIVAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
 
-struct dc_arrival {
+struct baton_kv_arrival {
     uint32_t n_layers, end_block;
     uint32_t *next_block; /* [n_layers]: those below it are here */
 };
 
 /* Blocks first_block..end_block - 1 of each of n_layers are to arrive. */
-enum baton_err dc_arrival_init(struct dc_arrival *arrival, uint32_t n_layers, uint32_t first_block,
-                               uint32_t end_block) BATON_MUST_CHECK;
-void dc_arrival_fini(struct dc_arrival *arrival);
+enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t n_layers,
+                                     uint32_t first_block, uint32_t end_block) BATON_MUST_CHECK;
+void baton_kv_arrival_fini(struct baton_kv_arrival *arrival);
 
 /* Notes blocks first..first + n - 1 of layer; false, and nothing noted, when one of them is not
  * expected (now, or at all). */
-bool dc_arrival_take(struct dc_arrival *arrival, uint32_t layer, uint32_t first, uint32_t n);
+bool baton_kv_arrival_take(struct baton_kv_arrival *arrival, uint32_t layer, uint32_t first,
+                           uint32_t n);
 
 #endif

@@ -1,0 +1,310 @@
+#include "common/worker/kv_receive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/handoff.h"
+
+/* Chunks that wait for the main thread. Credit bounds what a sender has under way, this what all of
+ * them have: NNG stops reading from their pipes when it is full. */
+enum { BULK_MAX_QUEUED = 64 };
+
+BATON_LIST(receive_list, struct baton_kv_receive, in_sender)
+
+/* A worker that sends to us, known by the link that it chose. */
+struct baton_kv_remote {
+    struct baton_node in_remotes;
+    struct baton_link *link;
+    struct receive_list receives; /* those under way */
+};
+
+BATON_LIST(remote_list, struct baton_kv_remote, in_remotes)
+
+struct baton_kv_receiver {
+    struct baton_kv_receiver_options options;
+    struct baton_inbox *inbox;
+    struct remote_list remotes;
+};
+
+enum baton_err baton_kv_receiver_create(const struct baton_kv_receiver_options *options,
+                                        struct baton_kv_receiver **out, struct baton_why *why)
+{
+    struct baton_kv_receiver *receiver = calloc(1, sizeof *receiver);
+    if (!receiver)
+        return BATON_NO_MEMORY;
+    receiver->options = *options;
+    remote_list_init(&receiver->remotes);
+    enum baton_err err =
+        baton_inbox_open(&(struct baton_inbox_options){.url = options->bulk_url,
+                                                       .max_queued = BULK_MAX_QUEUED,
+                                                       .wake = options->wake,
+                                                       .wake_arg = options->wake_arg},
+                         &receiver->inbox, why);
+    if (err)
+        free(receiver);
+    else
+        *out = receiver;
+    return err;
+}
+
+static void drop_remote(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote)
+{
+    remote_list_remove(&receiver->remotes, remote);
+    baton_link_close(remote->link);
+    baton_link_release(remote->link);
+    free(remote);
+}
+
+void baton_kv_receiver_destroy(struct baton_kv_receiver *receiver)
+{
+    if (!receiver)
+        return;
+    for (struct baton_kv_remote *remote; (remote = remote_list_first(&receiver->remotes));)
+        drop_remote(receiver, remote);
+    baton_inbox_close(receiver->inbox);
+    free(receiver);
+}
+
+const char *baton_kv_receiver_url(const struct baton_kv_receiver *receiver)
+{
+    return baton_inbox_url(receiver->inbox);
+}
+
+/* ---- one transfer ---- */
+
+void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct baton_origin *origin,
+                             struct baton_seq *seq, int n_tokens)
+{
+    *receive = (struct baton_kv_receive){.origin = origin, .seq = seq, .n_tokens = n_tokens};
+}
+
+static void leave_sender(struct baton_kv_receive *receive)
+{
+    if (receive->sender)
+        receive_list_remove(&receive->sender->receives, receive);
+    receive->sender = NULL;
+}
+
+void baton_kv_receive_fini(struct baton_kv_receive *receive)
+{
+    leave_sender(receive);
+    baton_kv_arrival_fini(&receive->arrival);
+}
+
+static void fail(const struct baton_kv_receiver *receiver, struct baton_kv_receive *receive,
+                 const char *message)
+{
+    leave_sender(receive);
+    baton_origin_fail(receive->origin, BATON__V1__FAILED__CODE__CONTEXT_LOST, message);
+    receiver->options.failed(receiver->options.arg, receive);
+}
+
+static void send_ack(const struct baton_kv_remote *remote, struct baton_kv_receive *receive,
+                     bool complete)
+{
+    Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    ack.offset = receive->received_bytes;
+    ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
+    ack.complete = complete;
+    envelope.request_id = receive->origin->request_id;
+    envelope.attempt = receive->origin->attempt;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
+    envelope.kv_ack = &ack;
+    if (!baton_link_send(remote->link, &envelope, NULL, 0))
+        receive->acked_bytes = receive->received_bytes;
+}
+
+/* The size of the blocks that the sequence does not share. */
+static uint64_t bytes_to_come(const struct baton_kv_receiver *receiver,
+                              const struct baton_kv_receive *receive)
+{
+    int n_blocks = baton_kv_blocks_for(receive->n_tokens) - receive->seq->n_shared;
+    return (uint64_t)receiver->options.n_layers * (uint64_t)n_blocks *
+           baton_kv_block_bytes(receive->seq->kv);
+}
+
+static bool is_as_expected(const struct baton_kv_receiver *receiver,
+                           const struct baton_kv_receive *receive, const Baton__V1__KvBegin *kv)
+{
+    return receive->state == BATON_KV_RECEIVE_EXPECTED &&
+           kv->n_layers == (uint32_t)receiver->options.n_layers &&
+           kv->n_tokens == (uint32_t)receive->n_tokens &&
+           kv->block_tokens == BATON_KV_BLOCK_TOKENS &&
+           kv->first_block == (uint32_t)receive->seq->n_shared &&
+           !strcmp(kv->kv_dtype, baton_kv_dtype(receive->seq->kv)) &&
+           kv->total_bytes == bytes_to_come(receiver, receive);
+}
+
+static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+                  struct baton_kv_receive *receive, const baton_envelope *envelope, int64_t now_ns)
+{
+    const Baton__V1__KvBegin *kv = envelope->kv_begin;
+    if (!is_as_expected(receiver, receive, kv) ||
+        !receiver->options.begin(receiver->options.arg, receive)) {
+        fail(receiver, receive,
+             "the context that arrived has another shape than the one reserved for");
+        return;
+    }
+    if (baton_kv_arrival_init(&receive->arrival, kv->n_layers, kv->first_block,
+                              (uint32_t)baton_kv_blocks_for(receive->n_tokens))) {
+        fail(receiver, receive, "no memory to receive the context");
+        return;
+    }
+    receive->state = BATON_KV_RECEIVE_RECEIVING;
+    receive->link = envelope->link;
+    receive->sender = remote;
+    receive_list_push_back(&remote->receives, receive);
+    receive->total_bytes = kv->total_bytes;
+    receive->began_ns = now_ns;
+}
+
+static void take_chunk(const struct baton_kv_receiver *receiver,
+                       const struct baton_kv_remote *remote, struct baton_kv_receive *receive,
+                       const struct baton_message *message)
+{
+    const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
+    size_t block_bytes = baton_kv_block_bytes(receive->seq->kv);
+    if (receive->state != BATON_KV_RECEIVE_RECEIVING || chunk->offset != receive->received_bytes ||
+        message->payload_bytes != chunk->n_blocks * block_bytes ||
+        !baton_kv_arrival_take(&receive->arrival, chunk->layer, chunk->first_block,
+                               chunk->n_blocks)) {
+        fail(receiver, receive, "a piece of the context is missing, or does not fit");
+        return;
+    }
+    for (uint32_t i = 0; i < chunk->n_blocks; i++) /* pool blocks need not be neighbours here */
+        memcpy(baton_seq_block(receive->seq, (int)chunk->layer, (int)(chunk->first_block + i)),
+               message->payload + i * block_bytes, block_bytes);
+    receive->received_bytes += message->payload_bytes;
+    receive->crc_s += message->crc_s;
+    receive->n_chunks++;
+    if (receive->received_bytes - receive->acked_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES)
+        send_ack(remote, receive, false);
+}
+
+/* Each block came at most once, so the right number of bytes is every one of them. */
+static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
+                struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
+{
+    if (receive->state != BATON_KV_RECEIVE_RECEIVING || kv->total_bytes != receive->total_bytes ||
+        receive->received_bytes != receive->total_bytes || kv->n_chunks != receive->n_chunks) {
+        fail(receiver, receive, "the context ended before all of it had arrived");
+        return;
+    }
+    leave_sender(receive);
+    receive->state = BATON_KV_RECEIVE_COMPLETE;
+    receive->seq->n_tokens = receive->n_tokens;
+    receive->overlap_s = kv->overlap_s;
+    receive->complete_ns = baton_now_ns();
+    receiver->options.complete(receiver->options.arg, receive);
+    send_ack(remote, receive, true);
+    baton_origin_log_stage(receive->origin, BATON_STAGE_kv_transfer,
+                           baton_seconds(receive->complete_ns - receive->began_ns));
+}
+
+static void handle(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+                   const struct baton_message *message, int64_t now_ns)
+{
+    const baton_envelope *envelope = message->envelope;
+    struct baton_kv_receive *receive = receiver->options.find(receiver->options.arg, envelope);
+    if (!receive || (receive->link && receive->link != envelope->link))
+        return; /* canceled meanwhile */
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN)
+        begin(receiver, remote, receive, envelope, now_ns);
+    else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
+        take_chunk(receiver, remote, receive, message);
+    else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_END)
+        end(receiver, remote, receive, envelope->kv_end);
+}
+
+/* ---- senders ---- */
+
+static struct baton_kv_remote *find_remote(const struct baton_kv_receiver *receiver, uint64_t link)
+{
+    struct baton_kv_remote *remote = remote_list_first(&receiver->remotes);
+    while (remote && baton_link_id(remote->link) != link)
+        remote = remote_list_next(&receiver->remotes, remote);
+    return remote;
+}
+
+/* A first message on an unknown link: opens our half of it. */
+static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
+                                     const struct baton_message *message)
+{
+    const baton_envelope *envelope = message->envelope;
+    char url[BATON_MAX_TEXT_BYTES + 1];
+    struct baton_why why = {""};
+    if (envelope->body_case != BATON__V1__ENVELOPE__BODY_KV_BEGIN || envelope->link_seq != 1)
+        return NULL;
+    struct baton_kv_remote *remote = calloc(1, sizeof *remote);
+    if (!remote)
+        return NULL;
+    struct baton_link_options link = {.url = url,
+                                      .local_epoch = receiver->options.epoch,
+                                      .peer_epoch = envelope->src_epoch,
+                                      .id = envelope->link,
+                                      .wake = receiver->options.wake,
+                                      .wake_arg = receiver->options.wake_arg};
+    enum baton_err err = baton_link_resolve_url(envelope->kv_begin->reply_url, message->peer_host,
+                                                url, sizeof url, &why);
+    if (!err)
+        err = baton_link_open(&link, &remote->link, &why);
+    if (err) {
+        baton_log(BATON_LOG_WARN, "bulk_peer_refused", BATON_S("peer", message->peer_host),
+                  BATON_S("reason", why.text));
+        free(remote);
+        return NULL;
+    }
+    receive_list_init(&remote->receives);
+    remote_list_push_back(&receiver->remotes, remote);
+    return remote;
+}
+
+/* Every transfer still under way from that sender is lost with its link. */
+static void lose_remote(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+                        const char *message)
+{
+    for (struct baton_kv_receive *receive; (receive = receive_list_first(&remote->receives));)
+        fail(receiver, receive, message);
+    drop_remote(receiver, remote);
+}
+
+static void receive_message(struct baton_kv_receiver *receiver, const struct baton_message *message,
+                            int64_t now_ns)
+{
+    struct baton_kv_remote *remote = find_remote(receiver, message->envelope->link);
+    if (!remote)
+        remote = greet(receiver, message);
+    if (!remote) {
+        baton_inbox_reject(receiver->inbox, message);
+        return;
+    }
+    switch (baton_link_accept(remote->link, message->envelope, now_ns)) {
+    case BATON_LINK_FRESH:
+        handle(receiver, remote, message, now_ns);
+        break;
+    case BATON_LINK_STALE:
+        break;
+    case BATON_LINK_GAP:
+        baton_inbox_reject(receiver->inbox, message);
+        lose_remote(receiver, remote, "the hand-off lost a message");
+        break;
+    }
+}
+
+void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
+{
+    struct baton_message message;
+    while (baton_inbox_take(receiver->inbox, &message)) {
+        receive_message(receiver, &message, now_ns);
+        baton_message_fini(&message);
+    }
+    for (struct baton_kv_remote *remote = remote_list_first(&receiver->remotes), *next; remote;
+         remote = next) {
+        next = remote_list_next(&receiver->remotes, remote);
+        if (baton_link_state(remote->link) == BATON_OUTBOX_DOWN)
+            lose_remote(receiver, remote, "the prefill worker went away during the hand-off");
+    }
+}

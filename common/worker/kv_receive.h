@@ -1,0 +1,86 @@
+/* Receiving contexts: sequences' K and V that other workers send here, checked, copied block by
+ * block into the blocks that were reserved for them, and acknowledged with credit.
+ *
+ * Contexts have an inbox of their own, so that tensors never queue before heartbeats and tokens.
+ * Blocks that a sequence shares with earlier prompts do not travel.
+ *
+ *     EXPECTED --KvBegin--> RECEIVING --KvEnd, every byte is here--> COMPLETE
+ *
+ * Ownership: the receiver owns the inbox and the links back to the senders. A transfer is its
+ *            caller's, from expect to fini, and borrows the sequence.
+ * Threading: main thread.
+ * Errors:    create: as baton_inbox_open. A gap, a bad frame, a message that does not fit and a
+ *            sender that goes away fail the transfer: its origin is sent CONTEXT_LOST, and the hook
+ *            `failed` is called.
+ */
+#ifndef BATON_WORKER_KV_RECEIVE_H
+#define BATON_WORKER_KV_RECEIVE_H
+
+#include "common/base/list.h"
+#include "common/engine/kv/kv.h"
+#include "common/worker/kv_arrival.h"
+#include "common/worker/origin.h"
+
+struct baton_kv_receiver;
+
+enum baton_kv_receive_state {
+    BATON_KV_RECEIVE_EXPECTED,
+    BATON_KV_RECEIVE_RECEIVING,
+    BATON_KV_RECEIVE_COMPLETE
+};
+
+/* One transfer. Zeroed it is valid to fini. */
+struct baton_kv_receive {
+    struct baton_node in_sender;
+    enum baton_kv_receive_state state;
+    const struct baton_origin *origin;
+    struct baton_seq *seq; /* gets n_tokens when complete; its shared blocks do not travel */
+    int n_tokens;
+
+    struct baton_kv_remote *sender; /* NULL unless RECEIVING */
+    uint64_t link;                  /* id of the one it came in over; 0: nothing came */
+    struct baton_kv_arrival arrival;
+    uint64_t total_bytes, received_bytes, acked_bytes;
+    uint32_t n_chunks;
+    int64_t began_ns, complete_ns;
+    double crc_s;     /* spent checking payloads here */
+    double overlap_s; /* as the sender says: it ran beside the computing of the context */
+};
+
+struct baton_kv_receiver_options {
+    const char *bulk_url; /* where to listen */
+    uint64_t epoch;
+    int n_layers;
+    void (*wake)(void *arg);
+    void *wake_arg;
+
+    void *arg; /* of the hooks */
+    /* The transfer that a message is about; NULL when it is not wanted any more. */
+    struct baton_kv_receive *(*find)(void *arg, const baton_envelope *envelope);
+    /* A KvBegin came for it, as expected: false when the context may not be received now. */
+    bool (*begin)(void *arg, struct baton_kv_receive *receive);
+    void (*complete)(void *arg, struct baton_kv_receive *receive);
+    void (*failed)(void *arg, struct baton_kv_receive *receive);
+};
+
+enum baton_err baton_kv_receiver_create(const struct baton_kv_receiver_options *options,
+                                        struct baton_kv_receiver **receiver,
+                                        struct baton_why *why) BATON_MUST_CHECK;
+
+/* Every transfer was fini'd before. */
+void baton_kv_receiver_destroy(struct baton_kv_receiver *receiver);
+
+/* The bulk inbox as listened on, with the real port. */
+const char *baton_kv_receiver_url(const struct baton_kv_receiver *receiver);
+
+/* Takes everything that has arrived, and fails the transfers of senders that went away. */
+void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns);
+
+/* From now on n_tokens positions of seq may arrive. All pointers are borrowed. */
+void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct baton_origin *origin,
+                             struct baton_seq *seq, int n_tokens);
+
+/* Forgets the transfer; what still comes of it is ignored. */
+void baton_kv_receive_fini(struct baton_kv_receive *receive);
+
+#endif
