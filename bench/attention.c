@@ -46,7 +46,7 @@ static const struct baton_option table[] = {
 
 struct stand {
     const struct options *options;
-    struct bench_list positions, batches;
+    struct cli_list positions, batches;
     struct baton_model *model;
     struct baton_kv *kv;
     struct bench_probes probes;
@@ -135,14 +135,14 @@ static enum baton_err measure_all(struct stand *stand)
     if (err || !stand->options->json)
         return err;
     baton_json_close(&stand->out, ']');
-    return bench_print(&stand->buf);
+    return cli_print(&stand->buf);
 }
 
 /* ---- set up ---- */
 
 static int most_rows(const struct stand *stand)
 {
-    int largest = bench_list_greatest(&stand->batches), n_rows = (int)stand->options->rows;
+    int largest = cli_list_greatest(&stand->batches), n_rows = (int)stand->options->rows;
     return largest > n_rows ? largest : n_rows;
 }
 
@@ -160,9 +160,9 @@ static enum baton_err open_model(struct stand *stand, struct baton_why *why)
                                             .head_dim = (int)options->head_dim,
                                             .n_ff = SMALL,
                                             .n_vocab = SMALL,
-                                            .n_context = bench_list_greatest(&stand->positions),
+                                            .n_context = cli_list_greatest(&stand->positions),
                                             .norm_epsilon = 1e-5F};
-    int n_blocks = baton_kv_blocks_for(shape.n_context) * bench_list_greatest(&stand->batches);
+    int n_blocks = baton_kv_blocks_for(shape.n_context) * cli_list_greatest(&stand->batches);
     enum baton_err err = baton_model_random(
         &shape, 1, &(struct baton_model_options){.kernels = options->kernels}, &stand->model, why);
     return err ? err
@@ -189,7 +189,7 @@ static enum baton_err init_run(struct stand *stand, struct baton_why *why)
     forward->groups = calloc(n_rows, sizeof *forward->groups);
     stand->scratch = baton_floats_create(n_qkv + n_attn_out +
                                          n_threads * baton_forward_attn_scratch_floats(shape));
-    stand->seqs = calloc((size_t)bench_list_greatest(&stand->batches), sizeof *stand->seqs);
+    stand->seqs = calloc((size_t)cli_list_greatest(&stand->batches), sizeof *stand->seqs);
     if (!forward->rows || !forward->groups || !stand->scratch || !stand->seqs)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for %zu rows", n_rows);
     forward->qkv = stand->scratch;
@@ -215,9 +215,9 @@ static void fill(struct stand *stand, const struct baton_seq *seq, int n_positio
 
 static enum baton_err init_sequences(struct stand *stand)
 {
-    int n_positions = bench_list_greatest(&stand->positions);
+    int n_positions = cli_list_greatest(&stand->positions);
     enum baton_err err = BATON_OK;
-    for (int b = 0; b < bench_list_greatest(&stand->batches) && !err; b++) {
+    for (int b = 0; b < cli_list_greatest(&stand->batches) && !err; b++) {
         err = baton_seq_init(&stand->seqs[b], stand->kv, n_positions);
         if (!err)
             fill(stand, &stand->seqs[b], n_positions);
@@ -227,8 +227,8 @@ static enum baton_err init_sequences(struct stand *stand)
 
 static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
 {
-    const struct bench_line longest = {.prompt = bench_list_greatest(&stand->positions),
-                                       .batch = bench_list_greatest(&stand->batches)};
+    const struct bench_line longest = {.prompt = cli_list_greatest(&stand->positions),
+                                       .batch = cli_list_greatest(&stand->batches)};
     enum baton_err err = bench_probe_create(
         stand->forward.kernels, BATON_F32, (int)stand->options->threads,
         work_of(stand, &longest, false).attention.bytes, &stand->probes.products, why);
@@ -251,7 +251,7 @@ static void describe(struct stand *stand)
 
 static void fini(struct stand *stand)
 {
-    for (int b = 0; stand->seqs && b < bench_list_greatest(&stand->batches); b++)
+    for (int b = 0; stand->seqs && b < cli_list_greatest(&stand->batches); b++)
         baton_seq_fini(&stand->seqs[b]);
     free(stand->seqs);
     free(stand->scratch);
@@ -267,10 +267,10 @@ static void fini(struct stand *stand)
 static enum baton_err init(struct stand *stand, struct baton_why *why)
 {
     const struct options *options = stand->options;
-    enum baton_err err = bench_list_parse("--positions", options->positions, 1, MAX_POSITIONS,
-                                          &stand->positions, why);
+    enum baton_err err =
+        cli_list_parse("--positions", options->positions, 1, MAX_POSITIONS, &stand->positions, why);
     if (!err)
-        err = bench_list_parse("--batch", options->batch, 1, MAX_ROWS, &stand->batches, why);
+        err = cli_list_parse("--batch", options->batch, 1, MAX_ROWS, &stand->batches, why);
     if (!err)
         err = open_model(stand, why);
     if (!err)
@@ -300,8 +300,9 @@ enum baton_err bench_attention(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench attention",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "measures attention alone beside the machine",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -40,7 +40,7 @@ static const struct baton_option table[] = {
 
 struct stand {
     const struct options *options;
-    struct bench_list prompts, batches;
+    struct cli_list prompts, batches;
     struct bench_machine machine;
     struct bench_probes probes;
     struct bench_subject subject;
@@ -127,7 +127,7 @@ static void share_prompt(struct stand *stand, int n_prompt, int n_seqs)
 
 static enum baton_err measure_prompt(struct stand *stand, int n_prompt)
 {
-    int n_seqs = bench_list_greatest(&stand->batches);
+    int n_seqs = cli_list_greatest(&stand->batches);
     enum baton_err err = BATON_OK;
     for (int b = 0; b < n_seqs && !err; b++)
         err =
@@ -165,7 +165,7 @@ static enum baton_err measure_all(struct stand *stand)
     if (err || !stand->options->json)
         return err;
     baton_json_close(&stand->out, ']');
-    return bench_print(&stand->buf);
+    return cli_print(&stand->buf);
 }
 
 /* ---- set up ---- */
@@ -173,18 +173,17 @@ static enum baton_err measure_all(struct stand *stand)
 static enum baton_err read_lists(struct stand *stand, struct baton_why *why)
 {
     enum baton_err err =
-        bench_list_parse("--prompt", stand->options->prompt, 1, MAX_PROMPT, &stand->prompts, why);
+        cli_list_parse("--prompt", stand->options->prompt, 1, MAX_PROMPT, &stand->prompts, why);
     if (!err)
-        err =
-            bench_list_parse("--batch", stand->options->batch, 1, MAX_BATCH, &stand->batches, why);
+        err = cli_list_parse("--batch", stand->options->batch, 1, MAX_BATCH, &stand->batches, why);
     return err;
 }
 
 static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
 {
     const struct options *options = stand->options;
-    int longest = bench_list_greatest(&stand->prompts);
-    int largest = bench_list_greatest(&stand->batches), n_threads = (int)options->threads;
+    int longest = cli_list_greatest(&stand->prompts);
+    int largest = cli_list_greatest(&stand->batches), n_threads = (int)options->threads;
     int n_tokens = longest + (int)options->new;
     int n_kv_tokens = largest * baton_kv_blocks_for(n_tokens) * BATON_KV_BLOCK_TOKENS;
     const struct bench_machine_options machine_options = {
@@ -223,9 +222,8 @@ static void describe(struct stand *stand)
 
 static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
 {
-    int longest = bench_list_greatest(&stand->prompts);
-    const struct bench_work step =
-        decode_work(stand, longest, bench_list_greatest(&stand->batches));
+    int longest = cli_list_greatest(&stand->prompts);
+    const struct bench_work step = decode_work(stand, longest, cli_list_greatest(&stand->batches));
     const struct bench_work pass = prefill_work(stand, longest);
     double most = bench_work_bytes(&step);
     enum baton_dtype dtype = BATON_F32;
@@ -247,7 +245,7 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
 /* Any ids do: the work does not depend on them. */
 static enum baton_err init_sequences(struct stand *stand)
 {
-    int n_seqs = bench_list_greatest(&stand->batches), n_ids = bench_list_greatest(&stand->prompts);
+    int n_seqs = cli_list_greatest(&stand->batches), n_ids = cli_list_greatest(&stand->prompts);
     n_ids = n_ids > n_seqs ? n_ids : n_seqs;
     stand->ids = calloc((size_t)n_ids, sizeof *stand->ids);
     stand->seqs = calloc((size_t)n_seqs, sizeof *stand->seqs);
@@ -297,8 +295,9 @@ enum baton_err bench_engine(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench engine",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "measures prefill and decode beside the machine",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -96,7 +96,7 @@ static enum baton_err print_json(const struct answer *answer)
     baton_json_put_real(&out, "decode_s", answer->decode_s);
     baton_json_put_real(&out, "total_s", answer->total_s);
     baton_json_close(&out, '}');
-    return bench_print(&buf);
+    return cli_print(&buf);
 }
 
 static enum baton_err run(const void *arg, struct baton_why *why)
@@ -111,8 +111,9 @@ enum baton_err bench_estimate(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench estimate",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "the least time a model needs on a machine",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -268,7 +268,7 @@ static enum baton_err report(const struct generation *g, struct baton_tokenizer 
     }
     baton_json_close(&out, ']');
     baton_json_close(&out, '}');
-    return bench_print(&buf);
+    return cli_print(&buf);
 }
 
 static enum baton_err run(const void *arg, struct baton_why *why)
@@ -303,8 +303,9 @@ enum baton_err bench_generate(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench generate",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "generates from one prompt in a single process",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

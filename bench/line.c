@@ -43,11 +43,11 @@ enum baton_err bench_line_measure(struct bench_line *line, const struct bench_pr
     }
     if (err)
         return err;
-    line->seconds = bench_median(seconds, n_runs);
+    line->seconds = cli_median(seconds, n_runs);
     line->limits =
-        (struct bench_limits){.flops_per_s = bench_median(samples.flops, n_runs),
-                              .attend_flops_per_s = bench_median(samples.attend_flops, n_runs),
-                              .bytes_per_s = bench_median(samples.bytes, n_runs)};
+        (struct bench_limits){.flops_per_s = cli_median(samples.flops, n_runs),
+                              .attend_flops_per_s = cli_median(samples.attend_flops, n_runs),
+                              .bytes_per_s = cli_median(samples.bytes, n_runs)};
     return BATON_OK;
 }
 

@@ -1,12 +1,7 @@
-#include <stdio.h>
-#include <string.h>
-
+/* baton-bench: measures the engine and the link. */
 #include "bench/bench.h"
 
-static const struct {
-    const char *name, *summary;
-    enum baton_err (*run)(int argc, char **argv, struct baton_why *why);
-} commands[] = {
+static const struct cli_command commands[] = {
     {"generate", "one prompt through prefill and decode (or the naive loop) in this process",
      bench_generate},
     {"engine", "prefill and decode, each line beside what this machine allows", bench_engine},
@@ -25,27 +20,7 @@ static const struct {
      bench_selftest},
 };
 
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
-
-static int usage(void)
-{
-    (void)fprintf(stderr, "usage: baton-bench COMMAND [OPTION...]   (COMMAND --help lists them)\n");
-    for (int i = 0; i < N_COMMANDS; i++)
-        (void)fprintf(stderr, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    return 2;
-}
-
 int main(int argc, char **argv)
 {
-    struct baton_why why = {.text = ""};
-    for (int i = 0; argc > 1 && i < N_COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name) != 0)
-            continue;
-        enum baton_err err = commands[i].run(argc - 1, argv + 1, &why);
-        if (err)
-            (void)fprintf(stderr, "baton-bench %s: %s\n", argv[1],
-                          why.text[0] ? why.text : baton_err_text(err));
-        return err ? 1 : 0;
-    }
-    return usage();
+    return cli_dispatch("baton-bench", commands, sizeof commands / sizeof commands[0], argc, argv);
 }

@@ -177,8 +177,9 @@ enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench make-model",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "writes random weights as a model directory",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -197,7 +197,7 @@ static enum baton_err print_json(const struct results *results)
     }
     baton_json_close(&out, ']');
     baton_json_close(&out, '}');
-    return bench_print(&buf);
+    return cli_print(&buf);
 }
 
 static enum baton_err print_table(const struct results *results)
@@ -228,8 +228,9 @@ enum baton_err bench_sample(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench sample",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "measures the sampler, setting by setting",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

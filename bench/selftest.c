@@ -160,6 +160,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
 enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why)
 {
     struct baton_config config = {.process = "baton-bench selftest",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "checks the sampler against figures known by hand"};
-    return bench_run(&config, NULL, argc, argv, run, why);
+    return cli_run(&config, NULL, argc, argv, run, why);
 }

@@ -238,7 +238,7 @@ static enum baton_err print_json(const struct report *report)
     put_layout(&out, "asked", &report->asked);
     put_layout(&out, "least", &report->least);
     baton_json_close(&out, '}');
-    return bench_print(&buf);
+    return cli_print(&buf);
 }
 
 static enum baton_err run(const void *arg, struct baton_why *why)
@@ -268,8 +268,9 @@ enum baton_err bench_advise(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench advise",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "the layout a workload needs, and its waits",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

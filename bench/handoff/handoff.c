@@ -45,14 +45,14 @@ static const struct baton_option table[] = {
 
 struct stand {
     const struct options *options;
-    struct bench_list prompts, chunks;
+    struct cli_list prompts, chunks;
     struct bench_machine machine;
     struct ho_emulation emulation;
     struct ho_report report;
-    double prefills_s[BENCH_LIST_MAX];
+    double prefills_s[CLI_LIST_MAX];
 };
 
-_Static_assert((int)HO_MAX_LENGTHS == (int)BENCH_LIST_MAX, "a list of lengths fits");
+_Static_assert((int)HO_MAX_LENGTHS == (int)CLI_LIST_MAX, "a list of lengths fits");
 
 /* ---- measuring ---- */
 
@@ -71,13 +71,13 @@ static enum baton_err time_prefill(struct stand *stand, struct baton_seq *seq, c
             runs[i] = baton_seconds(baton_now_ns() - begin_ns);
     }
     if (!err)
-        *seconds = bench_median(runs, n_runs);
+        *seconds = cli_median(runs, n_runs);
     return err;
 }
 
 static enum baton_err measure_prefills(struct stand *stand)
 {
-    int longest = bench_list_greatest(&stand->prompts);
+    int longest = cli_list_greatest(&stand->prompts);
     int n_vocab = baton_model_shape(stand->machine.model)->n_vocab;
     uint32_t *ids = calloc((size_t)longest, sizeof *ids);
     struct baton_seq seq = {0};
@@ -95,7 +95,7 @@ static enum baton_err measure_lane(struct stand *stand, struct ho_lane *lane,
                                    struct ho_figures *figures, struct baton_why *why)
 {
     int n_runs = (int)stand->options->runs;
-    int longest = baton_kv_blocks_for(bench_list_greatest(&stand->prompts));
+    int longest = baton_kv_blocks_for(cli_list_greatest(&stand->prompts));
     enum baton_err err = BATON_OK;
     for (int i = 0; i < stand->prompts.n && !err; i++)
         err = ho_lane_measure(lane, baton_kv_blocks_for(stand->prompts.values[i]),
@@ -154,7 +154,7 @@ static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
     int n_layers = baton_model_shape(stand->machine.model)->n_layers;
     struct ho_geometry geometry = {.n_layers = n_layers,
                                    .max_blocks =
-                                       baton_kv_blocks_for(bench_list_greatest(&stand->prompts))};
+                                       baton_kv_blocks_for(cli_list_greatest(&stand->prompts))};
     struct ho_lane *lane = NULL;
     size_t all_layers_bytes = 0;
     figures->kv_dtype = kv_dtype;
@@ -184,7 +184,7 @@ static enum baton_err measure_all(struct stand *stand, struct baton_why *why)
 
 /* ---- set up ---- */
 
-static enum baton_err check_ascending(const char *option, const struct bench_list *list,
+static enum baton_err check_ascending(const char *option, const struct cli_list *list,
                                       struct baton_why *why)
 {
     for (int i = 1; i < list->n; i++)
@@ -203,12 +203,12 @@ static enum baton_err read_options(struct stand *stand, struct baton_why *why)
         return baton_fail(why, BATON_INVALID, "--kv-dtype: \"%s\" is none of f16, f32, both",
                           kv_dtype);
     enum baton_err err =
-        bench_list_parse("--prompt", options->prompt, 1, MAX_PROMPT, &stand->prompts, why);
+        cli_list_parse("--prompt", options->prompt, 1, MAX_PROMPT, &stand->prompts, why);
     if (!err)
         err = check_ascending("--prompt", &stand->prompts, why);
     if (!err)
-        err = bench_list_parse("--chunk-kib", options->chunk_kib, 1, BATON_FRAME_MAX_PAYLOAD >> 10,
-                               &stand->chunks, why);
+        err = cli_list_parse("--chunk-kib", options->chunk_kib, 1, BATON_FRAME_MAX_PAYLOAD >> 10,
+                             &stand->chunks, why);
     for (int i = 0; i < stand->chunks.n && !err; i++)
         stand->report.chunk_bytes[i] = (size_t)stand->chunks.values[i] << 10;
     stand->report.n_chunk_sizes = stand->chunks.n;
@@ -221,7 +221,7 @@ static enum baton_err read_options(struct stand *stand, struct baton_why *why)
 static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
 {
     const struct options *options = stand->options;
-    int longest = bench_list_greatest(&stand->prompts), n_threads = (int)options->threads;
+    int longest = cli_list_greatest(&stand->prompts), n_threads = (int)options->threads;
     const struct bench_machine_options machine = {
         .name = options->model,
         .model = {.dtype = options->dtype,
@@ -269,8 +269,9 @@ enum baton_err bench_handoff(int argc, char **argv, struct baton_why *why)
 {
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench handoff",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "what a hand-off costs, and from which prompt it pays",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -214,5 +214,5 @@ enum baton_err ho_report_json(const struct ho_report *report)
         put_figures(&out, report, &report->figures[i]);
     baton_json_close(&out, ']');
     baton_json_close(&out, '}');
-    return bench_print(&buf);
+    return cli_print(&buf);
 }

@@ -175,8 +175,8 @@ enum baton_err ho_lane_measure(struct ho_lane *lane, int n_blocks, size_t chunk_
     if (err)
         return err;
     *times = run;
-    times->transfer_s = bench_median(transfers_s, n_runs);
-    times->crc_s = bench_median(crcs_s, n_runs);
+    times->transfer_s = cli_median(transfers_s, n_runs);
+    times->crc_s = cli_median(crcs_s, n_runs);
     return BATON_OK;
 }
 

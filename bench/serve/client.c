@@ -44,7 +44,7 @@ static int64_t most_connections(const struct sv_command *command)
     int64_t in_flight = command->options->max_in_flight;
     if (sv_command_intrudes(command))
         return command->options->streams + in_flight;
-    return command->concurrency.n ? bench_list_greatest(&command->concurrency) : in_flight;
+    return command->concurrency.n ? cli_list_greatest(&command->concurrency) : in_flight;
 }
 
 enum baton_err sv_client_open(struct sv_client *client, const struct sv_command *command,

@@ -209,8 +209,8 @@ static enum baton_err read_arrivals(struct sv_command *command, struct baton_why
     else if (!options->requests && !options->trace)
         command->n_requests = DEFAULT_REQUESTS;
     if (!err && !is_open && !sv_command_intrudes(command))
-        err = bench_list_parse("--concurrency", concurrency, 1, MAX_CONCURRENCY,
-                               &command->concurrency, why);
+        err = cli_list_parse("--concurrency", concurrency, 1, MAX_CONCURRENCY,
+                             &command->concurrency, why);
     if (!err)
         err = parse_seconds("--intrude-every", options->intrude_every, &command->intrude_every_s,
                             why);
@@ -221,7 +221,7 @@ static enum baton_err read_arrivals(struct sv_command *command, struct baton_why
 
 static enum baton_err check_together(const struct sv_options *o, struct baton_why *why)
 {
-    const struct bench_clash clashes[] = {
+    const struct cli_clash clashes[] = {
         {o->concurrency && o->rate > 0, "--concurrency and --rate"},
         {o->concurrency && o->trace, "--concurrency and --trace"},
         {o->rate > 0 && o->trace, "--rate and --trace"},
@@ -236,7 +236,7 @@ static enum baton_err check_together(const struct sv_options *o, struct baton_wh
         {o->streams && (o->requests || o->duration),
          "--streams and --requests or --duration (--baseline-s says how long)"},
     };
-    return bench_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
+    return cli_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
 }
 
 enum baton_err sv_command_init(struct sv_command *command, const struct sv_options *options,
@@ -276,6 +276,6 @@ void sv_options_put(const struct sv_command *command, struct baton_json_out *out
         if (!strcmp(option->name, "seed"))
             baton_json_put_uint(out, option->name, command->seed);
         else
-            bench_put_options(option, 1, command->options, out);
+            cli_put_options(option, 1, command->options, out);
     }
 }

@@ -42,9 +42,9 @@ struct sv_command {
     struct sv_workload workload; /* of the requests, or of the readers */
     struct sv_lengths intruder_prompt, intruder_output;
     double intrude_every_s;
-    struct bench_list concurrency; /* n is 0 for an open loop */
-    double duration_s;             /* 0: none */
-    int64_t n_requests;            /* 0: no bound */
+    struct cli_list concurrency; /* n is 0 for an open loop */
+    double duration_s;           /* 0: none */
+    int64_t n_requests;          /* 0: no bound */
     struct sv_slo slo;
     uint64_t seed;
     char *extra;

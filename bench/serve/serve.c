@@ -16,7 +16,7 @@ struct bench {
     struct sv_command command;
     struct sv_client client;
     struct outputs outputs;
-    struct sv_run runs[BENCH_LIST_MAX];
+    struct sv_run runs[CLI_LIST_MAX];
     int n_runs;
 };
 
@@ -32,11 +32,11 @@ static enum baton_err open_outputs(const struct sv_options *options, struct outp
     if (json_to_stdout)
         outputs->json = stdout;
     else
-        err = bench_open_output("--json", options->json, &outputs->json, why);
+        err = cli_open_output("--json", options->json, &outputs->json, why);
     if (!err)
-        err = bench_open_output("--csv", options->csv, &outputs->csv, why);
+        err = cli_open_output("--csv", options->csv, &outputs->csv, why);
     if (!err)
-        err = bench_open_output("--itl-csv", options->itl_csv, &outputs->itl, why);
+        err = cli_open_output("--itl-csv", options->itl_csv, &outputs->itl, why);
     if (!err && outputs->csv)
         sv_report_csv_head(outputs->csv);
     if (!err && outputs->itl)
@@ -47,7 +47,7 @@ static enum baton_err open_outputs(const struct sv_options *options, struct outp
 static enum baton_err close_outputs(struct outputs *outputs, struct baton_why *why)
 {
     FILE *files[] = {outputs->json, outputs->csv, outputs->itl, outputs->table};
-    return bench_close_outputs(files, sizeof files / sizeof files[0], why);
+    return cli_close_outputs(files, sizeof files / sizeof files[0], why);
 }
 
 static void report_run(struct bench *bench, struct sv_run *run)
@@ -110,7 +110,7 @@ static enum baton_err check_answered(const struct bench *bench, struct baton_why
 
 static enum baton_err run_all(struct bench *bench, struct baton_why *why)
 {
-    const struct bench_list *concurrency = &bench->command.concurrency;
+    const struct cli_list *concurrency = &bench->command.concurrency;
     enum baton_err err = BATON_OK;
     if (bench->outputs.table)
         sv_report_head(&bench->command, bench->outputs.table);
@@ -156,8 +156,9 @@ enum baton_err bench_serve(int argc, char **argv, struct baton_why *why)
 {
     struct sv_options options = {0};
     struct baton_config config = {.process = "baton-bench serve",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "measures a server through HTTP, under load",
                                   .options = sv_option_table,
                                   .n_options = sv_n_options};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -219,7 +219,7 @@ static enum baton_err write_costs(const struct sim_costs *costs, const char *pat
     struct baton_json_out out = baton_json_out(&json);
     sim_calibration_put(costs, NULL, &out);
     if (!path)
-        return bench_print(&json);
+        return cli_print(&json);
     baton_buf_putc(&json, '\n');
     FILE *file = fopen(path, "we");
     bool failed = !file || fwrite(json.data, 1, json.len, file) != json.len;

@@ -54,8 +54,8 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
     baton_seq_fini(&model->seqs[0]);
     if (err)
         return err;
-    *point = (struct sim_prompt_point){.n_tokens = n_tokens,
-                                       .compute_s = bench_median(seconds, N_PASSES)};
+    *point =
+        (struct sim_prompt_point){.n_tokens = n_tokens, .compute_s = cli_median(seconds, N_PASSES)};
     add_over_median(seconds, N_PASSES, point->compute_s, &probe->pass);
     return BATON_OK;
 }
@@ -95,7 +95,7 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
     if (err)
         return err;
     *point = (struct sim_step_point){
-        .n = n, .positions = n_prompt + N_STEPS / 2.0, .step_s = bench_median(seconds, N_STEPS)};
+        .n = n, .positions = n_prompt + N_STEPS / 2.0, .step_s = cli_median(seconds, N_STEPS)};
     if (n == 1)
         add_over_median(seconds, N_STEPS, point->step_s, &probe->step);
     return BATON_OK;

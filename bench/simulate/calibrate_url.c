@@ -326,8 +326,8 @@ static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_c
     }
     if (err)
         return err;
-    beside->step = bench_median(steps, N_ROUNDS);
-    beside->pass = bench_median(passes, N_ROUNDS);
+    beside->step = cli_median(steps, N_ROUNDS);
+    beside->pass = cli_median(passes, N_ROUNDS);
     return BATON_OK;
 }
 

@@ -162,8 +162,8 @@ static enum baton_err read_load(struct sim_command *command, struct baton_why *w
                                             .trace_scale = options->trace_scale}};
     enum baton_err err = read_lengths(command, why);
     if (!err && !is_open)
-        err = bench_list_parse("--concurrency", concurrency, 1, MAX_CONCURRENCY,
-                               &command->concurrency, why);
+        err = cli_list_parse("--concurrency", concurrency, 1, MAX_CONCURRENCY,
+                             &command->concurrency, why);
     load->workload.trace = options->trace ? &command->trace : NULL;
     load->n_requests = options->requests ? options->requests
                        : options->trace  ? (int64_t)command->trace.n
@@ -222,14 +222,14 @@ static enum baton_err check_cores(const struct sim_command *command, struct bato
 
 static enum baton_err check_together(const struct sim_options *o, struct baton_why *why)
 {
-    const struct bench_clash clashes[] = {
+    const struct cli_clash clashes[] = {
         {o->concurrency && o->rate > 0, "--concurrency and --rate"},
         {o->concurrency && o->trace, "--concurrency and --trace"},
         {o->rate > 0 && o->trace, "--rate and --trace"},
         {o->trace && (o->prompt_tokens || o->output_tokens),
          "--trace and --prompt-tokens or --output-tokens"},
     };
-    enum baton_err err = bench_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
+    enum baton_err err = cli_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
     if (err)
         return err;
     if (o->url || o->model || o->out)

@@ -35,7 +35,7 @@ struct sim_command {
     const struct sim_options *options;
     struct sim_settings settings; /* of the first load */
     struct sim_layouts layouts;
-    struct bench_list concurrency; /* n is 0 for an open loop */
+    struct cli_list concurrency; /* n is 0 for an open loop */
     struct sv_trace trace;
 };
 

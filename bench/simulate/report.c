@@ -142,7 +142,7 @@ void sim_report_json(const struct sim_command *command, const struct sim_run *ru
     baton_json_open(&out, NULL, '{');
     baton_json_put_string(&out, "baton", BATON_RELEASE);
     baton_json_open(&out, "settings", '{');
-    bench_put_options(sim_option_table, sim_n_options, command->options, &out);
+    cli_put_options(sim_option_table, sim_n_options, command->options, &out);
     baton_json_close(&out, '}');
     sim_calibration_put(&command->settings.costs, "calibration", &out);
     baton_json_open(&out, "runs", '[');

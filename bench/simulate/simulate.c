@@ -25,9 +25,9 @@ static enum baton_err open_outputs(struct bench *bench, struct baton_why *why)
     if (json_to_stdout)
         bench->json = stdout;
     else
-        err = bench_open_output("--json", options->json, &bench->json, why);
+        err = cli_open_output("--json", options->json, &bench->json, why);
     if (!err)
-        err = bench_open_output("--csv", options->csv, &bench->csv, why);
+        err = cli_open_output("--csv", options->csv, &bench->csv, why);
     if (!err && bench->csv)
         sim_report_csv_head(bench->csv);
     if (!err && bench->table)
@@ -38,7 +38,7 @@ static enum baton_err open_outputs(struct bench *bench, struct baton_why *why)
 static enum baton_err close_outputs(struct bench *bench, struct baton_why *why)
 {
     FILE *files[] = {bench->json, bench->csv, bench->table};
-    return bench_close_outputs(files, sizeof files / sizeof files[0], why);
+    return cli_close_outputs(files, sizeof files / sizeof files[0], why);
 }
 
 static enum baton_err write_json(struct bench *bench)
@@ -93,7 +93,7 @@ static enum baton_err run_all(struct bench *bench, struct baton_why *why)
 
 static enum baton_err simulate(struct bench *bench, struct baton_why *why)
 {
-    enum { MAX_RUNS = SIM_MAX_LAYOUTS * BENCH_LIST_MAX };
+    enum { MAX_RUNS = SIM_MAX_LAYOUTS * CLI_LIST_MAX };
     bench->runs = calloc(MAX_RUNS, sizeof *bench->runs);
     if (!bench->runs)
         return BATON_NO_MEMORY;
@@ -123,9 +123,10 @@ enum baton_err bench_simulate(int argc, char **argv, struct baton_why *why)
 {
     struct sim_options options = {0};
     struct baton_config config = {.process = "baton-bench simulate",
+                                  .env_prefix = "BATON_BENCH",
                                   .summary = "predicts fleets that this machine can not run, from "
                                              "costs measured on it",
                                   .options = sim_option_table,
                                   .n_options = sim_n_options};
-    return bench_run(&config, &options, argc, argv, run, why);
+    return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -4,14 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/bench.h"
+#include "tools/cli/cli.h"
 
-enum baton_err bench_run(struct baton_config *config, void *options, int argc, char **argv,
-                         enum baton_err (*run)(const void *options, struct baton_why *why),
-                         struct baton_why *why)
+int cli_status(const char *program, enum baton_err err, const struct baton_why *why)
+{
+    if (err)
+        (void)fprintf(stderr, "%s: %s\n", program, why->text[0] ? why->text : baton_err_text(err));
+    return err ? 1 : 0;
+}
+
+static int usage(const char *program, const struct cli_command *commands, int n)
+{
+    (void)fprintf(stderr, "usage: %s COMMAND [OPTION...]   (COMMAND --help lists them)\n", program);
+    for (int i = 0; i < n; i++)
+        (void)fprintf(stderr, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    return 2;
+}
+
+int cli_dispatch(const char *program, const struct cli_command *commands, int n, int argc,
+                 char **argv)
+{
+    struct baton_why why = {.text = ""};
+    char name[64];
+    for (int i = 0; argc > 1 && i < n; i++) {
+        if (strcmp(argv[1], commands[i].name) != 0)
+            continue;
+        (void)snprintf(name, sizeof name, "%s %s", program, argv[1]);
+        return cli_status(name, commands[i].run(argc - 1, argv + 1, &why), &why);
+    }
+    return usage(program, commands, n);
+}
+
+enum baton_err cli_run(struct baton_config *config, void *options, int argc, char **argv,
+                       enum baton_err (*run)(const void *options, struct baton_why *why),
+                       struct baton_why *why)
 {
     bool done = false;
-    config->env_prefix = "BATON_BENCH";
     enum baton_err err = baton_config_load(config, options, argc, argv, &done, why);
     if (!err && !done)
         err = run(options, why);
@@ -19,7 +47,7 @@ enum baton_err bench_run(struct baton_config *config, void *options, int argc, c
     return err;
 }
 
-enum baton_err bench_print(struct baton_buf *json)
+enum baton_err cli_print(struct baton_buf *json)
 {
     enum baton_err err = baton_buf_err(json);
     if (!err && (puts(baton_buf_text(json)) == EOF || fflush(stdout)))
@@ -34,7 +62,7 @@ static int compare_reals(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-double bench_median(double *values, int n)
+double cli_median(double *values, int n)
 {
     qsort(values, (size_t)n, sizeof *values, compare_reals);
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
@@ -54,18 +82,18 @@ static int take_number(const char **text, int max)
     return number <= max ? (int)number : -1;
 }
 
-enum baton_err bench_list_parse(const char *option, const char *text, int min, int max,
-                                struct bench_list *list, struct baton_why *why)
+enum baton_err cli_list_parse(const char *option, const char *text, int min, int max,
+                              struct cli_list *list, struct baton_why *why)
 {
-    struct bench_list parsed = {.n = 0};
+    struct cli_list parsed = {.n = 0};
     bool more = true;
     for (const char *p = text; more; p++) {
         int number = take_number(&p, max);
-        if (number < min || (*p && *p != ',') || parsed.n == BENCH_LIST_MAX)
+        if (number < min || (*p && *p != ',') || parsed.n == CLI_LIST_MAX)
             return baton_fail(why, BATON_INVALID,
                               "%s: must be integers from %d to %d with commas between, at most "
                               "%d, not \"%.60s\"",
-                              option, min, max, BENCH_LIST_MAX, text);
+                              option, min, max, CLI_LIST_MAX, text);
         parsed.values[parsed.n++] = number;
         more = *p == ',';
     }
@@ -73,7 +101,7 @@ enum baton_err bench_list_parse(const char *option, const char *text, int min, i
     return BATON_OK;
 }
 
-int bench_list_greatest(const struct bench_list *list)
+int cli_list_greatest(const struct cli_list *list)
 {
     int greatest = list->values[0];
     for (int i = 1; i < list->n; i++)
@@ -106,15 +134,14 @@ static void put_option(const struct baton_option *option, const void *field,
     }
 }
 
-void bench_put_options(const struct baton_option *table, size_t n, const void *options,
-                       struct baton_json_out *out)
+void cli_put_options(const struct baton_option *table, size_t n, const void *options,
+                     struct baton_json_out *out)
 {
     for (size_t i = 0; i < n; i++)
         put_option(&table[i], (const char *)options + table[i].offset, out);
 }
 
-enum baton_err bench_check_clashes(const struct bench_clash *clashes, size_t n,
-                                   struct baton_why *why)
+enum baton_err cli_check_clashes(const struct cli_clash *clashes, size_t n, struct baton_why *why)
 {
     for (size_t i = 0; i < n; i++)
         if (clashes[i].given)
@@ -122,8 +149,8 @@ enum baton_err bench_check_clashes(const struct bench_clash *clashes, size_t n,
     return BATON_OK;
 }
 
-enum baton_err bench_open_output(const char *option, const char *path, FILE **file,
-                                 struct baton_why *why)
+enum baton_err cli_open_output(const char *option, const char *path, FILE **file,
+                               struct baton_why *why)
 {
     if (!path)
         return BATON_OK;
@@ -141,7 +168,7 @@ static bool failed_to_close(FILE *file)
     return failed;
 }
 
-enum baton_err bench_close_outputs(FILE *const files[], size_t n, struct baton_why *why)
+enum baton_err cli_close_outputs(FILE *const files[], size_t n, struct baton_why *why)
 {
     bool failed = false;
     for (size_t i = 0; i < n; i++)
