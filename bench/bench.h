@@ -21,7 +21,6 @@ enum baton_err bench_estimate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_handoff(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_sample(int argc, char **argv, struct baton_why *why);
-enum baton_err bench_serve(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_simulate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why);
 /* The subcommands of bench/lab; returns only when it could not become them. */

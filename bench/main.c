@@ -12,7 +12,6 @@ static const struct cli_command commands[] = {
     {"handoff", "hand-offs over a real link, and from which prompt on they pay", bench_handoff},
     {"make-model", "random weights of a known shape as a Hugging Face directory", bench_make_model},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},
-    {"serve", "a running server under load, through HTTP", bench_serve},
     {"simulate", "fleets that this machine can not run, from costs measured on it", bench_simulate},
     {"sweep", "fleets of several layouts under several loads: table, report, pictures", bench_lab},
     {"ladder", "what each idea buys, from the naive loop to overlapped hand-off", bench_lab},

@@ -4,7 +4,7 @@
     bench/validate_simulator.py --model models/tale --context 512 --dir /tmp/validation
 
 starts each fleet with deploy/local, calibrates on one prefill and one decode worker (pinned to a core each, then
-lending each other both cores), loads every fleet with `baton-bench serve`, and simulates just that load with just
+lending each other both cores), loads every fleet with `baton-load`, and simulates just that load with just
 those costs. All of it is done in several rounds, for what neighbours do to a machine lasts for minutes: a table's
 figures are medians of the rounds' predictions and of the rounds' measurements. The last lines say how many ratios are
 within 15 % at the median and 25 % at p99, and how many of single measured rounds are, against the median of the
@@ -73,7 +73,7 @@ def simulate(args, number, name, load, requests):
 
 
 def measure(args, url, load):
-    out = run(args.bin / "baton-bench", "serve", "--url", url, "--seed", args.seed, "--requests", args.requests,
+    out = run(args.bin / "baton-load", "--url", url, "--seed", args.seed, "--requests", args.requests,
               "--warmup", 8, "--quiet", "--extra", '{"cache_prompt":false}', "--json", "-", *load)
     return json.loads(out)["runs"][0]["figures"]
 

@@ -8,8 +8,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "bench/serve/response.h"
-#include "bench/serve/url.h"
+#include "tools/load/response_reader.h"
+#include "tools/load/server_url.h"
 
 enum {
     ANSWER_MAX_BYTES = 16 << 20,
@@ -89,11 +89,11 @@ enum baton_err bench_fleet_read(const struct baton_json *answer, struct bench_fl
 
 /* ---- the asking ---- */
 
-static enum baton_err connect_to(const struct sv_url *url, int *fd, struct baton_why *why)
+static enum baton_err connect_to(const struct ld_url *url, int *fd, struct baton_why *why)
 {
     struct sockaddr_storage address = {0};
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    enum baton_err err = sv_url_resolve(url, &address, why);
+    enum baton_err err = ld_url_resolve(url, &address, why);
     if (err)
         return err;
     int made = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -109,7 +109,7 @@ static enum baton_err connect_to(const struct sv_url *url, int *fd, struct baton
     return BATON_OK;
 }
 
-static enum baton_err send_request(int fd, const struct sv_url *url, const char *key)
+static enum baton_err send_request(int fd, const struct ld_url *url, const char *key)
 {
     struct baton_buf request;
     baton_buf_init(&request, REQUEST_MAX_BYTES);
@@ -131,7 +131,7 @@ static enum baton_err send_request(int fd, const struct sv_url *url, const char 
 }
 
 /* AGAIN: there is more to come. */
-static enum baton_err read_some(int fd, struct sv_response *response, struct baton_buf *body,
+static enum baton_err read_some(int fd, struct ld_response *response, struct baton_buf *body,
                                 struct baton_why *why)
 {
     char bytes[READ_BYTES];
@@ -144,21 +144,21 @@ static enum baton_err read_some(int fd, struct sv_response *response, struct bat
                    ? baton_fail(why, BATON_TIMEOUT, "--url: no answer in %d s", PATIENCE_S)
                    : baton_fail(why, BATON_IO, "--url: %s", strerror(errno));
     if (n)
-        return sv_response_feed(response, bytes, (size_t)n, &n_used, body, why);
-    return sv_response_eof(response)
+        return ld_response_feed(response, bytes, (size_t)n, &n_used, body, why);
+    return ld_response_eof(response)
                ? baton_fail(why, BATON_PEER, "--url: the answer was cut short")
                : BATON_OK;
 }
 
-static enum baton_err exchange(const struct sv_url *url, const char *key, struct baton_buf *body,
+static enum baton_err exchange(const struct ld_url *url, const char *key, struct baton_buf *body,
                                struct baton_why *why)
 {
-    struct sv_response response;
+    struct ld_response response;
     int fd = -1;
     enum baton_err err = connect_to(url, &fd, why);
     if (err)
         return err;
-    sv_response_init(&response);
+    ld_response_init(&response);
     err = send_request(fd, url, key);
     if (err)
         err = baton_fail(why, err, "--url: %s: the request could not be sent", url->authority);
@@ -167,7 +167,7 @@ static enum baton_err exchange(const struct sv_url *url, const char *key, struct
             ;
     if (!err && response.status != 200)
         err = baton_fail(why, BATON_PEER, "--url: /workers is answered with %d", response.status);
-    sv_response_fini(&response);
+    ld_response_fini(&response);
     (void)close(fd);
     return err;
 }
@@ -175,11 +175,11 @@ static enum baton_err exchange(const struct sv_url *url, const char *key, struct
 enum baton_err bench_fleet_ask(const char *text, const char *key, struct bench_fleet_at *fleet,
                                struct baton_why *why)
 {
-    struct sv_url url;
+    struct ld_url url;
     struct baton_buf body;
     struct baton_json *answer = NULL;
     baton_buf_init(&body, ANSWER_MAX_BYTES);
-    enum baton_err err = sv_url_parse("--url", text, &url, why);
+    enum baton_err err = ld_url_parse("--url", text, &url, why);
     if (!err)
         err = exchange(&url, key, &body, why);
     if (!err && baton_json_parse(body.data, body.len, &answer, why))

@@ -1,4 +1,4 @@
-"""One cell's load: `baton-bench serve`, with the processors' time of the fleet around it."""
+"""One cell's load: `baton-load`, with the processors' time of the fleet around it."""
 from lab.cpu import Meter
 from lab.programs import json_of
 
@@ -7,7 +7,7 @@ END_S = 60  # what a run may take beyond its duration and its drain
 
 def run(bench, fleet, cell, settings):
     """What the load's client measured, and what the fleet's processes used meanwhile."""
-    command = [bench, "serve", "--url", fleet.url, "--json", "-", "--quiet", *cell.load_options(),
+    command = [bench.with_name("baton-load"), "--url", fleet.url, "--json", "-", "--quiet", *cell.load_options(),
                "--duration", f"{settings.seconds}s", "--drain-s", settings.drain_s, "--warmup", settings.warmup,
                "--seed", settings.seed + cell.repeat]
     if settings.slo:

@@ -37,5 +37,5 @@ def commit():
 
 def describe(bench):
     return {"cpu": cpu_name(), "cores": n_cores(), "memory_gib": memory_gib(), "kernel": platform.release(),
-            "python": platform.python_version(), "baton": output([bench, "serve", "--version"]).split()[-1],
+            "python": platform.python_version(), "baton": output([bench.with_name("baton-load"), "--version"]).split()[-1],
             "commit": commit()}

@@ -88,7 +88,7 @@ def layout(text):
 
 
 def slo(text):
-    """As `baton-bench serve` takes it; returned as it stands."""
+    """As `baton-load` takes it; returned as it stands."""
     if not all(re.fullmatch(r"(ttft|itl|tpot|e2el)=\d+(\.\d+)?(us|ms|s)?", bound) for bound in text.split(",")):
         raise argparse.ArgumentTypeError(f"must be bounds as ttft=200ms,itl=50ms, not '{text}'")
     return text

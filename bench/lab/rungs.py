@@ -93,7 +93,7 @@ class Ladder:
         return self.measured(first["ttft_s"], one), self.measured(None, many)
 
     def load(self, fleet, n_prompt, n_streams, n_requests):
-        report = json_of([self.bench, "serve", "--url", fleet.url, "--concurrency", n_streams, "--requests", n_requests,
+        report = json_of([self.bench.with_name("baton-load"), "--url", fleet.url, "--concurrency", n_streams, "--requests", n_requests,
                           "--warmup", max(2, n_streams), "--prompt-tokens", n_prompt, "--seed", 1, "--quiet",
                           "--output-tokens", self.options.new, "--json", "-"])
         figures = report["runs"][0]["figures"]

@@ -12,11 +12,11 @@ LOCAL = ("tcp://127.0.0.1:", "tcp://[::1]:")
 
 
 class Server:
-    """BATON_BENCH_API_KEY is the key, as for baton-bench serve."""
+    """BATON_LOAD_API_KEY is the key, as for baton-load."""
 
     def __init__(self, url):
         self.url = url
-        key = os.environ.get("BATON_BENCH_API_KEY")
+        key = os.environ.get("BATON_LOAD_API_KEY")
         self.headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
 
     def request(self, path, body=None, timeout_s=120):

@@ -116,11 +116,11 @@ static enum baton_err measure_steps(struct sim_probe *probe, struct sim_measured
 
 /* ---- to costs ---- */
 
-static enum baton_err take_spread(struct sv_samples *samples, struct sim_spread *spread)
+static enum baton_err take_spread(struct ld_samples *samples, struct sim_spread *spread)
 {
     bool failed = samples->failed;
     *spread = samples->n ? sim_spread_of(samples->values, (int)samples->n) : sim_spread_none();
-    sv_samples_fini(samples);
+    ld_samples_fini(samples);
     return failed ? BATON_NO_MEMORY : BATON_OK;
 }
 
@@ -164,9 +164,9 @@ enum baton_err sim_probe_run(struct sim_probe *probe, struct sim_costs *costs,
         err = measure_steps(probe, &measured, why);
     if (!err)
         err = fit(probe, &measured, costs, why);
-    sv_samples_fini(&probe->pass);
-    sv_samples_fini(&probe->step);
-    sv_samples_fini(&probe->way);
+    ld_samples_fini(&probe->pass);
+    ld_samples_fini(&probe->step);
+    ld_samples_fini(&probe->way);
     return err;
 }
 

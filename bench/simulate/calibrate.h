@@ -7,9 +7,9 @@
 #ifndef BATON_BENCH_SIMULATE_CALIBRATE_H
 #define BATON_BENCH_SIMULATE_CALIBRATE_H
 
-#include "bench/serve/samples.h"
 #include "bench/simulate/fit.h"
 #include "bench/simulate/options.h"
+#include "tools/load/samples.h"
 
 /* How much slower passes and steps are while the other role computes, too; 1: no slower. */
 struct sim_beside {
@@ -20,7 +20,7 @@ struct sim_beside {
  * to the samples. */
 struct sim_probe {
     const struct sim_options *options;
-    struct sv_samples pass, step, way;
+    struct ld_samples pass, step, way;
     enum baton_err (*measure_prompt)(struct sim_probe *probe, int n_tokens,
                                      struct sim_prompt_point *point, struct baton_why *why);
     /* n sequences whose prompts have n_prompt tokens. */

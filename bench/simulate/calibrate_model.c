@@ -15,10 +15,10 @@ struct model_probe {
     struct baton_seq **batch;
 };
 
-static void add_over_median(const double *values, int n, double median, struct sv_samples *samples)
+static void add_over_median(const double *values, int n, double median, struct ld_samples *samples)
 {
     for (int i = 0; i < n; i++)
-        sv_samples_add(samples, values[i] / median);
+        ld_samples_add(samples, values[i] / median);
 }
 
 /* ---- passes ---- */

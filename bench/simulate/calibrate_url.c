@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench/serve/client.h"
 #include "bench/simulate/calibrate.h"
 #include "common/base/clock.h"
+#include "tools/load/client.h"
 
 /* Requests of a run, rounds of a measurement. */
 enum { N_PROMPTS = 6, N_WARM_UPS = 1, N_ALONE = 4, N_BESIDE = 32, N_READERS = 4, N_ROUNDS = 3 };
@@ -24,10 +24,10 @@ struct url_probe {
     uint64_t seed; /* of the next run */
 };
 
-/* A load, as `baton-bench serve` has it. */
+/* A load, as `baton-load` has it. */
 struct load {
     char concurrency[N_TEXT], prompt[N_TEXT], output[N_TEXT], every[N_TEXT];
-    struct sv_options options;
+    struct ld_options options;
 };
 
 static void set_number(char text[N_TEXT], int64_t number)
@@ -42,7 +42,7 @@ static void load_init(struct load *load, struct url_probe *url, int concurrency,
     set_number(load->prompt, n_prompt);
     set_number(load->output, n_output);
     (void)snprintf(load->every, N_TEXT, "1s");
-    load->options = (struct sv_options){.url = url->probe.options->url,
+    load->options = (struct ld_options){.url = url->probe.options->url,
                                         .api = "native",
                                         .extra = "{\"cache_prompt\":false}",
                                         .concurrency = load->concurrency,
@@ -69,48 +69,48 @@ static void load_init(struct load *load, struct url_probe *url, int concurrency,
 }
 
 /* Every answer counts here; readers are cut when their phases are over. */
-static enum baton_err check(const struct sv_figures *figures, struct baton_why *why)
+static enum baton_err check(const struct ld_figures *figures, struct baton_why *why)
 {
     const uint64_t *n = figures->n_by_outcome;
-    if (!n[SV_FAILED] && (n[SV_DONE] || n[SV_CUT]))
+    if (!n[LD_FAILED] && (n[LD_DONE] || n[LD_CUT]))
         return BATON_OK;
     return baton_fail(why, BATON_PEER, "--url: %llu of %llu requests failed, as with: %s",
-                      (unsigned long long)n[SV_FAILED], (unsigned long long)figures->n_sent,
+                      (unsigned long long)n[LD_FAILED], (unsigned long long)figures->n_sent,
                       figures->n_failures ? figures->failures[0].text : "no answer");
 }
 
-/* One run; ended with sv_run_fini when all went well. */
-static enum baton_err run_load(const struct load *load, struct sv_run *run, struct baton_why *why)
+/* One run; ended with ld_run_fini when all went well. */
+static enum baton_err run_load(const struct load *load, struct ld_run *run, struct baton_why *why)
 {
-    struct sv_command command;
-    struct sv_client *client = calloc(1, sizeof *client);
+    struct ld_command command;
+    struct ld_client *client = calloc(1, sizeof *client);
     if (!client)
         return BATON_NO_MEMORY;
-    enum baton_err err = sv_command_init(&command, &load->options, why);
+    enum baton_err err = ld_command_init(&command, &load->options, why);
     if (!err) {
         int concurrency = command.concurrency.n ? command.concurrency.values[0] : 0;
-        err = sv_client_open(client, &command, why);
+        err = ld_client_open(client, &command, why);
         if (!err) {
-            err = sv_run(&client->stand, 0, concurrency, run, why);
-            sv_client_close(client);
+            err = ld_run(&client->stand, 0, concurrency, run, why);
+            ld_client_close(client);
         }
-        sv_command_fini(&command);
+        ld_command_fini(&command);
     }
     free(client);
     if (!err && (err = check(&run->figures, why)) != BATON_OK)
-        sv_run_fini(run);
+        ld_run_fini(run);
     return err;
 }
 
 /* ---- prompts ---- */
 
-static double way_s(const struct sv_record *record)
+static double way_s(const struct ld_record *record)
 {
-    return sv_record_ttft_s(record) - record->server.stages_s[BATON_STAGE_prefill_compute];
+    return ld_record_ttft_s(record) - record->server.stages_s[BATON_STAGE_prefill_compute];
 }
 
 /* The stages of a first token that come before its prompt is run. */
-static double before_s(const struct sv_figures *figures)
+static double before_s(const struct ld_figures *figures)
 {
     static const enum baton_stage stages[] = {BATON_STAGE_parse, BATON_STAGE_tokenize,
                                               BATON_STAGE_queue, BATON_STAGE_prefill_queue};
@@ -121,23 +121,23 @@ static double before_s(const struct sv_figures *figures)
     return seconds;
 }
 
-static enum baton_err take_prompts(struct url_probe *url, const struct sv_run *run,
+static enum baton_err take_prompts(struct url_probe *url, const struct ld_run *run,
                                    struct sim_prompt_point *point, struct baton_why *why)
 {
-    const struct sv_figures *figures = &run->figures;
-    const struct sv_summary *compute = &figures->stages[BATON_STAGE_prefill_compute];
+    const struct ld_figures *figures = &run->figures;
+    const struct ld_summary *compute = &figures->stages[BATON_STAGE_prefill_compute];
     if (!compute->n)
         return baton_fail(why, BATON_PEER, "--url: the server tells no stages; is it Baton's?");
     point->compute_s = compute->p50;
     point->before_s = before_s(figures);
-    point->after_s = fmax(figures->times[SV_TIME_ttft].p50 - point->before_s - point->compute_s, 0);
-    point->second_s = figures->times[SV_TIME_first_gap].p50;
+    point->after_s = fmax(figures->times[LD_TIME_ttft].p50 - point->before_s - point->compute_s, 0);
+    point->second_s = figures->times[LD_TIME_first_gap].p50;
     double way_p50_s = point->before_s + point->after_s;
     for (size_t i = 0; i < run->records.n; i++) {
-        const struct sv_record *record = run->records.items[i];
-        sv_samples_add(&url->probe.pass,
+        const struct ld_record *record = run->records.items[i];
+        ld_samples_add(&url->probe.pass,
                        record->server.stages_s[BATON_STAGE_prefill_compute] / compute->p50);
-        sv_samples_add(&url->probe.way, way_s(record) / way_p50_s);
+        ld_samples_add(&url->probe.way, way_s(record) / way_p50_s);
     }
     return BATON_OK;
 }
@@ -147,7 +147,7 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
 {
     struct url_probe *url = (struct url_probe *)probe;
     struct load load;
-    struct sv_run run;
+    struct ld_run run;
     load_init(&load, url, 1, n_tokens, PROMPT_OUTPUT);
     load.options.requests = N_PROMPTS;
     load.options.warmup = N_WARM_UPS;
@@ -156,7 +156,7 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
     if (err)
         return err;
     err = take_prompts(url, &run, point, why);
-    sv_run_fini(&run);
+    ld_run_fini(&run);
     return err;
 }
 
@@ -165,17 +165,17 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
 /* Gaps between steps that all of a batch took part in, and how long contexts were then. */
 struct gaps {
     int64_t from_ns, to_ns;
-    struct sv_samples seconds;
+    struct ld_samples seconds;
     double positions; /* sum */
 };
 
 /* From the last one's first token to the first one's end; requests that come one after the other
  * are each alone all the time. */
-static struct gaps shared_window(const struct sv_records *records, int n)
+static struct gaps shared_window(const struct ld_records *records, int n)
 {
     struct gaps gaps = {.from_ns = 0, .to_ns = INT64_MAX};
     for (size_t i = 0; i < records->n && n > 1; i++) {
-        const struct sv_record *record = records->items[i];
+        const struct ld_record *record = records->items[i];
         if (record->first_ns > gaps.from_ns)
             gaps.from_ns = record->first_ns;
         if (record->finished_ns < gaps.to_ns)
@@ -185,32 +185,32 @@ static struct gaps shared_window(const struct sv_records *records, int n)
 }
 
 /* From the second gap on: the first one has the hand-off in it. */
-static void add_gaps(const struct sv_record *record, int n_prompt, struct gaps *gaps)
+static void add_gaps(const struct ld_record *record, int n_prompt, struct gaps *gaps)
 {
     for (int64_t i = 2; i < record->n_arrivals; i++) {
         int64_t begin_ns = record->arrivals_ns[i - 1], end_ns = record->arrivals_ns[i];
         if (begin_ns < gaps->from_ns || end_ns > gaps->to_ns)
             continue;
-        sv_samples_add(&gaps->seconds, baton_seconds(end_ns - begin_ns));
+        ld_samples_add(&gaps->seconds, baton_seconds(end_ns - begin_ns));
         gaps->positions += (double)(n_prompt + i);
     }
 }
 
 /* The mean, for a busy machine brings tokens in bursts whose median says nothing. False when too
  * few steps were shared by all. */
-static bool take_steps(struct url_probe *url, const struct sv_run *run, int n_prompt,
+static bool take_steps(struct url_probe *url, const struct ld_run *run, int n_prompt,
                        struct sim_step_point *point)
 {
     struct gaps gaps = shared_window(&run->records, (int)point->n);
     for (size_t i = 0; i < run->records.n; i++)
         add_gaps(run->records.items[i], n_prompt, &gaps);
-    struct sv_summary seconds = sv_samples_summarize(&gaps.seconds);
+    struct ld_summary seconds = ld_samples_summarize(&gaps.seconds);
     bool enough = seconds.n >= MIN_SHARED * (size_t)point->n;
     point->step_s = seconds.mean;
     point->positions = gaps.positions / (double)seconds.n;
     for (size_t i = 0; i < seconds.n && point->n <= 1; i++)
-        sv_samples_add(&url->probe.step, gaps.seconds.values[i] / seconds.mean);
-    sv_samples_fini(&gaps.seconds);
+        ld_samples_add(&url->probe.step, gaps.seconds.values[i] / seconds.mean);
+    ld_samples_fini(&gaps.seconds);
     return enough;
 }
 
@@ -223,7 +223,7 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
     bool enough = false;
     for (int64_t n_output = STEP_OUTPUT; !enough; n_output *= 2) {
         struct load load;
-        struct sv_run run;
+        struct ld_run run;
         if (n_output >= 2 * room)
             return baton_fail(why, BATON_LIMIT,
                               "--context-tokens: answers to %d prompts of %d tokens end before all "
@@ -237,7 +237,7 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
             return err;
         *point = (struct sim_step_point){.n = n};
         enough = take_steps(url, &run, n_prompt, point);
-        sv_run_fini(&run);
+        ld_run_fini(&run);
     }
     return BATON_OK;
 }
@@ -271,7 +271,7 @@ static enum baton_err measure_step_beside(struct url_probe *url, const struct si
     int64_t room = options->context_tokens - options->chunk;
     int64_t n_output = room < READER_OUTPUT ? room : READER_OUTPUT;
     struct load load;
-    struct sv_run run;
+    struct ld_run run;
     load_init(&load, url, 1, (int)options->chunk, (int)n_output);
     load.options.concurrency = NULL;
     load.options.requests = 0;
@@ -283,7 +283,7 @@ static enum baton_err measure_step_beside(struct url_probe *url, const struct si
         return err;
     double alone_s = run.alone.itl.p50, beside_s = run.intruded.itl.p50;
     *factor = beside_s / (alone_s + grown_s(costs, n_output, alone_s, beside_s));
-    sv_run_fini(&run);
+    ld_run_fini(&run);
     return BATON_OK;
 }
 
@@ -295,7 +295,7 @@ static enum baton_err measure_pass_beside(struct url_probe *url, double *factor,
     int chunk = (int)url->probe.options->chunk;
     struct sim_prompt_point alone;
     struct load load;
-    struct sv_run run;
+    struct ld_run run;
     enum baton_err err = measure_prompt(&url->probe, chunk, &alone, why);
     if (err)
         return err;
@@ -306,7 +306,7 @@ static enum baton_err measure_pass_beside(struct url_probe *url, double *factor,
     if (err)
         return err;
     *factor = run.figures.stages[BATON_STAGE_prefill_compute].p50 / alone.compute_s;
-    sv_run_fini(&run);
+    ld_run_fini(&run);
     return BATON_OK;
 }
 

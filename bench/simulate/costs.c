@@ -126,9 +126,9 @@ struct sim_spread sim_spread_of(double *values, int n)
     return spread;
 }
 
-double sim_spread_draw(const struct sim_spread *spread, struct sv_rng *rng)
+double sim_spread_draw(const struct sim_spread *spread, struct ld_rng *rng)
 {
-    double unit = sv_rng_unit(rng);
+    double unit = ld_rng_unit(rng);
     int i = 1;
     while (unit > sim_quantiles[i])
         i++;

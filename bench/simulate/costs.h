@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "bench/serve/rng.h"
+#include "tools/load/rng.h"
 
 enum { SIM_MAX_POINTS = 16, SIM_MAX_CORES = 8, SIM_N_QUANTILES = 9, SIM_NAME_BYTES = 128 };
 
@@ -86,6 +86,6 @@ struct sim_spread sim_spread_none(void);
 /* Of n >= 1 measurements, each over what is typical: their quantiles, scaled a little so that what
  * is drawn has their mean. Sorts them. */
 struct sim_spread sim_spread_of(double *values, int n);
-double sim_spread_draw(const struct sim_spread *spread, struct sv_rng *rng);
+double sim_spread_draw(const struct sim_spread *spread, struct ld_rng *rng);
 
 #endif

@@ -59,7 +59,7 @@ void sim_decode_begin(struct sim_decode *worker, struct sim_world *world)
     worker->n_step = worker->n < max_batch ? worker->n : max_batch;
     note_begun(worker, world->now_ns);
     struct sim_work work = work_of(worker);
-    struct sv_rng rng = sim_world_rng(world, SV_STREAM_STEP, worker->index, worker->n_steps++);
+    struct ld_rng rng = sim_world_rng(world, LD_STREAM_STEP, worker->index, worker->n_steps++);
     work.factor = sim_spread_draw(&world->step_spread, &rng);
     worker->n_tokens += (uint64_t)worker->n_step;
     sim_engine_start(&worker->engine, &work, world->now_ns);

@@ -117,9 +117,9 @@ static void pump(struct sim_world *world)
 
 static void refuse(struct sim_world *world, struct sim_request *request, const char *why)
 {
-    struct sv_record *record = request->record;
+    struct ld_record *record = request->record;
     (void)snprintf(record->failure, sizeof record->failure, "%s", why);
-    record->outcome = SV_FAILED;
+    record->outcome = LD_FAILED;
     sim_events_add(&world->events, world->now_ns, SIM_END, request, 0);
 }
 
@@ -152,7 +152,7 @@ int64_t sim_gateway_tell(struct sim_world *world, struct sim_request *request)
     int64_t begin_ns = *free_ns > world->now_ns ? *free_ns : world->now_ns;
     *free_ns = begin_ns + world->gateway_token_ns;
     int64_t told_ns = *free_ns + sim_ns(world->network.latency_s);
-    if (!sv_record_arrival(request->record, told_ns))
+    if (!ld_record_arrival(request->record, told_ns))
         world->failed = true;
     return told_ns;
 }

@@ -2,12 +2,12 @@
 
 #include <stdio.h>
 
-#include "bench/serve/number.h"
+#include "tools/load/number.h"
 
 static bool take_count(const char **p, char letter, int *count)
 {
     int64_t n;
-    if (!sv_take_int(p, &n) || n < 1 || n > SIM_MAX_WORKERS || !sv_take_char(p, letter))
+    if (!ld_take_int(p, &n) || n < 1 || n > SIM_MAX_WORKERS || !ld_take_char(p, letter))
         return false;
     *count = (int)n;
     return true;
@@ -23,7 +23,7 @@ enum baton_err sim_layouts_parse(const char *option, const char *text, struct si
         struct sim_layout *layout = &parsed.items[parsed.n];
         ok = take_count(&p, 'P', &layout->n_prefill) && take_count(&p, 'D', &layout->n_decode);
         parsed.n++;
-        more = sv_take_char(&p, ',');
+        more = ld_take_char(&p, ',');
         ok = ok && !(more && parsed.n == SIM_MAX_LAYOUTS);
     }
     if (!ok || *p)

@@ -32,7 +32,7 @@ const struct baton_option sim_option_table[] = {
     TEXT(prompt_tokens, "prompt-tokens", NULL,
          "N, uniform:MIN-MAX, normal:MEAN,DEVIATION or zipf:EXPONENT,MIN-MAX (64)"),
     TEXT(output_tokens, "output-tokens", NULL, "the same for answers (64)"),
-    INT(max_total_tokens, "max-total-tokens", "0", 0, SV_MAX_TOKENS, "tokens",
+    INT(max_total_tokens, "max-total-tokens", "0", 0, LD_MAX_TOKENS, "tokens",
         "prompt + output are cut to this, such as the context; 0: no bound"),
     TEXT(trace, "trace", NULL, "Mooncake's jsonl: arrivals and lengths"),
     REAL(trace_speed, "trace-speed", "1", 1e-6, 1e6, "", "2: arrivals twice as fast"),
@@ -133,13 +133,13 @@ static enum baton_err read_lengths(struct sim_command *command, struct baton_why
 {
     const struct sim_options *options = command->options;
     const char *prompt = options->prompt_tokens, *output = options->output_tokens;
-    struct sv_workload *workload = &command->settings.load.workload;
+    struct ld_workload *workload = &command->settings.load.workload;
     enum baton_err err =
-        sv_lengths_parse("--prompt-tokens", prompt ? prompt : "64", &workload->prompt, why);
+        ld_lengths_parse("--prompt-tokens", prompt ? prompt : "64", &workload->prompt, why);
     if (!err)
-        err = sv_lengths_parse("--output-tokens", output ? output : "64", &workload->output, why);
+        err = ld_lengths_parse("--output-tokens", output ? output : "64", &workload->output, why);
     if (!err && options->trace)
-        err = sv_trace_read(options->trace, &command->trace, why);
+        err = ld_trace_read(options->trace, &command->trace, why);
     return err;
 }
 
@@ -148,14 +148,14 @@ static enum baton_err read_load(struct sim_command *command, struct baton_why *w
     const struct sim_options *options = command->options;
     bool is_open = options->rate > 0 || options->trace;
     const char *concurrency = options->concurrency ? options->concurrency : "1";
-    struct sv_source *load = &command->settings.load;
-    *load = (struct sv_source){.name = "requests",
+    struct ld_source *load = &command->settings.load;
+    *load = (struct ld_source){.name = "requests",
                                .rate_per_s = options->rate,
                                .trace_speed = options->trace_speed,
                                .max_in_flight = (int)options->max_in_flight,
-                               .arrivals = options->trace ? SV_TRACE
-                                           : is_open      ? SV_POISSON
-                                                          : SV_CLOSED,
+                               .arrivals = options->trace ? LD_TRACE
+                                           : is_open      ? LD_POISSON
+                                                          : LD_CLOSED,
                                .workload = {.seed = (uint64_t)options->seed,
                                             .n_prefixes = 1,
                                             .max_tokens = options->max_total_tokens,
@@ -266,7 +266,7 @@ enum baton_err sim_command_init(struct sim_command *command, const struct sim_op
     if (!err)
         err = read_load(command, why);
     if (!err && options->slo)
-        err = sv_slo_parse("--slo", options->slo, &command->settings.slo, why);
+        err = ld_slo_parse("--slo", options->slo, &command->settings.slo, why);
     if (!err) {
         read_sizes(command);
         err = check_cores(command, why);
@@ -280,6 +280,6 @@ enum baton_err sim_command_init(struct sim_command *command, const struct sim_op
 
 void sim_command_fini(struct sim_command *command)
 {
-    sv_trace_fini(&command->trace);
+    ld_trace_fini(&command->trace);
     *command = (struct sim_command){0};
 }

@@ -36,7 +36,7 @@ struct sim_command {
     struct sim_settings settings; /* of the first load */
     struct sim_layouts layouts;
     struct cli_list concurrency; /* n is 0 for an open loop */
-    struct sv_trace trace;
+    struct ld_trace trace;
 };
 
 /* Reads files and checks what options say together. options must outlive the command. */

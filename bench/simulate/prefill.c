@@ -58,7 +58,7 @@ void sim_prefill_begin(struct sim_prefill *worker, struct sim_world *world)
             request->begun_ns = world->now_ns;
     }
     struct sim_work work = work_of(worker);
-    struct sv_rng rng = sim_world_rng(world, SV_STREAM_PASS, worker->index, worker->n_passes++);
+    struct ld_rng rng = sim_world_rng(world, LD_STREAM_PASS, worker->index, worker->n_passes++);
     work.factor = sim_spread_draw(&world->pass_spread, &rng);
     worker->n_rows += (uint64_t)work.n;
     sim_engine_start(&worker->engine, &work, world->now_ns);

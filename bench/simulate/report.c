@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/serve/report.h"
 #include "bench/simulate/calibration.h"
+#include "tools/load/report.h"
 
 /* What the table and the CSV tell of times. */
 static const struct {
-    enum sv_time time;
+    enum ld_time time;
     const char *title;
-} told[] = {{SV_TIME_ttft, "TTFT"}, {SV_TIME_itl, "ITL"}, {SV_TIME_e2el, "E2EL"}};
+} told[] = {{LD_TIME_ttft, "TTFT"}, {LD_TIME_itl, "ITL"}, {LD_TIME_e2el, "E2EL"}};
 
 enum { N_TOLD = sizeof told / sizeof told[0] };
 
@@ -31,7 +31,7 @@ void sim_report_text_head(const struct sim_command *command, FILE *to)
 void sim_report_text(const struct sim_run *run, bool has_slo, FILE *to)
 {
     const struct sim_results *results = &run->results;
-    const struct sv_figures *figures = &results->figures;
+    const struct ld_figures *figures = &results->figures;
     char name[SIM_LAYOUT_BYTES], load[16] = "open";
     sim_layout_name(&results->layout, name);
     if (run->concurrency)
@@ -43,7 +43,7 @@ void sim_report_text(const struct sim_run *run, bool has_slo, FILE *to)
                       1e3 * figures->times[told[i].time].p99);
     (void)fprintf(to, "%8.1f%%%8.1f%%%8.1f%9" PRIu64, 100 * results->prefill_busy,
                   100 * results->decode_busy, results->mean_batch,
-                  figures->n_by_outcome[SV_FAILED]);
+                  figures->n_by_outcome[LD_FAILED]);
     if (has_slo)
         (void)fprintf(to, "%8.1f%%\n", 100 * (double)figures->n_good / (double)figures->n_sent);
     else
@@ -58,7 +58,7 @@ void sim_report_csv_head(FILE *to)
                 "output_tokens_per_s,prompt_tokens_per_s",
                 to);
     for (int i = 0; i < N_TOLD; i++) {
-        const char *key = sv_time_key(told[i].time);
+        const char *key = ld_time_key(told[i].time);
         (void)fprintf(to, ",%s_mean_s,%s_p50_s,%s_p90_s,%s_p99_s", key, key, key, key);
     }
     (void)fputs(
@@ -78,19 +78,19 @@ static void put_number(double number, FILE *to)
 void sim_report_csv(const struct sim_command *command, const struct sim_run *run, FILE *to)
 {
     const struct sim_results *results = &run->results;
-    const struct sv_figures *figures = &results->figures;
+    const struct ld_figures *figures = &results->figures;
     char name[SIM_LAYOUT_BYTES];
     sim_layout_name(&results->layout, name);
     (void)fprintf(to, "%s,%d,%d,%d,%g,%" PRIu64 ",%" PRIu64 ",%" PRIu64, name,
                   results->layout.n_prefill, results->layout.n_decode, run->concurrency,
-                  command->options->rate, figures->n_sent, figures->n_by_outcome[SV_DONE],
-                  figures->n_by_outcome[SV_FAILED]);
+                  command->options->rate, figures->n_sent, figures->n_by_outcome[LD_DONE],
+                  figures->n_by_outcome[LD_FAILED]);
     const double rates[] = {figures->window_s, figures->requests_per_s, figures->output_per_s,
                             figures->prompt_per_s};
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
         put_number(rates[i], to);
     for (int i = 0; i < N_TOLD; i++) {
-        const struct sv_summary *times = &figures->times[told[i].time];
+        const struct ld_summary *times = &figures->times[told[i].time];
         put_number(times->mean, to);
         put_number(times->p50, to);
         put_number(times->p90, to);
@@ -122,7 +122,7 @@ static void put_run(const struct sim_command *command, const struct sim_run *run
     baton_json_put_int(out, "prefill", results->layout.n_prefill);
     baton_json_put_int(out, "decode", results->layout.n_decode);
     baton_json_put_int(out, "concurrency", run->concurrency);
-    sv_report_put_figures("figures", &command->settings.slo, &results->figures, out);
+    ld_report_put_figures("figures", &command->settings.slo, &results->figures, out);
     baton_json_open(out, "simulation", '{');
     baton_json_put_real(out, "prefill_busy", results->prefill_busy);
     baton_json_put_real(out, "decode_busy", results->decode_busy);

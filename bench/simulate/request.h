@@ -10,14 +10,14 @@
 #ifndef BATON_BENCH_SIMULATE_REQUEST_H
 #define BATON_BENCH_SIMULATE_REQUEST_H
 
-#include "bench/serve/record.h"
 #include "common/base/list.h"
+#include "tools/load/record.h"
 
 struct sim_prefill;
 struct sim_decode;
 
 struct sim_request {
-    struct sv_record *record;
+    struct ld_record *record;
     struct baton_node node;     /* in the gateway's queue */
     int64_t n_prompt, n_output; /* tokens, at least 1 each */
     int64_t n_computed;         /* of the prompt */

@@ -69,7 +69,7 @@ static enum baton_err run_one(struct bench *bench, const struct sim_layout *layo
         return err;
     bench->n_runs++;
     if (bench->table) {
-        sim_report_text(run, sv_slo_is_set(&command->settings.slo), bench->table);
+        sim_report_text(run, ld_slo_is_set(&command->settings.slo), bench->table);
         (void)fflush(bench->table);
     }
     if (bench->csv)

@@ -17,18 +17,18 @@
 static void start_request(struct sim_world *world, int64_t due_ns)
 {
     const struct sim_costs *costs = &world->settings->costs;
-    struct sv_record *record = sv_records_add(&world->records);
+    struct ld_record *record = ld_records_add(&world->records);
     struct sim_request *request = &world->requests[world->n_started++];
     if (!record) {
         world->failed = true;
         return;
     }
-    record->plan = sv_source_take(&world->source);
+    record->plan = ld_source_take(&world->source);
     record->group = world->source.name;
     record->start_ns = due_ns;
-    sv_record_begin_attempt(record, world->now_ns);
-    struct sv_rng rng =
-        sim_world_rng(world, SV_STREAM_WAY, 0, (uint64_t)(world->now_ns / MOMENT_NS));
+    ld_record_begin_attempt(record, world->now_ns);
+    struct ld_rng rng =
+        sim_world_rng(world, LD_STREAM_WAY, 0, (uint64_t)(world->now_ns / MOMENT_NS));
     int64_t n_positions = record->plan.prompt_tokens + record->plan.output_tokens - 1;
     *request = (struct sim_request){.record = record,
                                     .n_prompt = record->plan.prompt_tokens,
@@ -44,10 +44,10 @@ static void start_request(struct sim_world *world, int64_t due_ns)
 static void ask(struct sim_world *world)
 {
     int64_t due_ns;
-    while (!world->failed && sv_source_is_due(&world->source, world->now_ns, &due_ns))
+    while (!world->failed && ld_source_is_due(&world->source, world->now_ns, &due_ns))
         start_request(world, due_ns);
-    int64_t next_ns = sv_source_next_ns(&world->source, world->now_ns);
-    if (next_ns == world->ask_ns || next_ns == INT64_MAX || !sv_source_has_more(&world->source))
+    int64_t next_ns = ld_source_next_ns(&world->source, world->now_ns);
+    if (next_ns == world->ask_ns || next_ns == INT64_MAX || !ld_source_has_more(&world->source))
         return;
     world->ask_ns = next_ns;
     sim_events_add(&world->events, next_ns, SIM_ASK, NULL, 0);
@@ -108,9 +108,9 @@ static void note_stages(const struct sim_request *request)
 
 static void on_end(struct sim_world *world, struct sim_request *request)
 {
-    struct sv_record *record = request->record;
-    if (record->outcome != SV_FAILED) {
-        record->outcome = SV_DONE;
+    struct ld_record *record = request->record;
+    if (record->outcome != LD_FAILED) {
+        record->outcome = LD_DONE;
         record->finished_ns = world->now_ns;
         note_stages(request);
     }
@@ -191,7 +191,7 @@ static void fini(struct sim_world *world)
         sim_decode_fini(&world->decodes[i]);
     sim_gateway_fini(&world->gateway);
     sim_events_fini(&world->events);
-    sv_records_fini(&world->records);
+    ld_records_fini(&world->records);
     free(world->requests);
     free(world->prefills);
     free(world->decodes);
@@ -243,7 +243,7 @@ static enum baton_err check_all_over(const struct sim_world *world, struct baton
 {
     if (world->failed)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for the simulated requests");
-    if (world->n_over == world->n_started && !sv_source_has_more(&world->source))
+    if (world->n_over == world->n_started && !ld_source_has_more(&world->source))
         return BATON_OK;
     return baton_fail(why, BATON_INTERNAL, "%zu of %zu simulated requests never ended",
                       world->n_started - world->n_over, world->n_started);
@@ -263,7 +263,7 @@ enum baton_err sim_run(const struct sim_settings *settings, const struct sim_lay
     if (!err) {
         made.simulated_s = baton_seconds(world.ended_ns - BEGIN_NS);
         add_up_work(&world, &made);
-        err = sv_figures_make(&world.records, world.source.name, BEGIN_NS, world.ended_ns,
+        err = ld_figures_make(&world.records, world.source.name, BEGIN_NS, world.ended_ns,
                               &settings->slo, &made.figures);
     }
     fini(&world);

@@ -1,4 +1,4 @@
-/* One run of a simulated fleet under a load: which requests it got is what `baton-bench serve` with
+/* One run of a simulated fleet under a load: which requests it got is what `baton-load` with
  * the same seed would have sent, and what became of them is told in the same records and figures.
  *
  * Left out: prefix caches, prompts that decode workers run, deadlines and predicted waits
@@ -12,18 +12,18 @@
 #ifndef BATON_BENCH_SIMULATE_SIMULATION_H
 #define BATON_BENCH_SIMULATE_SIMULATION_H
 
-#include "bench/serve/figures.h"
-#include "bench/serve/source.h"
 #include "bench/simulate/costs.h"
 #include "bench/simulate/engine.h"
 #include "bench/simulate/layouts.h"
 #include "bench/simulate/network.h"
 #include "common/policy/routing_policy.h"
+#include "tools/load/figures.h"
+#include "tools/load/source.h"
 
 struct sim_settings {
     struct sim_costs costs;
-    struct sv_source load; /* its settings; n_requests of it are simulated */
-    struct sv_slo slo;
+    struct ld_source load; /* its settings; n_requests of it are simulated */
+    struct ld_slo slo;
     enum sim_cores cores;
     int n_cores;       /* ELASTIC: of the one machine; else of each worker */
     int chunk;         /* rows of a pass, whole blocks */
@@ -39,7 +39,7 @@ struct sim_settings {
 
 struct sim_results {
     struct sim_layout layout;
-    struct sv_figures figures;
+    struct ld_figures figures;
     double prefill_busy, decode_busy; /* shares of the window, means of the role */
     double mean_rows, mean_batch;     /* of a pass, of a step; NAN: there was none */
     double line_busy;                 /* of the busiest decode worker's */

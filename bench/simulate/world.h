@@ -7,11 +7,11 @@
 #ifndef BATON_BENCH_SIMULATE_WORLD_H
 #define BATON_BENCH_SIMULATE_WORLD_H
 
-#include "bench/serve/source.h"
 #include "bench/simulate/decode.h"
 #include "bench/simulate/gateway.h"
 #include "bench/simulate/prefill.h"
 #include "bench/simulate/simulation.h"
+#include "tools/load/source.h"
 
 struct sim_world {
     const struct sim_settings *settings;
@@ -20,8 +20,8 @@ struct sim_world {
     int64_t gateway_token_ns;
     int64_t now_ns;
     struct sim_events events;
-    struct sv_source source;
-    struct sv_records records;
+    struct ld_source source;
+    struct ld_records records;
     struct sim_request *requests; /* [source.n_requests] */
     size_t n_started, n_over;
     int64_t ask_ns;   /* when the source is asked next */
@@ -40,10 +40,10 @@ static inline int64_t sim_ns(double seconds)
 }
 
 /* The numbers of a worker's n-th pass or step. */
-static inline struct sv_rng sim_world_rng(const struct sim_world *world, enum sv_stream stream,
+static inline struct ld_rng sim_world_rng(const struct sim_world *world, enum ld_stream stream,
                                           uint32_t worker, uint64_t n)
 {
-    return sv_rng(world->source.workload.seed, stream, (uint64_t)worker << 40 | n);
+    return ld_rng(world->source.workload.seed, stream, (uint64_t)worker << 40 | n);
 }
 
 /* From the end of a prompt's last pass to the gateway. */

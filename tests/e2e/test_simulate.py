@@ -7,28 +7,28 @@ from fleet import BIN, SLOW, Fleet
 LOAD = ["--prompt-tokens", "64", "--output-tokens", "16", "--concurrency", "2", "--requests", "40", "--seed", "5"]
 
 
-def bench(*argv):
-    done = subprocess.run([str(BIN / "baton-bench"), *map(str, argv)], capture_output=True, text=True,
+def run(program, *argv):
+    done = subprocess.run([str(BIN / program), *map(str, argv)], capture_output=True, text=True,
                           timeout=240 * SLOW)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def figures(*argv):
-    return json.loads(bench(*argv, "--json", "-"))["runs"][0]["figures"]
+    return json.loads(run(*argv, "--json", "-"))["runs"][0]["figures"]
 
 
 def test_costs_of_a_fleet_predict_it(tmp_path):
     costs = tmp_path / "costs.json"
     with Fleet() as fleet:
         url = f"http://127.0.0.1:{fleet.port}"
-        bench("simulate", "--calibrate", "--url", url, "--model", fleet.model, "--cores", "pinned",
+        run("baton-bench", "simulate", "--calibrate", "--url", url, "--model", fleet.model, "--cores", "pinned",
               "--context-tokens", 512, "--chunk", 64, "--max-batch", 8, "--out", costs)
-        measured = figures("serve", "--url", url, "--quiet", *LOAD)
+        measured = figures("baton-load", "--url", url, "--quiet", *LOAD)
     found = json.loads(costs.read_text())
     assert found["layers"] == 4 and found["kv_token_bytes"] == 8192
     assert found["way"]["before_s"] > 0 and [entry["cores"] for entry in found["cores"]] == [1]
-    predicted = figures("simulate", "--calibration", costs, "--cores", "pinned", *LOAD)
+    predicted = figures("baton-bench", "simulate", "--calibration", costs, "--cores", "pinned", *LOAD)
     assert predicted.keys() == measured.keys()
     assert predicted["requests"]["done"] == measured["requests"]["done"] == 40
     assert predicted["tokens"]["output"] == measured["tokens"]["output"] == 40 * 16

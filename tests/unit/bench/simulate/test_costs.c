@@ -37,7 +37,7 @@ TEST(a_spread_gives_back_the_quantiles_it_was_made_of)
     assert_near(spread.factor[8], 2, 1e-6);
     assert_near(spread.factor[0], 0, 1e-6);
     for (int i = 0; i < N; i++) {
-        struct sv_rng rng = sv_rng(3, SV_STREAM_PASS, (uint64_t)i);
+        struct ld_rng rng = ld_rng(3, LD_STREAM_PASS, (uint64_t)i);
         drawn[i] = sim_spread_draw(&spread, &rng);
     }
     again = sim_spread_of(drawn, N);
@@ -53,7 +53,7 @@ TEST(a_rare_long_time_does_not_make_all_others_longer)
         values[i] = i ? 1 : 100;
     struct sim_spread spread = sim_spread_of(values, 500);
     for (int i = 0; i < N; i++) {
-        struct sv_rng rng = sv_rng(3, SV_STREAM_STEP, (uint64_t)i);
+        struct ld_rng rng = ld_rng(3, LD_STREAM_STEP, (uint64_t)i);
         sum += sim_spread_draw(&spread, &rng);
     }
     assert_near(sum / N, 599.0 / 500, 0.03);

@@ -1,17 +1,17 @@
 #include <stdlib.h>
 
-#include "bench/serve/rng.h"
 #include "bench/simulate/event_queue.h"
 #include "tests/support/test.h"
+#include "tools/load/rng.h"
 
 TEST(events_come_in_order_of_time_then_of_adding)
 {
     enum { N = 5000 };
     struct sim_events events = {0};
     struct sim_event before = {.at_ns = -1}, event;
-    struct sv_rng rng = sv_rng(1, SV_STREAM_REQUEST, 0);
+    struct ld_rng rng = ld_rng(1, LD_STREAM_REQUEST, 0);
     for (int i = 0; i < N; i++)
-        sim_events_add(&events, sv_rng_between(&rng, 0, 99), SIM_ASK, NULL, (uint32_t)i);
+        sim_events_add(&events, ld_rng_between(&rng, 0, 99), SIM_ASK, NULL, (uint32_t)i);
     for (int i = 0; i < N; i++) {
         assert_true(sim_events_take(&events, &event));
         assert_true(event.at_ns > before.at_ns ||
