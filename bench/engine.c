@@ -6,6 +6,7 @@
 
 #include "bench/bench.h"
 #include "bench/line.h"
+#include "bench/machine.h"
 #include "bench/probe.h"
 #include "bench/shapes.h"
 #include "common/base/clock.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/machine.h"
 #include "bench/shapes.h"
 #include "common/base/clock.h"
 #include "common/checkpoint/facts.h"

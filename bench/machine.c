@@ -1,7 +1,8 @@
+#include "bench/machine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench/bench.h"
 #include "bench/shapes.h"
 
 static enum baton_err open_model(const struct bench_machine_options *options,

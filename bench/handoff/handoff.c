@@ -6,6 +6,7 @@
 
 #include "bench/bench.h"
 #include "bench/handoff/report.h"
+#include "bench/machine.h"
 #include "bench/shapes.h"
 #include "common/base/clock.h"
 #include "common/wire/frame.h"

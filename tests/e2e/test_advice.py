@@ -75,13 +75,13 @@ def test_prompts_found_in_the_cache_are_no_work():
         assert advice(fleet)["observed"]["prompt_tokens"] < 400 / 4
 
 
-def test_the_bench_says_of_a_running_fleet_what_its_gateway_says():
+def test_the_planner_says_of_a_running_fleet_what_its_gateway_says():
     with Fleet(decode_args=["--max-batch", 8]) as fleet:
         url = f"http://127.0.0.1:{fleet.port}"
-        refused = subprocess.run([BIN / "baton-bench", "advise", "--url", url], capture_output=True, text=True)
+        refused = subprocess.run([BIN / "baton-plan", "advise", "--url", url], capture_output=True, text=True)
         assert refused.returncode == 1 and "seen too little" in refused.stderr
         load(fleet, 6, 480, 4)
-        said = json.loads(subprocess.run([BIN / "baton-bench", "advise", "--url", url, "--json"], check=True,
+        said = json.loads(subprocess.run([BIN / "baton-plan", "advise", "--url", url, "--json"], check=True,
                                          capture_output=True, text=True).stdout)
         found = advice(fleet)
         assert said["asked"]["short"] == found["short"] == "prefill"
@@ -91,7 +91,7 @@ def test_the_bench_says_of_a_running_fleet_what_its_gateway_says():
         assert said["balanced_ratio"] == pytest.approx(found["balanced_ratio"], rel=0.1)
         assert said["workload"]["prompt_tokens"] == 480
         # A load that this fleet can do, by the same costs: no role is short, and there are estimates.
-        easy = json.loads(subprocess.run([BIN / "baton-bench", "advise", "--url", url, "--json", "--rate", "0.5",
+        easy = json.loads(subprocess.run([BIN / "baton-plan", "advise", "--url", url, "--json", "--rate", "0.5",
                                           "--prompt-tokens", "64", "--output-tokens", "16"], check=True,
                                          capture_output=True, text=True).stdout)["asked"]
         assert easy["short"] == "none" and 0 < easy["ttft_s"] < 5 and 0 < easy["itl_s"] < easy["ttft_s"]

@@ -1,4 +1,4 @@
-"""baton-bench simulate, calibrated on a fleet that really runs, says about what that fleet does."""
+"""baton-plan simulate, calibrated on a fleet that really runs, says about what that fleet does."""
 import json
 import subprocess
 
@@ -22,24 +22,24 @@ def test_costs_of_a_fleet_predict_it(tmp_path):
     costs = tmp_path / "costs.json"
     with Fleet() as fleet:
         url = f"http://127.0.0.1:{fleet.port}"
-        run("baton-bench", "simulate", "--calibrate", "--url", url, "--model", fleet.model, "--cores", "pinned",
+        run("baton-plan", "simulate", "--calibrate", "--url", url, "--model", fleet.model, "--cores", "pinned",
               "--context-tokens", 512, "--chunk", 64, "--max-batch", 8, "--out", costs)
         measured = figures("baton-load", "--url", url, "--quiet", *LOAD)
     found = json.loads(costs.read_text())
     assert found["layers"] == 4 and found["kv_token_bytes"] == 8192
     assert found["way"]["before_s"] > 0 and [entry["cores"] for entry in found["cores"]] == [1]
-    predicted = figures("baton-bench", "simulate", "--calibration", costs, "--cores", "pinned", *LOAD)
+    predicted = figures("baton-plan", "simulate", "--calibration", costs, "--cores", "pinned", *LOAD)
     assert predicted.keys() == measured.keys()
     assert predicted["requests"]["done"] == measured["requests"]["done"] == 40
     assert predicted["tokens"]["output"] == measured["tokens"]["output"] == 40 * 16
     assert predicted["times"].keys() == measured["times"].keys()
-    # How close it comes is bench/validate_simulator.py's to say, on an idle machine.
+    # How close it comes is tools/plan/validate_simulator.py's to say, on an idle machine.
     for time in ("ttft", "e2el"):
         ratio = predicted["times"][time]["p50_s"] / measured["times"][time]["p50_s"]
         assert 0.1 < ratio < 10, (time, ratio)
 
 
 def test_a_server_that_is_not_there_is_named():
-    done = subprocess.run([str(BIN / "baton-bench"), "simulate", "--calibrate", "--url", "http://127.0.0.1:1"],
+    done = subprocess.run([str(BIN / "baton-plan"), "simulate", "--calibrate", "--url", "http://127.0.0.1:1"],
                           capture_output=True, text=True, timeout=60 * SLOW)
     assert done.returncode == 1 and "--url: 127.0.0.1:1: Connection refused" in done.stderr, done.stderr

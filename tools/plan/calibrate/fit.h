@@ -1,0 +1,41 @@
+/* From what was measured of a worker to its costs.
+ *
+ * Ownership: plain values; samples belong to who gathers.
+ * Threading: pure functions.
+ * Errors:    none: the measurements are checked where they are made.
+ */
+#ifndef BATON_PLAN_FIT_H
+#define BATON_PLAN_FIT_H
+
+#include "tools/plan/costs/costs.h"
+
+/* Medians of one prompt after another, each alone with its two workers. */
+struct sim_prompt_point {
+    double n_tokens;
+    double compute_s;
+    double before_s, after_s; /* the rest of its time to first token; not known in one process: 0 */
+    double second_s;          /* first to second token, 0: not known */
+};
+
+/* The typical time from step to step of n sequences with so many positions each. */
+struct sim_step_point {
+    double n, positions, step_s;
+};
+
+struct sim_measured {
+    int chunk;
+    struct sim_prompt_point prompts[SIM_MAX_POINTS]; /* ascending; the last one of several chunks */
+    int n_prompts;                                   /* at least 2 */
+    struct sim_step_point steps[SIM_MAX_POINTS];     /* ascending batches */
+    int n_steps;                                     /* at least 1 */
+    struct sim_step_point long_step;                 /* as one of those, with longer contexts */
+};
+
+/* Curves and position_s; spread and beside are left alone. */
+void sim_fit_costs(const struct sim_measured *measured, struct sim_core_costs *costs);
+
+/* The way and the hand-off, given the costs of the cores that were measured. */
+void sim_fit_ways(const struct sim_measured *measured, const struct sim_core_costs *costs,
+                  struct sim_costs *all);
+
+#endif

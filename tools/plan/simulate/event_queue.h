@@ -1,0 +1,46 @@
+/* What happens next: events in order of time, those of one moment in the order in which they were
+ * added, so that a simulation is a function of its input.
+ *
+ * Ownership: the queue owns its heap until sim_events_fini; subjects are borrowed.
+ * Threading: one owner.
+ * Errors:    memory that is out sticks in `failed`, and the event is lost: look at the end.
+ */
+#ifndef BATON_PLAN_EVENT_QUEUE_H
+#define BATON_PLAN_EVENT_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sim_kind {
+    SIM_ASK,      /* the source may have a request due */
+    SIM_QUEUE,    /* a request comes to the gateway's queue */
+    SIM_BEGIN,    /* a worker that was idle begins a pass or step */
+    SIM_COMPUTED, /* a worker's pass or step is through */
+    SIM_FIRST,    /* a first token comes to the gateway */
+    SIM_PLACED,   /* a context is whole in its decode worker */
+    SIM_END       /* an answer is over for its client */
+};
+
+struct sim_event {
+    int64_t at_ns;
+    uint64_t order; /* of adding */
+    enum sim_kind kind;
+    uint32_t stamp; /* the subject's, to tell an event that was overtaken */
+    void *subject;
+};
+
+struct sim_events {
+    struct sim_event *items; /* a binary heap, the next one first */
+    size_t n, cap;
+    uint64_t n_added;
+    bool failed;
+};
+
+void sim_events_add(struct sim_events *events, int64_t at_ns, enum sim_kind kind, void *subject,
+                    uint32_t stamp);
+/* Takes the next one; false: there is none. */
+bool sim_events_take(struct sim_events *events, struct sim_event *event);
+void sim_events_fini(struct sim_events *events);
+
+#endif

@@ -1,0 +1,285 @@
+#include "tools/plan/simulate/options.h"
+
+#include <string.h>
+
+#include "common/engine/kernels/kv_block.h"
+#include "tools/plan/costs/costs_file.h"
+
+enum { MAX_CONCURRENCY = 1 << 20, DEFAULT_REQUESTS = 1000, DEFAULT_CONTEXTS = 16 };
+
+typedef struct sim_options options_type;
+
+#define TEXT(field, name, fallback, help) BATON_ROW_TEXT(options_type, field, name, fallback, help)
+#define INT(field, name, fallback, min, max, unit, help)                                           \
+    BATON_ROW_INT(options_type, field, name, fallback, min, max, unit, help)
+#define REAL(field, name, fallback, min, max, unit, help)                                          \
+    BATON_ROW_REAL(options_type, field, name, fallback, min, max, unit, help)
+
+const struct baton_option sim_option_table[] = {
+    TEXT(calibration, "calibration", NULL, "file of measured costs, as --calibrate writes it"),
+    TEXT(layouts, "layouts", "1P1D", "fleets, a run each: 1P1D,2P1D,..."),
+    TEXT(cores, "cores", "own",
+         "own: a machine for each worker; pinned, elastic: one machine for all of them"),
+    INT(worker_cores, "worker-cores", "1", 1, 256, "",
+        "own, pinned: cores of each worker; calibrate: that each has when the other is idle"),
+    INT(host_cores, "host-cores", "2", 1, BATON_CORES_MAX, "", "elastic: cores of the machine"),
+    TEXT(concurrency, "concurrency", NULL,
+         "closed loop: requests under way, or several such numbers, a run each (1)"),
+    REAL(rate, "rate", "0", 0, 1e6, "requests/s", "open loop: Poisson arrivals; 0 is off"),
+    INT(max_in_flight, "max-in-flight", "1048576", 1, 1 << 20, "requests",
+        "open loop: later ones wait at the client, and their clock runs"),
+    INT(requests, "requests", "0", 0, 1e7, "", "of a run; 0: 1000, or all of the trace"),
+    TEXT(prompt_tokens, "prompt-tokens", NULL,
+         "N, uniform:MIN-MAX, normal:MEAN,DEVIATION or zipf:EXPONENT,MIN-MAX (64)"),
+    TEXT(output_tokens, "output-tokens", NULL, "the same for answers (64)"),
+    INT(max_total_tokens, "max-total-tokens", "0", 0, LD_MAX_TOKENS, "tokens",
+        "prompt + output are cut to this, such as the context; 0: no bound"),
+    TEXT(trace, "trace", NULL, "Mooncake's jsonl: arrivals and lengths"),
+    REAL(trace_speed, "trace-speed", "1", 1e-6, 1e6, "", "2: arrivals twice as fast"),
+    REAL(trace_scale, "trace-scale", "1", 1e-6, 1e6, "", "of the trace's lengths"),
+    INT(seed, "seed", "1", 1, 9e15, "", "of lengths, arrivals and times: same seed, same result"),
+    TEXT(slo, "slo", NULL, "what counts as good: ttft=200ms,itl=50ms,tpot=40ms,e2el=3s"),
+    INT(chunk, "chunk", "128", 16, 1 << 16, "tokens", "rows of a prefill pass"),
+    INT(max_batch, "max-batch", "64", 1, 1024, "sequences", "in one decode step"),
+    INT(context_tokens, "context-tokens", "1024", 16, 1 << 24, "tokens", "of the model"),
+    INT(kv_tokens, "kv-tokens", "0", 0, 1 << 28, "tokens",
+        "KV cache of a decode worker; 0: sixteen contexts"),
+    TEXT(prefill_policy, "prefill-policy", "least-loaded", "round-robin or least-loaded"),
+    TEXT(decode_policy, "decode-policy", "least-loaded", "round-robin or least-loaded"),
+    TEXT(overlap, "overlap", "auto",
+         "contexts leave while their prompts are computed: on, off, or auto: long ones"),
+    INT(max_queued, "max-queued", "1048576", 1, 1 << 20, "requests", "waiting for a worker -> 429"),
+    INT(max_queued_tokens, "max-queued-tokens", "1073741824", 1, 1 << 30, "tokens",
+        "prompt tokens waiting for a worker -> 429"),
+    INT(gateways, "gateways", "1", 1, 4096, "", "that share the requests"),
+    REAL(gateway_token_us, "gateway-token-us", "0", 0, 1e6, "us",
+         "that a gateway is busy with a token; 0: it is never what is short"),
+    REAL(network_gbps, "network-gbps", "0", 0, 1e6, "Gbit/s",
+         "of every worker's line; 0: as where it was calibrated"),
+    REAL(network_latency_us, "network-latency-us", "0", 0, 1e9, "us",
+         "one way, beyond that of the calibration"),
+    TEXT(json, "json", NULL, "file for all figures and settings; -: stdout, and no table"),
+    TEXT(csv, "csv", NULL, "file for a row per run"),
+    {"calibrate", BATON_OPTION_BOOL, offsetof(options_type, calibrate), "false", 0, 0, "",
+     "measure costs and write them, instead of simulating"},
+    TEXT(url, "url", NULL, "calibrate: of an idle server with one prefill and one decode worker"),
+    TEXT(model, "model", NULL,
+         "calibrate: without --url, in this process: a model directory or shape:NAME; with it, the "
+         "model that is served, for the size of its context"),
+    TEXT(dtype, "dtype", "f32", "calibrate, in this process: f32, bf16, q8 or auto"),
+    TEXT(out, "out", NULL,
+         "calibrate: file for the costs; those of other cores in --calibration go with them"),
+};
+
+const size_t sim_n_options = sizeof sim_option_table / sizeof sim_option_table[0];
+
+/* ---- words ---- */
+
+/* The place of text among the n words. */
+static enum baton_err parse_word(const char *option, const char *text, const char *const *words,
+                                 int n, int *which, struct baton_why *why)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(words[i], text)) {
+            *which = i;
+            return BATON_OK;
+        }
+    return baton_fail(why, BATON_INVALID, "%s: must be %s%s%s or %s, not \"%.60s\"", option,
+                      words[0], n > 2 ? ", " : "", n > 2 ? words[1] : "", words[n - 1], text);
+}
+
+enum baton_err sim_cores_parse(const char *option, const char *text, enum sim_cores *cores,
+                               struct baton_why *why)
+{
+    static const char *const words[] = {"own", "pinned", "elastic"};
+    int which = 0;
+    enum baton_err err = parse_word(option, text, words, 3, &which, why);
+    *cores = (enum sim_cores)which; /* in this order */
+    return err;
+}
+
+static enum baton_err parse_policy(const char *option, const char *text,
+                                   enum baton_routing_policy *policy, struct baton_why *why)
+{
+    static const char *const words[] = {"round-robin", "least-loaded"};
+    int which = 0;
+    enum baton_err err = parse_word(option, text, words, 2, &which, why);
+    *policy = which ? BATON_ROUTING_LEAST_LOADED : BATON_ROUTING_ROUND_ROBIN;
+    return err;
+}
+
+static enum baton_err read_words(struct sim_command *command, struct baton_why *why)
+{
+    static const char *const overlaps[] = {"on", "off", "auto"};
+    const struct sim_options *options = command->options;
+    struct sim_settings *settings = &command->settings;
+    int overlap = 0;
+    enum baton_err err = sim_cores_parse("--cores", options->cores, &settings->cores, why);
+    if (!err)
+        err = parse_policy("--prefill-policy", options->prefill_policy, &settings->prefill_policy,
+                           why);
+    if (!err)
+        err =
+            parse_policy("--decode-policy", options->decode_policy, &settings->decode_policy, why);
+    if (!err)
+        err = parse_word("--overlap", options->overlap, overlaps, 3, &overlap, why);
+    settings->overlap = (enum baton_overlap)overlap; /* in this order */
+    return err;
+}
+
+/* ---- the load ---- */
+
+static enum baton_err read_lengths(struct sim_command *command, struct baton_why *why)
+{
+    const struct sim_options *options = command->options;
+    const char *prompt = options->prompt_tokens, *output = options->output_tokens;
+    struct ld_workload *workload = &command->settings.load.workload;
+    enum baton_err err =
+        ld_lengths_parse("--prompt-tokens", prompt ? prompt : "64", &workload->prompt, why);
+    if (!err)
+        err = ld_lengths_parse("--output-tokens", output ? output : "64", &workload->output, why);
+    if (!err && options->trace)
+        err = ld_trace_read(options->trace, &command->trace, why);
+    return err;
+}
+
+static enum baton_err read_load(struct sim_command *command, struct baton_why *why)
+{
+    const struct sim_options *options = command->options;
+    bool is_open = options->rate > 0 || options->trace;
+    const char *concurrency = options->concurrency ? options->concurrency : "1";
+    struct ld_source *load = &command->settings.load;
+    *load = (struct ld_source){.name = "requests",
+                               .rate_per_s = options->rate,
+                               .trace_speed = options->trace_speed,
+                               .max_in_flight = (int)options->max_in_flight,
+                               .arrivals = options->trace ? LD_TRACE
+                                           : is_open      ? LD_POISSON
+                                                          : LD_CLOSED,
+                               .workload = {.seed = (uint64_t)options->seed,
+                                            .n_prefixes = 1,
+                                            .max_tokens = options->max_total_tokens,
+                                            .trace_scale = options->trace_scale}};
+    enum baton_err err = read_lengths(command, why);
+    if (!err && !is_open)
+        err = cli_list_parse("--concurrency", concurrency, 1, MAX_CONCURRENCY,
+                             &command->concurrency, why);
+    load->workload.trace = options->trace ? &command->trace : NULL;
+    load->n_requests = options->requests ? options->requests
+                       : options->trace  ? (int64_t)command->trace.n
+                                         : DEFAULT_REQUESTS;
+    if (options->trace && load->n_requests > (int64_t)command->trace.n)
+        load->n_requests = (int64_t)command->trace.n;
+    if (command->concurrency.n)
+        load->concurrency = command->concurrency.values[0];
+    return err;
+}
+
+/* ---- the fleet ---- */
+
+static void read_sizes(struct sim_command *command)
+{
+    const struct sim_options *options = command->options;
+    struct sim_settings *settings = &command->settings;
+    int64_t kv_tokens =
+        options->kv_tokens ? options->kv_tokens : DEFAULT_CONTEXTS * options->context_tokens;
+    settings->n_cores =
+        (int)(settings->cores == SIM_CORES_ELASTIC ? options->host_cores : options->worker_cores);
+    settings->chunk = (int)(options->chunk / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS);
+    settings->max_batch = (int)options->max_batch;
+    settings->kv_blocks = (kv_tokens + BATON_KV_BLOCK_TOKENS - 1) / BATON_KV_BLOCK_TOKENS;
+    settings->max_queued = options->max_queued;
+    settings->max_queued_tokens = options->max_queued_tokens;
+    settings->n_gateways = (int)options->gateways;
+    settings->gateway_token_s = options->gateway_token_us / 1e6;
+    settings->gbps = options->network_gbps;
+    settings->latency_s = options->network_latency_us / 1e6;
+}
+
+/* One machine has few workers, and each layout must have costs for its cores. */
+static enum baton_err check_cores(const struct sim_command *command, struct baton_why *why)
+{
+    const struct sim_settings *settings = &command->settings;
+    const struct sim_costs *costs = &settings->costs;
+    int least = settings->cores == SIM_CORES_ELASTIC ? 1 : settings->n_cores;
+    if (least < costs->cores[0].n_cores || settings->n_cores > costs->cores[costs->n - 1].n_cores)
+        return baton_fail(why, BATON_INVALID,
+                          "--%s: %s has costs for %d to %d cores, %d to %d are needed",
+                          settings->cores == SIM_CORES_ELASTIC ? "host-cores" : "worker-cores",
+                          command->options->calibration, costs->cores[0].n_cores,
+                          costs->cores[costs->n - 1].n_cores, least, settings->n_cores);
+    for (int i = 0; i < command->layouts.n && settings->cores != SIM_CORES_OWN; i++) {
+        const struct sim_layout *layout = &command->layouts.items[i];
+        if (layout->n_prefill + layout->n_decode > BATON_CORE_WORKERS_MAX)
+            return baton_fail(why, BATON_INVALID,
+                              "--layouts: at most %d workers share a machine, not %dP%dD",
+                              BATON_CORE_WORKERS_MAX, layout->n_prefill, layout->n_decode);
+    }
+    return BATON_OK;
+}
+
+/* ---- what does not go together ---- */
+
+static enum baton_err check_together(const struct sim_options *o, struct baton_why *why)
+{
+    const struct cli_clash clashes[] = {
+        {o->concurrency && o->rate > 0, "--concurrency and --rate"},
+        {o->concurrency && o->trace, "--concurrency and --trace"},
+        {o->rate > 0 && o->trace, "--rate and --trace"},
+        {o->trace && (o->prompt_tokens || o->output_tokens),
+         "--trace and --prompt-tokens or --output-tokens"},
+    };
+    enum baton_err err = cli_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
+    if (err)
+        return err;
+    if (o->url || o->model || o->out)
+        return baton_fail(why, BATON_INVALID, "--url, --model, --out: only with --calibrate");
+    if (!o->calibration)
+        return baton_fail(why, BATON_INVALID,
+                          "--calibration: must name a file of costs (--calibrate makes one)");
+    if (o->max_total_tokens == 1)
+        return baton_fail(why, BATON_INVALID, "--max-total-tokens: must be 0 or at least 2");
+    return BATON_OK;
+}
+
+static enum baton_err check_network(const struct sim_command *command, struct baton_why *why)
+{
+    if (!(command->options->network_gbps > 0) || command->settings.costs.kv_token_bytes > 0)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID,
+                      "--network-gbps: %s does not say how many bytes a token's KV takes "
+                      "(kv_token_bytes; --calibrate --url with --model writes it)",
+                      command->options->calibration);
+}
+
+enum baton_err sim_command_init(struct sim_command *command, const struct sim_options *options,
+                                struct baton_why *why)
+{
+    *command = (struct sim_command){.options = options};
+    enum baton_err err = check_together(options, why);
+    if (!err)
+        err = sim_costs_file_read(options->calibration, &command->settings.costs, why);
+    if (!err)
+        err = sim_layouts_parse("--layouts", options->layouts, &command->layouts, why);
+    if (!err)
+        err = read_words(command, why);
+    if (!err)
+        err = read_load(command, why);
+    if (!err && options->slo)
+        err = ld_slo_parse("--slo", options->slo, &command->settings.slo, why);
+    if (!err) {
+        read_sizes(command);
+        err = check_cores(command, why);
+    }
+    if (!err)
+        err = check_network(command, why);
+    if (err)
+        sim_command_fini(command);
+    return err;
+}
+
+void sim_command_fini(struct sim_command *command)
+{
+    ld_trace_fini(&command->trace);
+    *command = (struct sim_command){0};
+}

@@ -1,0 +1,134 @@
+#include "tools/plan/simulate/sim_decode.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/policy/reservations.h"
+#include "tools/plan/simulate/world.h"
+
+void sim_decode_init(struct sim_decode *worker, struct sim_world *world, uint32_t index)
+{
+    *worker = (struct sim_decode){.index = index, .max_blocks = world->settings->kv_blocks};
+    sim_engine_init(&worker->engine, &world->host, BATON_CORE_DECODE, worker);
+}
+
+void sim_decode_fini(struct sim_decode *worker)
+{
+    free(worker->sequences);
+}
+
+struct sim_line *sim_decode_line(struct sim_decode *worker)
+{
+    return &worker->line;
+}
+
+bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world *world,
+                         int64_t n_blocks)
+{
+    return worker->n_requests < baton_reservations_max(world->settings->max_batch) &&
+           worker->max_blocks - worker->n_blocks >= n_blocks;
+}
+
+void sim_decode_reserve(struct sim_decode *worker, struct sim_request *request)
+{
+    request->decode = worker;
+    worker->n_requests++;
+    worker->n_blocks += request->n_blocks;
+}
+
+/* ---- a step ---- */
+
+static struct sim_work work_of(const struct sim_decode *worker)
+{
+    struct sim_work work = {.n = worker->n_step};
+    for (int i = 0; i < worker->n_step; i++)
+        work.positions += (double)(worker->sequences[i]->n_prompt + worker->sequences[i]->n_made);
+    return work;
+}
+
+static void note_begun(const struct sim_decode *worker, int64_t now_ns)
+{
+    for (int i = 0; i < worker->n_step; i++)
+        if (!worker->sequences[i]->stepped_ns)
+            worker->sequences[i]->stepped_ns = now_ns;
+}
+
+void sim_decode_begin(struct sim_decode *worker, struct sim_world *world)
+{
+    int max_batch = world->settings->max_batch;
+    worker->n_step = worker->n < max_batch ? worker->n : max_batch;
+    note_begun(worker, world->now_ns);
+    struct sim_work work = work_of(worker);
+    struct ld_rng rng = sim_world_rng(world, LD_STREAM_STEP, worker->index, worker->n_steps++);
+    work.factor = sim_spread_draw(&world->step_spread, &rng);
+    worker->n_tokens += (uint64_t)worker->n_step;
+    sim_engine_start(&worker->engine, &work, world->now_ns);
+}
+
+/* ---- its end ---- */
+
+static void leave(struct sim_decode *worker, struct sim_world *world, struct sim_request *request,
+                  int64_t told_ns)
+{
+    worker->n_requests--;
+    worker->n_blocks -= request->n_blocks;
+    double *stages_s = request->record->server.stages_s;
+    stages_s[BATON_STAGE_decode_queue] = baton_seconds(request->stepped_ns - request->ready_ns);
+    stages_s[BATON_STAGE_decode] = baton_seconds(world->now_ns - request->stepped_ns);
+    sim_events_add(&world->events, told_ns, SIM_END, request, 0);
+}
+
+/* Every sequence of the step has a token more; those at their end leave, the rest keeps its order.
+ */
+void sim_decode_computed(struct sim_decode *worker, struct sim_world *world)
+{
+    int n_kept = 0;
+    worker->last_step_s = baton_seconds(world->now_ns - worker->engine.began_ns);
+    for (int i = 0; i < worker->n; i++) {
+        struct sim_request *request = worker->sequences[i];
+        if (i < worker->n_step) {
+            int64_t told_ns = sim_gateway_tell(world, request);
+            if (++request->n_made == request->n_output) {
+                leave(worker, world, request, told_ns);
+                continue;
+            }
+        }
+        worker->sequences[n_kept++] = request;
+    }
+    worker->n = n_kept;
+    if (worker->n)
+        sim_decode_begin(worker, world);
+    else
+        sim_engine_set_busy(&worker->engine, false, world->now_ns);
+}
+
+/* ---- arrivals ---- */
+
+static bool has_room(struct sim_decode *worker)
+{
+    if (worker->n < worker->cap)
+        return true;
+    int cap = worker->cap ? 2 * worker->cap : 16;
+    struct sim_request **grown =
+        reallocarray(worker->sequences, (size_t)cap, sizeof *worker->sequences);
+    if (!grown)
+        return false;
+    worker->sequences = grown;
+    worker->cap = cap;
+    return true;
+}
+
+void sim_decode_start(struct sim_decode *worker, struct sim_world *world,
+                      struct sim_request *request)
+{
+    if (!has_room(worker)) {
+        world->failed = true;
+        return;
+    }
+    request->ready_ns = world->now_ns;
+    worker->sequences[worker->n++] = request;
+    if (worker->engine.busy)
+        return;
+    sim_engine_set_busy(&worker->engine, true, world->now_ns);
+    sim_events_add(&world->events, world->now_ns, SIM_BEGIN, &worker->engine, 0);
+}

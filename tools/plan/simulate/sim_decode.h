@@ -1,0 +1,53 @@
+/* A simulated decode worker: one step after another for the max_batch sequences that came first, in
+ * blocks that were promised for the whole request before its prompt ran.
+ *
+ * Ownership: the worker owns its table; requests are borrowed from reservation to end.
+ * Threading: one owner.
+ * Errors:    memory that is out fails the world.
+ */
+#ifndef BATON_PLAN_SIM_DECODE_H
+#define BATON_PLAN_SIM_DECODE_H
+
+#include "tools/plan/simulate/network.h"
+#include "tools/plan/simulate/sim_engine.h"
+#include "tools/plan/simulate/sim_request.h"
+
+struct sim_world;
+
+struct sim_decode {
+    struct sim_engine engine;
+    struct sim_line line;
+    struct sim_request **sequences; /* placed and started, in the order of their beginning */
+    int n, cap;
+    int n_step; /* of them, in the step under way */
+    uint64_t n_steps, n_tokens;
+    double last_step_s;
+    uint32_t index;
+    /* what was promised */
+    int64_t n_requests, n_blocks, max_blocks;
+    uint64_t turn;
+};
+
+void sim_decode_init(struct sim_decode *worker, struct sim_world *world, uint32_t index);
+void sim_decode_fini(struct sim_decode *worker);
+
+struct sim_line *sim_decode_line(struct sim_decode *worker);
+
+/* Whether it has blocks for another request, and in its steps a place soon. */
+bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world *world,
+                         int64_t n_blocks);
+
+/* The gateway promises the request its blocks; there is room. */
+void sim_decode_reserve(struct sim_decode *worker, struct sim_request *request);
+
+/* The request's context is placed and its first token known: it joins the steps. */
+void sim_decode_start(struct sim_decode *worker, struct sim_world *world,
+                      struct sim_request *request);
+
+/* Begins a step of what it has; when it was idle, as sim_prefill_begin. */
+void sim_decode_begin(struct sim_decode *worker, struct sim_world *world);
+
+/* The step under way ended. */
+void sim_decode_computed(struct sim_decode *worker, struct sim_world *world);
+
+#endif

@@ -1,0 +1,64 @@
+/* Where a worker computes: one pass or step at a time, as fast as its cores are.
+ *
+ *     own      every worker has a machine: its cores are always its own
+ *     pinned   one machine, fixed cores: memory is shared, so others that compute slow it down
+ *     elastic  one machine whose workers lend each other idle cores, by the rule of
+ *              common/policy/core_shares.h
+ *
+ * Whenever somebody of a shared machine becomes busy or idle, what is under way there goes on at
+ * another pace: its event is added again with a new stamp, and the old one no longer counts.
+ *
+ * Ownership: engines are embedded in workers; a host borrows them.
+ * Threading: one owner.
+ * Errors:    none; events: as their queue.
+ */
+#ifndef BATON_PLAN_SIM_ENGINE_H
+#define BATON_PLAN_SIM_ENGINE_H
+
+#include "common/policy/core_shares.h"
+#include "tools/plan/costs/costs.h"
+#include "tools/plan/simulate/event_queue.h"
+
+enum sim_cores { SIM_CORES_OWN, SIM_CORES_PINNED, SIM_CORES_ELASTIC };
+
+struct sim_engine;
+
+struct sim_host {
+    enum sim_cores mode;
+    int n_cores; /* ELASTIC: of the machine; else of each worker */
+    const struct sim_costs *costs;
+    struct sim_events *events;
+    /* PINNED, ELASTIC */
+    struct sim_engine *engines[BATON_CORE_WORKERS_MAX];
+    struct baton_core_worker roles[BATON_CORE_WORKERS_MAX];
+    int n_engines;
+};
+
+struct sim_engine {
+    struct sim_host *host;
+    enum baton_core_role role;
+    int index;    /* among the host's */
+    void *worker; /* whose */
+    bool busy;
+    uint32_t stamp; /* of the event that counts */
+    struct sim_work work;
+    double left;       /* share of the work that is left, as of since_ns */
+    double duration_s; /* of all of it at the present pace */
+    int64_t since_ns;
+    int64_t began_ns; /* the work under way */
+    double busy_s;    /* all work that is through */
+};
+
+void sim_engine_init(struct sim_engine *engine, struct sim_host *host, enum baton_core_role role,
+                     void *worker);
+
+/* From the first work of many to the last. */
+void sim_engine_set_busy(struct sim_engine *engine, bool busy, int64_t now_ns);
+
+/* Begins work; the engine is busy. SIM_COMPUTED comes with the engine as its subject. */
+void sim_engine_start(struct sim_engine *engine, const struct sim_work *work, int64_t now_ns);
+
+/* Whether an event is the end of its work, which is then noted. */
+bool sim_engine_ended(struct sim_engine *engine, const struct sim_event *event);
+
+#endif

@@ -1,0 +1,152 @@
+#include "tools/plan/simulate/sim_prefill.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/engine/kernels/kv_block.h"
+#include "tools/plan/simulate/world.h"
+
+void sim_prefill_init(struct sim_prefill *worker, struct sim_world *world, uint32_t index)
+{
+    *worker = (struct sim_prefill){.index = index};
+    sim_engine_init(&worker->engine, &world->host, BATON_CORE_PREFILL, worker);
+}
+
+void sim_prefill_fini(struct sim_prefill *worker)
+{
+    free(worker->held);
+    free(worker->candidates);
+}
+
+/* ---- a pass ---- */
+
+static void plan(struct sim_prefill *worker, const struct sim_world *world)
+{
+    const struct baton_prefill_limits limits = {.max_tokens = world->settings->chunk,
+                                                .block_tokens = BATON_KV_BLOCK_TOKENS,
+                                                .max_chunks = BATON_PREFILL_MAX_CHUNKS,
+                                                .tokens_per_s = baton_rate_per_s(&worker->rate)};
+    for (int i = 0; i < worker->n_held; i++) {
+        const struct sim_request *request = worker->held[i];
+        worker->candidates[i] = (struct baton_prefill_candidate){
+            .n_remaining = (int)(request->n_prompt - request->n_computed),
+            .waited_s = baton_seconds(world->now_ns - request->sent_ns)};
+    }
+    worker->n_chunks =
+        baton_prefill_schedule(worker->candidates, worker->n_held, &limits, worker->chunks);
+}
+
+/* The rows of the pass, and what they attend to. */
+static struct sim_work work_of(const struct sim_prefill *worker)
+{
+    struct sim_work work = {.factor = 1};
+    for (int i = 0; i < worker->n_chunks; i++) {
+        const struct baton_prefill_chunk *chunk = &worker->chunks[i];
+        double n = chunk->n_tokens, past = (double)worker->held[chunk->candidate]->n_computed;
+        work.n += n;
+        work.positions += n * (past + n / 2);
+    }
+    return work;
+}
+
+void sim_prefill_begin(struct sim_prefill *worker, struct sim_world *world)
+{
+    plan(worker, world);
+    for (int i = 0; i < worker->n_chunks; i++) {
+        struct sim_request *request = worker->held[worker->chunks[i].candidate];
+        if (!request->begun_ns)
+            request->begun_ns = world->now_ns;
+    }
+    struct sim_work work = work_of(worker);
+    struct ld_rng rng = sim_world_rng(world, LD_STREAM_PASS, worker->index, worker->n_passes++);
+    work.factor = sim_spread_draw(&world->pass_spread, &rng);
+    worker->n_rows += (uint64_t)work.n;
+    sim_engine_start(&worker->engine, &work, world->now_ns);
+}
+
+/* ---- its end ---- */
+
+/* The part of a request's context that can leave now; when the prompt is through, the rest. */
+static void ship(struct sim_prefill *worker, struct sim_world *world, struct sim_request *request,
+                 int64_t n_tokens)
+{
+    const struct sim_network *network = &world->network;
+    bool overlaps = baton_overlap_applies(network->overlap, request->n_prompt);
+    bool through = request->n_computed == request->n_prompt;
+    if (!request->decode || !(overlaps || through))
+        return;
+    int64_t n = overlaps ? n_tokens : request->n_prompt;
+    int64_t there_ns = sim_network_send(network, &worker->line, sim_decode_line(request->decode), n,
+                                        overlaps, worker->engine.began_ns, world->now_ns);
+    if (through)
+        sim_events_add(&world->events, there_ns + sim_ns(network->fixed_s), SIM_PLACED, request, 0);
+}
+
+static void advance(struct sim_prefill *worker, struct sim_world *world)
+{
+    double pass_s = baton_seconds(world->now_ns - worker->engine.began_ns);
+    for (int i = 0; i < worker->n_chunks; i++) {
+        const struct baton_prefill_chunk *chunk = &worker->chunks[i];
+        struct sim_request *request = worker->held[chunk->candidate];
+        request->n_computed += chunk->n_tokens;
+        ship(worker, world, request, chunk->n_tokens);
+        if (request->n_computed < request->n_prompt)
+            continue;
+        request->computed_ns = world->now_ns;
+        sim_events_add(&world->events, world->now_ns + sim_world_after_ns(world, request),
+                       SIM_FIRST, request, 0);
+    }
+    baton_rate_note(&worker->rate, worker->engine.work.n, pass_s);
+}
+
+static void let_go(struct sim_prefill *worker)
+{
+    int n_kept = 0;
+    for (int i = 0; i < worker->n_held; i++)
+        if (worker->held[i]->n_computed < worker->held[i]->n_prompt)
+            worker->held[n_kept++] = worker->held[i];
+    worker->n_held = n_kept;
+}
+
+void sim_prefill_computed(struct sim_prefill *worker, struct sim_world *world)
+{
+    advance(worker, world);
+    let_go(worker);
+    if (worker->n_held)
+        sim_prefill_begin(worker, world);
+    else
+        sim_engine_set_busy(&worker->engine, false, world->now_ns);
+}
+
+/* ---- arrivals ---- */
+
+static bool has_room(struct sim_prefill *worker)
+{
+    if (worker->n_held < worker->cap)
+        return true;
+    int cap = worker->cap ? 2 * worker->cap : 16;
+    struct sim_request **held = reallocarray(worker->held, (size_t)cap, sizeof *worker->held);
+    if (held)
+        worker->held = held;
+    struct baton_prefill_candidate *candidates =
+        reallocarray(worker->candidates, (size_t)cap, sizeof *candidates);
+    if (candidates)
+        worker->candidates = candidates;
+    if (held && candidates)
+        worker->cap = cap;
+    return held && candidates;
+}
+
+void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,
+                      struct sim_request *request)
+{
+    if (!has_room(worker)) {
+        world->failed = true;
+        return;
+    }
+    worker->held[worker->n_held++] = request;
+    if (worker->engine.busy)
+        return;
+    sim_engine_set_busy(&worker->engine, true, world->now_ns);
+    sim_events_add(&world->events, world->now_ns, SIM_BEGIN, &worker->engine, 0);
+}

@@ -1,0 +1,49 @@
+/* A simulated prefill worker: passes of at most `chunk` rows, shared among its prompts by the
+ * worker's own rule (common/policy/prefill_scheduler.h).
+ *
+ * Ownership: the worker owns its tables; requests are borrowed until their prompts are through.
+ * Threading: one owner.
+ * Errors:    memory that is out fails the world.
+ */
+#ifndef BATON_PLAN_SIM_PREFILL_H
+#define BATON_PLAN_SIM_PREFILL_H
+
+#include "common/policy/prefill_scheduler.h"
+#include "common/worker/rate.h"
+#include "tools/plan/simulate/network.h"
+#include "tools/plan/simulate/sim_engine.h"
+#include "tools/plan/simulate/sim_request.h"
+
+struct sim_world;
+
+struct sim_prefill {
+    struct sim_engine engine;
+    struct sim_line line;
+    struct sim_request **held;                  /* in the order in which they came */
+    struct baton_prefill_candidate *candidates; /* as many */
+    int n_held, cap;
+    struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS]; /* the pass under way */
+    int n_chunks;
+    struct baton_rate rate;
+    uint64_t n_passes, n_rows;
+    uint32_t index;
+    /* what the gateway knows */
+    int64_t n_queued_tokens; /* of prompts without a first token */
+    uint64_t turn;
+};
+
+void sim_prefill_init(struct sim_prefill *worker, struct sim_world *world, uint32_t index);
+void sim_prefill_fini(struct sim_prefill *worker);
+
+/* A request whose prompt it runs. */
+void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,
+                      struct sim_request *request);
+
+/* Begins a pass of what it holds: when it was idle, at the end of the moment in which its first
+ * request came (SIM_BEGIN), so that those that come together share it. */
+void sim_prefill_begin(struct sim_prefill *worker, struct sim_world *world);
+
+/* The pass under way ended. */
+void sim_prefill_computed(struct sim_prefill *worker, struct sim_world *world);
+
+#endif

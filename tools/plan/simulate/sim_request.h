@@ -1,0 +1,37 @@
+/* One request on its way through the simulated fleet.
+ *
+ *     due --before--> QUEUED --room--> prompt: passes --after--> first token
+ *                                                 \--hand-off--> PLACED --steps--> end
+ *
+ * Ownership: the world's; the record belongs to its table.
+ * Threading: one owner.
+ * Errors:    none.
+ */
+#ifndef BATON_PLAN_SIM_REQUEST_H
+#define BATON_PLAN_SIM_REQUEST_H
+
+#include "common/base/list.h"
+#include "tools/load/record.h"
+
+struct sim_prefill;
+struct sim_decode;
+
+struct sim_request {
+    struct ld_record *record;
+    struct baton_node node;     /* in the gateway's queue */
+    int64_t n_prompt, n_output; /* tokens, at least 1 each */
+    int64_t n_computed;         /* of the prompt */
+    int64_t n_made;             /* tokens of the answer */
+    int64_t n_blocks;           /* promised by the decode worker */
+    double way;                 /* factor of its way through the gateway */
+    struct sim_prefill *prefill;
+    struct sim_decode *decode; /* NULL: one token is all it wants */
+    /* When it came to the queue, was placed, its prompt began and ended, its context was there, its
+     * steps could begin, and began; 0: not yet. */
+    int64_t queued_ns, sent_ns, begun_ns, computed_ns, placed_ns, ready_ns, stepped_ns;
+    bool has_first, is_placed; /* both: its steps may begin */
+};
+
+BATON_LIST(sim_request_list, struct sim_request, node)
+
+#endif
