@@ -20,7 +20,5 @@ enum baton_err bench_handoff(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_sample(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why);
-/* The subcommands of bench/lab; returns only when it could not become them. */
-enum baton_err bench_lab(int argc, char **argv, struct baton_why *why);
 
 #endif

@@ -11,8 +11,6 @@ static const struct cli_command commands[] = {
     {"handoff", "hand-offs over a real link, and from which prompt on they pay", bench_handoff},
     {"make-model", "random weights of a known shape as a Hugging Face directory", bench_make_model},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},
-    {"sweep", "fleets of several layouts under several loads: table, report, pictures", bench_lab},
-    {"ladder", "what each idea buys, from the naive loop to overlapped hand-off", bench_lab},
     {"selftest", "the sampler against figures computed by hand, expected beside got",
      bench_selftest},
 };

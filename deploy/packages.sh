@@ -26,7 +26,7 @@ declare -A sets=(
         python3-numpy gnuplot-nox nodejs npm|command:npm docker-compose|docker-compose-v2 shellcheck iproute2
         procps curl prometheus python3-yaml python3-kubernetes kubernetes-client|command:kubectl|-
         chromium|command:google-chrome|chromium-browser"
-    # baton-bench sweep and ladder, tools/load/plot_itl.py
+    # baton-lab sweep and ladder, tools/load/plot_itl.py
     [plots]="gnuplot-nox python3"
     # tests/run --bare
     [bare]="git debootstrap debian-archive-keyring python3 iproute2"

@@ -12,7 +12,7 @@ import csv
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lab.errors import LabError  # noqa: E402
 from lab.gnuplot import colour, draw, quoted, require_gnuplot  # noqa: E402

@@ -12,13 +12,13 @@ def on_term(number, _):
     sys.exit(128 + number)  # through every context manager: fleets are stopped
 
 
-def main(bench, command, *options):
+def main(programs, command, *options):
     signal.signal(signal.SIGTERM, on_term)
     try:
-        COMMANDS[command](bench, options)
+        COMMANDS[command](programs, options)
     except LabError as error:
-        print(f"baton-bench {command}: {error}", file=sys.stderr)
+        print(f"baton-lab {command}: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print(f"\nbaton-bench {command}: interrupted; the same command goes on from here", file=sys.stderr)
+        print(f"\nbaton-lab {command}: interrupted; the same command goes on from here", file=sys.stderr)
         sys.exit(130)

@@ -1,5 +1,5 @@
-/* Experiments that start whole fleets are orchestration, written in Python (bench/lab); this finds
- * the package and becomes it. */
+/* baton-lab: experiments that start whole fleets are orchestration, written in Python; this program
+ * finds the package and becomes it. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
+#include "tools/cli/cli.h"
 
 /* This program's own path. */
 static enum baton_err find_self(char self[PATH_MAX], struct baton_why *why)
@@ -47,7 +47,7 @@ static enum baton_err find_package(const char *self, char directory[PATH_MAX],
     if (!holds_package(directory))
         return baton_fail(why, BATON_NOT_FOUND,
                           "its scripts are neither in %.*s/../share/baton/lab nor in %s; "
-                          "set BATON_LAB to the directory bench/lab of the sources",
+                          "set BATON_LAB to the directory tools/lab of the sources",
                           n_folder, self, BATON_LAB_SOURCE);
     return BATON_OK;
 }
@@ -73,11 +73,21 @@ static enum baton_err become(const char *self, const char *directory, int argc, 
     return baton_fail(why, BATON_IO, "python3: %s", strerror(why_not));
 }
 
-enum baton_err bench_lab(int argc, char **argv, struct baton_why *why)
+static enum baton_err run(int argc, char **argv, struct baton_why *why)
 {
     char self[PATH_MAX], directory[PATH_MAX];
     enum baton_err err = find_self(self, why);
     if (!err)
         err = find_package(self, directory, why);
     return err ? err : become(self, directory, argc, argv, why);
+}
+
+static const struct cli_command commands[] = {
+    {"sweep", "fleets of several layouts under several loads: table, report, pictures", run},
+    {"ladder", "what each idea buys, from the naive loop to overlapped hand-off", run},
+};
+
+int main(int argc, char **argv)
+{
+    return cli_dispatch("baton-lab", commands, sizeof commands / sizeof commands[0], argc, argv);
 }

@@ -5,6 +5,14 @@ import subprocess
 from lab.errors import LabError
 
 
+class Programs:
+    """The programs in C that the lab runs; they lie beside baton-lab."""
+
+    def __init__(self, lab):
+        self.folder = lab.parent
+        self.load, self.bench = self.folder / "baton-load", self.folder / "baton-bench"
+
+
 def output(command, timeout_s=None):
     """stdout of a program that ended well. It has a session of its own: Ctrl-C is ours to handle."""
     words = [str(word) for word in command]

@@ -1,4 +1,4 @@
-"""`baton-bench sweep`: real fleets, its CSV, report and pictures; what is finished stays; bad options are named."""
+"""`baton-lab sweep`: real fleets, its CSV, report and pictures; what is finished stays; bad options are named."""
 import os
 import shutil
 import signal
@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from lab_run import BENCH, DIR, check_pictures, check_refused, descendants, rows_of, run, run_well, tables_of
+from lab_run import DIR, LAB, check_pictures, check_refused, descendants, rows_of, run, run_well, tables_of
 
 from lab.fleet import LocalFleet
 from lab.layouts import Layout
@@ -53,7 +53,7 @@ def check_a_sweep():
     assert [line[0] for line in tables[0]] == ["layout", "1P1D", "0P1D"]
     text = (out / "report.md").read_text()
     drawn = [f"{name}.svg" for name in PICTURES]
-    for fact in ("baton-bench sweep", "fingerprint ", "commit ", "cores", "Linux ", *(f"]({name})" for name in drawn)):
+    for fact in ("baton-lab sweep", "fingerprint ", "commit ", "cores", "Linux ", *(f"]({name})" for name in drawn)):
         assert fact in text, fact
     assert set(done.stdout.split()) == {str(out / name) for name in ("report.md", "sweep.csv", *drawn)}
     return out
@@ -102,7 +102,7 @@ def check_a_share_of_a_core():
 
 
 def local_fleet(layout):
-    settings = SimpleNamespace(model=Path(__file__).resolve().parents[2] / "models/tale", dtype="f32", bin=BENCH.parent,
+    settings = SimpleNamespace(model=Path(__file__).resolve().parents[2] / "models/tale", dtype="f32", bin=LAB.parent,
                                prefill_cores=None, decode_cores=None, worker_cpu=None)
     return LocalFleet(layout, settings, DIR / "log")
 
@@ -126,10 +126,10 @@ def name_of(pid):
 
 def check_an_interrupt():
     """Leaves no process behind, and says how to go on."""
-    running = subprocess.Popen([BENCH, "sweep", "--out", DIR / "cut", "--seconds", "60", "--layouts", "1P1D",
+    running = subprocess.Popen([LAB, "sweep", "--out", DIR / "cut", "--seconds", "60", "--layouts", "1P1D",
                                 "--prompts", "16", "--rates", "5"], stderr=subprocess.PIPE, text=True)
     until_s = time.monotonic() + 60
-    awaited = {"baton-gateway", "baton-prefill", "baton-decode", "baton-bench"}
+    awaited = {"baton-gateway", "baton-prefill", "baton-decode", "baton-load"}
     while not awaited <= {name_of(pid) for pid in descendants(running.pid)}:
         assert running.poll() is None and time.monotonic() < until_s
         time.sleep(0.05)
@@ -145,13 +145,13 @@ def check_where_it_lies():
     """Beside an installed program; where the environment says; and what is missing is named."""
     installed = DIR / "usr"
     (installed / "bin").mkdir(parents=True)
-    shutil.copy(BENCH, installed / "bin")
-    shutil.copytree(Path(__file__).resolve().parents[2] / "bench/lab", installed / "share/baton/lab")
+    shutil.copy(LAB, installed / "bin")
+    shutil.copytree(Path(__file__).resolve().parents[2] / "tools/lab", installed / "share/baton/lab")
     (installed / "share/baton/lab/cells.py").write_text("raise SystemExit('the installed one')\n")
-    bench = installed / "bin" / BENCH.name
-    assert "the installed one" in run("sweep", "--help", bench=bench).stderr
-    chosen = {**os.environ, "BATON_LAB": str(Path(__file__).resolve().parents[2] / "bench/lab")}
-    assert "usage: baton-bench sweep" in run_well("sweep", "--help", bench=bench, env=chosen).stdout
+    lab = installed / "bin" / LAB.name
+    assert "the installed one" in run("sweep", "--help", lab=lab).stderr
+    chosen = {**os.environ, "BATON_LAB": str(Path(__file__).resolve().parents[2] / "tools/lab")}
+    assert "usage: baton-lab sweep" in run_well("sweep", "--help", lab=lab, env=chosen).stdout
     check_refused(("sweep",), 1, "BATON_LAB=/nowhere", env={**os.environ, "BATON_LAB": "/nowhere"})
     check_refused(("sweep",), 1, "python3", "deploy/packages.sh", env={**os.environ, "PATH": "/nowhere"})
     (DIR / "python").mkdir()

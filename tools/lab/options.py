@@ -14,7 +14,7 @@ class Help(argparse.ArgumentDefaultsHelpFormatter):
 class Parser(argparse.ArgumentParser):
     def __init__(self, command, description):
         self.command = command
-        super().__init__(prog=f"baton-bench {command}", description=description, allow_abbrev=False,
+        super().__init__(prog=f"baton-lab {command}", description=description, allow_abbrev=False,
                          formatter_class=Help)
 
     def add_model(self):
@@ -22,8 +22,8 @@ class Parser(argparse.ArgumentParser):
                           help="in Hugging Face's layout (the embedded model)")
         self.add_argument("--dtype", choices=("auto", "f32", "bf16", "q8"), default="f32", help="of the weights")
 
-    def add_places(self, bench):
-        self.add_argument("--bin", type=directory, default=str(bench.parent), metavar="DIR",
+    def add_places(self, programs):
+        self.add_argument("--bin", type=directory, default=str(programs.folder), metavar="DIR",
                           help="where the fleet's programs are")
         self.add_argument("--out", type=Path, default=Path(self.command), metavar="DIR",
                           help="for the results; what is finished there is not measured again")

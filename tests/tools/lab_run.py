@@ -1,4 +1,4 @@
-"""What the tests of bench/lab share: they run baton-bench's commands as users do, on real fleets."""
+"""What the tests of tools/lab share: they run baton-lab's commands as users do, on real fleets."""
 import csv
 import os
 import subprocess
@@ -7,11 +7,11 @@ import tempfile
 import xml.etree.ElementTree
 from pathlib import Path
 
-BENCH = Path(sys.argv[1]).resolve()
+LAB = Path(sys.argv[1]).resolve()
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = tempfile.TemporaryDirectory(prefix="baton-lab-")
 DIR = Path(FOLDER.name)
-sys.path.insert(0, str(ROOT / "bench"))  # the package, to compare with
+sys.path.insert(0, str(ROOT / "tools"))  # the package, to compare with
 
 # Nothing is left in the tree, and nobody else's workers share our cores' table.
 for role in "GATEWAY", "PREFILL", "DECODE":
@@ -20,8 +20,8 @@ for role in "PREFILL", "DECODE":
     os.environ[f"BATON_{role}_LEASE_DIR"] = str(DIR)
 
 
-def run(*words, bench=BENCH, **kwargs):
-    words = [str(word) for word in (bench, *words)]
+def run(*words, lab=LAB, **kwargs):
+    words = [str(word) for word in (lab, *words)]
     return subprocess.run(words, capture_output=True, text=True, timeout=600, **kwargs)
 
 
@@ -36,7 +36,7 @@ def check_refused(words, status, *reasons, **kwargs):
     """Ends with that status, and its last message holds the reasons."""
     done = run(*words, **kwargs)
     assert done.returncode == status, (words, done.returncode, done.stderr)
-    assert "Traceback" not in done.stderr and "baton-bench " in done.stderr, (words, done.stderr)
+    assert "Traceback" not in done.stderr and "baton-lab " in done.stderr, (words, done.stderr)
     for reason in reasons:
         assert reason in done.stderr, (words, reason, done.stderr)
     return done

@@ -34,9 +34,9 @@ class Best:
 class Estimates:
     """Of one prompt length; probes of the machine are taken when it is made."""
 
-    def __init__(self, bench, model, options, n_prompt, n_threads):
+    def __init__(self, programs, model, options, n_prompt, n_threads):
         self.model, self.options, self.n = model, options, n_prompt
-        self.engine = [bench, "engine", "--model", model.directory, "--dtype", options.dtype, "--threads", n_threads,
+        self.engine = [programs.bench, "engine", "--model", model.directory, "--dtype", options.dtype, "--threads", n_threads,
                        "--runs", 5, "--json"]
         self.naive_tokens = n_prompt + (options.new - 1) // 2  # of the naive loop's passes: the mean
         self.pass_tokens = max(n_prompt, min(PASS_TOKENS, options.streams * n_prompt, model.context - 1))

@@ -35,7 +35,7 @@ def commit():
     return head.stdout.strip() + ("+" if changed else "")
 
 
-def describe(bench):
+def describe(programs):
     return {"cpu": cpu_name(), "cores": n_cores(), "memory_gib": memory_gib(), "kernel": platform.release(),
-            "python": platform.python_version(), "baton": output([bench.with_name("baton-load"), "--version"]).split()[-1],
+            "python": platform.python_version(), "baton": output([programs.load, "--version"]).split()[-1],
             "commit": commit()}

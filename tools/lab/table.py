@@ -34,9 +34,9 @@ COLUMNS = (*CELL, "window_s", *COUNTS, *RATES, "slo", "good", "good_share", "goo
 
 def row_of(cell, result):
     """{column: value} of a finished cell; None is an empty field."""
-    run = result["serve"]["runs"][0]
+    run = result["load"]["runs"][0]
     figures, goodput = run["figures"], run["figures"]["goodput"] or {}
-    row = {**cell.columns(), "window_s": figures["window_s"], "slo": result["serve"]["settings"]["slo"],
+    row = {**cell.columns(), "window_s": figures["window_s"], "slo": result["load"]["settings"]["slo"],
            "good": goodput.get("good"), "good_share": goodput.get("share"), "good_per_s": goodput.get("requests_per_s"),
            "client_cpu_s": run["client"]["cpu_s"], "cpu_wall_s": result["cpu"]["wall_s"]}
     row |= {name: figures["requests"][name] for name in COUNTS}

@@ -5,9 +5,9 @@ from lab.programs import json_of
 END_S = 60  # what a run may take beyond its duration and its drain
 
 
-def run(bench, fleet, cell, settings):
+def run(programs, fleet, cell, settings):
     """What the load's client measured, and what the fleet's processes used meanwhile."""
-    command = [bench.with_name("baton-load"), "--url", fleet.url, "--json", "-", "--quiet", *cell.load_options(),
+    command = [programs.load, "--url", fleet.url, "--json", "-", "--quiet", *cell.load_options(),
                "--duration", f"{settings.seconds}s", "--drain-s", settings.drain_s, "--warmup", settings.warmup,
                "--seed", settings.seed + cell.repeat]
     if settings.slo:
@@ -15,4 +15,4 @@ def run(bench, fleet, cell, settings):
     meter = Meter(fleet.pids_by_role())
     meter.start()
     report = json_of(command, settings.seconds + settings.drain_s + END_S)
-    return {"serve": report, "cpu": meter.stop(), "fingerprint": fleet.fingerprint()}
+    return {"load": report, "cpu": meter.stop(), "fingerprint": fleet.fingerprint()}

@@ -1,4 +1,4 @@
-"""baton-bench sweep: every layout under every workload and load."""
+"""baton-lab sweep: every layout under every workload and load."""
 import shutil
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from lab.table import COLUMNS, row_of, to_csv
 DEFAULT_LAYOUTS, DEFAULT_RATES = "1P1D,2P1D,1P2D,2P2D", "5,20,40"
 
 
-def read_options(bench, words):
+def read_options(programs, words):
     parser = Parser("sweep", "Fleets of several layouts under several loads: sweep.csv, report.md, pictures.")
     add = parser.add_argument
     add("--layouts", type=listed(layout), metavar="LIST",
@@ -45,7 +45,7 @@ def read_options(bench, words):
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", type=url, help="a running fleet, measured as it is, instead of --layouts")
     where.add_argument("--compose", type=Path, metavar="FILE", help="scale these containers instead of local processes")
-    parser.add_places(bench)
+    parser.add_places(programs)
     options = parser.parse(words)
     for name in ("layouts", "prefill_cores", "decode_cores", "worker_cpu"):
         if options.url and getattr(options, name):
@@ -86,13 +86,13 @@ def fleet_of(layout, options):
 
 
 class Sweep:
-    def __init__(self, bench, options, words):
-        self.bench, self.options = bench, options
+    def __init__(self, programs, options, words):
+        self.programs, self.options = programs, options
         if options.url:
             options.layouts = [RunningFleet(options.url).layout()]
         self.loads, self.prompts = loads_of(options), prompts_of(options)
-        self.about = {"command": ["baton-bench", "sweep", *words], "settings": settings_of(options),
-                      "machine": machine.describe(bench)}
+        self.about = {"command": ["baton-lab", "sweep", *words], "settings": settings_of(options),
+                      "machine": machine.describe(programs)}
         self.store = Store("sweep", options.out, self.about, options.fresh)
         self.rounds = [(layout, [Cell(layout, prompt, options.new, load, repeat)
                                  for prompt in self.prompts for load in self.loads])
@@ -116,7 +116,7 @@ class Sweep:
 
     def measure_cell(self, fleet, cell, progress):
         progress.doing(str(cell))
-        result = run(self.bench, fleet, cell, self.options)
+        result = run(self.programs, fleet, cell, self.options)
         fleet.check()
         self.store.put(cell.name, result)
         row = row_of(cell, result)
@@ -134,14 +134,14 @@ class Sweep:
         return [out / "report.md", out / "sweep.csv", *(out / f"{name}.svg" for name in names)]
 
 
-def main(bench, words):
-    options = read_options(bench, words)
+def main(programs, words):
+    options = read_options(programs, words)
     require_gnuplot()
     if not options.url and not options.compose:
         require_programs(options.bin)
     if options.compose and not shutil.which("docker"):
         raise LabError("--compose: docker is not installed")
-    sweep = Sweep(bench, options, words)
+    sweep = Sweep(programs, options, words)
     sweep.measure()
     for path in sweep.tell():
         print(path)

@@ -43,14 +43,14 @@ class Ladder:
 
     N_STEPS = 5  # that progress hears of
 
-    def __init__(self, bench, model, options, n_threads, progress):
-        self.bench, self.model, self.options = bench, model, options
+    def __init__(self, programs, model, options, n_threads, progress):
+        self.programs, self.model, self.options = programs, model, options
         self.n_threads, self.progress = n_threads, progress
 
     def measure(self, n_prompt):
         """What the store keeps: {"rungs": {key: Measured}, "best": {key: Best}} and the network's bandwidth."""
         self.progress.doing(f"prompt {n_prompt}, what the machine allows")
-        estimates = Estimates(self.bench, self.model, self.options, n_prompt, self.n_threads)
+        estimates = Estimates(self.programs, self.model, self.options, n_prompt, self.n_threads)
         self.progress.done(f"prompt {n_prompt}, what the machine allows")
         return {"rungs": self.measure_rungs(n_prompt), "network_bytes_per_s": estimates.network_bytes_per_s,
                 "best": {rung.key: asdict(getattr(estimates, rung.estimate)()) for rung in RUNGS}}
@@ -72,7 +72,7 @@ class Ladder:
     def alone(self, n_prompt, *options):
         """One process, one prompt again and again."""
         n_new, ids = self.options.new, ",".join(str(16 + 7 * i % 1000) for i in range(n_prompt))
-        said = json_of([self.bench, "generate", "--model", self.options.model, "--dtype", self.options.dtype,
+        said = json_of([self.programs.bench, "generate", "--model", self.options.model, "--dtype", self.options.dtype,
                         "--threads", self.n_threads, "--tokens", ids, "--max-new", n_new, "--ignore-eos", "true",
                         "--runs", self.options.runs + 1, *options])
         ttft_s = statistics.median(run["prefill_s"] for run in said["again"])
@@ -93,7 +93,7 @@ class Ladder:
         return self.measured(first["ttft_s"], one), self.measured(None, many)
 
     def load(self, fleet, n_prompt, n_streams, n_requests):
-        report = json_of([self.bench.with_name("baton-load"), "--url", fleet.url, "--concurrency", n_streams, "--requests", n_requests,
+        report = json_of([self.programs.load, "--url", fleet.url, "--concurrency", n_streams, "--requests", n_requests,
                           "--warmup", max(2, n_streams), "--prompt-tokens", n_prompt, "--seed", 1, "--quiet",
                           "--output-tokens", self.options.new, "--json", "-"])
         figures = report["runs"][0]["figures"]

@@ -1,4 +1,4 @@
-"""`baton-bench ladder`: every rung measured on real processes, beside its estimate, in one table and one picture."""
+"""`baton-lab ladder`: every rung measured on real processes, beside its estimate, in one table and one picture."""
 import math
 import re
 
@@ -54,7 +54,7 @@ check_estimates(rows)
 check_table(table)
 check_pictures(out, "ladder")
 text = (out / "ladder.md").read_text()
-for fact in ("baton-bench ladder", "commit ", "GB/s", "](ladder.svg)"):
+for fact in ("baton-lab ladder", "commit ", "GB/s", "](ladder.svg)"):
     assert fact in text, fact
 
 (out / "cells/p40.json").unlink()
