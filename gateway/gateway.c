@@ -124,14 +124,14 @@ static void on_request(void *arg, struct gw_exchange *exchange)
 
 static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
 {
-    struct gateway *gateway = arg;
-    gw_routes_gone(&gateway->api, exchange, reason);
+    (void)arg;
+    gw_routes_gone(exchange, reason);
 }
 
 static void on_full(void *arg, struct gw_exchange *exchange, bool full)
 {
-    struct gateway *gateway = arg;
-    gw_routes_full(&gateway->api, exchange, full);
+    (void)arg;
+    gw_routes_full(exchange, full);
 }
 
 /* ---- the end ---- */
@@ -197,7 +197,7 @@ static void on_tick(uv_timer_t *timer)
         return;
     on_wake(&gateway->wake);
     gw_dispatcher_tick(&gateway->dispatcher, now_ns);
-    gw_routes_tick(&gateway->api, now_ns);
+    gw_completions_tick(gateway->api.completions, now_ns);
     if (gateway->dispatcher.draining &&
         (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);

@@ -38,6 +38,10 @@ struct gw_api {
     struct gw_completions *completions;
 };
 
+/* What an exchange's data points to, NULL aside, begins with this: who has something for its client,
+ * a body that is being parsed (routes.c) or a completion. */
+enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION };
+
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD. */
 typedef void (*gw_endpoint)(struct gw_api *api, struct gw_exchange *exchange,
                             const struct baton_json *body);

@@ -53,6 +53,7 @@ static bool leads_to(const char *path, const struct route *route)
 
 /* A body being parsed on libuv's pool. The client may leave meanwhile: exchange is then NULL. */
 struct parse_work {
+    enum gw_exchange_user user; /* first: its exchange's data is this */
     uv_work_t work;
     struct gw_api *api;
     struct gw_exchange *exchange;
@@ -104,6 +105,7 @@ static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_end
         gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
         return;
     }
+    parse->user = GW_USER_PARSE;
     parse->work.data = parse;
     parse->api = api;
     parse->exchange = exchange;
@@ -187,27 +189,28 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
                                                  .allow = other->method});
 }
 
-/* ---- clients that leave or are slow ----
- * An exchange's data is its gw_completion while it generates, a parse_work while its body is
- * parsed, NULL otherwise; the completion table knows its own. */
+/* ---- clients that leave or are slow ---- */
 
-void gw_routes_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason)
+static struct gw_completion *completion_of(const struct gw_exchange *exchange)
 {
-    void *data = gw_exchange_data(exchange);
-    if (!data || gw_completions_gone(api, data, reason))
-        return;
-    struct parse_work *parse = data;
-    parse->exchange = NULL;
+    enum gw_exchange_user *user = gw_exchange_data(exchange);
+    return user && *user == GW_USER_COMPLETION ? gw_exchange_data(exchange) : NULL;
 }
 
-void gw_routes_full(struct gw_api *api, struct gw_exchange *exchange, bool full)
+void gw_routes_gone(struct gw_exchange *exchange, const char *reason)
 {
-    void *data = gw_exchange_data(exchange);
-    if (data)
-        gw_completions_full(api, data, full);
+    struct gw_completion *completion = completion_of(exchange);
+    if (completion) {
+        gw_completion_gone(completion, reason);
+    } else if (gw_exchange_data(exchange)) {
+        struct parse_work *parse = gw_exchange_data(exchange);
+        parse->exchange = NULL;
+    }
 }
 
-void gw_routes_tick(struct gw_api *api, int64_t now_ns)
+void gw_routes_full(struct gw_exchange *exchange, bool full)
 {
-    gw_completions_tick(api, now_ns);
+    struct gw_completion *completion = completion_of(exchange);
+    if (completion)
+        gw_completion_full(completion, full);
 }

@@ -14,10 +14,8 @@ void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange);
 /* A whole request was read: authenticates it and runs its endpoint. */
 void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange);
 /* Its client left; reason is for the log. */
-void gw_routes_gone(struct gw_api *api, struct gw_exchange *exchange, const char *reason);
+void gw_routes_gone(struct gw_exchange *exchange, const char *reason);
 /* Its client reads too slowly (full), or reads again. */
-void gw_routes_full(struct gw_api *api, struct gw_exchange *exchange, bool full);
-/* Keep-alive comments to quiet streams. Call every second or so. */
-void gw_routes_tick(struct gw_api *api, int64_t now_ns);
+void gw_routes_full(struct gw_exchange *exchange, bool full);
 
 #endif

@@ -118,7 +118,7 @@ void gw_dispatcher_finish(struct gw_dispatcher *dispatcher, struct gw_request *r
     gw_routing_release(request, "finished");
     gw_dispatcher_set_state(dispatcher, request, GW_DONE, gw_finish_name(request->finish));
     gw_dispatcher_settle(dispatcher, request, GW_OUTCOME_ok, gw_finish_name(request->finish));
-    request->sink.finished(request->sink.arg, request);
+    request->writer->finish(request->choice);
     gw_request_destroy(dispatcher->options.requests, request);
     gw_routing_pump(dispatcher);
 }
@@ -129,7 +129,7 @@ void gw_dispatcher_fail(struct gw_dispatcher *dispatcher, struct gw_request *req
     gw_routing_release(request, failure->code);
     gw_dispatcher_set_state(dispatcher, request, GW_FAILED, failure->message);
     gw_dispatcher_settle(dispatcher, request, GW_OUTCOME_failed, failure->message);
-    request->sink.failed(request->sink.arg, request, failure);
+    request->writer->fail(request->choice, failure);
     gw_request_destroy(dispatcher->options.requests, request);
 }
 

@@ -7,9 +7,10 @@
  * When a worker fails before anything was shown to the client the request goes back to QUEUED for
  * another attempt; later it fails.
  *
- * Ownership: requests belong to their table; the router destroys each after its sink's last call.
+ * Ownership: requests belong to their table; the dispatcher destroys each after its response
+ *            writer's last call.
  * Threading: loop thread.
- * Errors:    a request that fails is told so through its sink.
+ * Errors:    a request that fails is told so through its response writer.
  */
 #ifndef BATON_GATEWAY_DISPATCH_DISPATCHER_H
 #define BATON_GATEWAY_DISPATCH_DISPATCHER_H
@@ -47,7 +48,7 @@ struct gw_dispatcher {
 void gw_dispatcher_init(struct gw_dispatcher *dispatcher,
                         const struct gw_dispatcher_options *options);
 
-/* The client left: ends the request everywhere and destroys it, without a call to its sink. */
+/* The client left: ends the request everywhere and destroys it, without a call to its response writer. */
 void gw_dispatcher_cancel(struct gw_dispatcher *dispatcher, struct gw_request *request,
                           const char *reason);
 
@@ -70,11 +71,11 @@ struct gw_request_list *gw_dispatcher_list(const struct gw_dispatcher *dispatche
 void gw_dispatcher_set_state(struct gw_dispatcher *dispatcher, struct gw_request *request,
                              enum gw_state state, const char *reason);
 
-/* The books are closed on a request, whatever its end; its sink hears nothing of it. */
+/* The books are closed on a request, whatever its end; its response writer hears nothing of it. */
 void gw_dispatcher_settle(struct gw_dispatcher *dispatcher, struct gw_request *request,
                           enum gw_outcome outcome, const char *reason);
 
-/* Its end, told to its sink; the request is destroyed. */
+/* Its end, told to its response writer; the request is destroyed. */
 void gw_dispatcher_finish(struct gw_dispatcher *dispatcher, struct gw_request *request);
 void gw_dispatcher_fail(struct gw_dispatcher *dispatcher, struct gw_request *request,
                         const struct gw_failure *failure);

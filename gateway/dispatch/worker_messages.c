@@ -48,7 +48,7 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
                                  const Baton__V1__PromptLogprobs *scores)
 {
     static const struct gw_failure gap = {502, "worker_failed", "prompt logprobs were lost"};
-    if (request->state != GW_PREFILLING)
+    if (request->state != GW_PREFILLING || !request->params.prompt_logprobs)
         return;
     if (scores->first_index != request->n_scored + 1 ||
         scores->first_index + scores->n_logprobs > request->params.prompt.n) {
@@ -56,7 +56,7 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
         return;
     }
     request->n_scored += scores->n_logprobs;
-    request->sink.prompt(request->sink.arg, request, scores);
+    request->writer->prompt_logprobs(request->choice, scores);
 }
 
 static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -89,7 +89,7 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     if (more && request->decode)
         gw_command_start(request, first->token);
     gw_dispatcher_set_state(dispatcher, request, GW_DECODING, "first token");
-    request->sink.first(request->sink.arg, request);
+    request->writer->first(request->choice);
     if (gw_output_token(&dispatcher->options.output, request, first->token, first->decision,
                         first->logprobs)) {
         gw_dispatcher_finish(dispatcher, request);

@@ -25,7 +25,7 @@ static void show(struct gw_request *request)
     if (text->len) {
         request->shown_bytes += text->len;
         request->shown_chars += baton_utf8_count(text->data, text->len);
-        request->sink.text(request->sink.arg, request, text->data, text->len);
+        request->writer->text(request->choice, text->data, text->len);
     }
     baton_buf_reset(text);
 }
@@ -55,7 +55,7 @@ bool gw_output_token(const struct gw_output *output, struct gw_request *request,
     token.logprobs = logprobs;
     request->n_output++;
     request->last_token = id;
-    request->sink.token(request->sink.arg, request, &token);
+    request->writer->token(request->choice, &token);
     int64_t begin_ns = baton_now_ns();
     size_t n = 0;
     const char *bytes = baton_tokenizer_bytes(output->tokenizer, id, &n);
@@ -76,7 +76,7 @@ void gw_output_restart(struct gw_request *request)
     request->times.detokenize_ns = request->times.flush_ns = 0;
     request->decode_began = request->cold = false;
     request->handoff = (struct gw_handoff){0};
-    request->sink.attempt(request->sink.arg, request);
+    request->writer->restart(request->choice);
 }
 
 void gw_output_end(const struct gw_output *output, struct gw_request *request, bool stopped)

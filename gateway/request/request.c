@@ -52,8 +52,9 @@ static struct gw_request_bucket *bucket(const struct gw_requests *requests, uint
     return (struct gw_request_bucket *)(uintptr_t)&requests->buckets[id % GW_REQUEST_BUCKETS];
 }
 
-struct gw_request *gw_request_create(struct gw_requests *requests, const struct gw_sink *sink,
-                                     int64_t arrived_ns)
+struct gw_request *gw_request_create(struct gw_requests *requests,
+                                     const struct gw_response_writer *writer,
+                                     struct gw_choice *choice, int64_t arrived_ns)
 {
     struct gw_request *request = calloc(1, sizeof *request);
     if (!request)
@@ -62,7 +63,8 @@ struct gw_request *gw_request_create(struct gw_requests *requests, const struct 
         requests->next_id++;
     request->id = requests->next_id++;
     request->attempt = 1;
-    request->sink = *sink;
+    request->writer = writer;
+    request->choice = choice;
     request->times.arrived_ns = request->state_ns = request->queued_ns = arrived_ns;
     baton_buf_init(&request->text_out, TEXT_MAX_BYTES);
     gw_request_list_push_back(&requests->by_state[GW_READING], request);

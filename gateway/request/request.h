@@ -22,6 +22,7 @@
 #include "common/tokenizer/tokenizer.h"
 #include "common/wire/envelope.h"
 #include "gateway/observe/handoff_stats.h"
+#include "gateway/request/response_writer.h"
 
 #define GW_STATES(X)                                                                               \
     X(READING)                                                                                     \
@@ -37,38 +38,6 @@ enum gw_state {
 enum gw_finish { GW_FINISH_NONE, GW_FINISH_LENGTH, GW_FINISH_STOP, GW_FINISH_EOS };
 
 struct gw_worker;
-struct gw_request;
-
-/* One token as it came back, and what is known about its choice. */
-struct gw_token {
-    uint64_t index; /* among the request's output */
-    uint32_t id;
-    bool silent;        /* ends the text, or marks something in it: shows nothing */
-    size_t begin_bytes; /* where its text begins in the generated text */
-    size_t begin_chars; /* the same, counted in characters */
-    const Baton__V1__Decision *decision; /* borrowed during the call; NULL when not asked for */
-    const Baton__V1__Logprobs *logprobs; /* the same */
-};
-
-/* Why a request did not end well, in the terms of the HTTP answer. */
-struct gw_failure {
-    int status;
-    const char *code, *message;
-};
-
-/* Who is told. finished and failed are the last call of a request. After a failed attempt that
- * showed nothing to its client, everything is told again, beginning with attempt. */
-struct gw_sink {
-    void *arg;
-    void (*attempt)(void *arg, struct gw_request *request); /* another one begins */
-    void (*prompt)(void *arg, struct gw_request *request, const Baton__V1__PromptLogprobs *scores);
-    void (*first)(void *arg, struct gw_request *request);
-    void (*token)(void *arg, struct gw_request *request, const struct gw_token *token);
-    void (*text)(void *arg, struct gw_request *request, const char *text, size_t n);
-    void (*finished)(void *arg, struct gw_request *request);
-    void (*failed)(void *arg, struct gw_request *request, const struct gw_failure *failure);
-};
-
 struct gw_logit_bias {
     uint32_t id;
     double bias;
@@ -112,7 +81,8 @@ struct gw_request {
     uint64_t id;
     uint32_t attempt;    /* on the wire: changes with every placement that came to nothing */
     uint32_t n_failures; /* attempts that broke */
-    struct gw_sink sink;
+    const struct gw_response_writer *writer;
+    struct gw_choice *choice; /* what the writer is told of */
     struct gw_params params;
     struct gw_times times;
     int64_t deadline_ns;
@@ -152,9 +122,10 @@ struct gw_requests {
 
 void gw_requests_init(struct gw_requests *requests);
 
-/* In state READING, with a fresh id. */
-struct gw_request *gw_request_create(struct gw_requests *requests, const struct gw_sink *sink,
-                                     int64_t arrived_ns);
+/* In state READING, with a fresh id. The writer is told of the choice. */
+struct gw_request *gw_request_create(struct gw_requests *requests,
+                                     const struct gw_response_writer *writer,
+                                     struct gw_choice *choice, int64_t arrived_ns);
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request);
 struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t id);
 

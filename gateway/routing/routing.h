@@ -6,7 +6,7 @@
  *
  * Ownership: the placement owns its tables of prefixes.
  * Threading: loop thread.
- * Errors:    init: NO_MEMORY. A request that no worker could ever take fails through its sink.
+ * Errors:    init: NO_MEMORY. A request that no worker could ever take fails through its writer.
  */
 #ifndef BATON_GATEWAY_ROUTING_ROUTING_H
 #define BATON_GATEWAY_ROUTING_ROUTING_H

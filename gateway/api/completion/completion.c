@@ -1,22 +1,33 @@
-#include "gateway/api/completion/parts.h"
+#include "gateway/api/completion/completion.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "common/base/clock.h"
+#include "gateway/admission/admission.h"
+#include "gateway/api/access/access.h"
 #include "gateway/api/access/keys.h"
 #include "gateway/api/answer.h"
 #include "gateway/http/sse.h"
 #include "gateway/http/status.h"
+#include "gateway/routing/routing.h"
 
 #define KEEP_ALIVE_NS (15 * BATON_SECOND)
 
 BATON_LIST(completion_list, struct gw_completion, in_completions)
 
-enum { EVENT_MAX_BYTES = 4 << 20, USAGE_MAX_BYTES = 1024 };
+enum {
+    EVENT_MAX_BYTES = 4 << 20,
+    TEXT_MAX_BYTES = 64 << 20,
+    ERROR_MAX_BYTES = 16 << 10,
+    USAGE_MAX_BYTES = 1024
+};
 
 struct gw_completions {
     struct completion_list list;
-    struct baton_buf event;
+    struct baton_buf event; /* the one being written: one for all, so that none is allocated */
 };
 
 struct gw_completions *gw_completions_create(void)
@@ -29,18 +40,7 @@ struct gw_completions *gw_completions_create(void)
     return completions;
 }
 
-struct baton_buf *gw_completions_event(struct gw_completions *completions)
-{
-    baton_buf_reset(&completions->event);
-    return &completions->event;
-}
-
-void gw_completion_list(struct gw_completion *completion)
-{
-    completion_list_push_back(&completion->api->completions->list, completion);
-}
-
-void gw_completion_destroy(struct gw_completion *completion)
+static void destroy(struct gw_completion *completion)
 {
     gw_key_give(completion->key, (size_t)completion->n_choices);
     completion_list_remove(&completion->api->completions->list, completion);
@@ -61,12 +61,13 @@ void gw_completions_destroy(struct gw_completions *completions)
         return;
     for (struct gw_completion *completion;
          (completion = completion_list_first(&completions->list));)
-        gw_completion_destroy(completion);
+        destroy(completion);
     baton_buf_fini(&completions->event);
     free(completions);
 }
 
-void gw_completion_cancel_rest(struct gw_completion *completion, const char *reason)
+/* Ends what is left of the completion's requests. From here on nothing is told. */
+static void cancel_rest(struct gw_completion *completion, const char *reason)
 {
     completion->over = true;
     for (int i = 0; i < completion->n_choices; i++) {
@@ -79,66 +80,223 @@ void gw_completion_cancel_rest(struct gw_completion *completion, const char *rea
     }
 }
 
-/* ---- what the requests say ---- */
+/* ---- start ---- */
 
-void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
-                         const char *bytes, size_t n)
+static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exchange,
+                                    const struct gw_response_writer *writer,
+                                    const struct gw_completion_options *options, int n_choices)
 {
-    int64_t begin_ns = baton_now_ns();
-    gw_exchange_stream_write(completion->exchange, bytes, n);
+    struct gw_completion *completion = calloc(1, sizeof *completion);
+    struct gw_choice *choices = calloc((size_t)n_choices, sizeof *choices);
+    if (!completion || !choices) {
+        free(completion);
+        free(choices);
+        return NULL;
+    }
+    completion->user = GW_USER_COMPLETION;
+    completion->api = api;
+    completion->exchange = exchange;
+    completion->writer = writer;
+    completion->options = *options;
+    completion->choices = choices;
+    completion->n_choices = n_choices;
     completion->wrote_ns = baton_now_ns();
-    if (choice && choice->request)
-        choice->request->times.flush_ns += completion->wrote_ns - begin_ns;
+    completion->created_s = (int64_t)time(NULL);
+    completion_list_push_back(&api->completions->list, completion);
+    return completion;
 }
 
-static void on_attempt(void *arg, struct gw_request *request)
+static void init_choices(struct gw_completion *completion,
+                         const struct gw_completion_params *params)
 {
-    struct gw_choice *choice = arg;
-    (void)request;
+    size_t result_max_bytes = GW_ANSWER_MAX_BYTES / (size_t)completion->n_choices;
+    for (int i = 0; i < completion->n_choices; i++) {
+        struct gw_choice *choice = &completion->choices[i];
+        choice->completion = completion;
+        choice->index = i;
+        choice->prompt = &completion->prompts.items[i / completion->options.n];
+        baton_buf_init(&choice->text, TEXT_MAX_BYTES);
+        baton_buf_init(&choice->steps, result_max_bytes);
+        baton_buf_init(&choice->result, result_max_bytes);
+        gw_logprobs_init(&choice->logprobs, (int)params->shared.top_logprobs);
+    }
+}
+
+/* The nearer of the client's and our own; 0: neither set one. */
+static int64_t deadline_of(const struct gw_api *api, const struct gw_completion_params *params,
+                           int64_t arrived_ns)
+{
+    double timeout_s = params->timeout_s > 0 ? params->timeout_s : api->timeout_s;
+    if (api->timeout_s > 0 && api->timeout_s < timeout_s)
+        timeout_s = api->timeout_s;
+    return timeout_s > 0 ? arrived_ns + (int64_t)(timeout_s * (double)BATON_SECOND) : 0;
+}
+
+/* A request in state TOKENIZING; what it went through so far was the completion's. */
+static bool make_request(struct gw_choice *choice, const struct gw_completion_params *params,
+                         int64_t max_new_tokens)
+{
+    struct gw_completion *completion = choice->completion;
+    struct gw_api *api = completion->api;
+    int64_t arrived_ns = gw_exchange_arrived_ns(completion->exchange);
+    struct gw_request *request =
+        gw_request_create(api->requests, completion->writer, choice, arrived_ns);
+    if (!request)
+        return false;
+    choice->request = request;
+    request->times.parsed_ns = params->parsed_ns;
+    request->times.tokenized_ns = params->tokenized_ns;
+    gw_request_set_state(api->requests, request, GW_TOKENIZING, "");
+    request->deadline_ns = deadline_of(api, params, arrived_ns);
+    if (!gw_params_apply(params, &choice->prompt->tokens, max_new_tokens,
+                         choice->index % completion->options.n, request))
+        return false;
+    request->params.streaming = completion->options.streaming;
+    return true;
+}
+
+static bool make_requests(struct gw_completion *completion,
+                          const struct gw_completion_params *params, const int64_t *lengths)
+{
+    for (int i = 0; i < completion->n_choices; i++)
+        if (!make_request(&completion->choices[i], params, lengths[i / completion->options.n]))
+            return false;
+    completion->id = completion->choices[0].request->id;
+    return true;
+}
+
+static void give_up(struct gw_completion *completion, const struct gw_verdict *verdict)
+{
+    const struct gw_failure *failure = &verdict->failure;
+    gw_exchange_set_data(completion->exchange, NULL);
+    gw_exchange_respond_error(completion->exchange,
+                              &(struct gw_error){.status = failure->status,
+                                                 .code = failure->code,
+                                                 .message = failure->message,
+                                                 .retry_after_s = verdict->retry_s});
+    cancel_rest(completion, failure->code);
+    destroy(completion);
+}
+
+static struct gw_load load_of(const struct gw_completion *completion)
+{
+    struct gw_load load = {.n_requests = (size_t)completion->n_choices, .left_s = INFINITY};
+    for (int i = 0; i < completion->n_choices; i++) {
+        const struct gw_request *request = completion->choices[i].request;
+        load.n_tokens += request->params.prompt.n;
+        if (request->params.max_new_tokens > load.max_new_tokens)
+            load.max_new_tokens = request->params.max_new_tokens;
+        if (request->deadline_ns)
+            load.left_s = baton_seconds(request->deadline_ns - baton_now_ns());
+    }
+    return load;
+}
+
+static bool key_allows(const struct gw_completion *completion, const struct gw_key *key,
+                       struct gw_verdict *verdict)
+{
+    if (!key)
+        return true;
+    return gw_admission_judge_key(&completion->api->dispatcher->throughput,
+                                  gw_key_max(key, (size_t)completion->api->max_per_key),
+                                  gw_key_n_open(key), (size_t)completion->n_choices, verdict);
+}
+
+/* All or nothing. Once queued, a request may fail or finish as soon as it is placed, and the
+ * completion with it: placing comes last. */
+static void submit(struct gw_completion *completion)
+{
+    struct gw_dispatcher *dispatcher = completion->api->dispatcher;
+    struct gw_load load = load_of(completion);
+    struct gw_verdict verdict;
+    struct gw_key *key = gw_access_key(completion->api->access, completion->exchange);
+    if (!key_allows(completion, key, &verdict) ||
+        !gw_admission_admit(dispatcher, completion->choices[0].request, &load, &verdict)) {
+        gw_admission_refused(dispatcher, &load, &verdict);
+        give_up(completion, &verdict);
+        return;
+    }
+    completion->key = key;
+    gw_key_take(key, load.n_requests);
+    gw_exchange_set_data(completion->exchange, completion);
+    for (int i = 0; i < completion->n_choices; i++)
+        gw_admission_queue(dispatcher, completion->choices[i].request);
+    gw_routing_pump(dispatcher);
+}
+
+void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
+                         const struct gw_response_writer *writer,
+                         const struct gw_completion_options *options,
+                         const struct gw_completion_params *params, struct gw_prompts *prompts,
+                         const int64_t *lengths)
+{
+    static const struct gw_verdict no_memory = {
+        .failure = {503, "overloaded", "no memory for the request"}};
+    struct gw_completion *completion =
+        create(api, exchange, writer, options, (int)prompts->n * options->n);
+    if (!completion) {
+        gw_answer_error(exchange, no_memory.failure.status, no_memory.failure.code,
+                        no_memory.failure.message);
+        return;
+    }
+    completion->prompts = *prompts;
+    *prompts = (struct gw_prompts){0};
+    for (size_t i = 0; i < completion->prompts.n; i++)
+        completion->totals.prompt_tokens += completion->prompts.items[i].tokens.n;
+    init_choices(completion, params);
+    if (make_requests(completion, params, lengths))
+        submit(completion);
+    else
+        give_up(completion, &no_memory);
+}
+
+void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
+                          const struct gw_problem *problem)
+{
+    api->metrics->outcomes[GW_OUTCOME_rejected]++;
+    gw_answer_problem(exchange, problem);
+}
+
+/* ---- what response writers share ---- */
+
+void gw_choice_restart(struct gw_choice *choice)
+{
     baton_buf_reset(&choice->text);
     baton_buf_reset(&choice->steps);
     gw_logprobs_reset(&choice->logprobs);
 }
 
-static void on_prompt(void *arg, struct gw_request *request,
-                      const Baton__V1__PromptLogprobs *scores)
+void gw_completion_begin(struct gw_completion *completion)
 {
-    struct gw_choice *choice = arg;
-    gw_logprobs_add_prompt(&choice->logprobs, &request->params.prompt, scores);
+    if (!completion->options.streaming || completion->begun)
+        return;
+    gw_exchange_stream_begin(completion->exchange, 200, "text/event-stream",
+                             "Cache-Control: no-store\r\n");
+    completion->begun = true;
 }
 
-static void on_first(void *arg, struct gw_request *request)
+static void write_stream(struct gw_completion *completion, const struct baton_buf *event)
 {
-    struct gw_choice *choice = arg;
-    struct gw_completion *completion = choice->completion;
-    (void)request;
-    if (completion->options.streaming && !completion->begun)
-        gw_exchange_stream_begin(completion->exchange, 200, "text/event-stream",
-                                 "Cache-Control: no-store\r\n");
-    completion->begun = completion->options.streaming;
-    completion->dialect->first(choice);
+    gw_exchange_stream_write(completion->exchange, event->data, event->len);
+    completion->wrote_ns = baton_now_ns();
 }
 
-static void on_token(void *arg, struct gw_request *request, const struct gw_token *token)
+void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
+                         const char *name, const char *data, size_t n)
 {
-    struct gw_choice *choice = arg;
-    (void)request;
-    if (token->logprobs && !token->silent && !choice->completion->options.no_output)
-        gw_logprobs_add(&choice->logprobs, token);
-    choice->completion->dialect->token(choice, token);
+    struct baton_buf *event = &completion->api->completions->event;
+    baton_buf_reset(event);
+    gw_sse_event(event, name, data, n);
+    int64_t begin_ns = baton_now_ns();
+    write_stream(completion, event);
+    if (choice && choice->request)
+        choice->request->times.flush_ns += completion->wrote_ns - begin_ns;
 }
 
-static void on_text(void *arg, struct gw_request *request, const char *text, size_t n)
+void gw_choice_count(struct gw_choice *choice)
 {
-    struct gw_choice *choice = arg;
-    gw_logprobs_shown(&choice->logprobs, request->shown_bytes);
-    if (!choice->completion->options.streaming)
-        baton_buf_append(&choice->text, text, n);
-    choice->completion->dialect->text(choice, text, n);
-}
-
-static void add_totals(struct gw_totals *totals, const struct gw_request *request)
-{
+    const struct gw_request *request = choice->request;
+    struct gw_totals *totals = &choice->completion->totals;
     totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += request->cached_tokens;
     totals->output_tokens += request->n_output;
@@ -149,6 +307,19 @@ static void add_totals(struct gw_totals *totals, const struct gw_request *reques
         if (gw_request_stage(request, (enum baton_stage)i, &span))
             totals->stages_s[i] += span.duration_s;
     }
+    choice->completion->n_over++;
+}
+
+void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion *completion))
+{
+    struct gw_completion *completion = choice->completion;
+    choice->request = NULL;
+    if (completion->n_over < completion->n_choices)
+        return;
+    /* The exchange dies in end: the completion must not be found through it any more. */
+    gw_exchange_set_data(completion->exchange, NULL);
+    end(completion);
+    destroy(completion);
 }
 
 /* What a failing completion made so far. */
@@ -159,69 +330,45 @@ static void add_unfinished(struct gw_completion *completion)
             completion->totals.output_tokens += completion->choices[i].request->n_output;
 }
 
-/* Of a completion whose time is up the client is told how far it came. */
-static void fail(struct gw_completion *completion, const struct gw_failure *failure)
+static void tell_error(struct gw_completion *completion, const struct gw_error *error,
+                       const char *event_name)
 {
+    struct baton_buf data;
+    if (!completion->begun) {
+        gw_exchange_respond_error(completion->exchange, error);
+        return;
+    }
+    baton_buf_init(&data, ERROR_MAX_BYTES);
+    gw_error_put(&data, error);
+    gw_completion_write(completion, NULL, event_name, data.data, data.len);
+    gw_exchange_stream_end(completion->exchange);
+    baton_buf_fini(&data);
+}
+
+void gw_choice_fail(struct gw_choice *choice, const struct gw_failure *failure,
+                    void (*put_usage)(struct baton_buf *out,
+                                      const struct gw_completion *completion),
+                    const char *event_name)
+{
+    struct gw_completion *completion = choice->completion;
     struct gw_error error = {
         .status = failure->status, .code = failure->code, .message = failure->message};
     struct baton_buf usage;
-    baton_buf_init(&usage, USAGE_MAX_BYTES);
-    if (failure->status == 504) {
-        completion->dialect->usage(&usage, completion);
-        error.usage = &usage;
-    }
-    if (completion->begun) {
-        completion->dialect->error(completion, &error);
-        gw_exchange_stream_end(completion->exchange);
-    } else {
-        gw_exchange_respond_error(completion->exchange, &error);
-    }
-    baton_buf_fini(&usage);
-}
-
-/* The exchange dies with the response; the completion must not be found through it any more. */
-static void on_finished(void *arg, struct gw_request *request)
-{
-    struct gw_choice *choice = arg;
-    struct gw_completion *completion = choice->completion;
-    if (request->finish != GW_FINISH_STOP || !request->text.stopped)
-        gw_logprobs_shown(&choice->logprobs, SIZE_MAX);
-    add_totals(&completion->totals, request);
-    completion->dialect->finish(choice);
-    choice->request = NULL;
-    if (++completion->n_over < completion->n_choices)
-        return;
-    gw_exchange_set_data(completion->exchange, NULL);
-    completion->dialect->end(completion);
-    gw_completion_destroy(completion);
-}
-
-static void on_failed(void *arg, struct gw_request *request, const struct gw_failure *failure)
-{
-    struct gw_choice *choice = arg;
-    struct gw_completion *completion = choice->completion;
-    (void)request;
     if (!completion->over)
         add_unfinished(completion);
-    choice->request = NULL; /* the router destroys it */
-    if (completion->over)
+    choice->request = NULL; /* its dispatcher destroys it */
+    if (completion->over)   /* canceling a choice lets others be placed, and one of ours fail */
         return;
     gw_exchange_set_data(completion->exchange, NULL);
-    fail(completion, failure);
-    gw_completion_cancel_rest(completion, "another generation of the completion failed");
-    gw_completion_destroy(completion);
-}
-
-struct gw_sink gw_completion_sink(struct gw_choice *choice)
-{
-    return (struct gw_sink){.arg = choice,
-                            .attempt = on_attempt,
-                            .prompt = on_prompt,
-                            .first = on_first,
-                            .token = on_token,
-                            .text = on_text,
-                            .finished = on_finished,
-                            .failed = on_failed};
+    baton_buf_init(&usage, USAGE_MAX_BYTES);
+    if (error.status == 504) {
+        put_usage(&usage, completion);
+        error.usage = &usage;
+    }
+    tell_error(completion, &error, event_name);
+    baton_buf_fini(&usage);
+    cancel_rest(completion, "another choice of the completion failed");
+    destroy(completion);
 }
 
 void gw_completion_put_results(struct gw_completion *completion, const char *key,
@@ -237,49 +384,29 @@ void gw_completion_put_results(struct gw_completion *completion, const char *key
     baton_json_close(out, ']');
 }
 
-void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
-                          const struct gw_problem *problem)
-{
-    api->metrics->outcomes[GW_OUTCOME_rejected]++;
-    gw_answer_problem(exchange, problem);
-}
-
 /* ---- what the client does ---- */
 
-static struct gw_completion *find_completion(const struct gw_api *api, const void *data)
+void gw_completion_gone(struct gw_completion *completion, const char *reason)
 {
-    struct gw_completion *completion = completion_list_first(&api->completions->list);
-    while (completion && completion != data)
-        completion = completion_list_next(&api->completions->list, completion);
-    return completion;
+    cancel_rest(completion, reason);
+    destroy(completion);
 }
 
-bool gw_completions_gone(struct gw_api *api, void *data, const char *reason)
+void gw_completion_full(struct gw_completion *completion, bool full)
 {
-    struct gw_completion *completion = find_completion(api, data);
-    if (!completion)
-        return false;
-    gw_completion_cancel_rest(completion, reason);
-    gw_completion_destroy(completion);
-    return true;
-}
-
-void gw_completions_full(struct gw_api *api, void *data, bool full)
-{
-    struct gw_completion *completion = find_completion(api, data);
-    for (int i = 0; completion && i < completion->n_choices; i++)
+    for (int i = 0; i < completion->n_choices; i++)
         if (completion->choices[i].request)
-            gw_dispatcher_pause(api->dispatcher, completion->choices[i].request, full);
+            gw_dispatcher_pause(completion->api->dispatcher, completion->choices[i].request, full);
 }
 
-void gw_completions_tick(struct gw_api *api, int64_t now_ns)
+void gw_completions_tick(struct gw_completions *completions, int64_t now_ns)
 {
-    for (struct gw_completion *completion = completion_list_first(&api->completions->list);
-         completion; completion = completion_list_next(&api->completions->list, completion)) {
+    for (struct gw_completion *completion = completion_list_first(&completions->list); completion;
+         completion = completion_list_next(&completions->list, completion)) {
         if (!completion->begun || now_ns - completion->wrote_ns < KEEP_ALIVE_NS)
             continue;
-        struct baton_buf *event = gw_completions_event(completion->api->completions);
-        gw_sse_comment(event, "keep-alive");
-        gw_completion_write(completion, NULL, event->data, event->len);
+        baton_buf_reset(&completions->event);
+        gw_sse_comment(&completions->event, "keep-alive");
+        write_stream(completion, &completions->event);
     }
 }

@@ -1,8 +1,13 @@
 /* A completion: one API request and its choices, the generations it asked for: prompts x n of them.
  *
- * The completion is the sink of its requests. What comes back is told to a dialect, which knows how
- * a kind of route puts it into JSON or server-sent events. All choices end well, or the completion
- * fails with the first failure and the rest are canceled.
+ *     start --refused--> answered: 429, 503
+ *       +--admitted--> each choice's request tells the route's response writer what comes back
+ *                        --every choice ends well--> the writer's last words
+ *                        --one fails---------------> the client is told, the rest are canceled
+ *                        --the client leaves-------> all are canceled
+ *
+ * A response writer (gateway/request/response_writer.h) knows the shape of a route's answers; what
+ * the answers of all routes share it finds here.
  *
  * Ownership: a completion lives from its endpoint to the last word of its last request, or until
  *            its client left; it owns its choices and prompts.
@@ -12,7 +17,7 @@
 #ifndef BATON_GATEWAY_API_COMPLETION_COMPLETION_H
 #define BATON_GATEWAY_API_COMPLETION_COMPLETION_H
 
-#include "gateway/api/openai/logprobs.h"
+#include "gateway/api/completion/logprobs.h"
 #include "gateway/api/params/params.h"
 #include "gateway/api/params/prompts.h"
 
@@ -35,17 +40,6 @@ struct gw_choice {
     struct baton_buf result; /* what the answer will say of it, once it is over */
 };
 
-/* How a kind of route speaks. While streaming, each writes what it has to say at once. */
-struct gw_dialect {
-    void (*first)(struct gw_choice *choice); /* the first token is here; the head was sent */
-    void (*token)(struct gw_choice *choice, const struct gw_token *token);
-    void (*text)(struct gw_choice *choice, const char *text, size_t n);
-    void (*finish)(struct gw_choice *choice); /* the choice is over; its request goes after this */
-    void (*end)(struct gw_completion *completion); /* all choices are over: the last words */
-    void (*error)(struct gw_completion *completion, const struct gw_error *error); /* in a stream */
-    void (*usage)(struct baton_buf *out, const struct gw_completion *completion);  /* {...} */
-};
-
 /* Sums over a completion's choices, for usage and timings. */
 struct gw_totals {
     uint64_t prompt_tokens; /* each prompt once, however many choices it has */
@@ -66,10 +60,11 @@ struct gw_completion_options {
 };
 
 struct gw_completion {
+    enum gw_exchange_user user; /* first: its exchange's data is this completion */
     struct baton_node in_completions;
     struct gw_api *api;
     struct gw_exchange *exchange;
-    const struct gw_dialect *dialect;
+    const struct gw_response_writer *writer;
     struct gw_completion_options options;
     struct gw_prompts prompts;
     struct gw_key *key; /* whose generations these are; NULL: nobody counts them */
@@ -85,33 +80,54 @@ struct gw_completion {
 
 struct gw_completions *gw_completions_create(void);
 void gw_completions_destroy(struct gw_completions *completions);
-
-/* An empty buffer for the event that is being written: one for all, until the next is asked for. */
-struct baton_buf *gw_completions_event(struct gw_completions *completions);
+/* Keep-alive comments to streams that were quiet for 15 s. */
+void gw_completions_tick(struct gw_completions *completions, int64_t now_ns);
 
 /* Makes prompts x options->n generations and queues them; lengths [prompts->n] are their
- * max_new_tokens. Takes the prompts. When it can not, it answers the exchange. */
+ * max_new_tokens. Takes the prompts. When it cannot, it answers the exchange. */
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
-                         const struct gw_dialect *dialect,
+                         const struct gw_response_writer *writer,
                          const struct gw_completion_options *options,
                          const struct gw_completion_params *params, struct gw_prompts *prompts,
                          const int64_t *lengths);
 
-/* The completion can not be made of its fields: answers the problem, and counts it. */
+/* The completion cannot be made of its fields: answers the problem, and counts it. */
 void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
                           const struct gw_problem *problem);
 
-/* For dialects: bytes of the stream. The time goes to the choice's flush stage; it may be NULL. */
+/* Its client left; reads too slowly (full), or reads again. */
+void gw_completion_gone(struct gw_completion *completion, const char *reason);
+void gw_completion_full(struct gw_completion *completion, bool full);
+
+/* ---- what response writers share ---- */
+
+/* A writer's restart: forgets what gathered for a whole answer. */
+void gw_choice_restart(struct gw_choice *choice);
+
+/* Sends the head of the stream, once; does nothing when the answer is whole. */
+void gw_completion_begin(struct gw_completion *completion);
+
+/* One server-sent event; name NULL: none. The time it takes goes to the flush stage of the choice,
+ * which may be NULL. */
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
-                         const char *bytes, size_t n);
+                         const char *name, const char *data, size_t n);
+
+/* The first and the last thing of a writer's finish: adds the choice to totals and n_over; lets go
+ * of its request and, once every choice is over, calls end (the last words, which end the exchange)
+ * and frees the completion. */
+void gw_choice_count(struct gw_choice *choice);
+void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion *completion));
+
+/* A writer's fail: answers with the error, or sends it as an event of that name, and cancels the
+ * other choices. put_usage writes the JSON object that says how far the completion came, which is
+ * told when its time is up. Frees the completion. */
+void gw_choice_fail(struct gw_choice *choice, const struct gw_failure *failure,
+                    void (*put_usage)(struct baton_buf *out,
+                                      const struct gw_completion *completion),
+                    const char *event_name);
 
 /* "key":[...]: the results of all choices. */
 void gw_completion_put_results(struct gw_completion *completion, const char *key,
                                struct baton_json_out *out);
-
-/* data is an exchange's data; true when it was a completion's. */
-bool gw_completions_gone(struct gw_api *api, void *data, const char *reason);
-void gw_completions_full(struct gw_api *api, void *data, bool full);
-void gw_completions_tick(struct gw_api *api, int64_t now_ns);
 
 #endif

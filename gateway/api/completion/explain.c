@@ -167,3 +167,12 @@ void gw_explain_step(struct baton_buf *buf, const struct gw_api *api,
     baton_json_close(&out, ']');
     baton_json_close(&out, '}');
 }
+
+void gw_explain_put_steps(struct baton_json_out *out, const struct baton_buf *steps)
+{
+    baton_json_open(out, "steps", '[');
+    baton_buf_append(out->buf, baton_buf_text(steps), steps->len);
+    if (baton_buf_err(steps))
+        out->buf->err = baton_buf_err(steps);
+    baton_json_close(out, ']');
+}

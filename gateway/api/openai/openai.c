@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/openai/messages.h"
-#include "gateway/api/openai/openai_reply.h"
+#include "gateway/api/openai/writer.h"
 
 enum { COMPLETION_NEW_TOKENS = 16, ANSWER_MAX_BYTES = 1 << 16 };
 
@@ -201,7 +201,7 @@ static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fi
     if (fields->failed)
         gw_completion_refuse(api, exchange, &fields->problem);
     else
-        gw_completion_start(api, exchange, &gw_openai_dialect, options, params, prompts, lengths);
+        gw_completion_start(api, exchange, &gw_openai_writer, options, params, prompts, lengths);
     free(lengths);
     gw_prompts_fini(prompts);
     gw_params_fini(params);

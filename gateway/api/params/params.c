@@ -140,19 +140,28 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     shared->cache_prompt &= api->prefix_cache;
 }
 
-bool gw_params_apply(const struct gw_completion_params *params, int choice,
-                     struct gw_request *request)
+static bool copy_tokens(struct baton_tokens *to, const struct baton_tokens *from)
+{
+    to->ids = malloc(from->n * sizeof *to->ids);
+    if (!to->ids)
+        return false;
+    memcpy(to->ids, from->ids, from->n * sizeof *to->ids);
+    to->n = to->cap = from->n;
+    return true;
+}
+
+bool gw_params_apply(const struct gw_completion_params *params, const struct baton_tokens *prompt,
+                     int64_t max_new_tokens, int choice, struct gw_request *request)
 {
     struct gw_params *own = &request->params;
-    struct baton_tokens prompt = own->prompt;
-    int64_t max_new_tokens = own->max_new_tokens;
     *own = params->shared;
-    own->prompt = prompt;
+    own->bias = NULL;
     own->max_new_tokens = max_new_tokens;
+    if (!copy_tokens(&own->prompt, prompt))
+        return false;
     /* Past the highest seed of a client they begin again at 0. */
     own->seed = params->has_seed ? ((uint64_t)params->seed + (uint64_t)choice) & INT64_MAX
                                  : baton_random_id() & OWN_SEED_MASK;
-    own->bias = NULL;
     if (params->shared.n_bias) {
         own->bias = malloc(params->shared.n_bias * sizeof *own->bias);
         if (!own->bias)

@@ -38,9 +38,9 @@ void gw_params_fini(struct gw_completion_params *params);
 void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params);
 
-/* Fills a fresh request's params and stop strings: its own copies. choice is added to the client's
- * seed; without one the seed is random. False: no memory. */
-bool gw_params_apply(const struct gw_completion_params *params, int choice,
-                     struct gw_request *request);
+/* Fills a fresh request's params and stop strings: its own copies of these, of the prompt and its
+ * length. choice is added to the client's seed; without one the seed is random. False: no memory. */
+bool gw_params_apply(const struct gw_completion_params *params, const struct baton_tokens *prompt,
+                     int64_t max_new_tokens, int choice, struct gw_request *request);
 
 #endif

@@ -11,8 +11,8 @@
 
 enum { N_REQUESTS = 3, WANTED_TOKENS = 4, FIRST_TOKEN = 400 };
 
-/* What one request's sink heard. */
-struct heard {
+/* What one request's response writer heard: the test's own, in place of the API's. */
+struct gw_choice {
     int n_tokens, n_finished, n_failed;
     char code[32];
 };
@@ -25,45 +25,43 @@ static struct baton_model_facts facts;
 static struct baton_tokenizer *tokenizer;
 static struct baton_inbox *inbox; /* the worker's */
 static struct gw_worker worker, stranger;
-static struct heard heard[N_REQUESTS];
+static struct gw_choice heard[N_REQUESTS];
 static struct gw_request *all[N_REQUESTS];
 
-static void on_attempt(void *arg, struct gw_request *request)
+static void on_restart(struct gw_choice *choice)
 {
-    (void)arg;
-    (void)request;
+    (void)choice;
 }
 
-static void on_token(void *arg, struct gw_request *request, const struct gw_token *token)
+static void on_token(struct gw_choice *choice, const struct gw_token *token)
 {
-    struct heard *h = arg;
-    (void)request;
-    assert_int_equal(token->id, FIRST_TOKEN + h->n_tokens);
-    h->n_tokens++;
+    assert_int_equal(token->id, FIRST_TOKEN + choice->n_tokens);
+    choice->n_tokens++;
 }
 
-static void on_text(void *arg, struct gw_request *request, const char *text, size_t n)
+static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    (void)arg;
-    (void)request;
+    (void)choice;
     (void)text;
     (void)n;
 }
 
-static void on_finished(void *arg, struct gw_request *request)
+static void on_finish(struct gw_choice *choice)
 {
-    struct heard *h = arg;
-    (void)request;
-    h->n_finished++;
+    choice->n_finished++;
 }
 
-static void on_failed(void *arg, struct gw_request *request, const struct gw_failure *failure)
+static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
 {
-    struct heard *h = arg;
-    (void)request;
-    h->n_failed++;
-    (void)snprintf(h->code, sizeof h->code, "%s", failure->code);
+    choice->n_failed++;
+    (void)snprintf(choice->code, sizeof choice->code, "%s", failure->code);
 }
+
+static const struct gw_response_writer writer = {.restart = on_restart,
+                                                 .token = on_token,
+                                                 .text = on_text,
+                                                 .finish = on_finish,
+                                                 .fail = on_fail};
 
 static void on_wake(void *arg)
 {
@@ -82,15 +80,9 @@ static void open_worker(void)
 }
 
 /* One that streams, has no prefill worker any more, and is at its second token. */
-static struct gw_request *decoding(struct heard *h)
+static struct gw_request *decoding(struct gw_choice *choice)
 {
-    struct gw_sink sink = {.arg = h,
-                           .attempt = on_attempt,
-                           .token = on_token,
-                           .text = on_text,
-                           .finished = on_finished,
-                           .failed = on_failed};
-    struct gw_request *request = gw_request_create(&requests, &sink, baton_now_ns());
+    struct gw_request *request = gw_request_create(&requests, &writer, choice, baton_now_ns());
     static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED, GW_RESERVING, GW_PREFILLING,
                                          GW_DECODING};
     assert_non_null(request);

@@ -10,7 +10,7 @@
 #include "gateway/request/request.h"
 
 static struct gw_requests requests;
-static const struct gw_sink no_sink;
+static const struct gw_response_writer no_writer;
 
 SETUP(init)
 {
@@ -20,7 +20,7 @@ SETUP(init)
 
 static struct gw_request *new_request(void)
 {
-    struct gw_request *request = gw_request_create(&requests, &no_sink, baton_now_ns());
+    struct gw_request *request = gw_request_create(&requests, &no_writer, NULL, baton_now_ns());
     assert_non_null(request);
     return request;
 }

@@ -1,18 +1,17 @@
-#include "gateway/api/native/reply.h"
+#include "gateway/api/native/writer.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
-void gw_reply_id(const struct gw_request *request, char id[GW_REPLY_ID_BYTES])
-{
-    (void)snprintf(id, GW_REPLY_ID_BYTES, "gen-%016" PRIx64, request->id);
-}
+#include "gateway/api/answer.h"
+#include "gateway/api/completion/explain.h"
+
+enum { EVENT_MAX_BYTES = 1 << 20 };
 
 static void put_id(struct baton_json_out *out, const struct gw_request *request)
 {
-    char id[GW_REPLY_ID_BYTES];
-    gw_reply_id(request, id);
+    char id[sizeof "gen-0123456789abcdef"];
+    (void)snprintf(id, sizeof id, "gen-%016" PRIx64, request->id);
     baton_json_put_string(out, "id", id);
 }
 
@@ -64,7 +63,7 @@ static void put_ending(struct baton_json_out *out, const struct gw_request *requ
     baton_json_put_string(out, "finish_reason", gw_finish_name(request->finish));
 }
 
-void gw_reply_meta(struct baton_buf *buf, const struct gw_request *request)
+static void put_meta(struct baton_buf *buf, const struct gw_request *request)
 {
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
@@ -75,7 +74,7 @@ void gw_reply_meta(struct baton_buf *buf, const struct gw_request *request)
     baton_json_close(&out, '}');
 }
 
-void gw_reply_summary(struct baton_buf *buf, const struct gw_request *request, bool timeline)
+static void put_summary(struct baton_buf *buf, const struct gw_request *request, bool timeline)
 {
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
@@ -130,7 +129,8 @@ static void put_texts(struct baton_json_out *out, const struct gw_choice *choice
     baton_buf_fini(&text);
 }
 
-void gw_reply_whole(struct baton_buf *buf, const struct gw_choice *choice)
+/* The whole answer for one prompt; the choice's request still lives. */
+static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
 {
     const struct gw_api *api = choice->completion->api;
     const struct gw_request *request = choice->request;
@@ -150,22 +150,13 @@ void gw_reply_whole(struct baton_buf *buf, const struct gw_choice *choice)
     put_logits_shape(&out, request->params.prompt.n, api->facts->n_vocab);
     put_input(&out, &choice->prompt, 1);
     if (request->params.explain)
-        gw_reply_steps(&out, &choice->steps);
+        gw_explain_put_steps(&out, &choice->steps);
     if (choice->completion->options.timeline)
         put_timeline(&out, request);
     baton_json_close(&out, '}');
 }
 
-void gw_reply_steps(struct baton_json_out *out, const struct baton_buf *steps)
-{
-    baton_json_open(out, "steps", '[');
-    baton_buf_append(out->buf, baton_buf_text(steps), steps->len);
-    if (baton_buf_err(steps))
-        out->buf->err = baton_buf_err(steps);
-    baton_json_close(out, ']');
-}
-
-void gw_reply_batch(struct baton_buf *buf, struct gw_completion *completion)
+static void put_batch(struct baton_buf *buf, struct gw_completion *completion)
 {
     const struct gw_prompt *prompts[GW_MAX_CHOICES];
     struct baton_json_out out = baton_json_out(buf);
@@ -177,27 +168,90 @@ void gw_reply_batch(struct baton_buf *buf, struct gw_completion *completion)
     baton_json_close(&out, '}');
 }
 
-static void put_rate(struct baton_json_out *out, const char *n_key, uint64_t n, const char *ms_key,
-                     double seconds, const char *per_token_key, const char *per_second_key)
+static void put_usage(struct baton_buf *buf, const struct gw_completion *completion)
 {
-    baton_json_put_uint(out, n_key, n);
-    baton_json_put_real(out, ms_key, seconds * 1e3);
-    baton_json_put_real(out, per_token_key, n ? seconds * 1e3 / (double)n : NAN);
-    baton_json_put_real(out, per_second_key, seconds > 0 ? (double)n / seconds : NAN);
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_uint(&out, "prompt_tokens", completion->totals.prompt_tokens);
+    baton_json_put_uint(&out, "output_tokens", completion->totals.output_tokens);
+    baton_json_close(&out, '}');
 }
 
-void gw_reply_timings(struct baton_json_out *out, const struct gw_totals *totals)
+/* ---- the response writer ---- */
+
+static void on_first(struct gw_choice *choice)
 {
-    char key[32];
-    baton_json_open(out, "timings", '{');
-    baton_json_put_uint(out, "cache_n", totals->cached_tokens);
-    put_rate(out, "prompt_n", totals->run_tokens - totals->cached_tokens, "prompt_ms",
-             totals->prompt_s, "prompt_per_token_ms", "prompt_per_second");
-    put_rate(out, "predicted_n", totals->output_tokens, "predicted_ms", totals->output_s,
-             "predicted_per_token_ms", "predicted_per_second");
-    for (int i = 0; i < BATON_N_STAGES; i++) {
-        (void)snprintf(key, sizeof key, "%s_s", baton_stage_name((enum baton_stage)i));
-        baton_json_put_real(out, key, totals->stages_s[i]);
-    }
-    baton_json_close(out, '}');
+    struct baton_buf meta;
+    gw_completion_begin(choice->completion);
+    if (!choice->completion->options.streaming)
+        return;
+    baton_buf_init(&meta, EVENT_MAX_BYTES);
+    put_meta(&meta, choice->request);
+    gw_completion_write(choice->completion, choice, "meta", meta.data, meta.len);
+    baton_buf_fini(&meta);
 }
+
+static void on_token(struct gw_choice *choice, const struct gw_token *token)
+{
+    struct gw_completion *completion = choice->completion;
+    struct baton_buf *steps = &choice->steps;
+    if (!token->decision)
+        return;
+    if (completion->options.streaming)
+        baton_buf_reset(steps);
+    else if (steps->len)
+        baton_buf_putc(steps, ',');
+    gw_explain_step(steps, completion->api, &choice->request->params, token);
+    if (completion->options.streaming)
+        gw_completion_write(completion, choice, "step", steps->data, steps->len);
+}
+
+static void on_text(struct gw_choice *choice, const char *text, size_t n)
+{
+    if (choice->completion->options.streaming)
+        gw_completion_write(choice->completion, choice, "token", text, n);
+    else
+        baton_buf_append(&choice->text, text, n);
+}
+
+static void end(struct gw_completion *completion)
+{
+    struct baton_buf body;
+    if (completion->options.streaming) {
+        gw_exchange_stream_end(completion->exchange);
+    } else if (!completion->options.batch) {
+        gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
+    } else {
+        baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+        put_batch(&body, completion);
+        gw_answer_json(completion->exchange, 200, &body);
+        baton_buf_fini(&body);
+    }
+}
+
+static void on_finish(struct gw_choice *choice)
+{
+    struct gw_completion *completion = choice->completion;
+    struct baton_buf *result = &choice->result;
+    gw_choice_count(choice);
+    if (completion->options.streaming) {
+        put_summary(result, choice->request, completion->options.timeline);
+        gw_completion_write(completion, choice, "summary", result->data, result->len);
+    } else {
+        put_whole(result, choice);
+    }
+    gw_choice_close(choice, end);
+}
+
+static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
+{
+    gw_choice_fail(choice, failure, put_usage, "error");
+}
+
+/* No native field asks for the logprobs of a prompt: prompt_logprobs is never called. */
+const struct gw_response_writer gw_native_writer = {.restart = gw_choice_restart,
+                                                    .first = on_first,
+                                                    .token = on_token,
+                                                    .text = on_text,
+                                                    .finish = on_finish,
+                                                    .fail = on_fail};

@@ -1,4 +1,4 @@
-#include "gateway/api/openai/logprobs.h"
+#include "gateway/api/completion/logprobs.h"
 
 #include <math.h>
 #include <stdio.h>

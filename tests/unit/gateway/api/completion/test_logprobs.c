@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gateway/api/openai/logprobs.h"
+#include "gateway/api/completion/logprobs.h"
 
 static struct baton_tokenizer *tokenizer;
 static struct gw_logprobs logprobs;

@@ -1,14 +1,12 @@
-#include "gateway/api/openai/openai_reply.h"
+#include "gateway/api/openai/writer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "common/base/utf8.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/explain.h"
-#include "gateway/api/native/reply.h"
-#include "gateway/http/sse.h"
-#include "gateway/http/status.h"
 
 enum { CHUNK_MAX_BYTES = 4 << 20 };
 
@@ -59,6 +57,32 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_close(out, '}');
 }
 
+static void put_rate(struct baton_json_out *out, const char *n_key, uint64_t n, const char *ms_key,
+                     double seconds, const char *per_token_key, const char *per_second_key)
+{
+    baton_json_put_uint(out, n_key, n);
+    baton_json_put_real(out, ms_key, seconds * 1e3);
+    baton_json_put_real(out, per_token_key, n ? seconds * 1e3 / (double)n : NAN);
+    baton_json_put_real(out, per_second_key, seconds > 0 ? (double)n / seconds : NAN);
+}
+
+/* "timings": llama.cpp's names, then the seconds of our stages. */
+static void put_timings(struct baton_json_out *out, const struct gw_totals *totals)
+{
+    char key[32];
+    baton_json_open(out, "timings", '{');
+    baton_json_put_uint(out, "cache_n", totals->cached_tokens);
+    put_rate(out, "prompt_n", totals->run_tokens - totals->cached_tokens, "prompt_ms",
+             totals->prompt_s, "prompt_per_token_ms", "prompt_per_second");
+    put_rate(out, "predicted_n", totals->output_tokens, "predicted_ms", totals->output_s,
+             "predicted_per_token_ms", "predicted_per_second");
+    for (int i = 0; i < BATON_N_STAGES; i++) {
+        (void)snprintf(key, sizeof key, "%s_s", baton_stage_name((enum baton_stage)i));
+        baton_json_put_real(out, key, totals->stages_s[i]);
+    }
+    baton_json_close(out, '}');
+}
+
 static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 {
     const struct gw_completion *completion = choice->completion;
@@ -77,19 +101,11 @@ static void put_steps(struct baton_json_out *out, struct gw_choice *choice)
 {
     if (!choice->request->params.explain)
         return;
-    gw_reply_steps(out, &choice->steps);
+    gw_explain_put_steps(out, &choice->steps);
     baton_buf_reset(&choice->steps);
 }
 
 /* ---- chunks ---- */
-
-static void write_data(struct gw_completion *completion, struct gw_choice *choice, const char *data,
-                       size_t n)
-{
-    struct baton_buf *event = gw_completions_event(completion->api->completions);
-    gw_sse_event(event, NULL, data, n);
-    gw_completion_write(completion, choice, event->data, event->len);
-}
 
 static void put_delta(struct baton_json_out *out, const struct gw_completion *completion, bool role,
                       const char *text, size_t n)
@@ -111,8 +127,8 @@ static void write_chunk(struct gw_choice *choice, bool role, const char *text, s
                         const char *finish)
 {
     struct gw_completion *completion = choice->completion;
-    bool last = finish && completion->n_over + 1 == completion->n_choices &&
-                !completion->options.include_usage;
+    bool last =
+        finish && completion->n_over == completion->n_choices && !completion->options.include_usage;
     struct baton_buf chunk;
     baton_buf_init(&chunk, CHUNK_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&chunk);
@@ -133,9 +149,9 @@ static void write_chunk(struct gw_choice *choice, bool role, const char *text, s
     if (completion->options.include_usage)
         baton_json_put_null(&out, "usage");
     if (last)
-        gw_reply_timings(&out, &completion->totals);
+        put_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
-    write_data(completion, choice, chunk.data, chunk.len);
+    gw_completion_write(completion, choice, NULL, chunk.data, chunk.len);
     baton_buf_fini(&chunk);
 }
 
@@ -149,9 +165,9 @@ static void write_usage(struct gw_completion *completion)
     baton_json_open(&out, "choices", '[');
     baton_json_close(&out, ']');
     put_usage(&out, "usage", completion);
-    gw_reply_timings(&out, &completion->totals);
+    put_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
-    write_data(completion, NULL, chunk.data, chunk.len);
+    gw_completion_write(completion, NULL, NULL, chunk.data, chunk.len);
     baton_buf_fini(&chunk);
 }
 
@@ -204,19 +220,25 @@ static void answer(struct gw_completion *completion)
     put_head(&out, completion);
     gw_completion_put_results(completion, "choices", &out);
     put_usage(&out, "usage", completion);
-    gw_reply_timings(&out, &completion->totals);
+    put_timings(&out, &completion->totals);
     baton_json_close(&out, '}');
     gw_answer_json(completion->exchange, 200, &body);
     baton_buf_fini(&body);
 }
 
-/* ---- the dialect ---- */
+/* ---- the response writer ---- */
+
+static void on_prompt_logprobs(struct gw_choice *choice, const Baton__V1__PromptLogprobs *logprobs)
+{
+    gw_logprobs_add_prompt(&choice->logprobs, &choice->request->params.prompt, logprobs);
+}
 
 static void on_first(struct gw_choice *choice)
 {
     const struct gw_completion_options *options = &choice->completion->options;
     const struct baton_buf *prompt = &choice->prompt->text;
     choice->echo_chars = options->echo ? baton_utf8_count(baton_buf_text(prompt), prompt->len) : 0;
+    gw_completion_begin(choice->completion);
     if (!options->streaming)
         return;
     if (options->chat)
@@ -227,7 +249,10 @@ static void on_first(struct gw_choice *choice)
 
 static void on_token(struct gw_choice *choice, const struct gw_token *token)
 {
-    if (!token->decision || choice->completion->options.no_output)
+    bool shown = !choice->completion->options.no_output;
+    if (token->logprobs && !token->silent && shown)
+        gw_logprobs_add(&choice->logprobs, token);
+    if (!token->decision || !shown)
         return;
     if (choice->steps.len)
         baton_buf_putc(&choice->steps, ',');
@@ -236,19 +261,14 @@ static void on_token(struct gw_choice *choice, const struct gw_token *token)
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    if (choice->completion->options.streaming && !choice->completion->options.no_output)
+    gw_logprobs_shown(&choice->logprobs, choice->request->shown_bytes);
+    if (!choice->completion->options.streaming)
+        baton_buf_append(&choice->text, text, n);
+    else if (!choice->completion->options.no_output)
         write_chunk(choice, false, text, n, NULL);
 }
 
-static void on_finish(struct gw_choice *choice)
-{
-    if (choice->completion->options.streaming)
-        write_chunk(choice, false, NULL, 0, finish_reason(choice->completion, choice->request));
-    else
-        keep_choice(choice);
-}
-
-static void on_end(struct gw_completion *completion)
+static void end(struct gw_completion *completion)
 {
     static const char done[] = "[DONE]";
     if (!completion->options.streaming) {
@@ -257,29 +277,38 @@ static void on_end(struct gw_completion *completion)
     }
     if (completion->options.include_usage)
         write_usage(completion);
-    write_data(completion, NULL, done, sizeof done - 1);
+    gw_completion_write(completion, NULL, NULL, done, sizeof done - 1);
     gw_exchange_stream_end(completion->exchange);
 }
 
-static void on_error(struct gw_completion *completion, const struct gw_error *error)
+static void on_finish(struct gw_choice *choice)
 {
-    struct baton_buf data;
-    baton_buf_init(&data, CHUNK_MAX_BYTES);
-    gw_error_put(&data, error);
-    write_data(completion, NULL, data.data, data.len);
-    baton_buf_fini(&data);
+    const struct gw_request *request = choice->request;
+    if (request->finish != GW_FINISH_STOP || !request->text.stopped)
+        gw_logprobs_shown(&choice->logprobs, SIZE_MAX);
+    gw_choice_count(choice);
+    if (choice->completion->options.streaming)
+        write_chunk(choice, false, NULL, 0, finish_reason(choice->completion, request));
+    else
+        keep_choice(choice);
+    gw_choice_close(choice, end);
 }
 
-static void on_usage(struct baton_buf *buf, const struct gw_completion *completion)
+static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
 {
     struct baton_json_out out = baton_json_out(buf);
     put_usage(&out, NULL, completion);
 }
 
-const struct gw_dialect gw_openai_dialect = {.first = on_first,
-                                             .token = on_token,
-                                             .text = on_text,
-                                             .finish = on_finish,
-                                             .end = on_end,
-                                             .error = on_error,
-                                             .usage = on_usage};
+static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
+{
+    gw_choice_fail(choice, failure, put_error_usage, NULL);
+}
+
+const struct gw_response_writer gw_openai_writer = {.restart = gw_choice_restart,
+                                                    .prompt_logprobs = on_prompt_logprobs,
+                                                    .first = on_first,
+                                                    .token = on_token,
+                                                    .text = on_text,
+                                                    .finish = on_finish,
+                                                    .fail = on_fail};

@@ -8,8 +8,8 @@
  * Threading: loop thread.
  * Errors:    without memory an entry is left out.
  */
-#ifndef BATON_GATEWAY_API_OPENAI_LOGPROBS_H
-#define BATON_GATEWAY_API_OPENAI_LOGPROBS_H
+#ifndef BATON_GATEWAY_API_COMPLETION_LOGPROBS_H
+#define BATON_GATEWAY_API_COMPLETION_LOGPROBS_H
 
 #include "gateway/api/api.h"
 

@@ -1,4 +1,4 @@
-/* How the OpenAI routes speak: completions and chat completions, whole or in chunks.
+/* What the OpenAI routes answer with: completions and chat completions, whole or in chunks.
  *
  *     stream:  chat: chunk with the role | completions with echo: chunk with the prompt
  *              chunk with text ...
@@ -7,15 +7,13 @@
  *              data: [DONE]
  *     a failure after the first chunk: data: {"error": ...}, and no [DONE]
  *
- * Ownership: see gateway/api/completion/completion.h.
- * Threading: loop thread.
- * Errors:    stick in the buffers.
+ * Ownership, threading, errors: as a response writer; what does not fit the buffers becomes a 500.
  */
-#ifndef BATON_GATEWAY_API_OPENAI_OPENAI_REPLY_H
-#define BATON_GATEWAY_API_OPENAI_OPENAI_REPLY_H
+#ifndef BATON_GATEWAY_API_OPENAI_WRITER_H
+#define BATON_GATEWAY_API_OPENAI_WRITER_H
 
 #include "gateway/api/completion/completion.h"
 
-extern const struct gw_dialect gw_openai_dialect;
+extern const struct gw_response_writer gw_openai_writer;
 
 #endif

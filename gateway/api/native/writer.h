@@ -1,0 +1,15 @@
+/* What the native routes answer with (docs/http-api.md, "Native endpoints").
+ *
+ *     whole:  one JSON object, for a batch {"results":[...]} of them
+ *     stream: meta (step? token?)... summary | error
+ *
+ * Ownership, threading, errors: as a response writer; what does not fit the buffers becomes a 500.
+ */
+#ifndef BATON_GATEWAY_API_NATIVE_WRITER_H
+#define BATON_GATEWAY_API_NATIVE_WRITER_H
+
+#include "gateway/api/completion/completion.h"
+
+extern const struct gw_response_writer gw_native_writer;
+
+#endif

@@ -1,0 +1,55 @@
+/* The seam between a request and the response that its client gets: what the writer of a response
+ * is told, in this order.
+ *
+ *     prompt_logprobs... first (token text?)... text? --> finish
+ *                                                    \--> fail (at any point)
+ *
+ * An attempt that broke before its client saw anything begins again: restart, then all of it anew.
+ * The native and the OpenAI routes have a writer each; a test may have its own.
+ *
+ * Ownership: what is passed is borrowed during the call. finish and fail are a request's last call:
+ *            its dispatcher destroys it after them.
+ * Threading: loop thread.
+ * Errors:    none; a writer has nothing to refuse.
+ */
+#ifndef BATON_GATEWAY_REQUEST_RESPONSE_WRITER_H
+#define BATON_GATEWAY_REQUEST_RESPONSE_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/wire/envelope.h"
+
+/* What the writer knows of a request. The request carries it and never looks into it. */
+struct gw_choice;
+
+/* One token as it came back, and what is known about its choice. */
+struct gw_token {
+    uint64_t index; /* among the request's output */
+    uint32_t id;
+    bool silent;        /* ends the text, or marks something in it: shows nothing */
+    size_t begin_bytes; /* where its text begins in the generated text */
+    size_t begin_chars; /* the same, counted in characters */
+    const Baton__V1__Decision *decision; /* NULL when not asked for */
+    const Baton__V1__Logprobs *logprobs; /* the same */
+};
+
+/* Why a request did not end well, in the terms of the HTTP answer. */
+struct gw_failure {
+    int status;
+    const char *code, *message;
+};
+
+struct gw_response_writer {
+    void (*restart)(struct gw_choice *choice);
+    /* Of a request whose params ask for them. */
+    void (*prompt_logprobs)(struct gw_choice *choice, const Baton__V1__PromptLogprobs *logprobs);
+    void (*first)(struct gw_choice *choice); /* the first token is here */
+    void (*token)(struct gw_choice *choice, const struct gw_token *token);
+    void (*text)(struct gw_choice *choice, const char *text, size_t n); /* whole characters */
+    void (*finish)(struct gw_choice *choice);
+    void (*fail)(struct gw_choice *choice, const struct gw_failure *failure);
+};
+
+#endif
