@@ -6,7 +6,7 @@
 #include "bench/machine.h"
 #include "bench/shapes.h"
 #include "common/base/clock.h"
-#include "common/checkpoint/facts.h"
+#include "common/checkpoint/checkpoint.h"
 #include "common/sampling/sampler.h"
 #include "common/tokenizer/tokenizer.h"
 
@@ -272,6 +272,17 @@ static enum baton_err report(const struct generation *g, struct baton_tokenizer 
     return cli_print(&buf);
 }
 
+static enum baton_err read_facts(const char *path, struct baton_model_facts *facts,
+                                 struct baton_why *why)
+{
+    struct baton_checkpoint *checkpoint = NULL;
+    enum baton_err err = baton_checkpoint_open(path, &checkpoint, why);
+    if (!err)
+        *facts = checkpoint->facts;
+    baton_checkpoint_close(checkpoint);
+    return err;
+}
+
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
@@ -279,7 +290,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     struct baton_tokenizer *tokenizer = NULL;
     enum baton_err err = BATON_OK;
     if (!bench_shape_name(options->model)) {
-        err = baton_facts_read(options->model, &g.facts, why);
+        err = read_facts(options->model, &g.facts, why);
         if (!err)
             err = baton_tokenizer_open(options->model, &tokenizer, why);
     }

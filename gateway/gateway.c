@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
-#include "common/checkpoint/fingerprint.h"
+#include "common/checkpoint/checkpoint.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/routes.h"
@@ -220,20 +220,33 @@ static void allow_files(int64_t max_connections)
 }
 
 /* A gateway beside the weights insists on them; one without takes the fleet's word. */
+static enum baton_err take_fingerprint(struct gateway *gateway,
+                                       const struct baton_checkpoint *checkpoint,
+                                       struct baton_why *why)
+{
+    struct baton_cache_dirs cache;
+    baton_cache_dirs_find(gateway->options->pack_dir, checkpoint->path, &cache);
+    enum baton_err err =
+        baton_checkpoint_fingerprint(checkpoint, &cache, true, &gateway->fingerprint, why);
+    if (err == BATON_NOT_FOUND)
+        err = baton_checkpoint_fingerprint(checkpoint, NULL, false, &gateway->fingerprint, why);
+    return err;
+}
+
 static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
 {
     const char *dir = gateway->options->model;
-    struct baton_cache_dirs cache;
-    baton_cache_dirs_find(gateway->options->pack_dir, dir, &cache);
-    enum baton_err err = baton_facts_read(dir, &gateway->facts, why);
-    if (!err)
-        err = baton_fingerprint_take(dir, &cache, true, &gateway->fingerprint, why);
-    if (err == BATON_NOT_FOUND)
-        err = baton_fingerprint_take(dir, NULL, false, &gateway->fingerprint, why);
+    struct baton_checkpoint *checkpoint = NULL;
+    enum baton_err err = baton_checkpoint_open(dir, &checkpoint, why);
+    if (err)
+        return err;
+    gateway->facts = checkpoint->facts;
+    err = take_fingerprint(gateway, checkpoint, why);
     if (!err)
         err = baton_tokenizer_open(dir, &gateway->tokenizer, why);
     if (!err)
         err = baton_chat_open(dir, gateway->options->chat_template, &gateway->chat, why);
+    baton_checkpoint_close(checkpoint);
     return err;
 }
 

@@ -1,8 +1,6 @@
-/* What a process without weights needs to know of a model.
+/* What a process without weights needs to know of a model (checkpoint.h fills it in).
  *
- * Ownership: plain data in the caller's struct.
- * Threading: any thread.
- * Errors:    NOT_FOUND, IO, INVALID with the file and the field.
+ * Pure.
  */
 #ifndef BATON_CHECKPOINT_FACTS_H
 #define BATON_CHECKPOINT_FACTS_H
@@ -19,9 +17,5 @@ struct baton_model_facts {
     int n_eos;
     int64_t bos_id; /* what an empty prompt stands for; -1: none */
 };
-
-/* From the model's config, which must give the vocabulary and the context. */
-enum baton_err baton_facts_read(const char *dir, struct baton_model_facts *facts,
-                                struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

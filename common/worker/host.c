@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
-#include "common/checkpoint/fingerprint.h"
+#include "common/checkpoint/checkpoint.h"
 
 enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
 
@@ -59,8 +59,8 @@ static enum baton_err set_id(struct baton_host *host, struct baton_why *why)
 static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
 {
     const struct baton_worker_options *options = host->options;
-    const char *dir = options->model;
     int64_t begin_ns = baton_now_ns();
+    struct baton_checkpoint *checkpoint = NULL;
     struct baton_cache_dirs cache;
     const struct baton_model_options model_options = {
         .dtype = options->dtype,
@@ -70,12 +70,15 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
         .n_threads = host->cores.n_threads,
         .show_progress = true,
     };
-    baton_cache_dirs_find(options->pack_dir, dir, &cache);
-    enum baton_err err = baton_facts_read(dir, &host->facts, why);
+    baton_cache_dirs_find(options->pack_dir, options->model, &cache);
+    enum baton_err err = baton_checkpoint_open(options->model, &checkpoint, why);
+    if (err)
+        return err;
+    host->facts = checkpoint->facts;
+    err = baton_checkpoint_fingerprint(checkpoint, &cache, true, &host->fingerprint, why);
     if (!err)
-        err = baton_fingerprint_take(dir, &cache, true, &host->fingerprint, why);
-    if (!err)
-        err = baton_model_open(dir, &model_options, &host->model, why);
+        err = baton_model_load(checkpoint, &model_options, &host->model, why);
+    baton_checkpoint_close(checkpoint);
     if (err)
         return err;
     host->model_load_s = baton_seconds(baton_now_ns() - begin_ns);

@@ -1,22 +1,25 @@
-#include <limits.h>
 #include <stdlib.h>
 
+#include "common/checkpoint/checkpoint.h"
 #include "common/engine/model/arch/arch.h"
 #include "common/engine/model/model_build.h"
 
-static enum baton_err read_config(const char *dir, struct baton_model_config *config,
-                                  const struct baton_arch **arch, struct baton_model_shape *shape,
-                                  struct baton_why *why)
+static enum baton_err configure(const struct baton_checkpoint *checkpoint,
+                                const struct baton_arch **arch, struct baton_model_shape *shape,
+                                struct baton_why *why)
 {
-    char source[PATH_MAX];
     struct baton_why reason;
-    enum baton_err err = baton_model_config_read(dir, config, source, why);
+    enum baton_err err = baton_arch_configure(&checkpoint->config, arch, shape, &reason);
     if (err)
-        return err;
-    err = baton_arch_configure(config, arch, shape, &reason);
-    if (err)
-        (void)baton_fail(why, err, "%s: %s", source, reason.text);
+        (void)baton_fail(why, err, "%s: %s", checkpoint->config_path, reason.text);
     return err;
+}
+
+enum baton_err baton_model_shape_of(const struct baton_checkpoint *checkpoint,
+                                    struct baton_model_shape *shape, struct baton_why *why)
+{
+    const struct baton_arch *arch;
+    return configure(checkpoint, &arch, shape, why);
 }
 
 static enum baton_err load(const struct baton_arch *arch, const struct baton_model_shape *shape,
@@ -45,24 +48,36 @@ static enum baton_err load(const struct baton_arch *arch, const struct baton_mod
     return err;
 }
 
-enum baton_err baton_model_open(const char *dir, const struct baton_model_options *options,
+enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
+                                const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why)
 {
     const struct baton_model_options none = {0};
     const struct baton_arch *arch = NULL;
-    struct baton_model_config config;
     struct baton_model_shape shape;
     struct baton_weights *weights = NULL;
     struct baton_why reason;
-    enum baton_err err = read_config(dir, &config, &arch, &shape, why);
+    enum baton_err err = configure(checkpoint, &arch, &shape, why);
     if (!err)
-        err = baton_weights_open(dir, &weights, why);
+        err = baton_checkpoint_weights(checkpoint, &weights, why);
     if (err)
         return err;
-    err = load(arch, &shape, config.tied_head, options ? options : &none, weights, model, &reason);
+    err = load(arch, &shape, checkpoint->config.tied_head, options ? options : &none, weights,
+               model, &reason);
     if (err)
-        (void)baton_fail(why, err, "%s: %s", dir, reason.text);
+        (void)baton_fail(why, err, "%s: %s", checkpoint->path, reason.text);
     baton_weights_close(weights);
+    return err;
+}
+
+enum baton_err baton_model_open(const char *path, const struct baton_model_options *options,
+                                struct baton_model **model, struct baton_why *why)
+{
+    struct baton_checkpoint *checkpoint = NULL;
+    enum baton_err err = baton_checkpoint_open(path, &checkpoint, why);
+    if (!err)
+        err = baton_model_load(checkpoint, options, model, why);
+    baton_checkpoint_close(checkpoint);
     return err;
 }
 

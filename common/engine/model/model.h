@@ -20,6 +20,7 @@
 #include "common/checkpoint/cache_dir.h"
 #include "common/engine/kv/kv.h"
 
+struct baton_checkpoint;
 struct baton_model;
 
 struct baton_model_shape {
@@ -49,11 +50,23 @@ struct baton_model_options {
     bool show_progress;                          /* on stderr, if it is a terminal */
 };
 
-/* dir holds config.json and the weights (single file or sharded; F32, F16 or BF16; tensor names
- * with or without the "transformer." prefix). INVALID also for a dtype or kernels this CPU or this
- * combination can not do, with the reason. */
-enum baton_err baton_model_open(const char *dir, const struct baton_model_options *options,
+/* The model that checkpoint holds: single file or sharded; F32, F16 or BF16; tensor names with or
+ * without the "transformer." prefix. INVALID also for a dtype or kernels that this CPU or this
+ * combination cannot do, with the reason. */
+enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
+                                const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
+
+/* The same for a caller that wants nothing else of the checkpoint at path. */
+enum baton_err baton_model_open(const char *path, const struct baton_model_options *options,
+                                struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
+
+/* The shape that the model of a checkpoint has; INVALID, with the field, when the engine cannot
+ * compute it. */
+enum baton_err baton_model_shape_of(const struct baton_checkpoint *checkpoint,
+                                    struct baton_model_shape *shape,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
 void baton_model_close(struct baton_model *model);
 
 /* A GPT-2 of this shape with pseudo-random weights from seed, for benchmarks and tests of speed and

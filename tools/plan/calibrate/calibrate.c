@@ -7,7 +7,8 @@
 
 #include "bench/shapes.h"
 #include "common/base/file.h"
-#include "common/engine/model/arch/arch.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/engine/model/model.h"
 #include "tools/plan/costs/costs_file.h"
 
 enum { OUTPUT_MAX_BYTES = 1 << 20, SHORT_PROMPT = 16, MIN_LONG_CHUNKS = 2, MAX_LONG_CHUNKS = 4 };
@@ -172,19 +173,14 @@ enum baton_err sim_probe_run(struct sim_probe *probe, struct sim_costs *costs,
 
 /* ---- the command ---- */
 
-static enum baton_err read_shape(const char *dir, struct baton_model_shape *shape,
+static enum baton_err read_shape(const char *path, struct baton_model_shape *shape,
                                  struct baton_why *why)
 {
-    char source[PATH_MAX];
-    struct baton_model_config config;
-    const struct baton_arch *arch;
-    struct baton_why reason;
-    enum baton_err err = baton_model_config_read(dir, &config, source, why);
-    if (err)
-        return err;
-    err = baton_arch_configure(&config, &arch, shape, &reason);
-    if (err)
-        (void)baton_fail(why, err, "%s: %s", source, reason.text);
+    struct baton_checkpoint *checkpoint = NULL;
+    enum baton_err err = baton_checkpoint_open(path, &checkpoint, why);
+    if (!err)
+        err = baton_model_shape_of(checkpoint, shape, why);
+    baton_checkpoint_close(checkpoint);
     return err;
 }
 

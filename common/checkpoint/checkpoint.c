@@ -1,0 +1,77 @@
+#include "common/checkpoint/checkpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/checkpoint/fingerprint.h"
+#include "common/checkpoint/weights.h"
+
+/* The last part of the real path, so that "." and links have the name that people know. */
+static void set_name(struct baton_checkpoint *checkpoint)
+{
+    char *real = realpath(checkpoint->path, NULL);
+    const char *path = real ? real : checkpoint->path, *slash = strrchr(path, '/');
+    (void)snprintf(checkpoint->facts.name, sizeof checkpoint->facts.name, "%.*s",
+                   (int)sizeof checkpoint->facts.name - 1, slash && slash[1] ? slash + 1 : path);
+    free(real);
+}
+
+static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct baton_why *why)
+{
+    const struct baton_model_config *config = &checkpoint->config;
+    struct baton_model_facts *facts = &checkpoint->facts;
+    struct baton_why reason;
+    enum baton_err err = baton_model_config_require(config, &config->n_vocab, &reason);
+    if (!err)
+        err = baton_model_config_require(config, &config->n_context, &reason);
+    if (err)
+        return baton_fail(why, err, "%s: %s", checkpoint->config_path, reason.text);
+    facts->n_vocab = config->n_vocab;
+    facts->n_context_tokens = config->n_context;
+    facts->bos_id = config->bos_id;
+    facts->n_eos = config->n_eos;
+    memcpy(facts->eos_ids, config->eos_ids, sizeof facts->eos_ids);
+    set_name(checkpoint);
+    return BATON_OK;
+}
+
+enum baton_err baton_checkpoint_open(const char *path, struct baton_checkpoint **checkpoint,
+                                     struct baton_why *why)
+{
+    struct baton_checkpoint *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    int n = snprintf(opened->path, sizeof opened->path, "%s", path);
+    enum baton_err err = BATON_OK;
+    if (n < 0 || n >= (int)sizeof opened->path)
+        err = baton_fail(why, BATON_INVALID, "%s: path too long", path);
+    if (!err)
+        err = baton_model_config_read(path, &opened->config, opened->config_path, why);
+    if (!err)
+        err = set_facts(opened, why);
+    if (err)
+        baton_checkpoint_close(opened);
+    else
+        *checkpoint = opened;
+    return err;
+}
+
+void baton_checkpoint_close(struct baton_checkpoint *checkpoint)
+{
+    free(checkpoint);
+}
+
+enum baton_err baton_checkpoint_fingerprint(const struct baton_checkpoint *checkpoint,
+                                            const struct baton_cache_dirs *cache, bool with_weights,
+                                            struct baton_fingerprint *fingerprint,
+                                            struct baton_why *why)
+{
+    return baton_fingerprint_take(checkpoint->path, cache, with_weights, fingerprint, why);
+}
+
+enum baton_err baton_checkpoint_weights(const struct baton_checkpoint *checkpoint,
+                                        struct baton_weights **weights, struct baton_why *why)
+{
+    return baton_weights_open(checkpoint->path, weights, why);
+}
