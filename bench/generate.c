@@ -141,16 +141,16 @@ static enum baton_err compute(struct generation *g)
     return baton_engine_decode(machine->engine, &seq, &ids[n - 1], 1, machine->logits);
 }
 
-static struct baton_sampling sampling_of(const struct options *options)
+static struct baton_sampling_params sampling_of(const struct options *options)
 {
-    return (struct baton_sampling){.temperature = options->temperature,
-                                   .top_k = (uint32_t)options->top_k,
-                                   .top_p = options->top_p,
-                                   .min_p = options->min_p,
-                                   .repetition_penalty = options->repetition_penalty,
-                                   .presence_penalty = options->presence_penalty,
-                                   .frequency_penalty = options->frequency_penalty,
-                                   .seed = (uint64_t)options->seed};
+    return (struct baton_sampling_params){.temperature = options->temperature,
+                                          .top_k = (uint32_t)options->top_k,
+                                          .top_p = options->top_p,
+                                          .min_p = options->min_p,
+                                          .repetition_penalty = options->repetition_penalty,
+                                          .presence_penalty = options->presence_penalty,
+                                          .frequency_penalty = options->frequency_penalty,
+                                          .seed = (uint64_t)options->seed};
 }
 
 /* Back to the prompt alone. */
@@ -168,7 +168,7 @@ static enum baton_err begin(struct generation *g)
 
 static enum baton_err generate(struct generation *g, int64_t run)
 {
-    const struct baton_sampling sampling = sampling_of(g->options);
+    const struct baton_sampling_params sampling = sampling_of(g->options);
     enum baton_err err = begin(g);
     int64_t start = baton_now_ns();
     for (int64_t i = 0; i < g->options->max_new && !err && !g->ended; i++) {

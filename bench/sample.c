@@ -31,7 +31,7 @@ struct setting {
     const char *name;
     enum task task;
     bool flat;
-    struct baton_sampling sampling;
+    struct baton_sampling_params sampling;
 };
 
 #define FILTERS(t, k, p, min)                                                                      \

@@ -73,11 +73,11 @@ static bool print_line(const struct line *line)
 
 static bool check_distribution(struct baton_sampler *sampler, const struct distribution *check)
 {
-    const struct baton_sampling sampling = {.temperature = check->temperature,
-                                            .top_k = check->top_k,
-                                            .top_p = check->top_p,
-                                            .min_p = check->min_p,
-                                            .repetition_penalty = 1};
+    const struct baton_sampling_params sampling = {.temperature = check->temperature,
+                                                   .top_k = check->top_k,
+                                                   .top_p = check->top_p,
+                                                   .min_p = check->min_p,
+                                                   .repetition_penalty = 1};
     struct line line = {.name = check->name, .n = N_VOCAB, .decimals = check->decimals};
     struct baton_decision decision;
     memcpy(line.expected, check->expected, sizeof check->expected);
@@ -91,13 +91,13 @@ static bool check_penalty(struct baton_sampler *sampler, const struct penalty *c
                           const struct baton_history *history)
 {
     const float logits[N_VOCAB] = {3, -3};
-    const struct baton_logit_bias bias = {.id = 1, .bias = check->bias};
-    const struct baton_sampling sampling = {.top_p = 1,
-                                            .repetition_penalty = check->repetition,
-                                            .presence_penalty = check->presence,
-                                            .frequency_penalty = check->frequency,
-                                            .bias = &bias,
-                                            .n_bias = 1};
+    struct baton_logit_bias bias = {.id = 1, .bias = check->bias};
+    const struct baton_sampling_params sampling = {.top_p = 1,
+                                                   .repetition_penalty = check->repetition,
+                                                   .presence_penalty = check->presence,
+                                                   .frequency_penalty = check->frequency,
+                                                   .bias = &bias,
+                                                   .n_bias = 1};
     struct line line = {.name = check->name, .n = 2, .decimals = 1};
     struct baton_decision decision;
     memcpy(line.expected, check->expected, sizeof check->expected);
@@ -110,7 +110,7 @@ static bool check_penalty(struct baton_sampler *sampler, const struct penalty *c
 
 static bool check_greedy(struct baton_sampler *sampler)
 {
-    const struct baton_sampling greedy = {.top_p = 1, .repetition_penalty = 1};
+    const struct baton_sampling_params greedy = {.top_p = 1, .repetition_penalty = 1};
     struct line line = {.name = "greedy token", .n = 1, .expected = {3}};
     line.got[0] = baton_sampler_pick(sampler, first, &greedy, NULL, 0);
     return print_line(&line);

@@ -96,7 +96,7 @@ static int send_tokens(struct dc_batch *batch, struct baton_sampled_token *sampl
     for (int i = 0; i < n; i++) {
         struct dc_context *context = contexts[i];
         begin_sequence(batch, context, times->begin_ns);
-        bool stopped = baton_sampling_state_is_stop(&context->sampling, sampled[i].token);
+        bool stopped = baton_sampling_params_is_stop(&context->sampling.params, sampled[i].token);
         bool full = context->n_output + 1 >= (uint64_t)context->max_new_tokens;
         batch->events[i] = (struct dc_event){.context = context,
                                              .sampled = &sampled[i],
@@ -127,7 +127,7 @@ static int send_first(struct dc_batch *batch, struct dc_context *context,
     prompt->compute_s = baton_seconds(times->computed_ns - prompt->begin_ns);
     prompt->sample_s = baton_seconds(times->chosen_ns - times->computed_ns);
     prompt->cold = !batch->warm;
-    prompt->stopped = baton_sampling_state_is_stop(&prompt->sampling, sampled->token);
+    prompt->stopped = baton_sampling_params_is_stop(&prompt->sampling.params, sampled->token);
     enum baton_err err = dc_stream_send_first(context, sampled);
     if (err == BATON_AGAIN) {
         undo(context, times->chosen_ns);

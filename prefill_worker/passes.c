@@ -167,7 +167,7 @@ static void choose_token(struct pf_passes *passes, struct pf_job *job, const flo
                              (uint64_t)job->n_tokens);
     times.sampled_ns = baton_now_ns();
     double step_s = baton_seconds(times.sampled_ns - pass_ns);
-    bool stopped = baton_sampling_state_is_stop(&job->sampling, sampled->token);
+    bool stopped = baton_sampling_params_is_stop(&job->sampling.params, sampled->token);
     if (!job->has_first_token) {
         atomic_store(&job->chosen_ns, times.sampled_ns);
         pf_answer_first(job, sampled, &times, stopped, !passes->warm);

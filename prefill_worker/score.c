@@ -78,7 +78,7 @@ static void on_row(void *arg, int row, const float *logits)
         return;
     }
     baton_logprobs_fill(&score->gathered[score->n++], score->sampler, logits, job->tokens[next],
-                        job->sampling.top_logprobs);
+                        (int)job->sampling.params.top_logprobs);
     if (score->n == TOKENS_PER_MESSAGE)
         flush(score);
 }

@@ -127,34 +127,34 @@ static double entropy_bits(const struct baton_sampler *sampler, const struct bat
 }
 
 /* Chooses as pick does, and keeps what it was chosen from. */
-static uint32_t choose(struct baton_sampler *sampler, const struct baton_sampling *sampling,
+static uint32_t choose(struct baton_sampler *sampler, const struct baton_sampling_params *params,
                        struct scene *scene, double uniform)
 {
-    const struct baton_sampling plain = {BATON_SAMPLING_INIT};
+    const struct baton_sampling_params plain = {BATON_SAMPLING_DEFAULTS};
     float max = sampler->kernels->max(scene->penalized, sampler->n_vocab);
-    scene->greedy = baton_sampler_is_greedy(sampling, max);
+    scene->greedy = baton_sampler_is_greedy(params, max);
     if (scene->greedy)
-        sampling = &plain;
+        params = &plain;
     uint32_t best = baton_sampler_argmax(sampler, scene->penalized, max);
     scene->raw = softmax_of(sampler, scene->raw_logits, 1);
-    scene->unfiltered = softmax_of(sampler, scene->penalized, sampling->temperature);
-    baton_sampler_filter(sampler, scene->penalized, max, sampling, &scene->shaped);
+    scene->unfiltered = softmax_of(sampler, scene->penalized, params->temperature);
+    baton_sampler_filter(sampler, scene->penalized, max, params, &scene->shaped);
     if (scene->greedy)
         return best;
     return baton_shaped_id(&scene->shaped, baton_draw_place(sampler, &scene->shaped, uniform));
 }
 
 uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logits,
-                               const struct baton_sampling *sampling,
+                               const struct baton_sampling_params *params,
                                const struct baton_history *history, uint64_t position,
                                int n_candidates, struct baton_decision *decision)
 {
-    uint32_t top[BATON_MAX_CANDIDATES];
-    double uniform = baton_philox_uniform(sampling->seed, position);
+    uint32_t top[BATON_MAX_LISTED];
+    double uniform = baton_philox_uniform(params->seed, position);
     struct scene scene = {.sampler = sampler, .raw_logits = logits};
-    scene.penalized = baton_sampler_penalize(sampler, logits, sampling, history);
-    uint32_t token = choose(sampler, sampling, &scene, uniform);
-    int n = n_candidates < BATON_MAX_CANDIDATES ? n_candidates : BATON_MAX_CANDIDATES;
+    scene.penalized = baton_sampler_penalize(sampler, logits, params, history);
+    uint32_t token = choose(sampler, params, &scene, uniform);
+    int n = n_candidates < BATON_MAX_LISTED ? n_candidates : BATON_MAX_LISTED;
     n = sampler->n_vocab < (size_t)n ? (int)sampler->n_vocab : n;
     *decision = (struct baton_decision){.greedy = scene.greedy,
                                         .chosen = describe(&scene, token),
@@ -174,7 +174,7 @@ uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logit
 double baton_sampler_logprobs(struct baton_sampler *sampler, const float *logits, uint32_t token,
                               int n_top, struct baton_logprob *top)
 {
-    uint32_t ids[BATON_MAX_CANDIDATES];
+    uint32_t ids[BATON_MAX_LISTED];
     struct softmax softmax = softmax_of(sampler, logits, 1);
     double log_total = log(softmax.total);
     find_top(logits, sampler->n_vocab, n_top, ids);

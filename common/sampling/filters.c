@@ -154,21 +154,21 @@ static void keep_min_p(struct baton_sampler *sampler, double min_p, struct baton
 }
 
 void baton_sampler_filter(struct baton_sampler *sampler, const float *penalized, float max,
-                          const struct baton_sampling *sampling, struct baton_shaped *shaped)
+                          const struct baton_sampling_params *params, struct baton_shaped *shaped)
 {
     *shaped = (struct baton_shaped){.max = max,
-                                    .temperature = sampling->temperature,
+                                    .temperature = params->temperature,
                                     .logits = penalized,
                                     .n = sampler->n_vocab,
                                     .top_k_least = -INFINITY,
                                     .top_p_least = -INFINITY,
                                     .min_p_least = -INFINITY,
                                     .top_p_last = UINT32_MAX};
-    keep_top_k(sampler, sampling->top_k, shaped);
+    keep_top_k(sampler, params->top_k, shaped);
     shaped->n_after_top_k = shaped->n;
-    keep_top_p(sampler, sampling->top_p, shaped);
+    keep_top_p(sampler, params->top_p, shaped);
     shaped->n_after_top_p = shaped->n;
-    keep_min_p(sampler, sampling->min_p, shaped);
+    keep_min_p(sampler, params->min_p, shaped);
     shaped->total =
-        baton_sampler_weigh(sampler, shaped->logits, shaped->n, max, sampling->temperature);
+        baton_sampler_weigh(sampler, shaped->logits, shaped->n, max, params->temperature);
 }

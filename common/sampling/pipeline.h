@@ -46,11 +46,11 @@ struct baton_shaped {
 
 /* The sampler's own copy when the settings change the row, else logits. */
 const float *baton_sampler_penalize(struct baton_sampler *sampler, const float *logits,
-                                    const struct baton_sampling *sampling,
+                                    const struct baton_sampling_params *params,
                                     const struct baton_history *history);
 
 /* True when nothing is drawn: temperature 0, or no logit to tell from -infinity. */
-bool baton_sampler_is_greedy(const struct baton_sampling *sampling, float max);
+bool baton_sampler_is_greedy(const struct baton_sampling_params *params, float max);
 
 /* The lowest id that has the greatest logit. */
 uint32_t baton_sampler_argmax(struct baton_sampler *sampler, const float *logits, float max);
@@ -61,7 +61,7 @@ double baton_sampler_weigh(struct baton_sampler *sampler, const float *logits, s
 
 /* Temperature, top-k, top-p, min-p and the weights of what is left. */
 void baton_sampler_filter(struct baton_sampler *sampler, const float *penalized, float max,
-                          const struct baton_sampling *sampling, struct baton_shaped *shaped);
+                          const struct baton_sampling_params *params, struct baton_shaped *shaped);
 
 /* The kept token (its place in shaped) whose interval uniform falls into. */
 size_t baton_draw_place(const struct baton_sampler *sampler, const struct baton_shaped *shaped,

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-_Static_assert((int)BATON_MAX_LISTED == (int)BATON_MAX_CANDIDATES, "one bound, in two layers");
-
 static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candidate *candidate)
 {
     baton__v1__candidate__init(out);
@@ -63,20 +61,20 @@ void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_
                               const struct baton_sampling_state *state, const float *logits,
                               uint64_t position)
 {
+    const struct baton_sampling_params *params = &state->params;
     sampled->decision = NULL;
     sampled->logprobs = NULL;
-    if (state->explain_candidates) {
+    if (params->explain) {
         struct baton_decision decision;
-        sampled->token = baton_sampler_explain(sampler, logits, &state->params, &state->history,
-                                               position, state->explain_candidates, &decision);
+        sampled->token = baton_sampler_explain(sampler, logits, params, &state->history, position,
+                                               (int)params->explain, &decision);
         fill_decision(sampled, &decision);
     } else {
-        sampled->token =
-            baton_sampler_pick(sampler, logits, &state->params, &state->history, position);
+        sampled->token = baton_sampler_pick(sampler, logits, params, &state->history, position);
     }
-    if (state->logprobs) {
+    if (params->logprobs) {
         baton_logprobs_fill(&sampled->logprobs_message, sampler, logits, sampled->token,
-                            state->top_logprobs);
+                            (int)params->top_logprobs);
         sampled->logprobs = &sampled->logprobs_message.message;
     }
 }

@@ -9,6 +9,7 @@
 #ifndef BATON_SAMPLING_SAMPLED_TOKEN_H
 #define BATON_SAMPLING_SAMPLED_TOKEN_H
 
+#include "common/sampling/sampler.h"
 #include "common/sampling/state.h"
 
 /* Logprobs as a message, with the room they need. */

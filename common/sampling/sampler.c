@@ -60,43 +60,44 @@ int baton_sampler_n_vocab(const struct baton_sampler *sampler)
 
 /* Neither side of the last difference can be infinite, so it is never NaN; it may round to an
  * infinite float. Logits that are infinite or NaN already stay what they are. */
-static float penalize_one(float logit, const struct baton_sampling *sampling, uint32_t n_output)
+static float penalize_one(float logit, const struct baton_sampling_params *params,
+                          uint32_t n_output)
 {
-    double repetition = sampling->repetition_penalty;
+    double repetition = params->repetition_penalty;
     double shaped = logit > 0 ? logit / repetition : logit * repetition;
-    double subtracted = n_output * sampling->frequency_penalty;
+    double subtracted = n_output * params->frequency_penalty;
     if (!isfinite(logit))
         return logit;
     if (n_output)
-        subtracted += sampling->presence_penalty;
+        subtracted += params->presence_penalty;
     shaped = fmax(-DBL_MAX, fmin(shaped, DBL_MAX));
     subtracted = fmax(-DBL_MAX, fmin(subtracted, DBL_MAX));
     return (float)(shaped - subtracted);
 }
 
 const float *baton_sampler_penalize(struct baton_sampler *sampler, const float *logits,
-                                    const struct baton_sampling *sampling,
+                                    const struct baton_sampling_params *params,
                                     const struct baton_history *history)
 {
     float *row = sampler->penalized;
-    size_t n_seen = history && baton_sampling_needs_history(sampling) ? history->n_seen : 0;
-    if (!n_seen && !sampling->n_bias)
+    size_t n_seen = history && baton_sampling_needs_history(params) ? history->n_seen : 0;
+    if (!n_seen && !params->n_bias)
         return logits;
     memcpy(row, logits, sampler->n_vocab * sizeof *row);
-    for (size_t i = 0; i < sampling->n_bias; i++)
-        if (sampling->bias[i].id < sampler->n_vocab)
-            row[sampling->bias[i].id] += sampling->bias[i].bias;
+    for (size_t i = 0; i < params->n_bias; i++)
+        if (params->bias[i].id < sampler->n_vocab)
+            row[params->bias[i].id] += params->bias[i].bias;
     for (size_t i = 0; i < n_seen; i++) {
         struct baton_seen seen = history->seen[i];
         if (seen.id < sampler->n_vocab)
-            row[seen.id] = penalize_one(row[seen.id], sampling, seen.n_output);
+            row[seen.id] = penalize_one(row[seen.id], params, seen.n_output);
     }
     return row;
 }
 
-bool baton_sampler_is_greedy(const struct baton_sampling *sampling, float max)
+bool baton_sampler_is_greedy(const struct baton_sampling_params *params, float max)
 {
-    return !(sampling->temperature > 0) || !(max > -INFINITY);
+    return !(params->temperature > 0) || !(max > -INFINITY);
 }
 
 uint32_t baton_sampler_argmax(struct baton_sampler *sampler, const float *logits, float max)
@@ -107,15 +108,15 @@ uint32_t baton_sampler_argmax(struct baton_sampler *sampler, const float *logits
 }
 
 uint32_t baton_sampler_pick(struct baton_sampler *sampler, const float *logits,
-                            const struct baton_sampling *sampling,
+                            const struct baton_sampling_params *params,
                             const struct baton_history *history, uint64_t position)
 {
     struct baton_shaped shaped;
-    const float *penalized = baton_sampler_penalize(sampler, logits, sampling, history);
+    const float *penalized = baton_sampler_penalize(sampler, logits, params, history);
     float max = sampler->kernels->max(penalized, sampler->n_vocab);
-    if (baton_sampler_is_greedy(sampling, max))
+    if (baton_sampler_is_greedy(params, max))
         return baton_sampler_argmax(sampler, penalized, max);
-    baton_sampler_filter(sampler, penalized, max, sampling, &shaped);
-    double uniform = baton_philox_uniform(sampling->seed, position);
+    baton_sampler_filter(sampler, penalized, max, params, &shaped);
+    double uniform = baton_philox_uniform(params->seed, position);
     return baton_shaped_id(&shaped, baton_draw_place(sampler, &shaped, uniform));
 }

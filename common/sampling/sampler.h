@@ -19,42 +19,8 @@
 #ifndef BATON_SAMPLING_SAMPLER_H
 #define BATON_SAMPLING_SAMPLER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "common/sampling/history.h"
-
-enum { BATON_MAX_CANDIDATES = 20 }; /* that a decision, or a list of logprobs, can name */
-
-struct baton_logit_bias {
-    uint32_t id;
-    float bias;
-};
-
-struct baton_sampling {
-    double temperature; /* 0: greedy, the lowest id wins ties; the stages after it do not run */
-    uint32_t top_k;     /* 0: off; ties at the k-th are kept */
-    double top_p;       /* (0, 1]; 1: off; smallest set whose cumulative probability reaches p */
-    double min_p;       /* [0, 1]; 0: off; drops what is below min_p x the highest probability */
-    double repetition_penalty; /* > 0; 1: off; logits of seen tokens: divided when positive, else
-                                  multiplied (Keskar et al., CTRL, 2019) */
-    double presence_penalty;   /* subtracted from the logit of every token generated so far */
-    double frequency_penalty;  /* the same, once per time it was generated */
-    uint64_t seed;
-    const struct baton_logit_bias *bias; /* [n_bias], borrowed; added first; each id once; ids past
-                                            the vocabulary do nothing, nor do those of a history */
-    size_t n_bias;
-};
-
-#define BATON_SAMPLING_INIT .temperature = 1, .top_p = 1, .repetition_penalty = 1
-
-/* True when the choice depends on what came before: the caller must then keep a history. */
-static inline bool baton_sampling_needs_history(const struct baton_sampling *sampling)
-{
-    return sampling->repetition_penalty != 1 || sampling->presence_penalty != 0 ||
-           sampling->frequency_penalty != 0;
-}
+#include "common/sampling/params.h"
 
 enum baton_removal {
     BATON_KEPT,
@@ -86,7 +52,7 @@ struct baton_decision {
     double draw;                                          /* the uniform number */
     double entropy_bits;                                  /* of the distribution drawn from */
     int n_candidates;
-    struct baton_candidate candidates[BATON_MAX_CANDIDATES]; /* by rank */
+    struct baton_candidate candidates[BATON_MAX_LISTED]; /* by rank */
 };
 
 struct baton_logprob {
@@ -101,21 +67,21 @@ void baton_sampler_destroy(struct baton_sampler *sampler);
 
 int baton_sampler_n_vocab(const struct baton_sampler *sampler);
 
-/* logits [V], untouched. history may be NULL when the sampling needs none. position is the absolute
+/* logits [V], untouched. history may be NULL when the params need none. position is the absolute
  * position the token will have (prompt tokens included). Returns the token id. Allocates nothing.
  */
 uint32_t baton_sampler_pick(struct baton_sampler *sampler, const float *logits,
-                            const struct baton_sampling *sampling,
+                            const struct baton_sampling_params *params,
                             const struct baton_history *history, uint64_t position);
 
-/* The same token as pick, with its reasons; n_candidates (0..BATON_MAX_CANDIDATES) are listed. */
+/* The same token as pick, with its reasons; n_candidates (0..BATON_MAX_LISTED) are listed. */
 uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logits,
-                               const struct baton_sampling *sampling,
+                               const struct baton_sampling_params *params,
                                const struct baton_history *history, uint64_t position,
                                int n_candidates, struct baton_decision *decision);
 
 /* Natural logarithm of the softmax of the raw logits, for token; top [n_top] gets the most probable
- * ones (n_top 0..BATON_MAX_CANDIDATES, at most V), highest first, the lowest id of equals first. */
+ * ones (n_top 0..BATON_MAX_LISTED, at most V), highest first, the lowest id of equals first. */
 double baton_sampler_logprobs(struct baton_sampler *sampler, const float *logits, uint32_t token,
                               int n_top, struct baton_logprob *top);
 

@@ -1,43 +1,41 @@
 /* The ranges of what says how tokens are chosen, and of what comes back about a choice. */
 #include <math.h>
+#include <stdio.h>
 
+#include "common/sampling/codec.h"
 #include "common/wire/check_fields.h"
 
-static const double max_temperature = 1e6;
-
-static void within(struct checker *c, const char *field, double value, double min, double max)
+static void check_field(struct checker *c, const struct baton_sampling_field *field, double value)
 {
-    if (!(value >= min && value <= max)) /* NaN is outside, too */
-        FAIL(c, field, "%g is outside %g..%g", value, min, max);
+    char label[64];
+    if (baton_sampling_field_in_range(field, value) || (value == 0 && field->zero_is_default))
+        return;
+    (void)snprintf(label, sizeof label, "sampling.%s", field->name);
+    FAIL(c, label, "%g is outside %c%g, %g%c", value, field->above_min ? '(' : '[', field->min,
+         field->max, isfinite(field->max) ? ']' : ')');
 }
 
 static void check_bias(struct checker *c, const Baton__V1__Sampling *m)
 {
     range(c, "sampling.logit_bias", m->n_logit_bias, 0, BATON_MAX_LOGIT_BIAS);
     for (size_t i = 0; !c->err && i < m->n_logit_bias; i++) {
+        double bias = (double)m->logit_bias[i]->bias;
         range(c, "sampling.logit_bias.token", m->logit_bias[i]->token, 0, MAX_TOKEN_ID);
-        within(c, "sampling.logit_bias.bias", (double)m->logit_bias[i]->bias, -100, 100);
+        if (!(fabs(bias) <= BATON_MAX_BIAS)) /* NaN is not */
+            FAIL(c, "sampling.logit_bias.bias", "%g is outside %d..%d", bias, -BATON_MAX_BIAS,
+                 BATON_MAX_BIAS);
     }
 }
 
 void baton_check_sampling(struct checker *c, const Baton__V1__Sampling *m)
 {
+    const struct baton_sampling_field *field;
     present(c, "sampling", m);
     if (!m)
         return;
-    real(c, "sampling.temperature", m->temperature, max_temperature);
-    range(c, "sampling.top_k", m->top_k, 0, INT32_MAX);
-    if (!(m->top_p > 0 && m->top_p <= 1))
-        FAIL(c, "sampling.top_p", "%g is outside (0, 1]", m->top_p);
-    real(c, "sampling.min_p", m->min_p, 1);
-    if (!(m->repetition_penalty >= 0 && isfinite(m->repetition_penalty)))
-        FAIL(c, "sampling.repetition_penalty", "%g is no finite number >= 0",
-             m->repetition_penalty);
-    within(c, "sampling.presence_penalty", m->presence_penalty, -2, 2);
-    within(c, "sampling.frequency_penalty", m->frequency_penalty, -2, 2);
+    for (int i = 0; (field = baton_sampling_field_at(i)); i++)
+        check_field(c, field, baton_sampling_message_get(field, m));
     check_bias(c, m);
-    range(c, "sampling.explain_candidates", m->explain_candidates, 0, BATON_MAX_LISTED);
-    range(c, "sampling.top_logprobs", m->top_logprobs, 0, BATON_MAX_LISTED);
     token_ids(c, "sampling.stop_token_ids", m->stop_token_ids, m->n_stop_token_ids, 0,
               BATON_MAX_STOP_IDS);
 }
@@ -74,7 +72,7 @@ void baton_check_decision(struct checker *c, const Baton__V1__Decision *m)
         check_candidate(c, m->candidates[i]);
 }
 
-/* Minus infinity is a logprob: of a token that can not come. */
+/* Minus infinity is a logprob: of a token that cannot come. */
 static void check_logprob(struct checker *c, double value)
 {
     if (!(value <= 0))

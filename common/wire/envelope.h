@@ -24,9 +24,6 @@ enum {
     BATON_MAX_PROMPT_TOKENS = 1 << 20,
     BATON_MAX_TOKENS_IN_MESSAGE = 4096,
     BATON_MAX_STEP_EVENTS = 4096,
-    BATON_MAX_STOP_IDS = 64,
-    BATON_MAX_LOGIT_BIAS = 1024,
-    BATON_MAX_LISTED = 20,     /* candidates of a decision, tokens of a list of logprobs */
     BATON_MAX_ID_BYTES = 64,   /* worker ids, dtypes */
     BATON_MAX_TEXT_BYTES = 512 /* urls, reasons, names */
 };

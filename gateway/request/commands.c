@@ -1,6 +1,7 @@
 #include "gateway/request/commands.h"
 
 #include "common/base/clock.h"
+#include "common/sampling/codec.h"
 
 /* A token that is explained takes kilobytes; what is in flight when its client is paused must fit
  * into what a connection may hold. */
@@ -8,7 +9,8 @@ enum { CREDIT_TOKENS = 256, CREDIT_LONG_TOKENS = 16 };
 
 uint32_t gw_command_credit(const struct gw_request *request)
 {
-    return request->params.explain || request->params.logprobs ? CREDIT_LONG_TOKENS : CREDIT_TOKENS;
+    const struct baton_sampling_params *sampling = &request->params.sampling;
+    return sampling->explain || sampling->logprobs ? CREDIT_LONG_TOKENS : CREDIT_TOKENS;
 }
 
 static void send(struct gw_worker *worker, const struct gw_request *request,
@@ -17,40 +19,6 @@ static void send(struct gw_worker *worker, const struct gw_request *request,
     envelope->request_id = request->id;
     envelope->attempt = request->attempt;
     gw_worker_send(worker, envelope);
-}
-
-/* The bias of one sampling as messages; they are packed before the next order is given. */
-static void fill_bias(const struct gw_params *params, Baton__V1__Sampling *sampling)
-{
-    static Baton__V1__LogitBias biases[BATON_MAX_LOGIT_BIAS], *listed[BATON_MAX_LOGIT_BIAS];
-    for (size_t i = 0; i < params->n_bias; i++) {
-        baton__v1__logit_bias__init(&biases[i]);
-        biases[i].token = params->bias[i].id;
-        biases[i].bias = (float)params->bias[i].bias;
-        listed[i] = &biases[i];
-    }
-    sampling->logit_bias = listed;
-    sampling->n_logit_bias = params->n_bias;
-}
-
-static void fill_sampling(const struct gw_request *request, Baton__V1__Sampling *sampling)
-{
-    const struct gw_params *params = &request->params;
-    sampling->temperature = params->temperature;
-    sampling->top_k = params->top_k;
-    sampling->top_p = params->top_p;
-    sampling->seed = params->seed;
-    sampling->min_p = params->min_p;
-    sampling->repetition_penalty = params->repetition_penalty;
-    sampling->presence_penalty = params->presence_penalty;
-    sampling->frequency_penalty = params->frequency_penalty;
-    sampling->explain_candidates = params->explain;
-    sampling->logprobs = params->logprobs;
-    sampling->top_logprobs = params->top_logprobs;
-    fill_bias(params, sampling);
-    sampling->stop_token_ids =
-        (uint32_t *)(uintptr_t)params->stop_ids; /* packed, never written to */
-    sampling->n_stop_token_ids = (size_t)params->n_stop_ids;
 }
 
 static uint32_t left_ms(const struct gw_request *request)
@@ -75,13 +43,13 @@ void gw_command_reserve(const struct gw_request *request)
 void gw_command_prefill(const struct gw_request *request)
 {
     Baton__V1__DeliverTo deliver_to = BATON__V1__DELIVER_TO__INIT;
-    Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
+    struct baton_sampling_message sampling;
     Baton__V1__PrefillRequest prefill = BATON__V1__PREFILL_REQUEST__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    fill_sampling(request, &sampling);
+    baton_sampling_encode(&sampling, &request->params.sampling);
     prefill.tokens = request->params.prompt.ids;
     prefill.n_tokens = request->params.prompt.n;
-    prefill.sampling = &sampling;
+    prefill.sampling = &sampling.message;
     prefill.deadline_ms = left_ms(request);
     prefill.naive = !request->params.kv_cache;
     prefill.max_new_tokens = (uint32_t)request->params.max_new_tokens;
@@ -102,17 +70,17 @@ void gw_command_prefill(const struct gw_request *request)
 
 void gw_command_start(const struct gw_request *request, uint32_t first_token)
 {
-    Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
+    struct baton_sampling_message sampling;
     Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    fill_sampling(request, &sampling);
+    baton_sampling_encode(&sampling, &request->params.sampling);
     start.first_token = first_token;
     start.n_prompt_tokens = (uint32_t)request->params.prompt.n;
     start.max_new_tokens = (uint32_t)request->params.max_new_tokens;
-    start.sampling = &sampling;
+    start.sampling = &sampling.message;
     start.credit_tokens = gw_command_credit(request);
     start.deadline_ms = left_ms(request);
-    if (request->params.repetition_penalty != 1) {
+    if (request->params.sampling.repetition_penalty != 1) {
         start.prompt = request->params.prompt.ids;
         start.n_prompt = request->params.prompt.n;
     }

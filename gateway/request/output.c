@@ -3,14 +3,6 @@
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
 
-static bool is_stop_id(const struct gw_request *request, uint32_t token)
-{
-    for (int i = 0; i < request->params.n_stop_ids; i++)
-        if (request->params.stop_ids[i] == token)
-            return true;
-    return false;
-}
-
 static bool is_eos(const struct baton_model_facts *facts, uint32_t token)
 {
     for (int i = 0; i < facts->n_eos; i++)
@@ -32,7 +24,8 @@ static void show(struct gw_request *request)
 
 static bool is_silent(const struct gw_output *output, const struct gw_request *request, uint32_t id)
 {
-    return is_stop_id(request, id) || baton_tokenizer_is_special(output->tokenizer, id);
+    return baton_sampling_params_is_stop(&request->params.sampling, id) ||
+           baton_tokenizer_is_special(output->tokenizer, id);
 }
 
 /* Its text begins after what was shown and what is held back. */

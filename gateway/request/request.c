@@ -77,7 +77,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     gw_request_list_remove(&requests->by_state[request->state], request);
     gw_request_bucket_remove(bucket(requests, request->id), request);
     baton_tokens_fini(&request->params.prompt);
-    free(request->params.bias);
+    baton_sampling_params_fini(&request->params.sampling);
     free(request->hashes);
     baton_text_stream_fini(&request->text);
     baton_buf_fini(&request->text_out);

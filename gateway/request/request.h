@@ -18,6 +18,7 @@
 #include "common/base/block_hash.h"
 #include "common/base/list.h"
 #include "common/obs/stage.h"
+#include "common/sampling/params.h"
 #include "common/tokenizer/stream.h"
 #include "common/tokenizer/tokenizer.h"
 #include "common/wire/envelope.h"
@@ -38,26 +39,13 @@ enum gw_state {
 enum gw_finish { GW_FINISH_NONE, GW_FINISH_LENGTH, GW_FINISH_STOP, GW_FINISH_EOS };
 
 struct gw_worker;
-struct gw_logit_bias {
-    uint32_t id;
-    double bias;
-};
 
 /* What the client asked for, checked. */
 struct gw_params {
     struct baton_tokens prompt;
     int64_t max_new_tokens;
-    double temperature, top_p, min_p;
-    double repetition_penalty, presence_penalty, frequency_penalty;
-    uint32_t top_k;
-    uint64_t seed;
-    struct gw_logit_bias *bias; /* [n_bias] */
-    size_t n_bias;
-    uint32_t explain; /* candidates to list per step; 0: no decisions */
-    bool logprobs, prompt_logprobs;
-    uint32_t top_logprobs;
-    uint32_t stop_ids[BATON_MAX_STOP_IDS]; /* the model's end-of-text ids included */
-    int n_stop_ids;
+    struct baton_sampling_params sampling; /* its stop ids include the model's end-of-text ids */
+    bool prompt_logprobs;
     bool ignore_eos;
     bool kv_cache;  /* false: the naive loop */
     bool streaming; /* tokens leave as they come: no retry after the first */

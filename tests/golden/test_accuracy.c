@@ -81,8 +81,8 @@ static void sample_batch(struct machine *m, struct baton_sampler *sampler, int f
     for (int n = 1; n < TEXT_TOKENS; n++) {
         assert_int_equal(baton_engine_decode(m->engine, batch, last, BATCH, m->logits), BATON_OK);
         for (int i = 0; i < BATCH; i++) {
-            const struct baton_sampling sampling = {BATON_SAMPLING_INIT,
-                                                    .seed = (uint64_t)(SEED + first + i)};
+            const struct baton_sampling_params sampling = {BATON_SAMPLING_DEFAULTS,
+                                                           .seed = (uint64_t)(SEED + first + i)};
             struct text *text = &texts[first + i];
             text->tokens[n] = last[i] = baton_sampler_pick(
                 sampler, m->logits + (size_t)i * (size_t)m->n_vocab, &sampling, NULL, (uint64_t)n);

@@ -62,7 +62,7 @@ static void init_sampling(struct sample_envelope *s)
     s->sampling.frequency_penalty = 2;
     s->sampling.logit_bias = s->biases;
     s->sampling.n_logit_bias = 1;
-    s->sampling.explain_candidates = BATON_MAX_LISTED;
+    s->sampling.explain = BATON_MAX_LISTED;
     s->sampling.seed = 7;
     s->sampling.stop_token_ids = s->stops;
     s->sampling.n_stop_token_ids = 1;

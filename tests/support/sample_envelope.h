@@ -8,6 +8,7 @@
 #define BATON_TESTS_SAMPLE_ENVELOPE_H
 
 #include "common/base/block_hash.h"
+#include "common/sampling/params.h"
 #include "common/wire/envelope.h"
 
 struct sample_envelope {

@@ -118,7 +118,7 @@ static void init_choices(struct gw_completion *completion,
         baton_buf_init(&choice->text, TEXT_MAX_BYTES);
         baton_buf_init(&choice->steps, result_max_bytes);
         baton_buf_init(&choice->result, result_max_bytes);
-        gw_logprobs_init(&choice->logprobs, (int)params->shared.top_logprobs);
+        gw_logprobs_init(&choice->logprobs, (int)params->shared.sampling.top_logprobs);
     }
 }
 

@@ -97,15 +97,15 @@ static void say_filters(struct baton_buf *reason, const struct gw_params *params
         return;
     baton_buf_printf(reason, " of the %" PRIu32 " that ", decision->n_after_min_p);
     if (decision->n_after_top_k < n_vocab) {
-        baton_buf_printf(reason, "top-k %" PRIu32, params->top_k);
+        baton_buf_printf(reason, "top-k %" PRIu32, params->sampling.top_k);
         and = " and ";
     }
     if (decision->n_after_top_p < decision->n_after_top_k) {
-        baton_buf_printf(reason, "%stop-p %g", and, params->top_p);
+        baton_buf_printf(reason, "%stop-p %g", and, params->sampling.top_p);
         and = " and ";
     }
     if (decision->n_after_min_p < decision->n_after_top_p)
-        baton_buf_printf(reason, "%smin-p %g", and, params->min_p);
+        baton_buf_printf(reason, "%smin-p %g", and, params->sampling.min_p);
     baton_buf_printf(reason, " left of %" PRId64, n_vocab);
 }
 

@@ -70,7 +70,7 @@ static void put_meta(struct baton_buf *buf, const struct gw_request *request)
     put_id(&out, request);
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
     baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
-    baton_json_put_uint(&out, "seed", request->params.seed);
+    baton_json_put_uint(&out, "seed", request->params.sampling.seed);
     baton_json_close(&out, '}');
 }
 
@@ -143,13 +143,13 @@ static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
     put_ending(&out, request);
     baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
     baton_json_put_uint(&out, "cached_tokens", request->cached_tokens);
-    baton_json_put_uint(&out, "seed", request->params.seed);
+    baton_json_put_uint(&out, "seed", request->params.sampling.seed);
     baton_json_put_bool(&out, "cold", request->cold);
     put_served_by(&out, request);
     gw_handoff_put(&out, &request->handoff);
     put_logits_shape(&out, request->params.prompt.n, api->facts->n_vocab);
     put_input(&out, &choice->prompt, 1);
-    if (request->params.explain)
+    if (request->params.sampling.explain)
         gw_explain_put_steps(&out, &choice->steps);
     if (choice->completion->options.timeline)
         put_timeline(&out, request);

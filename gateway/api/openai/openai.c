@@ -215,9 +215,9 @@ static void read_completion_logprobs(struct gw_fields *fields,
 {
     int64_t n = -1;
     gw_field_int(fields, "logprobs", 0, BATON_MAX_LISTED, &n);
-    params->logprobs = n >= 0;
-    params->top_logprobs = n > 0 ? (uint32_t)n : 0;
-    params->prompt_logprobs = params->logprobs && options->echo;
+    params->sampling.logprobs = n >= 0;
+    params->sampling.top_logprobs = n > 0 ? (uint32_t)n : 0;
+    params->prompt_logprobs = n >= 0 && options->echo;
 }
 
 void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
@@ -247,7 +247,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
 
 /* ---- chat ---- */
 
-static void read_chat_logprobs(struct gw_fields *fields, struct gw_params *params)
+static void read_chat_logprobs(struct gw_fields *fields, struct baton_sampling_params *params)
 {
     int64_t n = 0;
     gw_field_bool(fields, "logprobs", &params->logprobs);
@@ -276,9 +276,11 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
 /* The assistant's turn ends where its template says so. */
 static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
 {
+    struct baton_sampling_params *sampling = &params->sampling;
     if (!params->ignore_eos)
-        params->n_stop_ids += (int)baton_chat_stop_ids(
-            api->chat, api->tokenizer, params->stop_ids + params->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
+        sampling->n_stop_ids +=
+            baton_chat_stop_ids(api->chat, api->tokenizer,
+                                sampling->stop_ids + sampling->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
 }
 
 void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
@@ -293,7 +295,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     read_stream(&fields, &options);
     gw_params_read(api, &fields, &params);
     int64_t wanted = read_chat_length(api, &fields, &length_name);
-    read_chat_logprobs(&fields, &params.shared);
+    read_chat_logprobs(&fields, &params.shared.sampling);
     (void)gw_field(&fields, "messages");
     read_rest(&fields, options.n);
     params.parsed_ns = baton_now_ns();

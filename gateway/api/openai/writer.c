@@ -87,7 +87,7 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 {
     const struct gw_completion *completion = choice->completion;
     struct gw_logprobs *logprobs = &choice->logprobs;
-    bool wanted = choice->request->params.logprobs;
+    bool wanted = choice->request->params.sampling.logprobs;
     if (!wanted || (completion->options.streaming && logprobs->n_taken == logprobs->n_ready))
         baton_json_put_null(out, "logprobs");
     else if (completion->options.chat)
@@ -99,7 +99,7 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 /* The explained steps since the last time. */
 static void put_steps(struct baton_json_out *out, struct gw_choice *choice)
 {
-    if (!choice->request->params.explain)
+    if (!choice->request->params.sampling.explain)
         return;
     gw_explain_put_steps(out, &choice->steps);
     baton_buf_reset(&choice->steps);

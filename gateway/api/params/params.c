@@ -13,35 +13,50 @@ enum { ID_MAX_DIGITS = 9 };
 
 void gw_params_fini(struct gw_completion_params *params)
 {
-    free(params->shared.bias);
+    baton_sampling_params_fini(&params->shared.sampling);
     *params = (struct gw_completion_params){0};
 }
 
-static void read_distribution(struct gw_fields *fields, struct gw_params *params)
+static void read_field(struct gw_fields *fields, const struct baton_sampling_field *field,
+                       struct baton_sampling_params *params)
 {
-    int64_t top_k = 0;
-    params->temperature = params->top_p = params->repetition_penalty = 1;
-    gw_field_real(fields, "temperature", 0, false, 100, &params->temperature);
-    gw_field_int(fields, "top_k", 0, INT32_MAX, &top_k);
-    gw_field_real(fields, "top_p", 0, true, 1, &params->top_p);
-    gw_field_real(fields, "min_p", 0, false, 1, &params->min_p);
-    gw_field_real(fields, "repetition_penalty", 0, true, INFINITY, &params->repetition_penalty);
-    gw_field_real(fields, "presence_penalty", -2, false, 2, &params->presence_penalty);
-    gw_field_real(fields, "frequency_penalty", -2, false, 2, &params->frequency_penalty);
-    params->top_k = (uint32_t)top_k;
+    double value = baton_sampling_field_get(field, params);
+    int64_t count = (int64_t)value;
+    bool flag = value != 0;
+    switch (field->type) {
+    case BATON_PARAM_REAL:
+        gw_field_real(fields, field->name, field->min, field->above_min, field->max, &value);
+        break;
+    case BATON_PARAM_COUNT:
+        gw_field_int(fields, field->name, (int64_t)field->min, (int64_t)field->max, &count);
+        value = (double)count;
+        break;
+    case BATON_PARAM_FLAG:
+        gw_field_bool(fields, field->name, &flag);
+        value = flag;
+        break;
+    }
+    baton_sampling_field_set(field, params, value);
+}
+
+static void read_table(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    const struct baton_sampling_field *field;
+    for (int i = 0; (field = baton_sampling_field_at(i)); i++)
+        if (!field->set_by_route)
+            read_field(fields, field, params);
 }
 
 static void read_stop_ids(const struct gw_api *api, struct gw_fields *fields,
                           struct gw_params *params)
 {
-    bool ignore_eos = false;
+    struct baton_sampling_params *sampling = &params->sampling;
     size_t n = gw_field_ids(fields, "stop_token_ids", gw_field(fields, "stop_token_ids"),
-                            api->facts->n_vocab, GW_MAX_CLIENT_STOP_IDS, params->stop_ids);
-    gw_field_bool(fields, "ignore_eos", &ignore_eos);
-    for (int i = 0; i < api->facts->n_eos && !ignore_eos; i++)
-        params->stop_ids[n++] = (uint32_t)api->facts->eos_ids[i];
-    params->n_stop_ids = (int)n;
-    params->ignore_eos = ignore_eos;
+                            api->facts->n_vocab, GW_MAX_CLIENT_STOP_IDS, sampling->stop_ids);
+    gw_field_bool(fields, "ignore_eos", &params->ignore_eos);
+    for (int i = 0; i < api->facts->n_eos && !params->ignore_eos; i++)
+        sampling->stop_ids[n++] = (uint32_t)api->facts->eos_ids[i];
+    sampling->n_stop_ids = n;
 }
 
 static void read_stops(struct gw_fields *fields, struct gw_completion_params *params)
@@ -79,23 +94,24 @@ static bool read_id(const char *key, int64_t n_vocab, uint32_t *id)
 }
 
 static void read_one_bias(const struct gw_api *api, struct gw_fields *fields, void *member,
-                          struct gw_logit_bias *bias)
+                          struct baton_logit_bias *bias)
 {
     const struct baton_json *value = baton_json_member(member);
     enum baton_json_kind kind = baton_json_kind(value);
-    bias->bias = baton_json_number(value);
+    double given = baton_json_number(value);
+    bias->bias = (float)given;
     if (!read_id(baton_json_key(member), api->facts->n_vocab, &bias->id))
         gw_fields_fail(fields, "logit_bias", "out_of_range",
                        "logit_bias: \"%.32s\" is no token id from 0 to %lld",
                        baton_json_key(member), (long long)api->facts->n_vocab - 1);
-    if ((kind != BATON_JSON_INT && kind != BATON_JSON_REAL) || bias->bias < -100 ||
-        bias->bias > 100)
+    if ((kind != BATON_JSON_INT && kind != BATON_JSON_REAL) || fabs(given) > BATON_MAX_BIAS)
         gw_fields_fail(fields, "logit_bias", "out_of_range",
-                       "logit_bias[\"%.32s\"]: must be a number from -100 to 100",
-                       baton_json_key(member));
+                       "logit_bias[\"%.32s\"]: must be a number from %d to %d",
+                       baton_json_key(member), -BATON_MAX_BIAS, BATON_MAX_BIAS);
 }
 
-static void read_bias(const struct gw_api *api, struct gw_fields *fields, struct gw_params *params)
+static void read_bias(const struct gw_api *api, struct gw_fields *fields,
+                      struct baton_sampling_params *params)
 {
     const struct baton_json *object = gw_field(fields, "logit_bias");
     size_t n = baton_json_size(object);
@@ -103,7 +119,8 @@ static void read_bias(const struct gw_api *api, struct gw_fields *fields, struct
         return;
     if (baton_json_kind(object) != BATON_JSON_OBJECT) {
         gw_fields_fail(fields, "logit_bias", "invalid_type",
-                       "logit_bias: must be an object {token id: number from -100 to 100}");
+                       "logit_bias: must be an object {token id: number from %d to %d}",
+                       -BATON_MAX_BIAS, BATON_MAX_BIAS);
         return;
     }
     if (n > BATON_MAX_LOGIT_BIAS) {
@@ -124,17 +141,15 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params)
 {
     struct gw_params *shared = &params->shared;
-    int64_t explain = 0;
-    read_distribution(fields, shared);
-    read_bias(api, fields, shared);
+    shared->sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
+    read_table(fields, &shared->sampling);
+    read_bias(api, fields, &shared->sampling);
     read_stop_ids(api, fields, shared);
     read_stops(fields, params);
     params->seed = -1;
     gw_field_int(fields, "seed", 0, INT64_MAX, &params->seed);
     params->has_seed = params->seed >= 0;
     gw_field_real(fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &params->timeout_s);
-    gw_field_int(fields, "explain", 0, BATON_MAX_LISTED, &explain);
-    shared->explain = (uint32_t)explain;
     shared->kv_cache = shared->cache_prompt = true;
     gw_field_bool(fields, "cache_prompt", &shared->cache_prompt);
     shared->cache_prompt &= api->prefix_cache;
@@ -155,19 +170,14 @@ bool gw_params_apply(const struct gw_completion_params *params, const struct bat
 {
     struct gw_params *own = &request->params;
     *own = params->shared;
-    own->bias = NULL;
+    own->sampling = (struct baton_sampling_params){0};
     own->max_new_tokens = max_new_tokens;
-    if (!copy_tokens(&own->prompt, prompt))
+    if (!copy_tokens(&own->prompt, prompt) ||
+        baton_sampling_params_copy(&own->sampling, &params->shared.sampling))
         return false;
     /* Past the highest seed of a client they begin again at 0. */
-    own->seed = params->has_seed ? ((uint64_t)params->seed + (uint64_t)choice) & INT64_MAX
-                                 : baton_random_id() & OWN_SEED_MASK;
-    if (params->shared.n_bias) {
-        own->bias = malloc(params->shared.n_bias * sizeof *own->bias);
-        if (!own->bias)
-            return false;
-        memcpy(own->bias, params->shared.bias, params->shared.n_bias * sizeof *own->bias);
-    }
+    own->sampling.seed = params->has_seed ? ((uint64_t)params->seed + (uint64_t)choice) & INT64_MAX
+                                          : baton_random_id() & OWN_SEED_MASK;
     return !baton_text_stream_init(&request->text, params->stops, params->stop_bytes,
                                    params->n_stops);
 }

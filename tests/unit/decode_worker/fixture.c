@@ -296,7 +296,7 @@ static void fill_sampling(const struct ask *ask, Baton__V1__Sampling *sampling)
     sampling->temperature = ask->temperature;
     sampling->top_p = 1;
     sampling->seed = ask->id;
-    sampling->explain_candidates = ask->explain;
+    sampling->explain = ask->explain;
     sampling->stop_token_ids = &stop;
     sampling->n_stop_token_ids = stop != STOP_NONE;
 }
@@ -490,7 +490,7 @@ void ship(const struct ask *ask, uint32_t first_block, uint32_t segment, int rou
 
 size_t single_run(const struct ask *ask, uint32_t *tokens)
 {
-    struct baton_sampling sampling = {BATON_SAMPLING_INIT};
+    struct baton_sampling_params sampling = {BATON_SAMPLING_DEFAULTS};
     struct run run;
     struct baton_seq *seqs[] = {&run.seq};
     size_t n = 0;

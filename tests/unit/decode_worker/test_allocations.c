@@ -72,10 +72,10 @@ static void add_contexts(void)
         assert_int_equal(baton_seq_init(&context->seq, kv, 200), BATON_OK);
         context->origin = (struct baton_origin){link_to_nobody, 2, (uint64_t)i + 1, 1};
         context->state = i < N_SEQUENCES ? DC_RUNNING : DC_PREFILLING;
-        context->sampling.params =
-            (struct baton_sampling){BATON_SAMPLING_INIT, .top_k = 40, .seed = (uint64_t)i};
-        context->sampling.explain_candidates = i ? 0 : BATON_MAX_CANDIDATES;
-        context->sampling.logprobs = i == 0;
+        context->sampling.params = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS,
+                                                                  .top_k = 40, .seed = (uint64_t)i};
+        context->sampling.params.explain = i ? 0 : BATON_MAX_LISTED;
+        context->sampling.params.logprobs = i == 0;
         context->prompt.sampling = context->sampling;
         context->prompt.tokens = prompt;
         context->n_prompt = N_PROMPT;

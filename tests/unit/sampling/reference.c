@@ -34,8 +34,8 @@ static void fill_logits(struct sample_case *c, struct dice *dice)
 
 static void fill_settings(struct sample_case *c, struct dice *dice)
 {
-    struct baton_sampling *sampling = &c->sampling;
-    *sampling = (struct baton_sampling){BATON_SAMPLING_INIT};
+    struct baton_sampling_params *sampling = &c->sampling;
+    *sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
     sampling->seed = throw_dice(dice, UINT32_MAX);
     if (throw_dice(dice, 2))
         sampling->temperature = throw_real(dice, 0.3, 2);
@@ -90,7 +90,7 @@ void sample_case_fini(struct sample_case *c)
 
 static float penalized(const struct sample_case *c, uint32_t id)
 {
-    const struct baton_sampling *sampling = &c->sampling;
+    const struct baton_sampling_params *sampling = &c->sampling;
     float logit = c->logits[id];
     for (size_t i = 0; i < sampling->n_bias; i++)
         if (sampling->bias[i].id == id)

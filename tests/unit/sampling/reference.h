@@ -33,7 +33,7 @@ enum { CASE_MAX_SEEN = 40, CASE_MAX_BIAS = 6 };
 struct sample_case {
     uint32_t n_vocab;
     float *logits;
-    struct baton_sampling sampling;
+    struct baton_sampling_params sampling;
     struct baton_history history;
     struct baton_logit_bias bias[CASE_MAX_BIAS];
     uint64_t position;

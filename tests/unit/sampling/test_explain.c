@@ -2,7 +2,7 @@
 
 enum { N_VOCAB = 500, FEW = 12 };
 
-static const struct baton_sampling greedy = {.top_p = 1, .repetition_penalty = 1};
+static const struct baton_sampling_params greedy = {.top_p = 1, .repetition_penalty = 1};
 
 /* The chosen token again, from the decision's own numbers. */
 static void assert_recomputes(const struct baton_decision *decision)
@@ -92,8 +92,9 @@ TEST(intervals_cut_the_unit_interval_in_order_of_id)
 TEST(a_decision_names_every_stage)
 {
     const float logits[] = {2.0F, -1.5F, 0.3F, 4.2F, -0.8F, 3.9F};
-    const struct baton_logit_bias bias = {.id = 5, .bias = -1};
-    struct baton_sampling sampling = {BATON_SAMPLING_INIT, .top_k = 4, .bias = &bias, .n_bias = 1};
+    struct baton_logit_bias bias = {.id = 5, .bias = -1};
+    struct baton_sampling_params sampling = {BATON_SAMPLING_DEFAULTS, .top_k = 4, .bias = &bias,
+                                             .n_bias = 1};
     struct baton_sampler *sampler = baton_sampler_create(6);
     struct baton_decision decision;
     sampling.top_p = 0.98; /* of .725 .195 .080 .015: the first three */
@@ -128,7 +129,7 @@ TEST(a_greedy_decision_removes_and_draws_nothing)
     const float logits[] = {1, 3, 3, NAN};
     struct baton_sampler *sampler = baton_sampler_create(4);
     struct baton_decision decision;
-    struct baton_sampling sampling = greedy;
+    struct baton_sampling_params sampling = greedy;
     double total = 2 + exp(-2);
     sampling.top_k = 1;
     sampling.min_p = 0.9;
@@ -149,7 +150,7 @@ TEST(a_greedy_decision_removes_and_draws_nothing)
 TEST(a_row_without_a_finite_logit_has_a_decision_too)
 {
     const float logits[] = {NAN, -INFINITY, NAN};
-    const struct baton_sampling sampling = {BATON_SAMPLING_INIT, .top_k = 2};
+    const struct baton_sampling_params sampling = {BATON_SAMPLING_DEFAULTS, .top_k = 2};
     struct baton_sampler *sampler = baton_sampler_create(3);
     struct baton_decision decision;
     assert_int_equal(baton_sampler_explain(sampler, logits, &sampling, NULL, 9, 3, &decision), 0);

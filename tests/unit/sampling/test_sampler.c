@@ -51,7 +51,7 @@ TEST(uniforms_depend_on_seed_and_position_and_fill_the_unit_interval)
 
 /* ---- probabilities ---- */
 
-static void assert_probabilities(const float *logits, const struct baton_sampling *sampling,
+static void assert_probabilities(const float *logits, const struct baton_sampling_params *sampling,
                                  const double wanted[5], double tolerance)
 {
     struct baton_sampler *sampler = baton_sampler_create(5);
@@ -69,7 +69,7 @@ TEST(the_reference_vectors_hold)
 {
     const float others[] = {2.1F, -0.5F, 0.3F, 1.2F, -1.0F};
     const double cut[] = {.100, 0, 0, .900, 0};
-    struct baton_sampling sampling = {BATON_SAMPLING_INIT};
+    struct baton_sampling_params sampling = {BATON_SAMPLING_DEFAULTS};
     assert_probabilities(reference_logits, &sampling, (double[]){.0971, .0029, .0177, .8763, .0059},
                          5e-5);
     assert_probabilities(others, &sampling, (double[]){.5913, .0439, .0977, .2404, .0266}, 5e-5);
@@ -91,8 +91,8 @@ TEST(the_reference_vectors_hold)
 }
 
 /* Frequencies of N_DRAWS picks at successive positions against probabilities. */
-static void assert_distribution(const float *logits, int n_vocab, struct baton_sampling sampling,
-                                const double *wanted)
+static void assert_distribution(const float *logits, int n_vocab,
+                                struct baton_sampling_params sampling, const double *wanted)
 {
     struct baton_sampler *sampler = baton_sampler_create(n_vocab);
     int counts[16] = {0};
@@ -111,7 +111,7 @@ static void assert_distribution(const float *logits, int n_vocab, struct baton_s
 
 TEST(temperature_one_draws_from_the_softmax)
 {
-    const struct baton_sampling sampling = {
+    const struct baton_sampling_params sampling = {
         .temperature = 1, .top_p = 1, .repetition_penalty = 1, .seed = 5};
     assert_distribution(reference_logits, 5, sampling,
                         (double[]){0.0971, 0.0029, 0.0177, 0.8763, 0.0059});
@@ -119,7 +119,7 @@ TEST(temperature_one_draws_from_the_softmax)
 
 TEST(temperature_flattens_the_softmax)
 {
-    const struct baton_sampling sampling = {
+    const struct baton_sampling_params sampling = {
         .temperature = 2.5, .top_p = 1, .repetition_penalty = 1, .seed = 6};
     double wanted[5], sum = 0;
     for (int i = 0; i < 5; i++)
@@ -131,14 +131,14 @@ TEST(temperature_flattens_the_softmax)
 
 TEST(top_k_two_keeps_the_two_highest)
 {
-    const struct baton_sampling sampling = {
+    const struct baton_sampling_params sampling = {
         .temperature = 1, .top_k = 2, .top_p = 1, .repetition_penalty = 1, .seed = 7};
     assert_distribution(reference_logits, 5, sampling, (double[]){0.100, 0, 0, 0.900, 0});
 }
 
 TEST(top_p_keeps_the_smallest_set_that_reaches_it)
 {
-    struct baton_sampling sampling = {
+    struct baton_sampling_params sampling = {
         .temperature = 1, .top_p = 0.9, .repetition_penalty = 1, .seed = 8};
     assert_distribution(reference_logits, 5, sampling, (double[]){0.100, 0, 0, 0.900, 0});
     sampling.top_p = 0.87;
@@ -149,7 +149,7 @@ TEST(top_p_keeps_the_smallest_set_that_reaches_it)
 
 TEST(top_p_counts_only_what_top_k_kept)
 {
-    const struct baton_sampling sampling = {
+    const struct baton_sampling_params sampling = {
         .temperature = 1, .top_k = 3, .top_p = 0.985, .repetition_penalty = 1, .seed = 9};
     const float logits[] = {0, 0, 0, 0};
     const double third = 1.0 / 3;
@@ -157,7 +157,7 @@ TEST(top_p_counts_only_what_top_k_kept)
                         (double[]){0.0980, 0, 0.0179, 0.8841, 0}); /* 0.9821 < 0.985 */
     /* Ties at the k-th are all kept; within top-p the lower id comes first. */
     assert_distribution(logits, 4,
-                        (struct baton_sampling){
+                        (struct baton_sampling_params){
                             .temperature = 1, .top_k = 1, .top_p = 0.75, .repetition_penalty = 1},
                         (double[]){third, third, third, 0});
 }
@@ -167,29 +167,30 @@ TEST(min_p_drops_what_is_far_below_the_highest)
     const float logits[] = {1, 3, -2, 3, 2};
     const double e1 = exp(-1), sum = 2 + e1;
     assert_distribution(logits, 5,
-                        (struct baton_sampling){
+                        (struct baton_sampling_params){
                             .temperature = 1, .top_p = 1, .min_p = 0.2, .repetition_penalty = 1},
                         (double[]){0, 1 / sum, 0, 1 / sum, e1 / sum});
-    assert_distribution(
-        logits, 5,
-        (struct baton_sampling){.temperature = 1, .top_p = 1, .min_p = 1, .repetition_penalty = 1},
-        (double[]){0, 0.5, 0, 0.5, 0});
+    assert_distribution(logits, 5,
+                        (struct baton_sampling_params){
+                            .temperature = 1, .top_p = 1, .min_p = 1, .repetition_penalty = 1},
+                        (double[]){0, 0.5, 0, 0.5, 0});
 }
 
 TEST(ties_at_the_kth_are_kept)
 {
     const float logits[] = {1, 3, 1, 1, 0};
     const double e2 = exp(-2), sum = 1 + 3 * e2;
-    assert_distribution(
-        logits, 5,
-        (struct baton_sampling){.temperature = 1, .top_k = 2, .top_p = 1, .repetition_penalty = 1},
-        (double[]){e2 / sum, 1 / sum, e2 / sum, e2 / sum, 0});
+    assert_distribution(logits, 5,
+                        (struct baton_sampling_params){
+                            .temperature = 1, .top_k = 2, .top_p = 1, .repetition_penalty = 1},
+                        (double[]){e2 / sum, 1 / sum, e2 / sum, e2 / sum, 0});
 }
 
 TEST(greedy_takes_the_lowest_id_of_equal_logits)
 {
     const float logits[] = {-1, 5, 2, 5, 5}, low[] = {-INFINITY, -3, -INFINITY, NAN, -3};
-    const struct baton_sampling greedy = {.temperature = 0, .top_p = 1, .repetition_penalty = 1};
+    const struct baton_sampling_params greedy = {
+        .temperature = 0, .top_p = 1, .repetition_penalty = 1};
     struct baton_sampler *sampler = baton_sampler_create(5);
     assert_int_equal(baton_sampler_pick(sampler, logits, &greedy, NULL, 0), 1);
     assert_int_equal(baton_sampler_pick(sampler, low, &greedy, NULL, 0), 1);
@@ -199,7 +200,7 @@ TEST(greedy_takes_the_lowest_id_of_equal_logits)
 TEST(nan_logits_are_never_chosen_while_others_are_possible)
 {
     const float some[] = {NAN, 0, NAN, 0}, none[] = {NAN, NAN, NAN, NAN};
-    const struct baton_sampling sampling = {
+    const struct baton_sampling_params sampling = {
         .temperature = 1, .top_k = 3, .top_p = 0.99, .repetition_penalty = 1, .seed = 1};
     struct baton_sampler *sampler = baton_sampler_create(4);
     assert_distribution(some, 4, sampling, (double[]){0, 0.5, 0, 0.5});
@@ -213,7 +214,7 @@ TEST(extreme_temperatures_and_logits_stay_sane)
     const double temperatures[] = {1e-30, 1, 100};
     struct baton_sampler *sampler = baton_sampler_create(4);
     for (int i = 0; i < 3; i++) {
-        const struct baton_sampling sampling = {
+        const struct baton_sampling_params sampling = {
             .temperature = temperatures[i], .top_p = 0.5, .repetition_penalty = 1};
         assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, NULL, 7), 1);
         assert_int_equal(baton_sampler_pick(sampler, infinite, &sampling, NULL, 7), 1);
@@ -224,13 +225,13 @@ TEST(extreme_temperatures_and_logits_stay_sane)
 /* ---- bias and penalties ---- */
 
 struct penalized_row {
-    float logits[BATON_MAX_CANDIDATES];
+    float logits[BATON_MAX_LISTED];
 };
 
 /* What penalties make of a row; tokens 0 and 1 are in the prompt, 1 and 2 were generated four
  * times, and so were two that no vocabulary has. */
 static struct penalized_row penalize(const float *logits, int n_vocab,
-                                     const struct baton_sampling *sampling)
+                                     const struct baton_sampling_params *sampling)
 {
     const uint32_t prompt[] = {0, 1, 1, 1000}, output[] = {1, 2, UINT32_MAX};
     struct baton_sampler *sampler = baton_sampler_create(n_vocab);
@@ -254,7 +255,7 @@ static struct penalized_row penalize(const float *logits, int n_vocab,
 TEST(presence_and_frequency_are_subtracted_from_what_was_generated)
 {
     const float logits[] = {3, 3, -1, 3};
-    const struct baton_sampling sampling = {
+    const struct baton_sampling_params sampling = {
         .top_p = 1, .repetition_penalty = 1, .presence_penalty = 0.2, .frequency_penalty = 0.1};
     struct penalized_row row = penalize(logits, 4, &sampling);
     assert_true(row.logits[0] == 3 && row.logits[3] == 3);
@@ -264,7 +265,7 @@ TEST(presence_and_frequency_are_subtracted_from_what_was_generated)
 TEST(repetition_divides_positive_logits_and_multiplies_others)
 {
     const float logits[] = {3, -3, 0, 3};
-    const struct baton_sampling sampling = {.top_p = 1, .repetition_penalty = 2};
+    const struct baton_sampling_params sampling = {.top_p = 1, .repetition_penalty = 2};
     struct penalized_row row = penalize(logits, 4, &sampling);
     assert_true(row.logits[0] == 1.5F && row.logits[1] == -6 && row.logits[2] == 0);
     assert_true(row.logits[3] == 3);
@@ -273,8 +274,8 @@ TEST(repetition_divides_positive_logits_and_multiplies_others)
 TEST(bias_comes_before_penalties_and_ignores_ids_past_the_vocabulary)
 {
     const float logits[] = {1, -3, 0, 3};
-    const struct baton_logit_bias bias[] = {{3, -100}, {0, 4}, {1, 5}, {4, 9}, {UINT32_MAX, 9}};
-    const struct baton_sampling sampling = {
+    struct baton_logit_bias bias[] = {{3, -100}, {0, 4}, {1, 5}, {4, 9}, {UINT32_MAX, 9}};
+    const struct baton_sampling_params sampling = {
         .top_p = 1, .repetition_penalty = 2, .bias = bias, .n_bias = 5};
     struct penalized_row row = penalize(logits, 4, &sampling);
     assert_true(row.logits[0] == 2.5F && row.logits[1] == 1 && row.logits[2] == 0);
@@ -284,8 +285,8 @@ TEST(bias_comes_before_penalties_and_ignores_ids_past_the_vocabulary)
 TEST(penalties_leave_the_callers_row_alone)
 {
     float logits[] = {1, 1, 1, 1};
-    const struct baton_logit_bias bias = {2, 7};
-    const struct baton_sampling sampling = {
+    struct baton_logit_bias bias = {2, 7};
+    const struct baton_sampling_params sampling = {
         .top_p = 1, .repetition_penalty = 3, .bias = &bias, .n_bias = 1};
     struct baton_sampler *sampler = baton_sampler_create(4);
     assert_int_equal(baton_sampler_pick(sampler, logits, &sampling, NULL, 0), 2);
@@ -299,11 +300,11 @@ TEST(extreme_penalties_never_give_nan)
     const float logits[] = {INFINITY, 3e38F, -3e38F, 0, -INFINITY, NAN, 1, -1};
     const double extremes[] = {1e-300, 1, 1e300}, added[] = {-1e300, 0, 1e300};
     for (int i = 0; i < 27; i++) {
-        const struct baton_sampling sampling = {.temperature = i % 2,
-                                                .top_p = 0.9,
-                                                .repetition_penalty = extremes[i % 3],
-                                                .presence_penalty = added[i / 3 % 3],
-                                                .frequency_penalty = 1e8 * added[i / 9]};
+        const struct baton_sampling_params sampling = {.temperature = i % 2,
+                                                       .top_p = 0.9,
+                                                       .repetition_penalty = extremes[i % 3],
+                                                       .presence_penalty = added[i / 3 % 3],
+                                                       .frequency_penalty = 1e8 * added[i / 9]};
         for (int shift = 0; shift < 8; shift++) {
             float rotated[8];
             for (int k = 0; k < 8; k++)
@@ -321,7 +322,7 @@ TEST(extreme_penalties_never_give_nan)
 TEST(greedy_looks_at_penalized_logits)
 {
     const float logits[] = {1, 1.5F, 1.2F};
-    const struct baton_sampling sampling = {
+    const struct baton_sampling_params sampling = {
         .top_p = 1, .repetition_penalty = 1, .frequency_penalty = 0.4};
     struct baton_sampler *sampler = baton_sampler_create(3);
     struct baton_history history;
@@ -338,7 +339,7 @@ TEST(greedy_looks_at_penalized_logits)
 
 TEST(a_pick_depends_on_seed_and_position_only)
 {
-    const struct baton_sampling sampling = {
+    const struct baton_sampling_params sampling = {
         .temperature = 1, .top_k = 400, .top_p = 0.9, .repetition_penalty = 1, .seed = 3};
     float *logits = random_floats(1000, 4);
     struct baton_sampler *sampler = baton_sampler_create(1000), *other = baton_sampler_create(1000);

@@ -49,7 +49,7 @@ static bool compare_one(struct baton_sampler *sampler, const struct sample_case 
     uint32_t picked =
         baton_sampler_pick(sampler, c->logits, &c->sampling, &c->history, c->position);
     assert_int_equal(baton_sampler_explain(sampler, c->logits, &c->sampling, &c->history,
-                                           c->position, BATON_MAX_CANDIDATES, &decision),
+                                           c->position, BATON_MAX_LISTED, &decision),
                      picked);
     bool comparable = !reference.close && !decision.greedy;
     if (comparable) {

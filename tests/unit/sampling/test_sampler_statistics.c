@@ -40,7 +40,7 @@ static void assert_fits(const int *counts, const double *prob)
 
 enum varying { POSITIONS, SEEDS };
 
-static void draw_many(struct baton_sampling sampling, enum varying varying)
+static void draw_many(struct baton_sampling_params sampling, enum varying varying)
 {
     static int counts[N_VOCAB];
     struct sample_case c = {.n_vocab = N_VOCAB, .sampling = sampling};
@@ -65,9 +65,9 @@ static void draw_many(struct baton_sampling sampling, enum varying varying)
     free(c.logits);
 }
 
-static struct baton_sampling plain(uint64_t seed)
+static struct baton_sampling_params plain(uint64_t seed)
 {
-    return (struct baton_sampling){BATON_SAMPLING_INIT, .seed = seed};
+    return (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS, .seed = seed};
 }
 
 TEST(draws_follow_the_softmax)
@@ -79,7 +79,7 @@ TEST(draws_follow_the_softmax_at_other_temperatures)
 {
     const double temperatures[] = {0.4, 0.7, 1.8};
     for (uint64_t i = 0; i < 3; i++) {
-        struct baton_sampling sampling = plain(2 + i);
+        struct baton_sampling_params sampling = plain(2 + i);
         sampling.temperature = temperatures[i];
         draw_many(sampling, POSITIONS);
     }
@@ -87,28 +87,28 @@ TEST(draws_follow_the_softmax_at_other_temperatures)
 
 TEST(draws_follow_what_top_k_keeps)
 {
-    struct baton_sampling sampling = plain(5);
+    struct baton_sampling_params sampling = plain(5);
     sampling.top_k = 40;
     draw_many(sampling, POSITIONS);
 }
 
 TEST(draws_follow_what_top_p_keeps)
 {
-    struct baton_sampling sampling = plain(6);
+    struct baton_sampling_params sampling = plain(6);
     sampling.top_p = 0.8;
     draw_many(sampling, POSITIONS);
 }
 
 TEST(draws_follow_what_min_p_keeps)
 {
-    struct baton_sampling sampling = plain(7);
+    struct baton_sampling_params sampling = plain(7);
     sampling.min_p = 0.07;
     draw_many(sampling, POSITIONS);
 }
 
 TEST(draws_follow_all_filters_together)
 {
-    struct baton_sampling sampling = plain(8);
+    struct baton_sampling_params sampling = plain(8);
     sampling.temperature = 1.4;
     sampling.top_k = 150;
     sampling.top_p = 0.9;

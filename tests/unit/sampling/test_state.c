@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "common/sampling/sampled_token.h"
+#include "common/wire/envelope.h"
 
 enum { N_VOCAB = 5 };
 
@@ -38,8 +39,8 @@ TEST(a_state_knows_its_stop_tokens)
     sampling.stop_token_ids = ids;
     sampling.n_stop_token_ids = 2;
     make_state(NULL, 0);
-    assert_true(baton_sampling_state_is_stop(&state, 5));
-    assert_false(baton_sampling_state_is_stop(&state, 4));
+    assert_true(baton_sampling_params_is_stop(&state.params, 5));
+    assert_false(baton_sampling_params_is_stop(&state.params, 4));
 }
 
 TEST(a_sampling_from_before_penalties_has_none)
@@ -88,7 +89,7 @@ TEST(what_is_reported_of_a_choice_passes_the_wires_check)
                                          {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY}};
     sampling.temperature = 1;
     sampling.top_k = 2;
-    sampling.explain_candidates = sampling.top_logprobs = BATON_MAX_LISTED; /* more than V */
+    sampling.explain = sampling.top_logprobs = BATON_MAX_LISTED; /* more than V */
     sampling.logprobs = true;
     make_state(NULL, 0);
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {

@@ -200,8 +200,8 @@ static const char *break_sampling(struct sample_envelope *s, int i)
         s->bias.token = UINT32_MAX;
         return "decode_start.sampling.logit_bias.token";
     case 7:
-        s->sampling.explain_candidates = BATON_MAX_LISTED + 1;
-        return "decode_start.sampling.explain_candidates";
+        s->sampling.explain = BATON_MAX_LISTED + 1;
+        return "decode_start.sampling.explain";
     case 8:
         s->sampling.top_logprobs = BATON_MAX_LISTED + 1;
         return "decode_start.sampling.top_logprobs";
