@@ -5,7 +5,7 @@
 struct options {
     struct baton_worker_options worker;
     const char *bulk, *bulk_advertise;
-    const char *prefix_cache;
+    int prefix_cache;
     struct baton_kv_options kv;
     int64_t max_batch, colocated_prefill_chunk;
 };
@@ -21,8 +21,8 @@ static const struct baton_option option_table[] = {
                   "in one step"),
     BATON_ROW_INT(struct options, colocated_prefill_chunk, "colocated-prefill-chunk", "16", 1, 4096,
                   "tokens", "of prompts that run here, in a step beside running sequences"),
-    BATON_ROW_TEXT(struct options, prefix_cache, "prefix-cache", "on",
-                   "on: prompts that begin alike share blocks, which then travel once; off"),
+    BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",
+                     "on: prompts with the same prefix share its blocks, which then travel once"),
 };
 
 static enum baton_err run(void *arg, struct baton_why *why)

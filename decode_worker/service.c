@@ -2,7 +2,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -23,18 +22,14 @@ static enum baton_err create_pool(struct dc_service *service,
                                   const struct dc_service_options *options, struct baton_why *why)
 {
     const struct baton_host *host = options->host;
-    bool is_on = !strcmp(options->prefix_cache, "on");
-    if (!is_on && strcmp(options->prefix_cache, "off") != 0)
-        return baton_fail(why, BATON_INVALID, "prefix-cache: \"%s\" is none of on, off",
-                          options->prefix_cache);
     enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
                                                 DC_KV_CONTEXTS, &service->kv, why);
-    service->reserve =
-        (struct dc_reserve){.host = options->host,
-                            .contexts = &service->contexts,
-                            .kv = service->kv,
-                            .max_batch = (int)options->max_batch,
-                            .shares_prefixes = is_on && options->kv.prefix_cache_tokens};
+    service->reserve = (struct dc_reserve){.host = options->host,
+                                           .contexts = &service->contexts,
+                                           .kv = service->kv,
+                                           .max_batch = (int)options->max_batch,
+                                           .shares_prefixes = options->prefix_cache &&
+                                                              options->kv.prefix_cache_tokens};
     return err;
 }
 

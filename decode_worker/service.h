@@ -22,8 +22,8 @@ struct dc_service_options {
     const char *bulk_url;
     struct baton_kv_options kv; /* default: DC_KV_CONTEXTS contexts */
     int64_t max_batch;
-    int64_t colocated_chunk;  /* prompt tokens in a step beside running sequences */
-    const char *prefix_cache; /* "on" or "off": whether prompts that begin alike share blocks */
+    int64_t colocated_chunk; /* prompt tokens in a step beside running sequences */
+    bool prefix_cache;       /* prompts with the same prefix share its blocks */
 };
 
 enum baton_err dc_service_create(const struct dc_service_options *options,

@@ -1,7 +1,6 @@
 #include "gateway/gateway.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -357,7 +356,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .max_prompt_tokens = max_prompt_tokens(gateway),
                                    .max_batch = options->max_batch,
                                    .max_per_key = options->max_per_key,
-                                   .prefix_cache = !strcmp(options->prefix_cache, "on"),
+                                   .prefix_cache = options->prefix_cache,
                                    .access = gateway->access,
                                    .completions = gw_completions_create()};
     if (!gateway->api.completions)
@@ -387,9 +386,8 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (err)
         return err;
     init_fleet(gateway);
-    err = gw_settings_routing(gateway->options, &routing, why);
-    if (!err)
-        err = gw_routing_init(&gateway->dispatcher.routing, &routing);
+    routing = gw_settings_routing(gateway->options);
+    err = gw_routing_init(&gateway->dispatcher.routing, &routing);
     return err ? err : start_http(gateway, why);
 }
 

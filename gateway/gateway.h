@@ -16,7 +16,8 @@
 struct gw_options {
     const char *model, *pack_dir, *host, *inbox, *id, *cluster_token, *log_level;
     const char *api_keys, *cors_origins, *chat_template;
-    const char *prefill_policy, *decode_policy, *prefix_cache;
+    int prefill_policy, decode_policy; /* enum baton_routing_policy */
+    int prefix_cache;                  /* 1: prompts may share what was computed for others */
     int64_t prefix_blocks, colocated_prefill_tokens;
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t max_queued, max_queued_tokens, max_per_key, max_attempts;

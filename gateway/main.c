@@ -5,9 +5,13 @@
 #include "gateway/gateway.h"
 #include "gateway/routing/prefix_table.h"
 
-#define TEXT(field, ...) BATON_ROW_TEXT(struct gw_options, field, __VA_ARGS__)
-#define INT(field, ...)  BATON_ROW_INT(struct gw_options, field, __VA_ARGS__)
-#define REAL(field, ...) BATON_ROW_REAL(struct gw_options, field, __VA_ARGS__)
+#define TEXT(field, ...)   BATON_ROW_TEXT(struct gw_options, field, __VA_ARGS__)
+#define INT(field, ...)    BATON_ROW_INT(struct gw_options, field, __VA_ARGS__)
+#define REAL(field, ...)   BATON_ROW_REAL(struct gw_options, field, __VA_ARGS__)
+#define CHOICE(field, ...) BATON_ROW_CHOICE(struct gw_options, field, __VA_ARGS__)
+
+/* In the order of enum baton_routing_policy. */
+#define POLICIES "round-robin|least-loaded|prefix-aware"
 
 static const struct baton_option option_table[] = {
     TEXT(model, "model", "models/tale",
@@ -41,12 +45,10 @@ static const struct baton_option option_table[] = {
         "generations of one API key at once -> 429, unless its line says max=N; 0: any"),
     INT(max_attempts, "max-attempts", "3", 1, 100, "",
         "tries of a request when workers fail, before its client saw a token"),
-    TEXT(prefill_policy, "prefill-policy", "least-loaded",
-         "who runs a prompt: round-robin, least-loaded or prefix-aware"),
-    TEXT(decode_policy, "decode-policy", "least-loaded",
-         "who makes the tokens: round-robin, least-loaded or prefix-aware"),
-    TEXT(prefix_cache, "prefix-cache", "on",
-         "on: prompts that begin alike share what was computed; off: none does"),
+    CHOICE(prefill_policy, "prefill-policy", "least-loaded", POLICIES, "who runs a prompt"),
+    CHOICE(decode_policy, "decode-policy", "least-loaded", POLICIES, "who makes the tokens"),
+    CHOICE(prefix_cache, "prefix-cache", "on", "off|on",
+           "on: prompts that begin alike share what was computed; off: none does"),
     INT(prefix_blocks, "prefix-blocks", "65536", 1, GW_PREFIX_MAX_BLOCKS, "blocks",
         "that each prefix-aware policy remembers, with who was sent them"),
     INT(colocated_prefill_tokens, "colocated-prefill-tokens", "0", 0, 1 << 20, "tokens",

@@ -1,8 +1,6 @@
-/* The gateway's options, checked beyond their table and turned into what its parts take.
+/* The gateway's options, turned into what its parts take. Texts are borrowed from the options.
  *
- * Ownership: texts are borrowed from the options.
- * Threading: pure functions.
- * Errors:    INVALID names the option, its value and what it may be.
+ * Pure.
  */
 #ifndef BATON_GATEWAY_SETTINGS_H
 #define BATON_GATEWAY_SETTINGS_H
@@ -11,10 +9,7 @@
 #include "gateway/http/server.h"
 #include "gateway/routing/routing.h"
 
-/* Checks prefix-cache, too. */
-enum baton_err gw_settings_routing(const struct gw_options *options,
-                                   struct gw_routing_options *routing,
-                                   struct baton_why *why) BATON_MUST_CHECK;
+struct gw_routing_options gw_settings_routing(const struct gw_options *options);
 
 /* Without the handler's functions. */
 struct gw_http_options gw_settings_http(const struct gw_options *options);

@@ -1,6 +1,4 @@
 /* baton-prefill: runs prompts, sends the first token, hands the context over. */
-#include <string.h>
-
 #include "common/base/process.h"
 #include "prefill_worker/service.h"
 
@@ -8,7 +6,8 @@ struct options {
     struct baton_worker_options worker;
     struct baton_kv_options kv;
     int64_t chunk;
-    const char *overlap, *prefix_cache;
+    int overlap; /* enum baton_overlap */
+    int prefix_cache;
 };
 
 static const struct baton_option option_table[] = {
@@ -17,53 +16,25 @@ static const struct baton_option option_table[] = {
                      "KV cache for prompts running, being handed over, or kept; 0: eight contexts"),
     BATON_ROW_INT(struct options, chunk, "chunk", "128", 16, 1 << 16, "tokens",
                   "of all prompts that one pass computes; rounded down to whole blocks of 16"),
-    BATON_ROW_TEXT(struct options, overlap, "overlap", "auto",
-                   "contexts leave while their prompts are computed: on, off, or auto: long ones"),
-    BATON_ROW_TEXT(struct options, prefix_cache, "prefix-cache", "on",
-                   "prompts that begin alike compute their beginning once: on or off"),
+    BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto",
+                     "contexts leave while their prompts are computed; auto: long ones"),
+    BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",
+                     "on: prompts with the same prefix compute it once"),
 };
-
-static const char *const switch_names[] = {"on", "off", "auto"};
-
-/* The place of an option's value among the first n switch_names. */
-static enum baton_err parse_switch(const char *name, const char *value, int n, int *out,
-                                   struct baton_why *why)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(value, switch_names[i])) {
-            *out = i;
-            return BATON_OK;
-        }
-    return baton_fail(why, BATON_INVALID, "%s: \"%s\" is none of on, off%s", name, value,
-                      n > 2 ? ", auto" : "");
-}
-
-static enum baton_err parse(const struct options *options, struct pf_service_options *out,
-                            struct baton_why *why)
-{
-    int overlap = 0, prefix_cache = 0;
-    enum baton_err err = parse_switch("overlap", options->overlap, 3, &overlap, why);
-    if (!err)
-        err = parse_switch("prefix-cache", options->prefix_cache, 2, &prefix_cache, why);
-    *out = (struct pf_service_options){.kv = options->kv,
-                                       .chunk = (int)options->chunk,
-                                       .overlap = (enum baton_overlap)overlap, /* in this order */
-                                       .prefix_cache =
-                                           !prefix_cache && options->kv.prefix_cache_tokens};
-    return err;
-}
 
 static enum baton_err run(void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
     struct baton_host host;
     struct pf_service *service = NULL;
-    struct pf_service_options service_options;
-    enum baton_err err = parse(options, &service_options, why);
-    if (err)
-        return err;
-    err = baton_host_open(&host, &options->worker, BATON__V1__ROLE__ROLE_PREFILL, why);
-    service_options.host = &host;
+    struct pf_service_options service_options = {.host = &host,
+                                                 .kv = options->kv,
+                                                 .chunk = (int)options->chunk,
+                                                 .overlap = (enum baton_overlap)options->overlap,
+                                                 .prefix_cache = options->prefix_cache &&
+                                                                 options->kv.prefix_cache_tokens};
+    enum baton_err err =
+        baton_host_open(&host, &options->worker, BATON__V1__ROLE__ROLE_PREFILL, why);
     if (!err)
         err = pf_service_create(&service_options, &service, why);
     if (!err) {

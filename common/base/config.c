@@ -60,6 +60,53 @@ static enum baton_err set_number(const struct baton_option *option, void *field,
     return BATON_OK;
 }
 
+const char *baton_option_word(const struct baton_option *option, int choice, size_t *n)
+{
+    const char *word = option->unit;
+    for (; choice > 0; choice--)
+        word = strchr(word, '|') + 1;
+    *n = strcspn(word, "|");
+    return word;
+}
+
+static int n_words(const struct baton_option *option)
+{
+    int n = 1;
+    for (const char *p = option->unit; *p; p++)
+        n += *p == '|';
+    return n;
+}
+
+/* "on, off or auto" */
+static void list_words(const struct baton_option *option, char *text, size_t size)
+{
+    int n_listed = n_words(option);
+    size_t used = 0;
+    for (int i = 0; i < n_listed && used < size; i++) {
+        size_t n;
+        const char *word = baton_option_word(option, i, &n);
+        const char *before = i == 0 ? "" : i == n_listed - 1 ? " or " : ", ";
+        used += (size_t)snprintf(text + used, size - used, "%s%.*s", before, (int)n, word);
+    }
+}
+
+static enum baton_err set_choice(const struct baton_option *option, int *field, const char *source,
+                                 const char *value, struct baton_why *why)
+{
+    char words[160];
+    for (int i = 0; i < n_words(option); i++) {
+        size_t n;
+        const char *word = baton_option_word(option, i, &n);
+        if (strlen(value) == n && !memcmp(word, value, n)) {
+            *field = i;
+            return BATON_OK;
+        }
+    }
+    list_words(option, words, sizeof words);
+    return baton_fail(why, BATON_INVALID, "%s: %s must be %s, not \"%s\"", source, option->name,
+                      words, value);
+}
+
 static enum baton_err set(struct baton_config *config, void *target,
                           const struct baton_option *option, const char *source, const char *value,
                           struct baton_why *why)
@@ -74,6 +121,8 @@ static enum baton_err set(struct baton_config *config, void *target,
                               source, option->name, value);
         *(bool *)field = !strcmp(value, "true");
         return BATON_OK;
+    case BATON_OPTION_CHOICE:
+        return set_choice(option, field, source, value, why);
     case BATON_OPTION_INT:
     case BATON_OPTION_REAL:
         break;
@@ -203,7 +252,9 @@ static void print_help(const struct baton_config *config)
     for (size_t i = 0; i < config->n_options; i++) {
         const struct baton_option *option = &config->options[i];
         char left[64];
-        (void)snprintf(left, sizeof left, "--%s %s", option->name, kind_words[option->kind]);
+        (void)snprintf(left, sizeof left, "--%s %s", option->name,
+                       option->kind == BATON_OPTION_CHOICE ? option->unit
+                                                           : kind_words[option->kind]);
         (void)printf("  %-28s %s", left, option->help);
         if (option->kind == BATON_OPTION_INT || option->kind == BATON_OPTION_REAL)
             (void)printf(" (%.15g..%.15g%s%s)", option->min, option->max, *option->unit ? " " : "",
@@ -215,6 +266,13 @@ static void print_help(const struct baton_config *config)
                  "  %-28s print the version, and exit\n\n"
                  "A flag wins over the environment (%s_PORT for --port), that over the file.\n",
                  "--config FILE", "--print-config", "--version", config->env_prefix);
+}
+
+static void put_word(struct baton_json_out *out, const struct baton_option *option, int choice)
+{
+    size_t n;
+    const char *word = baton_option_word(option, choice, &n);
+    baton_json_put_text(out, option->name, word, n);
 }
 
 static void print_config(const struct baton_config *config, const void *target)
@@ -243,6 +301,9 @@ static void print_config(const struct baton_config *config, const void *target)
             break;
         case BATON_OPTION_BOOL:
             baton_json_put_bool(&out, option->name, *(const bool *)field);
+            break;
+        case BATON_OPTION_CHOICE:
+            put_word(&out, option, *(const int *)field);
             break;
         }
     }

@@ -8,7 +8,7 @@
  * Ownership: text values are owned by the struct baton_config until baton_config_fini.
  * Threading: filled once, before threads start; read-only after.
  * Errors:    INVALID names the source (flag, variable or file), the option, the value and its
- * range.
+ *            range.
  */
 #ifndef BATON_BASE_CONFIG_H
 #define BATON_BASE_CONFIG_H
@@ -23,17 +23,20 @@ enum baton_option_kind {
     BATON_OPTION_TEXT,
     BATON_OPTION_INT,
     BATON_OPTION_REAL,
-    BATON_OPTION_BOOL
+    BATON_OPTION_BOOL,
+    BATON_OPTION_CHOICE
 };
 
-/* BATON_OPTION_BOOL takes "true" or "false"; the bare flag means true. */
+/* BATON_OPTION_BOOL takes "true" or "false"; the bare flag means true. BATON_OPTION_CHOICE takes
+ * one of its words and stores which: 0 for the first. */
 struct baton_option {
     const char *name;
     enum baton_option_kind kind;
-    size_t offset; /* of a const char *, int64_t, double or bool in the process's option struct */
+    size_t offset; /* in the process's option struct: of a const char *, int64_t, double, bool or,
+                      for a CHOICE, int */
     const char *fallback; /* the default, as text; NULL for a text option that may stay unset */
     double min, max;      /* INT and REAL */
-    const char *unit;     /* "" when it has none */
+    const char *unit;     /* "" when it has none; of a CHOICE its words: "on|off|auto" */
     const char *help;
 };
 
@@ -50,6 +53,13 @@ struct baton_option {
     {                                                                                              \
         (name), BATON_OPTION_REAL, offsetof(type, field), (fallback), (min), (max), (unit), (help) \
     }
+#define BATON_ROW_CHOICE(type, field, name, fallback, words, help)                                 \
+    {                                                                                              \
+        (name), BATON_OPTION_CHOICE, offsetof(type, field), (fallback), 0, 0, (words), (help)      \
+    }
+
+/* The word of a CHOICE that is number `choice`, n bytes without a terminating zero. */
+const char *baton_option_word(const struct baton_option *option, int choice, size_t *n);
 
 struct baton_config {
     const char *process;    /* "baton-gateway" */

@@ -1,7 +1,6 @@
 #include "common/policy/routing_policy.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Rates and step times that differ by no more count as the same. */
 #define SAME_FACTOR 2.0
@@ -11,17 +10,6 @@
 /* A prefill worker with so many prompts, which take it so long, is backlogged. */
 enum { BACKLOG_REQUESTS = 32 };
 #define BACKLOG_S 1.0
-
-bool baton_routing_parse(const char *name, enum baton_routing_policy *policy)
-{
-    static const char *const names[] = {"round-robin", "least-loaded", "prefix-aware"};
-    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
-        if (!strcmp(name, names[i])) {
-            *policy = (enum baton_routing_policy)i;
-            return true;
-        }
-    return false;
-}
 
 double baton_routing_wait_s(int64_t n_tokens, double tokens_per_s)
 {

@@ -26,9 +26,6 @@ enum baton_routing_policy {
     BATON_ROUTING_PREFIX_AWARE
 };
 
-/* Reads a policy's name as above. False when there is no such policy; *policy then stays. */
-bool baton_routing_parse(const char *name, enum baton_routing_policy *policy);
-
 /* A prefill worker that may be chosen. */
 struct baton_routing_prefill_view {
     int64_t queued_tokens;  /* of prompts, not computed yet */

@@ -222,9 +222,9 @@ def test_workers_and_metrics_say_what_decisions_go_by(aware):
 
 
 @pytest.mark.parametrize("arguments,message", [
-    (["--prefill-policy", "best"], 'prefill-policy: "best" is not round-robin, least-loaded or prefix-aware'),
-    (["--decode-policy", ""], 'decode-policy: "" is not round-robin, least-loaded or prefix-aware'),
-    (["--prefix-cache", "yes"], 'prefix-cache: "yes" is not on or off'),
+    (["--prefill-policy", "best"], 'prefill-policy must be round-robin, least-loaded or prefix-aware, not "best"'),
+    (["--decode-policy", ""], 'decode-policy must be round-robin, least-loaded or prefix-aware, not ""'),
+    (["--prefix-cache", "yes"], 'prefix-cache must be off or on, not "yes"'),
     (["--prefix-blocks", "0"], "--prefix-blocks: prefix-blocks must be an integer from 1 to 67108864 blocks"),
     (["--colocated-prefill-tokens", "-1"], "must be an integer from 0 to 1048576 tokens"),
 ])

@@ -114,6 +114,7 @@ static void put_option(const struct baton_option *option, const void *field,
                        struct baton_json_out *out)
 {
     const char *text;
+    size_t n;
     switch (option->kind) {
     case BATON_OPTION_TEXT:
         text = *(const char *const *)field;
@@ -130,6 +131,10 @@ static void put_option(const struct baton_option *option, const void *field,
         break;
     case BATON_OPTION_BOOL:
         baton_json_put_bool(out, option->name, *(const bool *)field);
+        break;
+    case BATON_OPTION_CHOICE:
+        text = baton_option_word(option, *(const int *)field, &n);
+        baton_json_put_text(out, option->name, text, n);
         break;
     }
 }

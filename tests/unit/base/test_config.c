@@ -12,6 +12,7 @@ struct options {
     int64_t port;
     double beat_s;
     bool on;
+    int overlap;
 };
 
 static const struct baton_option table[] = {
@@ -20,6 +21,7 @@ static const struct baton_option table[] = {
     {"the-port", BATON_OPTION_INT, offsetof(struct options, port), "80", 0, 65535, "", "a port"},
     {"beat-s", BATON_OPTION_REAL, offsetof(struct options, beat_s), "0.25", 0, 60, "s", "a pause"},
     {"on", BATON_OPTION_BOOL, offsetof(struct options, on), "false", 0, 0, "", "a switch"},
+    BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto", "a choice"),
 };
 
 static struct baton_config config;
@@ -68,6 +70,20 @@ TEST(flags_take_both_forms_and_bare_booleans)
     assert_int_equal(options.port, 81);
     assert_true(options.on);
     assert_true(options.beat_s == 0.1);
+}
+
+TEST(a_choice_is_one_of_its_words)
+{
+    size_t n;
+    const struct baton_option *option = &table[sizeof table / sizeof table[0] - 1];
+    assert_int_equal(load(1, (const char *const[]){"t"}), BATON_OK);
+    assert_int_equal(options.overlap, 2);
+    assert_int_equal(LOAD("--overlap", "off"), BATON_OK);
+    assert_int_equal(options.overlap, 1);
+    assert_int_equal(LOAD("--overlap=of"), BATON_INVALID);
+    assert_string_equal(why.text, "--overlap=of: overlap must be on, off or auto, not \"of\"");
+    assert_memory_equal(baton_option_word(option, 1, &n), "off", 3);
+    assert_int_equal(n, 3);
 }
 
 TEST(a_flag_wins_over_the_environment_over_the_file)
@@ -122,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(defaults_hold_when_nothing_is_said, clean),
         cmocka_unit_test_teardown(flags_take_both_forms_and_bare_booleans, clean),
+        cmocka_unit_test_teardown(a_choice_is_one_of_its_words, clean),
         cmocka_unit_test_teardown(a_flag_wins_over_the_environment_over_the_file, clean),
         cmocka_unit_test_teardown(mistakes_name_source_option_and_range, clean),
         cmocka_unit_test_teardown(a_file_with_an_unknown_key_is_refused, clean),

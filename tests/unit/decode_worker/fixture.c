@@ -82,7 +82,7 @@ void worker_open(const struct worker_options *wanted)
         .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1},
         .max_batch = wanted->max_batch ? wanted->max_batch : 4,
         .colocated_chunk = wanted->chunk ? wanted->chunk : 8,
-        .prefix_cache = wanted->prefix_cache ? wanted->prefix_cache : "on"};
+        .prefix_cache = !wanted->no_prefix_cache};
     if (dc_service_create(&options, &service, &why))
         fail_msg("%s", why.text);
     hooks = dc_service_hooks(service);

@@ -45,7 +45,7 @@ struct heard {
 
 struct worker_options {
     int max_batch, chunk, kv_tokens; /* 0: 4, 8, 16 contexts */
-    const char *prefix_cache;        /* NULL: "on" */
+    bool no_prefix_cache;
     const char *gateway_url;         /* NULL: the test's own inbox; else see open_gateway */
     size_t max_queued;               /* messages to the gateway; 0: plenty */
     int n_threads;                   /* 0: 2 */

@@ -237,7 +237,7 @@ TEST(the_cache_can_be_turned_off)
         .id = 1, .n_prompt = 64, .n_new = 4, .words = 8, .stop = STOP_NONE, .with_hashes = true};
     struct ask again = first;
     again.id = 2;
-    worker_open(&(struct worker_options){.prefix_cache = "off"});
+    worker_open(&(struct worker_options){.no_prefix_cache = true});
     run_here(&first);
     run_sent(&again);
     assert_int_equal(heard[2].n_cached_blocks, 0);

@@ -1,22 +1,8 @@
 #include "tests/support/test.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "common/policy/routing_policy.h"
-
-TEST(policies_are_known_by_name)
-{
-    enum baton_routing_policy policy = BATON_ROUTING_LEAST_LOADED;
-    assert_true(baton_routing_parse("round-robin", &policy));
-    assert_int_equal(policy, BATON_ROUTING_ROUND_ROBIN);
-    assert_true(baton_routing_parse("least-loaded", &policy));
-    assert_int_equal(policy, BATON_ROUTING_LEAST_LOADED);
-    assert_true(baton_routing_parse("prefix-aware", &policy));
-    assert_int_equal(policy, BATON_ROUTING_PREFIX_AWARE);
-    assert_false(baton_routing_parse("least", &policy));
-    assert_false(baton_routing_parse("", &policy));
-}
 
 /* ---- prefill ---- */
 
@@ -187,7 +173,6 @@ TEST(a_wait_is_tokens_by_rate)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(policies_are_known_by_name),
         cmocka_unit_test(round_robin_takes_who_was_not_taken_for_longest),
         cmocka_unit_test(idle_workers_take_turns_whatever_was_measured_last),
         cmocka_unit_test(the_shorter_queue_is_taken),
