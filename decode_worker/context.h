@@ -33,7 +33,7 @@ struct dc_prompt {
     bool is_all; /* no token is wanted after the first */
 
     /* engine */
-    int64_t begin_ns; /* of its first pass; 0 before */
+    int64_t begin_ns; /* of its first step; 0 before */
     double queue_s, compute_s, sample_s;
     bool cold, stopped; /* worker's first request; at a stop token */
 };

@@ -5,14 +5,14 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "decode_worker/batch.h"
 #include "decode_worker/contexts.h"
+#include "decode_worker/engine.h"
 #include "decode_worker/reserve.h"
 
 struct dc_service {
     struct baton_host *host;
     struct baton_kv *kv;
-    struct dc_batch *batch;
+    struct dc_engine *engine;
     struct baton_kv_receiver *receiver;
     struct dc_contexts contexts;
     struct dc_reserve reserve;
@@ -95,15 +95,15 @@ static enum baton_err create_parts(struct dc_service *service,
     struct baton_host *host = options->host;
     enum baton_err err = create_pool(service, options, why);
     if (!err) /* every context holds a block, so there are no more of them */
-        err = dc_batch_start(
-            &(struct dc_batch_options){.model = host->model,
-                                       .cores = &host->cores,
-                                       .max_batch = (int)options->max_batch,
-                                       .colocated_chunk = (int)options->colocated_chunk,
-                                       .max_contexts = baton_kv_n_blocks(service->kv),
-                                       .wake = baton_host_wake,
-                                       .wake_arg = host},
-            &service->batch, why);
+        err = dc_engine_start(
+            &(struct dc_engine_options){.model = host->model,
+                                        .cores = &host->cores,
+                                        .max_batch = (int)options->max_batch,
+                                        .colocated_chunk = (int)options->colocated_chunk,
+                                        .max_contexts = baton_kv_n_blocks(service->kv),
+                                        .wake = baton_host_wake,
+                                        .wake_arg = host},
+            &service->engine, why);
     if (!err)
         err = create_receiver(service, options->bulk_url, why);
     return err;
@@ -135,7 +135,7 @@ void dc_service_destroy(struct dc_service *service)
 {
     if (!service)
         return;
-    dc_batch_stop(service->batch);
+    dc_engine_stop(service->engine);
     for (struct dc_context *context; (context = dc_context_list_first(&service->contexts.list));)
         free_context(service, context);
     baton_kv_receiver_destroy(service->receiver);
@@ -162,7 +162,7 @@ static void run_if_ready(struct dc_service *service, struct dc_context *context)
         return;
     context->ready_ns = baton_now_ns();
     context->state = DC_RUNNING;
-    dc_batch_submit(service->batch, context);
+    dc_engine_submit(service->engine, context);
 }
 
 static void log_prompt(const struct dc_context *context)
@@ -197,7 +197,7 @@ static void take_back(struct dc_service *service, struct dc_context *context)
 
 static void take_done(struct dc_service *service)
 {
-    for (struct dc_context *context; (context = dc_batch_take_done(service->batch));)
+    for (struct dc_context *context; (context = dc_engine_take_done(service->engine));)
         take_back(service, context);
 }
 
@@ -207,7 +207,7 @@ static void take_reserve(struct dc_service *service, struct baton_link *gateway,
                          const baton_envelope *envelope)
 {
     take_done(service); /* their blocks and slots are free */
-    dc_reserve_answer(&service->reserve, (int)dc_batch_stats(service->batch).n_paused, gateway,
+    dc_reserve_answer(&service->reserve, (int)dc_engine_stats(service->engine).n_paused, gateway,
                       envelope);
 }
 
@@ -217,7 +217,7 @@ static void refuse(struct dc_service *service, struct dc_context *context,
     baton_origin_fail(&context->origin, code, reason);
     atomic_store(&context->canceled, true);
     if (dc_context_is_lent(context))
-        dc_batch_wake(service->batch);
+        dc_engine_wake(service->engine);
 }
 
 static void take_prompt(struct dc_service *service, struct dc_context *context,
@@ -225,7 +225,7 @@ static void take_prompt(struct dc_service *service, struct dc_context *context,
 {
     enum baton_err err = dc_context_take_prompt(context, request, service->host->facts.n_vocab);
     if (!err)
-        dc_batch_submit(service->batch, context);
+        dc_engine_submit(service->engine, context);
     else if (err == BATON_INVALID)
         refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
                "prefill_request contradicts what was reserved, or is more than is done here");
@@ -252,7 +252,7 @@ static void cancel(struct dc_service *service, struct dc_context *context, const
               BATON_I("attempt", context->origin.attempt), BATON_S("reason", reason));
     atomic_store(&context->canceled, true);
     if (dc_context_is_lent(context))
-        dc_batch_wake(service->batch);
+        dc_engine_wake(service->engine);
 }
 
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
@@ -276,7 +276,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     case BATON__V1__ENVELOPE__BODY_TOKEN_ACK:
         atomic_store(&context->credit_end,
                      envelope->token_ack->next_index + envelope->token_ack->credit_tokens);
-        dc_batch_wake(service->batch);
+        dc_engine_wake(service->engine);
         break;
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         cancel(service, context, envelope->cancel->reason);
@@ -326,7 +326,7 @@ static int64_t work(void *arg, int64_t now_ns)
 static void status(void *arg, Baton__V1__Status *out)
 {
     struct dc_service *service = arg;
-    struct dc_batch_stats stats = dc_batch_stats(service->batch);
+    struct dc_engine_stats stats = dc_engine_stats(service->engine);
     out->n_running = stats.n_running;
     out->n_queued = (uint32_t)service->contexts.list.n > stats.n_running
                         ? (uint32_t)service->contexts.list.n - stats.n_running
@@ -341,11 +341,11 @@ static void status(void *arg, Baton__V1__Status *out)
     out->kv_blocks_free = (uint32_t)baton_kv_n_free(service->kv);
     out->kv_blocks_reserved = out->kv_blocks_total - out->kv_blocks_free;
     out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(service->kv);
-    out->last_step_s = stats.last_step_s;
-    out->busy_s = stats.busy_s;
-    out->tokens_per_s = stats.tokens_per_s;
-    out->step_base_s = stats.step_base_s;
-    out->step_row_s = stats.step_row_s;
+    out->last_step_s = stats.steps.last_step_s;
+    out->busy_s = stats.steps.busy_s;
+    out->tokens_per_s = stats.steps.tokens_per_s;
+    out->step_base_s = stats.steps.step_base_s;
+    out->step_row_s = stats.steps.step_row_s;
     out->step_max_rows = stats.step_max_rows;
     out->prefix_tokens = service->reserve.n_prefix_tokens;
     out->prefix_hit_tokens = service->reserve.n_hit_tokens;

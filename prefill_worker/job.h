@@ -56,7 +56,7 @@ struct pf_job {
     bool has_first_token, finished;
     bool through;        /* nothing to compute, for now */
     int64_t runnable_ns; /* since when it could run: submitted, or its last naive step */
-    int64_t begun_ns;    /* its first pass; 0: none yet */
+    int64_t begun_ns;    /* its first step; 0: none yet */
     double decode_s;     /* naive: sum over steps after the first */
 
     /* hand-off, main thread */

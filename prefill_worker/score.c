@@ -83,9 +83,9 @@ static void on_row(void *arg, int row, const float *logits)
         flush(score);
 }
 
-enum baton_err pf_score_part(struct pf_score *score, struct baton_engine *engine,
-                             struct pf_job *job, int n_tokens, baton_layer_fn on_layer,
-                             void *layer_arg, float *logits)
+enum baton_err pf_score_chunk(struct pf_score *score, struct baton_engine *engine,
+                              struct pf_job *job, int n_tokens, baton_layer_fn on_layer,
+                              void *layer_arg, float *logits)
 {
     int first = job->seq.n_tokens;
     score->job = job;

@@ -22,9 +22,9 @@ void pf_score_destroy(struct pf_score *score);
 
 /* Runs the next n_tokens of the job's prompt, and sends the origin the log-probability of every
  * token they predict but the first output. logits [BATON_SCORE_ROWS][V]; after the prompt's last
- * part the first row is its last position's. */
-enum baton_err pf_score_part(struct pf_score *score, struct baton_engine *engine,
-                             struct pf_job *job, int n_tokens, baton_layer_fn on_layer,
-                             void *layer_arg, float *logits) BATON_MUST_CHECK;
+ * chunk the first row is its last position's. */
+enum baton_err pf_score_chunk(struct pf_score *score, struct baton_engine *engine,
+                              struct pf_job *job, int n_tokens, baton_layer_fn on_layer,
+                              void *layer_arg, float *logits) BATON_MUST_CHECK;
 
 #endif

@@ -4,15 +4,15 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "prefill_worker/engine.h"
 #include "prefill_worker/intake.h"
 #include "prefill_worker/prefix.h"
-#include "prefill_worker/schedule.h"
 
 struct pf_service {
     struct baton_host *host;
     struct baton_kv *kv;
     struct pf_prefix prefix;
-    struct pf_schedule *schedule;
+    struct pf_engine *engine;
     struct baton_kv_sender *sender;
     struct pf_job_list jobs;
     uint32_t n_jobs_max; /* most that were here at once */
@@ -33,12 +33,12 @@ static enum baton_err start_engine(struct pf_service *service,
                                    const struct pf_service_options *options, struct baton_why *why)
 {
     struct baton_host *host = service->host;
-    const struct pf_schedule_options schedule = {.model = host->model,
-                                                 .chunk = options->chunk,
-                                                 .cores = &host->cores,
-                                                 .wake = baton_host_wake,
-                                                 .wake_arg = host};
-    return pf_schedule_start(&schedule, &service->schedule, why);
+    const struct pf_engine_options engine = {.model = host->model,
+                                             .chunk = options->chunk,
+                                             .cores = &host->cores,
+                                             .wake = baton_host_wake,
+                                             .wake_arg = host};
+    return pf_engine_start(&engine, &service->engine, why);
 }
 
 static enum baton_err create_sender(struct pf_service *service,
@@ -109,7 +109,7 @@ void pf_service_destroy(struct pf_service *service)
     for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
          job = pf_job_list_next(&service->jobs, job))
         atomic_store(&job->canceled, true);
-    pf_schedule_stop(service->schedule);
+    pf_engine_stop(service->engine);
     for (struct pf_job *job; (job = pf_job_list_first(&service->jobs));)
         free_job(service, job);
     baton_kv_sender_destroy(service->sender);
@@ -209,7 +209,7 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
         atomic_store(&job->canceled, true);
         return;
     }
-    if (!pf_schedule_submit(service->schedule, job))
+    if (!pf_engine_submit(service->engine, job))
         job->state = PF_RUNNING;
 }
 
@@ -237,7 +237,7 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
         try_start(service, job, pool_full);
     if (job->state == PF_PAUSED &&
         (uint64_t)(job->n_tokens - job->n_prompt) < atomic_load(&job->credit_end) &&
-        !pf_schedule_submit(service->schedule, job))
+        !pf_engine_submit(service->engine, job))
         job->state = PF_RUNNING;
     if (job->state == PF_RUNNING || job->state == PF_SENDING)
         pump_transfer(service, job);
@@ -247,7 +247,7 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
 
 static void take_done(struct pf_service *service)
 {
-    for (struct pf_job *job; (job = pf_schedule_take_done(service->schedule));)
+    for (struct pf_job *job; (job = pf_engine_take_done(service->engine));)
         job->state =
             job->naive && !job->finished && !atomic_load(&job->canceled) ? PF_PAUSED : PF_SENDING;
 }
@@ -279,7 +279,7 @@ static int count_missing(const struct pf_service *service, struct pf_job *job)
 
 static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *out)
 {
-    struct pf_schedule_stats stats = pf_schedule_stats(service->schedule);
+    struct pf_engine_stats stats = pf_engine_stats(service->engine);
     for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
          job = pf_job_list_next(&service->jobs, job)) {
         out->n_queued += job->state == PF_WAITING;
@@ -289,11 +289,11 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     out->n_queued += stats.n_queued;
     out->n_running = stats.n_running;
     out->n_requests_max = service->n_jobs_max;
-    out->last_step_s = stats.last_pass_s;
-    out->busy_s = stats.busy_s;
-    out->tokens_per_s = stats.tokens_per_s;
-    out->step_base_s = stats.step_base_s;
-    out->step_row_s = stats.step_row_s;
+    out->last_step_s = stats.steps.last_step_s;
+    out->busy_s = stats.steps.busy_s;
+    out->tokens_per_s = stats.steps.tokens_per_s;
+    out->step_base_s = stats.steps.step_base_s;
+    out->step_row_s = stats.steps.step_row_s;
     out->step_max_rows = stats.step_max_rows;
 }
 

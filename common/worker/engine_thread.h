@@ -1,0 +1,88 @@
+/* The engine thread of a worker: takes what the main thread submits, runs step after step while
+ * there is something to run, hands back what is done, and measures.
+ *
+ *                          +------------ a step was found ------------+
+ *                          |                                          v
+ *     idle --submitted--> schedule --nothing to run--> idle    run --> take what was submitted
+ *                          ^                                                      |
+ *                          +------------------------------------------------------+
+ *
+ * What takes part in a step and what a step does are the worker's: three hooks. While there are
+ * steps the worker's cores are busy, else they are lent to other workers (common/cores).
+ *
+ * Ownership: items are borrowed from submit until take_done returns them.
+ * Threading: create, start, stop, submit, wake and take_done from the main thread; hand_back and
+ *            notify from the engine thread, in a hook; stats from any.
+ * Errors:    submit: AGAIN when the queue is full.
+ */
+#ifndef BATON_WORKER_ENGINE_THREAD_H
+#define BATON_WORKER_ENGINE_THREAD_H
+
+#include "common/cores/cores.h"
+
+struct baton_engine_thread;
+
+/* What a step tells of itself. */
+struct baton_step_report {
+    int n_tokens;        /* what the worker's rate counts: computed (prefill) or made (decode) */
+    int n_rows;          /* that the step's cost is fitted to; 0: this step tells nothing of it */
+    int64_t computed_ns; /* when the engine was through, if that is not the step's end; else 0 */
+};
+
+struct baton_engine_hooks {
+    void *arg;
+    /* An item that was submitted. */
+    void (*add)(void *arg, void *item);
+    /* Hands back what is done and chooses the next step. False when there is none: *wait_ns is then
+     * when to be asked again at the latest, in nanoseconds; -1: when something is submitted. */
+    bool (*schedule)(void *arg, int64_t *wait_ns);
+    /* Runs the step that schedule chose. False when it failed and tells nothing. */
+    bool (*run)(void *arg, int64_t begin_ns, struct baton_step_report *report);
+};
+
+struct baton_engine_thread_options {
+    struct baton_engine_hooks hooks;
+    struct baton_cores *cores;
+    struct baton_engine *engine; /* what computes on them */
+    int max_queued, max_held;    /* items that wait for the thread; that it has taken */
+    void (*wake)(void *arg);     /* rings the main thread */
+    void *wake_arg;
+};
+
+struct baton_engine_stats {
+    int n_inside; /* items submitted and not handed back */
+    double last_step_s;
+    double busy_s;                  /* spent in steps, since the start */
+    double tokens_per_s;            /* while it works, over the last steps; 0: not known yet */
+    double step_base_s, step_row_s; /* as Status tells them */
+};
+
+/* Makes the queues; no thread yet, so that the hooks may be given what they need. */
+enum baton_err baton_engine_thread_create(const struct baton_engine_thread_options *options,
+                                          struct baton_engine_thread **thread,
+                                          struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err baton_engine_thread_start(struct baton_engine_thread *thread,
+                                         struct baton_why *why) BATON_MUST_CHECK;
+
+/* Waits for the step that runs; what is still inside is forgotten, and take_done may be called no
+ * more. Harmless with NULL. */
+void baton_engine_thread_destroy(struct baton_engine_thread *thread);
+
+enum baton_err baton_engine_thread_submit(struct baton_engine_thread *thread,
+                                          void *item) BATON_MUST_CHECK;
+
+/* Something that an item inside waits for may have changed: schedule is called soon. */
+void baton_engine_thread_wake(struct baton_engine_thread *thread);
+
+/* An item that was handed back; NULL when there is none. */
+void *baton_engine_thread_take_done(struct baton_engine_thread *thread);
+
+/* Puts an item that was added into the main thread's hands, which is woken before the next step. */
+void baton_engine_thread_hand_back(struct baton_engine_thread *thread, void *item);
+
+/* The main thread has something to look at, and is woken before the next step. */
+void baton_engine_thread_notify(struct baton_engine_thread *thread);
+
+struct baton_engine_stats baton_engine_thread_stats(struct baton_engine_thread *thread);
+
+#endif

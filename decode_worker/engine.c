@@ -1,0 +1,276 @@
+#include "decode_worker/engine.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/engine/compute/engine.h"
+#include "decode_worker/sample_batch.h"
+#include "decode_worker/scheduler.h"
+#include "decode_worker/stream.h"
+
+/* A pause so short that no reader notices, for contexts whose link is full. */
+#define RETRY_NS (2 * BATON_MS)
+
+struct dc_engine {
+    struct baton_engine_thread *thread;
+    struct baton_engine *engine;
+    struct dc_scheduler scheduler;
+    struct dc_sample_batch *sampling;
+    struct dc_stream *stream;
+    struct dc_event *events;         /* [max_batch] */
+    float *logits;                   /* [max_batch + DC_MAX_PROMPTS][V] */
+    bool warm;                       /* a token was made */
+    atomic_uint n_running, n_paused; /* for others to see */
+};
+
+/* ---- one step; the engine thread ---- */
+
+struct step_times {
+    int64_t begin_ns, computed_ns, sampled_ns;
+};
+
+static void leave(struct dc_engine *engine, struct dc_context *context, bool over)
+{
+    context->over = over;
+    dc_scheduler_remove(&engine->scheduler, context);
+    baton_engine_thread_hand_back(engine->thread, context);
+}
+
+/* The same step makes the same token when the link has room. */
+static void undo(struct dc_context *context, int64_t now_ns)
+{
+    context->seq.n_tokens--;
+    context->held_until_ns = now_ns + RETRY_NS;
+}
+
+static void begin_sequence(const struct dc_engine *engine, struct dc_context *context,
+                           int64_t begin_ns)
+{
+    if (context->n_steps)
+        return;
+    context->cold = !engine->warm;
+    context->queue_s = baton_seconds(begin_ns - context->ready_ns);
+}
+
+static void advance(struct dc_context *context, uint32_t token, double step_s)
+{
+    context->decode_s += step_s;
+    context->n_steps++;
+    context->next_token = token;
+    context->n_output++;
+    baton_sampling_state_note(&context->sampling, token);
+}
+
+/* The first n rows are those of sequences: what they gave goes out, and those at their end leave.
+ * Returns how many tokens went out. */
+static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sampled, int n,
+                       const struct step_times *times)
+{
+    struct dc_context *const *contexts = engine->scheduler.step.contexts;
+    double step_s = baton_seconds(times->computed_ns - times->begin_ns);
+    int n_sent = 0;
+    for (int i = 0; i < n; i++) {
+        struct dc_context *context = contexts[i];
+        begin_sequence(engine, context, times->begin_ns);
+        bool stopped = baton_sampling_params_is_stop(&context->sampling.params, sampled[i].token);
+        bool full = context->n_output + 1 >= (uint64_t)context->max_new_tokens;
+        engine->events[i] = (struct dc_event){.context = context,
+                                              .sampled = &sampled[i],
+                                              .stopped = stopped,
+                                              .last = stopped || full};
+    }
+    dc_stream_send(engine->stream, engine->events, n, step_s);
+    for (int i = 0; i < n; i++) {
+        const struct dc_event *event = &engine->events[i];
+        if (event->err == BATON_AGAIN) {
+            undo(contexts[i], times->sampled_ns);
+            continue;
+        }
+        n_sent += !event->err;
+        advance(contexts[i], sampled[i].token, step_s);
+        if (event->last || event->err)
+            leave(engine, contexts[i], true);
+    }
+    return n_sent;
+}
+
+/* The first token of a prompt whose last part was in this step. Returns how many went out. */
+static int send_first(struct dc_engine *engine, struct dc_context *context,
+                      struct baton_sampled_token *sampled, const struct step_times *times)
+{
+    struct dc_prompt *prompt = &context->prompt;
+    prompt->queue_s = baton_seconds(prompt->begin_ns - prompt->received_ns);
+    prompt->compute_s = baton_seconds(times->computed_ns - prompt->begin_ns);
+    prompt->sample_s = baton_seconds(times->sampled_ns - times->computed_ns);
+    prompt->cold = !engine->warm;
+    prompt->stopped = baton_sampling_params_is_stop(&prompt->sampling.params, sampled->token);
+    enum baton_err err = dc_stream_send_first(context, sampled);
+    if (err == BATON_AGAIN) {
+        undo(context, times->sampled_ns);
+        return 0;
+    }
+    leave(engine, context, prompt->stopped || prompt->is_all || err);
+    return !err;
+}
+
+static void begin_prompts(const struct dc_step *step, int64_t begin_ns)
+{
+    for (int i = step->n_sequences; i < step->n_parts; i++)
+        if (!step->contexts[i]->prompt.begin_ns)
+            step->contexts[i]->prompt.begin_ns = begin_ns;
+}
+
+static void fail_all(const struct dc_step *step, enum baton_err err)
+{
+    for (int i = 0; i < step->n_parts; i++) {
+        baton_origin_fail(&step->contexts[i]->origin, BATON__V1__FAILED__CODE__INTERNAL,
+                          baton_err_text(err));
+        atomic_store(&step->contexts[i]->canceled, true);
+    }
+}
+
+/* A step with prompt rows tells nothing of what a step costs by its sequences. */
+static int rows_of_cost(const struct dc_step *step)
+{
+    return step->n_parts == step->n_sequences ? step->n_sequences : 0;
+}
+
+static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *report)
+{
+    struct dc_engine *engine = arg;
+    struct dc_step *step = &engine->scheduler.step;
+    struct step_times times = {.begin_ns = begin_ns};
+    begin_prompts(step, begin_ns);
+    enum baton_err err = baton_engine_forward(engine->engine, step->parts, step->n_parts, NULL,
+                                              NULL, engine->logits);
+    if (err) {
+        fail_all(step, err);
+        return false;
+    }
+    times.computed_ns = baton_now_ns();
+    struct baton_sampled_token *sampled =
+        dc_sample_batch_run(engine->sampling, engine->engine, step, engine->logits);
+    times.sampled_ns = baton_now_ns();
+    report->computed_ns = times.computed_ns;
+    report->n_rows = rows_of_cost(step);
+    report->n_tokens = send_tokens(engine, sampled, step->n_sequences, &times);
+    for (int row = step->n_sequences; row < step->n_rows; row++)
+        report->n_tokens += send_first(engine, step->contexts[row], &sampled[row], &times);
+    engine->warm |= report->n_tokens > 0;
+    return true;
+}
+
+/* ---- between steps ---- */
+
+static void add(void *arg, void *item)
+{
+    struct dc_engine *engine = arg;
+    dc_scheduler_add(&engine->scheduler, item);
+}
+
+/* Hands back what was canceled and fills the next step. */
+static bool schedule(void *arg, int64_t *wait_ns)
+{
+    struct dc_engine *engine = arg;
+    int64_t now_ns = baton_now_ns();
+    for (struct dc_context *context; (context = dc_scheduler_take_canceled(&engine->scheduler));)
+        baton_engine_thread_hand_back(engine->thread, context);
+    int64_t until_ns = dc_scheduler_fill(&engine->scheduler, now_ns);
+    *wait_ns = until_ns ? until_ns - now_ns : -1;
+    atomic_store(&engine->n_running, (unsigned)engine->scheduler.step.n_parts);
+    atomic_store(&engine->n_paused, (unsigned)engine->scheduler.n_paused);
+    return engine->scheduler.step.n_parts > 0;
+}
+
+/* ---- the main thread ---- */
+
+static enum baton_err reserve_memory(struct dc_engine *engine,
+                                     const struct dc_engine_options *options, struct baton_why *why)
+{
+    size_t n_vocab = (size_t)baton_model_shape(options->model)->n_vocab;
+    size_t n_sequences = (size_t)options->max_batch, n_rows = n_sequences + DC_MAX_PROMPTS;
+    enum baton_err err =
+        dc_scheduler_init(&engine->scheduler, options->max_batch, options->colocated_chunk);
+    engine->logits = calloc(n_rows, n_vocab * sizeof *engine->logits);
+    engine->sampling = dc_sample_batch_create((int)n_rows, options->cores->n_threads, (int)n_vocab);
+    engine->stream = dc_stream_create(options->max_batch);
+    engine->events = calloc(n_sequences, sizeof *engine->events);
+    if (err || !engine->logits || !engine->sampling || !engine->stream || !engine->events)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for a batch of %zu", n_sequences);
+    return BATON_OK;
+}
+
+static enum baton_err start_thread(struct dc_engine *engine,
+                                   const struct dc_engine_options *options, struct baton_why *why)
+{
+    const struct baton_engine_thread_options thread = {
+        .hooks = {.arg = engine, .add = add, .schedule = schedule, .run = run_step},
+        .cores = options->cores,
+        .engine = engine->engine,
+        .max_queued = options->max_contexts,
+        .max_held = options->max_contexts + 1, /* never full: held contexts wait for wake-ups */
+        .wake = options->wake,
+        .wake_arg = options->wake_arg};
+    enum baton_err err = baton_engine_thread_create(&thread, &engine->thread, why);
+    return err ? err : baton_engine_thread_start(engine->thread, why);
+}
+
+enum baton_err dc_engine_start(const struct dc_engine_options *options, struct dc_engine **out,
+                               struct baton_why *why)
+{
+    struct baton_engine_options compute = {
+        .max_rows = dc_scheduler_max_rows(options->max_batch, options->colocated_chunk),
+        .n_threads = options->cores->n_threads};
+    struct dc_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return BATON_NO_MEMORY;
+    enum baton_err err = baton_engine_create(options->model, &compute, &engine->engine, why);
+    if (!err)
+        err = reserve_memory(engine, options, why);
+    if (!err)
+        err = start_thread(engine, options, why);
+    if (err)
+        dc_engine_stop(engine);
+    else
+        *out = engine;
+    return err;
+}
+
+void dc_engine_stop(struct dc_engine *engine)
+{
+    if (!engine)
+        return;
+    baton_engine_thread_destroy(engine->thread);
+    free(engine->logits);
+    free(engine->events);
+    dc_stream_destroy(engine->stream);
+    dc_sample_batch_destroy(engine->sampling);
+    dc_scheduler_fini(&engine->scheduler);
+    baton_engine_destroy(engine->engine);
+    free(engine);
+}
+
+void dc_engine_submit(struct dc_engine *engine, struct dc_context *context)
+{
+    if (baton_engine_thread_submit(engine->thread, context))
+        baton_log(BATON_LOG_ERROR, "engine_queue_full", BATON_X("req", context->origin.request_id));
+}
+
+void dc_engine_wake(struct dc_engine *engine)
+{
+    baton_engine_thread_wake(engine->thread);
+}
+
+struct dc_context *dc_engine_take_done(struct dc_engine *engine)
+{
+    return baton_engine_thread_take_done(engine->thread);
+}
+
+struct dc_engine_stats dc_engine_stats(struct dc_engine *engine)
+{
+    return (struct dc_engine_stats){.steps = baton_engine_thread_stats(engine->thread),
+                                    .n_running = atomic_load(&engine->n_running),
+                                    .n_paused = atomic_load(&engine->n_paused),
+                                    .step_max_rows = (uint32_t)engine->scheduler.max_batch};
+}

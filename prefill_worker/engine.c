@@ -1,0 +1,287 @@
+#include "prefill_worker/engine.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/engine/compute/engine.h"
+#include "prefill_worker/answer.h"
+#include "prefill_worker/scheduler.h"
+#include "prefill_worker/score.h"
+
+enum {
+    MAX_QUEUED = 1024,
+    LOGITS_ROWS = (int)BATON_PREFILL_MAX_CHUNKS > (int)BATON_SCORE_ROWS ? BATON_PREFILL_MAX_CHUNKS
+                                                                        : BATON_SCORE_ROWS
+};
+
+struct pf_engine {
+    struct pf_engine_options options;
+    struct baton_engine_thread *thread;
+    struct baton_engine *engine;
+    struct pf_scheduler scheduler;
+    struct baton_sampler *sampler;
+    struct baton_sampled_token sampled; /* scratch: the token on its way out */
+    struct pf_score *score;
+    float *logits;      /* [LOGITS_ROWS][V] */
+    bool warm;          /* a first token was sent */
+    atomic_int n_begun; /* of the jobs inside, those after the begin of their first step */
+};
+
+/* ---- progress ---- */
+
+/* Blocks that lie before the chunk are complete; those that it fills are under way. */
+static void begin_chunk(struct pf_engine *engine, const struct pf_chunk *chunk, int64_t begin_ns)
+{
+    struct pf_job *job = chunk->job;
+    int n_filled = job->seq.n_tokens;
+    if (!job->begun_ns) {
+        job->begun_ns = begin_ns;
+        atomic_fetch_add(&engine->n_begun, 1);
+    }
+    if (!job->naive)
+        baton_kv_progress_publish(
+            &job->progress,
+            (struct baton_kv_progress){.n_done = n_filled / BATON_KV_BLOCK_TOKENS,
+                                       .n_end = baton_kv_blocks_for(n_filled + chunk->n_tokens)});
+}
+
+/* A baton_layer_fn. The step goes on while at least one of its jobs is wanted. */
+static bool on_layer(void *arg, int layer)
+{
+    struct pf_engine *engine = arg;
+    bool any_leaves = false, any_wants = false;
+    for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
+        struct pf_job *job = engine->scheduler.step.chunks[i].job;
+        struct baton_kv_progress progress = baton_kv_progress_read(&job->progress);
+        progress.n_layers = layer + 1;
+        baton_kv_progress_publish(&job->progress, progress);
+        any_leaves = any_leaves || job->send.overlaps;
+        any_wants = any_wants || !atomic_load_explicit(&job->canceled, memory_order_relaxed);
+    }
+    if (any_leaves)
+        engine->options.wake(engine->options.wake_arg);
+    return any_wants;
+}
+
+/* ---- computing ---- */
+
+static bool ends_here(const struct pf_chunk *chunk)
+{
+    return chunk->job->seq.n_tokens + chunk->n_tokens == chunk->job->n_prompt;
+}
+
+static enum baton_err run_packed(struct pf_engine *engine)
+{
+    struct baton_chunk chunks[BATON_PREFILL_MAX_CHUNKS];
+    for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
+        const struct pf_chunk *chunk = &engine->scheduler.step.chunks[i];
+        struct pf_job *job = chunk->job;
+        chunks[i] = (struct baton_chunk){.seq = &job->seq,
+                                         .tokens = job->tokens + job->seq.n_tokens,
+                                         .n_tokens = chunk->n_tokens,
+                                         .wants_logits = ends_here(chunk)};
+    }
+    return baton_engine_forward(engine->engine, chunks, engine->scheduler.step.n_chunks, on_layer,
+                                engine, engine->logits);
+}
+
+static enum baton_err compute(struct pf_engine *engine)
+{
+    const struct pf_chunk *first = &engine->scheduler.step.chunks[0];
+    struct pf_job *job = first->job;
+    if (job->naive)
+        return baton_engine_naive(engine->engine, &job->seq, job->tokens, job->n_tokens,
+                                  engine->logits);
+    if (job->prompt_logprobs)
+        return pf_score_chunk(engine->score, engine->engine, job, first->n_tokens, on_layer, engine,
+                              engine->logits);
+    return run_packed(engine);
+}
+
+/* ---- tokens ---- */
+
+/* A naive job goes on after its token, unless that was the last. */
+static void add_token(struct pf_job *job, uint32_t token, bool stopped)
+{
+    job->tokens[job->n_tokens++] = token;
+    baton_sampling_state_note(&job->sampling, token);
+    job->finished = stopped || job->n_tokens - job->n_prompt >= job->max_new_tokens;
+    if (job->finished)
+        pf_answer_finished(job, stopped);
+    job->runnable_ns = baton_now_ns();
+    job->through =
+        job->finished || (uint64_t)(job->n_tokens - job->n_prompt) >= atomic_load(&job->credit_end);
+}
+
+static void sample_token(struct pf_engine *engine, struct pf_job *job, const float *logits,
+                         int64_t begin_ns, int64_t computed_ns)
+{
+    struct baton_sampled_token *sampled = &engine->sampled;
+    struct pf_first_times times = {.computed_ns = computed_ns, .sampling_ns = baton_now_ns()};
+    baton_sampled_token_make(sampled, engine->sampler, &job->sampling, logits,
+                             (uint64_t)job->n_tokens);
+    times.sampled_ns = baton_now_ns();
+    double step_s = baton_seconds(times.sampled_ns - begin_ns);
+    bool stopped = baton_sampling_params_is_stop(&job->sampling.params, sampled->token);
+    if (!job->has_first_token) {
+        atomic_store(&job->chosen_ns, times.sampled_ns);
+        pf_answer_first(job, sampled, &times, stopped, !engine->warm);
+        engine->warm = true;
+    } else {
+        job->decode_s += step_s;
+        pf_answer_token(job, sampled, step_s);
+    }
+    job->has_first_token = job->through = true;
+    if (job->naive)
+        add_token(job, sampled->token, stopped);
+    else if (stopped) /* no step follows, so nobody needs the context */
+        atomic_store(&job->canceled, true);
+}
+
+static void fail(struct pf_job *job, enum baton_err err)
+{
+    if (err != BATON_CANCELED)
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
+    atomic_store(&job->canceled, true);
+    job->through = true;
+}
+
+/* Sequences have advanced; each that is at its prompt's end has a row of logits. */
+static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
+{
+    size_t n_vocab = (size_t)baton_model_shape(engine->options.model)->n_vocab;
+    const float *logits = engine->logits;
+    for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
+        struct pf_job *job = engine->scheduler.step.chunks[i].job;
+        if (!job->naive && job->seq.n_tokens < job->n_prompt)
+            continue;
+        if (!atomic_load(&job->canceled))
+            sample_token(engine, job, logits, begin_ns, computed_ns);
+        logits += n_vocab;
+    }
+}
+
+/* ---- hooks of the engine thread ---- */
+
+static void add(void *arg, void *item)
+{
+    struct pf_engine *engine = arg;
+    pf_scheduler_add(&engine->scheduler, item);
+}
+
+static bool schedule(void *arg, int64_t *wait_ns)
+{
+    struct pf_engine *engine = arg;
+    for (struct pf_job *job; (job = pf_scheduler_take_done(&engine->scheduler));)
+        baton_engine_thread_hand_back(engine->thread, job);
+    atomic_store(&engine->n_begun, pf_scheduler_count_begun(&engine->scheduler));
+    *wait_ns = -1;
+    return pf_scheduler_fill(&engine->scheduler, baton_now_ns(),
+                             baton_engine_thread_stats(engine->thread).tokens_per_s);
+}
+
+static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *report)
+{
+    struct pf_engine *engine = arg;
+    const struct pf_step *step = &engine->scheduler.step;
+    int n_rows = 0;
+    for (int i = 0; i < step->n_chunks; i++) {
+        const struct pf_chunk *chunk = &step->chunks[i];
+        begin_chunk(engine, chunk, begin_ns);
+        n_rows += chunk->job->naive ? chunk->job->n_tokens : chunk->n_tokens;
+    }
+    enum baton_err err = compute(engine);
+    if (!err)
+        sample_tokens(engine, begin_ns, baton_now_ns());
+    for (int i = 0; i < step->n_chunks && err; i++)
+        fail(step->chunks[i].job, err);
+    baton_engine_thread_notify(engine->thread); /* blocks are complete: to be sent, to be shared */
+    *report = (struct baton_step_report){.n_tokens = n_rows, .n_rows = n_rows};
+    return true;
+}
+
+/* ---- the main thread ---- */
+
+static enum baton_err reserve_memory(struct pf_engine *engine, struct baton_why *why)
+{
+    int n_vocab = baton_model_shape(engine->options.model)->n_vocab;
+    engine->sampler = baton_sampler_create(n_vocab);
+    engine->logits = calloc((size_t)LOGITS_ROWS * (size_t)n_vocab, sizeof *engine->logits);
+    engine->score = pf_score_create(engine->sampler, n_vocab);
+    if (!engine->sampler || !engine->logits || !engine->score)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for the engine thread");
+    return BATON_OK;
+}
+
+static enum baton_err start_thread(struct pf_engine *engine, struct baton_why *why)
+{
+    const struct baton_engine_thread_options thread = {
+        .hooks = {.arg = engine, .add = add, .schedule = schedule, .run = run_step},
+        .cores = engine->options.cores,
+        .engine = engine->engine,
+        .max_queued = MAX_QUEUED,
+        .max_held = PF_MAX_HELD,
+        .wake = engine->options.wake,
+        .wake_arg = engine->options.wake_arg};
+    enum baton_err err = baton_engine_thread_create(&thread, &engine->thread, why);
+    return err ? err : baton_engine_thread_start(engine->thread, why);
+}
+
+enum baton_err pf_engine_start(const struct pf_engine_options *options, struct pf_engine **out,
+                               struct baton_why *why)
+{
+    struct pf_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return BATON_NO_MEMORY;
+    engine->options = *options;
+    pf_scheduler_init(&engine->scheduler, options->chunk);
+    const struct baton_engine_options compute_options = {
+        .max_rows = engine->scheduler.limits.max_tokens, .n_threads = options->cores->n_threads};
+    enum baton_err err =
+        baton_engine_create(options->model, &compute_options, &engine->engine, why);
+    if (!err)
+        err = reserve_memory(engine, why);
+    if (!err)
+        err = start_thread(engine, why);
+    if (err)
+        pf_engine_stop(engine);
+    else
+        *out = engine;
+    return err;
+}
+
+void pf_engine_stop(struct pf_engine *engine)
+{
+    if (!engine)
+        return;
+    baton_engine_thread_destroy(engine->thread);
+    free(engine->logits);
+    pf_score_destroy(engine->score);
+    baton_sampler_destroy(engine->sampler);
+    baton_engine_destroy(engine->engine);
+    free(engine);
+}
+
+enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job)
+{
+    job->runnable_ns = job->has_first_token ? baton_now_ns() : job->received_ns;
+    job->through = false;
+    return baton_engine_thread_submit(engine->thread, job);
+}
+
+struct pf_job *pf_engine_take_done(struct pf_engine *engine)
+{
+    return baton_engine_thread_take_done(engine->thread);
+}
+
+struct pf_engine_stats pf_engine_stats(struct pf_engine *engine)
+{
+    struct baton_engine_stats steps = baton_engine_thread_stats(engine->thread);
+    int n_begun = atomic_load(&engine->n_begun);
+    return (struct pf_engine_stats){
+        .steps = steps,
+        .n_queued = steps.n_inside > n_begun ? (uint32_t)(steps.n_inside - n_begun) : 0,
+        .n_running = (uint32_t)n_begun,
+        .step_max_rows = (uint32_t)engine->scheduler.limits.max_tokens,
+    };
+}

@@ -1,0 +1,47 @@
+/* What the engine thread of a prefill worker does: each step runs chunks of prompts (scheduler.h),
+ * publishes their progress layer by layer, and samples and sends the first token of every prompt
+ * that ends in the step.
+ *
+ * New prompts join, and canceled ones leave, between steps.
+ *
+ * Ownership: jobs are borrowed from submit until take_done returns them.
+ * Threading: start, submit, take_done and stop from the main thread; stats from any.
+ * Errors:    start: as the engine's creation. submit: AGAIN when the queue is full. A step that
+ *            fails is answered for each of its jobs, which are canceled then.
+ */
+#ifndef BATON_PREFILL_ENGINE_H
+#define BATON_PREFILL_ENGINE_H
+
+#include "common/worker/engine_thread.h"
+#include "prefill_worker/job.h"
+
+struct pf_engine;
+
+struct pf_engine_stats {
+    struct baton_engine_stats steps;
+    uint32_t n_queued, n_running; /* before and after a prompt's first step */
+    uint32_t step_max_rows;
+};
+
+struct pf_engine_options {
+    const struct baton_model *model;
+    struct baton_cores *cores;
+    int chunk;               /* tokens of a step; rounded down to whole KV blocks */
+    void (*wake)(void *arg); /* on the engine thread: progress was made */
+    void *wake_arg;
+};
+
+enum baton_err pf_engine_start(const struct pf_engine_options *options, struct pf_engine **engine,
+                               struct baton_why *why) BATON_MUST_CHECK;
+/* Waits for the step that runs; jobs that are still inside are forgotten. */
+void pf_engine_stop(struct pf_engine *engine);
+
+enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job) BATON_MUST_CHECK;
+
+/* A job the engine is through with: finished, canceled, failed, or (naive) out of credit. NULL when
+ * there is none. */
+struct pf_job *pf_engine_take_done(struct pf_engine *engine);
+
+struct pf_engine_stats pf_engine_stats(struct pf_engine *engine);
+
+#endif

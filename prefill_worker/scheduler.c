@@ -1,0 +1,76 @@
+#include "prefill_worker/scheduler.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+
+void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens)
+{
+    scheduler->n_held = 0;
+    scheduler->step.n_chunks = 0;
+    scheduler->limits = (struct baton_prefill_limits){
+        .max_tokens = max_tokens / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS,
+        .block_tokens = BATON_KV_BLOCK_TOKENS,
+        .max_chunks = BATON_PREFILL_MAX_CHUNKS};
+}
+
+void pf_scheduler_add(struct pf_scheduler *scheduler, struct pf_job *job)
+{
+    scheduler->held[scheduler->n_held++] = job;
+}
+
+struct pf_job *pf_scheduler_take_done(struct pf_scheduler *scheduler)
+{
+    for (int i = 0; i < scheduler->n_held; i++) {
+        struct pf_job *job = scheduler->held[i];
+        if (!job->through && !atomic_load(&job->canceled))
+            continue;
+        scheduler->n_held--;
+        memmove(scheduler->held + i, scheduler->held + i + 1,
+                (size_t)(scheduler->n_held - i) * sizeof scheduler->held[0]);
+        return job;
+    }
+    return NULL;
+}
+
+int pf_scheduler_count_begun(const struct pf_scheduler *scheduler)
+{
+    int n = 0;
+    for (int i = 0; i < scheduler->n_held; i++)
+        n += scheduler->held[i]->begun_ns != 0;
+    return n;
+}
+
+static bool is_alone(const struct pf_job *job)
+{
+    return job->naive || job->prompt_logprobs;
+}
+
+/* A naive step runs everything so far again, however long that is. It counts as one token, so that
+ * naive jobs advance by waiting, each in turn. */
+static int count_remaining(const struct pf_job *job)
+{
+    return job->naive ? 1 : job->n_prompt - job->seq.n_tokens;
+}
+
+bool pf_scheduler_fill(struct pf_scheduler *scheduler, int64_t now_ns, double tokens_per_s)
+{
+    struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS];
+    for (int i = 0; i < scheduler->n_held; i++) {
+        const struct pf_job *job = scheduler->held[i];
+        scheduler->candidates[i] =
+            (struct baton_prefill_candidate){.n_remaining = count_remaining(job),
+                                             .waited_s = baton_seconds(now_ns - job->runnable_ns),
+                                             .alone = is_alone(job)};
+    }
+    scheduler->limits.tokens_per_s = tokens_per_s;
+    int n = baton_prefill_schedule(scheduler->candidates, scheduler->n_held, &scheduler->limits,
+                                   chunks);
+    for (int i = 0; i < n; i++)
+        scheduler->step.chunks[i] = (struct pf_chunk){.job = scheduler->held[chunks[i].candidate],
+                                                      .n_tokens = chunks[i].n_tokens};
+    scheduler->step.n_chunks = n;
+    if (n)
+        scheduler->limits.others_turn = is_alone(scheduler->step.chunks[0].job);
+    return n > 0;
+}
