@@ -15,17 +15,17 @@ static int64_t later(int64_t a_ns, int64_t b_ns)
 struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, double latency_s,
                                     enum baton_overlap overlap)
 {
-    double line_s = gbps > 0 ? 8 * costs->kv_token_bytes / (gbps * 1e9) : 0;
-    return (struct sim_network){.token_s = fmax(costs->handoff_token_s, line_s),
+    double nic_s = gbps > 0 ? 8 * costs->kv_token_bytes / (gbps * 1e9) : 0;
+    return (struct sim_network){.token_s = fmax(costs->handoff_token_s, nic_s),
                                 .fixed_s = costs->handoff_s + latency_s,
                                 .latency_s = latency_s,
                                 .last_part = costs->n_layers ? 1.0 / costs->n_layers : 0,
                                 .overlap = overlap};
 }
 
-int64_t sim_network_send(const struct sim_network *network, struct sim_line *from,
-                         struct sim_line *to, int64_t n_tokens, bool overlaps, int64_t began_ns,
-                         int64_t ended_ns)
+int64_t sim_network_send(const struct sim_network *network, struct sim_nic_queue *from,
+                         struct sim_nic_queue *to, int64_t n_tokens, bool overlaps,
+                         int64_t began_ns, int64_t ended_ns)
 {
     double whole_s = (double)n_tokens * network->token_s;
     int64_t ready_ns = overlaps ? began_ns : ended_ns;

@@ -1,10 +1,11 @@
-/* The way of contexts from prefill to decode workers: every worker's line carries one at a time.
+/* The way of contexts from prefill to decode workers. A worker's NIC sends or receives one context
+ * at a time; the others wait in its queue.
  *
  * A context that overlaps leaves while it is computed, layer by layer: of its last pass only the
- * last layer can not. Any other leaves when its prompt is through. What a hand-off takes beyond the
- * bytes (messages, copying) is the calibration's handoff_s.
+ * last layer cannot. Any other context leaves when its prompt is through. What a hand-off takes
+ * beyond the bytes (messages, copying) is the calibration's handoff_s.
  *
- * Ownership: lines are embedded in workers.
+ * Ownership: NIC queues are embedded in workers.
  * Threading: one owner.
  * Errors:    none.
  */
@@ -18,15 +19,15 @@
 #include "tools/plan/costs/costs.h"
 
 struct sim_network {
-    double token_s;   /* of a context's token on a line */
+    double token_s;   /* of a context's token through a NIC */
     double fixed_s;   /* of every hand-off, latency included */
     double latency_s; /* of every message, one way, beyond the calibration's */
-    double last_part; /* of a pass that can not leave before its end, 0..1 */
+    double last_part; /* of a pass that cannot leave before its end, 0..1 */
     enum baton_overlap overlap;
 };
 
-struct sim_line {
-    int64_t free_ns; /* nothing it carries is under way from then on */
+struct sim_nic_queue {
+    int64_t free_ns; /* it is empty from then on */
     double busy_s;
 };
 
@@ -36,8 +37,8 @@ struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, 
 
 /* n_tokens of a context leave, those of a pass (overlapping) or all of them; returns when the
  * last of them is there. began_ns, ended_ns: the pass. */
-int64_t sim_network_send(const struct sim_network *network, struct sim_line *from,
-                         struct sim_line *to, int64_t n_tokens, bool overlaps, int64_t began_ns,
-                         int64_t ended_ns);
+int64_t sim_network_send(const struct sim_network *network, struct sim_nic_queue *from,
+                         struct sim_nic_queue *to, int64_t n_tokens, bool overlaps,
+                         int64_t began_ns, int64_t ended_ns);
 
 #endif

@@ -55,7 +55,7 @@ const struct baton_option sim_option_table[] = {
     REAL(gateway_token_us, "gateway-token-us", "0", 0, 1e6, "us",
          "that a gateway is busy with a token; 0: it is never what is short"),
     REAL(network_gbps, "network-gbps", "0", 0, 1e6, "Gbit/s",
-         "of every worker's line; 0: as where it was calibrated"),
+         "of every worker's NIC; 0: as where it was calibrated"),
     REAL(network_latency_us, "network-latency-us", "0", 0, 1e9, "us",
          "one way, beyond that of the calibration"),
     TEXT(json, "json", NULL, "file for all figures and settings; -: stdout, and no table"),

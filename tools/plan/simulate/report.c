@@ -63,7 +63,7 @@ void sim_report_csv_head(FILE *to)
     }
     (void)fputs(
         ",good,good_share,good_requests_per_s,prefill_busy,decode_busy,mean_rows,mean_batch,"
-        "line_busy,events,wall_s\n",
+        "nic_busy,events,wall_s\n",
         to);
 }
 
@@ -103,7 +103,7 @@ void sim_report_csv(const struct sim_command *command, const struct sim_run *run
                            results->decode_busy,
                            results->mean_rows,
                            results->mean_batch,
-                           results->line_busy};
+                           results->nic_busy};
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
         put_number(rest[i], to);
     (void)fprintf(to, ",%" PRIu64 ",%.3f\n", results->n_events, results->wall_s);
@@ -128,7 +128,7 @@ static void put_run(const struct sim_command *command, const struct sim_run *run
     baton_json_put_real(out, "decode_busy", results->decode_busy);
     baton_json_put_real(out, "mean_rows", results->mean_rows);
     baton_json_put_real(out, "mean_batch", results->mean_batch);
-    baton_json_put_real(out, "line_busy", results->line_busy);
+    baton_json_put_real(out, "nic_busy", results->nic_busy);
     baton_json_put_uint(out, "events", results->n_events);
     baton_json_put_real(out, "wall_s", results->wall_s);
     baton_json_close(out, '}');

@@ -17,11 +17,6 @@ void sim_decode_fini(struct sim_decode *worker)
     free(worker->sequences);
 }
 
-struct sim_line *sim_decode_line(struct sim_decode *worker)
-{
-    return &worker->line;
-}
-
 bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world *world,
                          int64_t n_blocks)
 {
@@ -32,6 +27,7 @@ bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world
 void sim_decode_reserve(struct sim_decode *worker, struct sim_request *request)
 {
     request->decode = worker;
+    request->nic = &worker->nic;
     worker->n_requests++;
     worker->n_blocks += request->n_blocks;
 }

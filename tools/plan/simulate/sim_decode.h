@@ -16,7 +16,7 @@ struct sim_world;
 
 struct sim_decode {
     struct sim_engine engine;
-    struct sim_line line;
+    struct sim_nic_queue nic;
     struct sim_request **sequences; /* placed and started, in the order of their beginning */
     int n, cap;
     int n_step; /* of them, in the step under way */
@@ -30,8 +30,6 @@ struct sim_decode {
 
 void sim_decode_init(struct sim_decode *worker, struct sim_world *world, uint32_t index);
 void sim_decode_fini(struct sim_decode *worker);
-
-struct sim_line *sim_decode_line(struct sim_decode *worker);
 
 /* Whether it has blocks for another request, and in its steps a place soon. */
 bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world *world,

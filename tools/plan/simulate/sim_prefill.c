@@ -76,8 +76,8 @@ static void ship(struct sim_prefill *worker, struct sim_world *world, struct sim
     if (!request->decode || !(overlaps || through))
         return;
     int64_t n = overlaps ? n_tokens : request->n_prompt;
-    int64_t there_ns = sim_network_send(network, &worker->line, sim_decode_line(request->decode), n,
-                                        overlaps, worker->engine.began_ns, world->now_ns);
+    int64_t there_ns = sim_network_send(network, &worker->nic, request->nic, n, overlaps,
+                                        worker->engine.began_ns, world->now_ns);
     if (through)
         sim_events_add(&world->events, there_ns + sim_ns(network->fixed_s), SIM_PLACED, request, 0);
 }

@@ -18,7 +18,7 @@ struct sim_world;
 
 struct sim_prefill {
     struct sim_engine engine;
-    struct sim_line line;
+    struct sim_nic_queue nic;
     struct sim_request **held;                  /* in the order in which they came */
     struct baton_prefill_candidate *candidates; /* as many */
     int n_held, cap;

@@ -15,6 +15,7 @@
 
 struct sim_prefill;
 struct sim_decode;
+struct sim_nic_queue;
 
 struct sim_request {
     struct ld_record *record;
@@ -26,6 +27,7 @@ struct sim_request {
     double way;                 /* factor of its way through the gateway */
     struct sim_prefill *prefill;
     struct sim_decode *decode; /* NULL: one token is all it wants */
+    struct sim_nic_queue *nic; /* the decode worker's: its context comes through it */
     /* When it came to the queue, was placed, its prompt began and ended, its context was there, its
      * steps could begin, and began; 0: not yet. */
     int64_t queued_ns, sent_ns, begun_ns, computed_ns, placed_ns, ready_ns, stepped_ns;

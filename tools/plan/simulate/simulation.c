@@ -218,7 +218,7 @@ static double ratio(double part, double whole)
 
 static void add_up_work(const struct sim_world *world, struct sim_results *results)
 {
-    double prefill_s = 0, decode_s = 0, rows = 0, passes = 0, tokens = 0, steps = 0, line_s = 0;
+    double prefill_s = 0, decode_s = 0, rows = 0, passes = 0, tokens = 0, steps = 0, nic_s = 0;
     double window_s = results->simulated_s;
     for (int i = 0; i < world->n_prefill; i++) {
         prefill_s += world->prefills[i].engine.busy_s;
@@ -229,13 +229,13 @@ static void add_up_work(const struct sim_world *world, struct sim_results *resul
         decode_s += world->decodes[i].engine.busy_s;
         steps += (double)world->decodes[i].n_steps;
         tokens += (double)world->decodes[i].n_tokens;
-        line_s = fmax(line_s, world->decodes[i].line.busy_s);
+        nic_s = fmax(nic_s, world->decodes[i].nic.busy_s);
     }
     results->prefill_busy = ratio(prefill_s, window_s * world->n_prefill);
     results->decode_busy = ratio(decode_s, window_s * world->n_decode);
     results->mean_rows = ratio(rows, passes);
     results->mean_batch = ratio(tokens, steps);
-    results->line_busy = ratio(line_s, window_s);
+    results->nic_busy = ratio(nic_s, window_s);
 }
 
 /* A queue that is let run dry has let everybody go. */

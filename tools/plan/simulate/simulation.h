@@ -42,7 +42,7 @@ struct sim_results {
     struct ld_figures figures;
     double prefill_busy, decode_busy; /* shares of the window, means of the role */
     double mean_rows, mean_batch;     /* of a pass, of a step; NAN: there was none */
-    double line_busy;                 /* of the busiest decode worker's */
+    double nic_busy;                  /* of the busiest decode worker's */
     uint64_t n_events;
     double simulated_s, wall_s;
 };
