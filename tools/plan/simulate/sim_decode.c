@@ -4,12 +4,11 @@
 
 #include "common/base/clock.h"
 #include "common/policy/reservations.h"
-#include "tools/plan/simulate/world.h"
 
-void sim_decode_init(struct sim_decode *worker, struct sim_world *world, uint32_t index)
+void sim_decode_init(struct sim_decode *worker, struct sim_shared *shared, uint32_t index)
 {
-    *worker = (struct sim_decode){.index = index, .max_blocks = world->settings->kv_blocks};
-    sim_engine_init(&worker->engine, &world->host, BATON_CORE_DECODE, worker);
+    *worker = (struct sim_decode){.index = index, .max_blocks = shared->settings->kv_blocks};
+    sim_engine_init(&worker->engine, &shared->host, BATON_CORE_DECODE, worker);
 }
 
 void sim_decode_fini(struct sim_decode *worker)
@@ -17,10 +16,10 @@ void sim_decode_fini(struct sim_decode *worker)
     free(worker->sequences);
 }
 
-bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world *world,
+bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_shared *shared,
                          int64_t n_blocks)
 {
-    return worker->n_requests < baton_reservations_max(world->settings->max_batch) &&
+    return worker->n_requests < baton_reservations_max(shared->settings->max_batch) &&
            worker->max_blocks - worker->n_blocks >= n_blocks;
 }
 
@@ -49,43 +48,43 @@ static void note_begun(const struct sim_decode *worker, int64_t now_ns)
             worker->sequences[i]->stepped_ns = now_ns;
 }
 
-void sim_decode_begin(struct sim_decode *worker, struct sim_world *world)
+void sim_decode_begin(struct sim_decode *worker, struct sim_shared *shared)
 {
-    int max_batch = world->settings->max_batch;
+    int max_batch = shared->settings->max_batch;
     worker->n_step = worker->n < max_batch ? worker->n : max_batch;
-    note_begun(worker, world->now_ns);
+    note_begun(worker, shared->now_ns);
     struct sim_work work = work_of(worker);
-    struct ld_rng rng = sim_world_rng(world, LD_STREAM_STEP, worker->index, worker->n_steps++);
-    work.factor = sim_spread_draw(&world->step_spread, &rng);
+    struct ld_rng rng = sim_rng(shared, LD_STREAM_STEP, worker->index, worker->n_steps++);
+    work.factor = sim_spread_draw(&shared->step_spread, &rng);
     worker->n_tokens += (uint64_t)worker->n_step;
-    sim_engine_start(&worker->engine, &work, world->now_ns);
+    sim_engine_start(&worker->engine, &work, shared->now_ns);
 }
 
 /* ---- its end ---- */
 
-static void leave(struct sim_decode *worker, struct sim_world *world, struct sim_request *request,
-                  int64_t told_ns)
+static void leave(struct sim_decode *worker, struct sim_shared *shared, struct sim_request *request,
+                  int64_t arrived_ns)
 {
     worker->n_requests--;
     worker->n_blocks -= request->n_blocks;
     double *stages_s = request->record->server.stages_s;
     stages_s[BATON_STAGE_decode_queue] = baton_seconds(request->stepped_ns - request->ready_ns);
-    stages_s[BATON_STAGE_decode] = baton_seconds(world->now_ns - request->stepped_ns);
-    sim_events_add(&world->events, told_ns, SIM_END, request, 0);
+    stages_s[BATON_STAGE_decode] = baton_seconds(shared->now_ns - request->stepped_ns);
+    sim_events_add(&shared->events, arrived_ns, SIM_END, request, 0);
 }
 
 /* Every sequence of the step has a token more; those at their end leave, the rest keeps its order.
  */
-void sim_decode_computed(struct sim_decode *worker, struct sim_world *world)
+void sim_decode_computed(struct sim_decode *worker, struct sim_shared *shared)
 {
     int n_kept = 0;
-    worker->last_step_s = baton_seconds(world->now_ns - worker->engine.began_ns);
+    worker->last_step_s = baton_seconds(shared->now_ns - worker->engine.began_ns);
     for (int i = 0; i < worker->n; i++) {
         struct sim_request *request = worker->sequences[i];
         if (i < worker->n_step) {
-            int64_t told_ns = sim_gateway_tell(world, request);
+            int64_t arrived_ns = sim_relay_token(&shared->relay, request->record, shared->now_ns);
             if (++request->n_made == request->n_output) {
-                leave(worker, world, request, told_ns);
+                leave(worker, shared, request, arrived_ns);
                 continue;
             }
         }
@@ -93,9 +92,9 @@ void sim_decode_computed(struct sim_decode *worker, struct sim_world *world)
     }
     worker->n = n_kept;
     if (worker->n)
-        sim_decode_begin(worker, world);
+        sim_decode_begin(worker, shared);
     else
-        sim_engine_set_busy(&worker->engine, false, world->now_ns);
+        sim_engine_set_busy(&worker->engine, false, shared->now_ns);
 }
 
 /* ---- arrivals ---- */
@@ -114,17 +113,17 @@ static bool has_room(struct sim_decode *worker)
     return true;
 }
 
-void sim_decode_start(struct sim_decode *worker, struct sim_world *world,
+void sim_decode_start(struct sim_decode *worker, struct sim_shared *shared,
                       struct sim_request *request)
 {
     if (!has_room(worker)) {
-        world->failed = true;
+        shared->failed = true;
         return;
     }
-    request->ready_ns = world->now_ns;
+    request->ready_ns = shared->now_ns;
     worker->sequences[worker->n++] = request;
     if (worker->engine.busy)
         return;
-    sim_engine_set_busy(&worker->engine, true, world->now_ns);
-    sim_events_add(&world->events, world->now_ns, SIM_BEGIN, &worker->engine, 0);
+    sim_engine_set_busy(&worker->engine, true, shared->now_ns);
+    sim_events_add(&shared->events, shared->now_ns, SIM_BEGIN, &worker->engine, 0);
 }

@@ -3,16 +3,13 @@
  *
  * Ownership: the worker owns its table; requests are borrowed from reservation to end.
  * Threading: one owner.
- * Errors:    memory that is out fails the world.
+ * Errors:    memory that is out fails the simulation.
  */
 #ifndef BATON_PLAN_SIM_DECODE_H
 #define BATON_PLAN_SIM_DECODE_H
 
-#include "tools/plan/simulate/network.h"
-#include "tools/plan/simulate/sim_engine.h"
+#include "tools/plan/simulate/shared.h"
 #include "tools/plan/simulate/sim_request.h"
-
-struct sim_world;
 
 struct sim_decode {
     struct sim_engine engine;
@@ -28,24 +25,24 @@ struct sim_decode {
     uint64_t turn;
 };
 
-void sim_decode_init(struct sim_decode *worker, struct sim_world *world, uint32_t index);
+void sim_decode_init(struct sim_decode *worker, struct sim_shared *shared, uint32_t index);
 void sim_decode_fini(struct sim_decode *worker);
 
 /* Whether it has blocks for another request, and in its steps a place soon. */
-bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_world *world,
+bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_shared *shared,
                          int64_t n_blocks);
 
 /* The gateway promises the request its blocks; there is room. */
 void sim_decode_reserve(struct sim_decode *worker, struct sim_request *request);
 
 /* The request's context is placed and its first token known: it joins the steps. */
-void sim_decode_start(struct sim_decode *worker, struct sim_world *world,
+void sim_decode_start(struct sim_decode *worker, struct sim_shared *shared,
                       struct sim_request *request);
 
 /* Begins a step of what it has; when it was idle, as sim_prefill_begin. */
-void sim_decode_begin(struct sim_decode *worker, struct sim_world *world);
+void sim_decode_begin(struct sim_decode *worker, struct sim_shared *shared);
 
 /* The step under way ended. */
-void sim_decode_computed(struct sim_decode *worker, struct sim_world *world);
+void sim_decode_computed(struct sim_decode *worker, struct sim_shared *shared);
 
 #endif

@@ -4,12 +4,11 @@
 
 #include "common/base/clock.h"
 #include "common/engine/kernels/kv_block.h"
-#include "tools/plan/simulate/world.h"
 
-void sim_prefill_init(struct sim_prefill *worker, struct sim_world *world, uint32_t index)
+void sim_prefill_init(struct sim_prefill *worker, struct sim_shared *shared, uint32_t index)
 {
     *worker = (struct sim_prefill){.index = index};
-    sim_engine_init(&worker->engine, &world->host, BATON_CORE_PREFILL, worker);
+    sim_engine_init(&worker->engine, &shared->host, BATON_CORE_PREFILL, worker);
 }
 
 void sim_prefill_fini(struct sim_prefill *worker)
@@ -20,9 +19,9 @@ void sim_prefill_fini(struct sim_prefill *worker)
 
 /* ---- a pass ---- */
 
-static void plan(struct sim_prefill *worker, const struct sim_world *world)
+static void plan(struct sim_prefill *worker, const struct sim_shared *shared)
 {
-    const struct baton_prefill_limits limits = {.max_tokens = world->settings->chunk,
+    const struct baton_prefill_limits limits = {.max_tokens = shared->settings->chunk,
                                                 .block_tokens = BATON_KV_BLOCK_TOKENS,
                                                 .max_chunks = BATON_PREFILL_MAX_CHUNKS,
                                                 .tokens_per_s = baton_rate_per_s(&worker->rate)};
@@ -30,7 +29,7 @@ static void plan(struct sim_prefill *worker, const struct sim_world *world)
         const struct sim_request *request = worker->held[i];
         worker->candidates[i] = (struct baton_prefill_candidate){
             .n_remaining = (int)(request->n_prompt - request->n_computed),
-            .waited_s = baton_seconds(world->now_ns - request->sent_ns)};
+            .waited_s = baton_seconds(shared->now_ns - request->sent_ns)};
     }
     worker->n_chunks =
         baton_prefill_schedule(worker->candidates, worker->n_held, &limits, worker->chunks);
@@ -49,52 +48,60 @@ static struct sim_work work_of(const struct sim_prefill *worker)
     return work;
 }
 
-void sim_prefill_begin(struct sim_prefill *worker, struct sim_world *world)
+void sim_prefill_begin(struct sim_prefill *worker, struct sim_shared *shared)
 {
-    plan(worker, world);
+    plan(worker, shared);
     for (int i = 0; i < worker->n_chunks; i++) {
         struct sim_request *request = worker->held[worker->chunks[i].candidate];
         if (!request->begun_ns)
-            request->begun_ns = world->now_ns;
+            request->begun_ns = shared->now_ns;
     }
     struct sim_work work = work_of(worker);
-    struct ld_rng rng = sim_world_rng(world, LD_STREAM_PASS, worker->index, worker->n_passes++);
-    work.factor = sim_spread_draw(&world->pass_spread, &rng);
+    struct ld_rng rng = sim_rng(shared, LD_STREAM_PASS, worker->index, worker->n_passes++);
+    work.factor = sim_spread_draw(&shared->pass_spread, &rng);
     worker->n_rows += (uint64_t)work.n;
-    sim_engine_start(&worker->engine, &work, world->now_ns);
+    sim_engine_start(&worker->engine, &work, shared->now_ns);
 }
 
 /* ---- its end ---- */
 
 /* The part of a request's context that can leave now; when the prompt is through, the rest. */
-static void ship(struct sim_prefill *worker, struct sim_world *world, struct sim_request *request,
+static void ship(struct sim_prefill *worker, struct sim_shared *shared, struct sim_request *request,
                  int64_t n_tokens)
 {
-    const struct sim_network *network = &world->network;
+    const struct sim_network *network = &shared->network;
     bool overlaps = baton_overlap_applies(network->overlap, request->n_prompt);
     bool through = request->n_computed == request->n_prompt;
     if (!request->decode || !(overlaps || through))
         return;
     int64_t n = overlaps ? n_tokens : request->n_prompt;
     int64_t there_ns = sim_network_send(network, &worker->nic, request->nic, n, overlaps,
-                                        worker->engine.began_ns, world->now_ns);
+                                        worker->engine.began_ns, shared->now_ns);
     if (through)
-        sim_events_add(&world->events, there_ns + sim_ns(network->fixed_s), SIM_PLACED, request, 0);
+        sim_events_add(&shared->events, there_ns + sim_ns(network->fixed_s), SIM_PLACED, request,
+                       0);
 }
 
-static void advance(struct sim_prefill *worker, struct sim_world *world)
+/* From the end of a prompt's last pass to the gateway. */
+static int64_t after_ns(const struct sim_shared *shared, const struct sim_request *request)
 {
-    double pass_s = baton_seconds(world->now_ns - worker->engine.began_ns);
+    double after_s = shared->settings->costs.after_s;
+    return sim_ns(after_s * request->way + shared->network.latency_s);
+}
+
+static void advance(struct sim_prefill *worker, struct sim_shared *shared)
+{
+    double pass_s = baton_seconds(shared->now_ns - worker->engine.began_ns);
     for (int i = 0; i < worker->n_chunks; i++) {
         const struct baton_prefill_chunk *chunk = &worker->chunks[i];
         struct sim_request *request = worker->held[chunk->candidate];
         request->n_computed += chunk->n_tokens;
-        ship(worker, world, request, chunk->n_tokens);
+        ship(worker, shared, request, chunk->n_tokens);
         if (request->n_computed < request->n_prompt)
             continue;
-        request->computed_ns = world->now_ns;
-        sim_events_add(&world->events, world->now_ns + sim_world_after_ns(world, request),
-                       SIM_FIRST, request, 0);
+        request->computed_ns = shared->now_ns;
+        sim_events_add(&shared->events, shared->now_ns + after_ns(shared, request), SIM_FIRST,
+                       request, 0);
     }
     baton_rate_note(&worker->rate, worker->engine.work.n, pass_s);
 }
@@ -108,14 +115,14 @@ static void let_go(struct sim_prefill *worker)
     worker->n_held = n_kept;
 }
 
-void sim_prefill_computed(struct sim_prefill *worker, struct sim_world *world)
+void sim_prefill_computed(struct sim_prefill *worker, struct sim_shared *shared)
 {
-    advance(worker, world);
+    advance(worker, shared);
     let_go(worker);
     if (worker->n_held)
-        sim_prefill_begin(worker, world);
+        sim_prefill_begin(worker, shared);
     else
-        sim_engine_set_busy(&worker->engine, false, world->now_ns);
+        sim_engine_set_busy(&worker->engine, false, shared->now_ns);
 }
 
 /* ---- arrivals ---- */
@@ -137,16 +144,16 @@ static bool has_room(struct sim_prefill *worker)
     return held && candidates;
 }
 
-void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,
+void sim_prefill_take(struct sim_prefill *worker, struct sim_shared *shared,
                       struct sim_request *request)
 {
     if (!has_room(worker)) {
-        world->failed = true;
+        shared->failed = true;
         return;
     }
     worker->held[worker->n_held++] = request;
     if (worker->engine.busy)
         return;
-    sim_engine_set_busy(&worker->engine, true, world->now_ns);
-    sim_events_add(&world->events, world->now_ns, SIM_BEGIN, &worker->engine, 0);
+    sim_engine_set_busy(&worker->engine, true, shared->now_ns);
+    sim_events_add(&shared->events, shared->now_ns, SIM_BEGIN, &worker->engine, 0);
 }

@@ -3,18 +3,15 @@
  *
  * Ownership: the worker owns its tables; requests are borrowed until their prompts are through.
  * Threading: one owner.
- * Errors:    memory that is out fails the world.
+ * Errors:    memory that is out fails the simulation.
  */
 #ifndef BATON_PLAN_SIM_PREFILL_H
 #define BATON_PLAN_SIM_PREFILL_H
 
 #include "common/policy/prefill_scheduler.h"
 #include "common/worker/rate.h"
-#include "tools/plan/simulate/network.h"
-#include "tools/plan/simulate/sim_engine.h"
+#include "tools/plan/simulate/shared.h"
 #include "tools/plan/simulate/sim_request.h"
-
-struct sim_world;
 
 struct sim_prefill {
     struct sim_engine engine;
@@ -32,18 +29,18 @@ struct sim_prefill {
     uint64_t turn;
 };
 
-void sim_prefill_init(struct sim_prefill *worker, struct sim_world *world, uint32_t index);
+void sim_prefill_init(struct sim_prefill *worker, struct sim_shared *shared, uint32_t index);
 void sim_prefill_fini(struct sim_prefill *worker);
 
 /* A request whose prompt it runs. */
-void sim_prefill_take(struct sim_prefill *worker, struct sim_world *world,
+void sim_prefill_take(struct sim_prefill *worker, struct sim_shared *shared,
                       struct sim_request *request);
 
 /* Begins a pass of what it holds: when it was idle, at the end of the moment in which its first
  * request came (SIM_BEGIN), so that those that come together share it. */
-void sim_prefill_begin(struct sim_prefill *worker, struct sim_world *world);
+void sim_prefill_begin(struct sim_prefill *worker, struct sim_shared *shared);
 
 /* The pass under way ended. */
-void sim_prefill_computed(struct sim_prefill *worker, struct sim_world *world);
+void sim_prefill_computed(struct sim_prefill *worker, struct sim_shared *shared);
 
 #endif

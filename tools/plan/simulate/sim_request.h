@@ -3,7 +3,7 @@
  *     due --before--> QUEUED --room--> prompt: passes --after--> first token
  *                                                 \--hand-off--> PLACED --steps--> end
  *
- * Ownership: the world's; the record belongs to its table.
+ * Ownership: the cluster's; the record belongs to its table.
  * Threading: one owner.
  * Errors:    none.
  */

@@ -5,30 +5,44 @@
 
 #include "common/base/clock.h"
 #include "common/engine/kernels/kv_block.h"
-#include "tools/plan/simulate/world.h"
+#include "tools/plan/simulate/sim_gateway.h"
 
 /* The clock's zero means "not yet" in records. */
 #define BEGIN_NS BATON_SECOND
 /* Requests that come within a moment find the machine in the same state: none overtakes another. */
 #define MOMENT_NS (BATON_SECOND / 1000)
 
+struct sim_cluster {
+    struct sim_shared shared;
+    struct ld_source source;
+    struct ld_records records;
+    struct sim_request *requests; /* [source.n_requests] */
+    size_t n_started, n_over;
+    int64_t ask_ns;   /* when the source is asked next */
+    int64_t ended_ns; /* the last answer's end */
+    struct sim_gateway gateway;
+    struct sim_prefill *prefills;
+    struct sim_decode *decodes;
+    int n_prefill, n_decode;
+};
+
 /* ---- arrivals ---- */
 
-static void start_request(struct sim_world *world, int64_t due_ns)
+static void start_request(struct sim_cluster *cluster, int64_t due_ns)
 {
-    const struct sim_costs *costs = &world->settings->costs;
-    struct ld_record *record = ld_records_add(&world->records);
-    struct sim_request *request = &world->requests[world->n_started++];
+    const struct sim_costs *costs = &cluster->shared.settings->costs;
+    struct ld_record *record = ld_records_add(&cluster->records);
+    struct sim_request *request = &cluster->requests[cluster->n_started++];
     if (!record) {
-        world->failed = true;
+        cluster->shared.failed = true;
         return;
     }
-    record->plan = ld_source_take(&world->source);
-    record->group = world->source.name;
+    record->plan = ld_source_take(&cluster->source);
+    record->group = cluster->source.name;
     record->start_ns = due_ns;
-    ld_record_begin_attempt(record, world->now_ns);
+    ld_record_begin_attempt(record, cluster->shared.now_ns);
     struct ld_rng rng =
-        sim_world_rng(world, LD_STREAM_WAY, 0, (uint64_t)(world->now_ns / MOMENT_NS));
+        sim_rng(&cluster->shared, LD_STREAM_WAY, 0, (uint64_t)(cluster->shared.now_ns / MOMENT_NS));
     int64_t n_positions = record->plan.prompt_tokens + record->plan.output_tokens - 1;
     *request = (struct sim_request){.record = record,
                                     .n_prompt = record->plan.prompt_tokens,
@@ -36,61 +50,63 @@ static void start_request(struct sim_world *world, int64_t due_ns)
                                     .n_blocks = (n_positions + BATON_KV_BLOCK_TOKENS - 1) /
                                                 BATON_KV_BLOCK_TOKENS,
                                     .way = sim_spread_draw(&costs->way, &rng)};
-    double before_s = costs->before_s * request->way + 3 * world->network.latency_s;
-    sim_events_add(&world->events, world->now_ns + sim_ns(before_s), SIM_QUEUE, request, 0);
+    double before_s = costs->before_s * request->way + 3 * cluster->shared.network.latency_s;
+    sim_events_add(&cluster->shared.events, cluster->shared.now_ns + sim_ns(before_s), SIM_QUEUE,
+                   request, 0);
 }
 
 /* Asks the source for all that is due, and when to ask again. */
-static void ask(struct sim_world *world)
+static void ask(struct sim_cluster *cluster)
 {
     int64_t due_ns;
-    while (!world->failed && ld_source_is_due(&world->source, world->now_ns, &due_ns))
-        start_request(world, due_ns);
-    int64_t next_ns = ld_source_next_ns(&world->source, world->now_ns);
-    if (next_ns == world->ask_ns || next_ns == INT64_MAX || !ld_source_has_more(&world->source))
+    while (!cluster->shared.failed &&
+           ld_source_is_due(&cluster->source, cluster->shared.now_ns, &due_ns))
+        start_request(cluster, due_ns);
+    int64_t next_ns = ld_source_next_ns(&cluster->source, cluster->shared.now_ns);
+    if (next_ns == cluster->ask_ns || next_ns == INT64_MAX || !ld_source_has_more(&cluster->source))
         return;
-    world->ask_ns = next_ns;
-    sim_events_add(&world->events, next_ns, SIM_ASK, NULL, 0);
+    cluster->ask_ns = next_ns;
+    sim_events_add(&cluster->shared.events, next_ns, SIM_ASK, NULL, 0);
 }
 
 /* ---- what happens ---- */
 
-static void start_steps(struct sim_world *world, struct sim_request *request)
+static void start_steps(struct sim_cluster *cluster, struct sim_request *request)
 {
     if (request->decode && request->has_first && request->is_placed)
-        sim_decode_start(request->decode, world, request);
+        sim_decode_start(request->decode, &cluster->shared, request);
 }
 
-static void on_first(struct sim_world *world, struct sim_request *request)
+static void on_first(struct sim_cluster *cluster, struct sim_request *request)
 {
-    sim_gateway_first(world, request);
-    start_steps(world, request);
+    sim_gateway_first(&cluster->gateway, request);
+    start_steps(cluster, request);
 }
 
-static void on_placed(struct sim_world *world, struct sim_request *request)
+static void on_placed(struct sim_cluster *cluster, struct sim_request *request)
 {
-    request->placed_ns = world->now_ns;
+    request->placed_ns = cluster->shared.now_ns;
     request->is_placed = true;
-    start_steps(world, request);
+    start_steps(cluster, request);
 }
 
-static void on_begin(struct sim_world *world, struct sim_engine *engine)
+static void on_begin(struct sim_cluster *cluster, struct sim_engine *engine)
 {
     if (engine->role == BATON_CORE_PREFILL)
-        sim_prefill_begin(engine->worker, world);
+        sim_prefill_begin(engine->worker, &cluster->shared);
     else
-        sim_decode_begin(engine->worker, world);
+        sim_decode_begin(engine->worker, &cluster->shared);
 }
 
-static void on_computed(struct sim_world *world, const struct sim_event *event)
+static void on_computed(struct sim_cluster *cluster, const struct sim_event *event)
 {
     struct sim_engine *engine = event->subject;
     if (!sim_engine_ended(engine, event))
         return;
     if (engine->role == BATON_CORE_PREFILL)
-        sim_prefill_computed(engine->worker, world);
+        sim_prefill_computed(engine->worker, &cluster->shared);
     else
-        sim_decode_computed(engine->worker, world);
+        sim_decode_computed(engine->worker, &cluster->shared);
 }
 
 static void note_stages(const struct sim_request *request)
@@ -106,107 +122,120 @@ static void note_stages(const struct sim_request *request)
             baton_seconds(request->placed_ns - request->computed_ns);
 }
 
-static void on_end(struct sim_world *world, struct sim_request *request)
+static void on_end(struct sim_cluster *cluster, struct sim_request *request)
 {
     struct ld_record *record = request->record;
     if (record->outcome != LD_FAILED) {
         record->outcome = LD_DONE;
-        record->finished_ns = world->now_ns;
+        record->finished_ns = cluster->shared.now_ns;
         note_stages(request);
     }
-    record->end_ns = world->ended_ns = world->now_ns;
-    world->n_over++;
-    world->source.n_in_flight--;
-    sim_gateway_ended(world);
-    ask(world);
+    record->end_ns = cluster->ended_ns = cluster->shared.now_ns;
+    cluster->n_over++;
+    cluster->source.n_in_flight--;
+    sim_gateway_ended(&cluster->gateway);
+    ask(cluster);
 }
 
-static void handle(struct sim_world *world, const struct sim_event *event)
+static void handle(struct sim_cluster *cluster, const struct sim_event *event)
 {
     switch (event->kind) {
     case SIM_ASK:
-        ask(world);
+        ask(cluster);
         break;
     case SIM_QUEUE:
-        sim_gateway_queue(world, event->subject);
+        sim_gateway_queue(&cluster->gateway, event->subject);
         break;
     case SIM_BEGIN:
-        on_begin(world, event->subject);
+        on_begin(cluster, event->subject);
         break;
     case SIM_COMPUTED:
-        on_computed(world, event);
+        on_computed(cluster, event);
         break;
     case SIM_FIRST:
-        on_first(world, event->subject);
+        on_first(cluster, event->subject);
         break;
     case SIM_PLACED:
-        on_placed(world, event->subject);
+        on_placed(cluster, event->subject);
         break;
     case SIM_END:
-        on_end(world, event->subject);
+        on_end(cluster, event->subject);
         break;
     }
 }
 
-/* ---- a world ---- */
+/* ---- the cluster ---- */
 
-static enum baton_err init(struct sim_world *world, const struct sim_settings *settings,
-                           const struct sim_layout *layout)
+static struct sim_shared shared_of(const struct sim_settings *settings)
 {
     const struct sim_core_costs *near = sim_costs_near(&settings->costs, settings->n_cores);
-    *world = (struct sim_world){.settings = settings,
-                                .pass_spread = near->pass.spread,
-                                .step_spread = near->step.spread,
-                                .network = sim_network_make(&settings->costs, settings->gbps,
-                                                            settings->latency_s, settings->overlap),
-                                .gateway_token_ns = sim_ns(settings->gateway_token_s),
-                                .now_ns = BEGIN_NS,
-                                .source = settings->load,
-                                .n_prefill = layout->n_prefill,
-                                .n_decode = layout->n_decode};
-    world->source.begin_ns = BEGIN_NS;
-    world->source.stop_ns = INT64_MAX;
-    world->host = (struct sim_host){.mode = settings->cores,
-                                    .n_cores = settings->n_cores,
-                                    .costs = &settings->costs,
-                                    .events = &world->events};
-    world->requests = calloc((size_t)settings->load.n_requests, sizeof *world->requests);
-    world->prefills = calloc((size_t)layout->n_prefill, sizeof *world->prefills);
-    world->decodes = calloc((size_t)layout->n_decode, sizeof *world->decodes);
-    if (!world->requests || !world->prefills || !world->decodes)
-        return BATON_NO_MEMORY;
-    for (int i = 0; i < layout->n_prefill; i++)
-        sim_prefill_init(&world->prefills[i], world, (uint32_t)i);
-    for (int i = 0; i < layout->n_decode; i++)
-        sim_decode_init(&world->decodes[i], world, (uint32_t)i);
-    return sim_gateway_init(&world->gateway, settings->n_gateways, layout->n_prefill,
-                            layout->n_decode);
+    return (struct sim_shared){
+        .settings = settings,
+        .pass_spread = near->pass.spread,
+        .step_spread = near->step.spread,
+        .now_ns = BEGIN_NS,
+        .network = sim_network_make(&settings->costs, settings->gbps, settings->latency_s,
+                                    settings->overlap),
+        .relay = {.n_gateways = settings->n_gateways,
+                  .token_ns = sim_ns(settings->gateway_token_s),
+                  .latency_ns = sim_ns(settings->latency_s)},
+        .host = {.mode = settings->cores, .n_cores = settings->n_cores, .costs = &settings->costs}};
 }
 
-static void fini(struct sim_world *world)
+static enum baton_err init(struct sim_cluster *cluster, const struct sim_settings *settings,
+                           const struct sim_layout *layout)
 {
-    for (int i = 0; world->prefills && i < world->n_prefill; i++)
-        sim_prefill_fini(&world->prefills[i]);
-    for (int i = 0; world->decodes && i < world->n_decode; i++)
-        sim_decode_fini(&world->decodes[i]);
-    sim_gateway_fini(&world->gateway);
-    sim_events_fini(&world->events);
-    ld_records_fini(&world->records);
-    free(world->requests);
-    free(world->prefills);
-    free(world->decodes);
+    int n_prefill = layout->n_prefill, n_decode = layout->n_decode;
+    *cluster = (struct sim_cluster){.shared = shared_of(settings),
+                                    .source = settings->load,
+                                    .n_prefill = n_prefill,
+                                    .n_decode = n_decode};
+    cluster->shared.host.events = &cluster->shared.events;
+    cluster->source.begin_ns = BEGIN_NS;
+    cluster->source.stop_ns = INT64_MAX;
+    cluster->requests = calloc((size_t)settings->load.n_requests, sizeof *cluster->requests);
+    cluster->prefills = calloc((size_t)n_prefill, sizeof *cluster->prefills);
+    cluster->decodes = calloc((size_t)n_decode, sizeof *cluster->decodes);
+    if (!cluster->requests || !cluster->prefills || !cluster->decodes)
+        return BATON_NO_MEMORY;
+    for (int i = 0; i < n_prefill; i++)
+        sim_prefill_init(&cluster->prefills[i], &cluster->shared, (uint32_t)i);
+    for (int i = 0; i < n_decode; i++)
+        sim_decode_init(&cluster->decodes[i], &cluster->shared, (uint32_t)i);
+    cluster->gateway = (struct sim_gateway){.shared = &cluster->shared,
+                                            .prefills = cluster->prefills,
+                                            .decodes = cluster->decodes,
+                                            .n_prefill = n_prefill,
+                                            .n_decode = n_decode};
+    enum baton_err err = sim_gateway_init(&cluster->gateway);
+    return err ? err : sim_relay_init(&cluster->shared.relay);
 }
 
-static void run(struct sim_world *world, struct sim_results *results)
+static void fini(struct sim_cluster *cluster)
+{
+    for (int i = 0; cluster->prefills && i < cluster->n_prefill; i++)
+        sim_prefill_fini(&cluster->prefills[i]);
+    for (int i = 0; cluster->decodes && i < cluster->n_decode; i++)
+        sim_decode_fini(&cluster->decodes[i]);
+    sim_gateway_fini(&cluster->gateway);
+    sim_relay_fini(&cluster->shared.relay);
+    sim_events_fini(&cluster->shared.events);
+    ld_records_fini(&cluster->records);
+    free(cluster->requests);
+    free(cluster->prefills);
+    free(cluster->decodes);
+}
+
+static void run(struct sim_cluster *cluster, struct sim_results *results)
 {
     struct sim_event event;
-    ask(world);
-    while (!world->failed && sim_events_take(&world->events, &event)) {
-        world->now_ns = event.at_ns;
-        handle(world, &event);
+    ask(cluster);
+    while (!cluster->shared.failed && sim_events_take(&cluster->shared.events, &event)) {
+        cluster->shared.now_ns = event.at_ns;
+        handle(cluster, &event);
         results->n_events++;
     }
-    world->failed |= world->events.failed;
+    cluster->shared.failed |= cluster->shared.events.failed || cluster->shared.relay.failed;
 }
 
 /* ---- results ---- */
@@ -216,57 +245,57 @@ static double ratio(double part, double whole)
     return whole > 0 ? part / whole : NAN;
 }
 
-static void add_up_work(const struct sim_world *world, struct sim_results *results)
+static void add_up_work(const struct sim_cluster *cluster, struct sim_results *results)
 {
     double prefill_s = 0, decode_s = 0, rows = 0, passes = 0, tokens = 0, steps = 0, nic_s = 0;
     double window_s = results->simulated_s;
-    for (int i = 0; i < world->n_prefill; i++) {
-        prefill_s += world->prefills[i].engine.busy_s;
-        passes += (double)world->prefills[i].n_passes;
-        rows += (double)world->prefills[i].n_rows;
+    for (int i = 0; i < cluster->n_prefill; i++) {
+        prefill_s += cluster->prefills[i].engine.busy_s;
+        passes += (double)cluster->prefills[i].n_passes;
+        rows += (double)cluster->prefills[i].n_rows;
     }
-    for (int i = 0; i < world->n_decode; i++) {
-        decode_s += world->decodes[i].engine.busy_s;
-        steps += (double)world->decodes[i].n_steps;
-        tokens += (double)world->decodes[i].n_tokens;
-        nic_s = fmax(nic_s, world->decodes[i].nic.busy_s);
+    for (int i = 0; i < cluster->n_decode; i++) {
+        decode_s += cluster->decodes[i].engine.busy_s;
+        steps += (double)cluster->decodes[i].n_steps;
+        tokens += (double)cluster->decodes[i].n_tokens;
+        nic_s = fmax(nic_s, cluster->decodes[i].nic.busy_s);
     }
-    results->prefill_busy = ratio(prefill_s, window_s * world->n_prefill);
-    results->decode_busy = ratio(decode_s, window_s * world->n_decode);
+    results->prefill_busy = ratio(prefill_s, window_s * cluster->n_prefill);
+    results->decode_busy = ratio(decode_s, window_s * cluster->n_decode);
     results->mean_rows = ratio(rows, passes);
     results->mean_batch = ratio(tokens, steps);
     results->nic_busy = ratio(nic_s, window_s);
 }
 
 /* A queue that is let run dry has let everybody go. */
-static enum baton_err check_all_over(const struct sim_world *world, struct baton_why *why)
+static enum baton_err check_all_over(const struct sim_cluster *cluster, struct baton_why *why)
 {
-    if (world->failed)
+    if (cluster->shared.failed)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for the simulated requests");
-    if (world->n_over == world->n_started && !ld_source_has_more(&world->source))
+    if (cluster->n_over == cluster->n_started && !ld_source_has_more(&cluster->source))
         return BATON_OK;
     return baton_fail(why, BATON_INTERNAL, "%zu of %zu simulated requests never ended",
-                      world->n_started - world->n_over, world->n_started);
+                      cluster->n_started - cluster->n_over, cluster->n_started);
 }
 
 enum baton_err sim_run(const struct sim_settings *settings, const struct sim_layout *layout,
                        struct sim_results *results, struct baton_why *why)
 {
-    struct sim_world world;
+    struct sim_cluster cluster;
     struct sim_results made = {.layout = *layout};
     int64_t began_ns = baton_now_ns();
-    enum baton_err err = init(&world, settings, layout);
+    enum baton_err err = init(&cluster, settings, layout);
     if (!err) {
-        run(&world, &made);
-        err = check_all_over(&world, why);
+        run(&cluster, &made);
+        err = check_all_over(&cluster, why);
     }
     if (!err) {
-        made.simulated_s = baton_seconds(world.ended_ns - BEGIN_NS);
-        add_up_work(&world, &made);
-        err = ld_figures_make(&world.records, world.source.name, BEGIN_NS, world.ended_ns,
+        made.simulated_s = baton_seconds(cluster.ended_ns - BEGIN_NS);
+        add_up_work(&cluster, &made);
+        err = ld_figures_make(&cluster.records, cluster.source.name, BEGIN_NS, cluster.ended_ns,
                               &settings->slo, &made.figures);
     }
-    fini(&world);
+    fini(&cluster);
     made.wall_s = baton_seconds(baton_now_ns() - began_ns);
     if (!err)
         *results = made;

@@ -12,30 +12,9 @@
 #ifndef BATON_PLAN_SIMULATION_H
 #define BATON_PLAN_SIMULATION_H
 
-#include "common/policy/routing_policy.h"
 #include "tools/load/figures.h"
-#include "tools/load/source.h"
-#include "tools/plan/costs/costs.h"
 #include "tools/plan/simulate/layouts.h"
-#include "tools/plan/simulate/network.h"
-#include "tools/plan/simulate/sim_engine.h"
-
-struct sim_settings {
-    struct sim_costs costs;
-    struct ld_source load; /* its settings; n_requests of it are simulated */
-    struct ld_slo slo;
-    enum sim_cores cores;
-    int n_cores;       /* ELASTIC: of the one machine; else of each worker */
-    int chunk;         /* rows of a pass, whole blocks */
-    int max_batch;     /* sequences of a step */
-    int64_t kv_blocks; /* of a decode worker */
-    enum baton_routing_policy prefill_policy, decode_policy;
-    int64_t max_queued, max_queued_tokens;
-    int n_gateways;
-    double gateway_token_s; /* that a gateway is busy with a token */
-    enum baton_overlap overlap;
-    double gbps, latency_s; /* of the network; 0: as calibrated */
-};
+#include "tools/plan/simulate/settings.h"
 
 struct sim_results {
     struct sim_layout layout;

@@ -1,0 +1,31 @@
+/* The way of tokens from the workers to their clients: each gateway passes on one after the other.
+ *
+ * It is what a token costs of the gateways, apart from the queue and the routing (sim_gateway.h), so
+ * that a decode worker can send tokens without knowing those.
+ *
+ * Ownership: the relay owns its table; records are borrowed.
+ * Threading: one owner.
+ * Errors:    init: NO_MEMORY. A record that finds no memory for a token sets `failed`.
+ */
+#ifndef BATON_PLAN_SIM_RELAY_H
+#define BATON_PLAN_SIM_RELAY_H
+
+#include "tools/load/record.h"
+
+struct sim_relay {
+    int n_gateways;
+    int64_t token_ns;   /* that a gateway is busy with a token */
+    int64_t latency_ns; /* of the network, one way */
+    int64_t *free_ns;   /* [n_gateways] when each is through with what came so far */
+    bool failed;
+};
+
+/* The other members are set. */
+enum baton_err sim_relay_init(struct sim_relay *relay) BATON_MUST_CHECK;
+void sim_relay_fini(struct sim_relay *relay);
+
+/* A token of the record's request leaves its worker at now_ns and is noted in the record. Returns
+ * when it gets to the client. */
+int64_t sim_relay_token(struct sim_relay *relay, struct ld_record *record, int64_t now_ns);
+
+#endif
