@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/tokenizer_tables.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/routes.h"
@@ -232,6 +233,18 @@ static enum baton_err take_fingerprint(struct gateway *gateway,
     return err;
 }
 
+static enum baton_err make_tokenizer(struct gateway *gateway,
+                                     const struct baton_checkpoint *checkpoint,
+                                     struct baton_why *why)
+{
+    struct baton_tokenizer_tables *tables = NULL;
+    enum baton_err err = baton_checkpoint_tokenizer(checkpoint, &tables, why);
+    if (!err)
+        err = baton_tokenizer_create(tables, &gateway->tokenizer, why);
+    baton_tokenizer_tables_free(tables);
+    return err;
+}
+
 static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
 {
     const char *dir = gateway->options->model;
@@ -242,7 +255,7 @@ static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
     gateway->facts = checkpoint->facts;
     err = take_fingerprint(gateway, checkpoint, why);
     if (!err)
-        err = baton_tokenizer_open(dir, &gateway->tokenizer, why);
+        err = make_tokenizer(gateway, checkpoint, why);
     if (!err)
         err = baton_chat_open(dir, gateway->options->chat_template, &gateway->chat, why);
     baton_checkpoint_close(checkpoint);

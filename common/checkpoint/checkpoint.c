@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/checkpoint/fingerprint.h"
+#include "common/checkpoint/tokenizer_tables.h"
 #include "common/checkpoint/weights.h"
 
 /* The last part of the real path, so that "." and links have the name that people know. */
@@ -74,4 +75,11 @@ enum baton_err baton_checkpoint_weights(const struct baton_checkpoint *checkpoin
                                         struct baton_weights **weights, struct baton_why *why)
 {
     return baton_weights_open(checkpoint->path, weights, why);
+}
+
+enum baton_err baton_checkpoint_tokenizer(const struct baton_checkpoint *checkpoint,
+                                          struct baton_tokenizer_tables **tables,
+                                          struct baton_why *why)
+{
+    return baton_tokenizer_tables_read(checkpoint->path, tables, why);
 }

@@ -3,6 +3,7 @@
  *     checkpoint -+- config, facts     read by open
  *                 +- fingerprint       \
  *                 +- weights            > read when asked for
+ *                 +- tokenizer tables  /
  *
  * Opening reads the little that every process needs, so a gateway opens a model of any size without
  * mapping a weight. Callers see structs and tensors, never the files' formats.
@@ -22,6 +23,7 @@
 #include "common/checkpoint/facts.h"
 #include "common/checkpoint/model_config.h"
 
+struct baton_tokenizer_tables;
 struct baton_weights;
 
 struct baton_checkpoint {
@@ -49,5 +51,10 @@ enum baton_err baton_checkpoint_fingerprint(const struct baton_checkpoint *check
 enum baton_err baton_checkpoint_weights(const struct baton_checkpoint *checkpoint,
                                         struct baton_weights **weights,
                                         struct baton_why *why) BATON_MUST_CHECK;
+
+/* What the files say of the tokenizer; to be freed with baton_tokenizer_tables_free. */
+enum baton_err baton_checkpoint_tokenizer(const struct baton_checkpoint *checkpoint,
+                                          struct baton_tokenizer_tables **tables,
+                                          struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -1,8 +1,11 @@
 #include "common/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/utf8.h"
+#include "common/checkpoint/tokenizer_tables.h"
+#include "common/tokenizer/byte_level.h"
 #include "common/tokenizer/tokenizer_parts.h"
 #include "common/tokenizer/tokens.h"
 
@@ -19,27 +22,137 @@ struct run {
     struct baton_why *why;
 };
 
-struct baton_tokenizer *baton_tokenizer_create(void)
-{
-    struct baton_tokenizer *tokenizer = calloc(1, sizeof *tokenizer);
-    if (tokenizer)
-        baton_vocab_init(&tokenizer->vocab);
-    return tokenizer;
-}
+/* ---- building from tables ---- */
 
-enum baton_err baton_tokenizer_open(const char *dir, struct baton_tokenizer **tokenizer,
+static enum baton_err out_of_memory(const struct baton_tokenizer_tables *tables,
                                     struct baton_why *why)
 {
-    struct baton_tokenizer *opened = baton_tokenizer_create();
-    if (!opened)
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", dir);
-    enum baton_err err = baton_tokenizer_read_json(opened, dir, why);
-    if (err == BATON_NOT_FOUND)
-        err = baton_tokenizer_read_pair(opened, dir, why);
+    return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
+}
+
+static enum baton_err fill_vocab(struct baton_vocab *vocab,
+                                 const struct baton_tokenizer_tables *tables, struct baton_why *why)
+{
+    struct baton_buf bytes;
+    size_t n_ids = tables->n_tokens;
+    for (size_t i = 0; i < tables->n_added; i++)
+        n_ids = tables->added[i].id >= n_ids ? (size_t)tables->added[i].id + 1 : n_ids;
+    if (baton_vocab_reserve(vocab, n_ids))
+        return out_of_memory(tables, why);
+    baton_buf_init(&bytes, SIZE_MAX / 4);
+    enum baton_err err = BATON_OK;
+    for (size_t id = 0; id < tables->n_tokens && !err; id++) {
+        const struct baton_token_row *row = &tables->tokens[id];
+        if (!row->text)
+            continue;
+        baton_buf_reset(&bytes);
+        baton_buf_append(&bytes, row->text, row->n_bytes); /* decoding never makes it longer */
+        err = baton_buf_err(&bytes);
+        size_t n = row->n_bytes;
+        if (!err && n)
+            n = baton_byte_level_decode(row->text, n, bytes.data);
+        if (!err)
+            err = baton_vocab_put(vocab, (uint32_t)id, baton_buf_text(&bytes), n);
+    }
+    baton_buf_fini(&bytes);
+    return err ? out_of_memory(tables, why) : BATON_OK;
+}
+
+/* The tokens that are a single character of the byte-level alphabet start every word. */
+static void find_bytes(struct baton_bpe *bpe, const struct baton_tokenizer_tables *tables)
+{
+    char text[BATON_BYTE_LEVEL_MAX + 1], byte[BATON_BYTE_LEVEL_MAX];
+    for (size_t id = 0; id < tables->n_tokens; id++) {
+        const struct baton_token_row *row = &tables->tokens[id];
+        if (!row->text || !row->n_bytes || row->n_bytes > BATON_BYTE_LEVEL_MAX ||
+            baton_byte_level_decode(row->text, row->n_bytes, byte) != 1)
+            continue;
+        size_t n = baton_byte_level_encode((uint8_t)byte[0], text);
+        if (n == row->n_bytes && !memcmp(text, row->text, n))
+            bpe->byte_ids[(uint8_t)byte[0]] = (uint32_t)id;
+    }
+}
+
+static enum baton_err fill_bpe(struct baton_bpe *bpe, const struct baton_tokenizer_tables *tables,
+                               struct baton_why *why)
+{
+    if (tables->n_merges >= UINT32_MAX || baton_bpe_init(bpe, tables->n_merges))
+        return out_of_memory(tables, why);
+    find_bytes(bpe, tables);
+    for (size_t rank = 0; rank < tables->n_merges; rank++) {
+        const struct baton_merge_row *row = &tables->merges[rank];
+        baton_bpe_add(bpe, row->left, row->right, (uint32_t)rank, row->merged);
+    }
+    return BATON_OK;
+}
+
+/* An added token may repeat one of the vocabulary's with the same bytes. */
+static enum baton_err put_added(struct baton_vocab *vocab,
+                                const struct baton_tokenizer_tables *tables,
+                                const struct baton_added_row *row, struct baton_why *why)
+{
+    size_t n_known = 0;
+    const char *known = baton_vocab_bytes(vocab, row->id, &n_known);
+    if (known && (row->n_bytes != n_known || memcmp(known, row->text, n_known) != 0))
+        return baton_fail(why, BATON_INVALID,
+                          "%s: added_tokens: \"%.40s\": id %u stands for other bytes", tables->file,
+                          row->text, (unsigned)row->id);
+    if (!known && baton_vocab_put(vocab, row->id, row->text, row->n_bytes))
+        return out_of_memory(tables, why);
+    if (row->special)
+        vocab->tokens[row->id].special = 1;
+    return BATON_OK;
+}
+
+static enum baton_err fill_added(struct baton_tokenizer *tokenizer,
+                                 const struct baton_tokenizer_tables *tables, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < tables->n_added && !err; i++)
+        err = put_added(&tokenizer->vocab, tables, &tables->added[i], why);
+    /* Only now: the bytes that the sets borrow no longer move. */
+    for (size_t i = 0; i < tables->n_added && !err; i++) {
+        const struct baton_added_row *row = &tables->added[i];
+        struct baton_added_token token = {.id = row->id, .special = row->special};
+        token.text = baton_vocab_bytes(&tokenizer->vocab, row->id, &token.n_bytes);
+        if (baton_added_add(&tokenizer->added[row->normalized], token))
+            err = out_of_memory(tables, why);
+    }
+    for (int i = 0; i < N_ADDED; i++)
+        baton_added_seal(&tokenizer->added[i]);
+    return err;
+}
+
+enum baton_err baton_tokenizer_create(const struct baton_tokenizer_tables *tables,
+                                      struct baton_tokenizer **tokenizer, struct baton_why *why)
+{
+    struct baton_tokenizer *made = calloc(1, sizeof *made);
+    if (!made)
+        return out_of_memory(tables, why);
+    baton_vocab_init(&made->vocab);
+    made->add_prefix_space = tables->add_prefix_space;
+    enum baton_err err = fill_vocab(&made->vocab, tables, why);
+    if (!err)
+        err = fill_bpe(&made->bpe, tables, why);
+    if (!err)
+        err = fill_added(made, tables, why);
+    if (!err && tables->splits_words)
+        err = baton_pretokenizer_create(true, &made->pretokenizer, why);
     if (err)
-        baton_tokenizer_close(opened);
+        baton_tokenizer_close(made);
     else
-        *tokenizer = opened;
+        *tokenizer = made;
+    return err;
+}
+
+enum baton_err baton_tokenizer_open(const char *model_path, struct baton_tokenizer **tokenizer,
+                                    struct baton_why *why)
+{
+    struct baton_tokenizer_tables *tables = NULL;
+    enum baton_err err = baton_tokenizer_tables_read(model_path, &tables, why);
+    if (!err)
+        err = baton_tokenizer_create(tables, tokenizer, why);
+    baton_tokenizer_tables_free(tables);
     return err;
 }
 
@@ -84,6 +197,8 @@ bool baton_tokenizer_special_id(const struct baton_tokenizer *tokenizer, const c
     }
     return false;
 }
+
+/* ---- encoding ---- */
 
 static enum baton_err too_long(const struct run *run)
 {

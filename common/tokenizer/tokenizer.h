@@ -1,13 +1,13 @@
 /* Text to token ids and back: byte-level BPE as Hugging Face's tokenizers library does it.
  *
- * Reads tokenizer.json, or vocab.json and merges.txt. Pre-tokenisation is the GPT-2 pattern through
- * PCRE2; special (added) tokens are found in the text first.
+ * It is built from the tables of a checkpoint. Pre-tokenisation is the GPT-2 pattern through PCRE2;
+ * special (added) tokens are found in the text first.
  *
  * Ownership: results go to the caller's growable array or buffer.
- * Threading: a tokenizer is immutable after open, except for encode's scratch: one thread at a time
- *            may encode; decode is free for all.
- * Errors:    open: NOT_FOUND, IO, INVALID with the file and the reason (an unsupported part is
- * named). encode: LIMIT (more than max_tokens), INVALID (not UTF-8), NO_MEMORY.
+ * Threading: a tokenizer is immutable once created, except for encode's scratch: one thread at a
+ *            time may encode; decode is free for all.
+ * Errors:    create: INVALID with the file and the reason, NO_MEMORY. encode: LIMIT (more than
+ *            max_tokens), INVALID (not UTF-8), NO_MEMORY.
  */
 #ifndef BATON_TOKENIZER_TOKENIZER_H
 #define BATON_TOKENIZER_TOKENIZER_H
@@ -19,6 +19,7 @@
 #include "common/base/error.h"
 
 struct baton_tokenizer;
+struct baton_tokenizer_tables;
 
 /* A growable array of ids; zero it to begin with, free with baton_tokens_fini. */
 struct baton_tokens {
@@ -27,7 +28,14 @@ struct baton_tokens {
 };
 void baton_tokens_fini(struct baton_tokens *tokens);
 
-enum baton_err baton_tokenizer_open(const char *dir, struct baton_tokenizer **tokenizer,
+/* Nothing of the tables is kept. */
+enum baton_err baton_tokenizer_create(const struct baton_tokenizer_tables *tables,
+                                      struct baton_tokenizer **tokenizer,
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
+/* For a caller that wants nothing else of the model at model_path, which may lack everything else.
+ * Errors besides create's: those of baton_tokenizer_tables_read. */
+enum baton_err baton_tokenizer_open(const char *model_path, struct baton_tokenizer **tokenizer,
                                     struct baton_why *why) BATON_MUST_CHECK;
 void baton_tokenizer_close(struct baton_tokenizer *tokenizer);
 

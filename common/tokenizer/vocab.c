@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/checkpoint/tokenizer_tables.h"
+
 enum { MAX_BYTES = 256 << 20 };
 
 void baton_vocab_init(struct baton_vocab *vocab)
@@ -21,7 +23,7 @@ enum baton_err baton_vocab_reserve(struct baton_vocab *vocab, size_t n_tokens)
 {
     if (n_tokens <= vocab->n_tokens)
         return BATON_OK;
-    if (n_tokens > BATON_VOCAB_MAX_TOKENS)
+    if (n_tokens > BATON_MAX_TOKEN_IDS)
         return BATON_LIMIT;
     struct baton_vocab_token *tokens = realloc(vocab->tokens, n_tokens * sizeof *tokens);
     if (!tokens)

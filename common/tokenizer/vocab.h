@@ -16,9 +16,6 @@
 
 #include "common/base/buf.h"
 
-/* Four times the largest vocabulary in use: bounds the memory that one huge id in a file can cost.
- */
-enum { BATON_VOCAB_MAX_TOKENS = 1 << 20 };
 #define BATON_NO_TOKEN UINT32_MAX
 
 struct baton_vocab_token {

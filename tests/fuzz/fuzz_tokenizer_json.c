@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/checkpoint/tokenizer_tables.h"
 #include "common/tokenizer/tokenizer_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,11 +37,14 @@ static void check(struct baton_tokenizer *tokenizer, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct baton_tokenizer *tokenizer = baton_tokenizer_create();
+    struct baton_tokenizer_tables *tables = NULL;
+    struct baton_tokenizer *tokenizer = NULL;
     struct baton_why why = {.text = ""};
-    if (!tokenizer)
-        return 0;
-    if (!baton_tokenizer_parse_json(tokenizer, "fuzz", data, size, &why)) {
+    enum baton_err err = baton_tokenizer_tables_parse("fuzz", data, size, &tables, &why);
+    if (!err)
+        err = baton_tokenizer_create(tables, &tokenizer, &why);
+    baton_tokenizer_tables_free(tables);
+    if (!err) {
         check(tokenizer, "ab a<s>b!");
         check(tokenizer, "aaabbbab");
     } else if (!why.text[0]) {

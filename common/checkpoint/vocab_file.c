@@ -1,30 +1,33 @@
-#include "common/tokenizer/vocab_file.h"
+#include "common/checkpoint/vocab_file.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-#include "common/tokenizer/byte_level.h"
 
 enum { TOKEN_MAX_BYTES = 1 << 20 };
 
-static enum baton_err out_of_memory(const struct baton_vocab_source *source)
+#define NO_ID UINT32_MAX
+
+static enum baton_err out_of_memory(const struct baton_tokenizer_tables *tables,
+                                    struct baton_why *why)
 {
-    return baton_fail(source->why, BATON_NO_MEMORY, "%s: out of memory", source->file);
+    return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
 }
 
 /* ---- vocab ---- */
 
 /* One more than the highest id, so that the table is made once. */
-static enum baton_err count_ids(const struct baton_vocab_source *source,
-                                const struct baton_json *vocab, size_t *n_ids)
+static enum baton_err count_ids(const struct baton_tokenizer_tables *tables,
+                                const struct baton_json *vocab, size_t *n_ids,
+                                struct baton_why *why)
 {
     size_t n = 0;
     for (void *it = baton_json_first(vocab); it; it = baton_json_next(vocab, it)) {
         int64_t id = baton_json_int(baton_json_member(it));
         if (baton_json_kind(baton_json_member(it)) != BATON_JSON_INT || id < 0 ||
-            id >= BATON_VOCAB_MAX_TOKENS)
-            return baton_fail(source->why, BATON_INVALID,
+            id >= BATON_MAX_TOKEN_IDS)
+            return baton_fail(why, BATON_INVALID,
                               "%s: vocab: the id of \"%.40s\" must be an integer 0..%d",
-                              source->file, baton_json_key(it), BATON_VOCAB_MAX_TOKENS - 1);
+                              tables->file, baton_json_key(it), BATON_MAX_TOKEN_IDS - 1);
         if ((size_t)id >= n)
             n = (size_t)id + 1;
     }
@@ -32,78 +35,56 @@ static enum baton_err count_ids(const struct baton_vocab_source *source,
     return BATON_OK;
 }
 
-static enum baton_err put_token(const struct baton_vocab_source *source, const char *key,
-                                int64_t id, struct baton_buf *bytes)
+static enum baton_err put_token(struct baton_tokenizer_tables *tables, const char *key, int64_t id,
+                                struct baton_why *why)
 {
+    struct baton_token_row *row = &tables->tokens[id];
     size_t n = strlen(key);
-    baton_buf_reset(bytes);
-    baton_buf_append(bytes, key, n); /* decoding never makes it longer */
-    if (baton_buf_err(bytes))
-        return baton_fail(source->why, baton_buf_err(bytes), "%s: vocab: a token of %zu bytes",
-                          source->file, n);
-    if (n)
-        n = baton_byte_level_decode(key, n, bytes->data);
-    enum baton_err err =
-        baton_vocab_put(&source->tokenizer->vocab, (uint32_t)id, baton_buf_text(bytes), n);
-    if (err == BATON_INVALID)
-        return baton_fail(source->why, err, "%s: vocab: id %d has two tokens, one is \"%.40s\"",
-                          source->file, (int)id, key);
-    return err ? out_of_memory(source) : BATON_OK;
+    if (n > TOKEN_MAX_BYTES)
+        return baton_fail(why, BATON_LIMIT, "%s: vocab: a token of %zu bytes", tables->file, n);
+    if (row->text)
+        return baton_fail(why, BATON_INVALID, "%s: vocab: id %d has two tokens, one is \"%.40s\"",
+                          tables->file, (int)id, key);
+    *row = (struct baton_token_row){.text = key, .n_bytes = n};
+    return BATON_OK;
 }
 
-static enum baton_err read_tokens(const struct baton_vocab_source *source,
-                                  const struct baton_json *vocab)
+static enum baton_err read_tokens(struct baton_tokenizer_tables *tables,
+                                  const struct baton_json *vocab, struct baton_why *why)
 {
-    size_t n_ids = 0;
-    struct baton_buf bytes;
     if (baton_json_kind(vocab) != BATON_JSON_OBJECT || !baton_json_size(vocab))
-        return baton_fail(source->why, BATON_INVALID,
-                          "%s: vocab: must be an object with at least one token", source->file);
-    enum baton_err err = count_ids(source, vocab, &n_ids);
+        return baton_fail(why, BATON_INVALID,
+                          "%s: vocab: must be an object with at least one token", tables->file);
+    enum baton_err err = count_ids(tables, vocab, &tables->n_tokens, why);
     if (err)
         return err;
-    if (baton_vocab_reserve(&source->tokenizer->vocab, n_ids))
-        return out_of_memory(source);
-    baton_buf_init(&bytes, TOKEN_MAX_BYTES);
+    tables->tokens = calloc(tables->n_tokens, sizeof *tables->tokens);
+    if (!tables->tokens)
+        return out_of_memory(tables, why);
     for (void *it = baton_json_first(vocab); it && !err; it = baton_json_next(vocab, it))
-        err = put_token(source, baton_json_key(it), baton_json_int(baton_json_member(it)), &bytes);
-    baton_buf_fini(&bytes);
+        err = put_token(tables, baton_json_key(it), baton_json_int(baton_json_member(it)), why);
     return err;
 }
 
 static uint32_t id_of(const struct baton_json *vocab, const char *token)
 {
     const struct baton_json *id = baton_json_get(vocab, token);
-    return id ? (uint32_t)baton_json_int(id) : BATON_NO_TOKEN;
-}
-
-static enum baton_err start_bpe(const struct baton_vocab_source *source,
-                                const struct baton_json *vocab, size_t n_merges)
-{
-    struct baton_bpe *bpe = &source->tokenizer->bpe;
-    char token[BATON_BYTE_LEVEL_MAX + 1];
-    if (n_merges >= UINT32_MAX || baton_bpe_init(bpe, n_merges))
-        return out_of_memory(source);
-    for (unsigned byte = 0; byte < 256; byte++) {
-        (void)baton_byte_level_encode((uint8_t)byte, token);
-        bpe->byte_ids[byte] = id_of(vocab, token);
-    }
-    return BATON_OK;
+    return id ? (uint32_t)baton_json_int(id) : NO_ID;
 }
 
 /* ---- merges ---- */
 
 struct merges {
-    const struct baton_vocab_source *source;
+    struct baton_tokenizer_tables *tables; /* whose merges have room */
     const struct baton_json *vocab;
     struct baton_buf text; /* left, 0, right, then the two joined: keys of vocab */
-    uint32_t rank;
+    struct baton_why *why;
 };
 
 static enum baton_err bad_merge(const struct merges *merges, const char *reason)
 {
-    return baton_fail(merges->source->why, BATON_INVALID, "%s: merges: number %u %s",
-                      merges->source->file, (unsigned)merges->rank + 1, reason);
+    return baton_fail(merges->why, BATON_INVALID, "%s: merges: number %zu %s", merges->tables->file,
+                      merges->tables->n_merges + 1, reason);
 }
 
 static enum baton_err add_merge(struct merges *merges, const char *left, size_t n_left,
@@ -124,9 +105,10 @@ static enum baton_err add_merge(struct merges *merges, const char *left, size_t 
     uint32_t left_id = id_of(merges->vocab, text->data);
     uint32_t right_id = id_of(merges->vocab, text->data + n_left + 1);
     uint32_t merged_id = id_of(merges->vocab, text->data + n_left + n_right + 2);
-    if (left_id == BATON_NO_TOKEN || right_id == BATON_NO_TOKEN || merged_id == BATON_NO_TOKEN)
+    if (left_id == NO_ID || right_id == NO_ID || merged_id == NO_ID)
         return bad_merge(merges, "has a token or a result that is not in the vocabulary");
-    baton_bpe_add(&merges->source->tokenizer->bpe, left_id, right_id, merges->rank++, merged_id);
+    merges->tables->merges[merges->tables->n_merges++] =
+        (struct baton_merge_row){.left = left_id, .right = right_id, .merged = merged_id};
     return BATON_OK;
 }
 
@@ -171,40 +153,45 @@ static enum baton_err add_lines(struct merges *merges, const char *text, size_t 
     return err;
 }
 
-static struct merges begin_merges(const struct baton_vocab_source *source,
-                                  const struct baton_json *vocab)
+/* Room for n_most merges, and for the text of one. */
+static enum baton_err begin_merges(struct merges *merges, size_t n_most)
 {
-    struct merges merges = {.source = source, .vocab = vocab};
-    baton_buf_init(&merges.text, (size_t)4 * TOKEN_MAX_BYTES);
-    return merges;
+    struct baton_tokenizer_tables *tables = merges->tables;
+    baton_buf_init(&merges->text, (size_t)4 * TOKEN_MAX_BYTES);
+    tables->merges = calloc(n_most + 1, sizeof *tables->merges);
+    return tables->merges ? BATON_OK : out_of_memory(tables, merges->why);
 }
 
-enum baton_err baton_vocab_read(const struct baton_vocab_source *source,
-                                const struct baton_json *vocab, const struct baton_json *array)
+enum baton_err baton_vocab_read(struct baton_tokenizer_tables *tables,
+                                const struct baton_json *vocab, const struct baton_json *array,
+                                struct baton_why *why)
 {
+    struct merges merges = {.tables = tables, .vocab = vocab, .why = why};
     size_t n_merges = baton_json_size(array);
     if (baton_json_kind(array) != BATON_JSON_ARRAY)
-        return baton_fail(source->why, BATON_INVALID, "%s: merges: must be an array", source->file);
-    enum baton_err err = read_tokens(source, vocab);
-    if (!err)
-        err = start_bpe(source, vocab, n_merges);
-    struct merges merges = begin_merges(source, vocab);
+        return baton_fail(why, BATON_INVALID, "%s: merges: must be an array", tables->file);
+    enum baton_err err = read_tokens(tables, vocab, why);
+    if (err)
+        return err;
+    err = begin_merges(&merges, n_merges);
     for (size_t i = 0; i < n_merges && !err; i++)
         err = add_value(&merges, baton_json_at(array, i));
     baton_buf_fini(&merges.text);
     return err;
 }
 
-enum baton_err baton_vocab_read_text(const struct baton_vocab_source *source,
-                                     const struct baton_json *vocab, const char *text, size_t n)
+enum baton_err baton_vocab_read_text(struct baton_tokenizer_tables *tables,
+                                     const struct baton_json *vocab, const char *text, size_t n,
+                                     struct baton_why *why)
 {
+    struct merges merges = {.tables = tables, .vocab = vocab, .why = why};
     size_t n_lines = 1;
     for (size_t i = 0; i < n; i++)
         n_lines += text[i] == '\n';
-    enum baton_err err = read_tokens(source, vocab);
-    if (!err)
-        err = start_bpe(source, vocab, n_lines);
-    struct merges merges = begin_merges(source, vocab);
+    enum baton_err err = read_tokens(tables, vocab, why);
+    if (err)
+        return err;
+    err = begin_merges(&merges, n_lines);
     if (!err)
         err = add_lines(&merges, text, n);
     baton_buf_fini(&merges.text);

@@ -1,0 +1,70 @@
+/* A model from before tokenizer.json: vocab.json and merges.txt. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/checkpoint/vocab_file.h"
+
+#define END_OF_TEXT "<|endoftext|>"
+
+static enum baton_err read_vocab_and_merges(struct baton_tokenizer_tables *tables,
+                                            const char *vocab_path, const char *merges_path,
+                                            struct baton_why *why)
+{
+    struct baton_buf merges;
+    baton_buf_init(&merges, BATON_TOKENIZER_FILE_MAX_BYTES);
+    enum baton_err err =
+        baton_json_read_file(vocab_path, BATON_TOKENIZER_FILE_MAX_BYTES, &tables->parsed, why);
+    if (!err)
+        err = baton_file_read(merges_path, &merges, why);
+    if (!err)
+        err =
+            baton_vocab_read_text(tables, tables->parsed, baton_buf_text(&merges), merges.len, why);
+    baton_buf_fini(&merges);
+    return err;
+}
+
+/* GPT-2's one special token is an ordinary member of vocab.json; no file says that it is special.
+ */
+static enum baton_err mark_end_of_text(struct baton_tokenizer_tables *tables, struct baton_why *why)
+{
+    const struct baton_json *id = baton_json_get(tables->parsed, END_OF_TEXT);
+    if (!id)
+        return BATON_OK;
+    tables->added = calloc(1, sizeof *tables->added);
+    if (!tables->added)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
+    tables->n_added = 1;
+    tables->added[0] = (struct baton_added_row){.text = END_OF_TEXT,
+                                                .n_bytes = strlen(END_OF_TEXT),
+                                                .id = (uint32_t)baton_json_int(id),
+                                                .special = true};
+    return BATON_OK;
+}
+
+enum baton_err baton_tokenizer_pair_read(const char *model_path,
+                                         struct baton_tokenizer_tables *tables,
+                                         struct baton_why *why)
+{
+    char vocab_path[PATH_MAX], merges_path[PATH_MAX], added_path[PATH_MAX];
+    enum baton_err err = baton_file_path(vocab_path, model_path, "vocab.json", why);
+    if (!err)
+        err = baton_file_path(merges_path, model_path, "merges.txt", why);
+    if (!err)
+        err = baton_file_path(added_path, model_path, "added_tokens.json", why);
+    if (err)
+        return err;
+    if (access(vocab_path, F_OK) != 0)
+        return baton_fail(why, BATON_NOT_FOUND,
+                          "%s: neither tokenizer.json nor vocab.json is there", model_path);
+    if (!access(added_path, F_OK))
+        return baton_fail(why, BATON_INVALID,
+                          "%s: is supported only as a part of tokenizer.json, which is missing",
+                          added_path);
+    err = read_vocab_and_merges(tables, vocab_path, merges_path, why);
+    if (!err)
+        err = mark_end_of_text(tables, why);
+    tables->splits_words = true;
+    return err;
+}
