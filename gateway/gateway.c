@@ -305,32 +305,33 @@ static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
 static void init_fleet(struct gateway *gateway)
 {
     const struct gw_options *options = gateway->options;
-    gw_fleet_init(&gateway->fleet, &(struct gw_fleet_options){
-                                       .identity = {.epoch = gateway->epoch,
-                                                    .gateway_id = options->id,
-                                                    .cluster_token = options->cluster_token,
-                                                    .fingerprint = &gateway->fingerprint,
-                                                    .facts = &gateway->facts},
-                                       .inbox = gateway->inbox,
-                                       .beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
-                                       .silence_ns =
-                                           (int64_t)(options->silence_s * (double)BATON_SECOND),
-                                       .wake = wake,
-                                       .wake_arg = gateway,
-                                       .on_message = on_worker_message,
-                                       .on_lost = on_worker_lost,
-                                       .on_capacity = on_capacity,
-                                       .arg = gateway});
-    gw_dispatcher_init(&gateway->dispatcher,
-                       &(struct gw_dispatcher_options){
-                           .requests = &gateway->requests,
-                           .fleet = &gateway->fleet,
-                           .metrics = &gateway->metrics,
-                           .output = {.tokenizer = gateway->tokenizer, .facts = &gateway->facts},
-                           .bounds = {.max_queued = options->max_queued,
-                                      .max_queued_tokens = options->max_queued_tokens,
-                                      .max_wait_s = options->max_wait_s},
-                           .max_attempts = options->max_attempts});
+    gw_fleet_init(&gateway->fleet,
+                  &(struct gw_fleet_options){
+                      .identity = {.epoch = gateway->epoch,
+                                   .gateway_id = options->id,
+                                   .cluster_token = options->cluster_token,
+                                   .fingerprint = &gateway->fingerprint,
+                                   .facts = &gateway->facts},
+                      .inbox = gateway->inbox,
+                      .beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
+                      .silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND),
+                      .wake = wake,
+                      .wake_arg = gateway,
+                      .on_message = on_worker_message,
+                      .on_lost = on_worker_lost,
+                      .on_capacity = on_capacity,
+                      .arg = gateway});
+    gw_dispatcher_init(
+        &gateway->dispatcher,
+        &(struct gw_dispatcher_options){
+            .requests = &gateway->requests,
+            .fleet = &gateway->fleet,
+            .metrics = &gateway->metrics,
+            .detokenizer = {.tokenizer = gateway->tokenizer, .facts = &gateway->facts},
+            .bounds = {.max_queued = options->max_queued,
+                       .max_queued_tokens = options->max_queued_tokens,
+                       .max_wait_s = options->max_wait_s},
+            .max_attempts = options->max_attempts});
 }
 
 static int64_t max_prompt_tokens(const struct gateway *gateway)

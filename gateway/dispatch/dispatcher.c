@@ -6,7 +6,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "gateway/admission/admission.h"
-#include "gateway/request/assign.h"
 #include "gateway/request/commands.h"
 #include "gateway/routing/routing.h"
 
@@ -72,7 +71,7 @@ static void log_gateway_stages(const struct gw_request *request)
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
         struct gw_stage_span span;
         if (gw_request_stage(request, ours[i], &span))
-            baton_stage_log(ours[i], request->id, request->attempt, span.duration_s);
+            baton_stage_log(ours[i], request->id, request->attempt.number, span.duration_s);
     }
 }
 
@@ -82,12 +81,20 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
     log_gateway_stages(request);
     baton_log(outcome == GW_OUTCOME_ok ? BATON_LOG_INFO : BATON_LOG_WARN, "request",
               BATON_X("req", request->id), BATON_S("outcome", gw_outcome_name(outcome)),
-              BATON_S("reason", reason), BATON_I("attempt", request->attempt),
+              BATON_S("reason", reason), BATON_I("attempt", request->attempt.number),
               BATON_I("prompt_tokens", request->params.prompt.n),
-              BATON_I("output_tokens", request->n_output), BATON_S("prefill", request->prefill_id),
-              BATON_S("decode", request->decode_id),
-              BATON_F("ttft_s", request->times.first_ns ? gw_request_ttft_s(request) : NAN),
+              BATON_I("output_tokens", request->output.tokens.n),
+              BATON_S("prefill", request->attempt.prefill_id),
+              BATON_S("decode", request->attempt.decode_id),
+              BATON_F("ttft_s", request->output.first_ns ? gw_request_ttft_s(request) : NAN),
               BATON_F("e2el_s", gw_request_e2el_s(request)));
+}
+
+void gw_dispatcher_count_ttft(struct gw_dispatcher *dispatcher, struct gw_request *request)
+{
+    if (!request->is_ttft_counted)
+        baton_hist_observe(&dispatcher->options.metrics->ttft, gw_request_ttft_s(request));
+    request->is_ttft_counted = true;
 }
 
 void gw_dispatcher_settle(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -96,16 +103,18 @@ void gw_dispatcher_settle(struct gw_dispatcher *dispatcher, struct gw_request *r
     struct gw_metrics *metrics = dispatcher->options.metrics;
     request->times.end_ns = baton_now_ns();
     metrics->outcomes[outcome]++;
+    if (request->output.first_ns)
+        gw_dispatcher_count_ttft(dispatcher, request);
     if (outcome == GW_OUTCOME_ok) {
         metrics->n_prompt_tokens += request->params.prompt.n;
-        metrics->n_cached_tokens += request->cached_tokens;
+        metrics->n_cached_tokens += request->attempt.cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
-        gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->times.longest_gap_s);
-        gw_arrivals_finished(&dispatcher->arrivals, (double)request->n_output,
-                             (double)(request->params.prompt.n + request->n_output),
+        gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->output.longest_gap_s);
+        gw_arrivals_finished(&dispatcher->arrivals, (double)request->output.tokens.n,
+                             (double)(request->params.prompt.n + request->output.tokens.n),
                              request->times.end_ns);
         if (!request->was_paused)
-            gw_throughput_finished(&dispatcher->throughput, request->n_output,
+            gw_throughput_finished(&dispatcher->throughput, request->output.tokens.n,
                                    gw_request_e2el_s(request) - gw_request_ttft_s(request));
         count_stages(dispatcher, request);
     }
@@ -116,8 +125,9 @@ void gw_dispatcher_finish(struct gw_dispatcher *dispatcher, struct gw_request *r
 {
     /* A stop string ends the request while its worker is still at it; others have nothing left. */
     gw_routing_release(request, "finished");
-    gw_dispatcher_set_state(dispatcher, request, GW_DONE, gw_finish_name(request->finish));
-    gw_dispatcher_settle(dispatcher, request, GW_OUTCOME_ok, gw_finish_name(request->finish));
+    gw_dispatcher_set_state(dispatcher, request, GW_DONE, gw_finish_name(request->output.finish));
+    gw_dispatcher_settle(dispatcher, request, GW_OUTCOME_ok,
+                         gw_finish_name(request->output.finish));
     request->writer->finish(request->choice);
     gw_request_destroy(dispatcher->options.requests, request);
     gw_routing_pump(dispatcher);
@@ -146,19 +156,18 @@ void gw_dispatcher_cancel(struct gw_dispatcher *dispatcher, struct gw_request *r
 void gw_dispatcher_retry_or_fail(struct gw_dispatcher *dispatcher, struct gw_request *request,
                                  const struct gw_failure *failure)
 {
-    bool shown = request->params.streaming && request->n_output;
+    bool shown = request->params.streaming && request->output.tokens.n;
     if (shown || request->n_failures + 1 >= (uint64_t)dispatcher->options.max_attempts) {
         gw_dispatcher_fail(dispatcher, request, failure);
         return;
     }
     gw_routing_release(request, failure->message);
-    uint64_t n_lost = request->n_output;
-    gw_output_restart(request);
-    request->attempt++;
+    uint64_t n_lost = request->output.tokens.n;
+    gw_request_restart(request);
     request->n_failures++;
     dispatcher->options.metrics->n_retries++;
     baton_log(BATON_LOG_WARN, "retry", BATON_X("req", request->id),
-              BATON_I("attempt", request->attempt), BATON_I("lost_tokens", n_lost),
+              BATON_I("attempt", request->attempt.number), BATON_I("lost_tokens", n_lost),
               BATON_S("reason", failure->message));
     gw_dispatcher_set_state(dispatcher, request, GW_QUEUED, failure->message);
 }
@@ -167,8 +176,8 @@ void gw_dispatcher_retry_or_fail(struct gw_dispatcher *dispatcher, struct gw_req
 
 void gw_dispatcher_ack(struct gw_request *request, int64_t now_ns)
 {
-    request->acked_index = request->n_output;
-    request->acked_ns = now_ns;
+    request->attempt.acked_index = request->output.tokens.n;
+    request->attempt.acked_ns = now_ns;
     gw_command_ack(request);
 }
 
@@ -195,11 +204,11 @@ static void lose_requests(struct gw_dispatcher *dispatcher, const struct gw_requ
                    gw_worker_role_name(worker->role), worker->id);
     struct gw_failure failure = {502, "worker_failed", message};
     for (struct gw_request *request = gw_request_list_first(list); request;) {
-        if (request->prefill != worker && request->decode != worker) {
+        if (request->attempt.prefill != worker && request->attempt.decode != worker) {
             request = gw_request_list_next(list, request);
             continue;
         }
-        gw_assign_lost(request, worker);
+        gw_attempt_worker_lost(&request->attempt, worker);
         gw_dispatcher_retry_or_fail(dispatcher, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same completion */
     }
@@ -233,8 +242,9 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
             request = gw_request_list_first(list); /* others of the same completion ended with it */
             continue;
         }
-        if (state == GW_DECODING && !request->paused && request->acked_index != request->n_output &&
-            now_ns - request->acked_ns >= ACK_EVERY_NS)
+        if (state == GW_DECODING && !request->paused &&
+            request->attempt.acked_index != request->output.tokens.n &&
+            now_ns - request->attempt.acked_ns >= ACK_EVERY_NS)
             gw_dispatcher_ack(request, now_ns);
         request = gw_request_list_next(list, request);
     }

@@ -18,7 +18,7 @@
 #include "gateway/observe/arrivals.h"
 #include "gateway/observe/metrics.h"
 #include "gateway/observe/throughput.h"
-#include "gateway/request/output.h"
+#include "gateway/request/request.h"
 #include "gateway/routing/routing.h"
 
 /* What may wait for a worker. */
@@ -31,7 +31,7 @@ struct gw_dispatcher_options {
     struct gw_requests *requests;
     struct gw_fleet *fleet;
     struct gw_metrics *metrics;
-    struct gw_output output;
+    struct gw_detokenizer detokenizer;
     struct gw_bounds bounds;
     int64_t max_attempts;
 };
@@ -74,6 +74,10 @@ void gw_dispatcher_set_state(struct gw_dispatcher *dispatcher, struct gw_request
 /* The books are closed on a request, whatever its end; its response writer hears nothing of it. */
 void gw_dispatcher_settle(struct gw_dispatcher *dispatcher, struct gw_request *request,
                           enum gw_outcome outcome, const char *reason);
+
+/* Observes the time to the first token, once per request. A whole answer may still lose its first
+ * token with its attempt: it is counted when it is settled. A streamed one was shown. */
+void gw_dispatcher_count_ttft(struct gw_dispatcher *dispatcher, struct gw_request *request);
 
 /* Its end, told to its response writer; the request is destroyed. */
 void gw_dispatcher_finish(struct gw_dispatcher *dispatcher, struct gw_request *request);

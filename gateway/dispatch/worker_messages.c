@@ -5,7 +5,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "gateway/request/assign.h"
 #include "gateway/request/commands.h"
 
 /* After which part of its credit a worker hears that its tokens arrived, if time does not come
@@ -30,16 +29,15 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
 {
     if (request->state != GW_RESERVING)
         return;
-    struct gw_worker *decode = request->decode;
-    gw_assign_leave_prefill(request);
-    gw_assign_leave_decode(request);
+    struct gw_worker *decode = request->attempt.decode;
+    gw_attempt_release(&request->attempt);
     decode->backing_off = decode->recently_rejected = true;
     if (rejected->batch_full)
         dispatcher->options.metrics->n_batch_full++;
     else
         dispatcher->options.metrics->n_no_blocks++;
     /* An answer to this reservation may no longer be taken for the next one's. */
-    request->attempt++;
+    gw_attempt_begin(&request->attempt);
     gw_dispatcher_set_state(dispatcher, request, GW_QUEUED,
                             rejected->batch_full ? "the batch is full" : "no room for the context");
 }
@@ -50,12 +48,12 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
     static const struct gw_failure gap = {502, "worker_failed", "prompt logprobs were lost"};
     if (request->state != GW_PREFILLING || !request->params.prompt_logprobs)
         return;
-    if (scores->first_index != request->n_scored + 1 ||
+    if (scores->first_index != request->attempt.n_scored + 1 ||
         scores->first_index + scores->n_logprobs > request->params.prompt.n) {
         gw_dispatcher_retry_or_fail(dispatcher, request, &gap);
         return;
     }
-    request->n_scored += scores->n_logprobs;
+    request->attempt.n_scored += scores->n_logprobs;
     request->writer->prompt_logprobs(request->choice, scores);
 }
 
@@ -72,87 +70,92 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
         return;
     }
     int64_t n_computed = (int64_t)request->params.prompt.n - first->cached_tokens;
-    gw_assign_prompt_done(request, n_computed, first->prefill_compute_s);
-    request->times.first_ns = request->times.last_token_ns = baton_now_ns();
-    request->times.longest_gap_s = 0;
-    gw_arrivals_prompt(&dispatcher->arrivals, request->prefill ? (double)n_computed : 0,
-                       request->times.first_ns);
-    request->times.prefill_queue_s = first->prefill_queue_s;
-    request->times.prefill_compute_s = first->prefill_compute_s;
-    request->cached_tokens = first->cached_tokens;
-    request->cold |= first->cold;
-    baton_hist_observe(&metrics->ttft, gw_request_ttft_s(request));
+    gw_attempt_prompt_done(&request->attempt, n_computed, first->prefill_compute_s);
+    request->output.first_ns = request->output.last_token_ns = baton_now_ns();
+    gw_arrivals_prompt(&dispatcher->arrivals, request->attempt.prefill ? (double)n_computed : 0,
+                       request->output.first_ns);
+    request->attempt.prefill_queue_s = first->prefill_queue_s;
+    request->attempt.prefill_compute_s = first->prefill_compute_s;
+    request->attempt.cached_tokens = first->cached_tokens;
+    request->attempt.cold |= first->cold;
+    if (request->params.streaming)
+        gw_dispatcher_count_ttft(dispatcher, request);
     if (first->cold)
         baton_hist_observe(&metrics->cold_first_token, first->process_age_s);
     metrics->n_output_tokens++;
     bool more = !first->stopped && request->params.max_new_tokens > 1;
-    if (more && request->decode)
+    if (more && request->attempt.decode)
         gw_command_start(request, first->token);
     gw_dispatcher_set_state(dispatcher, request, GW_DECODING, "first token");
     request->writer->first(request->choice);
-    if (gw_output_token(&dispatcher->options.output, request, first->token, first->decision,
-                        first->logprobs)) {
+    if (gw_request_take_token(request, &dispatcher->options.detokenizer, first->token,
+                              first->decision, first->logprobs)) {
         gw_dispatcher_finish(dispatcher, request);
     } else if (!more && request->params.kv_cache) {
-        gw_output_end(&dispatcher->options.output, request, first->stopped);
+        gw_request_end_output(request, &dispatcher->options.detokenizer, first->stopped);
         gw_dispatcher_finish(dispatcher, request);
     }
 }
 
-/* What of the first gap between tokens was neither waiting for a step nor the step. */
+/* Hand-off time: what of the first gap between tokens was neither waiting for a step nor the step. */
 static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
-    const struct gw_times *times = &request->times;
-    if (request->prefill)
+    const struct gw_attempt *attempt = &request->attempt;
+    if (attempt->prefill)
         gw_routing_note_handoff(&dispatcher->routing,
-                                baton_seconds(times->decode_began_ns - times->first_ns) -
-                                    times->decode_queue_s);
+                                baton_seconds(attempt->decode_began_ns - request->output.first_ns) -
+                                    attempt->decode_queue_s);
 }
 
 static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *request,
                        const Baton__V1__Tokens *tokens, int64_t now_ns)
 {
-    request->decode_began = true;
-    request->times.decode_began_ns = now_ns - (int64_t)(tokens->step_s * (double)BATON_SECOND);
-    if (tokens->began) {
-        request->times.decode_queue_s = tokens->began->decode_queue_s;
-        request->cold |= tokens->began->cold;
-        request->handoff = gw_handoff_of(tokens->began);
-        gw_handoff_stats_note(&dispatcher->options.metrics->handoff_stats, &request->handoff);
-        note_handoff(dispatcher, request);
-        gw_assign_leave_prefill(request); /* its part is done */
-    }
+    const struct gw_attempt *attempt = &request->attempt;
+    gw_attempt_decode_begins(&request->attempt, tokens->began,
+                             now_ns - (int64_t)(tokens->step_s * (double)BATON_SECOND));
+    if (!tokens->began)
+        return;
+    gw_handoff_stats_note(&dispatcher->options.metrics->handoff_stats, &attempt->handoff);
+    note_handoff(dispatcher, request);
+    gw_attempt_release_prefill(&request->attempt); /* its part is done */
 }
 
 static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
                         const Baton__V1__Tokens *tokens)
 {
     static const struct gw_failure gap = {502, "worker_failed", "tokens were lost on the way"};
+    static const struct gw_failure excess = {502, "worker_failed",
+                                             "more tokens came than were asked for"};
     int64_t now_ns = baton_now_ns();
     if (request->state != GW_DECODING)
         return;
-    if (tokens->first_index != request->n_output) {
+    if (tokens->first_index != request->output.tokens.n) {
         gw_dispatcher_retry_or_fail(dispatcher, request, &gap);
         return;
     }
-    if (!request->decode_began)
+    if (request->output.tokens.n + tokens->n_tokens > (uint64_t)request->params.max_new_tokens) {
+        gw_dispatcher_retry_or_fail(dispatcher, request, &excess);
+        return;
+    }
+    if (!request->attempt.decode_began)
         take_began(dispatcher, request, tokens, now_ns);
-    double gap_s = baton_seconds(now_ns - request->times.last_token_ns);
+    double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
         baton_hist_observe(&dispatcher->options.metrics->itl, gap_s / (double)tokens->n_tokens);
-    request->times.longest_gap_s = fmax(request->times.longest_gap_s, gap_s);
-    request->times.last_token_ns = now_ns;
-    request->times.decode_s += tokens->step_s;
+    request->output.longest_gap_s = fmax(request->output.longest_gap_s, gap_s);
+    request->output.last_token_ns = now_ns;
+    request->attempt.decode_s += tokens->step_s;
     dispatcher->options.metrics->n_output_tokens += tokens->n_tokens;
     gw_throughput_made(&dispatcher->throughput, tokens->n_tokens, now_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
-        if (gw_output_token(&dispatcher->options.output, request, tokens->tokens[i],
-                            tokens->n_decisions ? tokens->decisions[i] : NULL,
-                            tokens->n_logprobs ? tokens->logprobs[i] : NULL)) {
+        if (gw_request_take_token(request, &dispatcher->options.detokenizer, tokens->tokens[i],
+                                  tokens->n_decisions ? tokens->decisions[i] : NULL,
+                                  tokens->n_logprobs ? tokens->logprobs[i] : NULL)) {
             gw_dispatcher_finish(dispatcher, request);
             return;
         }
-    if (request->n_output - request->acked_index >= gw_command_credit(request) / ACKS_A_CREDIT &&
+    if (request->output.tokens.n - request->attempt.acked_index >=
+            gw_command_credit(request) / ACKS_A_CREDIT &&
         !request->paused)
         gw_dispatcher_ack(request, now_ns);
 }
@@ -163,16 +166,14 @@ static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *r
     static const struct gw_failure lost = {502, "worker_failed", "tokens were lost on the way"};
     if (request->state != GW_DECODING)
         return;
-    if (finished->n_tokens != request->n_output) {
+    if (finished->n_tokens != request->output.tokens.n) {
         gw_dispatcher_retry_or_fail(dispatcher, request, &lost);
         return;
     }
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
-    request->times.decode_s = finished->decode_s;
-    gw_output_end(&dispatcher->options.output, request, stopped);
-    /* Both are through with it: there is nothing to cancel. */
-    gw_assign_leave_prefill(request);
-    gw_assign_leave_decode(request);
+    request->attempt.decode_s = finished->decode_s;
+    gw_request_end_output(request, &dispatcher->options.detokenizer, stopped);
+    gw_attempt_release(&request->attempt); /* both are through with it: nothing to cancel */
     gw_dispatcher_finish(dispatcher, request);
 }
 
@@ -195,8 +196,8 @@ static struct gw_request *find(const struct gw_dispatcher *dispatcher,
                                const struct gw_worker *worker, uint64_t id, uint32_t attempt)
 {
     struct gw_request *request = gw_request_find(dispatcher->options.requests, id);
-    bool concerns = request && request->attempt == attempt &&
-                    (worker == request->prefill || worker == request->decode);
+    bool concerns = request && request->attempt.number == attempt &&
+                    (worker == request->attempt.prefill || worker == request->attempt.decode);
     return concerns ? request : NULL;
 }
 

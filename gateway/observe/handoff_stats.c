@@ -4,16 +4,6 @@
 
 #include "common/obs/prom.h"
 
-struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
-{
-    return (struct gw_handoff){.n_bytes = began->kv_bytes,
-                               .n_chunks = began->kv_chunks,
-                               .transfer_s = began->kv_transfer_s,
-                               .overlap_s = fmin(began->kv_overlap_s, began->kv_transfer_s),
-                               .exposed_s = began->kv_exposed_s,
-                               .crc_s = began->kv_crc_s};
-}
-
 void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats, const struct gw_handoff *handoff)
 {
     if (!handoff->n_bytes)

@@ -17,23 +17,13 @@
 
 #include "common/base/json.h"
 #include "common/obs/hist.h"
-#include "common/wire/envelope.h"
-
-/* One hand-off, as the decode worker measured it. */
-struct gw_handoff {
-    uint64_t n_bytes; /* 0: nothing travelled */
-    uint32_t n_chunks;
-    double transfer_s, overlap_s, exposed_s;
-    double crc_s; /* the receiver's, checking the chunks */
-};
+#include "gateway/request/attempt.h"
 
 struct gw_handoff_stats {
     uint64_t n_bytes, n_chunks;
     double crc_s, overlap_s;
     struct baton_hist exposed;
 };
-
-struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began);
 
 /* Enters it, if anything travelled. */
 void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats,

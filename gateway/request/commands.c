@@ -17,7 +17,7 @@ static void send(struct gw_worker *worker, const struct gw_request *request,
                  baton_envelope *envelope)
 {
     envelope->request_id = request->id;
-    envelope->attempt = request->attempt;
+    envelope->attempt = request->attempt.number;
     gw_worker_send(worker, envelope);
 }
 
@@ -37,7 +37,7 @@ void gw_command_reserve(const struct gw_request *request)
     reserve.block_hashes.data = (uint8_t *)request->hashes;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
-    send(request->decode, request, &envelope);
+    send(request->attempt.decode, request, &envelope);
 }
 
 void gw_command_prefill(const struct gw_request *request)
@@ -56,16 +56,16 @@ void gw_command_prefill(const struct gw_request *request)
     prefill.credit_tokens = gw_command_credit(request);
     prefill.prompt_logprobs = request->params.prompt_logprobs;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
-    if (request->prefill && request->decode) {
-        deliver_to.first_block = request->n_cached_blocks;
-        deliver_to.bulk_url = request->decode->bulk_url;
-        deliver_to.epoch = request->decode->epoch;
-        deliver_to.worker_id = request->decode->id;
+    if (request->attempt.prefill && request->attempt.decode) {
+        deliver_to.first_block = request->attempt.n_cached_blocks;
+        deliver_to.bulk_url = request->attempt.decode->bulk_url;
+        deliver_to.epoch = request->attempt.decode->epoch;
+        deliver_to.worker_id = request->attempt.decode->id;
         prefill.deliver_to = &deliver_to;
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &prefill;
-    send(request->prompt_at, request, &envelope);
+    send(request->attempt.prompt_at, request, &envelope);
 }
 
 void gw_command_start(const struct gw_request *request, uint32_t first_token)
@@ -86,17 +86,18 @@ void gw_command_start(const struct gw_request *request, uint32_t first_token)
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
     envelope.decode_start = &start;
-    send(request->decode, request, &envelope);
+    send(request->attempt.decode, request, &envelope);
 }
 
 void gw_command_ack(const struct gw_request *request)
 {
-    struct gw_worker *worker = request->params.kv_cache ? request->decode : request->prefill;
+    struct gw_worker *worker =
+        request->params.kv_cache ? request->attempt.decode : request->attempt.prefill;
     Baton__V1__TokenAck token_ack = BATON__V1__TOKEN_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     if (!worker)
         return;
-    token_ack.next_index = request->n_output;
+    token_ack.next_index = request->output.tokens.n;
     token_ack.credit_tokens = request->paused ? 0 : gw_command_credit(request);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
     envelope.token_ack = &token_ack;
@@ -118,6 +119,6 @@ static void cancel_at(struct gw_worker *worker, const struct gw_request *request
 
 void gw_command_cancel(const struct gw_request *request, const char *reason)
 {
-    cancel_at(request->prefill, request, reason);
-    cancel_at(request->decode, request, reason);
+    cancel_at(request->attempt.prefill, request, reason);
+    cancel_at(request->attempt.decode, request, reason);
 }

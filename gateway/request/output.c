@@ -1,86 +1,76 @@
 #include "gateway/request/output.h"
 
+#include <assert.h>
+
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
 
-static bool is_eos(const struct baton_model_facts *facts, uint32_t token)
+enum { TEXT_MAX_BYTES = 64 << 20 };
+
+const char *gw_finish_name(enum gw_finish finish)
 {
-    for (int i = 0; i < facts->n_eos; i++)
-        if (facts->eos_ids[i] == token)
-            return true;
-    return false;
+    static const char *const names[] = {"", "length", "stop", "eos"};
+    return names[finish];
 }
 
-static void show(struct gw_request *request)
+void gw_output_init(struct gw_output *output)
 {
-    struct baton_buf *text = &request->text_out;
-    if (text->len) {
-        request->shown_bytes += text->len;
-        request->shown_chars += baton_utf8_count(text->data, text->len);
-        request->writer->text(request->choice, text->data, text->len);
-    }
-    baton_buf_reset(text);
+    *output = (struct gw_output){0};
+    baton_buf_init(&output->showable, TEXT_MAX_BYTES);
 }
 
-static bool is_silent(const struct gw_output *output, const struct gw_request *request, uint32_t id)
+void gw_output_fini(struct gw_output *output)
 {
-    return baton_sampling_params_is_stop(&request->params.sampling, id) ||
-           baton_tokenizer_is_special(output->tokenizer, id);
+    baton_tokens_fini(&output->tokens);
+    baton_text_stream_fini(&output->text);
+    baton_buf_fini(&output->showable);
 }
 
-/* Its text begins after what was shown and what is held back. */
-static struct gw_token locate(const struct gw_request *request, uint32_t id)
+enum baton_err gw_output_reserve(struct gw_output *output, size_t n)
 {
-    const struct baton_buf *held = &request->text.held;
-    return (struct gw_token){.index = request->n_output,
+    return baton_tokens_reserve(&output->tokens, n);
+}
+
+void gw_output_restart(struct gw_output *output)
+{
+    baton_text_stream_restart(&output->text);
+    baton_buf_reset(&output->showable);
+    output->tokens.n = 0;
+    output->shown_bytes = output->shown_chars = 0;
+    output->first_ns = output->last_token_ns = 0;
+    output->longest_gap_s = 0;
+    output->detokenize_ns = output->flush_ns = 0;
+    output->finish = GW_FINISH_NONE;
+}
+
+struct gw_token gw_output_push(struct gw_output *output, const struct baton_tokenizer *tokenizer,
+                               uint32_t id, bool silent)
+{
+    const struct baton_buf *held = &output->text.held;
+    struct gw_token token = {.index = output->tokens.n,
                              .id = id,
-                             .begin_bytes = request->shown_bytes + held->len,
+                             .silent = silent,
+                             .begin_bytes = output->shown_bytes + held->len,
                              .begin_chars =
-                                 request->shown_chars + baton_utf8_count(held->data, held->len)};
-}
-
-bool gw_output_token(const struct gw_output *output, struct gw_request *request, uint32_t id,
-                     const Baton__V1__Decision *decision, const Baton__V1__Logprobs *logprobs)
-{
-    struct gw_token token = locate(request, id);
-    token.silent = is_silent(output, request, id);
-    token.decision = decision;
-    token.logprobs = logprobs;
-    request->n_output++;
-    request->last_token = id;
-    request->writer->token(request->choice, &token);
+                                 output->shown_chars + baton_utf8_count(held->data, held->len)};
+    assert(output->tokens.n < output->tokens.cap);
+    output->tokens.ids[output->tokens.n++] = id;
     int64_t begin_ns = baton_now_ns();
     size_t n = 0;
-    const char *bytes = baton_tokenizer_bytes(output->tokenizer, id, &n);
-    if (bytes && !token.silent)
-        baton_text_stream_push(&request->text, bytes, n, &request->text_out);
-    request->times.detokenize_ns += baton_now_ns() - begin_ns;
-    show(request);
-    if (request->text.stopped)
-        request->finish = GW_FINISH_STOP;
-    return request->text.stopped;
+    const char *bytes = baton_tokenizer_bytes(tokenizer, id, &n);
+    if (bytes && !silent)
+        baton_text_stream_push(&output->text, bytes, n, &output->showable);
+    output->detokenize_ns += baton_now_ns() - begin_ns;
+    return token;
 }
 
-void gw_output_restart(struct gw_request *request)
+void gw_output_end(struct gw_output *output)
 {
-    baton_text_stream_restart(&request->text);
-    request->n_output = request->acked_index = 0;
-    request->n_scored = request->shown_bytes = request->shown_chars = 0;
-    request->times.detokenize_ns = request->times.flush_ns = 0;
-    request->decode_began = request->cold = false;
-    request->handoff = (struct gw_handoff){0};
-    request->writer->restart(request->choice);
+    baton_text_stream_end(&output->text, &output->showable);
 }
 
-void gw_output_end(const struct gw_output *output, struct gw_request *request, bool stopped)
+void gw_output_note_shown(struct gw_output *output)
 {
-    if (request->finish)
-        return;
-    baton_text_stream_end(&request->text, &request->text_out);
-    show(request);
-    if (!stopped)
-        request->finish = GW_FINISH_LENGTH;
-    else
-        request->finish =
-            is_eos(output->facts, request->last_token) ? GW_FINISH_EOS : GW_FINISH_STOP;
+    output->shown_bytes += output->showable.len;
+    output->shown_chars += baton_utf8_count(output->showable.data, output->showable.len);
 }

@@ -1,32 +1,55 @@
-/* Tokens that came back, turned into text that may be shown.
+/* What was generated for a request so far: its tokens, their text, and when they came.
  *
- * Ownership: works on the request it is given.
+ * It is the request's, not an attempt's: tokens that a client has seen stay, whoever makes the next
+ * one. An attempt that broke before its client saw anything is forgotten with all its tokens.
+ *
+ * Ownership: owns its tokens and buffers.
  * Threading: loop thread.
- * Errors:    none of its own.
+ * Errors:    init, reserve: NO_MEMORY. The rest cannot fail.
  */
 #ifndef BATON_GATEWAY_REQUEST_OUTPUT_H
 #define BATON_GATEWAY_REQUEST_OUTPUT_H
 
-#include "common/checkpoint/facts.h"
-#include "gateway/request/request.h"
+#include "common/base/buf.h"
+#include "common/tokenizer/stream.h"
+#include "common/tokenizer/tokenizer.h"
+#include "common/tokenizer/tokens.h"
+#include "gateway/request/response_writer.h"
+
+enum gw_finish { GW_FINISH_NONE, GW_FINISH_LENGTH, GW_FINISH_STOP, GW_FINISH_EOS };
 
 struct gw_output {
-    struct baton_tokenizer *tokenizer;
-    const struct baton_model_facts *facts;
+    struct baton_tokens tokens;      /* all of them, stop ids included */
+    struct baton_text_stream text;   /* what is held back of the text: stop strings, characters */
+    struct baton_buf showable;       /* scratch: what the last token made showable */
+    size_t shown_bytes, shown_chars; /* of the generated text */
+    int64_t first_ns, last_token_ns; /* first_ns is 0 before the first token */
+    double longest_gap_s;            /* between two tokens, or what came as one */
+    int64_t detokenize_ns, flush_ns; /* sums */
+    enum gw_finish finish;
 };
 
-/* One more token of the request: counts it, passes it on, then the text that became showable. An id
- * that ends generation shows nothing. decision and logprobs may be NULL. Returns true when a stop
- * string was met: the request is then finished as far as the client is concerned (finish is set).
- */
-bool gw_output_token(const struct gw_output *output, struct gw_request *request, uint32_t id,
-                     const Baton__V1__Decision *decision, const Baton__V1__Logprobs *logprobs);
+void gw_output_init(struct gw_output *output);
+void gw_output_fini(struct gw_output *output);
 
-/* Forgets everything shown so far: the request is run again from its prompt. */
-void gw_output_restart(struct gw_request *request);
+/* Room for n tokens, before the first one comes: later none is lost for want of memory. */
+enum baton_err gw_output_reserve(struct gw_output *output, size_t n) BATON_MUST_CHECK;
 
-/* No more tokens: passes on what was held back, and settles why it ended (unless a stop string
- * did). stopped: the last token was one of stop_ids. */
-void gw_output_end(const struct gw_output *output, struct gw_request *request, bool stopped);
+/* Forgets every token; the stop strings and the room for tokens stay. */
+void gw_output_restart(struct gw_output *output);
+
+/* A token came. The token's place in the text is returned; its text, with what was held back and is
+ * no part of a stop string now, is appended to showable. A silent token adds nothing to
+ * the text. Precondition: there is room for it. */
+struct gw_token gw_output_push(struct gw_output *output, const struct baton_tokenizer *tokenizer,
+                               uint32_t id, bool silent);
+
+/* No more tokens come: what is held back becomes showable. */
+void gw_output_end(struct gw_output *output);
+
+/* What is showable is about to be shown; resetting the buffer is the caller's. */
+void gw_output_note_shown(struct gw_output *output);
+
+const char *gw_finish_name(enum gw_finish finish);
 
 #endif

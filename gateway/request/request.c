@@ -7,8 +7,6 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 
-enum { TEXT_MAX_BYTES = 64 << 20 };
-
 static const char *const state_names[] = {
 #define X(name) #name,
     GW_STATES(X)
@@ -30,12 +28,6 @@ static const unsigned edges[GW_N_STATES] = {
 const char *gw_state_name(enum gw_state state)
 {
     return state_names[state];
-}
-
-const char *gw_finish_name(enum gw_finish finish)
-{
-    static const char *const names[] = {"", "length", "stop", "eos"};
-    return names[finish];
 }
 
 void gw_requests_init(struct gw_requests *requests)
@@ -62,11 +54,11 @@ struct gw_request *gw_request_create(struct gw_requests *requests,
     if (!requests->next_id) /* 0 means "no request" on the wire */
         requests->next_id++;
     request->id = requests->next_id++;
-    request->attempt = 1;
+    gw_attempt_begin(&request->attempt);
+    gw_output_init(&request->output);
     request->writer = writer;
     request->choice = choice;
     request->times.arrived_ns = request->state_ns = request->queued_ns = arrived_ns;
-    baton_buf_init(&request->text_out, TEXT_MAX_BYTES);
     gw_request_list_push_back(&requests->by_state[GW_READING], request);
     gw_request_bucket_push_back(bucket(requests, request->id), request);
     return request;
@@ -79,8 +71,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     baton_tokens_fini(&request->params.prompt);
     baton_sampling_params_fini(&request->params.sampling);
     free(request->hashes);
-    baton_text_stream_fini(&request->text);
-    baton_buf_fini(&request->text_out);
+    gw_output_fini(&request->output);
     free(request);
 }
 
@@ -93,7 +84,7 @@ struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t 
     return request;
 }
 
-/* Who comes back to the queue comes before whoever arrived later. */
+/* A request that returns to the queue goes before those that arrived after it. */
 static void queue_again(struct gw_request_list *queued, struct gw_request *request)
 {
     struct gw_request *later = gw_request_list_first(queued);
@@ -119,7 +110,7 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
         gw_request_list_push_back(&requests->by_state[state], request);
     request->state = state;
     baton_log(BATON_LOG_DEBUG, "state", BATON_X("req", request->id),
-              BATON_I("attempt", request->attempt), BATON_S("from", state_names[from]),
+              BATON_I("attempt", request->attempt.number), BATON_S("from", state_names[from]),
               BATON_S("to", state_names[state]), BATON_S("reason", reason),
               BATON_F("after_s", baton_seconds(now_ns - request->state_ns)));
     request->state_ns = now_ns;
@@ -127,9 +118,71 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
         request->queued_ns = now_ns;
 }
 
+/* ---- output ---- */
+
+static bool is_eos(const struct baton_model_facts *facts, uint32_t token)
+{
+    for (int i = 0; i < facts->n_eos; i++)
+        if (facts->eos_ids[i] == token)
+            return true;
+    return false;
+}
+
+static void show(struct gw_request *request)
+{
+    struct baton_buf *text = &request->output.showable;
+    if (text->len) {
+        gw_output_note_shown(&request->output);
+        request->writer->text(request->choice, text->data, text->len);
+    }
+    baton_buf_reset(text);
+}
+
+bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
+                           uint32_t id, const Baton__V1__Decision *decision,
+                           const Baton__V1__Logprobs *logprobs)
+{
+    struct gw_output *output = &request->output;
+    bool silent = baton_sampling_params_is_stop(&request->params.sampling, id) ||
+                  baton_tokenizer_is_special(detokenizer->tokenizer, id);
+    struct gw_token token = gw_output_push(output, detokenizer->tokenizer, id, silent);
+    token.decision = decision;
+    token.logprobs = logprobs;
+    request->writer->token(request->choice, &token);
+    show(request);
+    if (output->text.stopped)
+        output->finish = GW_FINISH_STOP;
+    return output->text.stopped;
+}
+
+void gw_request_end_output(struct gw_request *request, const struct gw_detokenizer *detokenizer,
+                           bool stopped)
+{
+    struct gw_output *output = &request->output;
+    if (output->finish)
+        return;
+    gw_output_end(output);
+    show(request);
+    if (!stopped)
+        output->finish = GW_FINISH_LENGTH;
+    else
+        output->finish = is_eos(detokenizer->facts, output->tokens.ids[output->tokens.n - 1])
+                             ? GW_FINISH_EOS
+                             : GW_FINISH_STOP;
+}
+
+void gw_request_restart(struct gw_request *request)
+{
+    gw_attempt_begin(&request->attempt);
+    gw_output_restart(&request->output);
+    request->writer->restart(request->choice);
+}
+
+/* ---- times ---- */
+
 double gw_request_ttft_s(const struct gw_request *request)
 {
-    return baton_seconds(request->times.first_ns - request->times.arrived_ns);
+    return baton_seconds(request->output.first_ns - request->times.arrived_ns);
 }
 
 double gw_request_e2el_s(const struct gw_request *request)
@@ -139,9 +192,10 @@ double gw_request_e2el_s(const struct gw_request *request)
 
 static double per_gap(const struct gw_request *request, int64_t end_ns)
 {
-    if (request->n_output < 2)
+    if (request->output.tokens.n < 2)
         return NAN;
-    return baton_seconds(end_ns - request->times.first_ns) / (double)(request->n_output - 1);
+    return baton_seconds(end_ns - request->output.first_ns) /
+           (double)(request->output.tokens.n - 1);
 }
 
 double gw_request_tpot_s(const struct gw_request *request)
@@ -151,7 +205,7 @@ double gw_request_tpot_s(const struct gw_request *request)
 
 double gw_request_mean_itl_s(const struct gw_request *request)
 {
-    return per_gap(request, request->times.last_token_ns);
+    return per_gap(request, request->output.last_token_ns);
 }
 
 static void span_between(struct gw_stage_span *span, const struct gw_times *times, int64_t from_ns,
@@ -168,16 +222,17 @@ static void prefill_span(const struct gw_request *request, enum baton_stage stag
                          struct gw_stage_span *span)
 {
     const struct gw_times *times = &request->times;
-    double sent_s = baton_seconds(times->prefill_sent_ns - times->arrived_ns);
-    span->worker = request->prefill_id;
+    const struct gw_attempt *attempt = &request->attempt;
+    double sent_s = baton_seconds(attempt->prefill_sent_ns - times->arrived_ns);
+    span->worker = attempt->prefill_id;
     if (stage == BATON_STAGE_prefill_queue) {
         span->start_s = sent_s;
-        span->duration_s = times->prefill_queue_s;
+        span->duration_s = attempt->prefill_queue_s;
     } else if (stage == BATON_STAGE_prefill_compute) {
-        span->start_s = sent_s + times->prefill_queue_s;
-        span->duration_s = times->prefill_compute_s;
+        span->start_s = sent_s + attempt->prefill_queue_s;
+        span->duration_s = attempt->prefill_compute_s;
     } else {
-        span->start_s = sent_s + times->prefill_queue_s + times->prefill_compute_s;
+        span->start_s = sent_s + attempt->prefill_queue_s + attempt->prefill_compute_s;
         span->duration_s = gw_request_ttft_s(request) - span->start_s;
     }
 }
@@ -186,18 +241,19 @@ static void decode_span(const struct gw_request *request, enum baton_stage stage
                         struct gw_stage_span *span)
 {
     const struct gw_times *times = &request->times;
-    double began_s = baton_seconds(times->decode_began_ns - times->arrived_ns);
+    const struct gw_attempt *attempt = &request->attempt;
+    double began_s = baton_seconds(attempt->decode_began_ns - times->arrived_ns);
     bool naive = !request->params.kv_cache;
-    span->worker = naive ? request->prefill_id : request->decode_id;
+    span->worker = naive ? attempt->prefill_id : attempt->decode_id;
     span->start_s = began_s;
-    span->duration_s = times->decode_s;
+    span->duration_s = attempt->decode_s;
     if (stage == BATON_STAGE_decode)
         return;
-    span->duration_s = times->decode_queue_s;
-    span->start_s = began_s - times->decode_queue_s;
+    span->duration_s = attempt->decode_queue_s;
+    span->start_s = began_s - attempt->decode_queue_s;
     if (stage == BATON_STAGE_kv_transfer) {
-        span->start_s -= request->handoff.transfer_s;
-        span->duration_s = request->handoff.transfer_s;
+        span->start_s -= attempt->handoff.transfer_s;
+        span->duration_s = attempt->handoff.transfer_s;
     }
 }
 
@@ -205,7 +261,9 @@ bool gw_request_stage(const struct gw_request *request, enum baton_stage stage,
                       struct gw_stage_span *span)
 {
     const struct gw_times *times = &request->times;
-    bool moved = request->decode_began && request->params.kv_cache;
+    const struct gw_attempt *attempt = &request->attempt;
+    const struct gw_output *output = &request->output;
+    bool moved = attempt->decode_began && request->params.kv_cache;
     span->worker = "gateway";
     switch (stage) {
     case BATON_STAGE_parse:
@@ -215,26 +273,26 @@ bool gw_request_stage(const struct gw_request *request, enum baton_stage stage,
         span_between(span, times, times->parsed_ns, times->tokenized_ns);
         return times->tokenized_ns;
     case BATON_STAGE_queue:
-        span_between(span, times, times->tokenized_ns, times->prefill_sent_ns);
-        return times->prefill_sent_ns;
+        span_between(span, times, times->tokenized_ns, attempt->prefill_sent_ns);
+        return attempt->prefill_sent_ns;
     case BATON_STAGE_prefill_queue:
     case BATON_STAGE_prefill_compute:
     case BATON_STAGE_first_token:
         prefill_span(request, stage, span);
-        return times->first_ns;
+        return output->first_ns;
     case BATON_STAGE_kv_transfer:
     case BATON_STAGE_decode_queue:
         decode_span(request, stage, span);
         return moved;
     case BATON_STAGE_decode:
         decode_span(request, stage, span);
-        return request->decode_began;
+        return attempt->decode_began;
     case BATON_STAGE_detokenize:
-        span_between(span, times, times->first_ns, times->first_ns + times->detokenize_ns);
-        return times->first_ns;
+        span_between(span, times, output->first_ns, output->first_ns + output->detokenize_ns);
+        return output->first_ns;
     case BATON_STAGE_flush:
-        span_between(span, times, times->first_ns, times->first_ns + times->flush_ns);
-        return times->first_ns;
+        span_between(span, times, output->first_ns, output->first_ns + output->flush_ns);
+        return output->first_ns;
     case BATON_N_STAGES:
         break;
     }

@@ -19,10 +19,9 @@
 #include "common/base/list.h"
 #include "common/obs/stage.h"
 #include "common/sampling/params.h"
-#include "common/tokenizer/stream.h"
-#include "common/tokenizer/tokenizer.h"
 #include "common/wire/envelope.h"
-#include "gateway/observe/handoff_stats.h"
+#include "gateway/request/attempt.h"
+#include "gateway/request/output.h"
 #include "gateway/request/response_writer.h"
 
 #define GW_STATES(X)                                                                               \
@@ -36,10 +35,6 @@ enum gw_state {
         GW_N_STATES
 };
 
-enum gw_finish { GW_FINISH_NONE, GW_FINISH_LENGTH, GW_FINISH_STOP, GW_FINISH_EOS };
-
-struct gw_worker;
-
 /* What the client asked for, checked. */
 struct gw_params {
     struct baton_tokens prompt;
@@ -52,49 +47,33 @@ struct gw_params {
     bool cache_prompt;
 };
 
+/* When the request was taken in, and when it ended. An attempt and the output have their own times. */
 struct gw_times {
-    int64_t arrived_ns, parsed_ns, tokenized_ns, prefill_sent_ns, first_ns, last_token_ns, end_ns;
-    int64_t decode_began_ns;
-    int64_t detokenize_ns, flush_ns; /* sums */
-    double longest_gap_s;            /* between two tokens, or what came as one */
-    double prefill_queue_s, prefill_compute_s, decode_queue_s, decode_s;
+    int64_t arrived_ns, parsed_ns, tokenized_ns, end_ns;
 };
 
 struct gw_request {
     struct baton_node in_state, in_bucket;
     enum gw_state state;
     int64_t state_ns;  /* since when it is in its state */
-    int64_t queued_ns; /* since when it waits for a place: a reservation that was turned down is
-                          part of that */
+    int64_t queued_ns; /* since when it waits to be routed: a reservation that was rejected is part
+                          of that */
     uint64_t id;
-    uint32_t attempt;    /* on the wire: changes with every placement that came to nothing */
-    uint32_t n_failures; /* attempts that broke */
     const struct gw_response_writer *writer;
     struct gw_choice *choice; /* what the writer is told of */
-    struct gw_params params;
+    struct gw_params params;  /* what was asked: does not change once the request is queued */
+    int64_t deadline_ns;      /* 0: none */
     struct gw_times times;
-    int64_t deadline_ns;
-
-    struct gw_worker *prefill, *decode; /* borrowed; NULL when not placed, or gone */
-    struct gw_worker *prompt_at; /* of these two, who computes the prompt; NULL before, after */
-    int64_t n_blocks;            /* promised, or to be, by the decode worker */
-    uint32_t n_cached_blocks;    /* of these, there already */
-    struct baton_block_hash *hashes, hash_root; /* [n_hashes], made of that root; NULL: none */
-    size_t n_hashes;
-    char prefill_id[65], decode_id[65]; /* who served, also after they are gone; "" for none */
-    bool decode_began; /* the decode worker has the context: prefill is no longer needed */
-
-    struct baton_text_stream text;
-    struct baton_buf text_out; /* scratch: what one token made showable */
-    uint64_t n_output, acked_index;
-    size_t n_scored;                 /* prompt tokens whose logprobs came */
-    size_t shown_bytes, shown_chars; /* of the generated text */
-    uint32_t last_token, cached_tokens;
-    struct gw_handoff handoff;
-    int64_t acked_ns;
+    uint32_t n_failures; /* attempts that broke */
+    bool is_ttft_counted;
     bool paused, was_paused; /* its client reads too slowly; did so once */
-    bool cold;
-    enum gw_finish finish;
+
+    /* Of the prompt's blocks, [n_hashes], made of that root: they serve every attempt. NULL: none. */
+    struct baton_block_hash *hashes, hash_root;
+    size_t n_hashes;
+
+    struct gw_attempt attempt; /* the one that is under way, or the last one */
+    struct gw_output output;
 };
 
 BATON_LIST(gw_request_list, struct gw_request, in_state)
@@ -110,19 +89,39 @@ struct gw_requests {
 
 void gw_requests_init(struct gw_requests *requests);
 
-/* In state READING, with a fresh id. The writer is told of the choice. */
+/* In state READING, with a fresh id, in its first attempt. The writer is told of the choice. */
 struct gw_request *gw_request_create(struct gw_requests *requests,
                                      const struct gw_response_writer *writer,
                                      struct gw_choice *choice, int64_t arrived_ns);
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request);
 struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t id);
 
-/* reason is for the log, may be "". */
+/* The only way from one state to another. reason is for the log, may be "". */
 void gw_request_set_state(struct gw_requests *requests, struct gw_request *request,
                           enum gw_state state, const char *reason);
 
 const char *gw_state_name(enum gw_state state);
-const char *gw_finish_name(enum gw_finish finish);
+
+/* What turns a model's token ids into text, and knows which of them end one. */
+struct gw_detokenizer {
+    struct baton_tokenizer *tokenizer;
+    const struct baton_model_facts *facts;
+};
+
+/* One more token of the request: it is kept, told to the writer, and so is the text that it made
+ * showable. decision and logprobs may be NULL. True when a stop string was met: for its client the
+ * request is over, and finish is set. */
+bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
+                           uint32_t id, const Baton__V1__Decision *decision,
+                           const Baton__V1__Logprobs *logprobs);
+
+/* No more tokens: tells the writer the text that was held back, and settles why it ended, unless a
+ * stop string did. stopped: the last token was one of stop_ids. */
+void gw_request_end_output(struct gw_request *request, const struct gw_detokenizer *detokenizer,
+                           bool stopped);
+
+/* Begins an attempt from the prompt, after one that broke before its client saw anything. */
+void gw_request_restart(struct gw_request *request);
 
 /* Seconds from arrival to the first token, and to the end. */
 double gw_request_ttft_s(const struct gw_request *request);

@@ -6,7 +6,6 @@
 
 #include "common/base/clock.h"
 #include "gateway/dispatch/dispatcher.h"
-#include "gateway/request/assign.h"
 #include "gateway/request/commands.h"
 
 static const struct gw_failure no_prefill = {503, "no_worker",
@@ -147,9 +146,15 @@ static bool may_ask(const struct gw_dispatcher *dispatcher, const struct gw_work
     if (worker->backing_off || !worker->recently_rejected)
         return !worker->backing_off;
     struct gw_request *asked = gw_request_list_first(reserving);
-    while (asked && asked->decode != worker)
+    while (asked && asked->attempt.decode != worker)
         asked = gw_request_list_next(reserving, asked);
     return !asked;
+}
+
+static int64_t n_blocks(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
+{
+    return gw_attempt_n_blocks(request->params.prompt.n, request->params.max_new_tokens,
+                               dispatcher->options.fleet->terms.kv_block_tokens);
 }
 
 static struct gw_worker *choose_decode(struct gw_dispatcher *dispatcher,
@@ -158,14 +163,14 @@ static struct gw_worker *choose_decode(struct gw_dispatcher *dispatcher,
     struct gw_routing *routing = &dispatcher->routing;
     const struct gw_fleet *fleet = dispatcher->options.fleet;
     struct matches matches = look_up(routing->decode_table, fleet, request);
-    int64_t n_blocks = gw_assign_n_blocks(&request->params, fleet->terms.kv_block_tokens);
+    int64_t n_wanted = n_blocks(dispatcher, request);
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         struct gw_work work = gw_worker_load_now(&worker->load);
         int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
-            n_free < n_blocks || !may_ask(dispatcher, worker))
+            n_free < n_wanted || !may_ask(dispatcher, worker))
             continue;
         routing->candidates[n] = worker;
         routing->decode_views[n++] =
@@ -195,7 +200,7 @@ static bool may_colocate(const struct gw_dispatcher *dispatcher, const struct gw
 static bool is_faster_colocated(const struct gw_dispatcher *dispatcher,
                                 const struct gw_request *request, int64_t n_cached_tokens)
 {
-    const struct gw_worker *prefill = request->prefill, *decode = request->decode;
+    const struct gw_worker *prefill = request->attempt.prefill, *decode = request->attempt.decode;
     struct gw_work there = gw_worker_load_now(&decode->load);
     bool is_running = there.n_requests > 1; /* besides this one */
     return baton_routing_colocated_is_faster(&(struct baton_routing_colocated_view){
@@ -211,11 +216,11 @@ static bool is_faster_colocated(const struct gw_dispatcher *dispatcher,
 static bool should_colocate(const struct gw_dispatcher *dispatcher,
                             const struct gw_request *request)
 {
-    int64_t n_cached_tokens =
-        (int64_t)request->n_cached_blocks * dispatcher->options.fleet->terms.kv_block_tokens;
-    if (!request->decode || !may_colocate(dispatcher, request, n_cached_tokens))
+    int64_t n_cached_tokens = (int64_t)request->attempt.n_cached_blocks *
+                              dispatcher->options.fleet->terms.kv_block_tokens;
+    if (!request->attempt.decode || !may_colocate(dispatcher, request, n_cached_tokens))
         return false;
-    return !request->prefill || is_faster_colocated(dispatcher, request, n_cached_tokens);
+    return !request->attempt.prefill || is_faster_colocated(dispatcher, request, n_cached_tokens);
 }
 
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
@@ -229,34 +234,31 @@ void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
 
 static void run_prompt(struct gw_dispatcher *dispatcher, struct gw_request *request)
 {
-    request->times.prefill_sent_ns = baton_now_ns();
-    gw_assign_prompt(request);
-    if (request->prefill)
-        note(dispatcher->routing.prefill_table, request, request->prefill);
-    gw_dispatcher_set_state(dispatcher, request, GW_PREFILLING, request->prompt_at->id);
+    gw_attempt_prompt_begins(&request->attempt, request->params.prompt.n, baton_now_ns());
+    if (request->attempt.prefill)
+        note(dispatcher->routing.prefill_table, request, request->attempt.prefill);
+    gw_dispatcher_set_state(dispatcher, request, GW_PREFILLING, request->attempt.prompt_at->id);
     gw_command_prefill(request);
 }
 
 void gw_routing_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
                          uint32_t n_cached_blocks)
 {
-    request->n_cached_blocks = n_cached_blocks;
-    note(dispatcher->routing.decode_table, request, request->decode);
+    request->attempt.n_cached_blocks = n_cached_blocks;
+    note(dispatcher->routing.decode_table, request, request->attempt.decode);
     if (should_colocate(dispatcher, request)) {
-        gw_assign_leave_prefill(request);
-        (void)snprintf(request->prefill_id, sizeof request->prefill_id, "%s", request->decode_id);
+        gw_attempt_colocate(&request->attempt);
         dispatcher->routing.n_colocated++;
     }
     run_prompt(dispatcher, request);
-    if (request->decode->recently_rejected)
+    if (request->attempt.decode->recently_rejected)
         gw_routing_pump(dispatcher); /* the next may be asked for */
 }
 
 void gw_routing_release(struct gw_request *request, const char *reason)
 {
     gw_command_cancel(request, reason);
-    gw_assign_leave_prefill(request);
-    gw_assign_leave_decode(request);
+    gw_attempt_release(&request->attempt);
 }
 
 /* A suspect worker may answer again: worth waiting for, not worth new work. */
@@ -284,21 +286,20 @@ static bool wants_decode(const struct gw_dispatcher *dispatcher, const struct gw
 static bool place(struct gw_dispatcher *dispatcher, struct gw_request *request)
 {
     struct gw_routing *routing = &dispatcher->routing;
-    uint32_t block_tokens = dispatcher->options.fleet->terms.kv_block_tokens;
     bool wants = wants_decode(dispatcher, request);
     name_blocks(dispatcher->options.fleet, request);
     struct gw_worker *prefill = choose_prefill(dispatcher, request);
     struct gw_worker *decode = wants ? choose_decode(dispatcher, request) : NULL;
     if (wants ? !decode || (!prefill && !may_colocate(dispatcher, request, 0)) : !prefill)
         return false;
-    request->prefill_id[0] = request->decode_id[0] = 0;
     if (prefill)
-        gw_assign_prefill(request, prefill, ++routing->n_turns);
+        gw_attempt_assign_prefill(&request->attempt, prefill, ++routing->n_turns);
     if (!decode) {
         run_prompt(dispatcher, request);
         return true;
     }
-    gw_assign_decode(request, decode, ++routing->n_turns, block_tokens);
+    gw_attempt_assign_decode(&request->attempt, decode, ++routing->n_turns,
+                             n_blocks(dispatcher, request));
     gw_dispatcher_set_state(dispatcher, request, GW_RESERVING, decode->id);
     gw_command_reserve(request);
     return true;

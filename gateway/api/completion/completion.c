@@ -152,7 +152,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
                          choice->index % completion->options.n, request))
         return false;
     request->params.streaming = completion->options.streaming;
-    return true;
+    return !gw_output_reserve(&request->output, (size_t)max_new_tokens);
 }
 
 static bool make_requests(struct gw_completion *completion,
@@ -290,7 +290,7 @@ void gw_completion_write(struct gw_completion *completion, struct gw_choice *cho
     int64_t begin_ns = baton_now_ns();
     write_stream(completion, event);
     if (choice && choice->request)
-        choice->request->times.flush_ns += completion->wrote_ns - begin_ns;
+        choice->request->output.flush_ns += completion->wrote_ns - begin_ns;
 }
 
 void gw_choice_count(struct gw_choice *choice)
@@ -298,9 +298,9 @@ void gw_choice_count(struct gw_choice *choice)
     const struct gw_request *request = choice->request;
     struct gw_totals *totals = &choice->completion->totals;
     totals->run_tokens += request->params.prompt.n;
-    totals->cached_tokens += request->cached_tokens;
-    totals->output_tokens += request->n_output;
-    totals->prompt_s += request->times.prefill_compute_s;
+    totals->cached_tokens += request->attempt.cached_tokens;
+    totals->output_tokens += request->output.tokens.n;
+    totals->prompt_s += request->attempt.prefill_compute_s;
     totals->output_s += gw_request_e2el_s(request) - gw_request_ttft_s(request);
     for (int i = 0; i < BATON_N_STAGES; i++) {
         struct gw_stage_span span;
@@ -327,7 +327,7 @@ static void add_unfinished(struct gw_completion *completion)
 {
     for (int i = 0; i < completion->n_choices; i++)
         if (completion->choices[i].request)
-            completion->totals.output_tokens += completion->choices[i].request->n_output;
+            completion->totals.output_tokens += completion->choices[i].request->output.tokens.n;
 }
 
 static void tell_error(struct gw_completion *completion, const struct gw_error *error,

@@ -27,8 +27,8 @@ static void put_worker(struct baton_json_out *out, const char *key, const char *
 static void put_served_by(struct baton_json_out *out, const struct gw_request *request)
 {
     baton_json_open(out, "served_by", '{');
-    put_worker(out, "prefill", request->prefill_id);
-    put_worker(out, "decode", request->decode_id);
+    put_worker(out, "prefill", request->attempt.prefill_id);
+    put_worker(out, "decode", request->attempt.decode_id);
     baton_json_put_uint(out, "attempts", request->n_failures + 1);
     baton_json_close(out, '}');
 }
@@ -57,10 +57,10 @@ static void put_ending(struct baton_json_out *out, const struct gw_request *requ
     double e2el_s = gw_request_e2el_s(request);
     baton_json_put_real(out, "e2el_s", e2el_s);
     baton_json_put_real(out, "token_generation_s", e2el_s - gw_request_ttft_s(request));
-    baton_json_put_uint(out, "output_tokens", request->n_output);
+    baton_json_put_uint(out, "output_tokens", request->output.tokens.n);
     baton_json_put_real(out, "tpot_s", gw_request_tpot_s(request));
     baton_json_put_real(out, "mean_itl_s", gw_request_mean_itl_s(request));
-    baton_json_put_string(out, "finish_reason", gw_finish_name(request->finish));
+    baton_json_put_string(out, "finish_reason", gw_finish_name(request->output.finish));
 }
 
 static void put_meta(struct baton_buf *buf, const struct gw_request *request)
@@ -79,10 +79,10 @@ static void put_summary(struct baton_buf *buf, const struct gw_request *request,
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
     put_ending(&out, request);
-    baton_json_put_uint(&out, "cached_tokens", request->cached_tokens);
-    baton_json_put_bool(&out, "cold", request->cold);
+    baton_json_put_uint(&out, "cached_tokens", request->attempt.cached_tokens);
+    baton_json_put_bool(&out, "cold", request->attempt.cold);
     put_served_by(&out, request);
-    gw_handoff_put(&out, &request->handoff);
+    gw_handoff_put(&out, &request->attempt.handoff);
     if (timeline)
         put_timeline(&out, request);
     baton_json_close(&out, '}');
@@ -142,11 +142,11 @@ static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
     put_ending(&out, request);
     baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
-    baton_json_put_uint(&out, "cached_tokens", request->cached_tokens);
+    baton_json_put_uint(&out, "cached_tokens", request->attempt.cached_tokens);
     baton_json_put_uint(&out, "seed", request->params.sampling.seed);
-    baton_json_put_bool(&out, "cold", request->cold);
+    baton_json_put_bool(&out, "cold", request->attempt.cold);
     put_served_by(&out, request);
-    gw_handoff_put(&out, &request->handoff);
+    gw_handoff_put(&out, &request->attempt.handoff);
     put_logits_shape(&out, request->params.prompt.n, api->facts->n_vocab);
     put_input(&out, &choice->prompt, 1);
     if (request->params.sampling.explain)

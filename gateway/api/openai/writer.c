@@ -13,7 +13,8 @@ enum { CHUNK_MAX_BYTES = 4 << 20 };
 static const char *finish_reason(const struct gw_completion *completion,
                                  const struct gw_request *request)
 {
-    return completion->options.no_output || request->finish == GW_FINISH_LENGTH ? "length" : "stop";
+    return completion->options.no_output || request->output.finish == GW_FINISH_LENGTH ? "length"
+                                                                                       : "stop";
 }
 
 /* ---- parts of every answer ---- */
@@ -261,7 +262,7 @@ static void on_token(struct gw_choice *choice, const struct gw_token *token)
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    gw_logprobs_shown(&choice->logprobs, choice->request->shown_bytes);
+    gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
     if (!choice->completion->options.streaming)
         baton_buf_append(&choice->text, text, n);
     else if (!choice->completion->options.no_output)
@@ -284,7 +285,7 @@ static void end(struct gw_completion *completion)
 static void on_finish(struct gw_choice *choice)
 {
     const struct gw_request *request = choice->request;
-    if (request->finish != GW_FINISH_STOP || !request->text.stopped)
+    if (request->output.finish != GW_FINISH_STOP || !request->output.text.stopped)
         gw_logprobs_shown(&choice->logprobs, SIZE_MAX);
     gw_choice_count(choice);
     if (choice->completion->options.streaming)

@@ -88,12 +88,13 @@ static struct gw_request *decoding(struct gw_choice *choice)
     assert_non_null(request);
     request->params.kv_cache = request->params.streaming = true;
     request->params.max_new_tokens = WANTED_TOKENS;
-    request->decode = &worker;
+    assert_int_equal(gw_output_reserve(&request->output, WANTED_TOKENS), BATON_OK);
+    request->attempt.decode = &worker;
     worker.n_active++;
     for (size_t i = 0; i < sizeof path / sizeof path[0]; i++)
         gw_request_set_state(&requests, request, path[i], "");
-    request->times.first_ns = request->times.last_token_ns = baton_now_ns();
-    (void)gw_output_token(&dispatcher.options.output, request, FIRST_TOKEN, NULL, NULL);
+    request->output.first_ns = request->output.last_token_ns = baton_now_ns();
+    (void)gw_request_take_token(request, &dispatcher.options.detokenizer, FIRST_TOKEN, NULL, NULL);
     return request;
 }
 
@@ -106,7 +107,7 @@ SETUP(setup)
                                         .requests = &requests,
                                         .fleet = &fleet,
                                         .metrics = &metrics,
-                                        .output = {.tokenizer = tokenizer, .facts = &facts},
+                                        .detokenizer = {.tokenizer = tokenizer, .facts = &facts},
                                         .max_attempts = 3});
     open_worker();
     for (int i = 0; i < N_REQUESTS; i++)
@@ -216,8 +217,8 @@ TEST(tokens_past_a_stop_string_are_dropped_with_the_end_that_follows)
     size_t n = 0;
     const char *bytes = baton_tokenizer_bytes(tokenizer, FIRST_TOKEN + 1, &n);
     assert_non_null(bytes);
-    baton_text_stream_fini(&all[0]->text);
-    assert_int_equal(baton_text_stream_init(&all[0]->text, &bytes, &n, 1), BATON_OK);
+    baton_text_stream_fini(&all[0]->output.text);
+    assert_int_equal(baton_text_stream_init(&all[0]->output.text, &bytes, &n, 1), BATON_OK);
     tell(&worker, step, 2);
     assert_int_equal(heard[0].n_tokens, 2);
     assert_int_equal(heard[0].n_finished, 1);

@@ -113,10 +113,10 @@ TEST(the_stages_up_to_the_first_token_follow_without_gap)
     double end_s = 0;
     times->parsed_ns = times->arrived_ns + 1000;
     times->tokenized_ns = times->parsed_ns + 5000;
-    times->prefill_sent_ns = times->tokenized_ns + 70000;
-    times->first_ns = times->prefill_sent_ns + 9000000;
-    times->prefill_queue_s = 0.001;
-    times->prefill_compute_s = 0.0075;
+    request->attempt.prefill_sent_ns = times->tokenized_ns + 70000;
+    request->output.first_ns = request->attempt.prefill_sent_ns + 9000000;
+    request->attempt.prefill_queue_s = 0.001;
+    request->attempt.prefill_compute_s = 0.0075;
     for (int stage = BATON_STAGE_parse; stage <= BATON_STAGE_first_token; stage++) {
         assert_true(gw_request_stage(request, (enum baton_stage)stage, &span));
         assert_true(fabs(span.start_s - end_s) < 1e-12);
@@ -130,12 +130,12 @@ TEST(the_stages_up_to_the_first_token_follow_without_gap)
 TEST(times_per_token_need_two_tokens)
 {
     struct gw_request *request = new_request();
-    request->times.first_ns = request->times.arrived_ns;
-    request->times.end_ns = request->times.first_ns + 90 * BATON_MS;
-    request->times.last_token_ns = request->times.first_ns + 81 * BATON_MS;
-    request->n_output = 1;
+    request->output.first_ns = request->times.arrived_ns;
+    request->times.end_ns = request->output.first_ns + 90 * BATON_MS;
+    request->output.last_token_ns = request->output.first_ns + 81 * BATON_MS;
+    request->output.tokens.n = 1;
     assert_true(isnan(gw_request_tpot_s(request)));
-    request->n_output = 10;
+    request->output.tokens.n = 10;
     assert_true(fabs(gw_request_tpot_s(request) - 0.010) < 1e-9);
     assert_true(fabs(gw_request_mean_itl_s(request) - 0.009) < 1e-9);
     gw_request_destroy(&requests, request);

@@ -1,0 +1,148 @@
+#include "gateway/request/attempt.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Rates of fewer tokens say more about the way than about the worker. */
+enum { MIN_RATED_TOKENS = 8 };
+
+/* The newest of the measurements that a mean remembers counts this part. */
+#define NEWEST_PART 0.2
+
+void gw_attempt_begin(struct gw_attempt *attempt)
+{
+    *attempt = (struct gw_attempt){.number = attempt->number + 1};
+}
+
+/* ---- its workers ---- */
+
+static void assign(struct gw_worker *worker, uint64_t turn, char id[BATON_MAX_ID_BYTES + 1])
+{
+    worker->n_active++;
+    worker->n_routed++;
+    worker->turn = turn;
+    (void)snprintf(id, BATON_MAX_ID_BYTES + 1, "%s", worker->id);
+}
+
+void gw_attempt_assign_prefill(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn)
+{
+    attempt->prefill = worker;
+    assign(worker, turn, attempt->prefill_id);
+}
+
+void gw_attempt_assign_decode(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn,
+                              int64_t n_blocks)
+{
+    attempt->decode = worker;
+    attempt->n_blocks = n_blocks;
+    gw_worker_load_add(&worker->load, &(struct gw_work){.n_requests = 1, .n_blocks = n_blocks});
+    assign(worker, turn, attempt->decode_id);
+}
+
+int64_t gw_attempt_n_blocks(size_t n_prompt_tokens, int64_t max_new_tokens, uint32_t block_tokens)
+{
+    int64_t n_positions = (int64_t)n_prompt_tokens + max_new_tokens - 1;
+    return block_tokens ? (n_positions + block_tokens - 1) / block_tokens : 0;
+}
+
+/* ---- the prompt ---- */
+
+void gw_attempt_prompt_begins(struct gw_attempt *attempt, size_t n_tokens, int64_t now_ns)
+{
+    attempt->prompt_at = attempt->prefill ? attempt->prefill : attempt->decode;
+    attempt->n_prompt_tokens = (int64_t)n_tokens;
+    attempt->prefill_sent_ns = now_ns;
+    gw_worker_load_add(&attempt->prompt_at->load,
+                       &(struct gw_work){.n_queued_tokens = attempt->n_prompt_tokens});
+}
+
+static void leave_prompt(struct gw_attempt *attempt)
+{
+    if (attempt->prompt_at)
+        gw_worker_load_add(&attempt->prompt_at->load,
+                           &(struct gw_work){.n_queued_tokens = -attempt->n_prompt_tokens});
+    attempt->prompt_at = NULL;
+}
+
+void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, double compute_s)
+{
+    struct gw_worker *worker = attempt->prompt_at;
+    if (worker && n_computed >= MIN_RATED_TOKENS && compute_s > 0) {
+        double rate = (double)n_computed / compute_s, *mean = &worker->prompt_tokens_per_s;
+        *mean = *mean > 0 ? *mean + NEWEST_PART * (rate - *mean) : rate;
+    }
+    leave_prompt(attempt);
+}
+
+/* ---- decoding ---- */
+
+/* The overlap is the sender's, the transfer the receiver's: by different clocks it may seem longer
+ * than the whole. */
+struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
+{
+    return (struct gw_handoff){.n_bytes = began->kv_bytes,
+                               .n_chunks = began->kv_chunks,
+                               .transfer_s = began->kv_transfer_s,
+                               .overlap_s = fmin(began->kv_overlap_s, began->kv_transfer_s),
+                               .exposed_s = began->kv_exposed_s,
+                               .crc_s = began->kv_crc_s};
+}
+
+void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__DecodeBegan *began,
+                              int64_t began_ns)
+{
+    attempt->decode_began = true;
+    attempt->decode_began_ns = began_ns;
+    if (!began)
+        return;
+    attempt->decode_queue_s = began->decode_queue_s;
+    attempt->cold |= began->cold;
+    attempt->handoff = gw_handoff_of(began);
+}
+
+/* ---- the end ---- */
+
+void gw_attempt_release_prefill(struct gw_attempt *attempt)
+{
+    if (!attempt->prefill)
+        return;
+    if (attempt->prompt_at == attempt->prefill)
+        leave_prompt(attempt);
+    attempt->prefill->n_active--;
+    attempt->prefill = NULL;
+}
+
+static void release_decode(struct gw_attempt *attempt)
+{
+    if (!attempt->decode)
+        return;
+    if (attempt->prompt_at == attempt->decode)
+        leave_prompt(attempt);
+    gw_worker_load_add(&attempt->decode->load,
+                       &(struct gw_work){.n_requests = -1, .n_blocks = -attempt->n_blocks});
+    attempt->decode->backing_off = false; /* what comes free here may be what it was short of */
+    attempt->decode->n_active--;
+    attempt->decode = NULL;
+}
+
+void gw_attempt_release(struct gw_attempt *attempt)
+{
+    gw_attempt_release_prefill(attempt);
+    release_decode(attempt);
+}
+
+void gw_attempt_colocate(struct gw_attempt *attempt)
+{
+    gw_attempt_release_prefill(attempt);
+    (void)snprintf(attempt->prefill_id, sizeof attempt->prefill_id, "%s", attempt->decode_id);
+}
+
+void gw_attempt_worker_lost(struct gw_attempt *attempt, const struct gw_worker *worker)
+{
+    if (attempt->prompt_at == worker)
+        attempt->prompt_at = NULL;
+    if (attempt->prefill == worker)
+        attempt->prefill = NULL;
+    if (attempt->decode == worker)
+        attempt->decode = NULL;
+}

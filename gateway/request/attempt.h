@@ -1,0 +1,89 @@
+/* One attempt to serve a request: which workers it has, what they promised, measured and did.
+ *
+ *     prefill   from routing until decoding began (or the decode worker turned out to run the prompt)
+ *     decode    from routing to the end, with the blocks that were reserved for it
+ *     prompt_at one of the two, from the prompt's command to its first token
+ *
+ * An attempt ends when its reservation is rejected, when it breaks, or with the request. The next
+ * one begins from nothing: no field of an attempt says anything about another one.
+ *
+ * A worker carries the load that attempts give it (n_active, gw_worker_load); assigning adds to it
+ * and releasing takes it away again.
+ *
+ * Ownership: borrows its workers until it releases them, or they are lost.
+ * Threading: loop thread.
+ * Errors:    none.
+ */
+#ifndef BATON_GATEWAY_REQUEST_ATTEMPT_H
+#define BATON_GATEWAY_REQUEST_ATTEMPT_H
+
+#include "gateway/fleet/worker.h"
+
+/* One hand-off, as the decode worker measured it; gateway/observe/handoff_stats.h draws it. */
+struct gw_handoff {
+    uint64_t n_bytes; /* 0: nothing travelled */
+    uint32_t n_chunks;
+    double transfer_s, overlap_s, exposed_s;
+    double crc_s; /* the receiver's, checking the chunks */
+};
+
+struct gw_attempt {
+    uint32_t number; /* on the wire, from 1: answers to an earlier attempt are told by it */
+
+    struct gw_worker *prefill, *decode; /* NULL: not assigned, released, or lost */
+    struct gw_worker *prompt_at;        /* of these two, the one that has the prompt */
+    char prefill_id[BATON_MAX_ID_BYTES + 1], decode_id[BATON_MAX_ID_BYTES + 1]; /* who serves or
+                                                     served, also after they are gone; "": none */
+    int64_t n_prompt_tokens;  /* that prompt_at was sent */
+    int64_t n_blocks;         /* promised, or to be, by the decode worker */
+    uint32_t n_cached_blocks; /* of these, there already */
+
+    size_t n_scored;        /* prompt tokens whose logprobs came */
+    uint32_t cached_tokens; /* of the prompt, not computed again */
+    bool decode_began;      /* the decode worker has the context: prefill is no longer needed */
+    bool cold;              /* a worker computed for the first time in its life */
+    struct gw_handoff handoff;
+
+    uint64_t acked_index; /* output tokens before it are known to have arrived */
+    int64_t acked_ns;
+
+    int64_t prefill_sent_ns, decode_began_ns;
+    double prefill_queue_s, prefill_compute_s, decode_queue_s, decode_s; /* as workers measured */
+};
+
+/* Begins the next attempt, the first one included. The last one, if any, was released. */
+void gw_attempt_begin(struct gw_attempt *attempt);
+
+/* Gives the attempt a worker. turn counts routings; see common/policy/routing_policy.h. */
+void gw_attempt_assign_prefill(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn);
+void gw_attempt_assign_decode(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn,
+                              int64_t n_blocks);
+
+/* KV blocks for prompt and output but for the last token, which is never an input; 0 while
+ * block_tokens is 0. */
+int64_t gw_attempt_n_blocks(size_t n_prompt_tokens, int64_t max_new_tokens, uint32_t block_tokens);
+
+/* The prompt is sent to the prefill worker, or to the decode worker where there is none. */
+void gw_attempt_prompt_begins(struct gw_attempt *attempt, size_t n_tokens, int64_t now_ns);
+
+/* The decode worker, which promised its blocks, runs the prompt itself; nothing is handed over. */
+void gw_attempt_colocate(struct gw_attempt *attempt);
+
+/* Its first token came: n_computed tokens in compute_s tell the worker's rate. */
+void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, double compute_s);
+
+/* What a decode worker tells of the hand-off that it received. */
+struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began);
+
+/* The decode worker has the context. began is NULL where the same worker ran the prompt. */
+void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__DecodeBegan *began,
+                              int64_t began_ns);
+
+/* Nothing more is wanted of the prefill worker, or of both. Neither is told. */
+void gw_attempt_release_prefill(struct gw_attempt *attempt);
+void gw_attempt_release(struct gw_attempt *attempt);
+
+/* The worker is gone, and its load with it. */
+void gw_attempt_worker_lost(struct gw_attempt *attempt, const struct gw_worker *worker);
+
+#endif
