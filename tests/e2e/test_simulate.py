@@ -22,7 +22,7 @@ def test_costs_of_a_fleet_predict_it(tmp_path):
     costs = tmp_path / "costs.json"
     with Fleet() as fleet:
         url = f"http://127.0.0.1:{fleet.port}"
-        run("baton-plan", "simulate", "--calibrate", "--url", url, "--model", fleet.model, "--cores", "pinned",
+        run("baton-plan", "calibrate", "--url", url, "--model", fleet.model, "--cores", "pinned",
               "--context-tokens", 512, "--chunk", 64, "--max-batch", 8, "--out", costs)
         measured = figures("baton-load", "--url", url, "--quiet", *LOAD)
     found = json.loads(costs.read_text())
@@ -40,6 +40,6 @@ def test_costs_of_a_fleet_predict_it(tmp_path):
 
 
 def test_a_server_that_is_not_there_is_named():
-    done = subprocess.run([str(BIN / "baton-plan"), "simulate", "--calibrate", "--url", "http://127.0.0.1:1"],
+    done = subprocess.run([str(BIN / "baton-plan"), "calibrate", "--url", "http://127.0.0.1:1"],
                           capture_output=True, text=True, timeout=60 * SLOW)
     assert done.returncode == 1 and "--url: 127.0.0.1:1: Connection refused" in done.stderr, done.stderr

@@ -11,10 +11,14 @@ plan = sys.argv[1]
 costs = Path(sys.argv[2])
 
 
-def simulate(*argv, status=0):
-    done = subprocess.run([plan, "simulate", *map(str, argv)], capture_output=True, text=True)
-    assert done.returncode == status, (argv, done.returncode, done.stdout, done.stderr)
+def said_by(command, *argv, status=0):
+    done = subprocess.run([plan, command, *map(str, argv)], capture_output=True, text=True)
+    assert done.returncode == status, (command, argv, done.returncode, done.stdout, done.stderr)
     return done.stdout if not status else done.stderr
+
+
+def simulate(*argv, status=0):
+    return said_by("simulate", *argv, status=status)
 
 
 def run(*argv):
@@ -74,7 +78,6 @@ with tempfile.TemporaryDirectory() as name:
         (["--prompt-tokens", "many"], ["--prompt-tokens", "zipf"]),
         (["--slo", "ttft=0"], ["--slo"]),
         (["--prefill-policy", "prefix-aware"], ["--prefill-policy", "round-robin or least-loaded"]),
-        (["--url", "http://127.0.0.1:1"], ["--calibrate"]),
         (["--trace", folder / "none"], ["none"]),
         (["--json", folder / "no/such"], ["--json"]),
         (["--seed", 0], ["seed", "1 to"]),
@@ -82,12 +85,12 @@ with tempfile.TemporaryDirectory() as name:
         said = simulate("--calibration", costs, *argv, status=1)
         assert all(word in said for word in words), (argv, said)
     assert "--calibration" in simulate("--layouts", "1P1D", status=1)
-    assert "--url or --model" in simulate("--calibrate", status=1)
+    assert "--url or --model" in said_by("calibrate", status=1)
     (folder / "bad").write_text("{}")
     assert "bad: baton_calibration: must be" in simulate("--calibration", folder / "bad", status=1)
 
     # Costs measured in this process are costs that can be simulated with.
-    simulate("--calibrate", "--model", "shape:tiny", "--context-tokens", 256, "--chunk", 32, "--out", folder / "tiny")
+    said_by("calibrate", "--model", "shape:tiny", "--context-tokens", 256, "--chunk", 32, "--out", folder / "tiny")
     (got,) = [r["figures"] for r in json.loads(simulate("--calibration", folder / "tiny", "--layouts", "4P2D", "--chunk", 32,
                                                         "--requests", 50, "--json", "-"))["runs"]]
     assert got["requests"]["done"] == 50 and got["times"]["ttft"]["p50_s"] > 0, got

@@ -110,6 +110,18 @@ int cli_list_greatest(const struct cli_list *list)
     return greatest;
 }
 
+enum baton_err cli_word_parse(const char *option, const char *text, const char *const *words, int n,
+                              int *which, struct baton_why *why)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(words[i], text)) {
+            *which = i;
+            return BATON_OK;
+        }
+    return baton_fail(why, BATON_INVALID, "%s: must be %s%s%s or %s, not \"%.60s\"", option,
+                      words[0], n > 2 ? ", " : "", n > 2 ? words[1] : "", words[n - 1], text);
+}
+
 static void put_option(const struct baton_option *option, const void *field,
                        struct baton_json_out *out)
 {

@@ -68,4 +68,8 @@ enum baton_err cli_list_parse(const char *option, const char *text, int min, int
                               struct cli_list *list, struct baton_why *why) BATON_MUST_CHECK;
 int cli_list_greatest(const struct cli_list *list);
 
+/* The place of text among words [n], n >= 2. INVALID names the option and the words. */
+enum baton_err cli_word_parse(const char *option, const char *text, const char *const *words, int n,
+                              int *which, struct baton_why *why) BATON_MUST_CHECK;
+
 #endif

@@ -11,6 +11,7 @@
 
 /* argv[0] is the subcommand's name. */
 enum baton_err plan_simulate(int argc, char **argv, struct baton_why *why);
+enum baton_err plan_calibrate(int argc, char **argv, struct baton_why *why);
 enum baton_err plan_advise(int argc, char **argv, struct baton_why *why);
 
 #endif

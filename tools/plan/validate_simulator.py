@@ -59,7 +59,7 @@ def costs_of(args, number, cores):
 def calibrate(args, url, number, cores):
     """The costs of this kind of fleet; workers that lend each other cores have now one, now all of them."""
     known = ["--calibration", costs_of(args, number, "pinned")] if cores == "elastic" else []
-    run(args.bin / "baton-plan", "simulate", "--calibrate", "--url", url, "--model", args.model, "--dtype", args.dtype,
+    run(args.bin / "baton-plan", "calibrate", "--url", url, "--model", args.model, "--dtype", args.dtype,
         "--context-tokens", args.context, "--max-batch", max(args.concurrency), "--cores", cores,
         "--worker-cores", 1 if cores == "pinned" else 2, *known, "--out", costs_of(args, number, cores))
 

@@ -16,12 +16,12 @@ typedef struct sim_options options_type;
     BATON_ROW_REAL(options_type, field, name, fallback, min, max, unit, help)
 
 const struct baton_option sim_option_table[] = {
-    TEXT(calibration, "calibration", NULL, "file of measured costs, as --calibrate writes it"),
+    TEXT(calibration, "calibration", NULL,
+         "file of measured costs, as baton-plan calibrate writes it"),
     TEXT(layouts, "layouts", "1P1D", "fleets, a run each: 1P1D,2P1D,..."),
     TEXT(cores, "cores", "own",
          "own: a machine for each worker; pinned, elastic: one machine for all of them"),
-    INT(worker_cores, "worker-cores", "1", 1, 256, "",
-        "own, pinned: cores of each worker; calibrate: that each has when the other is idle"),
+    INT(worker_cores, "worker-cores", "1", 1, 256, "", "own, pinned: cores of each worker"),
     INT(host_cores, "host-cores", "2", 1, BATON_CORES_MAX, "", "elastic: cores of the machine"),
     TEXT(concurrency, "concurrency", NULL,
          "closed loop: requests under way, or several such numbers, a run each (1)"),
@@ -60,50 +60,18 @@ const struct baton_option sim_option_table[] = {
          "one way, beyond that of the calibration"),
     TEXT(json, "json", NULL, "file for all figures and settings; -: stdout, and no table"),
     TEXT(csv, "csv", NULL, "file for a row per run"),
-    {"calibrate", BATON_OPTION_BOOL, offsetof(options_type, calibrate), "false", 0, 0, "",
-     "measure costs and write them, instead of simulating"},
-    TEXT(url, "url", NULL, "calibrate: of an idle server with one prefill and one decode worker"),
-    TEXT(model, "model", NULL,
-         "calibrate: without --url, in this process: a model directory or shape:NAME; with it, the "
-         "model that is served, for the size of its context"),
-    TEXT(dtype, "dtype", "f32", "calibrate, in this process: f32, bf16, q8 or auto"),
-    TEXT(out, "out", NULL,
-         "calibrate: file for the costs; those of other cores in --calibration go with them"),
 };
 
 const size_t sim_n_options = sizeof sim_option_table / sizeof sim_option_table[0];
 
 /* ---- words ---- */
 
-/* The place of text among the n words. */
-static enum baton_err parse_word(const char *option, const char *text, const char *const *words,
-                                 int n, int *which, struct baton_why *why)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(words[i], text)) {
-            *which = i;
-            return BATON_OK;
-        }
-    return baton_fail(why, BATON_INVALID, "%s: must be %s%s%s or %s, not \"%.60s\"", option,
-                      words[0], n > 2 ? ", " : "", n > 2 ? words[1] : "", words[n - 1], text);
-}
-
-enum baton_err sim_cores_parse(const char *option, const char *text, enum sim_cores *cores,
-                               struct baton_why *why)
-{
-    static const char *const words[] = {"own", "pinned", "elastic"};
-    int which = 0;
-    enum baton_err err = parse_word(option, text, words, 3, &which, why);
-    *cores = (enum sim_cores)which; /* in this order */
-    return err;
-}
-
 static enum baton_err parse_policy(const char *option, const char *text,
                                    enum baton_routing_policy *policy, struct baton_why *why)
 {
     static const char *const words[] = {"round-robin", "least-loaded"};
     int which = 0;
-    enum baton_err err = parse_word(option, text, words, 2, &which, why);
+    enum baton_err err = cli_word_parse(option, text, words, 2, &which, why);
     *policy = which ? BATON_ROUTING_LEAST_LOADED : BATON_ROUTING_ROUND_ROBIN;
     return err;
 }
@@ -122,7 +90,7 @@ static enum baton_err read_words(struct sim_command *command, struct baton_why *
         err =
             parse_policy("--decode-policy", options->decode_policy, &settings->decode_policy, why);
     if (!err)
-        err = parse_word("--overlap", options->overlap, overlaps, 3, &overlap, why);
+        err = cli_word_parse("--overlap", options->overlap, overlaps, 3, &overlap, why);
     settings->overlap = (enum baton_overlap)overlap; /* in this order */
     return err;
 }
@@ -232,11 +200,10 @@ static enum baton_err check_together(const struct sim_options *o, struct baton_w
     enum baton_err err = cli_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
     if (err)
         return err;
-    if (o->url || o->model || o->out)
-        return baton_fail(why, BATON_INVALID, "--url, --model, --out: only with --calibrate");
     if (!o->calibration)
-        return baton_fail(why, BATON_INVALID,
-                          "--calibration: must name a file of costs (--calibrate makes one)");
+        return baton_fail(
+            why, BATON_INVALID,
+            "--calibration: must name a file of costs (baton-plan calibrate makes one)");
     if (o->max_total_tokens == 1)
         return baton_fail(why, BATON_INVALID, "--max-total-tokens: must be 0 or at least 2");
     return BATON_OK;
@@ -248,7 +215,7 @@ static enum baton_err check_network(const struct sim_command *command, struct ba
         return BATON_OK;
     return baton_fail(why, BATON_INVALID,
                       "--network-gbps: %s does not say how many bytes a token's KV takes "
-                      "(kv_token_bytes; --calibrate --url with --model writes it)",
+                      "(kv_token_bytes; baton-plan calibrate with --model writes it)",
                       command->options->calibration);
 }
 

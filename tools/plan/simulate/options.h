@@ -23,8 +23,6 @@ struct sim_options {
     int64_t max_queued, max_queued_tokens, gateways;
     double gateway_token_us, network_gbps, network_latency_us;
     const char *json, *csv;
-    bool calibrate;
-    const char *url, *model, *dtype, *out;
 };
 
 extern const struct baton_option sim_option_table[];
@@ -43,9 +41,5 @@ struct sim_command {
 enum baton_err sim_command_init(struct sim_command *command, const struct sim_options *options,
                                 struct baton_why *why) BATON_MUST_CHECK;
 void sim_command_fini(struct sim_command *command);
-
-/* The name of a way to give out cores: own, pinned, elastic. */
-enum baton_err sim_cores_parse(const char *option, const char *text, enum sim_cores *cores,
-                               struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

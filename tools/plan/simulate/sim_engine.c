@@ -1,6 +1,18 @@
 #include "tools/plan/simulate/sim_engine.h"
 
 #include "common/base/clock.h"
+#include "tools/cli/cli.h"
+
+enum baton_err sim_cores_parse(const char *option, const char *text, enum sim_cores *cores,
+                               struct baton_why *why)
+{
+    static const char *const words[] = {"own", "pinned", "elastic"};
+    int which = 0;
+    enum baton_err err = cli_word_parse(option, text, words, 3, &which, why);
+    if (!err)
+        *cores = (enum sim_cores)which; /* in this order */
+    return err;
+}
 
 void sim_engine_init(struct sim_engine *engine, struct sim_host *host, enum baton_core_role role,
                      void *worker)

@@ -15,11 +15,16 @@
 #ifndef BATON_PLAN_SIM_ENGINE_H
 #define BATON_PLAN_SIM_ENGINE_H
 
+#include "common/base/error.h"
 #include "common/policy/core_shares.h"
 #include "tools/plan/costs/costs.h"
 #include "tools/plan/simulate/event_queue.h"
 
 enum sim_cores { SIM_CORES_OWN, SIM_CORES_PINNED, SIM_CORES_ELASTIC };
+
+/* Reads one of the words above. INVALID names the option and the words. */
+enum baton_err sim_cores_parse(const char *option, const char *text, enum sim_cores *cores,
+                               struct baton_why *why) BATON_MUST_CHECK;
 
 struct sim_engine;
 

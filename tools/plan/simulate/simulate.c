@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/plan/calibrate/calibrate.h"
 #include "tools/plan/plan.h"
 #include "tools/plan/simulate/report.h"
 
@@ -110,8 +109,6 @@ static enum baton_err run(const void *arg, struct baton_why *why)
 {
     const struct sim_options *options = arg;
     struct session session = {.n_runs = 0};
-    if (options->calibrate)
-        return sim_calibrate(options, why);
     enum baton_err err = sim_command_init(&session.command, options, why);
     if (err)
         return err;

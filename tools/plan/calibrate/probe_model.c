@@ -1,10 +1,11 @@
-/* Costs of the engine in this process: no server, no network, nothing between steps. */
+#include "tools/plan/calibrate/probe_model.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "bench/machine.h"
 #include "common/base/clock.h"
-#include "tools/plan/calibrate/calibrate.h"
+#include "tools/cli/cli.h"
 
 enum { N_PASSES = 7, N_STEPS = 32, MAX_BATCH = 64 };
 
@@ -106,7 +107,7 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
 
 static enum baton_err init(struct model_probe *model, struct baton_why *why)
 {
-    const struct sim_options *options = model->probe.options;
+    const struct plan_calibrate_options *options = model->probe.options;
     int max_rows = (int)(options->chunk > MAX_BATCH ? options->chunk : MAX_BATCH);
     int n_threads = (int)options->worker_cores;
     int n_long = 4 * (int)options->context_tokens, n_short = MAX_BATCH * 64; /* the most at once */
@@ -134,8 +135,8 @@ static enum baton_err init(struct model_probe *model, struct baton_why *why)
     return BATON_OK;
 }
 
-enum baton_err sim_calibrate_model(const struct sim_options *options, struct sim_costs *costs,
-                                   struct baton_why *why)
+enum baton_err sim_probe_model(const struct plan_calibrate_options *options,
+                               struct sim_costs *costs, struct baton_why *why)
 {
     struct model_probe model = {.probe = {.options = options,
                                           .measure_prompt = measure_prompt,

@@ -1,11 +1,12 @@
-/* Costs of a server: what requests, alone or a few at a time, tell of its stages. */
+#include "tools/plan/calibrate/probe_url.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "tools/load/client.h"
-#include "tools/plan/calibrate/calibrate.h"
+#include "tools/plan/simulate/sim_engine.h"
 
 /* Requests of a run, rounds of a measurement. */
 enum { N_PROMPTS = 6, N_WARM_UPS = 1, N_ALONE = 4, N_BESIDE = 32, N_READERS = 4, N_ROUNDS = 3 };
@@ -267,7 +268,7 @@ static double grown_s(const struct sim_core_costs *costs, int64_t n_output, doub
 static enum baton_err measure_step_beside(struct url_probe *url, const struct sim_core_costs *costs,
                                           double pass_s, double *factor, struct baton_why *why)
 {
-    const struct sim_options *options = url->probe.options;
+    const struct plan_calibrate_options *options = url->probe.options;
     int64_t room = options->context_tokens - options->chunk;
     int64_t n_output = room < READER_OUTPUT ? room : READER_OUTPUT;
     struct load load;
@@ -332,8 +333,8 @@ static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_c
 }
 
 /* One role beside the other says something of workers that keep their cores. */
-enum baton_err sim_calibrate_url(const struct sim_options *options, struct sim_costs *costs,
-                                 struct baton_why *why)
+enum baton_err sim_probe_url(const struct plan_calibrate_options *options, struct sim_costs *costs,
+                             struct baton_why *why)
 {
     struct url_probe url = {.probe = {.options = options,
                                       .measure_prompt = measure_prompt,

@@ -1,15 +1,24 @@
-/* Measures what the simulator goes by, on a server or in this process.
+/* A probe measures what prompts and steps cost; from many such times it makes costs.
  *
- * Ownership: a probe's samples belong to it until sim_calibrate has used them.
+ *     calibrate.c --> probe_url.c    a server, through HTTP  \
+ *                \-> probe_model.c  an engine of its own     +--> probe.c: sizes, rounds, fit
+ *
+ * Ownership: a probe's samples belong to it; sim_probe_run frees them.
  * Threading: the main thread.
  * Errors:    those of what is measured; INVALID names the option.
  */
-#ifndef BATON_PLAN_CALIBRATE_H
-#define BATON_PLAN_CALIBRATE_H
+#ifndef BATON_PLAN_PROBE_H
+#define BATON_PLAN_PROBE_H
 
+#include "common/base/error.h"
 #include "tools/load/samples.h"
 #include "tools/plan/calibrate/fit.h"
-#include "tools/plan/simulate/options.h"
+
+/* The options of `baton-plan calibrate`; the table in calibrate.c says what each is. */
+struct plan_calibrate_options {
+    const char *url, *model, *dtype, *cores, *calibration, *out;
+    int64_t worker_cores, chunk, max_batch, context_tokens, seed;
+};
 
 /* How much slower passes and steps are while the other role computes, too; 1: no slower. */
 struct sim_beside {
@@ -19,7 +28,7 @@ struct sim_beside {
 /* Something that can be measured. Times are typical ones; what single ones are over them is added
  * to the samples. */
 struct sim_probe {
-    const struct sim_options *options;
+    const struct plan_calibrate_options *options;
     struct ld_samples pass, step, way;
     enum baton_err (*measure_prompt)(struct sim_probe *probe, int n_tokens,
                                      struct sim_prompt_point *point, struct baton_why *why);
@@ -32,19 +41,9 @@ struct sim_probe {
     bool has_ways; /* of requests: a server's */
 };
 
-/* Measures with the probe, adds what it found to *costs. */
+/* Measures with the probe and adds what it found to *costs. INVALID when the sizes of the options
+ * leave nothing to measure. */
 enum baton_err sim_probe_run(struct sim_probe *probe, struct sim_costs *costs,
-                             struct baton_why *why) BATON_MUST_CHECK;
-
-/* Runs sim_probe_run with a probe of a server (calibrate_url.c) or of an engine in this process
- * (calibrate_model.c). */
-enum baton_err sim_calibrate_url(const struct sim_options *options, struct sim_costs *costs,
-                                 struct baton_why *why) BATON_MUST_CHECK;
-enum baton_err sim_calibrate_model(const struct sim_options *options, struct sim_costs *costs,
-                                   struct baton_why *why) BATON_MUST_CHECK;
-
-/* All of --calibrate: reads --calibration, measures, writes --out or to stdout. */
-enum baton_err sim_calibrate(const struct sim_options *options,
                              struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -1,0 +1,16 @@
+/* Costs of a server: what requests, alone or a few at a time, tell of its stages.
+ *
+ * Ownership: the options are borrowed.
+ * Threading: the main thread.
+ * Errors:    those of the load generator; PEER when requests fail or the server tells no stages.
+ */
+#ifndef BATON_PLAN_PROBE_URL_H
+#define BATON_PLAN_PROBE_URL_H
+
+#include "tools/plan/calibrate/probe.h"
+
+/* Measures options->url and adds what it found to *costs. */
+enum baton_err sim_probe_url(const struct plan_calibrate_options *options, struct sim_costs *costs,
+                             struct baton_why *why) BATON_MUST_CHECK;
+
+#endif
