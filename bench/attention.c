@@ -170,31 +170,24 @@ static enum baton_err open_model(struct stand *stand, struct baton_why *why)
                                  &stand->kv, why);
 }
 
-static enum baton_err init_run(struct stand *stand, struct baton_why *why)
+static enum baton_err init_forward(struct stand *stand, struct baton_why *why)
 {
     const struct baton_model_shape *shape = baton_model_shape(stand->model);
     size_t n_rows = (size_t)most_rows(stand), n_threads = (size_t)stand->options->threads;
-    size_t n_attn_out = n_rows * (size_t)shape->n_embd;
-    size_t n_qkv =
-        n_rows * (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim;
+    size_t n_qkv = n_rows * (size_t)baton_shape_qkv_width(shape);
     struct baton_forward *forward = &stand->forward;
-    *forward =
-        (struct baton_forward){.model = stand->model,
-                               .kernels = baton_kernels_find(baton_model_kernels(stand->model)),
-                               .attention_scale = 1.0F / sqrtf((float)shape->head_dim)};
+    *forward = (struct baton_forward){
+        .model = stand->model, .kernels = baton_kernels_find(baton_model_kernels(stand->model))};
     enum baton_err err = baton_pool_create((int)n_threads, &forward->pool, why);
     if (err)
         return err;
     forward->rows = calloc(n_rows, sizeof *forward->rows);
     forward->groups = calloc(n_rows, sizeof *forward->groups);
-    stand->scratch = baton_floats_create(n_qkv + n_attn_out +
-                                         n_threads * baton_forward_attn_scratch_floats(shape));
+    stand->scratch = baton_floats_create(baton_forward_place(forward, NULL, (int)n_rows));
     stand->seqs = calloc((size_t)cli_list_greatest(&stand->batches), sizeof *stand->seqs);
     if (!forward->rows || !forward->groups || !stand->scratch || !stand->seqs)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for %zu rows", n_rows);
-    forward->qkv = stand->scratch;
-    forward->attn_out = forward->qkv + n_qkv;
-    forward->attn_scratch = forward->attn_out + n_attn_out;
+    (void)baton_forward_place(forward, stand->scratch, (int)n_rows);
     for (size_t i = 0; i < n_qkv; i++)
         forward->qkv[i] = (float)(i * 2654435761U % 1000) / 500 - 1;
     return BATON_OK;
@@ -274,7 +267,7 @@ static enum baton_err init(struct stand *stand, struct baton_why *why)
     if (!err)
         err = open_model(stand, why);
     if (!err)
-        err = init_run(stand, why);
+        err = init_forward(stand, why);
     if (!err)
         err = init_sequences(stand);
     if (!err)

@@ -7,23 +7,17 @@
 
 #include "common/base/json.h"
 #include "common/engine/kernels/bf16.h"
+#include "common/engine/model/arch/arch.h"
 #include "common/engine/model/random_weights.h"
 
-enum {
-    NAME_BYTES = 64,
-    TENSORS_PER_LAYER = 12,
-    TENSORS_OF_MODEL = 4,
-    HEADER_MAX_BYTES = 1 << 24,
-    HEADER_ALIGNMENT = 8,
-    WRITE_BYTES = 1 << 20
-};
+enum { HEADER_MAX_BYTES = 1 << 24, HEADER_ALIGNMENT = 8, WRITE_BYTES = 1 << 20 };
 
 /* As stored: rows and columns, 0 rows for a vector. */
 struct tensor {
-    char name[NAME_BYTES];
+    char name[BATON_TENSOR_NAME_BYTES];
     int n_rows, n_columns;
     bool transposed; /* [in][out], while the sequence of weights goes along [out][in] */
-    float middle;
+    float center;
     uint64_t seed; /* that enters the sequence at the tensor's first weight */
 };
 
@@ -38,64 +32,38 @@ static size_t n_elements(const struct tensor *tensor)
     return (size_t)(tensor->n_rows ? tensor->n_rows : 1) * (size_t)tensor->n_columns;
 }
 
-/* scope is "transformer.", or that of a layer. */
-static void add(struct catalogue *all, const char *scope, const char *name, struct tensor tensor)
+static void add(struct catalogue *all, const struct baton_arch *arch,
+                const struct baton_model_tensor *found)
 {
-    (void)snprintf(tensor.name, sizeof tensor.name, "%s%s", scope, name);
-    tensor.seed = all->seed;
-    all->seed += n_elements(&tensor) * BATON_RANDOM_STEP;
-    all->tensors[all->n++] = tensor;
+    const struct baton_tensor_row *row = found->row;
+    struct tensor *tensor = &all->tensors[all->n++];
+    *tensor = (struct tensor){.n_rows = row->n_rows == BATON_DIM_ONE ? 0 : found->n_rows,
+                              .n_columns = found->n_columns,
+                              .transposed = row->transposed,
+                              .center = row->center,
+                              .seed = all->seed};
+    if (row->transposed) {
+        tensor->n_rows = found->n_columns;
+        tensor->n_columns = found->n_rows;
+    }
+    (void)baton_model_tensor_name(arch, found, true, tensor->name);
+    all->seed += n_elements(tensor) * BATON_RANDOM_STEP;
 }
 
-static void add_vector(struct catalogue *all, const char *scope, const char *name, int n,
-                       float middle)
-{
-    add(all, scope, name, (struct tensor){.n_columns = n, .middle = middle});
-}
-
-static void add_norm(struct catalogue *all, const char *scope, const char *weight, const char *bias,
-                     int n)
-{
-    add_vector(all, scope, weight, n, 1);
-    add_vector(all, scope, bias, n, 0);
-}
-
-static void add_conv1d(struct catalogue *all, const char *scope, const char *weight,
-                       const char *bias, int n_out, int n_in)
-{
-    add(all, scope, weight,
-        (struct tensor){.n_rows = n_in, .n_columns = n_out, .transposed = true});
-    add_vector(all, scope, bias, n_out, 0);
-}
-
-static void add_layer(struct catalogue *all, int layer, const struct baton_model_shape *shape)
-{
-    char scope[NAME_BYTES / 2];
-    int n_embd = shape->n_embd;
-    (void)snprintf(scope, sizeof scope, "transformer.h.%d.", layer);
-    add_norm(all, scope, "ln_1.weight", "ln_1.bias", n_embd);
-    add_norm(all, scope, "ln_2.weight", "ln_2.bias", n_embd);
-    add_conv1d(all, scope, "attn.c_attn.weight", "attn.c_attn.bias", 3 * n_embd, n_embd);
-    add_conv1d(all, scope, "attn.c_proj.weight", "attn.c_proj.bias", n_embd, n_embd);
-    add_conv1d(all, scope, "mlp.c_fc.weight", "mlp.c_fc.bias", shape->n_ff, n_embd);
-    add_conv1d(all, scope, "mlp.c_proj.weight", "mlp.c_proj.bias", n_embd, shape->n_ff);
-}
-
+/* All tensors but the optional ones, which random models do without. */
 static enum baton_err list(struct catalogue *all, const struct baton_model_shape *shape,
                            uint64_t seed)
 {
-    static const char scope[] = "transformer.";
-    size_t n = (size_t)shape->n_layers * TENSORS_PER_LAYER + TENSORS_OF_MODEL;
-    *all = (struct catalogue){.tensors = calloc(n, sizeof *all->tensors), .seed = seed};
+    const struct baton_arch *arch = baton_arch_find("gpt2");
+    int n = baton_model_n_tensors(arch, shape);
+    *all = (struct catalogue){.tensors = calloc((size_t)n, sizeof *all->tensors), .seed = seed};
     if (!all->tensors)
         return BATON_NO_MEMORY;
-    add(all, scope, "wte.weight",
-        (struct tensor){.n_rows = shape->n_vocab, .n_columns = shape->n_embd});
-    add(all, scope, "wpe.weight",
-        (struct tensor){.n_rows = shape->n_context, .n_columns = shape->n_embd});
-    for (int layer = 0; layer < shape->n_layers; layer++)
-        add_layer(all, layer, shape);
-    add_norm(all, scope, "ln_f.weight", "ln_f.bias", shape->n_embd);
+    for (int i = 0; i < n; i++) {
+        struct baton_model_tensor tensor = baton_model_tensor_at(arch, shape, i);
+        if (!tensor.row->optional)
+            add(all, arch, &tensor);
+    }
     return BATON_OK;
 }
 
@@ -149,7 +117,7 @@ static void fill_row(const struct tensor *tensor, int row, float *floats)
     uint64_t first = tensor->transposed ? (uint64_t)row : (uint64_t)row * tensor->n_columns;
     uint64_t step = tensor->transposed ? (uint64_t)tensor->n_rows : 1;
     for (int i = 0; i < tensor->n_columns; i++)
-        floats[i] = tensor->middle + baton_random_weight(tensor->seed, first + i * step);
+        floats[i] = tensor->center + baton_random_weight(tensor->seed, first + i * step);
 }
 
 static bool write_tensor(FILE *file, const struct tensor *tensor, enum baton_element dtype,

@@ -19,26 +19,21 @@ static int divide_up(int n, int by)
     return (n + by - 1) / by;
 }
 
-static size_t qkv_floats(const struct baton_model_shape *shape)
-{
-    return (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim;
-}
-
 static void store_rows(void *arg, int item, int worker)
 {
     const struct layer_loop *loop = arg;
     const struct baton_forward *forward = loop->forward;
     const struct baton_model_shape *shape = &forward->model->shape;
     int first = item * STORE_ROWS_PER_ITEM, end = first + STORE_ROWS_PER_ITEM;
-    size_t dim = (size_t)shape->head_dim, n_queries = (size_t)shape->n_heads * dim;
+    size_t qkv_width = (size_t)baton_shape_qkv_width(shape);
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++) {
         const struct baton_row *row = &forward->rows[r];
-        const float *k = forward->qkv + (size_t)r * qkv_floats(shape) + n_queries;
+        const float *k = forward->qkv + (size_t)r * qkv_width + baton_shape_q_width(shape);
         forward->kernels->store_kv(
-            baton_kv_element(row->seq->kv), k, k + (size_t)shape->n_kv_heads * dim,
-            shape->n_kv_heads, shape->head_dim,
-            baton_seq_block(row->seq, loop->layer, row->position / BLOCK), row->position % BLOCK);
+            baton_kv_element(row->seq->kv), k, k + baton_shape_kv_width(shape), shape->n_kv_heads,
+            shape->head_dim, baton_seq_block(row->seq, loop->layer, row->position / BLOCK),
+            row->position % BLOCK);
     }
 }
 
@@ -74,12 +69,13 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
     const struct baton_forward *forward = loop->forward;
     const struct baton_model_shape *shape = &forward->model->shape;
     const struct baton_row *row = &forward->rows[first];
-    size_t n_attn_out = (size_t)shape->n_heads * (size_t)shape->head_dim, at = (size_t)first;
+    size_t qkv_width = (size_t)baton_shape_qkv_width(shape);
+    size_t q_width = (size_t)baton_shape_q_width(shape), at = (size_t)first;
     const struct baton_attend job = {
-        .q = forward->qkv + at * qkv_floats(shape),
-        .q_stride = qkv_floats(shape),
-        .out = forward->attn_out + at * n_attn_out,
-        .out_stride = n_attn_out,
+        .q = forward->qkv + at * qkv_width,
+        .q_stride = qkv_width,
+        .out = forward->attn_out + at * q_width,
+        .out_stride = q_width,
         .layer = baton_kv_layer(row->seq->kv, loop->layer),
         .blocks = row->seq->blocks,
         .dtype = baton_kv_element(row->seq->kv),
@@ -88,7 +84,7 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
         .n_heads = shape->n_kv_heads,
         .group = shape->n_heads / shape->n_kv_heads,
         .head_dim = shape->head_dim,
-        .scale = forward->attention_scale,
+        .scale = forward->model->layers[loop->layer].attention.scale,
         .state = forward->attn_scratch + (size_t)worker * baton_forward_attn_scratch_floats(shape),
     };
     forward->kernels->attend(&job, head, end_head < job.n_heads ? end_head : job.n_heads);

@@ -1,9 +1,8 @@
 #include "common/engine/compute/engine.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/compute/decoder.h"
 #include "common/engine/system/floats.h"
 
 enum { MAX_ROWS = 1 << 20 };
@@ -15,32 +14,6 @@ struct baton_engine {
     void *quantized;
 };
 
-/* Points the forward state into scratch, or measures it while scratch is NULL. */
-static size_t lay_out(struct baton_forward *forward, float *scratch, size_t n_rows)
-{
-    const struct baton_model_shape *shape = &forward->model->shape;
-    size_t n_embd = (size_t)shape->n_embd;
-    size_t n_qkv = (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim;
-    size_t n_threads = (size_t)baton_pool_n_threads(forward->pool);
-    const struct {
-        float **array;
-        size_t n;
-    } parts[] = {
-        {&forward->x, n_rows * n_embd},
-        {&forward->normed, n_rows * n_embd},
-        {&forward->qkv, n_rows * n_qkv},
-        {&forward->attn_out, n_rows * n_embd},
-        {&forward->hidden, n_rows * (size_t)shape->n_ff},
-        {&forward->attn_scratch, baton_forward_attn_scratch_floats(shape) * n_threads},
-    };
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        *parts[i].array = scratch ? scratch + n : NULL;
-        n += (parts[i].n + 15) / 16 * 16; /* each on its own cache lines */
-    }
-    return n;
-}
-
 static enum baton_err allocate(struct baton_engine *engine, struct baton_why *why)
 {
     const struct baton_engine_options *options = &engine->options;
@@ -48,7 +21,7 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
     enum baton_err err = baton_pool_create(options->n_threads, &engine->forward.pool, why);
     if (err)
         return err;
-    engine->scratch = baton_floats_create(lay_out(&engine->forward, NULL, (size_t)n_rows));
+    engine->scratch = baton_floats_create(baton_forward_place(&engine->forward, NULL, n_rows));
     engine->forward.rows = calloc((size_t)n_rows, sizeof engine->forward.rows[0]);
     engine->forward.groups = calloc((size_t)n_rows, sizeof engine->forward.groups[0]);
     engine->quantized = baton_floats_create(
@@ -56,7 +29,7 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
     engine->forward.quantized = engine->quantized;
     if (!engine->scratch || !engine->forward.rows || !engine->forward.groups || !engine->quantized)
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
-    (void)lay_out(&engine->forward, engine->scratch, (size_t)n_rows);
+    (void)baton_forward_place(&engine->forward, engine->scratch, n_rows);
     return BATON_OK;
 }
 
@@ -73,7 +46,6 @@ enum baton_err baton_engine_create(const struct baton_model *model,
     made->options = *options;
     made->forward.model = model;
     made->forward.kernels = model->kernels;
-    made->forward.attention_scale = 1.0F / sqrtf((float)model->shape.head_dim);
     enum baton_err err = allocate(made, why);
     if (err)
         baton_engine_destroy(made);
@@ -117,18 +89,17 @@ static bool fits(const struct baton_model_shape *shape, const struct baton_seq *
     return true;
 }
 
-/* Everything up to the last layer's K and V: rows are set, and what is left is complete_rows. */
+/* Everything up to the last layer's K and V: rows are set, and what is left is finish_rows. */
 static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn on_layer, void *arg)
 {
-    const struct baton_arch *arch = forward->model->arch;
     int n_layers = forward->model->shape.n_layers;
-    arch->embed(forward);
+    baton_decoder_embed(forward);
     for (int layer = 0; layer < n_layers; layer++) {
         if (layer) {
             baton_forward_attend(forward, layer - 1);
-            arch->complete(forward, layer - 1);
+            baton_decoder_attn_out_and_mlp(forward, layer - 1);
         }
-        arch->project(forward, layer);
+        baton_decoder_qkv(forward, layer);
         baton_forward_store_kv(forward, layer);
         if (on_layer && !on_layer(arg, layer))
             return BATON_CANCELED;
@@ -137,12 +108,12 @@ static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn o
 }
 
 /* The rest of the last layer, and the logits [n_rows][V]. */
-static void complete_rows(struct baton_forward *forward, float *logits)
+static void finish_rows(struct baton_forward *forward, float *logits)
 {
     int last = forward->model->shape.n_layers - 1;
     baton_forward_attend(forward, last);
-    forward->model->arch->complete(forward, last);
-    forward->model->arch->logits(forward, logits);
+    baton_decoder_attn_out_and_mlp(forward, last);
+    baton_decoder_logits(forward, logits);
 }
 
 /* One more row per token of the chunk; false when they do not fit. */
@@ -193,7 +164,7 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
         return err;
     keep_last_rows(&forward, chunks, n_chunks);
     if (forward.n_rows)
-        complete_rows(&forward, logits);
+        finish_rows(&forward, logits);
     for (int i = 0; i < n_chunks; i++)
         chunks[i].seq->n_tokens += chunks[i].n_tokens;
     return BATON_OK;
@@ -222,7 +193,7 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
         int n = n_tokens - first < BATON_SCORE_ROWS ? n_tokens - first : BATON_SCORE_ROWS;
         struct baton_forward some = forward;
         baton_forward_narrow(&some, first, n);
-        complete_rows(&some, scratch);
+        finish_rows(&some, scratch);
         for (int i = 0; i < n; i++)
             on_row(row_arg, first + i, scratch + (size_t)i * n_vocab);
     }
@@ -243,7 +214,7 @@ enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq
     enum baton_err err = run_layers(&forward, NULL, NULL);
     if (err)
         return err;
-    complete_rows(&forward, logits);
+    finish_rows(&forward, logits);
     for (int b = 0; b < n_seqs; b++)
         seqs[b]->n_tokens++;
     return BATON_OK;

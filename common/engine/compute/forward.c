@@ -1,8 +1,12 @@
 #include "common/engine/compute/forward.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "common/engine/model/tensors.h"
+
 enum {
+    LINE_FLOATS = 16,
     ROWS_PER_ITEM = 16,
     ITEMS_PER_THREAD = 4, /* so that a thread that lost its core delays a quarter of its share */
     ROWS_PER_READ = 8,    /* whose arithmetic takes about as long as reading the weights */
@@ -21,9 +25,9 @@ static void norm_rows(void *arg, int item, int worker)
     int first = item * ROWS_PER_ITEM, end = first + ROWS_PER_ITEM, n = forward->model->shape.n_embd;
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++)
-        forward->kernels->layer_norm(forward->normed + (size_t)r * n, forward->x + (size_t)r * n,
-                                     loop->norm->weight, loop->norm->bias, n,
-                                     forward->model->shape.norm_epsilon);
+        forward->kernels->norm(loop->norm->kind, forward->normed + (size_t)r * n,
+                               forward->x + (size_t)r * n, loop->norm->weight, loop->norm->bias, n,
+                               loop->norm->epsilon);
 }
 
 void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm)
@@ -71,16 +75,17 @@ static int divide_up(int n, int by)
     return (n + by - 1) / by;
 }
 
-/* The input as the kernels read it: made once, not by every thread for itself. */
-static const void *quantize(struct baton_forward *forward, const struct baton_packed *packed,
-                            const float *in)
+struct baton_input baton_forward_quantize(struct baton_forward *forward, enum baton_dtype dtype,
+                                          const float *in, int n_in)
 {
-    struct quantize_loop loop = {
-        .forward = forward, .dtype = packed->dtype, .in = in, .n_in = packed->n_in};
-    if (packed->dtype == BATON_F32 && !forward->kernels->splits_f32)
-        return in;
-    baton_pool_run(forward->pool, divide_up(forward->n_rows, ROWS_PER_ITEM), quantize_rows, &loop);
-    return forward->quantized;
+    struct quantize_loop loop = {.forward = forward, .dtype = dtype, .in = in, .n_in = n_in};
+    struct baton_input input = {.rows = forward->quantized, .dtype = dtype, .n_in = n_in};
+    if (dtype == BATON_F32 && !forward->kernels->splits_f32)
+        input.rows = in;
+    else
+        baton_pool_run(forward->pool, divide_up(forward->n_rows, ROWS_PER_ITEM), quantize_rows,
+                       &loop);
+    return input;
 }
 
 /* A small product is done sooner by the caller alone. */
@@ -95,15 +100,16 @@ static int count_items(const struct baton_forward *forward, const struct baton_p
 }
 
 void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
-                          const float *in, float *out, enum baton_epilogue epilogue)
+                          struct baton_input input, float *out, enum baton_epilogue epilogue)
 {
     struct linear_loop loop = {.kernels = forward->kernels,
-                               .job = {.x = quantize(forward, &matrix->packed, in),
+                               .job = {.x = input.rows,
                                        .weights = &matrix->packed,
                                        .bias = matrix->bias,
                                        .y = out,
                                        .n_rows = forward->n_rows,
                                        .epilogue = epilogue}};
+    assert(input.dtype == matrix->packed.dtype && input.n_in == matrix->packed.n_in);
     int n_out = matrix->packed.n_out, n_items = count_items(forward, &matrix->packed);
     loop.outs_per_item = divide_up(divide_up(n_out, n_items), BATON_PANEL) * BATON_PANEL;
     baton_pool_run(forward->pool, divide_up(n_out, loop.outs_per_item), linear_outs, &loop);
@@ -111,40 +117,82 @@ void baton_forward_linear(struct baton_forward *forward, const struct baton_matr
 
 size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows)
 {
-    const struct baton_model_shape *shape = &model->shape;
-    int n_attn_out = shape->n_heads * shape->head_dim;
-    int widest = shape->n_ff > shape->n_embd ? shape->n_ff : shape->n_embd;
-    return baton_quantized_bytes(model->kernels, model->dtype, n_rows,
-                                 n_attn_out > widest ? n_attn_out : widest);
+    int n = baton_model_n_tensors(model->arch, &model->shape);
+    size_t most = 0;
+    for (int i = 0; i < n; i++) {
+        struct baton_model_tensor tensor = baton_model_tensor_at(model->arch, &model->shape, i);
+        if (tensor.row->kind != BATON_TENSOR_MATRIX)
+            continue;
+        const struct baton_packed *packed = baton_model_packed(model, &tensor);
+        size_t n_bytes = baton_quantized_bytes(model->kernels, packed->dtype, n_rows, packed->n_in);
+        most = n_bytes > most ? n_bytes : most;
+    }
+    return most;
 }
 
-static void move_floats(float *array, size_t row_floats, int from, int to)
-{
-    memcpy(array + (size_t)to * row_floats, array + (size_t)from * row_floats,
-           row_floats * sizeof *array);
-}
+/* The arrays of rows. Only this list says how many floats a row of each has. */
+enum { N_ROW_ARRAYS = 5 };
 
-void baton_forward_move_row(struct baton_forward *forward, int from, int to)
+struct row_array {
+    float **array;
+    size_t width;
+    bool is_kept; /* from before a layer's attention until after it */
+};
+
+static void list_arrays(struct baton_forward *forward, struct row_array arrays[N_ROW_ARRAYS])
 {
     const struct baton_model_shape *shape = &forward->model->shape;
-    if (from == to)
-        return;
-    forward->rows[to] = forward->rows[from];
-    move_floats(forward->x, (size_t)shape->n_embd, from, to);
-    move_floats(forward->qkv,
-                (size_t)(shape->n_heads + 2 * shape->n_kv_heads) * (size_t)shape->head_dim, from,
-                to);
+    const struct row_array all[N_ROW_ARRAYS] = {
+        {&forward->x, (size_t)shape->n_embd, true},
+        {&forward->normed, (size_t)shape->n_embd, false},
+        {&forward->qkv, (size_t)baton_shape_qkv_width(shape), true},
+        {&forward->attn_out, (size_t)baton_shape_q_width(shape), false},
+        {&forward->hidden, (size_t)shape->n_ff, false},
+    };
+    memcpy(arrays, all, sizeof all);
+}
+
+/* The next n floats, on cache lines of their own; NULL while memory is only measured. */
+static float *take(float *memory, size_t *n_taken, size_t n)
+{
+    float *taken = memory ? memory + *n_taken : NULL;
+    *n_taken += (n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+    return taken;
+}
+
+size_t baton_forward_place(struct baton_forward *forward, float *memory, int n_rows)
+{
+    struct row_array arrays[N_ROW_ARRAYS];
+    size_t n_taken = 0, n_threads = (size_t)baton_pool_n_threads(forward->pool);
+    list_arrays(forward, arrays);
+    for (int i = 0; i < N_ROW_ARRAYS; i++)
+        *arrays[i].array = take(memory, &n_taken, (size_t)n_rows * arrays[i].width);
+    forward->attn_scratch = take(
+        memory, &n_taken, baton_forward_attn_scratch_floats(&forward->model->shape) * n_threads);
+    return n_taken;
 }
 
 void baton_forward_narrow(struct baton_forward *forward, int first, int n)
 {
-    const struct baton_model_shape *shape = &forward->model->shape;
-    size_t skip = (size_t)first, n_embd = (size_t)shape->n_embd;
-    forward->rows += skip;
-    forward->x += skip * n_embd;
-    forward->normed += skip * n_embd;
-    forward->qkv += skip * (size_t)((shape->n_heads + 2 * shape->n_kv_heads) * shape->head_dim);
-    forward->attn_out += skip * n_embd;
-    forward->hidden += skip * (size_t)shape->n_ff;
+    struct row_array arrays[N_ROW_ARRAYS];
+    list_arrays(forward, arrays);
+    for (int i = 0; i < N_ROW_ARRAYS; i++)
+        *arrays[i].array += (size_t)first * arrays[i].width;
+    forward->rows += first;
     forward->n_rows = n;
+}
+
+void baton_forward_move_row(struct baton_forward *forward, int from, int to)
+{
+    struct row_array arrays[N_ROW_ARRAYS];
+    if (from == to)
+        return;
+    list_arrays(forward, arrays);
+    forward->rows[to] = forward->rows[from];
+    for (int i = 0; i < N_ROW_ARRAYS; i++) {
+        float *array = *arrays[i].array;
+        size_t width = arrays[i].width;
+        if (arrays[i].is_kept)
+            memcpy(array + (size_t)to * width, array + (size_t)from * width, width * sizeof *array);
+    }
 }

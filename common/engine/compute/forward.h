@@ -25,7 +25,6 @@ struct baton_forward {
     const struct baton_model *model;
     const struct baton_kernels *kernels;
     struct baton_pool *pool;
-    float attention_scale; /* 1 / sqrt(D) */
 
     int n_rows;
     struct baton_row *rows; /* [n_rows] */
@@ -39,12 +38,31 @@ struct baton_forward {
     float *attn_scratch;    /* [n_threads] state of the queries attended together */
 };
 
+/* Points the arrays of rows and the threads' scratch into memory for n_rows rows, or measures them
+ * when memory is NULL. Returns how many floats that takes. model and pool must be set. */
+size_t baton_forward_place(struct baton_forward *forward, float *memory, int n_rows);
+
+/* Bytes of quantized input that n_rows rows of any matrix need at most. */
+size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows);
+
 /* normed = norm(x) */
 void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm);
 
-/* out [n_rows][n_out] from in [n_rows][n_in] */
+/* The rows of an input as products with weights of one dtype read them. */
+struct baton_input {
+    const void *rows;
+    enum baton_dtype dtype;
+    int n_in;
+};
+
+/* in [n_rows][n_in], quantized once for every matrix of that dtype that multiplies it. It lasts
+ * until the next input is quantized; for some dtypes it is `in` itself. */
+struct baton_input baton_forward_quantize(struct baton_forward *forward, enum baton_dtype dtype,
+                                          const float *in, int n_in);
+
+/* out [n_rows][n_out] from an input of the matrix's dtype and width. */
 void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
-                          const float *in, float *out, enum baton_epilogue epilogue);
+                          struct baton_input input, float *out, enum baton_epilogue epilogue);
 
 /* The rows' K and V, from qkv into their sequences' blocks. */
 void baton_forward_store_kv(struct baton_forward *forward, int layer);
@@ -57,9 +75,6 @@ void baton_forward_narrow(struct baton_forward *forward, int first, int n);
 
 /* Puts what a row needs from its attention on in the place of another one. */
 void baton_forward_move_row(struct baton_forward *forward, int from, int to);
-
-/* Bytes of quantized input that n_rows rows need at most. */
-size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows);
 
 /* Floats of attention's state one thread needs. */
 size_t baton_forward_attn_scratch_floats(const struct baton_model_shape *shape);

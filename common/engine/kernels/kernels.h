@@ -27,6 +27,11 @@ enum baton_epilogue {
     BATON_GELU_TANH /* y = gelu(result), the tanh form */
 };
 
+/* How a row is normalised. */
+enum baton_norm_kind {
+    BATON_LAYER_NORM /* (x - mean) / sqrt(variance + epsilon) * weight + bias */
+};
+
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]
  * (NULL: none). x is as `quantize` made it for the weights' dtype. */
 struct baton_linear {
@@ -80,9 +85,9 @@ struct baton_kernels {
      * row and the weights (openblas: from some number of rows on, on their number, too). */
     void (*linear)(const struct baton_linear *job, int first_out, int end_out);
 
-    /* y [n] = (x - mean) / sqrt(variance + epsilon) * weight + bias */
-    void (*layer_norm)(float *y, const float *x, const float *weight, const float *bias, int n,
-                       float epsilon);
+    /* y [n] = x [n], normalised; bias NULL: none. */
+    void (*norm)(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
+                 const float *bias, int n, float epsilon);
 
     /* K and V [n_heads][D] of one position, as `slot` of its block. */
     void (*store_kv)(enum baton_kv_dtype dtype, const float *k, const float *v, int n_heads,

@@ -25,16 +25,30 @@ static float sum_of_squares(const float *x, float mean, int n)
     return sum_lanes(sum + d * d);
 }
 
-static void layer_norm(float *y, const float *x, const float *weight, const float *bias, int n,
+INLINE void layer_norm(float *y, const float *x, const float *weight, const float *bias, int n,
                        float epsilon)
 {
     float mean = sum_of(x, n) / (float)n;
     float scale = 1.0F / sqrtf(sum_of_squares(x, mean, n) / (float)n + epsilon);
     int i = 0;
-    for (; i + LANES <= n; i += LANES)
-        store(y + i, (load(x + i) - mean) * scale * load(weight + i) + load(bias + i));
-    for (; i < n; i++)
-        y[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+    for (; i + LANES <= n; i += LANES) {
+        vec gained = (load(x + i) - mean) * scale * load(weight + i);
+        store(y + i, bias ? gained + load(bias + i) : gained);
+    }
+    for (; i < n; i++) {
+        float gained = (x[i] - mean) * scale * weight[i];
+        y[i] = bias ? gained + bias[i] : gained;
+    }
+}
+
+static void norm(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
+                 const float *bias, int n, float epsilon)
+{
+    switch (kind) {
+    case BATON_LAYER_NORM:
+        layer_norm(y, x, weight, bias, n, epsilon);
+        break;
+    }
 }
 
 #endif

@@ -77,6 +77,22 @@ enum baton_err baton_model_random(const struct baton_model_shape *shape, uint64_
                                   struct baton_why *why) BATON_MUST_CHECK;
 const struct baton_model_shape *baton_model_shape(const struct baton_model *model);
 
+/* Floats of a row: all query heads, all KV heads, and queries, keys and values side by side. */
+static inline int baton_shape_q_width(const struct baton_model_shape *shape)
+{
+    return shape->n_heads * shape->head_dim;
+}
+
+static inline int baton_shape_kv_width(const struct baton_model_shape *shape)
+{
+    return shape->n_kv_heads * shape->head_dim;
+}
+
+static inline int baton_shape_qkv_width(const struct baton_model_shape *shape)
+{
+    return baton_shape_q_width(shape) + 2 * baton_shape_kv_width(shape);
+}
+
 /* For pools of its K and V: "auto" is f32 beside f32 weights, else f16, whose error is small beside
  * that of the weights. */
 struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model);

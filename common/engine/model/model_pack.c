@@ -1,10 +1,11 @@
-/* Where a model's slab comes from: a file that all workers of the host map, or private memory. */
+#include "common/engine/model/model_pack.h"
+
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/once_file.h"
-#include "common/engine/model/arch/arch.h"
-#include "common/engine/model/model_build.h"
+#include "common/engine/model/storage.h"
+#include "common/engine/model/tensors_load.h"
 
 enum { PACK_WAIT_S = 120, LINE_BYTES = 64 };
 
@@ -15,10 +16,12 @@ struct build {
     struct baton_pool *pool;
 };
 
-/* Changes with whatever changes what baton_packed_write writes, so that no build ever reads what
- * another one packed differently. */
-static uint32_t packing_signature(enum baton_dtype dtype, enum baton_layout layout)
+/* Changes with whatever changes what baton_packed_write writes or where a tensor stands, so that no
+ * build ever reads what another one packed differently. */
+static uint32_t packing_signature(const struct baton_model *model)
 {
+    enum baton_dtype dtype = model->dtype;
+    enum baton_layout layout = model->kernels->layout;
     enum { N_IN = BATON_Q8_GROUP + 5 };
     float rows[BATON_PANEL * N_IN];
     _Alignas(LINE_BYTES) uint8_t panel[BATON_PANEL * 2 * BATON_Q8_GROUP * sizeof(float)] = {0};
@@ -27,13 +30,14 @@ static uint32_t packing_signature(enum baton_dtype dtype, enum baton_layout layo
     for (int i = 0; i < BATON_PANEL * N_IN; i++)
         rows[i] = (float)(i * 37 % 101 - 50) * 0.019F;
     baton_packed_write(&packed, 0, rows);
-    return baton_crc32c(0, panel, baton_packed_bytes(dtype, layout, BATON_PANEL, N_IN));
+    return baton_crc32c(baton_model_layout_digest(model), panel,
+                        baton_packed_bytes(dtype, layout, BATON_PANEL, N_IN));
 }
 
 static enum baton_err pack(const struct build *build, struct baton_why *why)
 {
     struct baton_packing packing = {0};
-    enum baton_err err = build->model->arch->load(build->model, build->weights, &packing, why);
+    enum baton_err err = baton_tensors_load(build->model, build->weights, &packing, why);
     if (!err) {
         err = baton_packing_run(&packing, build->pool, build->options->show_progress);
         if (err)
@@ -106,8 +110,7 @@ static enum baton_err share(const struct build *build, struct baton_why *why)
                                  .config = fingerprint->config,
                                  .dtype = model->dtype,
                                  .layout = model->kernels->layout,
-                                 .signature =
-                                     packing_signature(model->dtype, model->kernels->layout),
+                                 .signature = packing_signature(model),
                                  .n_bytes = model->n_taken};
     char name[BATON_PACK_NAME_BYTES], paths[BATON_CACHE_MAX_DIRS][PATH_MAX];
     enum baton_err err = baton_fail(why, BATON_IO, "no directory for packed weights");

@@ -7,12 +7,13 @@
  *       80   64  SHA-256 of config.json, in hex
  *      144    4  dtype: 0 f32, 1 bf16, 2 q8
  *      148    4  layout: 0 panels, 1 rows
- *      152    4  signature: CRC-32C of a known matrix as the writer packs it
+ *      152    4  signature: CRC-32C of the tensors' names, sizes and dtypes, and of a known matrix
+ *                  as the writer packs it
  *      156    4  zero
  *      160    8  n, bytes of the payload
  *      168  256  CRC-32C of each of 64 pieces of the payload: n / 64 bytes, rounded up to 4096
  *      424       zeros
- *     4096    n  payload: the model's slab, as the architecture lays it out
+ *     4096    n  payload: the model's slab, as the architecture's tensor table lays it out
  *
  * Integers are little-endian. A file is used only when its header is exactly the one wanted, its
  * size is right and every piece matches: reading all of it costs 30 ms for 330 MB, and brings the

@@ -120,9 +120,14 @@ TEST(layer_norm_matches_the_formula_on_odd_widths)
                 mean += (double)x[i] / n;
             for (int i = 0; i < n; i++)
                 variance += (x[i] - mean) * (x[i] - mean) / n;
-            kernels->layer_norm(y, x, weight, bias, n, 1e-5F);
+            kernels->norm(BATON_LAYER_NORM, y, x, weight, bias, n, 1e-5F);
             for (int i = 0; i < n; i++) {
                 double exact = (x[i] - mean) / sqrt(variance + 1e-5) * weight[i] + bias[i];
+                assert_true(fabs(y[i] - exact) < 1e-5);
+            }
+            kernels->norm(BATON_LAYER_NORM, y, x, weight, NULL, n, 1e-5F);
+            for (int i = 0; i < n; i++) {
+                double exact = (x[i] - mean) / sqrt(variance + 1e-5) * weight[i];
                 assert_true(fabs(y[i] - exact) < 1e-5);
             }
             free(x);

@@ -91,8 +91,30 @@ TEST(a_random_model_keeps_its_shape)
     /* The embedding as head, one layer of matrices: panels of 16 outputs, 64 bytes an input. */
     assert_int_equal(baton_model_step_bytes(model), 64 * (6 + 2 * 6 + 6 + 6 + 5));
     baton_model_close(model);
-    shape.head_dim = 4;
+}
+
+TEST(a_shape_that_no_config_could_have_is_refused)
+{
+    const struct baton_model_shape good = {.n_layers = 1,
+                                           .n_embd = 6,
+                                           .n_heads = 4,
+                                           .n_kv_heads = 2,
+                                           .head_dim = 3,
+                                           .n_ff = 5,
+                                           .n_vocab = 7,
+                                           .n_context = 8,
+                                           .norm_epsilon = 1e-5F};
+    struct baton_model_shape shape = good;
+    struct baton_model *model = NULL;
+    shape.n_kv_heads = 3; /* does not divide the heads */
     assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_INVALID);
+    shape = good;
+    shape.n_heads = shape.head_dim = 1 << 12; /* each is allowed, the product is not */
+    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_INVALID);
+    shape = good;
+    shape.norm_epsilon = 0;
+    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_INVALID);
+    assert_null(model);
 }
 
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
@@ -128,6 +150,7 @@ int main(void)
         IN_DIR(a_directory_without_weights_is_not_found),
         IN_DIR(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for),
         cmocka_unit_test(a_random_model_keeps_its_shape),
+        cmocka_unit_test(a_shape_that_no_config_could_have_is_refused),
         cmocka_unit_test(kv_is_by_default_as_wide_as_the_weights_deserve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 #include "common/base/once_file.h"
 #include "common/checkpoint/fingerprint.h"
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/model_parts.h"
 
 #define MODEL "models/tale"
 

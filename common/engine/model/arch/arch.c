@@ -1,5 +1,6 @@
 #include "common/engine/model/arch/arch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct baton_arch *const archs[] = {&baton_arch_gpt2};
@@ -12,9 +13,13 @@ const struct baton_arch *baton_arch_find(const char *model_type)
     return NULL;
 }
 
-const char *baton_arch_names(void)
+const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES])
 {
-    return "supported: gpt2";
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0] && n < BATON_ARCH_NAMES_BYTES; i++)
+        n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
+                              i ? ", " : "supported: ", archs[i]->model_type);
+    return text;
 }
 
 enum baton_err baton_arch_configure(const struct baton_model_config *config,
@@ -22,11 +27,12 @@ enum baton_err baton_arch_configure(const struct baton_model_config *config,
                                     struct baton_why *why)
 {
     const struct baton_arch *found = baton_arch_find(config->model_type);
+    char names[BATON_ARCH_NAMES_BYTES];
     if (!config->model_type[0])
         return baton_fail(why, BATON_INVALID, "model_type: must be given as text");
     if (!found)
         return baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported (%s)",
-                          config->model_type, baton_arch_names());
+                          config->model_type, baton_arch_names(names));
     enum baton_err err = found->configure(config, shape, why);
     if (!err)
         *arch = found;
@@ -60,9 +66,9 @@ enum baton_err baton_arch_check_shape(const struct baton_model_shape *shape, str
         if (err)
             return err;
     }
-    if ((int64_t)shape->n_heads * shape->head_dim != shape->n_embd)
-        return baton_fail(why, BATON_INVALID, "%d heads do not divide a width of %d",
-                          shape->n_heads, shape->n_embd);
+    if ((int64_t)shape->n_heads * shape->head_dim > BATON_MAX_WIDTH)
+        return baton_fail(why, BATON_INVALID, "%d heads of %d are wider than %d", shape->n_heads,
+                          shape->head_dim, BATON_MAX_WIDTH);
     if (shape->n_heads % shape->n_kv_heads)
         return baton_fail(why, BATON_INVALID, "%d KV heads do not divide %d heads",
                           shape->n_kv_heads, shape->n_heads);

@@ -1,11 +1,10 @@
 /* GPT-2 as Hugging Face's GPT2LMHeadModel computes it: learned positions, pre-norm blocks, Conv1D
  * matrices stored [in][out], gelu_new, the head tied to the token embedding. */
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/engine/model/arch/arch.h"
-
-enum { NAME_MAX_BYTES = 96 };
+#include "common/engine/model/arch/tensor_rows.h"
 
 static enum baton_err check_activation(const char *name, struct baton_why *why)
 {
@@ -75,177 +74,33 @@ static enum baton_err configure(const struct baton_model_config *config,
     return err;
 }
 
-static struct baton_norm take_norm(struct baton_model *model)
-{
-    int n = model->shape.n_embd;
-    float *weight = baton_model_take(model, 1, n), *bias = baton_model_take(model, 1, n);
-    return (struct baton_norm){.weight = weight, .bias = bias};
-}
-
-static struct baton_matrix take_matrix(struct baton_model *model, int n_out, int n_in)
-{
-    struct baton_packed packed = baton_model_take_packed(model, n_out, n_in);
-    return (struct baton_matrix){.packed = packed, .bias = baton_model_take(model, 1, n_out)};
-}
-
-static void lay_out(struct baton_model *model)
-{
-    int n_embd = model->shape.n_embd, n_ff = model->shape.n_ff, n_vocab = model->shape.n_vocab;
-    model->token_embedding.packed = baton_model_take_packed(model, n_vocab, n_embd);
-    model->position_embedding = baton_model_take(model, model->shape.n_context, n_embd);
-    for (int i = 0; i < model->shape.n_layers; i++) {
-        struct baton_layer *layer = &model->layers[i];
-        layer->attention_norm = take_norm(model);
-        layer->qkv = take_matrix(model, 3 * n_embd, n_embd);
-        layer->attention_out = take_matrix(model, n_embd, n_embd);
-        layer->mlp_norm = take_norm(model);
-        layer->up = take_matrix(model, n_ff, n_embd);
-        layer->down = take_matrix(model, n_embd, n_ff);
-    }
-    model->final_norm = take_norm(model);
-    model->head.packed = model->own_head ? baton_model_take_packed(model, n_vocab, n_embd)
-                                         : model->token_embedding.packed;
-}
-
-/* Reads tensors of one name space ("transformer.h.3.attn.c_attn") and remembers the first failure.
- */
-struct loader {
-    const struct baton_weights *weights;
-    struct baton_packing *packing;
-    const char *prefix; /* "transformer." or "" */
-    char scope[NAME_MAX_BYTES / 2];
-    enum baton_err err;
-    struct baton_why *why;
+static const struct baton_tensor_row tensors[] = {
+    {"wte.weight", IN_MODEL(token_embedding.packed), MATRIX(V, C)},
+    {"wpe.weight", IN_MODEL(position_embedding), TABLE(POSITIONS, C)},
+    {"ln_1.weight", IN_LAYER(attention.norm.weight), VECTOR(C), .center = 1},
+    {"ln_1.bias", IN_LAYER(attention.norm.bias), VECTOR(C)},
+    {"ln_2.weight", IN_LAYER(mlp.norm.weight), VECTOR(C), .center = 1},
+    {"ln_2.bias", IN_LAYER(mlp.norm.bias), VECTOR(C)},
+    {"attn.c_attn.weight", IN_LAYER(attention.qkv.packed), CONV1D(QKV, C)},
+    {"attn.c_attn.bias", IN_LAYER(attention.qkv.bias), VECTOR(QKV)},
+    {"attn.c_proj.weight", IN_LAYER(attention.out.packed), CONV1D(C, Q)},
+    {"attn.c_proj.bias", IN_LAYER(attention.out.bias), VECTOR(C)},
+    {"mlp.c_fc.weight", IN_LAYER(mlp.up.packed), CONV1D(F, C)},
+    {"mlp.c_fc.bias", IN_LAYER(mlp.up.bias), VECTOR(F)},
+    {"mlp.c_proj.weight", IN_LAYER(mlp.down.packed), CONV1D(C, F)},
+    {"mlp.c_proj.bias", IN_LAYER(mlp.down.bias), VECTOR(C)},
+    {"ln_f.weight", IN_MODEL(final_norm.weight), VECTOR(C), .center = 1},
+    {"ln_f.bias", IN_MODEL(final_norm.bias), VECTOR(C)},
+    {"lm_head.weight", IN_TOP(head.packed), MATRIX(V, C), .optional = true},
 };
-
-static const char *full_name(const struct loader *loader, const char *name, const char *part,
-                             char full[NAME_MAX_BYTES])
-{
-    (void)snprintf(full, NAME_MAX_BYTES, "%s%s%s%s", loader->prefix, loader->scope, name, part);
-    return full;
-}
-
-static void load_norm(struct loader *loader, const char *name, const struct baton_norm *norm, int n)
-{
-    char full[NAME_MAX_BYTES];
-    if (!loader->err)
-        loader->err =
-            baton_weights_vector(loader->weights, full_name(loader, name, ".weight", full), n,
-                                 norm->weight, loader->why);
-    if (!loader->err)
-        loader->err = baton_weights_vector(loader->weights, full_name(loader, name, ".bias", full),
-                                           n, norm->bias, loader->why);
-}
-
-static void load_positions(struct loader *loader, const char *name, int n_rows, int n_columns,
-                           float *table)
-{
-    char full[NAME_MAX_BYTES];
-    if (!loader->err)
-        loader->err =
-            baton_weights_matrix(loader->weights, full_name(loader, name, ".weight", full), n_rows,
-                                 n_columns, table, loader->why);
-}
-
-static void load_packed(struct loader *loader, const char *name, bool transposed,
-                        const struct baton_packed *packed)
-{
-    char full[NAME_MAX_BYTES];
-    struct baton_weights_source source;
-    if (!loader->err)
-        loader->err =
-            baton_weights_source(loader->weights, full_name(loader, name, ".weight", full),
-                                 packed->n_out, packed->n_in, transposed, &source, loader->why);
-    if (!loader->err)
-        loader->err = baton_packing_add(loader->packing, &source, packed);
-}
-
-/* Conv1D keeps its weights as [in][out]. */
-static void load_conv1d(struct loader *loader, const char *name, const struct baton_matrix *matrix)
-{
-    char full[NAME_MAX_BYTES];
-    load_packed(loader, name, true, &matrix->packed);
-    if (!loader->err)
-        loader->err = baton_weights_vector(loader->weights, full_name(loader, name, ".bias", full),
-                                           matrix->packed.n_out, matrix->bias, loader->why);
-}
-
-static void load_layer(struct loader *loader, int index, const struct baton_layer *layer,
-                       int n_embd)
-{
-    (void)snprintf(loader->scope, sizeof loader->scope, "h.%d.", index);
-    load_norm(loader, "ln_1", &layer->attention_norm, n_embd);
-    load_conv1d(loader, "attn.c_attn", &layer->qkv);
-    load_conv1d(loader, "attn.c_proj", &layer->attention_out);
-    load_norm(loader, "ln_2", &layer->mlp_norm, n_embd);
-    load_conv1d(loader, "mlp.c_fc", &layer->up);
-    load_conv1d(loader, "mlp.c_proj", &layer->down);
-    loader->scope[0] = 0;
-}
-
-static enum baton_err load(struct baton_model *model, const struct baton_weights *weights,
-                           struct baton_packing *packing, struct baton_why *why)
-{
-    const struct baton_model_shape *shape = &model->shape;
-    bool prefixed = baton_weights_find(weights, "transformer.wte.weight") != NULL;
-    struct loader loader = {.weights = weights,
-                            .packing = packing,
-                            .prefix = prefixed ? "transformer." : "",
-                            .why = why};
-    load_packed(&loader, "wte", false, &model->token_embedding.packed);
-    load_positions(&loader, "wpe", shape->n_context, shape->n_embd, model->position_embedding);
-    for (int i = 0; i < shape->n_layers; i++)
-        load_layer(&loader, i, &model->layers[i], shape->n_embd);
-    load_norm(&loader, "ln_f", &model->final_norm, shape->n_embd);
-    loader.prefix = "";
-    if (model->own_head)
-        load_packed(&loader, "lm_head", false, &model->head.packed);
-    return loader.err;
-}
-
-static void embed(struct baton_forward *forward)
-{
-    const struct baton_model *model = forward->model;
-    size_t n_embd = (size_t)model->shape.n_embd;
-    for (int r = 0; r < forward->n_rows; r++) {
-        const float *position =
-            model->position_embedding + (size_t)forward->rows[r].position * n_embd;
-        float *x = forward->x + (size_t)r * n_embd;
-        baton_packed_row(&model->token_embedding.packed, (int)forward->rows[r].token, x);
-        for (size_t i = 0; i < n_embd; i++)
-            x[i] += position[i];
-    }
-}
-
-static void project(struct baton_forward *forward, int index)
-{
-    const struct baton_layer *layer = &forward->model->layers[index];
-    baton_forward_norm(forward, &layer->attention_norm);
-    baton_forward_linear(forward, &layer->qkv, forward->normed, forward->qkv, BATON_STORE);
-}
-
-static void complete(struct baton_forward *forward, int index)
-{
-    const struct baton_layer *layer = &forward->model->layers[index];
-    baton_forward_linear(forward, &layer->attention_out, forward->attn_out, forward->x, BATON_ADD);
-    baton_forward_norm(forward, &layer->mlp_norm);
-    baton_forward_linear(forward, &layer->up, forward->normed, forward->hidden, BATON_GELU_TANH);
-    baton_forward_linear(forward, &layer->down, forward->hidden, forward->x, BATON_ADD);
-}
-
-static void logits(struct baton_forward *forward, float *row_logits)
-{
-    baton_forward_norm(forward, &forward->model->final_norm);
-    baton_forward_linear(forward, &forward->model->head, forward->normed, row_logits, BATON_STORE);
-}
 
 const struct baton_arch baton_arch_gpt2 = {
     .model_type = "gpt2",
     .configure = configure,
-    .lay_out = lay_out,
-    .load = load,
-    .embed = embed,
-    .project = project,
-    .complete = complete,
-    .logits = logits,
+    .prefix = "transformer.",
+    .layer_prefix = "h.",
+    .tensors = tensors,
+    .n_tensors = sizeof tensors / sizeof tensors[0],
+    .norm = BATON_LAYER_NORM,
+    .activation = BATON_GELU_TANH,
 };

@@ -1,0 +1,53 @@
+#include "common/engine/compute/decoder.h"
+
+void baton_decoder_embed(struct baton_forward *forward)
+{
+    const struct baton_model *model = forward->model;
+    size_t n_embd = (size_t)model->shape.n_embd;
+    for (int r = 0; r < forward->n_rows; r++) {
+        const struct baton_row *row = &forward->rows[r];
+        float *x = forward->x + (size_t)r * n_embd;
+        baton_packed_row(&model->token_embedding.packed, (int)row->token, x);
+        if (!model->position_embedding)
+            continue;
+        const float *position = model->position_embedding + (size_t)row->position * n_embd;
+        for (size_t i = 0; i < n_embd; i++)
+            x[i] += position[i];
+    }
+}
+
+/* A product whose input no other matrix reads. */
+static void multiply(struct baton_forward *forward, const struct baton_matrix *matrix,
+                     const float *in, float *out, enum baton_epilogue epilogue)
+{
+    struct baton_input input =
+        baton_forward_quantize(forward, matrix->packed.dtype, in, matrix->packed.n_in);
+    baton_forward_linear(forward, matrix, input, out, epilogue);
+}
+
+void baton_decoder_qkv(struct baton_forward *forward, int layer)
+{
+    const struct baton_attention *attention = &forward->model->layers[layer].attention;
+    baton_forward_norm(forward, &attention->norm);
+    multiply(forward, &attention->qkv, forward->normed, forward->qkv, BATON_STORE);
+}
+
+static void run_mlp(struct baton_forward *forward, const struct baton_mlp *mlp)
+{
+    baton_forward_norm(forward, &mlp->norm);
+    multiply(forward, &mlp->up, forward->normed, forward->hidden, mlp->activation);
+    multiply(forward, &mlp->down, forward->hidden, forward->x, BATON_ADD);
+}
+
+void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer)
+{
+    const struct baton_layer *of = &forward->model->layers[layer];
+    multiply(forward, &of->attention.out, forward->attn_out, forward->x, BATON_ADD);
+    run_mlp(forward, &of->mlp);
+}
+
+void baton_decoder_logits(struct baton_forward *forward, float *logits)
+{
+    baton_forward_norm(forward, &forward->model->final_norm);
+    multiply(forward, &forward->model->head, forward->normed, logits, BATON_STORE);
+}

@@ -1,0 +1,27 @@
+/* The decoder: what a layer computes around its attention, for every architecture. The model says
+ * what its parts are; the engine runs them, because it owns the KV cache:
+ *
+ *     embed; for each layer qkv, store K and V, attend, attn_out_and_mlp; logits
+ *
+ * Ownership: the forward state is borrowed.
+ * Threading: the engine thread, which shares the work with its pool.
+ * Errors:    none.
+ */
+#ifndef BATON_ENGINE_DECODER_H
+#define BATON_ENGINE_DECODER_H
+
+#include "common/engine/compute/forward.h"
+
+/* Rows' tokens and positions -> x. */
+void baton_decoder_embed(struct baton_forward *forward);
+
+/* x -> qkv */
+void baton_decoder_qkv(struct baton_forward *forward, int layer);
+
+/* attn_out, x -> x */
+void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer);
+
+/* x -> logits [n_rows][V] */
+void baton_decoder_logits(struct baton_forward *forward, float *logits);
+
+#endif

@@ -1,0 +1,224 @@
+#include "common/engine/model/storage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/engine/model/arch/arch.h"
+#include "common/engine/system/floats.h"
+
+enum { LINE_BYTES = 64 };
+
+/* The next piece of the slab, on cache lines of its own; NULL while the slab is only measured. The
+ * bounds of a shape keep every product far below SIZE_MAX. */
+static void *take(struct baton_model *model, size_t n_bytes)
+{
+    char *taken = model->slab ? model->slab + model->n_taken : NULL;
+    model->n_taken += (n_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    return taken;
+}
+
+static void place_floats(struct baton_model *model, const struct baton_model_tensor *tensor)
+{
+    float **floats = baton_model_floats(model, tensor);
+    *floats = NULL;
+    if (baton_model_has(model, tensor)) {
+        size_t n = (size_t)tensor->n_rows * (size_t)tensor->n_columns;
+        model->n_weights += n;
+        *floats = take(model, n * sizeof(float));
+    }
+}
+
+static void place_matrix(struct baton_model *model, const struct baton_model_tensor *tensor)
+{
+    struct baton_packed *packed = baton_model_matrix(model, tensor);
+    *packed = (struct baton_packed){0};
+    if (baton_model_has(model, tensor)) {
+        *packed = (struct baton_packed){.dtype = model->dtype,
+                                        .layout = model->kernels->layout,
+                                        .n_out = tensor->n_rows,
+                                        .n_in = tensor->n_columns};
+        model->n_weights += (size_t)packed->n_out * (size_t)packed->n_in;
+        packed->data = take(model, baton_packed_read_bytes(packed));
+    }
+}
+
+void baton_model_place(struct baton_model *model, char *slab)
+{
+    int n = baton_model_n_tensors(model->arch, &model->shape);
+    model->slab = slab;
+    model->n_taken = model->n_weights = 0;
+    for (int i = 0; i < n; i++) {
+        struct baton_model_tensor tensor = baton_model_tensor_at(model->arch, &model->shape, i);
+        if (tensor.row->kind == BATON_TENSOR_MATRIX)
+            place_matrix(model, &tensor);
+        else
+            place_floats(model, &tensor);
+    }
+    model->has_tied_head = !model->head.packed.n_out;
+    if (model->has_tied_head)
+        model->head = model->token_embedding;
+}
+
+enum baton_err baton_model_allocate(struct baton_model *model, struct baton_why *why)
+{
+    char *slab = (char *)baton_floats_create(model->n_taken / sizeof(float));
+    if (!slab)
+        return baton_fail(why, BATON_NO_MEMORY, "model: no memory for %zu weights",
+                          model->n_weights);
+    baton_model_place(model, slab);
+    return BATON_OK;
+}
+
+uint32_t baton_model_layout_digest(const struct baton_model *model)
+{
+    int n = baton_model_n_tensors(model->arch, &model->shape);
+    uint32_t crc = 0;
+    for (int i = 0; i < n; i++) {
+        struct baton_model_tensor tensor = baton_model_tensor_at(model->arch, &model->shape, i);
+        char name[BATON_TENSOR_NAME_BYTES];
+        (void)baton_model_tensor_name(model->arch, &tensor, true, name);
+        if (!baton_model_has(model, &tensor))
+            continue;
+        const int sizes[] = {tensor.n_rows, tensor.n_columns};
+        crc = baton_crc32c(crc, name, strlen(name) + 1);
+        crc = baton_crc32c(crc, sizes, sizeof sizes);
+        if (tensor.row->kind == BATON_TENSOR_MATRIX) {
+            const char *dtype = baton_dtype_name(baton_model_packed(model, &tensor)->dtype);
+            crc = baton_crc32c(crc, dtype, strlen(dtype) + 1);
+        }
+    }
+    return crc;
+}
+
+static bool is_auto(const char *option)
+{
+    return !option || !strcmp(option, "auto");
+}
+
+static enum baton_err choose_kernels(const char *name, const struct baton_kernels **kernels,
+                                     struct baton_why *why)
+{
+    char names[128] = "auto";
+    const struct baton_kernels *found =
+        is_auto(name) ? baton_kernels_best() : baton_kernels_find(name);
+    if (found) {
+        *kernels = found;
+        return BATON_OK;
+    }
+    for (int i = 0; (found = baton_kernels_at(i)); i++) {
+        size_t n = strlen(names);
+        (void)snprintf(names + n, sizeof names - n, ", %s", found->name);
+    }
+    return baton_fail(why, BATON_INVALID, "kernels: \"%.40s\" is none of what this CPU runs: %s",
+                      name, names);
+}
+
+static enum baton_err choose(struct baton_model *model, const struct baton_model_options *options,
+                             struct baton_why *why)
+{
+    enum baton_err err = choose_kernels(options->kernels, &model->kernels, why);
+    if (err)
+        return err;
+    model->dtype = BATON_F32;
+    if (options->dtype && is_auto(options->dtype))
+        model->dtype = model->kernels->fastest;
+    else if (options->dtype && !baton_dtype_parse(options->dtype, &model->dtype))
+        return baton_fail(why, BATON_INVALID, "dtype: \"%.40s\" is none of auto, f32, bf16, q8",
+                          options->dtype);
+    if (!model->kernels->has_dtype[model->dtype])
+        return baton_fail(why, BATON_INVALID, "dtype: the %s kernels do not compute in %s",
+                          model->kernels->name, baton_dtype_name(model->dtype));
+    return BATON_OK;
+}
+
+/* What every layer's parts are, but for their arrays. */
+static void describe_parts(struct baton_model *model)
+{
+    const struct baton_norm norm = {.kind = model->arch->norm,
+                                    .epsilon = model->shape.norm_epsilon};
+    for (int i = 0; i < model->shape.n_layers; i++) {
+        struct baton_layer *layer = &model->layers[i];
+        layer->attention.norm = layer->mlp.norm = norm;
+        layer->attention.scale = 1.0F / sqrtf((float)model->shape.head_dim);
+        layer->mlp.activation = model->arch->activation;
+    }
+    model->final_norm = norm;
+}
+
+enum baton_err baton_model_measure(const struct baton_model_spec *spec,
+                                   const struct baton_model_options *options,
+                                   struct baton_model **model, struct baton_why *why)
+{
+    struct baton_model *made = calloc(1, sizeof *made);
+    struct baton_layer *layers = calloc((size_t)spec->shape.n_layers, sizeof *layers);
+    if (!made || !layers) {
+        free(made);
+        free(layers);
+        return baton_fail(why, BATON_NO_MEMORY, "model: out of memory");
+    }
+    made->arch = spec->arch;
+    made->shape = spec->shape;
+    made->optional = spec->optional;
+    made->layers = layers;
+    enum baton_err err = choose(made, options, why);
+    if (err) {
+        baton_model_close(made);
+        return err;
+    }
+    describe_parts(made);
+    baton_model_place(made, NULL);
+    *model = made;
+    return BATON_OK;
+}
+
+void baton_model_close(struct baton_model *model)
+{
+    if (!model)
+        return;
+    if (model->pack.payload)
+        baton_pack_file_unmap(&model->pack);
+    else
+        free(model->slab);
+    free(model->layers);
+    free(model);
+}
+
+const struct baton_model_shape *baton_model_shape(const struct baton_model *model)
+{
+    return &model->shape;
+}
+
+struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
+{
+    return (struct baton_kv_layout){.n_layers = model->shape.n_layers,
+                                    .n_kv_heads = model->shape.n_kv_heads,
+                                    .head_dim = model->shape.head_dim,
+                                    .auto_dtype = model->dtype == BATON_F32 ? "f32" : "f16"};
+}
+
+/* Of the token embedding only one row is read, unless it is the head as well. */
+size_t baton_model_step_bytes(const struct baton_model *model)
+{
+    size_t n = baton_packed_read_bytes(&model->head.packed);
+    for (int i = 0; i < model->shape.n_layers; i++) {
+        const struct baton_layer *layer = &model->layers[i];
+        n += baton_packed_read_bytes(&layer->attention.qkv.packed) +
+             baton_packed_read_bytes(&layer->attention.out.packed) +
+             baton_packed_read_bytes(&layer->mlp.up.packed) +
+             baton_packed_read_bytes(&layer->mlp.down.packed);
+    }
+    return n;
+}
+
+const char *baton_model_dtype(const struct baton_model *model)
+{
+    return baton_dtype_name(model->dtype);
+}
+
+const char *baton_model_kernels(const struct baton_model *model)
+{
+    return model->kernels->name;
+}
