@@ -1,4 +1,4 @@
-/* A decision in words: one explained step as JSON (API contract, section 3).
+/* A decision in words: one explained step as JSON (docs/http-api.md, "Steps").
  *
  * Ownership: writes into the caller's buffer.
  * Threading: loop thread.

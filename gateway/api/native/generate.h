@@ -1,4 +1,4 @@
-/* POST /generate and POST /generate/stream: the native routes (API contract, section 1).
+/* POST /generate and POST /generate/stream: the native routes (docs/http-api.md).
  *
  * /generate takes one prompt or a batch and answers one JSON object; /generate/stream takes one and
  * answers server-sent events: meta, token..., summary | error, with a step before the text of every

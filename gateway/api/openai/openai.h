@@ -1,4 +1,4 @@
-/* The OpenAI-compatible routes (API contract, section 2): /v1/models, /v1/completions,
+/* The OpenAI-compatible routes (docs/http-api.md): /v1/models, /v1/completions,
  * /v1/chat/completions.
  *
  * They take OpenAI's fields and the native sampling fields. What OpenAI knows but we do not do is

@@ -1,6 +1,6 @@
 /* The parameters in a body: how tokens are chosen, what ends them, what is reported.
  *
- * Native and OpenAI routes share these fields (API contract, sections 1 and 2). All generations of
+ * Native and OpenAI routes share these fields (docs/http-api.md). All generations of
  * one completion have them in common; prompts are read by gateway/api/params/prompts.h.
  *
  * Ownership: stop strings are borrowed from the body; the rest belongs to the params.

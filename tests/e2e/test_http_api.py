@@ -1,0 +1,298 @@
+"""docs/http-api.md says what the gateway does: its routes, fields, answers, errors and metrics, compared both ways.
+
+In the document a list item that begins with names in backticks describes these names: fields of a request (what they
+must be in parentheses, in the words of the gateway's errors), members of an answer (as paths), events, or metrics."""
+import http.client
+import json
+import re
+import time
+
+import pytest
+from fleet import ROOT, WORDY, Fleet, Stream, run_out_of_time
+
+DOCUMENT = (ROOT / "docs/http-api.md").read_text()
+API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
+               for path in (ROOT / folder).rglob("*.c")]
+GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
+GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions")
+MESSAGES = [{"role": "user", "content": "Tell me a story"}]
+
+
+def sections():
+    """{heading: its text, without that of the headings below it}"""
+    parts = re.split(r"^#+ (.*)$", DOCUMENT, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+SECTIONS = sections()
+
+
+def items(*headings):
+    """{name: (what it must be, default)} of the list items of these sections."""
+    found = {}
+    for heading in headings:
+        text = re.sub(r"\n +(?=[^ -])", " ", SECTIONS[heading])
+        for names, parentheses in re.findall(r"^ *- ((?:`[^`]+`(?:, )?)+)(?: \((.*?)\))?:(?: |$)", text, re.M):
+            rule, _, fallback = parentheses.partition("; ")
+            for name in re.findall(r"`([^`]+)`", names):
+                assert name not in found, f"{name} is described twice in {heading}"
+                found[name] = rule, fallback
+    return found
+
+
+def table(heading):
+    """Rows of the table of a section, its head aside; cells as they stand there."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in SECTIONS[heading].splitlines() if line.startswith("|")]
+    return rows[2:]
+
+
+def paths(value, prefix=""):
+    """Every member of a JSON value, as the document writes it: choices[].logprobs."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield f"{prefix}{key}"
+            yield from paths(member, f"{prefix}{key}.")
+    elif isinstance(value, list):
+        for element in value:
+            yield from paths(element, f"{prefix[:-1]}[].")
+
+
+def members(*answers, without=()):
+    """The paths of all answers, but for what lies below those in without."""
+    found = {path for answer in answers for path in paths(answer)}
+    return {path for path in found if not path.startswith(tuple(f"{prefix}{mark}" for prefix in without
+                                                                for mark in (".", "[")))}
+
+
+def described(*headings, prefix=""):
+    """The paths of the document's items, with the paths that lead to them."""
+    found = {prefix + name for name in items(*headings)}
+    return found | {path[:at.start()] for path in found for at in re.finditer(r"(\[\])?\.", path)} - {""}
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
+        yield started
+
+
+def post(fleet, path, body, status=200):
+    got, answer, _ = fleet.request("POST", path, body)
+    assert got == status, (path, body, answer)
+    return answer
+
+
+# ---- routes ----
+
+def documented_routes():
+    return {re.sub(r"\{\w+\}", "*", row[0].strip("`")) for row in table("Routes")}
+
+
+def test_the_routes_are_those_of_the_gateways_table():
+    source = (ROOT / "gateway/api/routes.c").read_text()
+    routes = re.findall(r'\{"([A-Z]+)", "([^"]+)", gw_\w+\}', source)
+    assert len(routes) > 10 and documented_routes() == {f"{method} {path}" for method, path in routes}
+
+
+def test_every_documented_route_answers_and_refuses_another_method(fleet):
+    for route in documented_routes():
+        method, path = route.split(" ")
+        path = path.replace("/v1/models/*", "/v1/models/tale").replace("/web/*", "/web/app.js")
+        status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
+        assert status == (400 if method == "POST" else 200), route
+        status, answer, headers = fleet.request("DELETE", path)
+        assert status == 405 and headers["Allow"] == method and answer["error"]["code"] == "method_not_allowed"
+
+
+# ---- fields of requests ----
+
+ROUTE_FIELDS = {
+    "/generate": ("Fields of every generating route", "POST /generate"),
+    "/generate/stream": ("Fields of every generating route", "POST /generate"),
+    "/v1/completions": ("Fields of every generating route", "Fields of both OpenAI routes", "POST /v1/completions"),
+    "/v1/chat/completions": ("Fields of every generating route", "Fields of both OpenAI routes",
+                             "POST /v1/chat/completions"),
+    "/tokenize": ("POST /tokenize",),
+    "/detokenize": ("POST /detokenize",),
+}
+LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
+         "/v1/chat/completions": {"messages": MESSAGES}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
+SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
+         "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}}
+
+
+def request_fields(path):
+    """Of a route, as documented. Sections of tokenize and detokenize list their answer's fields, too."""
+    found = items(*ROUTE_FIELDS[path])
+    return {name: rule for name, rule in found.items() if path in GENERATING or rule[0]}
+
+
+class Client:
+    """One connection for many requests."""
+
+    def __init__(self, port):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def error(self, path, body):
+        """The error object of a request; {} when it is accepted."""
+        self.connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        response = self.connection.getresponse()
+        data = response.read()
+        return {} if response.status == 200 else json.loads(data)["error"]
+
+
+def words_of_the_sources():
+    """Everything that may be a field's name."""
+    return {word for source in API_SOURCES for word in re.findall(r'"([a-z][a-z0-9_]*)"', source)}
+
+
+@pytest.mark.parametrize("path", ROUTE_FIELDS)
+def test_the_documented_fields_are_those_that_a_route_knows(fleet, path):
+    client, known = Client(fleet.port), set()
+    documented = set(request_fields(path))
+    for word in sorted(words_of_the_sources() | {name for route in ROUTE_FIELDS for name in request_fields(route)}):
+        error = client.error(path, {**LEAST[path], **SHORT.get(path, {}), word: {"": 0}})
+        if error.get("code") != "unknown_field":
+            known.add(word)
+        else:
+            assert error["param"] == word
+    assert known == documented
+
+
+@pytest.mark.parametrize("path", ROUTE_FIELDS)
+def test_a_fields_rule_stands_in_the_document_in_the_words_of_its_error(fleet, path):
+    client, n_checked = Client(fleet.port), 0
+    context = fleet.request("GET", "/v1/models")[1]["data"][0]["context_length"]
+    for name, (rule, _) in request_fields(path).items():
+        wrong = [0] if name == "logit_bias" else {"": 0}
+        message = client.error(path, {**LEAST[path], name: wrong}).get("message", "")
+        said = re.fullmatch(r"\w+: must be (.*?)(?:, not (?:an? )?\w+)?", message)
+        if not said or (path == "/generate/stream" and name == "prompt"):
+            continue
+        assert said[1].replace(f"to {context}", "to the context") == rule, name
+        n_checked += 1
+    assert n_checked >= (12 if path in GENERATING else 1)
+
+
+@pytest.mark.parametrize("path", GENERATING)
+def test_a_documented_default_is_accepted(fleet, path):
+    body = {**LEAST[path], **SHORT[path]}
+    for name, (_, fallback) in request_fields(path).items():
+        if re.fullmatch(r"-?[\d.]+|true|false", fallback):
+            body.setdefault(name, json.loads(fallback))
+    if path == "/generate/stream":
+        stream = Stream(fleet.port, body, path)
+        assert stream.status == 200 and stream.text()[1].name == "summary"
+    else:
+        post(fleet, path, body)
+
+
+# ---- members of answers ----
+
+def test_the_generation_object(fleet):
+    body = {"max_new_tokens": 4, "top_k": 5, "explain": 2, "timeline": True}
+    whole = post(fleet, "/generate", {"prompt": "Once upon a time", **body})
+    batch = post(fleet, "/generate", {"prompt": [[5, 6], [7, 8]], **body})
+    below = ("steps", "timeline", "results")
+    assert members(whole, without=below) == described("Generation object")
+    assert members(batch, without=("results", "input")) == described("Batch object")
+    assert all(members(result) == members(whole) for result in batch["results"])
+    assert members(*whole["steps"]) == described("Steps")
+    assert members(whole["timeline"]) == described("Timeline")
+    assert {stage["name"] for stage in whole["timeline"]["stages"]} == {row[0].strip("`") for row in table("Timeline")}
+
+
+def event_members(name):
+    """Those that an event's item in the document names."""
+    text = re.sub(r"\n +(?=[^ -])", " ", SECTIONS["POST /generate/stream"])
+    return set(re.findall(r"`(\w+)`", re.search(rf"^- `{name}`:(.*)$", text, re.M)[1]))
+
+
+def test_the_events_of_a_stream(fleet):
+    body = {"prompt": "Once upon a time", "max_new_tokens": 4, "explain": 1, "timeline": True}
+    events = list(Stream(fleet.port, body).events)
+
+    def fails_midway(timeout_s):
+        stream = Stream(fleet.port, {**WORDY, "timeout_s": timeout_s})
+        if stream.status == 504:
+            return "early"
+        last = list(stream.events)[-1]
+        return last if last.name == "error" else "late"
+    error = run_out_of_time(fails_midway)
+    assert {event.name for event in [*events, error]} == set(items("POST /generate/stream"))
+    assert members(error.json(), without=("error.usage",)) == described("Errors") - {"error.retry_after_s"}
+    assert set(events[0].json()) == event_members("meta")
+    assert set(events[-1].json()) == event_members("summary") and events[-1].name == "summary"
+    assert members(*(event.json() for event in events if event.name == "step")) == described("Steps")
+
+
+def test_tokenize_and_detokenize(fleet):
+    for path, body in (("/tokenize", {"text": "a b"}), ("/detokenize", {"tokens": [5]})):
+        answer = {name for name, (rule, _) in items(f"POST {path}").items() if not rule}
+        assert members(post(fleet, path, body)) == answer
+
+
+def chunks(fleet, path, body):
+    *found, last = [event.data for event in Stream(fleet.port, {**body, "stream": True}, path).events]
+    assert last == "[DONE]"
+    return [json.loads(chunk) for chunk in found]
+
+
+def test_the_completion_object(fleet):
+    text = {"prompt": "Once upon a time", "max_tokens": 3, "logprobs": 2, "explain": 1, "echo": True}
+    chat = {"messages": MESSAGES, "max_tokens": 3, "logprobs": True, "top_logprobs": 2, "explain": 1}
+    usage = {"stream_options": {"include_usage": True}}
+    answers = [post(fleet, "/v1/completions", text), post(fleet, "/v1/chat/completions", chat),
+               *chunks(fleet, "/v1/completions", {**text, **usage}), *chunks(fleet, "/v1/chat/completions", chat)]
+    for answer in answers:
+        for choice in answer["choices"]:
+            tops = (choice["logprobs"] or {}).get("top_logprobs", [])
+            assert all(isinstance(number, float) for top in tops if top for number in top.values())
+    tops = "choices[].logprobs.top_logprobs"
+    found = members(*answers, without=("choices[].steps", tops))
+    assert found == {path for path in described("Completion object") if not path.startswith(f"{tops}[")}
+    steps = [step for answer in answers for choice in answer["choices"] for step in choice["steps"]]
+    assert members(*steps) == described("Steps")
+
+
+def test_the_state_of_the_gateway(fleet):
+    for path in ("/health", "/ready", "/workers", "/v1/models"):
+        assert members(fleet.request("GET", path)[1]) == described(f"GET {path}"), path
+    one = fleet.request("GET", "/v1/models/tale")[1]
+    assert one == fleet.request("GET", "/v1/models")[1]["data"][0]
+
+
+def test_the_metrics(fleet):
+    families = set(re.findall(r"^# TYPE (\w+)", fleet.request("GET", "/metrics")[1], re.M))
+    assert families == set(items("GET /metrics"))
+
+
+# ---- errors ----
+
+def test_the_error_object(fleet):
+    errors = [post(fleet, "/generate", {}, 400)]
+    status, answer, headers = fleet.request("POST", "/generate", {"prompt": [7] * 4, "max_new_tokens": 508,
+                                                                  "ignore_eos": True, "timeout_s": 1e-6})
+    errors.append(answer)
+    assert status == 504 and headers["x-should-retry"] == "false"
+    assert members(*errors, without=("error.usage",)) == described("Errors") - {"error.retry_after_s"}
+    assert set(answer["error"]["usage"]) == {"prompt_tokens", "output_tokens"}
+
+
+def test_the_codes_of_errors_are_those_of_the_sources():
+    """A code stands after its status, as .code, or as the third argument of a function that fails a field."""
+    forms = (r'\b[45]\d\d,\s*"([a-z_]+)"', r'\.?code = "([a-z_]+)"',
+             r'\bfail\(fields, i, "([a-z_]+)"',
+             r'gw_fields_fail\(\s*&?fields,\s*(?:"\w*"|[\w>.\[\]-]+(?: < 1 \? [^,]*)?),\s*"([a-z_]+)"',
+             r'\? "([a-z_]+)" : "(missing_field)"')
+    codes = {code for source in GATEWAY_SOURCES for form in forms for found in re.findall(form, source)
+             for code in (found if isinstance(found, tuple) else (found,)) if code}
+    assert codes == {row[1].strip("`") for row in table("Errors")}
+
+
+def test_documented_statuses_have_a_reason_and_no_line_is_too_wide():
+    reasons = (ROOT / "gateway/http/status.c").read_text()
+    for status, code, _ in table("Errors"):
+        assert f"{{{status}, " in reasons, code
+    assert max(len(line) for line in DOCUMENT.splitlines()) <= 100
