@@ -18,7 +18,7 @@ static struct softmax softmax_of(struct baton_sampler *sampler, const float *log
                                  double temperature)
 {
     float max = sampler->kernels->max(logits, sampler->n_vocab);
-    double total = baton_sampler_weigh(sampler, logits, sampler->n_vocab, max, temperature);
+    double total = baton_pipeline_weigh(sampler, logits, sampler->n_vocab, max, temperature);
     return (struct softmax){.max = max, .temperature = temperature, .total = total};
 }
 
@@ -60,15 +60,6 @@ static uint32_t rank_of(const float *logits, size_t n_vocab, uint32_t token)
     return rank;
 }
 
-static enum baton_removal removal_of(const struct baton_shaped *shaped, float logit, uint32_t token)
-{
-    if (logit < shaped->top_k_least)
-        return BATON_REMOVED_BY_TOP_K;
-    if (logit < shaped->top_p_least || (logit == shaped->top_p_least && token > shaped->top_p_last))
-        return BATON_REMOVED_BY_TOP_P;
-    return logit < shaped->min_p_least ? BATON_REMOVED_BY_MIN_P : BATON_KEPT;
-}
-
 /* The place of a token that was kept. */
 static size_t place_of(const struct baton_shaped *shaped, uint32_t token)
 {
@@ -88,7 +79,7 @@ static size_t place_of(const struct baton_shaped *shaped, uint32_t token)
 /* All that the candidates of one decision are described from. */
 struct scene {
     const struct baton_sampler *sampler;
-    const float *raw_logits, *penalized;
+    const float *raw_logits, *adjusted;
     struct softmax raw, unfiltered;
     struct baton_shaped shaped;
     bool greedy;
@@ -98,20 +89,21 @@ static struct baton_candidate describe(const struct scene *scene, uint32_t token
 {
     const struct baton_shaped *shaped = &scene->shaped;
     float raw = without_nan(scene->raw_logits[token]);
-    float penalized = without_nan(scene->penalized[token]);
+    float adjusted = without_nan(scene->adjusted[token]);
     struct baton_candidate candidate = {.token = token,
                                         .logit = raw,
-                                        .logit_penalized = penalized,
+                                        .logit_penalized = adjusted,
                                         .prob_raw = probability(&scene->raw, raw),
-                                        .prob_shaped = probability(&scene->unfiltered, penalized),
-                                        .removed_by = removal_of(shaped, penalized, token)};
+                                        .prob_shaped = probability(&scene->unfiltered, adjusted),
+                                        .removed_by =
+                                            baton_shaped_removal(shaped, adjusted, token)};
     if (candidate.removed_by != BATON_KEPT)
         return candidate;
     size_t place = place_of(shaped, token);
     candidate.prob = scene->sampler->weights[place] / shaped->total;
     if (!scene->greedy)
-        baton_draw_interval(scene->sampler, shaped, place, &candidate.interval_begin,
-                            &candidate.interval_end);
+        baton_pipeline_interval(scene->sampler, shaped, place, &candidate.interval_begin,
+                                &candidate.interval_end);
     return candidate;
 }
 
@@ -131,17 +123,17 @@ static uint32_t choose(struct baton_sampler *sampler, const struct baton_samplin
                        struct scene *scene, double uniform)
 {
     const struct baton_sampling_params plain = {BATON_SAMPLING_DEFAULTS};
-    float max = sampler->kernels->max(scene->penalized, sampler->n_vocab);
-    scene->greedy = baton_sampler_is_greedy(params, max);
+    float max = sampler->kernels->max(scene->adjusted, sampler->n_vocab);
+    scene->greedy = baton_pipeline_is_greedy(params, max);
     if (scene->greedy)
         params = &plain;
-    uint32_t best = baton_sampler_argmax(sampler, scene->penalized, max);
+    uint32_t best = baton_pipeline_argmax(sampler, scene->adjusted, max);
     scene->raw = softmax_of(sampler, scene->raw_logits, 1);
-    scene->unfiltered = softmax_of(sampler, scene->penalized, params->temperature);
-    baton_sampler_filter(sampler, scene->penalized, max, params, &scene->shaped);
+    scene->unfiltered = softmax_of(sampler, scene->adjusted, params->temperature);
+    baton_pipeline_filter(sampler, scene->adjusted, max, params, &scene->shaped);
     if (scene->greedy)
         return best;
-    return baton_shaped_id(&scene->shaped, baton_draw_place(sampler, &scene->shaped, uniform));
+    return baton_shaped_id(&scene->shaped, baton_pipeline_draw(sampler, &scene->shaped, uniform));
 }
 
 uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logits,
@@ -152,20 +144,21 @@ uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logit
     uint32_t top[BATON_MAX_LISTED];
     double uniform = baton_philox_uniform(params->seed, position);
     struct scene scene = {.sampler = sampler, .raw_logits = logits};
-    scene.penalized = baton_sampler_penalize(sampler, logits, params, history);
+    scene.adjusted = baton_pipeline_adjust(sampler, logits, params, history);
     uint32_t token = choose(sampler, params, &scene, uniform);
     int n = n_candidates < BATON_MAX_LISTED ? n_candidates : BATON_MAX_LISTED;
     n = sampler->n_vocab < (size_t)n ? (int)sampler->n_vocab : n;
-    *decision = (struct baton_decision){.greedy = scene.greedy,
-                                        .chosen = describe(&scene, token),
-                                        .rank = rank_of(scene.penalized, sampler->n_vocab, token),
-                                        .n_after_top_k = (uint32_t)scene.shaped.n_after_top_k,
-                                        .n_after_top_p = (uint32_t)scene.shaped.n_after_top_p,
-                                        .n_after_min_p = (uint32_t)scene.shaped.n,
-                                        .draw = scene.greedy ? 0 : uniform,
-                                        .entropy_bits = entropy_bits(sampler, &scene.shaped),
-                                        .n_candidates = n};
-    find_top(scene.penalized, sampler->n_vocab, n, top);
+    *decision = (struct baton_decision){
+        .greedy = scene.greedy,
+        .chosen = describe(&scene, token),
+        .rank = rank_of(scene.adjusted, sampler->n_vocab, token),
+        .n_after_top_k = (uint32_t)baton_shaped_left(&scene.shaped, BATON_REMOVED_BY_TOP_K),
+        .n_after_top_p = (uint32_t)baton_shaped_left(&scene.shaped, BATON_REMOVED_BY_TOP_P),
+        .n_after_min_p = (uint32_t)scene.shaped.n,
+        .draw = scene.greedy ? 0 : uniform,
+        .entropy_bits = entropy_bits(sampler, &scene.shaped),
+        .n_candidates = n};
+    find_top(scene.adjusted, sampler->n_vocab, n, top);
     for (int i = 0; i < n; i++)
         decision->candidates[i] = describe(&scene, top[i]);
     return token;

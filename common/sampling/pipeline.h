@@ -1,5 +1,11 @@
-/* What the sampler's files share: its scratch memory, and a row of logits on its way from filter to
- * filter (filters.c), to the draw (draw.c) and the reasons (explain.c).
+/* The stages between a row of logits and the draw, and the row on its way through them.
+ *
+ *     logits -> bias -> penalties | top-k -> top-p -> min-p | weights -> draw
+ *               adjustments         filters
+ *
+ * Adjustments change logits and hold for greedy choices, too; filters remove tokens from what is
+ * drawn from. A mask of allowed tokens is an adjustment: -infinity is what it makes of the others,
+ * which no later stage keeps while anything is above it.
  *
  * Ownership: everything points into the sampler or the caller's logits.
  * Threading: the sampler's.
@@ -12,12 +18,13 @@
 #include "common/sampling/sampler.h"
 #include "common/sampling/select.h"
 
+enum { BATON_N_FILTERS = 3 };
 enum { BATON_DRAW_BLOCK = 256 }; /* weights summed at once; the draw skips whole blocks */
 
 struct baton_sampler {
     size_t n_vocab;
     const struct baton_kernels *kernels;
-    float *penalized;         /* [V] a copy of the row, when bias or penalties change it */
+    float *adjusted;          /* [V] a copy of the row, when an adjustment changes it */
     float *kept_logits;       /* [V], with room for a vector more */
     uint32_t *kept_ids;       /* likewise */
     float *weights;           /* likewise */
@@ -27,49 +34,64 @@ struct baton_sampler {
     double *block_sums;       /* [V / BATON_DRAW_BLOCK] */
 };
 
-/* A row after bias and penalties, and what the filters left of it. A weight is a probability before
- * it is divided by the total: exp((logit - max) / temperature). */
+/* What one filter did: it kept every token above least, and of those equal to it the ids up to last.
+ */
+struct baton_cut {
+    enum baton_removal removal;
+    float least; /* -infinity: it kept everything */
+    uint32_t last;
+    size_t n_left;
+};
+
+/* A row after its adjustments, and what the filters left of it. A weight is a probability before it
+ * is divided by the total: exp((logit - max) / temperature). */
 struct baton_shaped {
-    float max; /* the greatest penalized logit */
+    float max; /* the greatest adjusted logit */
     double temperature;
 
-    const float *logits; /* [n] penalized, of the kept tokens */
+    const float *logits; /* [n] adjusted, of the kept tokens */
     const uint32_t *ids; /* [n] rising; NULL: all of the vocabulary is kept */
     size_t n;
     double
         total; /* of the kept tokens' weights, which are in the sampler, as are the blocks' sums */
 
-    size_t n_after_top_k, n_after_top_p;
-    float top_k_least, top_p_least, min_p_least; /* the lowest logit that each filter kept */
-    uint32_t top_p_last;                         /* the last id with top_p_least that top-p kept */
+    struct baton_cut cuts[BATON_N_FILTERS]; /* in the filters' order */
 };
 
-/* The sampler's own copy when the settings change the row, else logits. */
-const float *baton_sampler_penalize(struct baton_sampler *sampler, const float *logits,
-                                    const struct baton_sampling_params *params,
-                                    const struct baton_history *history);
+/* Bias and penalties. The sampler's own copy when one of them is on, else logits itself. */
+const float *baton_pipeline_adjust(struct baton_sampler *sampler, const float *logits,
+                                   const struct baton_sampling_params *params,
+                                   const struct baton_history *history);
 
 /* True when nothing is drawn: temperature 0, or no logit to tell from -infinity. */
-bool baton_sampler_is_greedy(const struct baton_sampling_params *params, float max);
+bool baton_pipeline_is_greedy(const struct baton_sampling_params *params, float max);
 
 /* The lowest id that has the greatest logit. */
-uint32_t baton_sampler_argmax(struct baton_sampler *sampler, const float *logits, float max);
+uint32_t baton_pipeline_argmax(struct baton_sampler *sampler, const float *logits, float max);
 
 /* Fills weights and block_sums from n logits; returns their total. */
-double baton_sampler_weigh(struct baton_sampler *sampler, const float *logits, size_t n, float max,
-                           double temperature);
+double baton_pipeline_weigh(struct baton_sampler *sampler, const float *logits, size_t n, float max,
+                            double temperature);
 
-/* Temperature, top-k, top-p, min-p and the weights of what is left. */
-void baton_sampler_filter(struct baton_sampler *sampler, const float *penalized, float max,
-                          const struct baton_sampling_params *params, struct baton_shaped *shaped);
+/* Top-k, top-p, min-p and the weights of what is left. */
+void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted, float max,
+                           const struct baton_sampling_params *params, struct baton_shaped *shaped);
+
+/* Which filter removed a token with this adjusted logit (no NaN). */
+enum baton_removal baton_shaped_removal(const struct baton_shaped *shaped, float logit,
+                                        uint32_t token);
+
+/* How many tokens there were after the filter of that name. */
+size_t baton_shaped_left(const struct baton_shaped *shaped, enum baton_removal removal);
 
 /* The kept token (its place in shaped) whose interval uniform falls into. */
-size_t baton_draw_place(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
-                        double uniform);
+size_t baton_pipeline_draw(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
+                           double uniform);
 
-/* The interval of the kept token at place: the very borders that baton_draw_place compares with. */
-void baton_draw_interval(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
-                         size_t place, double *begin, double *end);
+/* The interval of the kept token at place: the very borders that baton_pipeline_draw compares with.
+ */
+void baton_pipeline_interval(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
+                             size_t place, double *begin, double *end);
 
 static inline uint32_t baton_shaped_id(const struct baton_shaped *shaped, size_t place)
 {
