@@ -245,11 +245,21 @@ static enum baton_err make_tokenizer(struct gateway *gateway,
     return err;
 }
 
+static enum baton_err make_chat(struct gateway *gateway, const struct baton_checkpoint *checkpoint,
+                                struct baton_why *why)
+{
+    struct baton_chat_template source = {0};
+    enum baton_err err = baton_checkpoint_chat_template(checkpoint, &source, why);
+    if (!err)
+        err = baton_chat_create(&source, gateway->options->chat_template, &gateway->chat, why);
+    baton_chat_template_fini(&source);
+    return err;
+}
+
 static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
 {
-    const char *dir = gateway->options->model;
     struct baton_checkpoint *checkpoint = NULL;
-    enum baton_err err = baton_checkpoint_open(dir, &checkpoint, why);
+    enum baton_err err = baton_checkpoint_open(gateway->options->model, &checkpoint, why);
     if (err)
         return err;
     gateway->facts = checkpoint->facts;
@@ -257,7 +267,7 @@ static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
     if (!err)
         err = make_tokenizer(gateway, checkpoint, why);
     if (!err)
-        err = baton_chat_open(dir, gateway->options->chat_template, &gateway->chat, why);
+        err = make_chat(gateway, checkpoint, why);
     baton_checkpoint_close(checkpoint);
     return err;
 }

@@ -6,6 +6,7 @@
 
 #include "common/chat/chat_parts.h"
 #include "common/chat/chat_text.h"
+#include "common/checkpoint/chat_template.h"
 
 /* "chatml, llama2, ..." */
 static void list_families(char *list, size_t size)
@@ -54,17 +55,16 @@ static enum baton_err apply_override(struct baton_chat *chat, const char *overri
     return BATON_OK;
 }
 
-enum baton_err baton_chat_create(struct baton_chat_source *source, const char *override,
+enum baton_err baton_chat_create(struct baton_chat_template *source, const char *override,
                                  struct baton_chat **chat, struct baton_why *why)
 {
     enum baton_err err = BATON_OK;
     struct baton_chat *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "out of memory");
-    made->has_template = source->template != NULL;
+    made->has_template = source->jinja != NULL;
     if (made->has_template)
-        err =
-            baton_chat_match(source->template, source->n_template, &made->shape, &made->style, why);
+        err = baton_chat_match(source->jinja, source->n_jinja, &made->shape, &made->style, why);
     if (!err && strcmp(override, "auto") != 0)
         err = apply_override(made, override, why);
     if (err) {
@@ -79,14 +79,14 @@ enum baton_err baton_chat_create(struct baton_chat_source *source, const char *o
     return BATON_OK;
 }
 
-enum baton_err baton_chat_open(const char *dir, const char *override, struct baton_chat **chat,
-                               struct baton_why *why)
+enum baton_err baton_chat_open(const char *model_path, const char *override,
+                               struct baton_chat **chat, struct baton_why *why)
 {
-    struct baton_chat_source source = {0};
-    enum baton_err err = baton_chat_read(dir, &source, why);
+    struct baton_chat_template source = {0};
+    enum baton_err err = baton_chat_template_read(model_path, &source, why);
     if (!err)
         err = baton_chat_create(&source, override, chat, why);
-    baton_chat_source_fini(&source);
+    baton_chat_template_fini(&source);
     return err;
 }
 

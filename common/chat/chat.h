@@ -8,10 +8,10 @@
  * spells.
  *
  * Ownership: a chat owns its texts; tokens go to the caller's array.
- * Threading: immutable after open; encode uses the tokenizer's scratch.
- * Errors:    open: IO, INVALID (a file that is not JSON, an override that is no family). encode:
- *            INVALID with a sentence for the client (roles in an order that the template refuses),
- *            LIMIT, NO_MEMORY.
+ * Threading: immutable once created; encode uses the tokenizer's scratch.
+ * Errors:    create: INVALID (an override that is no family), NO_MEMORY. encode: INVALID with a
+ *            sentence for the client (roles in an order that the template refuses), LIMIT,
+ *            NO_MEMORY.
  */
 #ifndef BATON_CHAT_CHAT_H
 #define BATON_CHAT_CHAT_H
@@ -19,6 +19,7 @@
 #include "common/tokenizer/tokenizer.h"
 
 struct baton_chat;
+struct baton_chat_template;
 
 enum baton_role { BATON_ROLE_SYSTEM, BATON_ROLE_USER, BATON_ROLE_ASSISTANT };
 
@@ -30,9 +31,15 @@ struct baton_chat_message {
 
 /* override is "auto" (the model's own template), or a family's name: chatml, llama2, llama3, gemma,
  * mistral-v1, mistral-v3, mistral-tekken, mistral-v7, zephyr, phi3, phi4. A model without a
- * template, or with one that is of no known family, opens too: see baton_chat_problem. */
-enum baton_err baton_chat_open(const char *dir, const char *override, struct baton_chat **chat,
-                               struct baton_why *why) BATON_MUST_CHECK;
+ * template, or with one that is of no known family, has a chat too: see baton_chat_problem. Takes
+ * bos and eos out of source. */
+enum baton_err baton_chat_create(struct baton_chat_template *source, const char *override,
+                                 struct baton_chat **chat, struct baton_why *why) BATON_MUST_CHECK;
+
+/* For a caller that wants nothing else of the model at model_path. Errors besides create's: those
+ * of baton_chat_template_read. */
+enum baton_err baton_chat_open(const char *model_path, const char *override,
+                               struct baton_chat **chat, struct baton_why *why) BATON_MUST_CHECK;
 void baton_chat_close(struct baton_chat *chat);
 
 /* "chatml", "llama2", ..., "none", "unknown". */

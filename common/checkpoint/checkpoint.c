@@ -83,3 +83,10 @@ enum baton_err baton_checkpoint_tokenizer(const struct baton_checkpoint *checkpo
 {
     return baton_tokenizer_tables_read(checkpoint->path, tables, why);
 }
+
+enum baton_err baton_checkpoint_chat_template(const struct baton_checkpoint *checkpoint,
+                                              struct baton_chat_template *source,
+                                              struct baton_why *why)
+{
+    return baton_chat_template_read(checkpoint->path, source, why);
+}

@@ -2,8 +2,9 @@
  *
  *     checkpoint -+- config, facts     read by open
  *                 +- fingerprint       \
- *                 +- weights            > read when asked for
- *                 +- tokenizer tables  /
+ *                 +- weights            \ read when
+ *                 +- tokenizer tables   / asked for
+ *                 +- chat template     /
  *
  * Opening reads the little that every process needs, so a gateway opens a model of any size without
  * mapping a weight. Callers see structs and tensors, never the files' formats.
@@ -20,6 +21,7 @@
 
 #include "common/base/fingerprint.h"
 #include "common/checkpoint/cache_dir.h"
+#include "common/checkpoint/chat_template.h"
 #include "common/checkpoint/facts.h"
 #include "common/checkpoint/model_config.h"
 
@@ -56,5 +58,10 @@ enum baton_err baton_checkpoint_weights(const struct baton_checkpoint *checkpoin
 enum baton_err baton_checkpoint_tokenizer(const struct baton_checkpoint *checkpoint,
                                           struct baton_tokenizer_tables **tables,
                                           struct baton_why *why) BATON_MUST_CHECK;
+
+/* Into an empty struct, which is to be freed with baton_chat_template_fini whatever the result. */
+enum baton_err baton_checkpoint_chat_template(const struct baton_checkpoint *checkpoint,
+                                              struct baton_chat_template *source,
+                                              struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

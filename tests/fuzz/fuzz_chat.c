@@ -10,6 +10,7 @@
 #include "common/base/utf8.h"
 #include "common/chat/chat_parts.h"
 #include "common/chat/chat_text.h"
+#include "common/checkpoint/chat_template.h"
 
 enum { MAX_MESSAGES = 16, SEPARATOR = 0xff };
 
@@ -40,16 +41,16 @@ static const char *chosen_family(uint8_t choice)
 static struct baton_chat *open_chat(const uint8_t *data, size_t n)
 {
     struct baton_chat *chat = NULL;
-    struct baton_chat_source source = {.bos = strdup("<|endoftext|>"), .eos = strdup("</s>")};
+    struct baton_chat_template source = {.bos = strdup("<|endoftext|>"), .eos = strdup("</s>")};
     const char *override = n == 2 && data[0] == '!' ? chosen_family(data[1]) : "auto";
-    if (!strcmp(override, "auto") && (source.template = malloc(n + 1))) {
-        memcpy(source.template, data, n);
-        source.template[n] = 0;
-        source.n_template = n;
+    if (!strcmp(override, "auto") && (source.jinja = malloc(n + 1))) {
+        memcpy(source.jinja, data, n);
+        source.jinja[n] = 0;
+        source.n_jinja = n;
     }
     if (baton_chat_create(&source, override, &chat, NULL))
         abort();
-    baton_chat_source_fini(&source);
+    baton_chat_template_fini(&source);
     return chat;
 }
 

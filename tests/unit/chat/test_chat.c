@@ -6,6 +6,7 @@
 
 #include "common/chat/chat_parts.h"
 #include "common/chat/chat_text.h"
+#include "common/checkpoint/chat_template.h"
 #include "tests/unit/chat/chat_templates.h"
 
 /* A conversation is written "s:...|u:...|a:..." with one letter for each role. */
@@ -36,12 +37,12 @@ static struct baton_chat *open_chat(const char *template, const char *override)
 {
     struct baton_chat *chat = NULL;
     struct baton_why why = {.text = ""};
-    struct baton_chat_source source = {.bos = strdup("<s>"), .eos = strdup("</s>")};
-    source.template = template ? strdup(template) : NULL;
-    source.n_template = template ? strlen(template) : 0;
+    struct baton_chat_template source = {.bos = strdup("<s>"), .eos = strdup("</s>")};
+    source.jinja = template ? strdup(template) : NULL;
+    source.n_jinja = template ? strlen(template) : 0;
     if (baton_chat_create(&source, override, &chat, &why))
         fail_msg("%s", why.text);
-    baton_chat_source_fini(&source);
+    baton_chat_template_fini(&source);
     return chat;
 }
 
@@ -379,14 +380,14 @@ TEST(a_template_of_no_known_family_is_a_problem_that_names_the_families)
 TEST(a_zero_byte_hides_nothing_from_the_comparison)
 {
     static const char template[] = CHATML "\0{{ 'more' }}";
-    struct baton_chat_source source = {.template = malloc(sizeof template)};
+    struct baton_chat_template source = {.jinja = malloc(sizeof template)};
     struct baton_chat *chat = NULL;
-    memcpy(source.template, template, sizeof template);
-    source.n_template = sizeof template - 1;
+    memcpy(source.jinja, template, sizeof template);
+    source.n_jinja = sizeof template - 1;
     assert_int_equal(baton_chat_create(&source, "auto", &chat, NULL), BATON_OK);
     assert_string_equal(baton_chat_family(chat), "unknown");
     baton_chat_close(chat);
-    baton_chat_source_fini(&source);
+    baton_chat_template_fini(&source);
 }
 
 TEST(a_model_without_a_template_says_so)
@@ -422,14 +423,14 @@ TEST(choosing_the_models_own_family_keeps_what_its_template_says)
 
 TEST(a_name_of_no_family_is_refused_with_the_names_there_are)
 {
-    struct baton_chat_source source = {.template = strdup(CHATML)};
+    struct baton_chat_template source = {.jinja = strdup(CHATML)};
     struct baton_chat *chat = NULL;
     struct baton_why why;
     assert_int_equal(baton_chat_create(&source, "alpaca", &chat, &why), BATON_INVALID);
     assert_null(chat);
     assert_non_null(strstr(why.text, "\"alpaca\""));
     assert_non_null(strstr(why.text, "auto, chatml, llama2"));
-    baton_chat_source_fini(&source);
+    baton_chat_template_fini(&source);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 
 #include "common/chat/chat_parts.h"
 #include "common/chat/chat_text.h"
+#include "common/checkpoint/chat_template.h"
 #include "tests/unit/chat/chat_templates.h"
 
 enum { END_OF_TEXT = 2559, PLENTY = 1 << 20 };
@@ -44,11 +45,11 @@ TEARDOWN(tear_down)
 static struct baton_chat *open_chat(const char *template, const char *override)
 {
     struct baton_chat *chat = NULL;
-    struct baton_chat_source source = {.bos = strdup(EOT), .eos = strdup(EOT)};
-    source.template = template ? strdup(template) : NULL;
-    source.n_template = template ? strlen(template) : 0;
+    struct baton_chat_template source = {.bos = strdup(EOT), .eos = strdup(EOT)};
+    source.jinja = template ? strdup(template) : NULL;
+    source.n_jinja = template ? strlen(template) : 0;
     assert_int_equal(baton_chat_create(&source, override, &chat, NULL), BATON_OK);
-    baton_chat_source_fini(&source);
+    baton_chat_template_fini(&source);
     return chat;
 }
 

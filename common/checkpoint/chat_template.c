@@ -1,18 +1,19 @@
-/* A model directory's chat template: chat_template.jinja, or tokenizer_config.json's chat_template,
- * which is a string or a list of {"name", "template"}. */
+#include "common/checkpoint/chat_template.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/file.h"
 #include "common/base/json.h"
-#include "common/chat/chat_parts.h"
 
-void baton_chat_source_fini(struct baton_chat_source *source)
+enum { FILE_MAX_BYTES = 4 << 20 };
+
+void baton_chat_template_fini(struct baton_chat_template *source)
 {
-    free(source->template);
+    free(source->jinja);
     free(source->bos);
     free(source->eos);
-    *source = (struct baton_chat_source){0};
+    *source = (struct baton_chat_template){0};
 }
 
 static enum baton_err copy_string(const struct baton_json *value, char **text, size_t *n,
@@ -50,46 +51,46 @@ static const struct baton_json *default_template(const struct baton_json *value)
     return value;
 }
 
-static enum baton_err read_config(const char *dir, struct baton_chat_source *source,
+static enum baton_err read_config(const char *model_path, struct baton_chat_template *source,
                                   struct baton_why *why)
 {
     char path[PATH_MAX];
     struct baton_json *root = NULL;
-    enum baton_err err = baton_file_path(path, dir, "tokenizer_config.json", why);
+    enum baton_err err = baton_file_path(path, model_path, "tokenizer_config.json", why);
     if (!err)
-        err = baton_json_read_file(path, BATON_CHAT_FILE_MAX_BYTES, &root, why);
+        err = baton_json_read_file(path, FILE_MAX_BYTES, &root, why);
     if (err)
         return err == BATON_NOT_FOUND ? BATON_OK : err;
     err = copy_token(baton_json_get(root, "bos_token"), &source->bos, why);
     if (!err)
         err = copy_token(baton_json_get(root, "eos_token"), &source->eos, why);
-    if (!err && !source->template)
-        err = copy_string(default_template(baton_json_get(root, "chat_template")),
-                          &source->template, &source->n_template, why);
+    if (!err && !source->jinja)
+        err = copy_string(default_template(baton_json_get(root, "chat_template")), &source->jinja,
+                          &source->n_jinja, why);
     baton_json_free(root);
     return err;
 }
 
-static enum baton_err read_jinja(const char *dir, struct baton_chat_source *source,
+static enum baton_err read_jinja(const char *model_path, struct baton_chat_template *source,
                                  struct baton_why *why)
 {
     char path[PATH_MAX];
     struct baton_buf text;
-    baton_buf_init(&text, BATON_CHAT_FILE_MAX_BYTES);
-    enum baton_err err = baton_file_path(path, dir, "chat_template.jinja", why);
+    baton_buf_init(&text, FILE_MAX_BYTES);
+    enum baton_err err = baton_file_path(path, model_path, "chat_template.jinja", why);
     if (!err)
         err = baton_file_read(path, &text, why);
     if (!err) {
-        source->n_template = text.len;
-        source->template = baton_buf_take(&text);
+        source->n_jinja = text.len;
+        source->jinja = baton_buf_take(&text);
     }
     baton_buf_fini(&text);
     return err == BATON_NOT_FOUND ? BATON_OK : err;
 }
 
-enum baton_err baton_chat_read(const char *dir, struct baton_chat_source *source,
-                               struct baton_why *why)
+enum baton_err baton_chat_template_read(const char *model_path, struct baton_chat_template *source,
+                                        struct baton_why *why)
 {
-    enum baton_err err = read_jinja(dir, source, why);
-    return err ? err : read_config(dir, source, why);
+    enum baton_err err = read_jinja(model_path, source, why);
+    return err ? err : read_config(model_path, source, why);
 }
