@@ -1,8 +1,8 @@
 /* Whole files in, without surprises.
  *
- * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until
- * unmapped. Threading: any thread. Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's
- * maximum), each with the path in *why.
+ * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until unmapped.
+ * Threading: any thread.
+ * Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's maximum), each with the path in *why.
  */
 #ifndef BATON_BASE_FILE_H
 #define BATON_BASE_FILE_H
@@ -28,8 +28,10 @@ struct baton_mapping {
     size_t n_bytes;
 };
 
+/* Maps the file; pages are read when they are touched. */
 enum baton_err baton_file_map(const char *path, struct baton_mapping *mapping,
                               struct baton_why *why) BATON_MUST_CHECK;
+/* Ends the mapping; one that was never made, zeroed, is fine. */
 void baton_file_unmap(struct baton_mapping *mapping);
 
 #endif

@@ -1,9 +1,10 @@
 /* JSON in (strict, through a library that only this file's .c knows) and JSON out (a small writer).
  *
- * Ownership: baton_json_parse gives a tree to baton_json_free; every other value is borrowed from
- * it. Threading: a tree is read by any thread while nobody frees it. Errors:    parse: INVALID with
- * line, column and reason. Readers of the wrong kind return the neutral value (NULL, 0, false);
- * check the kind first where it matters.
+ * Ownership: baton_json_parse gives a tree, which baton_json_free ends; every other value is borrowed
+ *            from it.
+ * Threading: any number of threads read a tree.
+ * Errors:    parse: INVALID with line, column and reason. Readers of the wrong kind return the
+ *            neutral value (NULL, 0, false); check the kind first where it matters.
  */
 #ifndef BATON_BASE_JSON_H
 #define BATON_BASE_JSON_H
@@ -38,11 +39,14 @@ enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **
  */
 enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct baton_json **root,
                                     struct baton_why *why) BATON_MUST_CHECK;
+/* Ends the tree and every value borrowed from it. NULL is fine. */
 void baton_json_free(struct baton_json *root);
 
 /* value may be NULL (absent): its kind is then BATON_JSON_NULL. */
 enum baton_json_kind baton_json_kind(const struct baton_json *value);
+/* "null", "object", ..., for messages. */
 const char *baton_json_kind_name(enum baton_json_kind kind);
+/* The value of its own kind. */
 bool baton_json_bool(const struct baton_json *value);
 int64_t baton_json_int(const struct baton_json *value);
 double baton_json_number(const struct baton_json *value); /* INT or REAL */
@@ -50,6 +54,7 @@ double baton_json_number(const struct baton_json *value); /* INT or REAL */
 const char *baton_json_string(const struct baton_json *value, size_t *n);
 /* Members of an object, elements of an array, 0 for anything else. */
 size_t baton_json_size(const struct baton_json *value);
+/* An element or a member; NULL when there is none. */
 const struct baton_json *baton_json_at(const struct baton_json *array, size_t index);
 const struct baton_json *baton_json_get(const struct baton_json *object, const char *key);
 
@@ -75,9 +80,11 @@ static inline struct baton_json_out baton_json_out(struct baton_buf *buf)
     return (struct baton_json_out){.buf = buf};
 }
 
+/* Begins and ends an object or an array. */
 void baton_json_open(struct baton_json_out *out, const char *key, char bracket); /* '{' or '[' */
 void baton_json_close(struct baton_json_out *out, char bracket);                 /* '}' or ']' */
 void baton_json_put_text(struct baton_json_out *out, const char *key, const char *text, size_t n);
+/* Text that ends with a zero. */
 void baton_json_put_string(struct baton_json_out *out, const char *key, const char *text);
 void baton_json_put_int(struct baton_json_out *out, const char *key, int64_t value);
 void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t value);
@@ -85,6 +92,7 @@ void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t v
 void baton_json_put_real(struct baton_json_out *out, const char *key, double value);
 /* The same with all 17 digits, for numbers that are to be computed with. */
 void baton_json_put_exact(struct baton_json_out *out, const char *key, double value);
+/* true, false and null. */
 void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value);
 /* Text that is JSON already. */
 void baton_json_put_raw(struct baton_json_out *out, const char *key, const char *json, size_t n);

@@ -15,7 +15,7 @@
 
 enum { POLL_MS = 10, MODE = 0644 };
 
-/* Waiting for a lock and then finding its file renamed or deleted is normal: whoever held it is
+/* Waiting for a lock and then finding its file renamed or deleted is normal: its holder is
  * done. */
 static bool is_still_named(const struct baton_once_file *once)
 {
@@ -29,7 +29,7 @@ static enum baton_err io_failure(const struct baton_once_file *once, struct bato
     return baton_fail(why, BATON_IO, "%s: %s", once->temporary, strerror(errno));
 }
 
-/* AGAIN while somebody else holds the lock, or held it. */
+/* AGAIN while another process holds the lock, or held it. */
 static enum baton_err try_lock(struct baton_once_file *once, struct baton_why *why)
 {
     enum baton_err err = BATON_OK;

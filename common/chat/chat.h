@@ -40,6 +40,7 @@ enum baton_err baton_chat_create(struct baton_chat_template *source, const char 
  * of baton_chat_template_read. */
 enum baton_err baton_chat_open(const char *model_path, const char *override,
                                struct baton_chat **chat, struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is fine. */
 void baton_chat_close(struct baton_chat *chat);
 
 /* "chatml", "llama2", ..., "none", "unknown". */

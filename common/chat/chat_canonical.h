@@ -2,8 +2,11 @@
  * private to common/chat.
  *
  *     {{- "<|im_" ~ "start|>" + message["role"] }}
- *       {%- if x -%} hi {%- endif %}          ->  {{'<|im_start|>'+message.role}}{%if
- * x%}{{'hi'}}{%endif%}
+ *       {%- if x -%} hi {%- endif %}
+ *
+ *     becomes
+ *
+ *     {{'<|im_start|>'+message.role}}{%if x%}{{'hi'}}{%endif%}
  *
  * Whitespace outside strings goes, except between two words; what Jinja trims around tags is
  * trimmed (with trim_blocks and lstrip_blocks, as the transformers library renders); comments go;

@@ -68,6 +68,7 @@ struct baton_chat_style {
     char *default_system; /* the lead of a conversation that has none; NULL: none */
 };
 
+/* Frees default_system and leaves a neutral style. */
 void baton_chat_style_fini(struct baton_chat_style *style);
 
 /* The shape of the n bytes at source, a template as its model brings it. */

@@ -23,9 +23,11 @@ struct baton_chat_marks {
     const char *bos, *eos;
 };
 
+/* An empty text; fini frees what was put. */
 void baton_chat_text_init(struct baton_chat_text *text);
 void baton_chat_text_fini(struct baton_chat_text *text);
 
+/* Appends bytes of the template, which become a span, or of a message, which do not. */
 void baton_chat_text_put_template(struct baton_chat_text *text, const char *bytes, size_t n);
 void baton_chat_text_put_content(struct baton_chat_text *text, const char *bytes, size_t n);
 

@@ -1,10 +1,10 @@
-/* Where what is derived from a model's files is kept: packed weights, digests.
+/* Where results derived from a model's files are kept: packed weights, digests.
  *
- * Any of it may be deleted at any time; it is made again.
+ * Any of them may be deleted at any time; it is made again.
  *
  * Ownership: plain data in the caller's struct.
  * Threading: any thread.
- * Errors:    none: no directory to keep things in is an answer, too.
+ * Errors:    none: having no directory is a valid answer.
  */
 #ifndef BATON_CHECKPOINT_CACHE_DIR_H
 #define BATON_CHECKPOINT_CACHE_DIR_H
@@ -20,8 +20,8 @@ struct baton_cache_dirs {
 };
 
 /* option is a directory (created when its parent exists), "" or NULL for nowhere, or "auto":
- * .baton in model_dir, then $XDG_CACHE_HOME/baton or ~/.cache/baton. What can not be created is
- * left out, but not what can only be read. */
+ * .baton in model_dir, then $XDG_CACHE_HOME/baton or ~/.cache/baton. A directory
+ * that cannot be created is left out; one that can only be read is not. */
 void baton_cache_dirs_find(const char *option, const char *model_dir,
                            struct baton_cache_dirs *dirs);
 

@@ -24,6 +24,7 @@ struct baton_chat_template {
 /* From the model at model_path into an empty struct, which is to be freed whatever the result. */
 enum baton_err baton_chat_template_read(const char *model_path, struct baton_chat_template *source,
                                         struct baton_why *why) BATON_MUST_CHECK;
+/* Leaves an empty struct. */
 void baton_chat_template_fini(struct baton_chat_template *source);
 
 #endif

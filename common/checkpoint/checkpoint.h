@@ -39,6 +39,7 @@ struct baton_checkpoint {
  * vocabulary or a context size is INVALID. */
 enum baton_err baton_checkpoint_open(const char *path, struct baton_checkpoint **checkpoint,
                                      struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is fine. */
 void baton_checkpoint_close(struct baton_checkpoint *checkpoint);
 
 /* The digests of its parts. with_weights false leaves that of the weights empty; true without

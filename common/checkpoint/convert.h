@@ -1,8 +1,6 @@
-/* Element types of weight files, and the way from three of them to float.
+/* Element types of weight files, and the conversion of three of them to float.
  *
- * Ownership: nothing.
- * Threading: pure functions.
- * Errors:    a dtype outside the table parses as false.
+ * Pure.
  */
 #ifndef BATON_CHECKPOINT_CONVERT_H
 #define BATON_CHECKPOINT_CONVERT_H
@@ -35,11 +33,13 @@ enum baton_element {
 #undef X
 };
 
+/* False for a name that is not in the table. */
 bool baton_element_parse(const char *name, enum baton_element *dtype);
+/* The name and the size of one element. */
 const char *baton_element_name(enum baton_element dtype);
 size_t baton_element_bytes(enum baton_element dtype);
 
-/* F32, F16 and BF16 have a way to float. */
+/* Whether baton_convert takes it: F32, F16 and BF16. */
 bool baton_element_converts(enum baton_element dtype);
 
 /* n elements at source (any alignment, little-endian) as float, exactly. */

@@ -27,7 +27,7 @@ static size_t piece_bytes(const struct piece_loop *loop, size_t piece)
     return n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
 }
 
-/* Has the disk busy with a piece before anybody waits for its first byte. */
+/* Lets the disk start on a piece before a thread waits for its first byte. */
 static void read_ahead(const struct piece_loop *loop, size_t piece)
 {
     if (piece < loop->n_pieces)
@@ -58,7 +58,7 @@ static size_t n_helpers_for(size_t n_pieces)
     return n ? n - 1 : 0;
 }
 
-/* A helper that can not be had is not missed: the caller takes its pieces. */
+/* A helper that cannot be started is not missed: the caller takes its pieces. */
 static void run(struct piece_loop *loop)
 {
     pthread_t helpers[MAX_HELPERS];

@@ -6,7 +6,7 @@
  * at the same time, which SHA-256 over the whole could not.
  *
  * Ownership: nothing is kept.
- * Threading: any thread; works with as many as the process may run on, and waits for them.
+ * Threading: any thread; starts a helper for each further processor and waits for all of them.
  * Errors:    as baton_file_map; NO_MEMORY.
  */
 #ifndef BATON_CHECKPOINT_FILE_DIGEST_H
@@ -14,6 +14,7 @@
 
 #include "common/base/digest.h"
 
+/* Adds the file at path; its name is the last part of the path. */
 enum baton_err baton_file_digest_add(struct baton_sha256 *sha, const char *path,
                                      struct baton_why *why) BATON_MUST_CHECK;
 

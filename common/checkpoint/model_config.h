@@ -2,8 +2,8 @@
  *
  * This is the only reader of those files: one table of keys gives what the gateway tells its
  * clients and what the engine computes. A key that is absent or null keeps its field's neutral
- * value, which the struct below states; what a field must be is checked here, whether the engine
- * can compute it is checked there.
+ * value, which the struct below states. The range of a field is checked here; whether the engine
+ * computes its value is the engine's to say.
  *
  * Ownership: plain data in the caller's struct.
  * Threading: any thread.

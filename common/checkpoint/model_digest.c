@@ -43,7 +43,7 @@ static enum baton_err identify_file(void *arg, const char *path, struct baton_wh
     return BATON_OK;
 }
 
-/* On failure, too, identity is to be freed. */
+/* identity is to be freed whatever the result. */
 static enum baton_err identify(const char *model_path, struct identity *identity,
                                struct baton_why *why)
 {
@@ -124,7 +124,7 @@ static void remember(const char *model_path, struct baton_once_file *file,
     baton_buf_fini(&now.text);
 }
 
-/* Hashes under the memory's lock and remembers; AGAIN when it can not be written. */
+/* Hashes under the memory's lock and remembers; AGAIN when it cannot be written. */
 static enum baton_err hash_once(const char *model_path, const char *path,
                                 const struct identity *identity, char hex[BATON_SHA256_HEX],
                                 struct baton_why *why)

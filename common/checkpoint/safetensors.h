@@ -4,11 +4,11 @@
  *     {"__metadata__": {"key": "text"}, "name": {"dtype": "F16", "shape": [2, 3],
  *      "data_offsets": [begin, end]}, ...}         offsets count from the first byte of data
  *
- * Accepted exactly when the reference implementation accepts it: tensors tile the data without gaps
- * or overlaps, sizes match dtype and shape, the header is at most 100,000,000 bytes and starts with
- * '{'.
+ * A file is accepted exactly when the reference implementation accepts it: tensors tile the data
+ * without gaps or overlaps, sizes match dtype and shape, the header is at most 100,000,000 bytes
+ * and starts with '{'.
  *
- * Ownership: names belong to the parsed file, data to whoever owns the bytes that were parsed.
+ * Ownership: names belong to the parsed file; data is borrowed from the bytes that were parsed.
  * Threading: immutable once parsed.
  * Errors:    CORRUPT with the tensor and the reason; LIMIT (header size); NO_MEMORY.
  */
@@ -42,6 +42,7 @@ struct baton_safetensors {
 enum baton_err baton_safetensors_parse(const uint8_t *bytes, size_t n_bytes,
                                        struct baton_safetensors *file,
                                        struct baton_why *why) BATON_MUST_CHECK;
+/* Frees names and tensors, not the bytes. */
 void baton_safetensors_fini(struct baton_safetensors *file);
 
 #endif

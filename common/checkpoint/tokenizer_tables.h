@@ -3,11 +3,11 @@
  *
  *     tokens   id -> text in the byte-level alphabet (tokenizer/byte_level.h draws it)
  *     merges   rank -> left, right and the token they become, all three in tokens
- *     added    texts that are found in a prompt before anything else is done with it
- *     steps    today two flags: what the one supported pre-tokenizer is told
+ *     added    texts that are found in a prompt before it is split into words
+ *     steps    two flags, for the one pre-tokenizer that is supported
  *
- * The readers refuse what would change ids and has no place here; names and ranges are checked, so
- * every id in merges and added is below BATON_MAX_TOKEN_IDS and every id in merges has a token.
+ * The readers refuse a part that would change ids and has no place here. They check names and
+ * ranges: every id in merges and added is below BATON_MAX_TOKEN_IDS, every id in merges has a token.
  *
  * Ownership: free with baton_tokenizer_tables_free; texts are borrowed from the parsed file, which
  *            the tables own.
@@ -71,6 +71,7 @@ enum baton_err baton_tokenizer_tables_parse(const char *file, const void *json, 
                                             struct baton_tokenizer_tables **tables,
                                             struct baton_why *why) BATON_MUST_CHECK;
 
+/* NULL is fine. */
 void baton_tokenizer_tables_free(struct baton_tokenizer_tables *tables);
 
 #endif

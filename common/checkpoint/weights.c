@@ -68,15 +68,16 @@ static enum baton_err index_names(struct baton_weights *weights, const char *dir
     return BATON_OK;
 }
 
-enum baton_err baton_weights_open(const char *dir, struct baton_weights **weights,
+enum baton_err baton_weights_open(const char *model_path, struct baton_weights **weights,
                                   struct baton_why *why)
 {
     struct baton_weights *opened = calloc(1, sizeof *opened);
     if (!opened)
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", dir);
-    enum baton_err err = baton_model_files_visit(dir, BATON_PART_WEIGHTS, add_shard, opened, why);
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
+    enum baton_err err =
+        baton_model_files_visit(model_path, BATON_PART_WEIGHTS, add_shard, opened, why);
     if (!err)
-        err = index_names(opened, dir, why);
+        err = index_names(opened, model_path, why);
     if (err)
         baton_weights_close(opened);
     else
@@ -170,7 +171,8 @@ enum baton_err baton_weights_source(const struct baton_weights *weights, const c
     return err;
 }
 
-/* n lines of n_outs elements from (k, first) on, turned; a tile of them fills whole cache lines. */
+/* Reads n lines of n_outs elements from (k, first) on and transposes them. A tile of lines is small
+ * enough to stay in the cache, and its columns fill whole cache lines. */
 static void read_tile(const struct baton_weights_source *source, size_t k, size_t n, size_t first,
                       size_t n_outs, float *rows)
 {

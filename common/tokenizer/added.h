@@ -30,7 +30,9 @@ struct baton_added {
     bool begins[256]; /* which bytes a token can begin with */
 };
 
+/* Frees the set, not the texts. */
 void baton_added_fini(struct baton_added *added);
+/* Adds one token, whose text is borrowed. */
 enum baton_err baton_added_add(struct baton_added *added,
                                struct baton_added_token token) BATON_MUST_CHECK;
 

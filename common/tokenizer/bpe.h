@@ -4,8 +4,8 @@
  *
  * Pairs lie in an open-addressed table of (left, right) -> (rank, merged). A word of n bytes costs
  * O(n log n): its symbols form a linked list and candidate pairs a heap by (rank, position); a
- * candidate whose symbols were merged away in the meantime is dropped when it is popped. (A cache
- * of words was measured: 1.4 times faster on English, not worth keeping users' text in memory.)
+ * candidate whose symbols were merged away in the meantime is dropped when it is popped. A cache of
+ * words would be 1.4 times faster on English, which is not worth keeping users' text in memory.
  *
  * Ownership: the struct is embedded and owns its tables and scratch.
  * Threading: one thread at a time (scratch).
@@ -32,6 +32,7 @@ struct baton_bpe {
 
 /* Leaves every byte without a token: the caller fills byte_ids. */
 enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs) BATON_MUST_CHECK;
+/* Frees tables and scratch. */
 void baton_bpe_fini(struct baton_bpe *bpe);
 
 /* At most n_pairs different ones; a pair given twice keeps the later rank. */

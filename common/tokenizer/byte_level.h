@@ -5,9 +5,7 @@
  * 68, in ascending order, are U+0100..U+0143: a space is U+0120. This is bytes_to_unicode of
  * OpenAI's GPT-2 encoder.py, which Hugging Face calls ByteLevel.
  *
- * Ownership: nothing is kept.
- * Threading: pure functions.
- * Errors:    in the results.
+ * Pure.
  */
 #ifndef BATON_TOKENIZER_BYTE_LEVEL_H
 #define BATON_TOKENIZER_BYTE_LEVEL_H

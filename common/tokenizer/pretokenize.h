@@ -23,6 +23,7 @@ struct baton_pretokenizer;
  * is used, with the same results. */
 enum baton_err baton_pretokenizer_create(bool want_jit, struct baton_pretokenizer **pretokenizer,
                                          struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is fine. */
 void baton_pretokenizer_destroy(struct baton_pretokenizer *pretokenizer);
 
 /* The word that begins at start (< n) of the n bytes of valid UTF-8 at text ends before *end. */

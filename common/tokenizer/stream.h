@@ -37,8 +37,10 @@ struct baton_text_stream {
     bool stopped;
 };
 
+/* stops[i] has stop_bytes[i] bytes; n_stops may be 0. */
 enum baton_err baton_text_stream_init(struct baton_text_stream *stream, const char *const *stops,
                                       const size_t *stop_bytes, int n_stops) BATON_MUST_CHECK;
+/* Frees the stop strings and what was held. */
 void baton_text_stream_fini(struct baton_text_stream *stream);
 
 /* Forgets every byte so far; the stop strings stay. */

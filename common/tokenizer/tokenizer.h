@@ -26,6 +26,8 @@ struct baton_tokens {
     uint32_t *ids;
     size_t n, cap;
 };
+
+/* Frees the ids and leaves an empty array. */
 void baton_tokens_fini(struct baton_tokens *tokens);
 
 /* Nothing of the tables is kept. */
@@ -37,6 +39,7 @@ enum baton_err baton_tokenizer_create(const struct baton_tokenizer_tables *table
  * Errors besides create's: those of baton_tokenizer_tables_read. */
 enum baton_err baton_tokenizer_open(const char *model_path, struct baton_tokenizer **tokenizer,
                                     struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is fine. */
 void baton_tokenizer_close(struct baton_tokenizer *tokenizer);
 
 /* One more than the highest id; ids between may be unused. */
@@ -67,6 +70,7 @@ enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, c
  * that does not exist. Borrowed from the tokenizer. */
 const char *baton_tokenizer_bytes(const struct baton_tokenizer *tokenizer, uint32_t id, size_t *n);
 
+/* Whether id is a special token; false for an id that does not exist. */
 bool baton_tokenizer_is_special(const struct baton_tokenizer *tokenizer, uint32_t id);
 
 /* The id of the special token that is written as the n bytes at text; false when there is none. */

@@ -12,6 +12,7 @@
 /* Makes room for n more ids. */
 enum baton_err baton_tokens_reserve(struct baton_tokens *tokens, size_t n) BATON_MUST_CHECK;
 
+/* Appends one id. */
 enum baton_err baton_tokens_push(struct baton_tokens *tokens, uint32_t id) BATON_MUST_CHECK;
 
 #endif

@@ -46,7 +46,7 @@ TEST(auto_is_beside_the_model_then_in_the_users_cache)
     assert_string_equal(dirs.paths[1], in_scratch("cache/baton"));
     assert_dir(dirs.paths[0]);
     assert_dir(dirs.paths[1]);
-    /* A model directory that can not be written, and the home instead of the variable. */
+    /* A model directory that cannot be written, and the home instead of the variable. */
     assert_int_equal(setenv("XDG_CACHE_HOME", "relative", 1), 0);
     assert_int_equal(setenv("HOME", scratch, 1), 0);
     baton_cache_dirs_find("auto", "/proc", &dirs);

@@ -20,7 +20,7 @@ static void plain_digest(const uint8_t *bytes, size_t n, char hex[BATON_SHA256_H
     baton_sha256_final(sha, hex);
 }
 
-TEST(a_digest_is_that_of_its_pieces_whoever_hashes_them)
+TEST(a_digest_is_that_of_its_pieces_however_many_threads_hash_them)
 {
     static const size_t sizes[] = {0, 1, PIECE_BYTES - 1, PIECE_BYTES, 3 * PIECE_BYTES + 7};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -52,7 +52,7 @@ TEST(a_missing_file_is_not_found)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_digest_is_that_of_its_pieces_whoever_hashes_them),
+        IN_SCRATCH(a_digest_is_that_of_its_pieces_however_many_threads_hash_them),
         IN_SCRATCH(a_missing_file_is_not_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

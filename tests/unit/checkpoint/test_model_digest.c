@@ -7,7 +7,7 @@
 static char model[PATH_MAX];
 static struct baton_cache_dirs dirs;
 
-/* A model whose weights are a link to a file that nobody has touched for long. */
+/* A model whose weights are a link to a file that has not changed for long. */
 static int make_model(void **state)
 {
     char target[PATH_MAX];
