@@ -8,8 +8,8 @@
 #define BATON_PLAN_SHARED_H
 
 #include "tools/plan/simulate/event_queue.h"
-#include "tools/plan/simulate/network.h"
 #include "tools/plan/simulate/settings.h"
+#include "tools/plan/simulate/sim_network.h"
 #include "tools/plan/simulate/sim_relay.h"
 
 struct sim_shared {

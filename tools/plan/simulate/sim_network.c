@@ -1,4 +1,4 @@
-#include "tools/plan/simulate/network.h"
+#include "tools/plan/simulate/sim_network.h"
 
 #include <math.h>
 
