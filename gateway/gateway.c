@@ -13,7 +13,6 @@
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/routes.h"
 #include "gateway/dispatch/worker_messages.h"
-#include "gateway/routing/routing.h"
 #include "gateway/settings.h"
 
 enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
@@ -30,6 +29,7 @@ struct gateway {
     uv_loop_t loop;
     uv_async_t wake;
     uv_timer_t ticker;
+    uv_prepare_t prepare;
     uv_signal_t on_term, on_int, on_hup;
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;
@@ -70,6 +70,7 @@ static bool take_messages(struct gateway *gateway)
             return true;
         gw_fleet_receive(&gateway->fleet, &message, now_ns);
         baton_message_fini(&message);
+        gw_dispatcher_pump(&gateway->dispatcher);
         now_ns = baton_now_ns();
     }
     return false;
@@ -85,6 +86,14 @@ static void on_wake(uv_async_t *async)
         wake(gateway);
     /* A link may have gone down; messages come first, they may explain it. */
     gw_fleet_tick(&gateway->fleet, baton_now_ns(), heard_all);
+}
+
+/* Before the loop sleeps, whatever it did: what a client or the clock made possible is not left. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct gateway *gateway = of((uv_handle_t *)prepare);
+    if (!gateway->closing)
+        gw_dispatcher_pump(&gateway->dispatcher);
 }
 
 static void on_worker_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
@@ -105,7 +114,7 @@ static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reas
 static void on_capacity(void *arg)
 {
     struct gateway *gateway = arg;
-    gw_routing_pump(&gateway->dispatcher);
+    gateway->dispatcher.lifecycle.wants_pump = true;
 }
 
 /* ---- the HTTP side ---- */
@@ -171,16 +180,16 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 {
     struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
-    if (gateway->dispatcher.draining) { /* asked twice: at once */
+    if (gateway->dispatcher.admission.draining) { /* asked twice: at once */
         gateway->drain_until_ns = 0;
         return;
     }
-    gateway->dispatcher.draining = true;
+    gateway->dispatcher.admission.draining = true;
     gateway->drain_until_ns =
         baton_now_ns() + (int64_t)(gateway->options->drain_s * (double)BATON_SECOND);
     gw_http_drain(gateway->server);
     baton_log(BATON_LOG_INFO, "draining",
-              BATON_I("open", gw_dispatcher_n_open(&gateway->dispatcher)));
+              BATON_I("open", gw_lifecycle_n_open(&gateway->dispatcher.lifecycle)));
 }
 
 static void on_reload_signal(uv_signal_t *handle, int number)
@@ -198,7 +207,7 @@ static void on_tick(uv_timer_t *timer)
     on_wake(&gateway->wake);
     gw_dispatcher_tick(&gateway->dispatcher, now_ns);
     gw_completions_tick(gateway->api.completions, now_ns);
-    if (gateway->dispatcher.draining &&
+    if (gateway->dispatcher.admission.draining &&
         (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
 }
@@ -293,15 +302,19 @@ static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
     if (!status)
         status = uv_timer_init(&gateway->loop, &gateway->ticker);
     if (!status)
+        status = uv_prepare_init(&gateway->loop, &gateway->prepare);
+    if (!status)
         status = uv_signal_init(&gateway->loop, &gateway->on_term);
     if (!status)
         status = uv_signal_init(&gateway->loop, &gateway->on_int);
     if (!status)
         status = uv_signal_init(&gateway->loop, &gateway->on_hup);
-    gateway->wake.data = gateway->ticker.data = gateway->on_term.data = gateway->on_int.data =
-        gateway->on_hup.data = gateway;
+    gateway->wake.data = gateway->ticker.data = gateway->prepare.data = gateway->on_term.data =
+        gateway->on_int.data = gateway->on_hup.data = gateway;
     if (!status)
         status = uv_timer_start(&gateway->ticker, on_tick, TICK_MS, TICK_MS);
+    if (!status)
+        status = uv_prepare_start(&gateway->prepare, on_prepare);
     if (!status)
         status = uv_signal_start(&gateway->on_term, on_stop_signal, SIGTERM);
     if (!status)
@@ -331,17 +344,23 @@ static void init_fleet(struct gateway *gateway)
                       .on_lost = on_worker_lost,
                       .on_capacity = on_capacity,
                       .arg = gateway});
-    gw_dispatcher_init(
-        &gateway->dispatcher,
-        &(struct gw_dispatcher_options){
-            .requests = &gateway->requests,
-            .fleet = &gateway->fleet,
-            .metrics = &gateway->metrics,
-            .detokenizer = {.tokenizer = gateway->tokenizer, .facts = &gateway->facts},
-            .bounds = {.max_queued = options->max_queued,
-                       .max_queued_tokens = options->max_queued_tokens,
-                       .max_wait_s = options->max_wait_s},
-            .max_attempts = options->max_attempts});
+}
+
+static enum baton_err init_dispatcher(struct gateway *gateway)
+{
+    const struct gw_options *options = gateway->options;
+    return gw_dispatcher_init(&gateway->dispatcher,
+                              &(struct gw_dispatcher_options){
+                                  .lifecycle = {.requests = &gateway->requests,
+                                                .metrics = &gateway->metrics,
+                                                .detokenizer = {.tokenizer = gateway->tokenizer,
+                                                                .facts = &gateway->facts},
+                                                .max_attempts = options->max_attempts},
+                                  .routing = gw_settings_routing(options),
+                                  .bounds = {.max_queued = options->max_queued,
+                                             .max_queued_tokens = options->max_queued_tokens,
+                                             .max_wait_s = options->max_wait_s},
+                                  .fleet = &gateway->fleet});
 }
 
 static int64_t max_prompt_tokens(const struct gateway *gateway)
@@ -395,7 +414,6 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
-    struct gw_routing_options routing;
     enum baton_err err = gw_access_open(gateway->options->api_keys, gateway->options->cors_origins,
                                         &gateway->metrics, &gateway->access, why);
     if (!err)
@@ -410,8 +428,7 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (err)
         return err;
     init_fleet(gateway);
-    routing = gw_settings_routing(gateway->options);
-    err = gw_routing_init(&gateway->dispatcher.routing, &routing);
+    err = init_dispatcher(gateway);
     return err ? err : start_http(gateway, why);
 }
 
@@ -428,7 +445,7 @@ static void release(struct gateway *gateway)
 {
     forget_requests(gateway);
     gw_completions_destroy(gateway->api.completions);
-    gw_routing_fini(&gateway->dispatcher.routing);
+    gw_dispatcher_fini(&gateway->dispatcher);
     gw_access_close(gateway->access);
     if (gateway->chat)
         baton_chat_close(gateway->chat);

@@ -5,7 +5,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "gateway/routing/routing.h"
 
 /* Estimates err: what is predicted to end this much of its time too early is predicted in time. */
 static const double margin = 1.25;
@@ -23,7 +22,14 @@ static bool refuse(struct gw_verdict *verdict, int status, const char *code,
     return false;
 }
 
-/* ---- room ---- */
+void gw_admission_init(struct gw_admission *admission, const struct gw_bounds *bounds,
+                       struct gw_lifecycle *lifecycle, const struct gw_routing *routing)
+{
+    *admission =
+        (struct gw_admission){.bounds = *bounds, .lifecycle = lifecycle, .routing = routing};
+}
+
+/* ---- the queue's bounds ---- */
 
 static bool can_never_wait(const struct gw_bounds *bounds, const struct gw_load *load,
                            struct gw_verdict *verdict)
@@ -122,26 +128,26 @@ bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit
     return refuse(verdict, 429, "too_many_requests", GW_REJECTION_per_key, retry_s);
 }
 
-bool gw_admission_admit(const struct gw_dispatcher *dispatcher, const struct gw_request *first,
+bool gw_admission_admit(const struct gw_admission *admission, const struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
     static const struct gw_failure draining = {503, "draining", "the gateway is stopping"};
-    const struct gw_failure *unservable = gw_routing_unservable(dispatcher, first);
-    if (unservable || dispatcher->draining) {
+    const struct gw_failure *unservable = gw_routing_unservable(admission->routing, first);
+    if (unservable || admission->draining) {
         verdict->failure = unservable ? *unservable : draining;
         verdict->reason = unservable ? GW_REJECTION_no_worker : GW_REJECTION_draining;
         verdict->retry_s = 0;
         return false;
     }
-    return gw_admission_judge(&dispatcher->options.bounds, &dispatcher->throughput, load, verdict);
+    return gw_admission_judge(&admission->bounds, &admission->lifecycle->throughput, load, verdict);
 }
 
-void gw_admission_refused(const struct gw_dispatcher *dispatcher, const struct gw_load *load,
+void gw_admission_refused(const struct gw_admission *admission, const struct gw_load *load,
                           const struct gw_verdict *verdict)
 {
-    const struct gw_throughput *throughput = &dispatcher->throughput;
-    dispatcher->options.metrics->outcomes[GW_OUTCOME_rejected]++;
-    dispatcher->options.metrics->rejections[verdict->reason]++;
+    const struct gw_throughput *throughput = &admission->lifecycle->throughput;
+    admission->lifecycle->options.metrics->outcomes[GW_OUTCOME_rejected]++;
+    admission->lifecycle->options.metrics->rejections[verdict->reason]++;
     baton_log(BATON_LOG_INFO, "rejected", BATON_S("reason", gw_rejection_name(verdict->reason)),
               BATON_I("generations", load->n_requests), BATON_I("prompt_tokens", load->n_tokens),
               BATON_I("waiting", throughput->n_waiting),
@@ -149,9 +155,9 @@ void gw_admission_refused(const struct gw_dispatcher *dispatcher, const struct g
               BATON_I("retry_after_s", verdict->retry_s));
 }
 
-void gw_admission_queue(struct gw_dispatcher *dispatcher, struct gw_request *request)
+void gw_admission_queue(struct gw_admission *admission, struct gw_request *request)
 {
-    gw_dispatcher_set_state(dispatcher, request, GW_QUEUED, "");
+    gw_lifecycle_set_state(admission->lifecycle, request, GW_QUEUED, "");
 }
 
 /* Of prompts that are with workers, and run before this one: the shorter go first. */
@@ -162,12 +168,12 @@ static size_t tokens_before(const struct gw_throughput *throughput,
     return as_long < throughput->n_prefilling_tokens ? as_long : throughput->n_prefilling_tokens;
 }
 
-bool gw_admission_will_miss_deadline(const struct gw_dispatcher *dispatcher,
+bool gw_admission_will_miss_deadline(const struct gw_admission *admission,
                                      const struct gw_request *request, int64_t now_ns)
 {
-    const struct gw_throughput *throughput = &dispatcher->throughput;
+    const struct gw_throughput *throughput = &admission->lifecycle->throughput;
     if (request->state != GW_QUEUED || !request->deadline_ns ||
-        gw_dispatcher_list(dispatcher, GW_QUEUED)->n < 2)
+        gw_lifecycle_list(admission->lifecycle, GW_QUEUED)->n < 2)
         return false;
     double need_s = gw_throughput_service_s(
         throughput, 1, tokens_before(throughput, request) + request->params.prompt.n,

@@ -18,7 +18,21 @@
 #ifndef BATON_GATEWAY_ADMISSION_ADMISSION_H
 #define BATON_GATEWAY_ADMISSION_ADMISSION_H
 
-#include "gateway/dispatch/dispatcher.h"
+#include "gateway/lifecycle/lifecycle.h"
+#include "gateway/routing/routing.h"
+
+/* What may wait for a worker. */
+struct gw_bounds {
+    int64_t max_queued, max_queued_tokens; /* requests, and tokens of their prompts */
+    double max_wait_s;                     /* as predicted; 0: any time */
+};
+
+struct gw_admission {
+    struct gw_bounds bounds;
+    struct gw_lifecycle *lifecycle;
+    const struct gw_routing *routing;
+    bool draining; /* the gateway is stopping: nothing more is taken in */
+};
 
 /* What a completion asks room for. */
 struct gw_load {
@@ -35,6 +49,10 @@ struct gw_verdict {
     char text[192];
 };
 
+/* Borrows both: they outlive it. */
+void gw_admission_init(struct gw_admission *admission, const struct gw_bounds *bounds,
+                       struct gw_lifecycle *lifecycle, const struct gw_routing *routing);
+
 /* Whether a load may join those that wait. False: not now, or never (400), for the reason in
  * *verdict. */
 bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
@@ -46,18 +64,18 @@ bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit
 
 /* Whether the requests of a completion (each in state TOKENIZING, alike but for prompt and length),
  * which first is one of, may be queued. */
-bool gw_admission_admit(const struct gw_dispatcher *dispatcher, const struct gw_request *first,
+bool gw_admission_admit(const struct gw_admission *admission, const struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict);
 
 /* Counts and logs a refusal. */
-void gw_admission_refused(const struct gw_dispatcher *dispatcher, const struct gw_load *load,
+void gw_admission_refused(const struct gw_admission *admission, const struct gw_load *load,
                           const struct gw_verdict *verdict);
 
 /* Queues a request that was admitted; pump once all of a completion are. */
-void gw_admission_queue(struct gw_dispatcher *dispatcher, struct gw_request *request);
+void gw_admission_queue(struct gw_admission *admission, struct gw_request *request);
 
 /* A queued request that could not be finished in its time any more, while others wait who could. */
-bool gw_admission_will_miss_deadline(const struct gw_dispatcher *dispatcher,
+bool gw_admission_will_miss_deadline(const struct gw_admission *admission,
                                      const struct gw_request *request, int64_t now_ns);
 
 #endif

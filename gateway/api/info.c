@@ -25,12 +25,12 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     size_t n_decode = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY);
     struct baton_buf body;
     (void)unused;
-    if (!n_prefill || !n_decode || api->dispatcher->draining) {
+    if (!n_prefill || !n_decode || api->dispatcher->admission.draining) {
         gw_answer_error(exchange, 503, "not_ready",
-                        api->dispatcher->draining ? "draining"
-                        : n_prefill               ? "no decode worker is ready"
-                        : n_decode                ? "no prefill worker is ready"
-                                                  : "no prefill and no decode worker is ready");
+                        api->dispatcher->admission.draining ? "draining"
+                        : n_prefill                         ? "no decode worker is ready"
+                        : n_decode                          ? "no prefill worker is ready"
+                                   : "no prefill and no decode worker is ready");
         return;
     }
     baton_buf_init(&body, ANSWER_MAX_BYTES);
@@ -47,7 +47,7 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
 
 static struct gw_advice advise(const struct gw_api *api)
 {
-    return gw_advice_now(api->fleet, &api->dispatcher->arrivals, baton_now_ns());
+    return gw_advice_now(api->fleet, &api->dispatcher->lifecycle.arrivals, baton_now_ns());
 }
 
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
@@ -85,7 +85,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
     put_gauge(out, "baton_handoff_seconds",
               "Mean of first token to context placed, as predictions go by it.",
               api->dispatcher->routing.handoff_s);
-    gw_metrics_write_queue(&api->dispatcher->throughput, out);
+    gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, out);
     put_gauge(out, "baton_http_connections", "Open client connections.",
               (double)gw_http_n_connections(api->server));
     put_gauge(out, "baton_process_uptime_seconds", "Age of the gateway process.",

@@ -19,9 +19,9 @@ static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *r
     if (request->state != GW_RESERVING)
         return;
     if (reserved->n_cached_blocks > request->n_hashes)
-        gw_dispatcher_retry_or_fail(dispatcher, request, &unasked);
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &unasked);
     else
-        gw_routing_reserved(dispatcher, request, reserved->n_cached_blocks);
+        gw_routing_reserved(&dispatcher->routing, request, reserved->n_cached_blocks);
 }
 
 static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -33,13 +33,13 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
     gw_attempt_release(&request->attempt);
     decode->backing_off = decode->recently_rejected = true;
     if (rejected->batch_full)
-        dispatcher->options.metrics->n_batch_full++;
+        dispatcher->lifecycle.options.metrics->n_batch_full++;
     else
-        dispatcher->options.metrics->n_no_blocks++;
+        dispatcher->lifecycle.options.metrics->n_no_blocks++;
     /* An answer to this reservation may no longer be taken for the next one's. */
     gw_attempt_begin(&request->attempt);
-    gw_dispatcher_set_state(dispatcher, request, GW_QUEUED,
-                            rejected->batch_full ? "the batch is full" : "no room for the context");
+    gw_lifecycle_set_state(&dispatcher->lifecycle, request, GW_QUEUED,
+                           rejected->batch_full ? "the batch is full" : "no room for the context");
 }
 
 static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -50,7 +50,7 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
         return;
     if (scores->first_index != request->attempt.n_scored + 1 ||
         scores->first_index + scores->n_logprobs > request->params.prompt.n) {
-        gw_dispatcher_retry_or_fail(dispatcher, request, &gap);
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &gap);
         return;
     }
     request->attempt.n_scored += scores->n_logprobs;
@@ -62,38 +62,38 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
 {
     static const struct gw_failure wrong = {502, "worker_failed",
                                             "more tokens are said to be cached than there are"};
-    struct gw_metrics *metrics = dispatcher->options.metrics;
+    struct gw_metrics *metrics = dispatcher->lifecycle.options.metrics;
     if (request->state != GW_PREFILLING)
         return;
     if (first->cached_tokens > request->params.prompt.n) {
-        gw_dispatcher_retry_or_fail(dispatcher, request, &wrong);
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &wrong);
         return;
     }
     int64_t n_computed = (int64_t)request->params.prompt.n - first->cached_tokens;
     gw_attempt_prompt_done(&request->attempt, n_computed, first->prefill_compute_s);
     request->output.first_ns = request->output.last_token_ns = baton_now_ns();
-    gw_arrivals_prompt(&dispatcher->arrivals, request->attempt.prefill ? (double)n_computed : 0,
-                       request->output.first_ns);
+    gw_arrivals_prompt(&dispatcher->lifecycle.arrivals,
+                       request->attempt.prefill ? (double)n_computed : 0, request->output.first_ns);
     request->attempt.prefill_queue_s = first->prefill_queue_s;
     request->attempt.prefill_compute_s = first->prefill_compute_s;
     request->attempt.cached_tokens = first->cached_tokens;
     request->attempt.cold |= first->cold;
     if (request->params.streaming)
-        gw_dispatcher_count_ttft(dispatcher, request);
+        gw_lifecycle_count_ttft(&dispatcher->lifecycle, request);
     if (first->cold)
         baton_hist_observe(&metrics->cold_first_token, first->process_age_s);
     metrics->n_output_tokens++;
     bool more = !first->stopped && request->params.max_new_tokens > 1;
     if (more && request->attempt.decode)
         gw_command_start(request, first->token);
-    gw_dispatcher_set_state(dispatcher, request, GW_DECODING, "first token");
+    gw_lifecycle_set_state(&dispatcher->lifecycle, request, GW_DECODING, "first token");
     request->writer->first(request->choice);
-    if (gw_request_take_token(request, &dispatcher->options.detokenizer, first->token,
+    if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, first->token,
                               first->decision, first->logprobs)) {
-        gw_dispatcher_finish(dispatcher, request);
+        gw_lifecycle_finish(&dispatcher->lifecycle, request);
     } else if (!more && request->params.kv_cache) {
-        gw_request_end_output(request, &dispatcher->options.detokenizer, first->stopped);
-        gw_dispatcher_finish(dispatcher, request);
+        gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, first->stopped);
+        gw_lifecycle_finish(&dispatcher->lifecycle, request);
     }
 }
 
@@ -115,7 +115,7 @@ static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *requ
                              now_ns - (int64_t)(tokens->step_s * (double)BATON_SECOND));
     if (!tokens->began)
         return;
-    gw_handoff_stats_note(&dispatcher->options.metrics->handoff_stats, &attempt->handoff);
+    gw_handoff_stats_note(&dispatcher->lifecycle.options.metrics->handoff_stats, &attempt->handoff);
     note_handoff(dispatcher, request);
     gw_attempt_release_prefill(&request->attempt); /* its part is done */
 }
@@ -130,34 +130,36 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
     if (request->state != GW_DECODING)
         return;
     if (tokens->first_index != request->output.tokens.n) {
-        gw_dispatcher_retry_or_fail(dispatcher, request, &gap);
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &gap);
         return;
     }
     if (request->output.tokens.n + tokens->n_tokens > (uint64_t)request->params.max_new_tokens) {
-        gw_dispatcher_retry_or_fail(dispatcher, request, &excess);
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &excess);
         return;
     }
     if (!request->attempt.decode_began)
         take_began(dispatcher, request, tokens, now_ns);
     double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
-        baton_hist_observe(&dispatcher->options.metrics->itl, gap_s / (double)tokens->n_tokens);
+        baton_hist_observe(&dispatcher->lifecycle.options.metrics->itl,
+                           gap_s / (double)tokens->n_tokens);
     request->output.longest_gap_s = fmax(request->output.longest_gap_s, gap_s);
     request->output.last_token_ns = now_ns;
     request->attempt.decode_s += tokens->step_s;
-    dispatcher->options.metrics->n_output_tokens += tokens->n_tokens;
-    gw_throughput_made(&dispatcher->throughput, tokens->n_tokens, now_ns);
+    dispatcher->lifecycle.options.metrics->n_output_tokens += tokens->n_tokens;
+    gw_throughput_made(&dispatcher->lifecycle.throughput, tokens->n_tokens, now_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
-        if (gw_request_take_token(request, &dispatcher->options.detokenizer, tokens->tokens[i],
+        if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer,
+                                  tokens->tokens[i],
                                   tokens->n_decisions ? tokens->decisions[i] : NULL,
                                   tokens->n_logprobs ? tokens->logprobs[i] : NULL)) {
-            gw_dispatcher_finish(dispatcher, request);
+            gw_lifecycle_finish(&dispatcher->lifecycle, request);
             return;
         }
     if (request->output.tokens.n - request->attempt.acked_index >=
             gw_command_credit(request) / ACKS_A_CREDIT &&
         !request->paused)
-        gw_dispatcher_ack(request, now_ns);
+        gw_lifecycle_ack(request, now_ns);
 }
 
 static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -167,14 +169,14 @@ static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *r
     if (request->state != GW_DECODING)
         return;
     if (finished->n_tokens != request->output.tokens.n) {
-        gw_dispatcher_retry_or_fail(dispatcher, request, &lost);
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &lost);
         return;
     }
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
     request->attempt.decode_s = finished->decode_s;
-    gw_request_end_output(request, &dispatcher->options.detokenizer, stopped);
+    gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, stopped);
     gw_attempt_release(&request->attempt); /* both are through with it: nothing to cancel */
-    gw_dispatcher_finish(dispatcher, request);
+    gw_lifecycle_finish(&dispatcher->lifecycle, request);
 }
 
 static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -186,16 +188,17 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
     struct gw_failure failure = {is_deadline ? 504 : 502,
                                  is_deadline ? "deadline_exceeded" : "worker_failed", message};
     if (is_deadline || failed->code == BATON__V1__FAILED__CODE__INVALID)
-        gw_dispatcher_fail(dispatcher, request, &failure); /* another worker would say the same */
+        gw_lifecycle_fail(&dispatcher->lifecycle, request,
+                          &failure); /* another worker would say the same */
     else
-        gw_dispatcher_retry_or_fail(dispatcher, request, &failure);
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &failure);
 }
 
 /* NULL when it is over, of an earlier attempt, or none of this worker's business. */
 static struct gw_request *find(const struct gw_dispatcher *dispatcher,
                                const struct gw_worker *worker, uint64_t id, uint32_t attempt)
 {
-    struct gw_request *request = gw_request_find(dispatcher->options.requests, id);
+    struct gw_request *request = gw_request_find(dispatcher->lifecycle.options.requests, id);
     bool concerns = request && request->attempt.number == attempt &&
                     (worker == request->attempt.prefill || worker == request->attempt.decode);
     return concerns ? request : NULL;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "gateway/dispatch/dispatcher.h"
 #include "gateway/request/commands.h"
 
 static const struct gw_failure no_prefill = {503, "no_worker",
@@ -16,9 +15,10 @@ static const struct gw_failure no_decode = {503, "no_worker",
 /* How much the newest hand-off counts in their mean. */
 #define NEWEST_PART 0.2
 
-enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routing_options *options)
+enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routing_options *options,
+                               struct gw_lifecycle *lifecycle, const struct gw_fleet *fleet)
 {
-    *routing = (struct gw_routing){.options = *options};
+    *routing = (struct gw_routing){.options = *options, .lifecycle = lifecycle, .fleet = fleet};
     routing->candidates = calloc(GW_MAX_WORKERS, sizeof(struct gw_worker *));
     routing->prefill_views = calloc(GW_MAX_WORKERS, sizeof *routing->prefill_views);
     routing->decode_views = calloc(GW_MAX_WORKERS, sizeof *routing->decode_views);
@@ -113,11 +113,10 @@ static bool is_backlogged(const struct gw_worker *worker)
                                        gw_worker_wait_s(worker));
 }
 
-static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
+static struct gw_worker *choose_prefill(struct gw_routing *routing,
                                         const struct gw_request *request)
 {
-    struct gw_routing *routing = &dispatcher->routing;
-    const struct gw_fleet *fleet = dispatcher->options.fleet;
+    const struct gw_fleet *fleet = routing->fleet;
     struct matches matches = look_up(routing->prefill_table, fleet, request);
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
@@ -140,9 +139,9 @@ static struct gw_worker *choose_prefill(struct gw_dispatcher *dispatcher,
 
 /* Whether it may be asked for room now: one that had none lately for one request after the other,
  * not for all who wait, most of whom it would turn down. */
-static bool may_ask(const struct gw_dispatcher *dispatcher, const struct gw_worker *worker)
+static bool may_ask(const struct gw_routing *routing, const struct gw_worker *worker)
 {
-    struct gw_request_list *reserving = gw_dispatcher_list(dispatcher, GW_RESERVING);
+    struct gw_request_list *reserving = gw_lifecycle_list(routing->lifecycle, GW_RESERVING);
     if (worker->backing_off || !worker->recently_rejected)
         return !worker->backing_off;
     struct gw_request *asked = gw_request_list_first(reserving);
@@ -151,26 +150,24 @@ static bool may_ask(const struct gw_dispatcher *dispatcher, const struct gw_work
     return !asked;
 }
 
-static int64_t n_blocks(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
+static int64_t n_blocks(const struct gw_routing *routing, const struct gw_request *request)
 {
     return gw_attempt_n_blocks(request->params.prompt.n, request->params.max_new_tokens,
-                               dispatcher->options.fleet->terms.kv_block_tokens);
+                               routing->fleet->terms.kv_block_tokens);
 }
 
-static struct gw_worker *choose_decode(struct gw_dispatcher *dispatcher,
-                                       const struct gw_request *request)
+static struct gw_worker *choose_decode(struct gw_routing *routing, const struct gw_request *request)
 {
-    struct gw_routing *routing = &dispatcher->routing;
-    const struct gw_fleet *fleet = dispatcher->options.fleet;
+    const struct gw_fleet *fleet = routing->fleet;
     struct matches matches = look_up(routing->decode_table, fleet, request);
-    int64_t n_wanted = n_blocks(dispatcher, request);
+    int64_t n_wanted = n_blocks(routing, request);
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         struct gw_work work = gw_worker_load_now(&worker->load);
         int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
-            n_free < n_wanted || !may_ask(dispatcher, worker))
+            n_free < n_wanted || !may_ask(routing, worker))
             continue;
         routing->candidates[n] = worker;
         routing->decode_views[n++] =
@@ -188,17 +185,16 @@ static struct gw_worker *choose_decode(struct gw_dispatcher *dispatcher,
 
 /* ---- prompts that the decode worker runs ---- */
 
-static bool may_colocate(const struct gw_dispatcher *dispatcher, const struct gw_request *request,
+static bool may_colocate(const struct gw_routing *routing, const struct gw_request *request,
                          int64_t n_cached_tokens)
 {
     const struct gw_params *params = &request->params;
     return params->kv_cache && !params->prompt_logprobs &&
-           (int64_t)params->prompt.n - n_cached_tokens <=
-               dispatcher->routing.options.colocated_prefill_tokens;
+           (int64_t)params->prompt.n - n_cached_tokens <= routing->options.colocated_prefill_tokens;
 }
 
-static bool is_faster_colocated(const struct gw_dispatcher *dispatcher,
-                                const struct gw_request *request, int64_t n_cached_tokens)
+static bool is_faster_colocated(const struct gw_routing *routing, const struct gw_request *request,
+                                int64_t n_cached_tokens)
 {
     const struct gw_worker *prefill = request->attempt.prefill, *decode = request->attempt.decode;
     struct gw_work there = gw_worker_load_now(&decode->load);
@@ -210,17 +206,16 @@ static bool is_faster_colocated(const struct gw_dispatcher *dispatcher,
         .step_s = is_running ? decode->status.last_step_s : 0,
         .queued_tokens = gw_worker_load_now(&prefill->load).n_queued_tokens,
         .tokens_per_s = gw_worker_prompt_rate(prefill),
-        .handoff_s = dispatcher->routing.handoff_s});
+        .handoff_s = routing->handoff_s});
 }
 
-static bool should_colocate(const struct gw_dispatcher *dispatcher,
-                            const struct gw_request *request)
+static bool should_colocate(const struct gw_routing *routing, const struct gw_request *request)
 {
-    int64_t n_cached_tokens = (int64_t)request->attempt.n_cached_blocks *
-                              dispatcher->options.fleet->terms.kv_block_tokens;
-    if (!request->attempt.decode || !may_colocate(dispatcher, request, n_cached_tokens))
+    int64_t n_cached_tokens =
+        (int64_t)request->attempt.n_cached_blocks * routing->fleet->terms.kv_block_tokens;
+    if (!request->attempt.decode || !may_colocate(routing, request, n_cached_tokens))
         return false;
-    return !request->attempt.prefill || is_faster_colocated(dispatcher, request, n_cached_tokens);
+    return !request->attempt.prefill || is_faster_colocated(routing, request, n_cached_tokens);
 }
 
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
@@ -230,106 +225,95 @@ void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
     *mean = *mean > 0 ? *mean + NEWEST_PART * (seconds - *mean) : seconds;
 }
 
-/* ---- placement ---- */
+/* ---- routing ---- */
 
-static void run_prompt(struct gw_dispatcher *dispatcher, struct gw_request *request)
+static void run_prompt(struct gw_routing *routing, struct gw_request *request)
 {
     gw_attempt_prompt_begins(&request->attempt, request->params.prompt.n, baton_now_ns());
     if (request->attempt.prefill)
-        note(dispatcher->routing.prefill_table, request, request->attempt.prefill);
-    gw_dispatcher_set_state(dispatcher, request, GW_PREFILLING, request->attempt.prompt_at->id);
+        note(routing->prefill_table, request, request->attempt.prefill);
+    gw_lifecycle_set_state(routing->lifecycle, request, GW_PREFILLING,
+                           request->attempt.prompt_at->id);
     gw_command_prefill(request);
 }
 
-void gw_routing_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
+void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
                          uint32_t n_cached_blocks)
 {
     request->attempt.n_cached_blocks = n_cached_blocks;
-    note(dispatcher->routing.decode_table, request, request->attempt.decode);
-    if (should_colocate(dispatcher, request)) {
+    note(routing->decode_table, request, request->attempt.decode);
+    if (should_colocate(routing, request)) {
         gw_attempt_colocate(&request->attempt);
-        dispatcher->routing.n_colocated++;
+        routing->n_colocated++;
     }
-    run_prompt(dispatcher, request);
+    run_prompt(routing, request);
     if (request->attempt.decode->recently_rejected)
-        gw_routing_pump(dispatcher); /* the next may be asked for */
-}
-
-void gw_routing_release(struct gw_request *request, const char *reason)
-{
-    gw_command_cancel(request, reason);
-    gw_attempt_release(&request->attempt);
+        routing->lifecycle->wants_pump = true; /* it may be asked for the next one now */
 }
 
 /* A suspect worker may answer again: worth waiting for, not worth new work. */
-static bool has_worker(const struct gw_dispatcher *dispatcher, Baton__V1__Role role)
+static bool has_worker(const struct gw_routing *routing, Baton__V1__Role role)
 {
-    const struct gw_fleet *fleet = dispatcher->options.fleet;
+    const struct gw_fleet *fleet = routing->fleet;
     return gw_fleet_n(fleet, role, GW_WORKER_READY) || gw_fleet_n(fleet, role, GW_WORKER_SUSPECT);
 }
 
 /* There is no prefill worker, but the decode worker may run this prompt. */
-static bool must_colocate(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
+static bool must_colocate(const struct gw_routing *routing, const struct gw_request *request)
 {
-    return may_colocate(dispatcher, request, 0) &&
-           !has_worker(dispatcher, BATON__V1__ROLE__ROLE_PREFILL);
+    return may_colocate(routing, request, 0) && !has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL);
 }
 
 /* A second worker is wanted only where a second token is. */
-static bool wants_decode(const struct gw_dispatcher *dispatcher, const struct gw_request *request)
+static bool wants_decode(const struct gw_routing *routing, const struct gw_request *request)
 {
     return request->params.kv_cache &&
-           (request->params.max_new_tokens > 1 || must_colocate(dispatcher, request));
+           (request->params.max_new_tokens > 1 || must_colocate(routing, request));
 }
 
-/* False when the request must wait for room. */
-static bool place(struct gw_dispatcher *dispatcher, struct gw_request *request)
+/* False when the request must wait for capacity. */
+static bool route(struct gw_routing *routing, struct gw_request *request)
 {
-    struct gw_routing *routing = &dispatcher->routing;
-    bool wants = wants_decode(dispatcher, request);
-    name_blocks(dispatcher->options.fleet, request);
-    struct gw_worker *prefill = choose_prefill(dispatcher, request);
-    struct gw_worker *decode = wants ? choose_decode(dispatcher, request) : NULL;
-    if (wants ? !decode || (!prefill && !may_colocate(dispatcher, request, 0)) : !prefill)
+    bool wants = wants_decode(routing, request);
+    name_blocks(routing->fleet, request);
+    struct gw_worker *prefill = choose_prefill(routing, request);
+    struct gw_worker *decode = wants ? choose_decode(routing, request) : NULL;
+    if (wants ? !decode || (!prefill && !may_colocate(routing, request, 0)) : !prefill)
         return false;
     if (prefill)
         gw_attempt_assign_prefill(&request->attempt, prefill, ++routing->n_turns);
     if (!decode) {
-        run_prompt(dispatcher, request);
+        run_prompt(routing, request);
         return true;
     }
     gw_attempt_assign_decode(&request->attempt, decode, ++routing->n_turns,
-                             n_blocks(dispatcher, request));
-    gw_dispatcher_set_state(dispatcher, request, GW_RESERVING, decode->id);
+                             n_blocks(routing, request));
+    gw_lifecycle_set_state(routing->lifecycle, request, GW_RESERVING, decode->id);
     gw_command_reserve(request);
     return true;
 }
 
-const struct gw_failure *gw_routing_unservable(const struct gw_dispatcher *dispatcher,
+const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request)
 {
-    if (!has_worker(dispatcher, BATON__V1__ROLE__ROLE_PREFILL) &&
-        !must_colocate(dispatcher, request))
+    if (!has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL) && !must_colocate(routing, request))
         return &no_prefill;
-    if (wants_decode(dispatcher, request) && !has_worker(dispatcher, BATON__V1__ROLE__ROLE_DECODE))
+    if (wants_decode(routing, request) && !has_worker(routing, BATON__V1__ROLE__ROLE_DECODE))
         return &no_decode;
     return NULL;
 }
 
-/* Failing a request may end others of its call, which would pump again: the loop sees to it. */
-void gw_routing_pump(struct gw_dispatcher *dispatcher)
+/* First come, first served: nothing overtakes a request that no worker has capacity for, or a large
+ * one would wait for ever. Failing a request may end others, so the list is begun again each time. */
+void gw_routing_route_queued(struct gw_routing *routing)
 {
-    struct gw_request_list *queued = gw_dispatcher_list(dispatcher, GW_QUEUED);
-    if (dispatcher->routing.pumping)
-        return;
-    dispatcher->routing.pumping = true;
-    bool placed = true;
-    for (struct gw_request *request; placed && (request = gw_request_list_first(queued));) {
-        const struct gw_failure *failure = gw_routing_unservable(dispatcher, request);
+    struct gw_request_list *queued = gw_lifecycle_list(routing->lifecycle, GW_QUEUED);
+    bool is_routed = true;
+    for (struct gw_request *request; is_routed && (request = gw_request_list_first(queued));) {
+        const struct gw_failure *failure = gw_routing_unservable(routing, request);
         if (failure)
-            gw_dispatcher_fail(dispatcher, request, failure);
+            gw_lifecycle_fail(routing->lifecycle, request, failure);
         else
-            placed = place(dispatcher, request); /* first come, first served: nobody overtakes */
+            is_routed = route(routing, request);
     }
-    dispatcher->routing.pumping = false;
 }

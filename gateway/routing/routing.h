@@ -13,10 +13,8 @@
 
 #include "common/policy/routing_policy.h"
 #include "gateway/fleet/fleet.h"
-#include "gateway/request/request.h"
+#include "gateway/lifecycle/lifecycle.h"
 #include "gateway/routing/prefix_table.h"
-
-struct gw_dispatcher;
 
 struct gw_routing_options {
     enum baton_routing_policy prefill, decode;
@@ -26,6 +24,8 @@ struct gw_routing_options {
 };
 
 struct gw_routing {
+    struct gw_lifecycle *lifecycle;
+    const struct gw_fleet *fleet;
     struct gw_routing_options options;
     struct gw_prefix_table *prefill_table, *decode_table; /* NULL: the role is not prefix-aware */
     struct gw_worker **candidates;                        /* [GW_MAX_WORKERS], scratch */
@@ -34,29 +34,28 @@ struct gw_routing {
     uint64_t n_turns;
     double handoff_s;     /* mean of first token to context placed, on another worker */
     uint64_t n_colocated; /* prompts that decode workers ran */
-    bool pumping;
 };
 
-enum baton_err gw_routing_init(struct gw_routing *routing,
-                               const struct gw_routing_options *options) BATON_MUST_CHECK;
+/* Borrows both: they outlive it. */
+enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routing_options *options,
+                               struct gw_lifecycle *lifecycle,
+                               const struct gw_fleet *fleet) BATON_MUST_CHECK;
 void gw_routing_fini(struct gw_routing *routing);
 
-/* Places what waits, as far as workers have room. */
-void gw_routing_pump(struct gw_dispatcher *dispatcher);
+/* Routes what waits, as far as workers have capacity. For the dispatcher's pump alone: anything else
+ * sets lifecycle->wants_pump. */
+void gw_routing_route_queued(struct gw_routing *routing);
 
 /* The reason why a request could not be placed even with all the room in the world, or NULL. */
-const struct gw_failure *gw_routing_unservable(const struct gw_dispatcher *dispatcher,
+const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request);
 
 /* Its decode worker has room, and some of the prompt's first blocks already: the prompt is run. */
-void gw_routing_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
+void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
                          uint32_t n_cached_blocks);
 
 /* The context came to the decode worker so long after the first token came to the gateway. */
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds);
-
-/* Whoever still works for the request stops, and its blocks come free. */
-void gw_routing_release(struct gw_request *request, const char *reason);
 
 /* The worker died: nothing is known to be there any more. */
 void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker);

@@ -76,7 +76,7 @@ static void cancel_rest(struct gw_completion *completion, const char *reason)
         if (request && request->state == GW_TOKENIZING) /* never queued */
             gw_request_destroy(completion->api->requests, request);
         else if (request)
-            gw_dispatcher_cancel(completion->api->dispatcher, request, reason);
+            gw_lifecycle_cancel(&completion->api->dispatcher->lifecycle, request, reason);
     }
 }
 
@@ -197,7 +197,7 @@ static bool key_allows(const struct gw_completion *completion, const struct gw_k
 {
     if (!key)
         return true;
-    return gw_admission_judge_key(&completion->api->dispatcher->throughput,
+    return gw_admission_judge_key(&completion->api->dispatcher->lifecycle.throughput,
                                   gw_key_max(key, (size_t)completion->api->max_per_key),
                                   gw_key_n_open(key), (size_t)completion->n_choices, verdict);
 }
@@ -211,8 +211,9 @@ static void submit(struct gw_completion *completion)
     struct gw_verdict verdict;
     struct gw_key *key = gw_access_key(completion->api->access, completion->exchange);
     if (!key_allows(completion, key, &verdict) ||
-        !gw_admission_admit(dispatcher, completion->choices[0].request, &load, &verdict)) {
-        gw_admission_refused(dispatcher, &load, &verdict);
+        !gw_admission_admit(&dispatcher->admission, completion->choices[0].request, &load,
+                            &verdict)) {
+        gw_admission_refused(&dispatcher->admission, &load, &verdict);
         give_up(completion, &verdict);
         return;
     }
@@ -220,8 +221,7 @@ static void submit(struct gw_completion *completion)
     gw_key_take(key, load.n_requests);
     gw_exchange_set_data(completion->exchange, completion);
     for (int i = 0; i < completion->n_choices; i++)
-        gw_admission_queue(dispatcher, completion->choices[i].request);
-    gw_routing_pump(dispatcher);
+        gw_admission_queue(&dispatcher->admission, completion->choices[i].request);
 }
 
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
@@ -396,7 +396,8 @@ void gw_completion_full(struct gw_completion *completion, bool full)
 {
     for (int i = 0; i < completion->n_choices; i++)
         if (completion->choices[i].request)
-            gw_dispatcher_pause(completion->api->dispatcher, completion->choices[i].request, full);
+            gw_lifecycle_pause(&completion->api->dispatcher->lifecycle,
+                               completion->choices[i].request, full);
 }
 
 void gw_completions_tick(struct gw_completions *completions, int64_t now_ns)

@@ -94,7 +94,8 @@ static struct gw_request *decoding(struct gw_choice *choice)
     for (size_t i = 0; i < sizeof path / sizeof path[0]; i++)
         gw_request_set_state(&requests, request, path[i], "");
     request->output.first_ns = request->output.last_token_ns = baton_now_ns();
-    (void)gw_request_take_token(request, &dispatcher.options.detokenizer, FIRST_TOKEN, NULL, NULL);
+    (void)gw_request_take_token(request, &dispatcher.lifecycle.options.detokenizer, FIRST_TOKEN,
+                                NULL, NULL);
     return request;
 }
 
@@ -103,12 +104,15 @@ SETUP(setup)
     memset(heard, 0, sizeof heard);
     gw_requests_init(&requests);
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity.facts = &facts});
-    gw_dispatcher_init(&dispatcher, &(struct gw_dispatcher_options){
-                                        .requests = &requests,
-                                        .fleet = &fleet,
-                                        .metrics = &metrics,
-                                        .detokenizer = {.tokenizer = tokenizer, .facts = &facts},
-                                        .max_attempts = 3});
+    assert_int_equal(gw_dispatcher_init(
+                         &dispatcher,
+                         &(struct gw_dispatcher_options){
+                             .lifecycle = {.requests = &requests,
+                                           .metrics = &metrics,
+                                           .detokenizer = {.tokenizer = tokenizer, .facts = &facts},
+                                           .max_attempts = 3},
+                             .fleet = &fleet}),
+                     BATON_OK);
     open_worker();
     for (int i = 0; i < N_REQUESTS; i++)
         all[i] = decoding(&heard[i]);
@@ -120,6 +124,7 @@ TEARDOWN(teardown)
     for (int s = 0; s < GW_N_STATES; s++)
         for (struct gw_request *request; (request = gw_request_list_first(&requests.by_state[s]));)
             gw_request_destroy(&requests, request);
+    gw_dispatcher_fini(&dispatcher);
     baton_link_close(worker.link);
     baton_link_release(worker.link);
     baton_inbox_close(inbox);

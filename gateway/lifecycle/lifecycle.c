@@ -1,0 +1,217 @@
+#include "gateway/lifecycle/lifecycle.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "gateway/request/commands.h"
+
+void gw_lifecycle_init(struct gw_lifecycle *lifecycle, const struct gw_lifecycle_options *options)
+{
+    *lifecycle = (struct gw_lifecycle){.options = *options};
+}
+
+void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                            enum gw_state state, const char *reason)
+{
+    int64_t now_ns = baton_now_ns();
+    if (request->paused && request->state == GW_DECODING)
+        gw_throughput_paused(&lifecycle->throughput, false, now_ns);
+    gw_throughput_moved(&lifecycle->throughput, request->state, state, request->params.prompt.n,
+                        now_ns);
+    if (request->paused && state == GW_DECODING)
+        gw_throughput_paused(&lifecycle->throughput, true, now_ns);
+    if (request->state == GW_TOKENIZING && state == GW_QUEUED)
+        gw_arrivals_arrived(&lifecycle->arrivals, now_ns);
+    gw_request_set_state(lifecycle->options.requests, request, state, reason);
+    if (state == GW_QUEUED)
+        lifecycle->wants_pump = true;
+}
+
+struct gw_request_list *gw_lifecycle_list(const struct gw_lifecycle *lifecycle, enum gw_state state)
+{
+    return &lifecycle->options.requests->by_state[state];
+}
+
+size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle)
+{
+    return gw_lifecycle_list(lifecycle, GW_QUEUED)->n +
+           gw_lifecycle_list(lifecycle, GW_RESERVING)->n +
+           gw_lifecycle_list(lifecycle, GW_PREFILLING)->n +
+           gw_lifecycle_list(lifecycle, GW_DECODING)->n;
+}
+
+/* ---- ends ---- */
+
+/* Its workers stop, and what they held for it can be given to another request. */
+static void release(struct gw_lifecycle *lifecycle, struct gw_request *request, const char *reason)
+{
+    gw_command_cancel(request, reason);
+    gw_attempt_release(&request->attempt);
+    lifecycle->wants_pump = true;
+}
+
+static void count_stages(struct gw_lifecycle *lifecycle, const struct gw_request *request)
+{
+    for (int i = 0; i < BATON_N_STAGES; i++) {
+        struct gw_stage_span span;
+        if (gw_request_stage(request, (enum baton_stage)i, &span))
+            baton_hist_observe(&lifecycle->options.metrics->stages[i], span.duration_s);
+    }
+}
+
+static void log_gateway_stages(const struct gw_request *request)
+{
+    static const enum baton_stage ours[] = {BATON_STAGE_parse, BATON_STAGE_tokenize,
+                                            BATON_STAGE_queue, BATON_STAGE_detokenize,
+                                            BATON_STAGE_flush};
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+        struct gw_stage_span span;
+        if (gw_request_stage(request, ours[i], &span))
+            baton_stage_log(ours[i], request->id, request->attempt.number, span.duration_s);
+    }
+}
+
+static void log_summary(const struct gw_request *request, enum gw_outcome outcome,
+                        const char *reason)
+{
+    log_gateway_stages(request);
+    baton_log(outcome == GW_OUTCOME_ok ? BATON_LOG_INFO : BATON_LOG_WARN, "request",
+              BATON_X("req", request->id), BATON_S("outcome", gw_outcome_name(outcome)),
+              BATON_S("reason", reason), BATON_I("attempt", request->attempt.number),
+              BATON_I("prompt_tokens", request->params.prompt.n),
+              BATON_I("output_tokens", request->output.tokens.n),
+              BATON_S("prefill", request->attempt.prefill_id),
+              BATON_S("decode", request->attempt.decode_id),
+              BATON_F("ttft_s", request->output.first_ns ? gw_request_ttft_s(request) : NAN),
+              BATON_F("e2el_s", gw_request_e2el_s(request)));
+}
+
+void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *request)
+{
+    if (!request->is_ttft_counted)
+        baton_hist_observe(&lifecycle->options.metrics->ttft, gw_request_ttft_s(request));
+    request->is_ttft_counted = true;
+}
+
+static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                   enum gw_outcome outcome, const char *reason)
+{
+    struct gw_metrics *metrics = lifecycle->options.metrics;
+    request->times.end_ns = baton_now_ns();
+    metrics->outcomes[outcome]++;
+    if (request->output.first_ns)
+        gw_lifecycle_count_ttft(lifecycle, request);
+    if (outcome == GW_OUTCOME_ok) {
+        metrics->n_prompt_tokens += request->params.prompt.n;
+        metrics->n_cached_tokens += request->attempt.cached_tokens;
+        baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
+        gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->output.longest_gap_s);
+        gw_arrivals_finished(&lifecycle->arrivals, (double)request->output.tokens.n,
+                             (double)(request->params.prompt.n + request->output.tokens.n),
+                             request->times.end_ns);
+        if (!request->was_paused)
+            gw_throughput_finished(&lifecycle->throughput, request->output.tokens.n,
+                                   gw_request_e2el_s(request) - gw_request_ttft_s(request));
+        count_stages(lifecycle, request);
+    }
+    log_summary(request, outcome, reason);
+}
+
+void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request)
+{
+    /* A stop string ends the request while its worker is still at it; others have nothing left. */
+    release(lifecycle, request, "finished");
+    gw_lifecycle_set_state(lifecycle, request, GW_DONE, gw_finish_name(request->output.finish));
+    settle(lifecycle, request, GW_OUTCOME_ok, gw_finish_name(request->output.finish));
+    request->writer->finish(request->choice);
+    gw_request_destroy(lifecycle->options.requests, request);
+}
+
+void gw_lifecycle_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                       const struct gw_failure *failure)
+{
+    release(lifecycle, request, failure->code);
+    gw_lifecycle_set_state(lifecycle, request, GW_FAILED, failure->message);
+    settle(lifecycle, request, GW_OUTCOME_failed, failure->message);
+    request->writer->fail(request->choice, failure);
+    gw_request_destroy(lifecycle->options.requests, request);
+}
+
+void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                         const char *reason)
+{
+    release(lifecycle, request, reason);
+    gw_lifecycle_set_state(lifecycle, request, GW_CANCELING, reason);
+    settle(lifecycle, request, GW_OUTCOME_canceled, reason);
+    gw_request_destroy(lifecycle->options.requests, request);
+}
+
+void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                                const struct gw_failure *failure)
+{
+    bool shown = request->params.streaming && request->output.tokens.n;
+    if (shown || request->n_failures + 1 >= (uint64_t)lifecycle->options.max_attempts) {
+        gw_lifecycle_fail(lifecycle, request, failure);
+        return;
+    }
+    release(lifecycle, request, failure->message);
+    uint64_t n_lost = request->output.tokens.n;
+    gw_request_restart(request);
+    request->n_failures++;
+    lifecycle->options.metrics->n_retries++;
+    baton_log(BATON_LOG_WARN, "retry", BATON_X("req", request->id),
+              BATON_I("attempt", request->attempt.number), BATON_I("lost_tokens", n_lost),
+              BATON_S("reason", failure->message));
+    gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, failure->message);
+}
+
+/* ---- acknowledgement ---- */
+
+void gw_lifecycle_ack(struct gw_request *request, int64_t now_ns)
+{
+    request->attempt.acked_index = request->output.tokens.n;
+    request->attempt.acked_ns = now_ns;
+    gw_command_ack(request);
+}
+
+void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *request, bool paused)
+{
+    if (request->paused == paused)
+        return;
+    request->paused = paused;
+    request->was_paused |= paused;
+    lifecycle->options.metrics->n_pauses += paused;
+    if (request->state != GW_DECODING)
+        return;
+    gw_throughput_paused(&lifecycle->throughput, paused, baton_now_ns());
+    gw_lifecycle_ack(request, baton_now_ns());
+}
+
+/* ---- losses ---- */
+
+static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_request_list *list,
+                          const struct gw_worker *worker)
+{
+    char message[160];
+    (void)snprintf(message, sizeof message, "%s worker %s died while it worked on the request",
+                   gw_worker_role_name(worker->role), worker->id);
+    struct gw_failure failure = {502, "worker_failed", message};
+    for (struct gw_request *request = gw_request_list_first(list); request;) {
+        if (request->attempt.prefill != worker && request->attempt.decode != worker) {
+            request = gw_request_list_next(list, request);
+            continue;
+        }
+        gw_attempt_worker_lost(&request->attempt, worker);
+        gw_lifecycle_retry_or_fail(lifecycle, request, &failure);
+        request = gw_request_list_first(list); /* a failure may end others of the same completion */
+    }
+}
+
+void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker)
+{
+    static const enum gw_state with_workers[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
+    for (size_t i = 0; i < sizeof with_workers / sizeof with_workers[0]; i++)
+        lose_requests(lifecycle, gw_lifecycle_list(lifecycle, with_workers[i]), worker);
+}

@@ -1,0 +1,75 @@
+/* The life of a request: its changes of state with what is measured of them, its end, a retry.
+ *
+ * When an attempt breaks before anything was shown to the client, the request goes back to QUEUED
+ * for another attempt; later it fails.
+ *
+ * Nothing here chooses a worker. A request that waits, and a worker that a request leaves, ask for a
+ * pump by a flag; gateway/dispatch/dispatcher.h answers it when nothing of this is under way.
+ *
+ * Ownership: requests belong to their table; each is destroyed after its response writer's last
+ *            call.
+ * Threading: loop thread.
+ * Errors:    a request that fails is told so through its response writer. What a writer does then
+ *            may cancel other requests: a caller that walks a list begins it again.
+ */
+#ifndef BATON_GATEWAY_LIFECYCLE_LIFECYCLE_H
+#define BATON_GATEWAY_LIFECYCLE_LIFECYCLE_H
+
+#include "gateway/observe/arrivals.h"
+#include "gateway/observe/metrics.h"
+#include "gateway/observe/throughput.h"
+#include "gateway/request/request.h"
+
+struct gw_lifecycle_options {
+    struct gw_requests *requests;
+    struct gw_metrics *metrics;
+    struct gw_detokenizer detokenizer;
+    int64_t max_attempts;
+};
+
+struct gw_lifecycle {
+    struct gw_lifecycle_options options;
+    struct gw_throughput throughput;
+    struct gw_arrivals arrivals;
+    bool wants_pump; /* a request may be routed that could not be before */
+};
+
+void gw_lifecycle_init(struct gw_lifecycle *lifecycle, const struct gw_lifecycle_options *options);
+
+/* The requests in a state, and how many are between QUEUED and their end. */
+struct gw_request_list *gw_lifecycle_list(const struct gw_lifecycle *lifecycle,
+                                          enum gw_state state);
+size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle);
+
+/* As gw_request_set_state, with what the change means for throughput and arrivals. */
+void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                            enum gw_state state, const char *reason);
+
+/* Observes the time to the first token, once per request. A whole answer may still lose its first
+ * token with its attempt: it is counted when it is settled. A streamed one was shown. */
+void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *request);
+
+/* Its end, told to its response writer; its workers are released and the request is destroyed. */
+void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request);
+void gw_lifecycle_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                       const struct gw_failure *failure);
+
+/* The client left: ends the request everywhere and destroys it, without a call to its response
+ * writer. */
+void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                         const char *reason);
+
+/* The attempt broke. Another one, if the client has seen nothing of this one; else the end. */
+void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                                const struct gw_failure *failure);
+
+/* The worker is gone: its requests are tried elsewhere, or fail. */
+void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker);
+
+/* The client takes bytes again, or does not. */
+void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *request, bool paused);
+
+/* Tells the worker that the tokens so far arrived. */
+void gw_lifecycle_ack(struct gw_request *request, int64_t now_ns);
+
+#endif
