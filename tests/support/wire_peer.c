@@ -1,4 +1,4 @@
-/* The other process of tests/unit/wire/test_conformance.c: something to kill, stop and starve.
+/* The other process of the wire's tests (peer_fixture.h): something to kill, stop and starve.
  *
  *     wire_peer sink [hold]                       counts what arrives, until it sees a KvEnd
  *     wire_peer member GATEWAY TOKEN DIGIT URL    a worker without a model; answers Reserve
