@@ -9,8 +9,9 @@
  *         16    4  payload CRC-32C, 0 when there is no payload
  *         20    4  header CRC-32C, over bytes 0..19 and the Envelope
  *         24    8  zero
- *         32    .  Envelope (protobuf), then zero padding to a multiple of 64 when a payload
- * follows .    .  payload
+ *         32    .  Envelope (protobuf)
+ *          .    .  zero padding to a multiple of 64, when a payload follows
+ *          .    .  payload
  *
  * All integers are little-endian. A frame is exactly as long as its head says.
  *

@@ -27,7 +27,7 @@ struct peer {
 
 struct baton_inbox {
     nng_socket socket;
-    nng_aio *aio; /* the one receive */
+    nng_aio *aio; /* the one receive; `armed` says whether it is under way */
     void (*wake)(void *arg);
     void *wake_arg;
     char url[300];
@@ -38,7 +38,7 @@ struct baton_inbox {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t pipe_gone;
     size_t n_pipes;
-    bool armed;
+    bool armed;                /* a receive is under way: at most one at a time keeps the order */
     bool draining;             /* closing: what still arrives is dropped, nobody new is let in */
     uint32_t banned[N_BANNED]; /* the last pipes rejected: what they still bring is dropped */
     size_t n_banned;
@@ -49,6 +49,7 @@ struct baton_inbox {
 
 /* ---- the queue; the lock is held ---- */
 
+/* A message's size is known only once it is here, so the bytes may be passed by one message. */
 static bool has_room(const struct baton_inbox *inbox)
 {
     return inbox->n < inbox->max_queued && inbox->n_bytes < inbox->max_queued_bytes;
@@ -85,6 +86,7 @@ static bool is_wanted(const struct baton_inbox *inbox, const nng_msg *msg)
     return !inbox->draining;
 }
 
+/* Each message goes round the ring once, so what stays keeps its order. */
 static void drop_unwanted(struct baton_inbox *inbox)
 {
     for (size_t left = inbox->n; left; left--) {
@@ -96,7 +98,9 @@ static void drop_unwanted(struct baton_inbox *inbox)
     }
 }
 
-/* Claims the receive when it may be started; the caller then does so without the lock. */
+/* Claims the receive when it may be started; the caller then starts it without the lock, which is
+ * never held across a call into NNG. While the queue is full nothing is claimed: TCP carries the
+ * back-pressure to the senders, and the take that makes room claims again. */
 static bool claim_receive(struct baton_inbox *inbox)
 {
     bool claimed = !inbox->armed && has_room(inbox);
@@ -113,6 +117,7 @@ static void on_received(void *arg)
         return; /* the socket is closing: armed stays set, nothing is received any more */
     nng_msg *msg = nng_aio_get_msg(inbox->aio);
     nng_aio_set_msg(inbox->aio, NULL);
+    /* A pipe that was rejected may still have had messages inside NNG. */
     pthread_mutex_lock(&inbox->lock);
     bool wanted = is_wanted(inbox, msg);
     if (wanted)
@@ -187,6 +192,7 @@ static void destroy(struct baton_inbox *inbox)
     free(inbox);
 }
 
+/* A deadline by the wall clock would move when that clock is set. */
 static void init_monotonic(pthread_cond_t *cond)
 {
     pthread_condattr_t attr;
@@ -240,7 +246,9 @@ enum baton_err baton_inbox_open(const struct baton_inbox_options *options,
     return BATON_OK;
 }
 
-/* Lets every connection come to its end: it is noticed only by receiving, so receiving goes on. */
+/* Ends every connection before NNG may close one itself (hang_up.h says why), and waits until NNG
+ * has noticed. NNG notices by receiving, so receiving goes on and what arrives is dropped. After
+ * DRAIN_MS close goes on regardless. */
 static void drain(struct baton_inbox *inbox)
 {
     int64_t until_ns = baton_now_ns() + DRAIN_MS * BATON_MS;
@@ -302,6 +310,7 @@ static bool pipe_address(uint32_t pipe, struct sockaddr_storage *address)
     return true;
 }
 
+/* Numeric, so no name server is asked. */
 static void ask_peer(uint32_t pipe, char *host, size_t size)
 {
     struct sockaddr_storage peer;
@@ -313,6 +322,7 @@ static void ask_peer(uint32_t pipe, char *host, size_t size)
 
 static const char *peer_host(struct baton_inbox *inbox, uint32_t pipe)
 {
+    /* NNG numbers pipes in order, so live ones rarely share a slot; a clash costs a system call. */
     struct peer *peer = &inbox->peers[pipe % N_PEERS];
     if (peer->pipe != pipe) {
         ask_peer(pipe, peer->host, sizeof peer->host);
@@ -332,6 +342,8 @@ static nng_msg *take_raw(struct baton_inbox *inbox)
     return msg;
 }
 
+/* The payload stays in NNG's message, uncopied; the envelope is unpacked into an arena whose cap is
+ * in proportion to its bytes. */
 static enum baton_err open_message(struct baton_message *message, struct baton_why *why)
 {
     struct baton_frame frame;
@@ -376,6 +388,7 @@ void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *m
     struct sockaddr_storage peer;
     inbox->stats.n_rejected++;
     pthread_mutex_lock(&inbox->lock);
+    /* Banned first: what the pipe brings until it is gone must not be taken for a new link. */
     inbox->banned[inbox->n_banned++ % N_BANNED] = message->pipe;
     drop_unwanted(inbox);
     bool receive = claim_receive(inbox);

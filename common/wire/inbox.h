@@ -1,12 +1,13 @@
-/* An inbox: the socket a process listens on, where everybody's messages to it arrive.
+/* An inbox: the socket a process listens on, where all messages to it arrive.
  *
  * NNG's threads receive and queue; the owner is woken and takes. When the queue is full no further
  * message is received, which the senders feel as back-pressure.
  *
  * Ownership: a taken message belongs to the taker until baton_message_fini.
- * Threading: take, reject, close and get_stats from one thread; message_fini from any; wake is
- * called from NNG's threads and must not block (uv_async_send and baton_doorbell_ring are made for
- * it). Errors:    open: INVALID (url), IO (address in use), NO_MEMORY, with the url in *why.
+ * Threading: take, reject, close and get_stats from one thread; message_fini from any. wake is
+ *            called from NNG's threads and must not block (uv_async_send and baton_doorbell_ring
+ *            do not).
+ * Errors:    open: INVALID (url), IO (address in use), NO_MEMORY, with the url in *why.
  */
 #ifndef BATON_WIRE_INBOX_H
 #define BATON_WIRE_INBOX_H
@@ -38,9 +39,11 @@ struct baton_message {
 };
 
 struct baton_inbox_stats {
-    uint64_t n_received, n_bytes, n_rejected;
+    uint64_t n_received, n_bytes; /* taken */
+    uint64_t n_rejected;          /* by the inbox or its owner */
 };
 
+/* Listens and begins to receive. */
 enum baton_err baton_inbox_open(const struct baton_inbox_options *options,
                                 struct baton_inbox **inbox, struct baton_why *why) BATON_MUST_CHECK;
 
@@ -60,6 +63,7 @@ bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message);
  * caller. */
 void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message);
 
+/* Frees the envelope and the payload. */
 void baton_message_fini(struct baton_message *message);
 
 void baton_inbox_get_stats(const struct baton_inbox *inbox, struct baton_inbox_stats *stats);

@@ -13,12 +13,14 @@ enum { DEFAULT_QUEUED = 4096, DEFAULT_QUEUED_BYTES = 64 << 20 };
 struct baton_link {
     uint64_t id, local_epoch;
     atomic_uint n_holders;
-    /* Written by the accepting thread, read by senders; each stands alone, so relaxed order does.
-     */
+    /* The accepting thread writes these, senders read them. No other data is published through
+     * them, so relaxed order is enough. */
     _Atomic uint64_t peer_epoch, n_received, n_acked;
     _Atomic int64_t heard_ns;
 
-    pthread_rwlock_t guard; /* readers use the outbox, close takes it away */
+    /* Readers use the outbox, close takes it away. Many senders may be inside at once: the outbox
+     * has locks of its own. */
+    pthread_rwlock_t guard;
     struct baton_outbox *outbox;
 };
 
@@ -65,11 +67,13 @@ void baton_link_close(struct baton_link *link)
     struct baton_outbox *outbox = link->outbox;
     link->outbox = NULL;
     pthread_rwlock_unlock(&link->guard);
+    /* Outside the lock: it may take a while, and senders must learn at once that it is closed. */
     baton_outbox_close(outbox);
 }
 
 struct baton_link *baton_link_hold(struct baton_link *link)
 {
+    /* Relaxed: the caller has a reference already, so the link cannot be freed meanwhile. */
     atomic_fetch_add_explicit(&link->n_holders, 1, memory_order_relaxed);
     return link;
 }
@@ -107,6 +111,8 @@ static uint64_t n_sent(struct baton_link *link)
     return n;
 }
 
+/* A peer that dials first does not know our epoch yet and says 0; until its first message is
+ * accepted, we do not know its epoch either. */
 static bool is_of_another_life(struct baton_link *link, const baton_envelope *envelope)
 {
     uint64_t peer_epoch = LOAD(link->peer_epoch);
@@ -121,6 +127,7 @@ enum baton_link_verdict baton_link_accept(struct baton_link *link, const baton_e
     uint64_t n_received = LOAD(link->n_received), n_acked = LOAD(link->n_acked);
     if (is_of_another_life(link, envelope) || envelope->link_seq <= n_received)
         return BATON_LINK_STALE;
+    /* An ack of what was never sent is as wrong as a hole: the peer counts another link. */
     if (envelope->link_seq != n_received + 1 || envelope->link_ack > n_sent(link))
         return BATON_LINK_GAP;
     STORE(link->peer_epoch, envelope->src_epoch);
@@ -158,6 +165,7 @@ int64_t baton_link_heard_ns(const struct baton_link *link)
 uint64_t baton_link_n_unacked(struct baton_link *link)
 {
     uint64_t sent = n_sent(link), acked = LOAD(link->n_acked);
+    /* A closed link counts as having sent nothing, while its acks stay. */
     return sent > acked ? sent - acked : 0;
 }
 
@@ -176,6 +184,8 @@ enum baton_err baton_link_resolve_url(const char *announced, const char *peer_ho
     enum baton_err err = baton_url_parse(announced, &parsed, why);
     if (err)
         return err;
+    /* A process that listens on every interface cannot know by which of its addresses the peer
+     * reaches it; the peer does. */
     bool any = baton_url_is_any_host(&parsed);
     if (any && !*peer_host)
         return baton_fail(why, BATON_INVALID, "\"%.200s\": the sender's address is not known",

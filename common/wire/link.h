@@ -6,8 +6,8 @@
  * A link never recovers: after DOWN, a gap or silence both sides forget what it carried and begin
  * another.
  *
- * Ownership: counted; whoever keeps a pointer holds a reference. close ends the link for everybody
- *            (sends then say CLOSED), the last release frees it.
+ * Ownership: counted; each pointer that is kept holds a reference. close ends the link for all
+ *            holders (sends then say CLOSED), the last release frees it.
  * Threading: send, state and hold/release from any thread; accept, heard and close from one.
  * Errors:    send as outbox.h.
  */
@@ -35,6 +35,7 @@ enum baton_link_verdict {
     BATON_LINK_GAP    /* something before it was lost: the link has failed */
 };
 
+/* Dials the peer's inbox; returns before it is reached. The caller holds the first reference. */
 enum baton_err baton_link_open(const struct baton_link_options *options, struct baton_link **link,
                                struct baton_why *why) BATON_MUST_CHECK;
 void baton_link_close(struct baton_link *link);

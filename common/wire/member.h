@@ -1,8 +1,9 @@
 /* A worker's membership: it joins every gateway it was told of, beats, notices silence, rejoins.
  *
  *     DIALLING --pipe up, Hello sent--> JOINING --Welcome--> JOINED
- *         ^                                |Refused              |
- *         +------ after a pause -----------+<--- down, gap, silence (lost() is called)
+ *         ^                               | Refused             |
+ *         +--------- after a pause -------+                     |
+ *         +--------- down, gap, silence (lost() is called) -----+
  *
  * A gateway's name may resolve to several addresses: each is one gateway. Names are resolved again
  * while a gateway is not joined, on a thread of the member's own, so that nothing here blocks.
@@ -10,8 +11,7 @@
  * Ownership: the member owns its links; baton_member_link lends one (hold it to keep it).
  * Threading: every call from the worker's main thread. status and lost are called from inside tick
  *            and receive.
- * Errors:    create: INVALID (a gateway url), NO_MEMORY. Afterwards failures are logged and
- * retried.
+ * Errors:    create: INVALID (a gateway url), NO_MEMORY. Later failures are logged and retried.
  */
 #ifndef BATON_WIRE_MEMBER_H
 #define BATON_WIRE_MEMBER_H

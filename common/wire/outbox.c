@@ -37,6 +37,7 @@ struct baton_outbox {
 
 /* ---- the queue; the lock is held ---- */
 
+/* An empty queue admits a message of any size, or one above the bound could never leave. */
 static bool admits(const struct baton_outbox *outbox, size_t bytes)
 {
     return !outbox->n || (outbox->n < outbox->max_queued && bytes <= outbox->max_queued_bytes &&
@@ -74,7 +75,8 @@ static nng_msg *claim_send(struct baton_outbox *outbox)
     return msg;
 }
 
-/* Whether a starved sender should be told now: not for every slot that gets free. */
+/* Whether a starved sender should be told now. Half of the queue must be free: a wake-up for every
+ * slot would cost more than the slot is worth. */
 static bool end_starvation(struct baton_outbox *outbox)
 {
     bool ended = outbox->starved && outbox->n <= outbox->max_queued / 2 &&
@@ -89,6 +91,7 @@ static void hand_over(struct baton_outbox *outbox, nng_msg *msg)
 {
     if (!msg)
         return;
+    /* claim_send made this thread the only one that touches the aio until on_sent. */
     nng_aio_set_msg(outbox->aio, msg);
     nng_send_aio(outbox->socket, outbox->aio);
 }
@@ -120,7 +123,7 @@ static void set_state(struct baton_outbox *outbox, enum baton_outbox_state state
     if (changed)
         outbox->state = state;
     if (outbox->state == BATON_OUTBOX_DOWN)
-        drop_queue(outbox);
+        drop_queue(outbox); /* nothing of it can be sent any more */
     pthread_mutex_unlock(&outbox->lock);
     if (changed)
         outbox->wake(outbox->wake_arg);
@@ -134,7 +137,8 @@ static bool is_our_pipe(struct baton_outbox *outbox, nng_pipe pipe)
     return ours;
 }
 
-/* NNG dials again after a loss; a second connection would carry what was meant for another life. */
+/* NNG dials again after a loss. A second connection would carry messages of a sequence whose
+ * beginning was lost, perhaps to a peer that has restarted; it is closed before it is used. */
 static void on_pipe_adding(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
     struct baton_outbox *outbox = arg;
@@ -168,8 +172,9 @@ static void on_pipe_removed(nng_pipe pipe, nng_pipe_ev event, void *arg)
 static int dial(struct baton_outbox *outbox, const char *url)
 {
     nng_socket s = outbox->socket;
+    /* No buffer of NNG's: all but the message in flight waits in our queue, where it counts. */
     int rv = nng_socket_set_int(s, NNG_OPT_SENDBUF, 0);
-    if (!rv) /* an inbox never sends; whoever else we may have dialled shall not fill our memory */
+    if (!rv) /* an inbox never sends, and another kind of server must not fill our memory */
         rv = nng_socket_set_size(s, NNG_OPT_RECVMAXSZ, MAX_RECEIVED_BYTES);
     if (!rv)
         rv = nng_socket_get_int(s, NNG_OPT_SENDFD, &outbox->writable_fd);
@@ -297,6 +302,7 @@ static enum baton_err admit(struct baton_outbox *outbox, size_t bytes)
     return err;
 }
 
+/* The state is asked again: the pipe may have gone while the message was packed. */
 static enum baton_err enqueue(struct baton_outbox *outbox, nng_msg *msg)
 {
     pthread_mutex_lock(&outbox->lock);
@@ -318,6 +324,7 @@ enum baton_err baton_outbox_send(struct baton_outbox *outbox, baton_envelope *en
                                  const void *payload, size_t payload_bytes)
 {
     nng_msg *msg = NULL;
+    /* The number is part of the packed bytes, so numbering, packing and queueing are one turn. */
     pthread_mutex_lock(&outbox->pack_lock);
     envelope->link_seq = baton_outbox_n_sent(outbox) + 1;
     size_t header_bytes = baton__v1__envelope__get_packed_size(envelope);
@@ -350,9 +357,9 @@ uint64_t baton_outbox_n_sent(struct baton_outbox *outbox)
 bool baton_outbox_is_idle(struct baton_outbox *outbox)
 {
     pthread_mutex_lock(&outbox->lock);
-    bool lost = outbox->state == BATON_OUTBOX_DOWN;
+    bool lost = outbox->state == BATON_OUTBOX_DOWN; /* nothing is left that could be lost */
     bool waiting = outbox->n || outbox->sending;
-    bool used = outbox->n_sent > 0;
+    bool used = outbox->n_sent > 0; /* before the pipe is up the descriptor says "not writable" */
     pthread_mutex_unlock(&outbox->lock);
     return lost || !used || (!waiting && await_kernel(outbox, 0));
 }

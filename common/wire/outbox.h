@@ -7,8 +7,9 @@
  *
  * Ownership: send copies; the caller keeps envelope and payload.
  * Threading: send and state from any thread; open and close from one. wake as in inbox.h, called
- * when the state changes and when a full queue has room again. Errors:    send: AGAIN (queue full),
- * CLOSED (DOWN or closing), LIMIT (too big for a frame), NO_MEMORY. Nothing blocks.
+ *            when the state changes and when a full queue has room again.
+ * Errors:    send: AGAIN (queue full), CLOSED (DOWN or closing), LIMIT (too big for a frame),
+ *            NO_MEMORY. Nothing blocks.
  */
 #ifndef BATON_WIRE_OUTBOX_H
 #define BATON_WIRE_OUTBOX_H
@@ -29,6 +30,7 @@ struct baton_outbox_options {
     void *wake_arg;
 };
 
+/* Dials in the background: the outbox is CONNECTING on return, and may stay so. */
 enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
                                  struct baton_outbox **outbox,
                                  struct baton_why *why) BATON_MUST_CHECK;

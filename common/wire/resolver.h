@@ -1,11 +1,11 @@
-/* Host names into numeric addresses, again and again, on a thread of its own: a name server that
- * does not answer must stop nobody.
+/* Resolves host names into numeric addresses, again and again, on a thread of its own, so that a
+ * name server that does not answer blocks no other work.
  *
  * Ownership: the answer handed out belongs to the taker until baton_addresses_free. The thread
- * keeps its own hold on what it needs, so destroy does not wait for a look-up under way. Threading:
- * create, ask, take and destroy from one thread; wake is called from the resolver's. Errors:
- * create: INVALID (a url), NO_MEMORY. A name that does not resolve is logged and tried again by the
- * next ask.
+ *            keeps its own hold on what it needs, so destroy does not wait for a look-up under way.
+ * Threading: create, ask, take and destroy from one thread; wake is called from the resolver's.
+ * Errors:    create: INVALID (a url), NO_MEMORY. A name that does not resolve is logged and tried
+ *            again by the next ask.
  */
 #ifndef BATON_WIRE_RESOLVER_H
 #define BATON_WIRE_RESOLVER_H
