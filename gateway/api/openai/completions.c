@@ -1,92 +1,16 @@
-#include "gateway/api/openai/openai.h"
+#include "gateway/api/openai/completions.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "gateway/api/answer.h"
 #include "gateway/api/openai/messages.h"
+#include "gateway/api/openai/models.h"
 #include "gateway/api/openai/writer.h"
 
-enum { COMPLETION_NEW_TOKENS = 16, ANSWER_MAX_BYTES = 1 << 16 };
+enum { COMPLETION_NEW_TOKENS = 16 };
 
-/* ---- models ---- */
-
-static void put_model(struct baton_json_out *out, const struct gw_api *api)
-{
-    baton_json_open(out, NULL, '{');
-    baton_json_put_string(out, "id", api->facts->name);
-    baton_json_put_string(out, "object", "model");
-    baton_json_put_int(out, "created", api->started_s);
-    baton_json_put_string(out, "owned_by", "baton");
-    baton_json_put_int(out, "context_length", api->facts->n_context_tokens);
-    baton_json_put_int(out, "vocab_size", api->facts->n_vocab);
-    baton_json_put_string(out, "chat_template", baton_chat_family(api->chat));
-    baton_json_close(out, '}');
-}
-
-void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
-                      const struct baton_json *none)
-{
-    struct baton_buf body;
-    (void)none;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "object", "list");
-    baton_json_open(&out, "data", '[');
-    put_model(&out, api);
-    baton_json_close(&out, ']');
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
-}
-
-static void no_such_model(const struct gw_api *api, const char *name, struct gw_problem *problem)
-{
-    problem->status = 404;
-    problem->code = "model_not_found";
-    (void)snprintf(problem->param, sizeof problem->param, "model");
-    (void)snprintf(problem->message, sizeof problem->message,
-                   "model: \"%.64s\" is not served here; \"%.128s\" is", name, api->facts->name);
-}
-
-void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
-                     const struct baton_json *none)
-{
-    const char *name = strrchr(gw_exchange_path(exchange), '/') + 1;
-    struct gw_problem problem;
-    struct baton_buf body;
-    (void)none;
-    if (strcmp(name, api->facts->name) != 0) {
-        no_such_model(api, name, &problem);
-        gw_answer_problem(exchange, &problem);
-        return;
-    }
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    put_model(&out, api);
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
-}
-
-static void read_model(const struct gw_api *api, struct gw_fields *fields)
-{
-    const struct baton_json *model = gw_field(fields, "model");
-    const char *name = baton_json_string(model, NULL);
-    if (!model || fields->failed)
-        return;
-    if (!name) {
-        gw_fields_fail(fields, "model", "invalid_type", "model: must be a string, not %s",
-                       baton_json_kind_name(baton_json_kind(model)));
-    } else if (strcmp(name, api->facts->name) != 0) {
-        gw_fields_fail(fields, "model", "model_not_found", "model: unknown");
-        no_such_model(api, name, &fields->problem);
-    }
-}
-
-/* ---- fields of OpenAI's that choose no token ---- */
+/* ---- OpenAI's fields that choose no token ---- */
 
 static const char *const ignored[] = {"user",
                                       "store",
@@ -228,7 +152,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_prompts prompts = {0};
     struct gw_completion_options options = {0};
     int64_t max_tokens = -1; /* not given */
-    read_model(api, &fields);
+    gw_openai_read_model(api, &fields);
     read_n(api, &fields, &options);
     read_stream(&fields, &options);
     gw_params_read(api, &fields, &params);
@@ -290,7 +214,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct gw_prompts prompts = {0};
     struct gw_completion_options options = {.chat = true};
     const char *length_name;
-    read_model(api, &fields);
+    gw_openai_read_model(api, &fields);
     read_n(api, &fields, &options);
     read_stream(&fields, &options);
     gw_params_read(api, &fields, &params);

@@ -1,0 +1,21 @@
+/* POST /v1/completions and POST /v1/chat/completions (docs/http-api.md).
+ *
+ * They take OpenAI's fields and the native sampling fields. A field of OpenAI's that is not
+ * supported is refused by name unless its value asks for nothing; one that changes no token (user,
+ * metadata, ...) is accepted.
+ *
+ * Ownership: see gateway/api/completion/completion.h.
+ * Threading: loop thread.
+ * Errors:    400 with the field, 404 for another model; the rest as a completion.
+ */
+#ifndef BATON_GATEWAY_API_OPENAI_COMPLETIONS_H
+#define BATON_GATEWAY_API_OPENAI_COMPLETIONS_H
+
+#include "gateway/api/api.h"
+
+void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
+                           const struct baton_json *body);
+void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange,
+                    const struct baton_json *body);
+
+#endif
