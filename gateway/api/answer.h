@@ -11,6 +11,7 @@
 #include "gateway/api/params/fields.h"
 #include "gateway/http/server.h"
 
+/* The body as JSON. */
 void gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body);
 
 /* The error object of gateway/http/status.h, about no field. */

@@ -2,7 +2,7 @@
  *
  * Ownership: the api borrows its parts.
  * Threading: loop thread.
- * Errors:    an endpoint answers its client's in the shape of gateway/http/status.h.
+ * Errors:    an endpoint answers them to its client, in the shape of gateway/http/status.h.
  */
 #ifndef BATON_GATEWAY_API_API_H
 #define BATON_GATEWAY_API_API_H
@@ -27,7 +27,7 @@ struct gw_api {
     const struct baton_fingerprint *fingerprint;
     const struct baton_chat *chat;
     const struct gw_http_server *server;
-    size_t longest_token_bytes; /* a text longer than context x this can not fit */
+    size_t longest_token_bytes; /* a text longer than context x this cannot fit */
     double timeout_s;           /* of a request; 0: none */
     int64_t max_prompt_tokens;  /* of one prompt; at most the context */
     int64_t max_batch;          /* generations of one request: prompts x n */
@@ -38,8 +38,8 @@ struct gw_api {
     struct gw_completions *completions;
 };
 
-/* What an exchange's data points to, NULL aside, begins with this: who has something for its client,
- * a body that is being parsed (routes.c) or a completion. */
+/* What an exchange's data points to, when not NULL, begins with this: what its client waits for, a
+ * body that is being parsed (routes.c) or a completion. */
 enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION };
 
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD. */

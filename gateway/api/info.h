@@ -1,6 +1,7 @@
 /* GET /health, /ready, /workers, /metrics: the state of the gateway and its fleet.
  *
- * Ownership, threading: as api.h.
+ * Ownership: as gateway/api/api.h.
+ * Threading: loop thread.
  * Errors:    /ready answers 503 with the reason while no prompt could be served.
  */
 #ifndef BATON_GATEWAY_API_INFO_H
@@ -8,11 +9,15 @@
 
 #include "gateway/api/api.h"
 
+/* 200 while the process lives. */
 void gw_info_health(struct gw_api *api, struct gw_exchange *exchange,
                     const struct baton_json *body);
+/* 200 while a prefill and a decode worker are ready and the gateway is not stopping. */
 void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+/* The fleet, and which role it is short of. */
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body);
+/* Prometheus text. */
 void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body);
 

@@ -1,6 +1,7 @@
 /* POST /tokenize and POST /detokenize.
  *
- * Ownership, threading: as api.h.
+ * Ownership: as gateway/api/api.h.
+ * Threading: loop thread.
  * Errors:    400 with the field.
  */
 #ifndef BATON_GATEWAY_API_TEXT_H
@@ -8,7 +9,9 @@
 
 #include "gateway/api/api.h"
 
+/* {"text"} to {"tokens", "pieces", "count"}. */
 void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+/* {"tokens"} to {"text"}. */
 void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
 
 #endif

@@ -10,7 +10,13 @@
 
 static const struct gw_error no_memory = {
     .status = 503, .code = "out_of_memory", .message = "The server is out of memory."};
+static const struct gw_error body_too_large = {
+    .status = 413,
+    .code = "body_too_large",
+    .message = "The request's body is over the server's limit."};
 
+/* The edges of the picture in conn.h. FLUSH follows IDLE for a connection that is one too many: it
+ * is refused before it said a word. */
 #define TO(state) (1U << GW_CONN_##state)
 
 static const unsigned edges[GW_CONN_N_STATES] = {
@@ -28,7 +34,7 @@ void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state)
     struct gw_conn_list *lists = conn->server->conns;
     bool allowed = edges[conn->state] & (1U << state);
     assert(allowed);
-    if (!allowed)
+    if (!allowed) /* a release build goes on: a wrong state costs one connection, an abort all */
         baton_log(BATON_LOG_ERROR, "http_state_bug", BATON_I("from", conn->state),
                   BATON_I("to", state));
     gw_conn_list_remove(&lists[conn->state], conn);
@@ -88,6 +94,7 @@ void gw_conn_cut(struct gw_conn *conn, const char *reason)
 
 /* ---- the end of a response ---- */
 
+/* FLUSH even when nothing is queued: what follows a response is decided in one place. */
 static void enter_flush(struct gw_conn *conn)
 {
     gw_conn_set_state(conn, GW_CONN_FLUSH);
@@ -95,6 +102,8 @@ static void enter_flush(struct gw_conn *conn)
         gw_conn_flushed(conn);
 }
 
+/* Half a close: the client reads the answer to its end and closes first. A client that has closed
+ * already needs no such patience. */
 static void linger(struct gw_conn *conn)
 {
     uv_os_fd_t fd;
@@ -111,7 +120,7 @@ void gw_conn_flushed(struct gw_conn *conn)
         return;
     }
     gw_conn_set_state(conn, GW_CONN_IDLE);
-    if (conn->in.len)
+    if (conn->in.len) /* a request came ahead: not now, since this may be a handler's own call */
         gw_server_due(conn->server, conn);
 }
 
@@ -126,12 +135,13 @@ void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal)
     baton_log(BATON_LOG_DEBUG, "http_refused", BATON_S("peer", conn->peer),
               BATON_I("status", refusal->status), BATON_S("reason", refusal->message));
     conn->keep_alive = false;
-    gw_conn_send_error(conn, refusal);
+    gw_conn_send_error(conn, refusal); /* while the exchange lives: its headers go along */
     drop_exchange(conn, refusal->message);
     enter_flush(conn);
 }
 
-/* TCP_USER_TIMEOUT would not do: it ends a connection whose client reads slowly, too. */
+/* Looks at what the client acknowledged since the last look. TCP_USER_TIMEOUT would not do: it also
+ * ends a connection whose client reads slowly. */
 bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms)
 {
     uint64_t now_ms = uv_now(conn->server->loop);
@@ -167,7 +177,7 @@ static void whole_request(struct gw_conn *conn)
 {
     struct gw_http_server *server = conn->server;
     gw_conn_set_state(conn, GW_CONN_HANDLED);
-    conn->exchange->arrived_ns = baton_now_ns();
+    conn->exchange->arrived_ns = baton_now_ns(); /* where every clock of a request starts */
     conn->exchange->handled = true;
     server->n_exchanges++;
     server->options.on_request(server->options.arg, conn->exchange);
@@ -183,10 +193,6 @@ static void send_continue(struct gw_conn *conn)
 /* The head is whole: begins the body, and ends it too when it is empty. */
 static void begin_body(struct gw_conn *conn, const struct gw_head *head)
 {
-    static const struct gw_error too_large = {.status = 413,
-                                              .code = "body_too_large",
-                                              .message =
-                                                  "The request's body is over the server's limit."};
     const struct gw_http_options *options = &conn->server->options;
     bool has_body = head->chunked || head->content_length;
     conn->exchange = gw_exchange_create(conn, head);
@@ -194,10 +200,10 @@ static void begin_body(struct gw_conn *conn, const struct gw_head *head)
         gw_conn_refuse(conn, &no_memory);
         return;
     }
-    if (options->on_head)
+    if (options->on_head) /* before any refusal, so that a 413 too carries CORS headers */
         options->on_head(options->arg, conn->exchange);
     if (head->content_length > options->max_body_bytes) {
-        gw_conn_refuse(conn, &too_large);
+        gw_conn_refuse(conn, &body_too_large);
         return;
     }
     conn->keep_alive = head->keep_alive;
@@ -240,12 +246,8 @@ static void refuse_body(struct gw_conn *conn, enum baton_err err)
     static const struct gw_error bad = {.status = 400,
                                         .code = "malformed_body",
                                         .message = "The request's chunked body is malformed."};
-    static const struct gw_error too_large = {.status = 413,
-                                              .code = "body_too_large",
-                                              .message =
-                                                  "The request's body is over the server's limit."};
     if (err == BATON_LIMIT)
-        gw_conn_refuse(conn, &too_large);
+        gw_conn_refuse(conn, &body_too_large);
     else
         gw_conn_refuse(conn, err == BATON_NO_MEMORY ? &no_memory : &bad);
 }
@@ -279,7 +281,7 @@ static size_t consume(struct gw_conn *conn, const char *bytes, size_t n)
             used += take_head(conn, bytes + used, n - used);
         else if (conn->state == GW_CONN_BODY)
             used += take_body(conn, bytes + used, n - used);
-        if (used == before)
+        if (used == before) /* more bytes are needed, or the handler has one to answer first */
             break;
     }
     return used;
@@ -297,7 +299,7 @@ static void keep(struct gw_conn *conn, const char *bytes, size_t n, size_t used)
 {
     if (!wants_input(conn))
         used = n;
-    if (bytes == conn->in.data)
+    if (bytes == conn->in.data) /* the bytes lie there already */
         baton_buf_consume(&conn->in, used);
     else
         baton_buf_append(&conn->in, bytes + used, n - used);

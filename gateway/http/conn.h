@@ -1,5 +1,9 @@
 /* Inside the HTTP server: the connection's states and the parts its files share.
  *
+ * server.c, conn.c, exchange.c, response.c and output.c are one state machine in five files, and
+ * call each other in circles by design: a response that ends may begin the next request, and a
+ * write that fails ends both. Nothing outside them includes this header.
+ *
  *     IDLE --> HEAD --> BODY --> HANDLED --> FLUSH --> IDLE (keep-alive)
  *       |        |        |         |          |
  *       |        +-refuse-+---------|--> FLUSH +-----> LINGER --> CLOSING
@@ -21,7 +25,7 @@
  * Ownership: the server owns connections, a connection its exchange.
  * Threading: the loop thread.
  * Errors:    whatever goes wrong with a client ends in gw_conn_close, gw_conn_cut or
- * gw_conn_refuse.
+ *            gw_conn_refuse.
  */
 #ifndef BATON_GATEWAY_HTTP_CONN_H
 #define BATON_GATEWAY_HTTP_CONN_H
@@ -85,13 +89,11 @@ struct gw_http_server {
     uv_loop_t *loop;
     uv_tcp_t listener;
     uv_timer_t janitor; /* every timeout of every connection */
-    uv_idle_t
-        sweep;     /* runs while `due` has members: what must not happen inside a handler's call */
-    int n_handles; /* of the three above, not yet closed */
+    uv_idle_t sweep;    /* runs while `due` has members: what must wait for a handler's return */
+    int n_handles;      /* of the three above, not yet closed */
     int port;
     bool draining, stopping;
-    bool accept_waits; /* memory was out: libuv holds one connection, and the listener, until taken
-                        */
+    bool accept_waits; /* memory was out: libuv holds a connection and the listener until taken */
     size_t n_exchanges;
     size_t n_conns;
     struct gw_conn_list conns[GW_CONN_N_STATES];
@@ -133,6 +135,7 @@ void gw_server_release(struct gw_http_server *server);
 
 /* ---- conn.c ---- */
 
+/* The one way from state to state: checks the edge, stamps the time, moves the connection. */
 void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state);
 /* Takes the connection that waits at the listener. */
 void gw_conn_accept(struct gw_http_server *server);
@@ -140,8 +143,7 @@ void gw_conn_accept(struct gw_http_server *server);
 void gw_conn_close(struct gw_conn *conn, const char *reason);
 /* Closes on the next turn of the loop, so that no handler is called from inside its own call. */
 void gw_conn_cut(struct gw_conn *conn, const char *reason);
-/* Answers with the error object, then closes: what comes after a malformed request has no meaning.
- */
+/* Answers with the error object, then closes: what follows a malformed request has no meaning. */
 void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal);
 /* The response was handed over and its exchange is gone. */
 void gw_conn_response_ended(struct gw_conn *conn);
@@ -165,6 +167,7 @@ static inline uv_buf_t gw_part(const char *bytes, size_t n)
 /* Writes the parts at once as far as the kernel takes them and queues the rest, or all of them
  * while the server gathers; n <= 3. A connection that is closing or cut takes nothing. */
 void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
+/* What libuv and conn->out hold, the kernel not counted. */
 size_t gw_conn_queued_bytes(const struct gw_conn *conn);
 /* The same with what the kernel has and the client has not acknowledged. */
 size_t gw_conn_untaken_bytes(const struct gw_conn *conn);
@@ -175,6 +178,7 @@ size_t gw_conn_untaken_bytes(const struct gw_conn *conn);
 void gw_request_id(char id[GW_REQUEST_ID_BYTES]);
 /* NULL when memory is out. Copies what it keeps of head. */
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head);
+/* Frees it; its handler must not hear of it any more. */
 void gw_exchange_destroy(struct gw_exchange *exchange);
 
 /* ---- response.c ---- */

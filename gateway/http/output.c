@@ -1,3 +1,8 @@
+/* Bytes on their way out. What the kernel does not take at once gathers in conn->out:
+ *
+ *     gw_conn_send --nothing is queued--> uv_try_write --the rest--> conn->out --> start_write
+ *                  --a write is under way, or the server gathers---> conn->out
+ */
 #include <linux/sockios.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -17,6 +22,8 @@ size_t gw_conn_queued_bytes(const struct gw_conn *conn)
     return uv_stream_get_write_queue_size((const uv_stream_t *)&conn->tcp) + conn->out.len;
 }
 
+/* The kernel accepts up to SO_SNDBUF bytes for a client that reads nothing: without them a stalled
+ * client would look served. */
 size_t gw_conn_untaken_bytes(const struct gw_conn *conn)
 {
     uv_os_fd_t fd;
@@ -43,7 +50,7 @@ static void write_done(uv_write_t *request, int status)
     struct gw_conn *conn = write->conn;
     free(write->bytes);
     free(write);
-    if (conn->state == GW_CONN_CLOSING)
+    if (conn->state == GW_CONN_CLOSING) /* uv_close cancels writes, and they end here */
         return;
     if (status < 0)
         gw_conn_close(conn, "client left");
@@ -61,7 +68,7 @@ static void start_write(struct gw_conn *conn)
         return;
     }
     uv_buf_t all = uv_buf_init(NULL, (unsigned)conn->out.len);
-    all.base = baton_buf_take(&conn->out);
+    all.base = baton_buf_take(&conn->out); /* moved, not copied: libuv keeps it until write_done */
     *write = (struct pending_write){.conn = conn, .bytes = all.base};
     if (uv_write(&write->request, (uv_stream_t *)&conn->tcp, &all, 1, write_done)) {
         free(write->bytes);
@@ -86,7 +93,7 @@ void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
 {
     if (conn->state == GW_CONN_CLOSING || conn->cut_reason)
         return;
-    if (uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp)) {
+    if (uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp)) { /* order must hold */
         queue(conn, parts, n, 0);
         return;
     }
@@ -108,6 +115,7 @@ void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
 
 /* ---- gathering ---- */
 
+/* One system call for all tokens of a step that belong to one client. */
 static void flush(struct gw_conn *conn)
 {
     uv_buf_t all = gw_part(conn->out.data, conn->out.len);

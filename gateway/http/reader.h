@@ -8,7 +8,7 @@
  * other than exactly "chunked", any coding on 1.0, no Host on 1.1, two Hosts, other versions,
  * unknown methods and CONNECT. Upgrade is ignored.
  *
- * Ownership: the views of a gw_head borrow the bytes that were parsed; a refusal's texts are static.
+ * Ownership: the views of a gw_head borrow the parsed bytes; a refusal's texts are static.
  * Threading: pure functions.
  * Errors:    AGAIN (no empty line yet), INVALID (the refusal says what to answer before the
  *            connection is closed).
@@ -44,8 +44,7 @@ struct gw_head {
     struct gw_header headers[GW_HEAD_MAX_HEADERS];
 };
 
-/* How far a head was looked at, so that one that trickles in is read once; all zero to begin with.
- */
+/* How far a head was looked at, so that one that trickles in is read once. All zero at first. */
 struct gw_head_scan {
     size_t start; /* empty lines before the request line end here */
     size_t seen;

@@ -70,12 +70,13 @@ enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *opti
 int gw_http_port(const struct gw_http_server *server);
 /* Stops accepting; idle connections are closed, responses from now on say Connection: close. */
 void gw_http_drain(struct gw_http_server *server);
-/* Exchanges open now (with the handler). */
+/* Exchanges open now: with the handler. */
 size_t gw_http_n_exchanges(const struct gw_http_server *server);
 /* Between the two, what is written to a connection gathers there and leaves as one write: for a
  * handler's many small pieces of the same moment. flush may call on_full. */
 void gw_http_gather(struct gw_http_server *server);
 void gw_http_flush(struct gw_http_server *server);
+/* Connections that are open, idle ones included. */
 size_t gw_http_n_connections(const struct gw_http_server *server);
 /* Closes everything (open exchanges are told gone); the server is freed by the loop's last close
  * callback, then closed(arg), which may be NULL. */
@@ -87,6 +88,7 @@ const char *gw_exchange_path(const struct gw_exchange *exchange);   /* without t
 const char *gw_exchange_query(const struct gw_exchange *exchange);  /* after '?', "" without one */
 /* The value of a header by lower-case name, "" when absent. */
 const char *gw_exchange_header(const struct gw_exchange *exchange, const char *name);
+/* n bytes, terminated by a zero that n does not count. */
 const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
 /* "127.0.0.1:51234", "[::1]:51234". */
 const char *gw_exchange_peer(const struct gw_exchange *exchange);
@@ -114,8 +116,11 @@ void gw_exchange_respond_error(struct gw_exchange *exchange, const struct gw_err
 /* A response of unknown length: chunked on 1.1, close-delimited on 1.0. TCP_NODELAY is on. */
 void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const char *content_type,
                               const char *headers);
+/* n bytes of it; 0 writes nothing. May call on_full. */
 void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, size_t n);
+/* Its end; ends the exchange. */
 void gw_exchange_stream_end(struct gw_exchange *exchange);
+/* What the client has not been sent yet. */
 size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange);
 
 #endif

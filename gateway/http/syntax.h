@@ -1,8 +1,7 @@
-/* Views into bytes that somebody else owns, and the character classes of HTTP they are made of.
+/* Views into borrowed bytes, and the character classes of HTTP that they are made of. A view lives
+ * as long as the bytes it points into.
  *
- * Ownership: a view borrows; it lives as long as the bytes it points into.
- * Threading: pure functions.
- * Errors:    none.
+ * Pure.
  */
 #ifndef BATON_GATEWAY_HTTP_SYNTAX_H
 #define BATON_GATEWAY_HTTP_SYNTAX_H

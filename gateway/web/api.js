@@ -34,7 +34,7 @@ async function request(path, options = {}) {
     response = await fetch(path, { ...options, headers, cache: "no-store" });
   } catch (cause) {
     if (cause.name === "AbortError") throw cause;
-    throw new ApiError(0, { message: "the gateway can not be reached", code: "unreachable" });
+    throw new ApiError(0, { message: "the gateway cannot be reached", code: "unreachable" });
   }
   if (!response.ok) throw await refusal(response);
   return response;

@@ -1,8 +1,6 @@
 /* The playground's files, embedded at build time (embed.cmake).
  *
- * Ownership: everything is static.
- * Threading: immutable.
- * Errors:    a file that is not there is NULL.
+ * Pure: everything is static and immutable. A file that is not there is NULL.
  */
 #ifndef BATON_GATEWAY_WEB_FILES_H
 #define BATON_GATEWAY_WEB_FILES_H

@@ -88,7 +88,7 @@ function drawn(candidates, rows, draw) {
 
 /**
  * step: of `explain`. base: {temperature (as requested), vocabulary (tokens)}. settings: {temperature, top_k, top_p, min_p}.
- * {rows: [{low, high, removedBy}], others: {low, high}, exact, chosen: token id or null where it can not be told}
+ * {rows: [{low, high, removedBy}], others: {low, high}, exact, chosen: token id or null where it cannot be told}
  */
 export function whatIf(step, base, settings) {
   const { candidates } = step;

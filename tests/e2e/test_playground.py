@@ -373,7 +373,7 @@ def test_a_gateway_that_is_gone_is_told(open_page):
         page = open_page(fleet)
         page.wait("document.querySelectorAll('.worker').length == 2", "the fleet")
         fleet.gateway.kill()
-        page.wait("document.querySelector('#fleet-state').textContent.includes('can not be reached')", "the fleet's error")
+        page.wait("document.querySelector('#fleet-state').textContent.includes('cannot be reached')", "the fleet's error")
         generate(page, wait=False)
         page.wait("!document.querySelector('#error').hidden", "the error")
         assert page.text("#error-title") == "unreachable"

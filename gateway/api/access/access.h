@@ -4,8 +4,8 @@
  *             --path needs a key, none of ours--> 401
  *             --otherwise-----------------------> its endpoint
  *
- * Open without a key: GET and HEAD of /health and /ready (probes) and of / and its parts under /web
- * (the page, which asks its reader for a key), and preflights, which browsers send without one.
+ * Open without a key are GET and HEAD of /health and /ready (probes), of / and its parts under /web
+ * (the page asks its reader for a key), and preflights, which browsers send without one.
  *
  * Ownership: an access belongs to the gateway; it borrows the option texts.
  * Threading: loop thread.

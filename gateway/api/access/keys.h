@@ -7,8 +7,8 @@
  * White space at the end of a line, a CR among it, is not part of it. At least one key, at most
  * GW_KEYS_MAX.
  *
- * Ownership: a struct gw_keys belongs to whoever read it. A struct gw_key lives as long as a table
- *            lists it or somebody holds it.
+ * Ownership: a struct gw_keys belongs to its reader. A struct gw_key lives as long as a table lists
+ *            it or a completion holds it.
  * Threading: one owner at a time.
  * Errors:    INVALID (a line that is no key: file and line, never the key itself; no key at all),
  *            LIMIT (too many keys, too large a file), NOT_FOUND, IO, NO_MEMORY.
@@ -34,6 +34,7 @@ enum baton_err gw_keys_parse(const char *path, const char *text, size_t n, struc
                              struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is none. */
 void gw_keys_free(struct gw_keys *keys);
+/* How many keys the table lists. */
 size_t gw_keys_n(const struct gw_keys *keys);
 
 /* Keys of the old table that are in the new one, too, go on with the generations they have; the
@@ -46,8 +47,10 @@ struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorizatio
 
 /* How many generations it may have at once, 0: any; where its line does not say, `otherwise`. */
 size_t gw_key_max(const struct gw_key *key, size_t otherwise);
+/* How many it has. */
 size_t gw_key_n_open(const struct gw_key *key);
-/* n generations begin; hold it until as many ended. NULL is no key. */
+/* n generations begin: holds the key until gw_key_give was told that as many ended. NULL is no key.
+ */
 void gw_key_take(struct gw_key *key, size_t n);
 void gw_key_give(struct gw_key *key, size_t n);
 

@@ -32,6 +32,7 @@ struct gw_logprobs {
     int max_top;
 };
 
+/* max_top: how many of the most probable tokens are listed with each. */
 void gw_logprobs_init(struct gw_logprobs *logprobs, int max_top);
 void gw_logprobs_fini(struct gw_logprobs *logprobs);
 /* Forgets every entry. */

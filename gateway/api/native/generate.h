@@ -13,6 +13,7 @@
 
 #include "gateway/api/api.h"
 
+/* One JSON answer; server-sent events. */
 void gw_generate(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
 void gw_generate_stream(struct gw_api *api, struct gw_exchange *exchange,
                         const struct baton_json *body);

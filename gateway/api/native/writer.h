@@ -3,7 +3,9 @@
  *     whole:  one JSON object, for a batch {"results":[...]} of them
  *     stream: meta (step? token?)... summary | error
  *
- * Ownership, threading, errors: as a response writer; what does not fit the buffers becomes a 500.
+ * Ownership: see gateway/request/response_writer.h.
+ * Threading: loop thread.
+ * Errors:    an answer that does not fit its buffer becomes a 500.
  */
 #ifndef BATON_GATEWAY_API_NATIVE_WRITER_H
 #define BATON_GATEWAY_API_NATIVE_WRITER_H

@@ -10,6 +10,7 @@
 
 #include "gateway/api/params/prompts.h"
 
+/* The field "messages" as the one prompt of prompts. */
 void gw_messages_read(struct gw_api *api, struct gw_fields *fields, struct gw_prompts *prompts);
 
 #endif

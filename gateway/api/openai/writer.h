@@ -7,7 +7,9 @@
  *              data: [DONE]
  *     a failure after the first chunk: data: {"error": ...}, and no [DONE]
  *
- * Ownership, threading, errors: as a response writer; what does not fit the buffers becomes a 500.
+ * Ownership: see gateway/request/response_writer.h.
+ * Threading: loop thread.
+ * Errors:    an answer that does not fit its buffer becomes a 500.
  */
 #ifndef BATON_GATEWAY_API_OPENAI_WRITER_H
 #define BATON_GATEWAY_API_OPENAI_WRITER_H

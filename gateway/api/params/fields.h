@@ -8,7 +8,7 @@
  * A field that is absent or null leaves its target alone, so the target holds the default.
  *
  * Ownership: borrowed from the body.
- * Threading: none; one owner at a time.
+ * Threading: one owner at a time.
  * Errors:    problem names the field and the allowed range; after the first one readers do nothing.
  */
 #ifndef BATON_GATEWAY_API_PARAMS_FIELDS_H
@@ -33,6 +33,7 @@ struct gw_fields {
     struct gw_problem problem;
 };
 
+/* Of a body that must be an object. */
 struct gw_fields gw_fields(const struct baton_json *body);
 
 /* Records a problem with a field (code such as "out_of_range"); the first one stays. */
@@ -42,11 +43,13 @@ void gw_fields_fail(struct gw_fields *fields, const char *param, const char *cod
 /* The member, noted as known; NULL when absent, null, or a problem came before. */
 const struct baton_json *gw_field(struct gw_fields *fields, const char *name);
 
+/* min <= value <= max. */
 void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64_t max,
                   int64_t *value);
 /* min <= value <= max, or min < value with open_min; max may be INFINITY. */
 void gw_field_real(struct gw_fields *fields, const char *name, double min, bool open_min,
                    double max, double *value);
+/* true or false. */
 void gw_field_bool(struct gw_fields *fields, const char *name, bool *value);
 
 /* An array of token ids 0..n_vocab-1, at most max_ids of them. Returns how many; 0 when absent. */

@@ -1,7 +1,7 @@
 /* The parameters in a body: how tokens are chosen, what ends them, what is reported.
  *
- * Native and OpenAI routes share these fields (docs/http-api.md). All generations of
- * one completion have them in common; prompts are read by gateway/api/params/prompts.h.
+ * Native and OpenAI routes share these fields (docs/http-api.md), and all choices of a completion
+ * have them in common. gateway/api/params/prompts.h reads the prompts.
  *
  * Ownership: stop strings are borrowed from the body; the rest belongs to the params.
  * Threading: loop thread.
@@ -39,7 +39,8 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params);
 
 /* Fills a fresh request's params and stop strings: its own copies of these, of the prompt and its
- * length. choice is added to the client's seed; without one the seed is random. False: no memory. */
+ * length. choice is added to the client's seed; without one the seed is random. False: no memory.
+ */
 bool gw_params_apply(const struct gw_completion_params *params, const struct baton_tokens *prompt,
                      int64_t max_new_tokens, int choice, struct gw_request *request);
 

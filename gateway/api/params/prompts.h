@@ -32,6 +32,7 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
 void gw_prompts_take(struct gw_api *api, struct gw_fields *fields, struct baton_tokens *tokens,
                      struct gw_prompts *prompts);
 
+/* Frees every prompt; prompts is empty after it. */
 void gw_prompts_fini(struct gw_prompts *prompts);
 
 /* How many tokens each prompt is to be continued by: wanted, or, when that is 0, as many as fit up
