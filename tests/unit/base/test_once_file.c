@@ -90,20 +90,25 @@ TEST(a_killed_maker_does_not_block_and_leaves_nothing_behind)
 TEST(of_many_processes_one_makes_it)
 {
     enum { N_PROCESSES = 8 };
-    int n_made = 0;
+    int n_made = 0, begun[2];
+    char bytes[N_PROCESSES];
+    assert_int_equal(pipe(begun), 0);
     for (int i = 0; i < N_PROCESSES; i++) {
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid)
             continue;
         struct baton_once_file once;
-        if (baton_once_file_begin(in_scratch("file"), 20, &once, NULL))
+        if (write(begun[1], bytes, 1) != 1 ||
+            baton_once_file_begin(in_scratch("file"), 60, &once, NULL))
             _exit(2);
         if (!access(in_scratch("file"), F_OK)) {
             baton_once_file_abort(&once);
             _exit(0);
         }
-        (void)usleep(20000); /* so that the others are waiting */
+        for (int n = 0; n < N_PROCESSES; n++) /* so that the others wait, too, or are about to */
+            if (read(begun[0], bytes, 1) != 1)
+                _exit(2);
         _exit(write(once.fd, "made", 4) == 4 && !baton_once_file_commit(&once, NULL) ? 1 : 2);
     }
     for (int i = 0; i < N_PROCESSES; i++) {
@@ -112,6 +117,8 @@ TEST(of_many_processes_one_makes_it)
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
         n_made += WEXITSTATUS(status);
     }
+    close(begun[0]);
+    close(begun[1]);
     assert_int_equal(n_made, 1);
     assert_holds("file", "made");
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);

@@ -78,8 +78,8 @@ TEST(workers_of_other_processors_are_strangers)
     baton_core_lease_close(prefill);
 }
 
-/* A process that is busy until it is killed; with a pulse it also beats. */
-static pid_t start_busy_prefill(bool beats)
+/* A process that is busy until it is killed, and does not beat. */
+static pid_t start_busy_prefill(void)
 {
     int ready[2];
     char byte = 0;
@@ -90,9 +90,8 @@ static pid_t start_busy_prefill(bool beats)
         baton_core_lease_busy(lease, true);
         if (write(ready[1], &byte, 1) != 1)
             _exit(1);
-        for (;; (void)usleep(20000))
-            if (beats)
-                (void)baton_core_lease_tick(lease, baton_now_ns());
+        for (;;)
+            (void)pause();
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
@@ -108,7 +107,7 @@ static void end(pid_t pid)
 
 TEST(a_killed_worker_gives_its_cores_back)
 {
-    pid_t pid = start_busy_prefill(true);
+    pid_t pid = start_busy_prefill();
     struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE);
     baton_core_lease_busy(decode, true);
     assert_share(decode, 1, 5, 0);
@@ -125,7 +124,7 @@ TEST(a_killed_worker_gives_its_cores_back)
 
 TEST(a_silent_worker_loses_its_cores_until_it_beats_again)
 {
-    pid_t pid = start_busy_prefill(false);
+    pid_t pid = start_busy_prefill();
     struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE);
     baton_core_lease_busy(decode, true);
     int64_t now_ns = baton_now_ns();

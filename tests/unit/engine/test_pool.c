@@ -1,9 +1,12 @@
 #include "tests/unit/engine/unit.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "common/engine/system/pool.h"
 
@@ -44,14 +47,46 @@ TEST(every_item_runs_once_and_is_visible_when_run_returns)
     baton_pool_destroy(pool);
 }
 
+/* 'R' of a thread that runs, 'S' of one that sleeps, as the kernel tells it. */
+static char state_of_thread(const char *id)
+{
+    char path[64], state = 0;
+    (void)snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", id);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    (void)fclose(file);
+    return state;
+}
+
+static bool does_any_other_thread_run(void)
+{
+    bool any = false;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (struct dirent *task; (task = readdir(tasks));)
+        any |= atoi(task->d_name) > 0 && atoi(task->d_name) != gettid() &&
+               state_of_thread(task->d_name) == 'R';
+    (void)closedir(tasks);
+    return any;
+}
+
+/* Helpers spin for a while before they sleep. */
+static void wait_until_helpers_sleep(void)
+{
+    while (does_any_other_thread_run())
+        (void)sched_yield();
+}
+
 TEST(helpers_that_fell_asleep_come_back)
 {
     static struct counts counts;
-    const struct timespec pause = {.tv_nsec = 5000000}; /* far longer than helpers spin */
     struct baton_pool *pool;
     assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
     for (int loop = 0; loop < 20; loop++) {
-        (void)nanosleep(&pause, NULL);
+        wait_until_helpers_sleep();
         baton_pool_run(pool, N_ITEMS, count, &counts);
     }
     for (int i = 0; i < N_ITEMS; i++)
@@ -111,7 +146,7 @@ static void *run_shared(void *arg)
             wanted[i]++;
         assert_memory_equal(counts.plain, wanted, sizeof wanted);
         if (!(loop % 64)) /* so that helpers also fall asleep with a place and without */
-            (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+            wait_until_helpers_sleep();
     }
     assert_int_equal(atomic_load(&counts.bad_workers), 0);
     baton_pool_destroy(pool);
@@ -135,15 +170,16 @@ struct places {
     int n_threads, n_told, processors[N_THREADS];
 };
 
-/* Lasts long enough that every thread that may takes an item. */
+/* Lasts until every thread that may has taken an item. */
 static void note_place(void *arg, int item, int worker)
 {
     struct places *places = arg;
     (void)item;
     if (!atomic_fetch_add(&places->n_seen[worker], 1))
         (void)sched_getaffinity(0, sizeof places->allowed[0], &places->allowed[worker]);
-    for (int i = 0; i < 1000 && !atomic_load(&places->n_seen[places->n_threads - 1]); i++)
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    for (int i = 0; i < places->n_threads; i++)
+        while (!atomic_load(&places->n_seen[i]))
+            (void)sched_yield();
 }
 
 static bool share_places(void *arg, struct baton_share *share)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "tests/support/skip_time.h"
 
 enum { MAX_REPLY_BYTES = 64 << 20 };
 
@@ -105,35 +107,51 @@ void fixture_stop(struct fixture *f)
 
 /* ---- waiting ---- */
 
-static void turn(struct fixture *f, int64_t started_ns)
+static void run_once(struct fixture *f)
 {
-    if (baton_now_ns() - started_ns > WAIT_MS * BATON_MS)
-        fail_msg("waited in vain; the reply so far is: %s", baton_buf_text(&f->reply));
     if (!uv_run(&f->loop, UV_RUN_NOWAIT))
         fail_msg("the loop has nothing to do");
-    (void)usleep(50);
 }
 
-int64_t fixture_wait_count(struct fixture *f, const int *count, int n)
+/* Until the loop has something to do, or the client's socket (-1: none) is ready for events. */
+static void await(struct fixture *f, int fd, short events, int64_t started_ns)
+{
+    struct pollfd polled[2] = {{.fd = uv_backend_fd(&f->loop), .events = POLLIN},
+                               {.fd = fd, .events = events}};
+    int timer_ms = uv_backend_timeout(&f->loop);
+    if (baton_now_ns() - started_ns > WAIT_MS * BATON_MS)
+        fail_msg("waited in vain; the reply so far is: %s", baton_buf_text(&f->reply));
+    (void)poll(polled, 2, timer_ms < 0 || timer_ms > WAIT_MS ? WAIT_MS : timer_ms);
+}
+
+void fixture_wait_count(struct fixture *f, const int *count, int n)
 {
     int64_t started_ns = baton_now_ns();
-    while (*count < n)
-        turn(f, started_ns);
-    return (baton_now_ns() - started_ns) / BATON_MS;
+    for (run_once(f); *count < n; run_once(f))
+        await(f, -1, 0, started_ns);
 }
 
 void fixture_wait_connections(struct fixture *f, size_t n)
 {
     int64_t started_ns = baton_now_ns();
-    while (gw_http_n_connections(f->server) != n)
-        turn(f, started_ns);
+    for (run_once(f); gw_http_n_connections(f->server) != n; run_once(f))
+        await(f, -1, 0, started_ns);
 }
 
-void fixture_run_ms(struct fixture *f, int64_t ms)
+void fixture_settle(struct fixture *f)
 {
-    int64_t started_ns = baton_now_ns();
-    while (baton_now_ns() - started_ns < ms * BATON_MS)
-        turn(f, started_ns);
+    struct pollfd polled = {.fd = uv_backend_fd(&f->loop), .events = POLLIN};
+    int n_turns = 0;
+    do
+        run_once(f);
+    while (n_turns++ < 1000 && (!uv_backend_timeout(&f->loop) || poll(&polled, 1, 0) > 0));
+}
+
+void fixture_pass_ms(struct fixture *f, int64_t ms)
+{
+    fixture_settle(f);
+    skip_time_ms(ms);
+    fixture_settle(f);
 }
 
 /* ---- clients ---- */
@@ -162,7 +180,9 @@ void client_send(struct fixture *f, int fd, const char *bytes, size_t n)
             bytes += sent;
             n -= (size_t)sent;
         }
-        turn(f, started_ns);
+        run_once(f);
+        if (n)
+            await(f, fd, POLLOUT, started_ns);
     }
 }
 
@@ -186,7 +206,8 @@ const char *client_read(struct fixture *f, int fd, const char *needle)
     int64_t started_ns = baton_now_ns();
     baton_buf_reset(&f->reply);
     while (!strstr(baton_buf_text(&f->reply), needle)) {
-        turn(f, started_ns);
+        run_once(f);
+        await(f, fd, POLLIN, started_ns);
         if (!read_some(f, fd))
             fail_msg("closed before \"%s\": %s", needle, baton_buf_text(&f->reply));
     }
@@ -197,9 +218,21 @@ const char *client_read_all(struct fixture *f, int fd)
 {
     int64_t started_ns = baton_now_ns();
     baton_buf_reset(&f->reply);
-    while (read_some(f, fd))
-        turn(f, started_ns);
+    while (read_some(f, fd)) {
+        run_once(f);
+        await(f, fd, POLLIN, started_ns);
+    }
     return baton_buf_text(&f->reply);
+}
+
+void client_drop(struct fixture *f, int fd, const int *count, int n)
+{
+    int64_t started_ns = baton_now_ns();
+    char bytes[8192];
+    for (run_once(f); *count < n; run_once(f)) {
+        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0)
+            await(f, fd, POLLIN, started_ns);
+    }
 }
 
 void client_reset(int fd)

@@ -18,7 +18,7 @@
 #include "common/base/buf.h"
 #include "gateway/http/server.h"
 
-enum { WAIT_MS = 5000 };
+enum { WAIT_MS = 60000 }; /* for what comes at once, or the program is wrong */
 
 struct fixture {
     uv_loop_t loop;
@@ -35,11 +35,14 @@ void fixture_init(struct fixture *f);
 void fixture_start(struct fixture *f);
 void fixture_stop(struct fixture *f);
 
-/* Runs the loop until *count has reached n, or fails after WAIT_MS. Returns the milliseconds. */
-int64_t fixture_wait_count(struct fixture *f, const int *count, int n);
+/* Runs the loop until *count has reached n, or fails after WAIT_MS. */
+void fixture_wait_count(struct fixture *f, const int *count, int n);
 /* Runs the loop until the server holds n connections. */
 void fixture_wait_connections(struct fixture *f, size_t n);
-void fixture_run_ms(struct fixture *f, int64_t ms);
+/* Runs the loop until nothing is left to do now. */
+void fixture_settle(struct fixture *f);
+/* The same before and after a time that passes at once (tests/support/skip_time.h). */
+void fixture_pass_ms(struct fixture *f, int64_t ms);
 
 /* receive_bytes: SO_RCVBUF, 0 for the default. */
 int client_open(struct fixture *f, int receive_bytes);
@@ -49,6 +52,8 @@ void client_say(struct fixture *f, int fd, const char *text);
 const char *client_read(struct fixture *f, int fd, const char *needle);
 /* Reads into f->reply until the server closes. */
 const char *client_read_all(struct fixture *f, int fd);
+/* Reads, and drops what is read, until *count has reached n. */
+void client_drop(struct fixture *f, int fd, const int *count, int n);
 /* Closes with a RST instead of a FIN. */
 void client_reset(int fd);
 

@@ -104,7 +104,7 @@ TEST(a_request_sent_ahead_waits_for_the_response_before_it)
     client_say(&f, fd,
                "GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET /show HTTP/1.1\r\nHost: a\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
-    fixture_run_ms(&f, 20);
+    fixture_settle(&f);
     assert_int_equal(f.n_requests, 1);
     gw_exchange_respond(f.held, 200, "text/plain", "", "first", 5);
     assert_int_equal(f.n_requests, 1); /* never from inside the handler's own call */
@@ -295,12 +295,12 @@ TEST(a_head_that_does_not_end_in_time_is_a_408)
 
 TEST(a_slow_head_gains_no_time_by_trickling)
 {
-    f.options.head_timeout_ms = 200;
+    f.options.head_timeout_ms = 100000;
     int fd = start();
     client_say(&f, fd, "GET / HTTP/1.1\r\nX: ");
     for (int i = 0; i < 12; i++) {
         client_say(&f, fd, "x");
-        fixture_run_ms(&f, 25);
+        fixture_pass_ms(&f, 10000);
     }
     assert_holds(client_read_all(&f, fd), "HTTP/1.1 408 ");
     close(fd);
@@ -326,11 +326,10 @@ TEST(an_idle_connection_is_closed_without_a_word)
 
 TEST(a_handler_may_take_longer_than_every_timeout)
 {
-    f.options.head_timeout_ms = f.options.body_timeout_ms = f.options.idle_timeout_ms = 50;
     int fd = start();
     client_say(&f, fd, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
-    fixture_run_ms(&f, 200);
+    fixture_pass_ms(&f, 1000000);
     gw_exchange_respond(f.held, 200, "text/plain", "", "late", 4);
     client_read(&f, fd, "late");
     close(fd);
