@@ -139,7 +139,7 @@ class Process:
         self.popen.wait()
 
     def stop(self):
-        """Asks nicely; the exit status."""
+        """Asks nicely; the exit status. What drains has as much time as it needs, unless it hangs."""
         if self.popen.poll() is None:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
@@ -210,8 +210,9 @@ class Fleet:
         log = f"{self.dir.name}/gateway-{time.monotonic_ns()}.log"
         self.gateway = Process("gateway", [
             BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
-            "--cluster-token", self.token, "--drain-s", 8 * SLOW, "--pack-dir", self.packs,
-            *self.gateway_args], log)
+            "--cluster-token", self.token, "--drain-s", PATIENCE_S, "--pack-dir", self.packs,
+            # A machine with much else to do may predict waits of minutes: nobody is refused for that.
+            "--max-wait-s", 0, "--timeout-s", 0, *self.gateway_args], log)
 
         def port():
             assert self.gateway.popen.poll() is None, self.gateway.tail()
@@ -223,7 +224,7 @@ class Fleet:
     def start_worker(self, role, name, args=(), model=None, token=None):
         process = Process(name, [
             BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
-            "--cluster-token", self.token if token is None else token, "--drain-s", 8 * SLOW,
+            "--cluster-token", self.token if token is None else token, "--drain-s", PATIENCE_S,
             "--pack-dir", self.packs, "--lease-dir", self.dir.name, *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process

@@ -64,7 +64,7 @@ def read_all(fleet, bodies):
 
 @pytest.mark.parametrize("max_batch", (1, 5, 64))
 def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_batch):
-    with Fleet(gateway_args=["--max-wait-s", 0], decode_args=["--max-batch", max_batch, "--kv-tokens", 16384]) as fleet:
+    with Fleet(decode_args=["--max-batch", max_batch, "--kv-tokens", 16384]) as fleet:
         bodies = some_requests(64, max_batch)
         results = read_all(fleet, bodies)
         fleet.wait_all_free()
@@ -75,7 +75,7 @@ def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_ba
 
 def test_who_finds_no_place_in_the_batch_waits_before_its_prompt():
     """Else prompts would be run at the cost of steps, and readers would wait long for their second token."""
-    with Fleet(gateway_args=["--max-wait-s", 0, *NO_SUSPICION],
+    with Fleet(gateway_args=NO_SUSPICION,
                decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
         bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0) for i in range(40)]
         fleet.workers["prefill-0"].pause()  # so that whoever has a place keeps it

@@ -134,7 +134,7 @@ def make_a_queue(fleet, n):
 
 
 def test_whoever_would_come_too_late_is_told_at_once():
-    with Fleet(decode_args=SMALL, gateway_args=["--max-wait-s", 0]) as fleet:
+    with Fleet(decode_args=SMALL) as fleet:
         stream, crowd = make_a_queue(fleet, 40)
         wait_s = wait_for(lambda: predicted_wait_s(fleet), "the queue to be noticed")
         status, answer, headers = fleet.request("POST", "/generate", {**LONG, "timeout_s": wait_s / 2})
@@ -285,7 +285,7 @@ MANY = 2000
 
 @pytest.mark.skipif(not allow_files(2 * MANY + 200), reason="too few open files are allowed")
 def test_2000_streams_wait_in_64_mib():
-    with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", MANY, "--max-wait-s", 0, "--timeout-s", 0]) as fleet:
+    with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", MANY]) as fleet:
         [stream] = fleet.hold()
         crowd = crowd_of(fleet, MANY, prompt=[7] * 30)
         wait_for(lambda: queued(fleet) == MANY, "everybody to be queued")
