@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from fleet import SLOW
+from fleet import PATIENCE_S, SLOW
 
 NAMES = "chromium", "chromium-browser", "google-chrome"
 KEYS = {  # key: (code, virtual key code, text)
@@ -112,8 +112,8 @@ class Page:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def wait(self, expression, what, seconds=15):
-        end = time.monotonic() + seconds * SLOW
+    def wait(self, expression, what):
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             value = self.js(expression)
             if value:

@@ -13,7 +13,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const SILENCE_MS = 500; // an open connection that says nothing for so long is done
+const QUIET_PROBES = 3; // a connection that says nothing while so many others are served is done
 const AT_A_TIME = 16;
 
 // Why we refuse what Node accepts, by the name of the case.
@@ -76,15 +76,34 @@ function verdict(answer) {
   return status === 0 || (status >= 400 && closes) ? "refused" : "accepted";
 }
 
+// A whole exchange on a connection of its own: the server has a single thread and takes turns.
+function probe(host, port) {
+  return new Promise((done) => {
+    const socket = connect({ host, port }, () => socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+    socket.resume();
+    socket.on("error", done);
+    socket.on("close", done);
+  });
+}
+
 function ask(host, port, raw) {
   return new Promise((done) => {
     let answer = "";
-    const socket = connect({ host, port, allowHalfOpen: false }, () => socket.write(raw));
+    let over = false;
     const end = () => {
+      over = true;
       socket.destroy();
       done(verdict(answer));
     };
-    socket.setTimeout(SILENCE_MS, end);
+    const endWhenQuiet = async () => {
+      for (let quiet = 0; quiet < QUIET_PROBES && !over;) {
+        const before = answer.length;
+        await probe(host, port);
+        quiet = answer.length === before ? quiet + 1 : 0;
+      }
+      end();
+    };
+    const socket = connect({ host, port, allowHalfOpen: false }, () => socket.write(raw, endWhenQuiet));
     socket.on("data", (bytes) => (answer += bytes.toString("latin1")));
     socket.on("error", end);
     socket.on("end", end);

@@ -4,7 +4,7 @@ import random
 import socket
 
 import pytest
-from fleet import SLOW, Fleet
+from fleet import PATIENCE_S, Fleet
 
 import malformed_http
 
@@ -164,7 +164,7 @@ def test_malformed_http_gets_its_documented_answer(fleet):
 
 def is_closed_by_peer(sock):
     """Reads (and drops) what comes until the other side ends the connection."""
-    sock.settimeout(5 * SLOW)
+    sock.settimeout(PATIENCE_S)
     try:
         while sock.recv(4096):
             pass

@@ -53,7 +53,7 @@ def is_alive(pid):
         return False
 
 
-def wait_for(condition, seconds=15):
+def wait_for(condition, seconds=60):
     until = time.monotonic() + seconds
     while time.monotonic() < until and not condition():
         time.sleep(0.05)

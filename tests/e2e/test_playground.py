@@ -3,7 +3,7 @@ import json
 
 import pytest
 from chromium import CONTROL, SHIFT, Browser
-from fleet import ROOT, Fleet
+from fleet import NO_SUSPICION, ROOT, Fleet
 from sampling import shape
 
 SOURCE = ROOT / "gateway/web"
@@ -18,7 +18,7 @@ PHONE = 360
 
 @pytest.fixture(scope="module")
 def fleet():
-    with Fleet() as started:
+    with Fleet(gateway_args=NO_SUSPICION) as started:
         yield started
         started.wait_all_free()
 
@@ -326,11 +326,22 @@ def test_the_fleet_is_shown_as_it_changes(open_page):
         assert "1 prefill, 1 decode ready" in page.text("#fleet-state")
 
 
+def stand_still_after(page, fleet, name, n_tokens, **fields):
+    """Generates, and stops a worker when the page shows more tokens than that and more would come. The worker."""
+    while True:
+        generate(page, wait=False, **fields)
+        page.wait(f"document.querySelectorAll('{OPTIONS}').length > {n_tokens}", "tokens")
+        fleet.workers[name].pause()
+        if fleet.open("DECODING"):
+            return fleet.workers[name]
+        fleet.workers[name].resume()  # it was through already: once more
+        page.wait("document.querySelector('#status').textContent.includes('ended by')", "the stream to end")
+
+
 def test_a_worker_killed_mid_stream_is_told_and_the_text_kept(open_page):
-    with Fleet() as fleet:
+    with Fleet(gateway_args=NO_SUSPICION) as fleet:
         page = open_page(fleet)
-        generate(page, wait=False, prompt=STORY, max_new_tokens=500, ignore_eos=True)
-        page.wait(f"document.querySelectorAll('{OPTIONS}').length > 3", "tokens")
+        stand_still_after(page, fleet, "decode-0", 3, prompt=STORY, max_new_tokens=500, ignore_eos=True)
         fleet.workers.pop("decode-0").kill()
         page.wait("!document.querySelector('#error').hidden", "the error")
         assert "worker_failed" in page.text("#error-title") and page.text("#error-text")
@@ -348,11 +359,12 @@ def test_a_worker_killed_mid_stream_is_told_and_the_text_kept(open_page):
 
 def test_stop_ends_the_request_and_keeps_the_text(fleet, open_page):
     page = open_page(fleet)
-    generate(page, wait=False, prompt=STORY, max_new_tokens=500, ignore_eos=True, kv_cache=False)
-    page.wait(f"document.querySelectorAll('{OPTIONS}').length > 1", "tokens")
+    worker = stand_still_after(page, fleet, "prefill-0", 1, prompt=STORY, max_new_tokens=500, ignore_eos=True,
+                               kv_cache=False)
     page.wait("document.querySelectorAll('#waterfall.live [data-stage=decode]').length", "the live waterfall")
     page.click("#stop")
     page.wait("document.querySelector('#status').textContent.includes('Stopped by you')", "the stop")
+    worker.resume()
     assert 1 < page.count(OPTIONS) < 500 and page.js("document.querySelector('#error').hidden")
     fleet.wait_all_free()
 
@@ -440,10 +452,10 @@ def test_everything_works_by_keyboard(fleet, open_page):
 
 def test_escape_stops(fleet, open_page):
     page = open_page(fleet)
-    generate(page, wait=False, max_new_tokens=500, ignore_eos=True, kv_cache=False)
-    page.wait(f"document.querySelectorAll('{OPTIONS}').length > 1", "tokens")
+    worker = stand_still_after(page, fleet, "prefill-0", 1, max_new_tokens=500, ignore_eos=True, kv_cache=False)
     page.key("Escape")
     page.wait("document.querySelector('#status').textContent.includes('Stopped by you')", "the stop")
+    worker.resume()
 
 
 def overflow(page):
