@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/worker/prompt.h"
 
 struct dc_context *dc_context_create(void)
 {
@@ -20,45 +21,20 @@ void dc_context_destroy(struct dc_context *context)
     baton_sampling_state_fini(&context->prompt.sampling);
     baton_origin_fini(&context->origin);
     free(context->prompt.tokens);
-    free(context->hashes);
+    baton_prefix_fini(&context->prefix);
     free(context);
 }
 
-/* The hashes of the prompt's blocks, copied. */
-static enum baton_err take_hashes(struct dc_context *context, const Baton__V1__Reserve *wanted)
+enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefix_cache *cache,
+                                  const Baton__V1__Reserve *wanted)
 {
-    size_t n = wanted->block_hashes.len / BATON_BLOCK_HASH_BYTES;
-    if (!n)
-        return BATON_OK;
-    context->hashes = malloc(n * sizeof *context->hashes);
-    if (!context->hashes)
-        return BATON_NO_MEMORY;
-    memcpy(context->hashes, wanted->block_hashes.data, n * sizeof *context->hashes);
-    context->n_hashes = (int)n;
-    return BATON_OK;
-}
-
-static void drop_keys(struct dc_context *context)
-{
-    free(context->hashes);
-    context->hashes = NULL;
-    context->n_hashes = 0;
-}
-
-enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *kv,
-                                  const Baton__V1__Reserve *wanted, bool share)
-{
-    if (wanted->block_hashes.len / BATON_BLOCK_HASH_BYTES >
-        baton_block_hash_count(wanted->n_prompt_tokens, BATON_KV_BLOCK_TOKENS))
-        return BATON_INVALID;
-    enum baton_err err = share ? take_hashes(context, wanted) : BATON_OK;
+    enum baton_err err =
+        baton_prefix_init(&context->prefix, cache, &wanted->block_hashes, wanted->n_prompt_tokens);
     if (!err)
-        err = baton_seq_init_shared(&context->seq, kv, dc_positions_for(wanted), context->hashes,
-                                    context->n_hashes);
-    if (err) {
-        drop_keys(context);
+        err = baton_prefix_cache_take_blocks(cache, &context->prefix, &context->seq,
+                                             dc_positions_for(wanted), true);
+    if (err)
         return err;
-    }
     context->n_prompt = (int)wanted->n_prompt_tokens;
     context->max_new_tokens = (int)wanted->max_new_tokens;
     baton_kv_receive_expect(&context->receive, &context->origin, &context->seq, context->n_prompt);
@@ -68,13 +44,9 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *k
 static bool fits(const struct dc_context *context, const Baton__V1__PrefillRequest *request,
                  int64_t n_vocab)
 {
-    if (context->state != DC_RESERVED || request->naive || request->deliver_to ||
-        request->prompt_logprobs || request->n_tokens != (size_t)context->n_prompt)
-        return false;
-    for (size_t i = 0; i < request->n_tokens; i++)
-        if (request->tokens[i] >= n_vocab)
-            return false;
-    return true;
+    return context->state == DC_RESERVED && !request->naive && !request->deliver_to &&
+           !request->prompt_logprobs && request->n_tokens == (size_t)context->n_prompt &&
+           baton_prompt_is_valid(request->tokens, request->n_tokens, n_vocab);
 }
 
 enum baton_err dc_context_take_prompt(struct dc_context *context,
@@ -95,19 +67,16 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
         context->deadline_ns = prompt.received_ns + request->deadline_ms * BATON_MS;
     context->prompt = prompt;
     if (request->skip_prefix_cache)
-        drop_keys(context);
+        baton_prefix_fini(&context->prefix);
     context->state = DC_PREFILLING;
     return BATON_OK;
 }
 
 void dc_context_finish_prompt(struct dc_context *context)
 {
-    int first = context->seq.n_shared;
     context->state = DC_PREFILLED;
-    if (context->n_hashes > first)
-        baton_seq_register(&context->seq, first, context->hashes + first,
-                           context->n_hashes - first);
-    drop_keys(context);
+    baton_prefix_register(&context->prefix, &context->seq, context->prefix.n_hashes);
+    baton_prefix_fini(&context->prefix);
 }
 
 enum baton_err dc_context_take_start(struct dc_context *context,

@@ -22,6 +22,8 @@
 #include "common/engine/kv/kv.h"
 #include "common/sampling/state.h"
 #include "common/worker/kv_receive.h"
+#include "common/worker/prefix_cache.h"
+#include "common/worker/prompt.h"
 
 enum dc_state { DC_RESERVED, DC_RECEIVING, DC_PREFILLED, DC_PREFILLING, DC_RUNNING };
 
@@ -34,8 +36,7 @@ struct dc_prompt {
 
     /* engine */
     int64_t begin_ns; /* of its first step; 0 before */
-    double queue_s, compute_s, sample_s;
-    bool cold, stopped; /* worker's first request; at a stop token */
+    struct baton_first_token first;
 };
 
 struct dc_context {
@@ -46,8 +47,7 @@ struct dc_context {
     struct baton_origin origin;
     int n_prompt, max_new_tokens;
     struct baton_seq seq;
-    struct baton_block_hash *hashes; /* [n_hashes], owned: of the prompt's whole blocks */
-    int n_hashes;
+    struct baton_prefix prefix; /* until the prompt's blocks are registered */
 
     struct baton_kv_receive receive; /* the hand-off, unless its prompt runs here */
     int64_t started_ns, ready_ns;    /* ready: prefilled and started */
@@ -87,10 +87,10 @@ static inline int dc_positions_for(const Baton__V1__Reserve *wanted)
     return (int)(wanted->n_prompt_tokens + wanted->max_new_tokens - 1);
 }
 
-/* Takes blocks for a new context; if share is true, those registered under the wanted hashes are
- * shared. LIMIT: not enough are free; INVALID: more hashes than whole blocks; NO_MEMORY. */
-enum baton_err dc_context_reserve(struct dc_context *context, struct baton_kv *kv,
-                                  const Baton__V1__Reserve *wanted, bool share) BATON_MUST_CHECK;
+/* Takes blocks for a new context, shared ones first. LIMIT: not enough are free; INVALID: more
+ * hashes than whole blocks; NO_MEMORY. */
+enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefix_cache *cache,
+                                  const Baton__V1__Reserve *wanted) BATON_MUST_CHECK;
 
 /* RESERVED -> PREFILLING, for a prompt to be run here. INVALID: the request does not fit what was
  * reserved; NO_MEMORY. */

@@ -100,17 +100,19 @@ static int send_first(struct dc_engine *engine, struct dc_context *context,
                       struct baton_sampled_token *sampled, const struct step_times *times)
 {
     struct dc_prompt *prompt = &context->prompt;
-    prompt->queue_s = baton_seconds(prompt->begin_ns - prompt->received_ns);
-    prompt->compute_s = baton_seconds(times->computed_ns - prompt->begin_ns);
-    prompt->sample_s = baton_seconds(times->sampled_ns - times->computed_ns);
-    prompt->cold = !engine->warm;
-    prompt->stopped = baton_sampling_params_is_stop(&prompt->sampling.params, sampled->token);
+    prompt->first = (struct baton_first_token){
+        .queue_s = baton_seconds(prompt->begin_ns - prompt->received_ns),
+        .compute_s = baton_seconds(times->computed_ns - prompt->begin_ns),
+        .sample_s = baton_seconds(times->sampled_ns - times->computed_ns),
+        .n_cached_tokens = context->seq.n_shared * BATON_KV_BLOCK_TOKENS,
+        .cold = !engine->warm,
+        .stopped = baton_sampling_params_is_stop(&prompt->sampling.params, sampled->token)};
     enum baton_err err = dc_stream_send_first(context, sampled);
     if (err == BATON_AGAIN) {
         undo(context, times->sampled_ns);
         return 0;
     }
-    leave(engine, context, prompt->stopped || prompt->is_all || err);
+    leave(engine, context, prompt->first.stopped || prompt->is_all || err);
     return !err;
 }
 

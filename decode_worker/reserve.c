@@ -17,7 +17,7 @@ static void answer_rejected(const struct dc_reserve *reserve, const struct baton
     Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
     rejected.blocks_needed = (uint32_t)n_blocks;
-    rejected.blocks_free = (uint32_t)baton_kv_n_free(reserve->kv);
+    rejected.blocks_free = (uint32_t)baton_kv_n_free(reserve->cache->kv);
     rejected.draining = reserve->host->draining;
     rejected.batch_full = batch_full;
     answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
@@ -42,12 +42,7 @@ static enum baton_err take_blocks(struct dc_reserve *reserve, struct dc_context 
     if (!context || reserve->host->draining ||
         dc_positions_for(wanted) > reserve->host->facts.n_context_tokens)
         return BATON_LIMIT;
-    enum baton_err err = dc_context_reserve(context, reserve->kv, wanted, reserve->shares_prefixes);
-    if (err)
-        return err;
-    reserve->n_prefix_tokens += (uint64_t)context->n_hashes * BATON_KV_BLOCK_TOKENS;
-    reserve->n_hit_tokens += (uint64_t)context->seq.n_shared * BATON_KV_BLOCK_TOKENS;
-    return BATON_OK;
+    return dc_context_reserve(context, reserve->cache, wanted);
 }
 
 void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_link *gateway,

@@ -20,11 +20,8 @@
 struct dc_reserve {
     struct baton_host *host;
     struct dc_contexts *contexts;
-    struct baton_kv *kv;
+    struct baton_prefix_cache *cache; /* and the pool that it is of */
     int max_batch;
-    bool shares_prefixes; /* whether prompts with a common prefix share its blocks */
-    /* prompt tokens that could be shared, and that were */
-    uint64_t n_prefix_tokens, n_hit_tokens;
 };
 
 /* envelope is a Reserve that is not known yet; of the contexts, n_paused wait for credit. */

@@ -15,6 +15,7 @@ struct dc_service {
     struct dc_engine *engine;
     struct baton_kv_receiver *receiver;
     struct dc_contexts contexts;
+    struct baton_prefix_cache prefix_cache;
     struct dc_reserve reserve;
 };
 
@@ -26,10 +27,13 @@ static enum baton_err create_pool(struct dc_service *service,
                                                 DC_KV_CONTEXTS, &service->kv, why);
     service->reserve = (struct dc_reserve){.host = options->host,
                                            .contexts = &service->contexts,
-                                           .kv = service->kv,
-                                           .max_batch = (int)options->max_batch,
-                                           .shares_prefixes = options->prefix_cache &&
-                                                              options->kv.prefix_cache_tokens};
+                                           .cache = &service->prefix_cache,
+                                           .max_batch = (int)options->max_batch};
+    bool is_on = options->prefix_cache && options->kv.prefix_cache_tokens;
+    if (!err)
+        err =
+            baton_prefix_cache_init(&service->prefix_cache, service->kv,
+                                    baton_model_dtype(host->model), &host->fingerprint, is_on, why);
     return err;
 }
 
@@ -165,14 +169,6 @@ static void run_if_ready(struct dc_service *service, struct dc_context *context)
     dc_engine_submit(service->engine, context);
 }
 
-static void log_prompt(const struct dc_context *context)
-{
-    const struct dc_prompt *prompt = &context->prompt;
-    baton_origin_log_stage(&context->origin, BATON_STAGE_prefill_queue, prompt->queue_s);
-    baton_origin_log_stage(&context->origin, BATON_STAGE_prefill_compute, prompt->compute_s);
-    baton_origin_log_stage(&context->origin, BATON_STAGE_first_token, prompt->sample_s);
-}
-
 static void log_sequence(const struct dc_context *context)
 {
     baton_origin_log_stage(&context->origin, BATON_STAGE_decode_queue, context->queue_s);
@@ -184,7 +180,7 @@ static void take_back(struct dc_service *service, struct dc_context *context)
 {
     bool canceled = atomic_load(&context->canceled);
     if (context->state == DC_PREFILLING && !canceled)
-        log_prompt(context);
+        baton_first_token_log(&context->prompt.first, &context->origin);
     if (context->n_steps)
         log_sequence(context);
     if (context->over || canceled) {
@@ -347,8 +343,8 @@ static void status(void *arg, Baton__V1__Status *out)
     out->step_base_s = stats.steps.step_base_s;
     out->step_row_s = stats.steps.step_row_s;
     out->step_max_rows = stats.step_max_rows;
-    out->prefix_tokens = service->reserve.n_prefix_tokens;
-    out->prefix_hit_tokens = service->reserve.n_hit_tokens;
+    out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
+    out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)

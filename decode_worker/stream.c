@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/worker/prompt.h"
 
 /* Explained steps are kilobytes a token: a message stays so small that no other waits behind it. */
 enum { MESSAGE_MAX_BYTES = 1 << 20 };
@@ -158,19 +159,9 @@ void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, do
 enum baton_err dc_stream_send_first(const struct dc_context *context,
                                     struct baton_sampled_token *sampled)
 {
-    Baton__V1__FirstToken message = BATON__V1__FIRST_TOKEN__INIT;
+    Baton__V1__FirstToken message;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    const struct dc_prompt *prompt = &context->prompt;
-    message.token = sampled->token;
-    message.decision = sampled->decision;
-    message.logprobs = sampled->logprobs;
-    message.prefill_queue_s = prompt->queue_s;
-    message.prefill_compute_s = prompt->compute_s;
-    message.sample_s = prompt->sample_s;
-    message.cached_tokens = (uint32_t)(context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
-    message.cold = prompt->cold;
-    message.stopped = prompt->stopped;
-    message.process_age_s = prompt->cold ? baton_process_age_s() : 0;
+    baton_first_token_fill(&message, &context->prompt.first, sampled);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &message;
     return passing(baton_origin_send(&context->origin, &envelope));

@@ -4,21 +4,14 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-
-static bool are_in_vocabulary(const struct baton_model_facts *facts,
-                              const Baton__V1__PrefillRequest *request)
-{
-    for (size_t i = 0; i < request->n_tokens; i++)
-        if (request->tokens[i] >= (uint64_t)facts->n_vocab)
-            return false;
-    return true;
-}
+#include "common/base/log.h"
+#include "common/worker/prompt.h"
 
 static enum baton_err check(const struct baton_model_facts *facts,
                             const Baton__V1__PrefillRequest *request, struct baton_why *why)
 {
     size_t n = request->n_tokens, context = (size_t)facts->n_context_tokens;
-    if (n < 1 || n > context || !are_in_vocabulary(facts, request))
+    if (n < 1 || n > context || !baton_prompt_is_valid(request->tokens, n, facts->n_vocab))
         return baton_fail(why, BATON_INVALID,
                           "tokens: must be 1..context ids below the vocabulary size");
     if (request->naive &&
@@ -51,6 +44,23 @@ static enum baton_err copy_tokens(struct pf_job *job, const Baton__V1__PrefillRe
     return BATON_OK;
 }
 
+/* Without memory for its hashes a prompt shares nothing. A naive job writes its blocks again and
+ * again, so it must not share them. */
+static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_cache *cache,
+                                 const Baton__V1__PrefillRequest *request, struct baton_why *why)
+{
+    size_t n_hashes = baton_block_hash_count(request->n_tokens, BATON_KV_BLOCK_TOKENS);
+    if (baton_prefix_init(&job->prefix, cache, &request->block_hashes, request->n_tokens) ==
+        BATON_INVALID)
+        return baton_fail(why, BATON_INVALID, "block_hashes: must be 0..%zu hashes", n_hashes);
+    bool is_ours = baton_prefix_cache_made(cache, &job->prefix, request->tokens);
+    if (!is_ours)
+        baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_X("req", job->origin.request_id));
+    if (!is_ours || request->naive || request->skip_prefix_cache)
+        baton_prefix_fini(&job->prefix);
+    return BATON_OK;
+}
+
 static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
 {
     struct pf_job *job = calloc(1, sizeof *job);
@@ -69,29 +79,35 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
     job->n_prompt = job->n_tokens = (int)request->n_tokens;
     job->naive = request->naive;
     job->prompt_logprobs = request->prompt_logprobs;
-    job->skip_prefix_cache = request->skip_prefix_cache;
     job->max_new_tokens = (int)request->max_new_tokens;
     atomic_store(&job->credit_end, request->credit_tokens);
     set_handoff(job, request->deliver_to);
     return job;
 }
 
-struct pf_job *pf_intake_take(const struct baton_model_facts *facts, struct baton_link *gateway,
+struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
+                              const struct baton_prefix_cache *cache, struct baton_link *gateway,
                               const baton_envelope *envelope)
 {
+    const Baton__V1__PrefillRequest *request = envelope->prefill_request;
     struct baton_origin origin;
     struct baton_why why = {""};
-    struct pf_job *job = NULL;
     baton_origin_init(&origin, gateway, envelope);
-    if (check(facts, envelope->prefill_request, &why))
+    struct pf_job *job = NULL;
+    if (check(facts, request, &why))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID, why.text);
-    else if (!(job = new_job(envelope->prefill_request)))
+    else if (!(job = new_job(request)))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
-    if (job)
-        job->origin = origin; /* moved */
-    else
+    if (!job) {
         baton_origin_fini(&origin);
-    return job;
+        return NULL;
+    }
+    job->origin = origin; /* moved */
+    if (!set_prefix(job, cache, request, &why))
+        return job;
+    baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INVALID, why.text);
+    pf_job_free(job);
+    return NULL;
 }
 
 void pf_job_free(struct pf_job *job)
@@ -99,7 +115,7 @@ void pf_job_free(struct pf_job *job)
     baton_seq_fini(&job->seq);
     baton_sampling_state_fini(&job->sampling);
     baton_origin_fini(&job->origin);
-    free(job->hashes);
+    baton_prefix_fini(&job->prefix);
     free(job->tokens);
     free(job);
 }

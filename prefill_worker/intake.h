@@ -2,7 +2,7 @@
  *
  * Ownership: the caller frees the job with pf_job_free.
  * Threading: main thread.
- * Errors:    a request that can not be served is answered with Failed, which names the field.
+ * Errors:    a request that cannot be served is answered with Failed, which names the field.
  */
 #ifndef BATON_PREFILL_INTAKE_H
 #define BATON_PREFILL_INTAKE_H
@@ -11,7 +11,8 @@
 #include "prefill_worker/job.h"
 
 /* The job that the gateway's message asks for, WAITING; NULL when it was refused. */
-struct pf_job *pf_intake_take(const struct baton_model_facts *facts, struct baton_link *gateway,
+struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
+                              const struct baton_prefix_cache *cache, struct baton_link *gateway,
                               const baton_envelope *envelope);
 
 /* Gives back everything the job holds, its blocks too. It is in no list. */

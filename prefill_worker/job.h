@@ -23,7 +23,7 @@
 #include "common/engine/kv/kv.h"
 #include "common/sampling/state.h"
 #include "common/worker/kv_send.h"
-#include "common/worker/origin.h"
+#include "common/worker/prefix_cache.h"
 
 enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SENDING };
 
@@ -37,14 +37,12 @@ struct pf_job {
     uint32_t *tokens; /* the prompt; in naive mode with room for what is generated */
     int n_prompt, n_tokens, max_new_tokens;
     struct baton_sampling_state sampling;
-    bool naive, prompt_logprobs, skip_prefix_cache;
+    bool naive, prompt_logprobs;
     struct baton_seq seq;
 
     /* prefix cache, main thread */
-    struct baton_block_hash
-        *hashes;                /* [n_hashes] of the prompt's whole blocks; NULL: none wanted */
-    int n_hashes, n_registered; /* blocks that have been offered to others */
-    int n_cached_tokens;        /* found; set once before the engine thread sees the job */
+    struct baton_prefix prefix;
+    int n_cached_tokens; /* found; set once before the engine thread sees the job */
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;

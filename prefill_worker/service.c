@@ -6,12 +6,11 @@
 #include "common/base/log.h"
 #include "prefill_worker/engine.h"
 #include "prefill_worker/intake.h"
-#include "prefill_worker/prefix.h"
 
 struct pf_service {
     struct baton_host *host;
     struct baton_kv *kv;
-    struct pf_prefix prefix;
+    struct baton_prefix_cache prefix_cache;
     struct pf_engine *engine;
     struct baton_kv_sender *sender;
     struct pf_job_list jobs;
@@ -25,8 +24,9 @@ static enum baton_err create_kv(struct pf_service *service,
     enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
                                                 PF_KV_CONTEXTS, &service->kv, why);
     return err ? err
-               : pf_prefix_init(&service->prefix, service->kv, host->model, &host->fingerprint,
-                                options->prefix_cache, why);
+               : baton_prefix_cache_init(&service->prefix_cache, service->kv,
+                                         baton_model_dtype(host->model), &host->fingerprint,
+                                         options->prefix_cache, why);
 }
 
 static enum baton_err start_engine(struct pf_service *service,
@@ -137,7 +137,9 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     struct pf_job *job = find(service, envelope);
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
-        job = job ? NULL : pf_intake_take(&service->host->facts, gateway, envelope);
+        job =
+            job ? NULL
+                : pf_intake_take(&service->host->facts, &service->prefix_cache, gateway, envelope);
         if (job)
             add_job(service, job);
         break;
@@ -164,6 +166,28 @@ static void from_peer(void *arg, const struct baton_message *message)
 {
     struct pf_service *service = arg;
     baton_kv_sender_take_ack(service->sender, message, baton_now_ns());
+}
+
+/* Blocks for the job's positions. A prompt that wants the logprobs of its own tokens has every
+ * position computed, so it looks nothing up. */
+static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job, int n_positions)
+{
+    enum baton_err err = baton_prefix_cache_take_blocks(
+        &service->prefix_cache, &job->prefix, &job->seq, n_positions, !job->prompt_logprobs);
+    if (err)
+        return err;
+    job->n_cached_tokens = job->seq.n_tokens;
+    baton_kv_progress_publish(
+        &job->progress,
+        (struct baton_kv_progress){.n_done = job->seq.n_shared, .n_end = job->seq.n_shared});
+    return BATON_OK;
+}
+
+/* Blocks of the job that are in all layers. */
+static int count_complete(const struct pf_service *service, struct pf_job *job)
+{
+    return baton_kv_progress_complete(baton_kv_progress_read(&job->progress),
+                                      baton_model_shape(service->host->model)->n_layers);
 }
 
 static enum baton_err open_transfer(struct pf_service *service, struct pf_job *job,
@@ -199,7 +223,7 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
     int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens : 0);
     if (n_positions > service->host->facts.n_context_tokens)
         n_positions = (int)service->host->facts.n_context_tokens;
-    if (!job->seq.kv && pf_prefix_take_blocks(&service->prefix, job, n_positions)) {
+    if (!job->seq.kv && take_blocks(service, job, n_positions)) {
         *pool_full = true; /* first come, first served: nobody overtakes */
         return;
     }
@@ -228,7 +252,7 @@ static bool is_canceled(struct pf_job *job, int64_t now_ns)
 static void step_job(struct pf_service *service, struct pf_job *job, int64_t now_ns,
                      bool *pool_full)
 {
-    pf_prefix_offer(&service->prefix, job);
+    baton_prefix_register(&job->prefix, &job->seq, count_complete(service, job));
     if (is_canceled(job, now_ns) && job->state != PF_RUNNING) {
         free_job(service, job);
         return;
@@ -271,9 +295,7 @@ static int64_t work(void *arg, int64_t now_ns)
 /* Tokens of the job's prompt that are not in all layers yet. */
 static int count_missing(const struct pf_service *service, struct pf_job *job)
 {
-    int n_blocks = baton_kv_progress_complete(baton_kv_progress_read(&job->progress),
-                                              service->prefix.n_layers);
-    int n = job->n_prompt - n_blocks * BATON_KV_BLOCK_TOKENS;
+    int n = job->n_prompt - count_complete(service, job) * BATON_KV_BLOCK_TOKENS;
     return n > 0 ? n : 0;
 }
 
@@ -305,8 +327,8 @@ static void status(void *arg, Baton__V1__Status *out)
     out->kv_blocks_free = (uint32_t)baton_kv_n_free(service->kv);
     out->kv_blocks_reserved = out->kv_blocks_total - out->kv_blocks_free;
     out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(service->kv);
-    out->prefix_tokens = service->prefix.n_looked_up_tokens;
-    out->prefix_hit_tokens = service->prefix.n_found_tokens;
+    out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
+    out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)

@@ -78,6 +78,14 @@ static void check_deliver_to(struct checker *c, const Baton__V1__DeliverTo *m)
     range(c, "deliver_to.first_block", m->first_block, 0, MAX_TOKENS - 1);
 }
 
+/* How many of them a prompt may have is up to the worker, which knows its blocks. */
+static void block_hashes(struct checker *c, const ProtobufCBinaryData *hashes, size_t n_tokens)
+{
+    if (hashes->len % BATON_BLOCK_HASH_BYTES || hashes->len / BATON_BLOCK_HASH_BYTES >= n_tokens)
+        FAIL(c, "block_hashes", "%zu bytes are no hashes of blocks of %zu tokens", hashes->len,
+             n_tokens);
+}
+
 static void check_prefill_request(struct checker *c, const Baton__V1__PrefillRequest *m)
 {
     token_ids(c, "tokens", m->tokens, m->n_tokens, 1, BATON_MAX_PROMPT_TOKENS);
@@ -86,6 +94,7 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
         check_deliver_to(c, m->deliver_to);
     range(c, "max_new_tokens", m->max_new_tokens, m->naive ? 1 : 0, MAX_TOKENS);
     absent(c, "deliver_to", m->naive && m->deliver_to, "naive mode delivers no context");
+    block_hashes(c, &m->block_hashes, m->n_tokens);
 }
 
 static void check_first_token(struct checker *c, const Baton__V1__FirstToken *m)
@@ -116,10 +125,7 @@ static void check_reserve(struct checker *c, const Baton__V1__Reserve *m)
 {
     range(c, "n_prompt_tokens", m->n_prompt_tokens, 1, BATON_MAX_PROMPT_TOKENS);
     range(c, "max_new_tokens", m->max_new_tokens, 1, MAX_TOKENS);
-    if (m->block_hashes.len % BATON_BLOCK_HASH_BYTES ||
-        m->block_hashes.len / BATON_BLOCK_HASH_BYTES >= m->n_prompt_tokens)
-        FAIL(c, "block_hashes", "%zu bytes are no hashes of blocks of %u tokens",
-             m->block_hashes.len, m->n_prompt_tokens);
+    block_hashes(c, &m->block_hashes, m->n_prompt_tokens);
 }
 
 static void check_reserved(struct checker *c, const Baton__V1__Reserved *m)

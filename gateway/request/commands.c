@@ -56,6 +56,11 @@ void gw_command_prefill(const struct gw_request *request)
     prefill.credit_tokens = gw_command_credit(request);
     prefill.prompt_logprobs = request->params.prompt_logprobs;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
+    if (request->attempt.prompt_at == request->attempt.prefill) {
+        /* a decode worker that runs the prompt has them since Reserve */
+        prefill.block_hashes.len = request->n_hashes * sizeof request->hashes[0];
+        prefill.block_hashes.data = (uint8_t *)request->hashes;
+    }
     if (request->attempt.prefill && request->attempt.decode) {
         deliver_to.first_block = request->attempt.n_cached_blocks;
         deliver_to.bulk_url = request->attempt.decode->bulk_url;

@@ -119,6 +119,8 @@ static void init_prefill_request(struct sample_envelope *s)
     request->deliver_to = &s->deliver_to;
     request->deadline_ms = 30000;
     request->max_new_tokens = 60;
+    request->block_hashes.data = s->block_hashes;
+    request->block_hashes.len = sizeof s->block_hashes;
 }
 
 static void init_decode_start(struct sample_envelope *s)

@@ -1,0 +1,38 @@
+#include "common/worker/prompt.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] >= n_vocab)
+            return false;
+    return true;
+}
+
+void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_first_token *first,
+                            const struct baton_sampled_token *sampled)
+{
+    baton__v1__first_token__init(message);
+    message->token = sampled->token;
+    message->decision = sampled->decision;
+    message->logprobs = sampled->logprobs;
+    message->prefill_queue_s = first->queue_s;
+    message->prefill_compute_s = first->compute_s;
+    message->sample_s = first->sample_s;
+    message->cached_tokens = (uint32_t)first->n_cached_tokens;
+    message->cold = first->cold;
+    message->stopped = first->stopped;
+    message->process_age_s = first->cold ? baton_process_age_s() : 0; /* it reads a file */
+}
+
+void baton_first_token_log(const struct baton_first_token *first, const struct baton_origin *origin)
+{
+    baton_origin_log_stage(origin, BATON_STAGE_prefill_queue, first->queue_s);
+    baton_origin_log_stage(origin, BATON_STAGE_prefill_compute, first->compute_s);
+    baton_origin_log_stage(origin, BATON_STAGE_first_token, first->sample_s);
+    if (first->cold)
+        baton_log(BATON_LOG_INFO, "cold_start", BATON_X("req", origin->request_id),
+                  BATON_F("process_start_to_first_token_s", baton_process_age_s()));
+}

@@ -1,0 +1,31 @@
+/* What both workers do with a prompt that they run: check its tokens, send its first output token.
+ *
+ * Ownership: everything is borrowed.
+ * Threading: any.
+ * Errors:    none.
+ */
+#ifndef BATON_WORKER_PROMPT_H
+#define BATON_WORKER_PROMPT_H
+
+#include "common/sampling/sampled_token.h"
+#include "common/worker/origin.h"
+
+/* Whether every one of tokens [n] is in the vocabulary. */
+bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab);
+
+/* How a prompt came to its first token. */
+struct baton_first_token {
+    double queue_s, compute_s, sample_s;
+    int n_cached_tokens; /* of the prompt, not computed */
+    bool cold, stopped;  /* the worker's first request; at a stop token */
+};
+
+/* The message about it. Pointers of sampled go into it. */
+void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_first_token *first,
+                            const struct baton_sampled_token *sampled);
+
+/* The log lines of its stages. */
+void baton_first_token_log(const struct baton_first_token *first,
+                           const struct baton_origin *origin);
+
+#endif
