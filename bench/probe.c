@@ -67,7 +67,7 @@ static enum baton_err make_rows(struct bench_probe *probe)
     if (!probe->x || !probe->y || !probe->quantized)
         return BATON_NO_MEMORY;
     fill(probe->x, (size_t)N_ROWS * N_IN);
-    probe->kernels->quantize(dtype, probe->x, N_IN, 0, N_ROWS, probe->quantized);
+    probe->kernels->dtypes[dtype].quantize(probe->x, N_IN, 0, N_ROWS, probe->quantized);
     return BATON_OK;
 }
 
@@ -134,7 +134,7 @@ static void multiply(void *arg, int item, int worker)
                                      .n_rows = N_ROWS,
                                      .epilogue = BATON_STORE};
     (void)item;
-    probe->kernels->linear(&job, 0, N_OUT);
+    baton_kernels_linear(probe->kernels, &job, 0, N_OUT);
 }
 
 double bench_probe_peak(const struct bench_probe *probe)

@@ -14,20 +14,21 @@ static struct baton_kernels emulated;
 static bool is_emulating;
 
 #if defined(__x86_64__)
-static void (*linear_by_amx)(const struct baton_linear *job, int first_out, int end_out);
+static struct baton_kernels amx;
 
 /* cmocka makes SIGILL its own before every test. */
 static void linear(const struct baton_linear *job, int first_out, int end_out)
 {
     (void)amx_emulator_install();
-    linear_by_amx(job, first_out, end_out);
+    baton_kernels_linear(&amx, job, first_out, end_out);
 }
 
 static void emulate(void)
 {
-    baton_amx_fill(&emulated);
-    linear_by_amx = emulated.linear;
-    emulated.linear = linear;
+    baton_amx_fill(&amx);
+    emulated = amx;
+    for (int i = 0; i < BATON_N_DTYPES; i++)
+        emulated.dtypes[i].linear = linear;
     is_emulating = true;
 }
 #endif

@@ -50,7 +50,7 @@ static void linear_outs(void *arg, int item, int worker)
     (void)worker;
     if (end > loop->job.weights->n_out)
         end = loop->job.weights->n_out;
-    loop->kernels->linear(&loop->job, first, end);
+    baton_kernels_linear(loop->kernels, &loop->job, first, end);
 }
 
 struct quantize_loop {
@@ -66,8 +66,9 @@ static void quantize_rows(void *arg, int item, int worker)
     const struct baton_forward *forward = loop->forward;
     int first = item * ROWS_PER_ITEM, end = first + ROWS_PER_ITEM;
     (void)worker;
-    forward->kernels->quantize(loop->dtype, loop->in, loop->n_in, first,
-                               end < forward->n_rows ? end : forward->n_rows, forward->quantized);
+    forward->kernels->dtypes[loop->dtype].quantize(loop->in, loop->n_in, first,
+                                                   end < forward->n_rows ? end : forward->n_rows,
+                                                   forward->quantized);
 }
 
 static int divide_up(int n, int by)
@@ -80,7 +81,7 @@ struct baton_input baton_forward_quantize(struct baton_forward *forward, enum ba
 {
     struct quantize_loop loop = {.forward = forward, .dtype = dtype, .in = in, .n_in = n_in};
     struct baton_input input = {.rows = forward->quantized, .dtype = dtype, .n_in = n_in};
-    if (dtype == BATON_F32 && !forward->kernels->splits_f32)
+    if (forward->kernels->dtypes[dtype].copies)
         input.rows = in;
     else
         baton_pool_run(forward->pool, divide_up(forward->n_rows, ROWS_PER_ITEM), quantize_rows,

@@ -9,33 +9,25 @@
 #include "common/engine/kernels/amx_q8.h"
 #include "common/engine/kernels/variants.h"
 
-static void quantize(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
-                     void *quantized)
-{
-    if (dtype == BATON_F32)
-        split_rows(x, n_in, first_row, end_row, quantized);
-    else
-        baton_kernels_avx512vnni.quantize(dtype, x, n_in, first_row, end_row, quantized);
-}
-
 /* Tiles are configured for the call only: a thread without them is switched at less cost. */
-static void linear(const struct baton_linear *job, int first_out, int end_out)
-{
-    configure_tiles(tile_height(job->n_rows));
-    if (job->weights->dtype == BATON_BF16)
-        linear_bf16(job, first_out, end_out);
-    else if (job->weights->dtype == BATON_Q8)
-        linear_q8(job, first_out, end_out);
-    else
-        linear_f32(job, first_out, end_out);
-    _tile_release();
-}
+#define WITH_TILES(name)                                                                           \
+    static void name##_by_tiles(const struct baton_linear *job, int first_out, int end_out)        \
+    {                                                                                              \
+        configure_tiles(tile_height(job->n_rows));                                                 \
+        name(job, first_out, end_out);                                                             \
+        _tile_release();                                                                           \
+    }
+
+WITH_TILES(linear_f32)
+WITH_TILES(linear_bf16)
+WITH_TILES(linear_q8)
 
 void baton_amx_fill(struct baton_kernels *kernels)
 {
     *kernels = baton_kernels_avx512vnni;
     kernels->name = "amx";
-    kernels->splits_f32 = true;
-    kernels->quantize = quantize;
-    kernels->linear = linear;
+    kernels->dtypes[BATON_F32] = (struct baton_dtype_kernels){
+        .row_bytes = baton_split_row_bytes, .quantize = split_rows, .linear = linear_f32_by_tiles};
+    kernels->dtypes[BATON_BF16].linear = linear_bf16_by_tiles;
+    kernels->dtypes[BATON_Q8].linear = linear_q8_by_tiles;
 }

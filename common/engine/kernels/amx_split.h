@@ -33,12 +33,12 @@ INLINE vec load_up_to(const float *p, int n)
     return n >= LANES ? load(p) : load_part(p, n > 0 ? n : 0);
 }
 
-static void split_rows(const float *x, int n_in, int first_row, int end_row, char *quantized)
+static void split_rows(const float *x, int n_in, int first_row, int end_row, void *quantized)
 {
     const size_t row_bytes = baton_split_row_bytes(n_in);
     for (size_t row = (size_t)first_row; row < (size_t)end_row; row++) {
         const float *from = x + row * (size_t)n_in;
-        char *to = quantized + row * row_bytes;
+        char *to = (char *)quantized + row * row_bytes;
         for (int k = 0; k < n_in; k += SPLIT_STEP, to += SPLIT_ROW_STEP_BYTES) {
             split_vec(to, load_up_to(from + k, n_in - k));
             split_vec(to + LINE_BYTES / 2, load_up_to(from + k + LANES, n_in - k - LANES));

@@ -12,36 +12,17 @@
 #include "common/engine/kernels/store_kv.h"
 #include "common/engine/kernels/variants.h"
 
-static void quantize(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
-                     void *quantized)
-{
-    size_t n = (size_t)n_in, first = (size_t)first_row;
-    if (dtype == BATON_BF16)
-        quantize_bf16(x, n_in, first_row, end_row, quantized);
-    else if (dtype == BATON_Q8)
-        quantize_q8(x, n_in, first_row, end_row, quantized);
-    else if (quantized != x)
-        memcpy((float *)quantized + first * n, x + first * n,
-               (size_t)(end_row - first_row) * n * sizeof *x);
-}
-
-static void linear(const struct baton_linear *job, int first_out, int end_out)
-{
-    if (job->weights->dtype == BATON_BF16)
-        linear_bf16(job, first_out, end_out);
-    else if (job->weights->dtype == BATON_Q8)
-        linear_q8(job, first_out, end_out);
-    else
-        linear_f32(job, first_out, end_out);
-}
+#define DTYPE(name, NAME)                                                                          \
+    [NAME] = {.row_bytes = row_bytes_##name, .quantize = quantize_##name, .linear = linear_##name}
 
 const struct baton_kernels KERNELS = {
     .name = KERNELS_NAME,
     .layout = BATON_PANELS,
-    .has_dtype = {true, true, true},
+    .dtypes =
+        {{.row_bytes = row_bytes_f32, .quantize = copy_rows, .copies = true, .linear = linear_f32},
+         DTYPE(bf16, BATON_BF16),
+         DTYPE(q8, BATON_Q8)},
     .fastest = FASTEST,
-    .quantize = quantize,
-    .linear = linear,
     .norm = norm,
     .store_kv = store_kv,
     .attend = attend,

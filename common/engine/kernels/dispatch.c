@@ -7,7 +7,6 @@
 #include <unistd.h>
 #endif
 
-#include "common/engine/kernels/quantized.h"
 #include "common/engine/kernels/variants.h"
 
 static bool runs_portable(void)
@@ -135,12 +134,4 @@ const struct baton_kernels *baton_kernels_find(const char *name)
         if (!strcmp(kernels->name, name))
             return kernels;
     return NULL;
-}
-
-size_t baton_quantized_bytes(const struct baton_kernels *kernels, enum baton_dtype dtype,
-                             int n_rows, int n_in)
-{
-    bool is_split = dtype == BATON_F32 && kernels->splits_f32;
-    return (size_t)n_rows *
-           (is_split ? baton_split_row_bytes(n_in) : baton_quantized_row_bytes(dtype, n_in));
 }

@@ -33,7 +33,8 @@ enum baton_norm_kind {
 };
 
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]
- * (NULL: none). x is as `quantize` made it for the weights' dtype. */
+ * (NULL: none). x is as the weights' dtype has it
+ * quantized. */
 struct baton_linear {
     const struct baton_packed *weights;
     const float *bias;
@@ -66,24 +67,27 @@ static inline size_t baton_attend_query_floats(int head_dim)
     return baton_kv_value_elements(head_dim) + BATON_ATTEND_QUERY_FLOATS;
 }
 
-struct baton_kernels {
-    const char *name;         /* "amx", "avx512vnni", "avx512", "avx2", "portable", "openblas" */
-    enum baton_layout layout; /* of the weights that linear reads */
-    bool has_dtype[BATON_N_DTYPES]; /* what linear computes */
-    enum baton_dtype fastest;       /* of these, all of which hold the bounds on accuracy */
-    bool splits_f32; /* linear reads f32 rows as quantize splits them; else x will do as it is */
+/* What a set of kernels does with weights of one dtype; all NULL: nothing. */
+struct baton_dtype_kernels {
+    /* Bytes of a quantized row of n_in inputs. */
+    size_t (*row_bytes)(int n_in);
 
-    /* Rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them for weights of this dtype:
-     * f32 as they are (quantized may be x, and nothing is done then) or split (it may not), bf16
-     * rounded to nearest even, q8 as bytes with a scale per group. quantized has room for
-     * baton_quantized_bytes of all rows. */
-    void (*quantize)(enum baton_dtype dtype, const float *x, int n_in, int first_row, int end_row,
-                     void *quantized);
+    /* Rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them (quantized.h); quantized
+     * has room for all rows. */
+    void (*quantize)(const float *x, int n_in, int first_row, int end_row, void *quantized);
+    bool copies; /* quantize only copies: x itself will do */
 
     /* Columns first_out..end_out-1 of y, first_out a multiple of 16. Any number of rows; each
      * weight is read from memory once for up to 16 of them. A row's bits depend on nothing but the
      * row and the weights (openblas: from some number of rows on, on their number, too). */
     void (*linear)(const struct baton_linear *job, int first_out, int end_out);
+};
+
+struct baton_kernels {
+    const char *name;         /* "amx", "avx512vnni", "avx512", "avx2", "portable", "openblas" */
+    enum baton_layout layout; /* of the weights that linear reads */
+    struct baton_dtype_kernels dtypes[BATON_N_DTYPES];
+    enum baton_dtype fastest; /* of these, all of which hold the bounds on accuracy */
 
     /* y [n] = x [n], normalised; bias NULL: none. */
     void (*norm)(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
@@ -124,8 +128,18 @@ const struct baton_kernels *baton_kernels_find(const char *name);
 /* All that this CPU runs, fastest first, openblas last; NULL past the last. */
 const struct baton_kernels *baton_kernels_at(int index);
 
-/* Bytes of n_rows rows as these kernels quantize them. */
-size_t baton_quantized_bytes(const struct baton_kernels *kernels, enum baton_dtype dtype,
-                             int n_rows, int n_in);
+/* Bytes of n_rows rows, quantized for weights of this dtype. */
+static inline size_t baton_quantized_bytes(const struct baton_kernels *kernels,
+                                           enum baton_dtype dtype, int n_rows, int n_in)
+{
+    return (size_t)n_rows * kernels->dtypes[dtype].row_bytes(n_in);
+}
+
+/* The product by the kernels of the weights' dtype. */
+static inline void baton_kernels_linear(const struct baton_kernels *kernels,
+                                        const struct baton_linear *job, int first_out, int end_out)
+{
+    kernels->dtypes[job->weights->dtype].linear(job, first_out, end_out);
+}
 
 #endif

@@ -40,7 +40,9 @@ void baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kerne
     *kernels = *best;
     kernels->name = "openblas";
     kernels->layout = BATON_ROWS;
-    kernels->has_dtype[BATON_BF16] = kernels->has_dtype[BATON_Q8] = false;
+    for (int i = 0; i < BATON_N_DTYPES; i++)
+        if (i != BATON_F32)
+            kernels->dtypes[i] = (struct baton_dtype_kernels){0};
     kernels->fastest = BATON_F32;
-    kernels->linear = linear;
+    kernels->dtypes[BATON_F32].linear = linear;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/engine/kernels/bf16.h"
+#include "common/engine/kernels/quantized.h"
 
 enum { LINE_BYTES = 64, Q8_ZERO = 128, Q8_MAX = 127 };
 
@@ -12,17 +13,15 @@ struct q8_group {
     uint8_t bytes[BATON_Q8_GROUP / 4][BATON_PANEL][4];
 };
 
-static const char *const names[BATON_N_DTYPES] = {"f32", "bf16", "q8"};
-
 const char *baton_dtype_name(enum baton_dtype dtype)
 {
-    return names[dtype];
+    return baton_dtype_ops[dtype].name;
 }
 
 bool baton_dtype_parse(const char *name, enum baton_dtype *dtype)
 {
     for (int i = 0; i < BATON_N_DTYPES; i++)
-        if (!strcmp(names[i], name)) {
+        if (!strcmp(baton_dtype_ops[i].name, name)) {
             *dtype = (enum baton_dtype)i;
             return true;
         }
@@ -36,21 +35,13 @@ static int round_up(int n, int to)
 
 int baton_packed_n_in(enum baton_dtype dtype, int n_in)
 {
-    static const int steps[BATON_N_DTYPES] = {1, BATON_BF16_STEP, BATON_Q8_GROUP};
-    return round_up(n_in, steps[dtype]);
+    return round_up(n_in, baton_dtype_ops[dtype].step);
 }
 
 size_t baton_packed_panel_bytes(enum baton_dtype dtype, int n_in)
 {
-    size_t n = (size_t)baton_packed_n_in(dtype, n_in);
-    switch (dtype) {
-    case BATON_BF16:
-        return n * BATON_PANEL * sizeof(uint16_t);
-    case BATON_Q8:
-        return n / BATON_Q8_GROUP * sizeof(struct q8_group);
-    default:
-        return n * BATON_PANEL * sizeof(float);
-    }
+    const struct baton_dtype_ops *ops = &baton_dtype_ops[dtype];
+    return (size_t)(round_up(n_in, ops->step) / ops->step) * ops->panel_step_bytes;
 }
 
 size_t baton_packed_bytes(enum baton_dtype dtype, enum baton_layout layout, int n_out, int n_in)
@@ -68,15 +59,17 @@ static char *panel_of(const struct baton_packed *packed, int panel)
            (size_t)panel * baton_packed_panel_bytes(packed->dtype, packed->n_in);
 }
 
-static void write_f32(float *to, const float *rows, size_t n_in)
+static void write_f32(void *panel, const float *rows, size_t n_in)
 {
+    float *to = panel;
     for (size_t k = 0; k < n_in; k++)
         for (size_t o = 0; o < BATON_PANEL; o++)
             to[k * BATON_PANEL + o] = rows[o * n_in + k];
 }
 
-static void write_bf16(uint16_t *to, const float *rows, size_t n_in)
+static void write_bf16(void *panel, const float *rows, size_t n_in)
 {
+    uint16_t *to = panel;
     size_t n_stored = (size_t)baton_packed_n_in(BATON_BF16, (int)n_in);
     for (size_t k = 0; k < n_stored; k++)
         for (size_t o = 0; o < BATON_PANEL; o++)
@@ -120,8 +113,9 @@ static void write_q8_column(struct q8_group *group, size_t out, const float *wei
         memcpy(group->bytes[i][out], bytes + 4 * i, 4);
 }
 
-static void write_q8(struct q8_group *groups, const float *rows, size_t n_in)
+static void write_q8(void *panel, const float *rows, size_t n_in)
 {
+    struct q8_group *groups = panel;
     for (size_t k = 0; k < n_in; k += BATON_Q8_GROUP, groups++) {
         size_t n = n_in - k < BATON_Q8_GROUP ? n_in - k : BATON_Q8_GROUP;
         for (size_t o = 0; o < BATON_PANEL; o++)
@@ -129,54 +123,80 @@ static void write_q8(struct q8_group *groups, const float *rows, size_t n_in)
     }
 }
 
+static void read_f32(const void *panel, size_t out, float *row, size_t n_in)
+{
+    const float *from = panel;
+    for (size_t k = 0; k < n_in; k++)
+        row[k] = from[k * BATON_PANEL + out];
+}
+
+static void read_bf16(const void *panel, size_t out, float *row, size_t n_in)
+{
+    const uint16_t *from = panel;
+    for (size_t k = 0; k < n_in; k++)
+        row[k] = baton_bf16_to(from[(k / 2 * BATON_PANEL + out) * 2 + k % 2]);
+}
+
+static void read_q8(const void *panel, size_t out, float *row, size_t n_in)
+{
+    const struct q8_group *groups = panel;
+    for (size_t k = 0; k < n_in; k++) {
+        const struct q8_group *group = &groups[k / BATON_Q8_GROUP];
+        size_t i = k % BATON_Q8_GROUP;
+        row[k] = (float)(group->bytes[i / 4][out][i % 4] - Q8_ZERO) * group->scales[out];
+    }
+}
+
+const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES] = {
+    [BATON_F32] = {.name = "f32",
+                   .step = 1,
+                   .panel_step_bytes = BATON_PANEL * sizeof(float),
+                   .row_step_bytes = sizeof(float),
+                   .write = write_f32,
+                   .read = read_f32},
+    /* Rows have room for floats: kernels without VDPBF16PS keep them so. */
+    [BATON_BF16] = {.name = "bf16",
+                    .step = BATON_BF16_STEP,
+                    .panel_step_bytes = BATON_BF16_STEP * BATON_PANEL * sizeof(uint16_t),
+                    .row_step_bytes = BATON_BF16_STEP * sizeof(float),
+                    .rows_are_spread = true,
+                    .write = write_bf16,
+                    .read = read_bf16},
+    [BATON_Q8] = {.name = "q8",
+                  .step = BATON_Q8_GROUP,
+                  .panel_step_bytes = sizeof(struct q8_group),
+                  .row_step_bytes = BATON_Q8_GROUP + sizeof(struct baton_q8_row_group),
+                  .rows_are_spread = true,
+                  .write = write_q8,
+                  .read = read_q8},
+};
+
+size_t baton_quantized_row_bytes(enum baton_dtype dtype, int n_in)
+{
+    const struct baton_dtype_ops *ops = &baton_dtype_ops[dtype];
+    size_t n_bytes = (size_t)(round_up(n_in, ops->step) / ops->step) * ops->row_step_bytes;
+    return ops->rows_are_spread ? ((n_bytes + LINE_BYTES - 1) / LINE_BYTES | 1) * LINE_BYTES
+                                : n_bytes;
+}
+
 void baton_packed_write(const struct baton_packed *packed, int panel, const float *rows)
 {
     size_t n_in = (size_t)packed->n_in;
-    char *to = panel_of(packed, panel);
     if (packed->layout == BATON_ROWS) {
         int first = panel * BATON_PANEL, n = packed->n_out - first;
         n = n < BATON_PANEL ? n : BATON_PANEL;
         memcpy((float *)packed->data + (size_t)first * n_in, rows, (size_t)n * n_in * sizeof *rows);
         return;
     }
-    switch (packed->dtype) {
-    case BATON_BF16:
-        write_bf16((uint16_t *)(void *)to, rows, n_in);
-        break;
-    case BATON_Q8:
-        write_q8((struct q8_group *)(void *)to, rows, n_in);
-        break;
-    default:
-        write_f32((float *)(void *)to, rows, n_in);
-        break;
-    }
-}
-
-static float weight_at(const struct baton_packed *packed, int out, int k)
-{
-    const char *panel = panel_of(packed, out / BATON_PANEL);
-    size_t o = (size_t)out % BATON_PANEL, i = (size_t)k;
-    const struct q8_group *group;
-    switch (packed->dtype) {
-    case BATON_BF16:
-        return baton_bf16_to(
-            ((const uint16_t *)(const void *)panel)[(i / 2 * BATON_PANEL + o) * 2 + i % 2]);
-    case BATON_Q8:
-        group = (const struct q8_group *)(const void *)panel + i / BATON_Q8_GROUP;
-        i %= BATON_Q8_GROUP;
-        return (float)(group->bytes[i / 4][o][i % 4] - Q8_ZERO) * group->scales[o];
-    default:
-        return ((const float *)(const void *)panel)[i * BATON_PANEL + o];
-    }
+    baton_dtype_ops[packed->dtype].write(panel_of(packed, panel), rows, n_in);
 }
 
 void baton_packed_row(const struct baton_packed *packed, int out, float *row)
 {
     size_t n_in = (size_t)packed->n_in;
-    if (packed->layout == BATON_ROWS) {
+    if (packed->layout == BATON_ROWS)
         memcpy(row, (const float *)packed->data + (size_t)out * n_in, n_in * sizeof *row);
-        return;
-    }
-    for (int k = 0; k < packed->n_in; k++)
-        row[k] = weight_at(packed, out, k);
+    else
+        baton_dtype_ops[packed->dtype].read(panel_of(packed, out / BATON_PANEL),
+                                            (size_t)(out % BATON_PANEL), row, n_in);
 }

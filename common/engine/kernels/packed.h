@@ -33,6 +33,22 @@ enum {
     BATON_Q8_GROUP = 64   /* inputs that share a scale */
 };
 
+/* What the kernels' code needs to know of a dtype; a row of the table in packed.c. */
+struct baton_dtype_ops {
+    const char *name;        /* "f32", "bf16", "q8" */
+    int step;                /* rows are padded to a multiple of so many inputs, stored together */
+    size_t panel_step_bytes; /* of one step of a panel */
+    size_t row_step_bytes;   /* of one step of a quantized row (quantized.h) */
+    bool rows_are_spread;    /* quantized rows take an odd number of cache lines, else no padding */
+
+    /* Packs a panel from rows [16][n_in]. */
+    void (*write)(void *panel, const float *rows, size_t n_in);
+    /* One output's weights as float [n_in]. */
+    void (*read)(const void *panel, size_t out, float *row, size_t n_in);
+};
+
+extern const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES];
+
 struct baton_packed {
     enum baton_dtype dtype;
     enum baton_layout layout;

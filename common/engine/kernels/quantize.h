@@ -35,7 +35,26 @@ INLINE reg splat_reg(float value)
     return value - (reg){0};
 }
 
+/* ---- f32 ---- */
+
+static size_t row_bytes_f32(int n_in)
+{
+    return baton_quantized_row_bytes(BATON_F32, n_in);
+}
+
+static void copy_rows(const float *x, int n_in, int first_row, int end_row, void *quantized)
+{
+    size_t n = (size_t)n_in, first = (size_t)first_row;
+    memcpy((float *)quantized + first * n, x + first * n,
+           (size_t)(end_row - first_row) * n * sizeof *x);
+}
+
 /* ---- bf16 ---- */
+
+static size_t row_bytes_bf16(int n_in)
+{
+    return baton_quantized_row_bytes(BATON_BF16, n_in);
+}
 
 #if defined(__AVX512BF16__)
 INLINE void store_bf16(char *row, int k, reg v)
@@ -53,7 +72,7 @@ INLINE void store_bf16(char *row, int k, reg v)
 }
 #endif
 
-static void quantize_bf16(const float *x, int n_in, int first_row, int end_row, char *quantized)
+static void quantize_bf16(const float *x, int n_in, int first_row, int end_row, void *quantized)
 {
     size_t row_bytes = baton_quantized_row_bytes(BATON_BF16, n_in);
     float copy[BATON_BF16_STEP];
@@ -61,11 +80,16 @@ static void quantize_bf16(const float *x, int n_in, int first_row, int end_row, 
         for (int k = 0; k < n_in; k += BATON_BF16_STEP) {
             const float *from = block_at(x + row * (size_t)n_in, k, n_in, BATON_BF16_STEP, copy);
             for (int i = 0; i < BATON_BF16_STEP; i += REG_LANES)
-                store_bf16(quantized + row * row_bytes, k + i, load_reg(from + i));
+                store_bf16((char *)quantized + row * row_bytes, k + i, load_reg(from + i));
         }
 }
 
 /* ---- q8 ---- */
+
+static size_t row_bytes_q8(int n_in)
+{
+    return baton_quantized_row_bytes(BATON_Q8, n_in);
+}
 
 /* As integers, magnitudes compare like the numbers, and NaN is the greatest. */
 INLINE ireg magnitude_bits(reg v)
@@ -170,12 +194,12 @@ static void quantize_q8_row(const float *x, int n_in, int8_t *bytes,
     }
 }
 
-static void quantize_q8(const float *x, int n_in, int first_row, int end_row, char *quantized)
+static void quantize_q8(const float *x, int n_in, int first_row, int end_row, void *quantized)
 {
     size_t row_bytes = baton_quantized_row_bytes(BATON_Q8, n_in);
     int n_stored = baton_packed_n_in(BATON_Q8, n_in);
     for (size_t row = (size_t)first_row; row < (size_t)end_row; row++) {
-        char *to = quantized + row * row_bytes;
+        char *to = (char *)quantized + row * row_bytes;
         quantize_q8_row(x + row * (size_t)n_in, n_in, (int8_t *)to, (void *)(to + n_stored));
     }
 }

@@ -23,17 +23,8 @@ struct baton_q8_row_group {
     int32_t offset;
 };
 
-static inline size_t baton_quantized_row_bytes(enum baton_dtype dtype, int n_in)
-{
-    const size_t line = 64;
-    size_t n = (size_t)baton_packed_n_in(dtype, n_in);
-    if (dtype == BATON_F32)
-        return n * sizeof(float);
-    size_t n_bytes = dtype == BATON_BF16
-                         ? n * sizeof(float)
-                         : n + n / BATON_Q8_GROUP * sizeof(struct baton_q8_row_group);
-    return ((n_bytes + line - 1) / line | 1) * line;
-}
+/* Of a row of n_in inputs. */
+size_t baton_quantized_row_bytes(enum baton_dtype dtype, int n_in);
 
 /* An odd number of cache lines, too. */
 static inline size_t baton_split_row_bytes(int n_in)

@@ -116,6 +116,16 @@ static enum baton_err choose_kernels(const char *name, const struct baton_kernel
                       name, names);
 }
 
+static enum baton_err refuse_dtype(const char *name, struct baton_why *why)
+{
+    char names[128] = "auto";
+    for (int i = 0; i < BATON_N_DTYPES; i++) {
+        size_t n = strlen(names);
+        (void)snprintf(names + n, sizeof names - n, ", %s", baton_dtype_name((enum baton_dtype)i));
+    }
+    return baton_fail(why, BATON_INVALID, "dtype: \"%.40s\" is none of %s", name, names);
+}
+
 static enum baton_err choose(struct baton_model *model, const struct baton_model_options *options,
                              struct baton_why *why)
 {
@@ -126,9 +136,8 @@ static enum baton_err choose(struct baton_model *model, const struct baton_model
     if (options->dtype && is_auto(options->dtype))
         model->dtype = model->kernels->fastest;
     else if (options->dtype && !baton_dtype_parse(options->dtype, &model->dtype))
-        return baton_fail(why, BATON_INVALID, "dtype: \"%.40s\" is none of auto, f32, bf16, q8",
-                          options->dtype);
-    if (!model->kernels->has_dtype[model->dtype])
+        return refuse_dtype(options->dtype, why);
+    if (!model->kernels->dtypes[model->dtype].linear)
         return baton_fail(why, BATON_INVALID, "dtype: the %s kernels do not compute in %s",
                           model->kernels->name, baton_dtype_name(model->dtype));
     return BATON_OK;

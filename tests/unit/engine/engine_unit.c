@@ -82,7 +82,7 @@ int run_on_all_kernels(const struct CMUnitTest *tests, size_t n_tests)
             char name[64];
             dtype = (enum baton_dtype)d;
             (void)snprintf(name, sizeof name, "%s, %s", kernels->name, baton_dtype_name(dtype));
-            if (kernels->has_dtype[d])
+            if (kernels->dtypes[d].linear)
                 n_failed += _cmocka_run_group_tests(name, tests, n_tests, set_up, tear_down);
         }
     return n_failed;

@@ -57,7 +57,7 @@ static float input_at(const struct product *p, int row, int k)
 
 static void quantize(const struct product *p)
 {
-    p->kernels->quantize(p->packed.dtype, p->x, p->n_in, 0, p->n_rows, p->quantized);
+    p->kernels->dtypes[p->packed.dtype].quantize(p->x, p->n_in, 0, p->n_rows, p->quantized);
     for (int row = 0; row < p->n_rows; row++)
         for (int k = 0; k < p->n_in; k++)
             p->inputs[row * p->n_in + k] = input_at(p, row, k);

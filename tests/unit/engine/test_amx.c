@@ -26,7 +26,7 @@ static void compute(const struct product *p, int epilogue)
 {
     const struct baton_linear job = product_job(p, epilogue, true);
     memcpy(p->y, p->before, product_y_bytes(p));
-    p->kernels->linear(&job, 0, p->n_out);
+    baton_kernels_linear(p->kernels, &job, 0, p->n_out);
 }
 
 /* ---- bits ---- */
@@ -106,7 +106,7 @@ TEST(split_f32_is_a_hundred_times_as_exact_as_bf16)
         struct product p;
         product_init(&p, amx, dtype, ROWS, 768, OUTS);
         const struct baton_linear job = product_job(&p, BATON_STORE, false);
-        amx->linear(&job, 0, OUTS);
+        baton_kernels_linear(amx, &job, 0, OUTS);
         for (int at = 0; at < ROWS * OUTS; at++)
             worst[dtype] = fmax(worst[dtype], error_of(&p, at / OUTS, at % OUTS));
         product_fini(&p);
@@ -125,7 +125,7 @@ TEST(what_is_not_finite_does_not_come_out_finite)
         struct product p;
         product_init(&p, amx, BATON_F32, 3, 50, 20);
         p.x[50 + 33] = ends[i];
-        amx->quantize(BATON_F32, p.x, 50, 0, 3, p.quantized);
+        amx->dtypes[BATON_F32].quantize(p.x, 50, 0, 3, p.quantized);
         compute(&p, BATON_STORE);
         for (int at = 0; at < 3 * 20; at++)
             assert_int_equal(!isfinite(p.y[at]), at / 20 == 1);

@@ -17,7 +17,7 @@ static void for_each_set(void (*test)(const struct baton_kernels *kernels, int d
     const struct baton_kernels *kernels;
     for (int i = 0; (kernels = kernel_sets_at(i)); i++)
         for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++)
-            if (kernels->has_dtype[dtype])
+            if (kernels->dtypes[dtype].linear)
                 test(kernels, dtype);
 }
 
@@ -39,7 +39,7 @@ static struct sum plain_sum(const struct product *p, int row, int out)
         sum.chain = fmaf(x[k], w[k], sum.chain);
     }
     sum.tolerance = (p->n_in + 4) * (FLT_EPSILON * magnitude) + FLT_MIN;
-    if (p->packed.dtype == BATON_F32 && p->kernels->splits_f32)
+    if (p->packed.dtype == BATON_F32 && !p->kernels->dtypes[BATON_F32].copies)
         sum.tolerance += 3 * 0x1p-16 * magnitude; /* two remainders, and low times low */
     return sum;
 }
@@ -77,12 +77,12 @@ static void assert_output_matches(const struct product *p, const struct baton_li
 static void compute_in_two(const struct product *p, const struct baton_linear *job, int border)
 {
     memcpy(p->y, p->before, product_y_bytes(p));
-    p->kernels->linear(job, border, p->n_out);
+    baton_kernels_linear(p->kernels, job, border, p->n_out);
     for (int row = 0; row < p->n_rows; row++)
         assert_memory_equal(p->y + row * p->n_out, p->before + row * p->n_out,
                             (size_t)border * sizeof(float));
     if (border)
-        p->kernels->linear(job, 0, border);
+        baton_kernels_linear(p->kernels, job, 0, border);
 }
 
 static void assert_product_matches(const struct product *p)
@@ -155,7 +155,7 @@ static void check_rows_alone(const struct baton_kernels *kernels, int dtype)
     for (int epilogue = 0; epilogue < 3; epilogue++) {
         struct baton_linear job = product_job(&p, epilogue, true);
         memcpy(p.y, p.before, product_y_bytes(&p));
-        kernels->linear(&job, 0, MAX_OUT);
+        baton_kernels_linear(kernels, &job, 0, MAX_OUT);
         for (int row = 0, n = 1; row < n_rows; row += step, n = 1 + n * 7 % 19) {
             float y[19 * MAX_OUT];
             n = n < n_rows - row ? n : n_rows - row;
@@ -164,8 +164,8 @@ static void check_rows_alone(const struct baton_kernels *kernels, int dtype)
             job.y = y;
             job.n_rows = n;
             int border = row % (MAX_OUT / BATON_PANEL) * BATON_PANEL;
-            kernels->linear(&job, 0, border);
-            kernels->linear(&job, border, MAX_OUT);
+            baton_kernels_linear(kernels, &job, 0, border);
+            baton_kernels_linear(kernels, &job, border, MAX_OUT);
             assert_memory_equal(y, p.y + row * MAX_OUT, (size_t)n * MAX_OUT * sizeof *y);
         }
     }
@@ -185,8 +185,7 @@ static void check_prepared_in_parts(const struct baton_kernels *kernels, int dty
         char *parts = guarded_create(product_quantized_bytes(&p), PRODUCT_ALIGNMENT);
         const int borders[] = {0, 1, 16, 17, 32, 37};
         for (int i = 4; i >= 0; i--)
-            kernels->quantize((enum baton_dtype)dtype, p.x, n_in, borders[i], borders[i + 1],
-                              parts);
+            kernels->dtypes[dtype].quantize(p.x, n_in, borders[i], borders[i + 1], parts);
         assert_memory_equal(parts, p.quantized, product_quantized_bytes(&p));
         guarded_destroy(parts, product_quantized_bytes(&p));
         product_fini(&p);
@@ -207,8 +206,8 @@ TEST(avx2_and_avx512_give_the_same_bits_in_f32)
     product_init(&narrow, baton_kernels_find("avx2"), BATON_F32, 23, 203, 37);
     const struct baton_linear a = product_job(&wide, BATON_GELU_TANH, true);
     const struct baton_linear b = product_job(&narrow, BATON_GELU_TANH, true);
-    wide.kernels->linear(&a, 0, 37);
-    narrow.kernels->linear(&b, 0, 37);
+    baton_kernels_linear(wide.kernels, &a, 0, 37);
+    baton_kernels_linear(narrow.kernels, &b, 0, 37);
     assert_memory_equal(wide.y, narrow.y, product_y_bytes(&wide));
     product_fini(&wide);
     product_fini(&narrow);
@@ -222,7 +221,7 @@ TEST(q8_activations_are_rounded_to_the_nearest_step)
     for (int i = 0; (kernels = kernel_sets_at(i)); i++) {
         enum { N_ROWS = 5, N_IN = 203 };
         struct product p;
-        if (!kernels->has_dtype[BATON_Q8])
+        if (!kernels->dtypes[BATON_Q8].linear)
             continue;
         product_init(&p, kernels, BATON_Q8, N_ROWS, N_IN, 1);
         for (int at = 0; at < N_ROWS * N_IN; at++) /* steps are 1/127 of the largest, below 1 */
@@ -240,7 +239,7 @@ static void check_gelu(const struct baton_kernels *kernels, int dtype)
     const struct baton_linear job = product_job(&p, BATON_GELU_TANH, true);
     for (double x = -30; x < 30; x += 0.0137) {
         p.bias[0] = (float)x; /* the product is 0 */
-        kernels->linear(&job, 0, 1);
+        baton_kernels_linear(kernels, &job, 0, 1);
         assert_true(fabs((double)p.y[0] - gelu_new((double)p.bias[0])) <= 1e-6 * fmax(1, fabs(x)));
     }
     product_fini(&p);

@@ -90,7 +90,7 @@ TEST(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest)
     for (int i = 0; (kernels = baton_kernels_at(i)); i++) {
         struct baton_model *usual = open_model(NULL, kernels->name, NULL);
         struct baton_model *fastest = open_model("auto", kernels->name, NULL);
-        assert_true(kernels->has_dtype[kernels->fastest]);
+        assert_non_null(kernels->dtypes[kernels->fastest].linear);
         assert_string_equal(baton_model_dtype(usual), "f32");
         assert_string_equal(baton_model_dtype(fastest), baton_dtype_name(kernels->fastest));
         baton_model_close(fastest);
