@@ -2,7 +2,10 @@
  *
  * Every element is one chain over its inputs in order, 32 at a time. Two tiles of rows times two
  * panels share their loads, and no sum waits for the one before; one tile of rows waits for memory
- * only, which serves one stream of addresses best. */
+ * only, which serves one stream of addresses best.
+ *
+ * Pure but for the tiles of the calling thread, which the caller has configured.
+ */
 #ifndef BATON_KERNELS_AMX_BF16_H
 #define BATON_KERNELS_AMX_BF16_H
 

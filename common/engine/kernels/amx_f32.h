@@ -3,7 +3,10 @@
  * Weights and rows are sums of a high and a low bfloat16 (amx_split.h). Of the four products of
  * their parts the least is left out; the other three are added to one chain of sums, 32 inputs at a
  * time and in order. Rows are split once for all panels, weights once for a block of rows: a few
- * inputs at a time, which all tiles of rows find in the first-level cache. */
+ * inputs at a time, which all tiles of rows find in the first-level cache.
+ *
+ * Pure but for the tiles of the calling thread, which the caller has configured.
+ */
 #ifndef BATON_KERNELS_AMX_F32_H
 #define BATON_KERNELS_AMX_F32_H
 

@@ -1,7 +1,10 @@
 /* Products with q8 panels; part of amx.c.
  *
  * A tile step is a group of 64 inputs: its integer sums, exact in any order, are scaled and added
- * in f32 just as linear_q8.h does it, so the results are the same to the bit. */
+ * in f32 just as linear_q8.h does it, so the results are the same to the bit.
+ *
+ * Pure but for the tiles of the calling thread, which the caller has configured.
+ */
 #ifndef BATON_KERNELS_AMX_Q8_H
 #define BATON_KERNELS_AMX_Q8_H
 

@@ -2,7 +2,10 @@
  *
  * All tiles have the same height, so that one configuration serves them. Where the rows are no
  * multiple of 16, the last tile begins so much earlier that it overlaps the one before, and only
- * its own rows leave it. */
+ * its own rows leave it.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_AMX_ROWS_H
 #define BATON_KERNELS_AMX_ROWS_H
 

@@ -4,6 +4,8 @@
  *     rows      [K/32] { 32 high parts, 32 low parts }, K = n_in rounded up to 32, zeros past n_in
  *     weights   [K/32] { [16]{16 x 2} high parts, [16]{16 x 2} low parts }: a step of a panel as
  *               tiles, whose rows hold two inputs' weights of 16 outputs
+ *
+ * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_AMX_SPLIT_H
 #define BATON_KERNELS_AMX_SPLIT_H

@@ -1,7 +1,10 @@
 /* Tiles of AMX: how they are configured, loaded and multiplied; part of amx.c.
  *
  * A tile of rows is up to 16 rows of x, a panel's tile what a step reads of 16 outputs' weights.
- * One configuration serves a whole call. */
+ * One configuration serves a whole call.
+ *
+ * Pure but for the tiles of the calling thread, which the caller has configured.
+ */
 #ifndef BATON_KERNELS_AMX_TILES_H
 #define BATON_KERNELS_AMX_TILES_H
 

@@ -1,5 +1,7 @@
 /* Attention of neighbouring rows of one sequence. Positions are taken a step at a time, for all
  * heads and rows of the call, so that memory is read in the order in which it lies. Part of body.h.
+ *
+ * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_ATTEND_H
 #define BATON_KERNELS_ATTEND_H

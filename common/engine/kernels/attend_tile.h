@@ -5,6 +5,8 @@
  * Queries of a tile share the loads of K and V and nothing else: a query's operations and their
  * order are the same alone. Numbers of queries, vectors and blocks are constants at each call of
  * the INLINE functions, so that their loops unroll and acc lives in registers.
+ *
+ * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_ATTEND_TILE_H
 #define BATON_KERNELS_ATTEND_TILE_H
@@ -47,6 +49,8 @@ INLINE void score(enum baton_kv_dtype dtype, const struct kv_step *step, struct 
                   int n_queries, int first, int n_blocks)
 {
     reg acc[TILE][SPAN * REGS] = {0};
+    /* A block holds K as [D][16]: a load takes one element of 16 positions, so a score needs no sum
+     * across lanes. A query alone asks for V meanwhile, which is read next. */
     for (int d = 0; d < step->head_dim; d++) {
         reg k[SPAN * REGS];
         for (int i = 0; i < n_blocks * REGS; i++)
@@ -67,6 +71,8 @@ INLINE void score(enum baton_kv_dtype dtype, const struct kv_step *step, struct 
 INLINE void score_all(enum baton_kv_dtype dtype, const struct kv_step *step, struct query *queries,
                       int n_queries)
 {
+    /* The last query sees the most. Blocks past the end of an earlier one are scored for it, too:
+     * weigh_scores drops what it does not see. */
     int n_blocks = (queries[n_queries - 1].n_seen + LANES - 1) / LANES, b = 0;
     for (; b + SPAN <= n_blocks; b += SPAN)
         score(dtype, step, queries, n_queries, b, SPAN);
@@ -88,6 +94,7 @@ static void raise_max(struct query *query, size_t value_elements, float max)
 static __attribute__((noinline)) void weigh_scores(struct query *query, size_t value_elements)
 {
     int n_vecs = (query->n_seen + LANES - 1) / LANES;
+    /* Their weights become 0, so sums over whole vectors need no mask. */
     for (int i = query->n_seen; i < n_vecs * LANES; i++)
         query->weights[i] = -INFINITY;
     union vec_regs max = {splat(*query->max)};
@@ -97,7 +104,7 @@ static __attribute__((noinline)) void weigh_scores(struct query *query, size_t v
             max.part[j] = MAX_OF(reg, ireg, scores, max.part[j]);
         }
     float greatest = max_lanes(max.whole);
-    if (greatest > *query->max)
+    if (greatest > *query->max) /* seldom after the first steps: then nothing is scaled */
         raise_max(query, value_elements, greatest);
     union vec_regs sum = {load(query->sum)};
     for (int i = 0; i < n_vecs * REGS; i += REGS)
@@ -114,6 +121,8 @@ INLINE void mix(enum baton_kv_dtype dtype, const struct kv_step *step, struct qu
                 int n_queries, size_t d, int n_vecs, int first, int end)
 {
     reg acc[TILE][SPAN * REGS];
+    /* V lies as [16][D']: here a lane is an element of the head, and a weight is the same for all
+     * lanes. A query alone asks for the next step's K meanwhile. */
     for (int r = 0; r < n_queries; r++)
         for (int i = 0; i < n_vecs * REGS; i++)
             acc[r][i] = *(unaligned_reg *)(queries[r].mixed + d + i * REG_LANES);
@@ -152,7 +161,7 @@ INLINE void attend_queries(enum baton_kv_dtype dtype, const struct kv_step *step
     score_all(dtype, step, queries, n_queries);
     for (int r = 0; r < n_queries; r++)
         weigh_scores(&queries[r], step->value_elements);
-    mix_all(dtype, step, queries, n_queries, 0, n_common);
+    mix_all(dtype, step, queries, n_queries, 0, n_common); /* loads of V are shared */
     for (int r = 1; r < n_queries; r++)
         mix_all(dtype, step, &queries[r], 1, n_common, queries[r].n_seen);
 }

@@ -1,6 +1,9 @@
 /* The kernels' text, compiled once per instruction set: the including file defines KERNELS and
  * ROW_KERNELS (the tables' names), KERNELS_NAME, DENSE_MIN_ROWS, REG_BYTES, and the tile of the
- * products with row-major weights, in outputs and rows that fit its registers. */
+ * products with row-major weights, in outputs and rows that fit its registers.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #include "common/engine/kernels/attend.h"
 #include "common/engine/kernels/choose.h"
 #include "common/engine/kernels/linear_bf16.h"

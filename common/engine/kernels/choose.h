@@ -1,4 +1,7 @@
-/* What the sampler does with a row of logits. Part of body.h. */
+/* What the sampler does with a row of logits. Part of body.h.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_CHOOSE_H
 #define BATON_KERNELS_CHOOSE_H
 

@@ -6,6 +6,8 @@
  *     start_q8   no product yet
  *     load_q8    them as they are stored: bytes with 128 added
  *     add_q8     sum + weights * x, four bytes that are the same for all lanes
+ *
+ * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_DOT_Q8_H
 #define BATON_KERNELS_DOT_Q8_H

@@ -1,4 +1,6 @@
 /* What becomes of a product on its way to y. Part of body.h.
+ *
+ * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_EPILOGUE_H
 #define BATON_KERNELS_EPILOGUE_H

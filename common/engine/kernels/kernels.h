@@ -122,7 +122,7 @@ struct baton_kernels {
 /* The fastest this CPU runs for weights of any dtype. */
 const struct baton_kernels *baton_kernels_best(void);
 
-/* By name; NULL when there are none of that name, or this CPU can not run them. */
+/* By name; NULL when there are none of that name, or this CPU cannot run them. */
 const struct baton_kernels *baton_kernels_find(const char *name);
 
 /* All that this CPU runs, fastest first, openblas last; NULL past the last. */

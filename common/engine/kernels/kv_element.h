@@ -1,4 +1,6 @@
 /* Elements of the KV cache to and from registers. Part of body.h; dtype is a constant at each call.
+ *
+ * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_KV_ELEMENT_H
 #define BATON_KERNELS_KV_ELEMENT_H

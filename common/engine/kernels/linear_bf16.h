@@ -1,7 +1,10 @@
 /* Products with bf16 panels. Part of body.h.
  *
  * Every element is one chain over its inputs in order: of pairs where there is VDPBF16PS (here on
- * Zen 4 twice the speed of f32 multiply-adds), else of single products. */
+ * Zen 4 twice the speed of f32 multiply-adds), else of single products.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_LINEAR_BF16_H
 #define BATON_KERNELS_LINEAR_BF16_H
 

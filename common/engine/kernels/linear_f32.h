@@ -4,6 +4,8 @@
  *     panels     F32_PANELS at a time: with F32_ROWS rows their sums fill the registers
  *     rows       F32_STRIP at a time: their sums stay in the first-level cache between blocks
  *     inputs     F32_BLOCK at a time: the panels' share of a block stays there for all rows
+ *
+ * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_LINEAR_F32_H
 #define BATON_KERNELS_LINEAR_F32_H

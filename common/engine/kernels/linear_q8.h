@@ -1,7 +1,10 @@
 /* Products with q8 panels. Part of body.h.
  *
  * Sums within a group are integers, exact whatever their order and instructions; an element is the
- * chain of its groups in order, each scaled and added in f32. */
+ * chain of its groups in order, each scaled and added in f32.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_LINEAR_Q8_H
 #define BATON_KERNELS_LINEAR_Q8_H
 

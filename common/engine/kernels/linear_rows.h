@@ -1,5 +1,8 @@
 /* Products with weights that lie row by row, [n_out][n_in]: each is read from memory once for all
- * rows of x. Part of body.h. */
+ * rows of x. Part of body.h.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_LINEAR_ROWS_H
 #define BATON_KERNELS_LINEAR_ROWS_H
 

@@ -1,4 +1,7 @@
-/* Normalisation of one row. Part of body.h. */
+/* Normalisation of one row. Part of body.h.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_NORM_H
 #define BATON_KERNELS_NORM_H
 

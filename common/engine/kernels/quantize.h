@@ -1,4 +1,7 @@
-/* Rows of x become what quantized.h says. Part of body.h. */
+/* Rows of x become what quantized.h says. Part of body.h.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_QUANTIZE_H
 #define BATON_KERNELS_QUANTIZE_H
 

@@ -1,4 +1,7 @@
-/* One position's keys and values on their way into a block (kv_block.h). Part of body.h. */
+/* One position's keys and values on their way into a block (kv_block.h). Part of body.h.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_STORE_KV_H
 #define BATON_KERNELS_STORE_KV_H
 

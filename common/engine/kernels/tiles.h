@@ -2,7 +2,10 @@
  * room for their sums in registers while the panel goes by. Part of body.h.
  *
  * Up to MOST_ROWS rows read a panel from memory once, front to back; more rows find it in the
- * second-level cache, where the rows of a block stay while all panels go by. */
+ * second-level cache, where the rows of a block stay while all panels go by.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
 #ifndef BATON_KERNELS_TILES_H
 #define BATON_KERNELS_TILES_H
 
@@ -18,7 +21,7 @@ enum { MOST_ROWS = 2 };
 #endif
 
 enum {
-    BLOCK_ROWS = 96,
+    BLOCK_ROWS = 96, /* four full tiles, whose rows fit the second-level cache */
     LINE_BYTES = 64,
     FETCH_NEAR = 512, /* bytes that weights are asked for ahead of their use */
     FETCH_FAR = 12 << 10,
@@ -104,6 +107,7 @@ INLINE void advance(struct row_cursor *cursor, size_t n_bytes, int n_rows)
     }
 }
 
+/* Epilogues stay out of the tiles, whose registers are full of sums. */
 static void finish_rows(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
                         const float *results)
 {
@@ -112,7 +116,8 @@ static void finish_rows(const struct baton_linear *job, int out, int end_out, in
         finish_vec(job, row + r, out, n_outs, load(results + r * LANES));
 }
 
-/* The panel of output out times rows row..end_row-1, in as few and as equal tiles as can be. */
+/* The panel of output out times rows row..end_row-1, in as few and as equal tiles as can be: a tile
+ * of one row would read the whole panel once more for little work. */
 static void run_panel(const struct baton_linear *job, int out, int end_out, int row, int end_row,
                       tile_fn *const tiles[])
 {
@@ -132,6 +137,8 @@ static void run_panel(const struct baton_linear *job, int out, int end_out, int 
     }
 }
 
+/* Rows are the outer loop: a block of them stays in the second-level cache while the panels, which
+ * are larger, go by once for each block. */
 static void run_tiles(const struct baton_linear *job, int first_out, int end_out,
                       tile_fn *const tiles[])
 {

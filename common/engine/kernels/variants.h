@@ -1,5 +1,8 @@
 /* The builds of body.h there are, and the sets made from them: only dispatch.c looks at them, and
- * only at those the CPU can run; and tests, which can emulate AMX. */
+ * only at those the CPU can run; and tests, which can emulate AMX.
+ *
+ * Pure: constants of the build.
+ */
 #ifndef BATON_ENGINE_KERNELS_VARIANTS_H
 #define BATON_ENGINE_KERNELS_VARIANTS_H
 

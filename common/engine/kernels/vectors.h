@@ -1,5 +1,7 @@
 /* Vectors of 16 floats, which the compiler maps to one, two or four registers; so lanes, and with
  * them the order of every sum, are the same everywhere. Part of body.h, which says how it is built.
+ *
+ * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_VECTORS_H
 #define BATON_KERNELS_VECTORS_H

@@ -85,7 +85,7 @@ static enum baton_err make(const struct build *build, struct baton_once_file *be
     return BATON_OK;
 }
 
-/* Looks again under the lock: whoever held it before has made the file. */
+/* Looks again under the lock: the process that held it before has made the file. */
 static enum baton_err map_or_make(const struct build *build, const char *path,
                                   const struct baton_pack_key *key, struct baton_why *why)
 {

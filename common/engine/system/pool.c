@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* A wait begins with a few microseconds of spinning, which outlast the pause between two loops of a
- * step. Then the core is offered to whoever else is to run on it, which costs nothing when there is
- * nobody, so that two pools that share cores wait for each other's items and not for each other's
+ * step. Then the core is offered to any other thread that is to run on it, which costs nothing when
+ * there is none. So two pools that share cores wait for each other's items and not for each other's
  * spinning: a helper whose core is needed goes on within microseconds. At last: sleep. */
 enum { N_SPINS = 400, N_YIELDS = 400 };
 
@@ -61,7 +61,8 @@ static uint32_t n_not_taken(uint64_t tickets)
     return (uint32_t)tickets;
 }
 
-/* Takes one item, or returns false when none is left. */
+/* Takes one item, or returns false when none is left. The loop's number in the upper half keeps a
+ * late exchange from taking a ticket of the next loop in the belief that it is one of this loop. */
 static bool take_ticket(struct baton_pool *pool, uint32_t *ticket)
 {
     uint64_t tickets = atomic_load(&pool->tickets);
@@ -79,6 +80,7 @@ static void finish_items(struct baton_pool *pool, int n)
      * or the caller sees that nothing is left. */
     if (atomic_fetch_sub(&pool->n_unfinished, n) != n || !atomic_load(&pool->caller_sleeps))
         return;
+    /* Under the lock: between its last look and its sleep the caller holds it. */
     pthread_mutex_lock(&pool->lock);
     pthread_cond_signal(&pool->finished);
     pthread_mutex_unlock(&pool->lock);
@@ -93,7 +95,7 @@ static bool is_admitted(const struct helper *helper)
 static void place(struct helper *helper, int processor)
 {
     cpu_set_t one;
-    if (helper->processor == processor)
+    if (helper->processor == processor) /* a system call would cost as much as a small loop */
         return;
     helper->processor = processor;
     CPU_ZERO(&one);
@@ -104,7 +106,7 @@ static void place(struct helper *helper, int processor)
 static void admit(struct baton_pool *pool, int n)
 {
     if (atomic_exchange(&pool->n_admitted, n) >= n)
-        return;
+        return; /* none to wake: those sent away see it between two items */
     pthread_mutex_lock(&pool->lock);
     pthread_cond_broadcast(&pool->admitted);
     pthread_mutex_unlock(&pool->lock);
@@ -122,7 +124,8 @@ static void update_share(struct baton_pool *pool)
     admit(pool, n < 1 ? 1 : n);
 }
 
-/* The caller stays until no item is left. */
+/* The caller stays until no item is left. It looks between items whether its share has changed, so
+ * a core that is wanted elsewhere is given back within an item, not within a loop. */
 static void run_callers_items(struct baton_pool *pool)
 {
     uint32_t ticket;
@@ -187,7 +190,7 @@ static void wait_admitted(const struct helper *helper)
 static void wait_called(const struct helper *helper)
 {
     struct baton_pool *pool = helper->pool;
-    if (await(helper, is_called))
+    if (await(helper, is_called)) /* the usual case within a step: no lock, no system call */
         return;
     pthread_mutex_lock(&pool->lock);
     /* Either the caller sees this sleeper, or this sleeper sees the caller's tickets. */
@@ -244,6 +247,7 @@ static void wait_finished(struct baton_pool *pool)
 void baton_pool_run(struct baton_pool *pool, int n_items, baton_item_fn fn, void *arg)
 {
     update_share(pool);
+    /* Relaxed: only this thread changes n_admitted. */
     if (n_items <= 1 || atomic_load_explicit(&pool->n_admitted, memory_order_relaxed) == 1) {
         for (int i = 0; i < n_items; i++)
             fn(arg, i, 0);
@@ -253,6 +257,7 @@ void baton_pool_run(struct baton_pool *pool, int n_items, baton_item_fn fn, void
     pool->arg = arg;
     pool->n_items = n_items;
     atomic_store(&pool->n_unfinished, n_items);
+    /* The store of the tickets publishes fn, arg and n_items: a thread that takes one sees them. */
     uint64_t loop = (atomic_load(&pool->tickets) >> 32) + 1;
     atomic_store(&pool->tickets, loop << 32 | (uint32_t)n_items);
     wake_helpers(pool);
@@ -274,6 +279,7 @@ static enum baton_err start_helpers(struct baton_pool *pool, int n_threads, stru
         if (error)
             return baton_fail(why, BATON_IO, "compute pool: thread: %s", strerror(error));
     }
+    /* Threads that are still being started would compete with the first loop for its cores. */
     pthread_mutex_lock(&pool->lock);
     while (pool->n_started < n_threads - 1)
         pthread_cond_wait(&pool->finished, &pool->lock);
@@ -318,7 +324,7 @@ void baton_pool_destroy(struct baton_pool *pool)
     if (!pool)
         return;
     atomic_store(&pool->closing, true);
-    admit(pool, pool->n_threads);
+    admit(pool, pool->n_threads); /* those that were sent away must wake to see it */
     wake_helpers(pool);
     for (int i = 1; i < pool->n_threads; i++)
         pthread_join(pool->helpers[i].thread, NULL);

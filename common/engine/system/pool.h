@@ -2,7 +2,7 @@
  *
  * Items are handed out by a counter, so that a helper that lost its core delays one item only;
  * which thread runs an item never changes its result. Helpers spin briefly for the next loop, offer
- * their core to others for a while, then sleep. Whoever owns the cores may say at any time how many
+ * their core to others for a while, then sleep. The owner of the cores may say at any time how many
  * threads take part and on which processors (set_share); the others sleep, and take no item.
  *
  * Ownership: created and destroyed by the engine thread.

@@ -1,11 +1,11 @@
 /* Memory for caches of hundreds of megabytes: reserved at once, zero, on huge pages where the
  * kernel has them, and backed by a thread of its own while the process goes on. A worker is ready
- * in the time it takes to map its weights; whoever touches a page before that thread does waits for
- * that page only.
+ * in the time it takes to map its weights; a thread that touches a page earlier waits for that page
+ * only.
  *
  * Ownership: the caller's, from create to destroy.
  * Threading: create and destroy from one thread; the memory belongs to its users.
- * Errors:    create: NO_MEMORY when so much can not be promised. Memory that can not be backed in
+ * Errors:    create: NO_MEMORY when so much cannot be promised. Memory that cannot be backed in
  *            the end is the kernel's to report, as for any mapping.
  */
 #ifndef BATON_ENGINE_RESERVE_H
