@@ -1,6 +1,7 @@
 /* Whole files in, without surprises.
  *
- * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until unmapped.
+ * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until it is
+ *            unmapped.
  * Threading: any thread.
  * Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's maximum), each with the path in *why.
  */

@@ -1,7 +1,7 @@
 /* JSON in (strict, through a library that only this file's .c knows) and JSON out (a small writer).
  *
- * Ownership: baton_json_parse gives a tree, which baton_json_free ends; every other value is borrowed
- *            from it.
+ * Ownership: baton_json_parse gives a tree, which baton_json_free ends; every other value is
+ *            borrowed from it.
  * Threading: any number of threads read a tree.
  * Errors:    parse: INVALID with line, column and reason. Readers of the wrong kind return the
  *            neutral value (NULL, 0, false); check the kind first where it matters.

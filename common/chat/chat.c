@@ -23,6 +23,7 @@ static void list_families(char *list, size_t size)
     }
 }
 
+/* Prepared once: every request to a model without a known template is answered with it. */
 static void tell_problem(struct baton_chat *chat)
 {
     char families[200];

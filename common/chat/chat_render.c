@@ -48,6 +48,7 @@ static enum baton_err check_order(const struct writer *writer, struct baton_why 
 
 /* ---- text ---- */
 
+/* Today, or the constant day of Llama 3.1's template. */
 static void put_day(const struct writer *writer)
 {
     char day[32] = "26 Jul 2024";
@@ -68,6 +69,7 @@ static void put_mark(const struct writer *writer, char mark)
     }
 }
 
+/* The template's own text, in which marks stand for values. */
 static void put_template(const struct writer *writer, const char *text)
 {
     static const char marks[] = BATON_CHAT_BOS BATON_CHAT_EOS BATON_CHAT_TODAY;
@@ -108,6 +110,8 @@ static void put_system_turn(const struct writer *writer, enum baton_chat_system 
     put_template(writer, writer->shape->close[BATON_ROLE_SYSTEM]);
 }
 
+/* The lead, or the system text that the template brings itself. A lead that belongs into a user
+ * turn is written there. */
 static void put_lead(const struct writer *writer)
 {
     const struct baton_chat_shape *shape = writer->shape;
@@ -124,6 +128,7 @@ static void put_lead(const struct writer *writer)
     }
 }
 
+/* Whether message i is the user turn that the lead is written into. */
 static bool takes_lead(const struct writer *writer, size_t i)
 {
     if (!writer->lead || writer->rest[i].role != BATON_ROLE_USER)

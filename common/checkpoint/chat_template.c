@@ -16,6 +16,8 @@ void baton_chat_template_fini(struct baton_chat_template *source)
     *source = (struct baton_chat_template){0};
 }
 
+/* A value that is no text is as good as none: fields that other software invents are not ours to
+ * judge. */
 static enum baton_err copy_string(const struct baton_json *value, char **text, size_t *n,
                                   struct baton_why *why)
 {
@@ -40,6 +42,7 @@ static enum baton_err copy_token(const struct baton_json *value, char **text, st
     return copy_string(content ? content : value, text, &n, why);
 }
 
+/* Of a list of named templates, the one for plain conversations; any other value is itself. */
 static const struct baton_json *default_template(const struct baton_json *value)
 {
     for (size_t i = 0; i < baton_json_size(value); i++) {
@@ -92,5 +95,6 @@ enum baton_err baton_chat_template_read(const char *model_path, struct baton_cha
                                         struct baton_why *why)
 {
     enum baton_err err = read_jinja(model_path, source, why);
+    /* The file goes before the field, as in the transformers library. */
     return err ? err : read_config(model_path, source, why);
 }

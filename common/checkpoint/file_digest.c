@@ -11,6 +11,7 @@
 
 #include "common/base/file.h"
 
+/* The size of a piece is part of the digest: another size would be another fingerprint. */
 enum { PIECE_BYTES = 8 << 20, MAX_HELPERS = 15 };
 
 struct piece_loop {

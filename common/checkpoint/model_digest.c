@@ -58,6 +58,8 @@ static enum baton_err identify(const char *model_path, struct identity *identity
     return err;
 }
 
+/* Whether the files are older than a tick of their clock: a second change within one tick would
+ * leave the same times. */
 static bool is_settled(const struct identity *identity)
 {
     return identity->newest < time(NULL) - SETTLED_S;
@@ -176,6 +178,7 @@ static enum baton_err find(const char *model_path, const struct baton_cache_dirs
     for (int i = 0; i < dirs->n; i++)
         if (recall(paths[i], identity, hex))
             return BATON_OK;
+    /* The first directory that can be written keeps it; AGAIN means that this one cannot. */
     for (int i = 0; i < dirs->n && is_settled(identity); i++) {
         err = hash_once(model_path, paths[i], identity, hex, why);
         if (err != BATON_AGAIN)

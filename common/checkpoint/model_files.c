@@ -23,7 +23,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The distinct file names in an index's weight_map, sorted; they are borrowed from the index. */
+/* The distinct file names in an index's weight_map, sorted; they are borrowed from the index.
+ * A name may not leave the model's directory: the index may come from anywhere. */
 static enum baton_err shard_names(const char *model_path, const struct baton_json *index,
                                   const char *names[MAX_SHARDS], size_t *n_names,
                                   struct baton_why *why)
@@ -50,6 +51,7 @@ static enum baton_err shard_names(const char *model_path, const struct baton_jso
     return BATON_OK;
 }
 
+/* The index owns the names, so the caller frees it after the last visit. */
 static enum baton_err read_index(const char *model_path, struct baton_json **index,
                                  const char *names[MAX_SHARDS], size_t *n_names,
                                  struct baton_why *why)

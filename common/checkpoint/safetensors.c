@@ -7,6 +7,7 @@
 
 enum { LENGTH_BYTES = 8, HEADER_MAX_BYTES = 100000000 };
 
+/* The length comes first and is checked against the file before a byte of the header is read. */
 static enum baton_err find_header(const uint8_t *bytes, size_t n_bytes, size_t *n_header,
                                   struct baton_why *why)
 {
@@ -92,6 +93,7 @@ static enum baton_err read_tensor(const char *name, const struct baton_json *val
     return err ? err : read_shape(baton_json_get(value, "shape"), tensor, why);
 }
 
+/* In order of their data, so that neighbours show gaps and overlaps. */
 static int by_data(const void *a, const void *b)
 {
     const struct baton_tensor *x = a, *y = b;

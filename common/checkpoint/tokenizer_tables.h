@@ -1,5 +1,5 @@
-/* What a model's files say of its tokenizer: a vocabulary, merges, added tokens and the steps around
- * them, in one shape for every format that they may be written in.
+/* What a model's files say of its tokenizer: a vocabulary, merges, added tokens and the steps
+ * around them, in one shape for every format that they may be written in.
  *
  *     tokens   id -> text in the byte-level alphabet (tokenizer/byte_level.h draws it)
  *     merges   rank -> left, right and the token they become, all three in tokens
@@ -7,7 +7,8 @@
  *     steps    two flags, for the one pre-tokenizer that is supported
  *
  * The readers refuse a part that would change ids and has no place here. They check names and
- * ranges: every id in merges and added is below BATON_MAX_TOKEN_IDS, every id in merges has a token.
+ * ranges: every id in merges and added is below BATON_MAX_TOKEN_IDS, and every id in merges has a
+ * token.
  *
  * Ownership: free with baton_tokenizer_tables_free; texts are borrowed from the parsed file, which
  *            the tables own.
@@ -60,8 +61,8 @@ struct baton_tokenizer_tables {
     struct baton_json *parsed; /* what the texts are borrowed from */
 };
 
-/* From the model at model_path: tokenizer.json, or vocab.json and merges.txt. NOT_FOUND when neither
- * is there. */
+/* From the model at model_path: tokenizer.json, or vocab.json and merges.txt. NOT_FOUND when
+ * neither is there. */
 enum baton_err baton_tokenizer_tables_read(const char *model_path,
                                            struct baton_tokenizer_tables **tables,
                                            struct baton_why *why) BATON_MUST_CHECK;

@@ -35,6 +35,7 @@ static enum baton_err count_ids(const struct baton_tokenizer_tables *tables,
     return BATON_OK;
 }
 
+/* The key is the token; the JSON object already holds each key once. */
 static enum baton_err put_token(struct baton_tokenizer_tables *tables, const char *key, int64_t id,
                                 struct baton_why *why)
 {
@@ -135,6 +136,7 @@ static enum baton_err add_value(struct merges *merges, const struct baton_json *
     return add_merge(merges, left, n, right, n_right);
 }
 
+/* Lines of merges.txt. Its heading is no merge, but a merge may begin with #. */
 static enum baton_err add_lines(struct merges *merges, const char *text, size_t n)
 {
     static const char heading[] = "#version";

@@ -50,6 +50,8 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
+/* Sorts all tensors by name, for bsearch. A name in two shards is refused: either tensor
+ * could be the one that is meant. */
 static enum baton_err index_names(struct baton_weights *weights, const char *dir,
                                   struct baton_why *why)
 {

@@ -19,6 +19,7 @@ struct baton_bpe_symbol {
     int32_t prev, next;
 };
 
+/* It carries its two ids, so that popping it shows whether the symbols are still those. */
 struct baton_bpe_candidate {
     uint32_t rank, left, right, merged;
     int32_t at; /* of the left symbol */
@@ -27,6 +28,7 @@ struct baton_bpe_candidate {
 enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs)
 {
     *bpe = (struct baton_bpe){.n_slots = 16};
+    /* At most half full, so that a search for a pair that is not there ends soon. */
     while (bpe->n_slots / 2 < n_pairs)
         bpe->n_slots *= 2;
     bpe->pairs = calloc(bpe->n_slots, sizeof *bpe->pairs);
@@ -73,6 +75,7 @@ void baton_bpe_add(struct baton_bpe *bpe, uint32_t left, uint32_t right, uint32_
         (struct baton_bpe_pair){.left = left, .right = right, .rank = rank, .merged = merged};
 }
 
+/* The lowest rank first, of equals the leftmost: the order in which the reference merges. */
 static int before(const struct baton_bpe_candidate *a, const struct baton_bpe_candidate *b)
 {
     return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);
@@ -126,6 +129,7 @@ static void merge_all(struct baton_bpe *bpe, int32_t n)
     while (n_heap) {
         struct baton_bpe_candidate top = heap_pop(bpe->heap, &n_heap);
         struct baton_bpe_symbol *left = &symbols[top.at];
+        /* One of the two was merged with another neighbour after this pair was queued. */
         if (left->id != top.left || left->next < 0 || symbols[left->next].id != top.right)
             continue;
         struct baton_bpe_symbol *right = &symbols[left->next];
@@ -134,6 +138,7 @@ static void merge_all(struct baton_bpe *bpe, int32_t n)
         right->id = BATON_NO_TOKEN;
         if (left->next >= 0)
             symbols[left->next].prev = top.at;
+        /* The merged symbol has two new neighbourhoods. */
         consider(bpe, left->prev, &n_heap);
         consider(bpe, top.at, &n_heap);
     }

@@ -228,6 +228,7 @@ static enum baton_err encode_words(struct run *run, const char *text, size_t n)
 static enum baton_err encode_prefixed(struct run *run, const char *text, size_t n)
 {
     struct baton_buf prefixed;
+    /* The word that begins a text then has the ids that it has in the middle of one. */
     if (!run->tokenizer->add_prefix_space || text[0] == ' ')
         return encode_words(run, text, n);
     baton_buf_init(&prefixed, SIZE_MAX / 4);
@@ -330,6 +331,7 @@ enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, c
                       .max_tokens = max_tokens,
                       .out = out,
                       .why = why};
+    /* No token is longer than longest_bytes: too many tokens are certain before the first. */
     if (n / (tokenizer->vocab.longest_bytes + 1) > max_tokens)
         return too_long(&run);
     if (!baton_utf8_valid(text, n))
