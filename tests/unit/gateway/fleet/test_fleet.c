@@ -1,0 +1,137 @@
+#include "tests/unit/gateway/fixture.h"
+
+SETUP(open_gateway)
+{
+    gateway_open(NULL);
+    return 0;
+}
+
+TEARDOWN(close_gateway)
+{
+    gateway_close();
+    return 0;
+}
+
+TEST(a_worker_is_ready_once_it_told_its_status)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    assert_int_equal(hello(&worker)->state, GW_WORKER_JOINING);
+    pass_ms(100);
+    say_status(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_READY);
+    assert_int_equal(known(&worker)->state_ns, now_ns());
+}
+
+TEST(a_silent_worker_is_suspected_and_a_status_clears_it)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    worker.is_silent = true;
+    pass_ms(3 * BEAT_MS);
+    assert_int_equal(known(&worker)->state, GW_WORKER_READY);
+    pass_ms(BEAT_MS);
+    assert_int_equal(known(&worker)->state, GW_WORKER_SUSPECT);
+    say_status(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_READY);
+}
+
+TEST(a_worker_that_stays_silent_is_lost)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    worker.is_silent = true;
+    pass_ms(7 * BEAT_MS);
+    assert_null(known(&worker));
+    assert_int_equal(fleet.workers.n, 0);
+}
+
+TEST(nobody_is_suspected_for_the_gateways_own_sleep)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    freeze_ms(20 * BEAT_MS);
+    assert_int_equal(known(&worker)->state, GW_WORKER_READY);
+}
+
+TEST(a_worker_whose_process_is_gone_is_lost_at_once)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    cut_link(&worker);
+    assert_null(known(&worker));
+}
+
+TEST(a_worker_that_says_goodbye_drains_until_its_link_ends)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    say_goodbye(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_DRAINING);
+    say_status(&worker);
+    say_goodbye(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_DRAINING);
+    cut_link(&worker);
+    assert_null(known(&worker));
+}
+
+TEST(a_status_may_say_that_a_worker_drains)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    worker.status.draining = true;
+    pass_ms(2 * BEAT_MS);
+    assert_int_equal(known(&worker)->state, GW_WORKER_DRAINING);
+}
+
+TEST(a_lost_message_ends_the_link)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    lose_a_message(&worker);
+    assert_null(known(&worker));
+    assert_int_equal(n_rejected_messages, 1);
+}
+
+TEST(a_message_of_no_link_is_rejected)
+{
+    struct far_worker worker = decode_worker("decode-0"), stranger = decode_worker("decode-1");
+    join(&worker);
+    stranger.link = 12345;
+    say_status(&stranger);
+    assert_int_equal(n_rejected_messages, 1);
+    assert_int_equal(fleet.workers.n, 1);
+}
+
+TEST(each_message_is_taken_for_the_worker_of_its_link)
+{
+    static struct far_worker workers[5];
+    for (int i = 0; i < 5; i++) {
+        workers[i] = decode_worker((const char *[]){"a", "b", "c", "d", "e"}[i]);
+        join(&workers[i]);
+    }
+    for (uint32_t i = 0; i < 5; i++) {
+        workers[i].status.n_running = i;
+        say_status(&workers[i]);
+    }
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(known(&workers[i])->status.n_running, i);
+}
+
+#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROW(a_worker_is_ready_once_it_told_its_status),
+        ROW(a_silent_worker_is_suspected_and_a_status_clears_it),
+        ROW(a_worker_that_stays_silent_is_lost),
+        ROW(nobody_is_suspected_for_the_gateways_own_sleep),
+        ROW(a_worker_whose_process_is_gone_is_lost_at_once),
+        ROW(a_worker_that_says_goodbye_drains_until_its_link_ends),
+        ROW(a_status_may_say_that_a_worker_drains),
+        ROW(a_lost_message_ends_the_link),
+        ROW(a_message_of_no_link_is_rejected),
+        ROW(each_message_is_taken_for_the_worker_of_its_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+#include "tests/unit/gateway/fixture.h"
+
+static struct far_worker first, other;
+
+SETUP(open_gateway)
+{
+    gateway_open(NULL);
+    first = decode_worker("decode-0");
+    other = prefill_worker("prefill-0");
+    return 0;
+}
+
+TEARDOWN(close_gateway)
+{
+    gateway_close();
+    return 0;
+}
+
+static void assert_refused(struct far_worker *worker, Baton__V1__Refused__Code code)
+{
+    assert_null(hello(worker));
+    const struct sent *refused = last_sent(worker, NULL, BATON__V1__ENVELOPE__BODY_REFUSED);
+    assert_non_null(refused);
+    assert_int_equal(refused->code, code);
+}
+
+TEST(a_worker_that_fits_is_welcome)
+{
+    assert_non_null(hello(&first));
+    assert_int_equal(n_sent(&first, NULL, BATON__V1__ENVELOPE__BODY_WELCOME), 1);
+}
+
+TEST(a_wrong_token_is_refused)
+{
+    first.token = "Secret";
+    assert_refused(&first, BATON__V1__REFUSED__CODE__BAD_TOKEN);
+}
+
+TEST(another_model_is_refused)
+{
+    first.config = "d";
+    assert_refused(&first, BATON__V1__REFUSED__CODE__OTHER_MODEL);
+}
+
+TEST(another_context_is_refused)
+{
+    first.n_context_tokens = 2048;
+    assert_refused(&first, BATON__V1__REFUSED__CODE__OTHER_CONTEXT);
+}
+
+TEST(the_first_worker_settles_what_the_others_must_share)
+{
+    first.dtype = "bf16";
+    join(&first);
+    assert_refused(&other, BATON__V1__REFUSED__CODE__OTHER_DTYPE);
+    other.dtype = "bf16";
+    other.kv_block_tokens = 2 * BLOCK_TOKENS;
+    assert_refused(&other, BATON__V1__REFUSED__CODE__OTHER_BLOCK_SIZE);
+    other.kv_block_tokens = BLOCK_TOKENS;
+    assert_non_null(hello(&other));
+}
+
+TEST(a_fleet_that_emptied_may_agree_on_something_else)
+{
+    join(&first);
+    cut_link(&first);
+    other.dtype = "q8";
+    assert_non_null(hello(&other));
+}
+
+TEST(a_name_is_taken_while_its_bearer_answers)
+{
+    struct far_worker twin = decode_worker("decode-0");
+    join(&first);
+    twin.epoch = first.epoch + 1;
+    assert_refused(&twin, BATON__V1__REFUSED__CODE__DUPLICATE_ID);
+    assert_non_null(known(&first));
+}
+
+TEST(a_suspect_gives_its_name_up)
+{
+    struct far_worker twin = decode_worker("decode-0");
+    join(&first);
+    first.is_silent = true;
+    pass_ms(4 * BEAT_MS);
+    twin.epoch = first.epoch + 1;
+    assert_non_null(hello(&twin));
+    assert_null(known(&first));
+}
+
+TEST(a_process_that_comes_back_on_a_new_link_replaces_itself)
+{
+    join(&first);
+    uint32_t tag = known(&first)->tag;
+    join(&first);
+    assert_int_equal(fleet.workers.n, 1);
+    assert_int_not_equal(known(&first)->tag, tag);
+}
+
+#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROW(a_worker_that_fits_is_welcome),
+        ROW(a_wrong_token_is_refused),
+        ROW(another_model_is_refused),
+        ROW(another_context_is_refused),
+        ROW(the_first_worker_settles_what_the_others_must_share),
+        ROW(a_fleet_that_emptied_may_agree_on_something_else),
+        ROW(a_name_is_taken_while_its_bearer_answers),
+        ROW(a_suspect_gives_its_name_up),
+        ROW(a_process_that_comes_back_on_a_new_link_replaces_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

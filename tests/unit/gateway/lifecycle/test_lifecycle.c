@@ -1,0 +1,311 @@
+#include "tests/unit/gateway/fixture.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct far_worker prefill, decode, decode_1;
+static struct gw_choice client, second;
+static const struct wanted whole = {.n_prompt = 32, .n_new = 4};
+static const struct wanted streamed = {.n_prompt = 32, .n_new = 4, .streaming = true};
+
+#define CANCEL BATON__V1__ENVELOPE__BODY_CANCEL
+#define ACK    BATON__V1__ENVELOPE__BODY_TOKEN_ACK
+
+SETUP(open_gateway)
+{
+    gateway_open(NULL);
+    prefill = prefill_worker("prefill-0");
+    decode = decode_worker("decode-0");
+    decode_1 = decode_worker("decode-1");
+    join(&prefill);
+    join(&decode);
+    return 0;
+}
+
+TEARDOWN(close_gateway)
+{
+    gateway_close();
+    return 0;
+}
+
+/* Up to the first token, after 100 ms. */
+static void run_prompt(struct far_worker *at, struct gw_choice *asked)
+{
+    say_reserved(at, asked);
+    pass_ms(100);
+    say_first(&prefill, asked);
+}
+
+static void run_to_the_end(struct far_worker *at, struct gw_choice *asked)
+{
+    say_tokens(at, asked, 1, 3);
+    say_finished(at, asked, 4);
+}
+
+TEST(a_request_is_served_from_its_prompt_to_its_last_token)
+{
+    ask(&client, &whole);
+    run_prompt(&decode, &client);
+    assert_int_equal(client.request->state, GW_DECODING);
+    run_to_the_end(&decode, &client);
+    assert_int_equal(client.n_finished, 1);
+    assert_int_equal(client.n_tokens, 4);
+    assert_int_equal(metrics.outcomes[GW_OUTCOME_ok], 1);
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 0);
+    assert_int_equal(known(&decode)->n_active, 0);
+}
+
+TEST(the_output_keeps_its_tokens)
+{
+    ask(&client, &whole);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 2);
+    const struct baton_tokens *tokens = &client.request->output.tokens;
+    assert_int_equal(tokens->n, 3);
+    assert_int_equal(tokens->ids[2], tokens->ids[0] + 2);
+}
+
+TEST(a_whole_answer_is_tried_again_when_its_worker_dies)
+{
+    ask(&client, &whole);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 2);
+    join(&decode_1);
+    cut_link(&decode);
+    assert_int_equal(client.n_restarts, 1);
+    assert_int_equal(client.request->attempt.number, 2);
+    run_prompt(&decode_1, &client);
+    run_to_the_end(&decode_1, &client);
+    assert_int_equal(client.n_tokens, 4);
+    assert_int_equal(client.n_finished, 1);
+    assert_int_equal(metrics.n_retries, 1);
+}
+
+TEST(the_decode_time_of_an_attempt_that_broke_is_not_the_next_ones)
+{
+    ask(&client, &whole);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 1);
+    say_tokens(&decode, &client, 2, 1);
+    say_failed(&decode, &client, BATON__V1__FAILED__CODE__INTERNAL);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 1);
+    assert_true(fabs(client.request->attempt.decode_s - 0.010) < 1e-9);
+}
+
+TEST(the_time_to_the_first_token_is_observed_once_per_request)
+{
+    ask(&client, &whole);
+    run_prompt(&decode, &client);
+    assert_int_equal(metrics.ttft.n, 0); /* this first token may still be thrown away */
+    say_failed(&decode, &client, BATON__V1__FAILED__CODE__INTERNAL);
+    run_prompt(&decode, &client);
+    run_to_the_end(&decode, &client);
+    assert_int_equal(metrics.ttft.n, 1);
+    assert_true(fabs(metrics.ttft.sum_s - 0.200) < 1e-9); /* of the attempt that answered */
+}
+
+TEST(a_streamed_first_token_is_observed_at_once)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    assert_int_equal(metrics.ttft.n, 1);
+    run_to_the_end(&decode, &client);
+    assert_int_equal(metrics.ttft.n, 1);
+}
+
+TEST(what_a_client_saw_is_not_begun_again)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    cut_link(&decode);
+    assert_int_equal(client.n_restarts, 0);
+    assert_int_equal(client.status, 502);
+    assert_string_equal(client.code, "worker_failed");
+}
+
+TEST(a_stream_that_showed_nothing_is_tried_again)
+{
+    ask(&client, &streamed);
+    say_reserved(&decode, &client);
+    say_failed(&prefill, &client, BATON__V1__FAILED__CODE__INTERNAL);
+    assert_int_equal(client.n_restarts, 1);
+    run_prompt(&decode, &client);
+    run_to_the_end(&decode, &client);
+    assert_int_equal(client.n_finished, 1);
+}
+
+TEST(a_request_fails_when_its_attempts_are_used_up)
+{
+    ask(&client, &whole);
+    for (int i = 0; i < MAX_ATTEMPTS; i++) {
+        assert_int_equal(client.n_failed, 0);
+        say_reserved(&decode, &client);
+        say_failed(&prefill, &client, BATON__V1__FAILED__CODE__INTERNAL);
+    }
+    assert_int_equal(client.n_failed, 1);
+    assert_int_equal(client.attempt, MAX_ATTEMPTS);
+    assert_int_equal(metrics.n_retries, MAX_ATTEMPTS - 1);
+}
+
+TEST(a_request_that_no_worker_could_run_is_not_tried_again)
+{
+    ask(&client, &whole);
+    say_reserved(&decode, &client);
+    say_failed(&prefill, &client, BATON__V1__FAILED__CODE__INVALID);
+    assert_int_equal(client.n_failed, 1);
+    assert_int_equal(metrics.n_retries, 0);
+}
+
+TEST(answers_to_an_attempt_that_is_over_are_ignored)
+{
+    ask(&client, &whole);
+    say_rejected(&decode, &client);
+    say_reserved(&decode, &client); /* of the reservation that was rejected */
+    assert_int_equal(client.request->state, GW_QUEUED);
+    say_status(&decode);
+    assert_int_equal(client.request->state, GW_RESERVING);
+}
+
+TEST(more_tokens_than_asked_for_break_the_attempt)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 4);
+    assert_int_equal(client.n_failed, 1);
+    assert_string_equal(client.message, "more tokens came than were asked for");
+}
+
+TEST(lost_tokens_break_the_attempt)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 2, 1);
+    assert_string_equal(client.message, "tokens were lost on the way");
+}
+
+TEST(a_deadline_ends_a_request_wherever_it_is)
+{
+    static const int progress[] = {0, 1, 2};
+    for (int i = 0; i < 3; i++) {
+        ask(&client, &(struct wanted){.n_prompt = 32, .n_new = 4, .timeout_ms = 1000});
+        if (progress[i] > 0)
+            say_reserved(&decode, &client);
+        if (progress[i] > 1)
+            say_first(&prefill, &client);
+        pass_ms(950);
+        assert_int_equal(client.n_failed, 0);
+        pass_ms(100);
+        assert_int_equal(client.status, 504);
+        assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
+        assert_int_equal(known(&decode)->n_active, 0);
+    }
+}
+
+TEST(a_client_that_leaves_ends_its_request_everywhere)
+{
+    ask(&client, &whole);
+    say_reserved(&decode, &client);
+    leave(&client);
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
+    assert_int_equal(n_sent(&prefill, &client, CANCEL), 1);
+    assert_int_equal(metrics.outcomes[GW_OUTCOME_canceled], 1);
+    assert_int_equal(gw_lifecycle_n_open(&dispatcher.lifecycle), 0);
+}
+
+TEST(a_suspect_keeps_its_requests)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    decode.is_silent = true;
+    pass_ms(4 * BEAT_MS);
+    assert_int_equal(known(&decode)->state, GW_WORKER_SUSPECT);
+    assert_int_equal(client.n_failed, 0);
+    run_to_the_end(&decode, &client);
+    assert_int_equal(client.n_finished, 1);
+}
+
+TEST(a_draining_worker_finishes_what_it_has)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    say_goodbye(&decode);
+    run_to_the_end(&decode, &client);
+    assert_int_equal(client.n_finished, 1);
+}
+
+TEST(a_prefill_worker_may_die_once_decoding_began)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 1);
+    cut_link(&prefill);
+    assert_int_equal(client.n_failed, 0);
+    say_tokens(&decode, &client, 2, 2);
+    say_finished(&decode, &client, 4);
+    assert_int_equal(client.n_finished, 1);
+}
+
+TEST(tokens_are_acknowledged_within_fifty_milliseconds)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    pass_ms(50);
+    say_tokens(&decode, &client, 1, 2);
+    pass_ms(75);
+    assert_int_equal(last_sent(&decode, &client, ACK)->next_index, 3);
+}
+
+TEST(a_paused_stream_gets_no_credit_until_its_client_reads_again)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 1);
+    gw_lifecycle_pause(&dispatcher.lifecycle, client.request, true);
+    assert_int_equal(last_sent(&decode, &client, ACK)->credit_tokens, 0);
+    gw_lifecycle_pause(&dispatcher.lifecycle, client.request, false);
+    assert_true(last_sent(&decode, &client, ACK)->credit_tokens > 0);
+}
+
+TEST(of_two_requests_of_a_lost_worker_each_goes_its_own_way)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    ask(&second, &whole);
+    run_prompt(&decode, &second);
+    join(&decode_1);
+    cut_link(&decode);
+    assert_int_equal(client.n_failed, 1);
+    assert_int_equal(second.n_restarts, 1);
+    assert_int_equal(second.request->state, GW_RESERVING);
+}
+
+#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROW(a_request_is_served_from_its_prompt_to_its_last_token),
+        ROW(the_output_keeps_its_tokens),
+        ROW(a_whole_answer_is_tried_again_when_its_worker_dies),
+        ROW(the_decode_time_of_an_attempt_that_broke_is_not_the_next_ones),
+        ROW(the_time_to_the_first_token_is_observed_once_per_request),
+        ROW(a_streamed_first_token_is_observed_at_once),
+        ROW(what_a_client_saw_is_not_begun_again),
+        ROW(a_stream_that_showed_nothing_is_tried_again),
+        ROW(a_request_fails_when_its_attempts_are_used_up),
+        ROW(a_request_that_no_worker_could_run_is_not_tried_again),
+        ROW(answers_to_an_attempt_that_is_over_are_ignored),
+        ROW(more_tokens_than_asked_for_break_the_attempt),
+        ROW(lost_tokens_break_the_attempt),
+        ROW(a_deadline_ends_a_request_wherever_it_is),
+        ROW(a_client_that_leaves_ends_its_request_everywhere),
+        ROW(a_suspect_keeps_its_requests),
+        ROW(a_draining_worker_finishes_what_it_has),
+        ROW(a_prefill_worker_may_die_once_decoding_began),
+        ROW(tokens_are_acknowledged_within_fifty_milliseconds),
+        ROW(a_paused_stream_gets_no_credit_until_its_client_reads_again),
+        ROW(of_two_requests_of_a_lost_worker_each_goes_its_own_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

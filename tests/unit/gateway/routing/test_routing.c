@@ -1,0 +1,200 @@
+#include "tests/unit/gateway/fixture.h"
+
+#include <string.h>
+
+static struct far_worker prefill, decode, decode_1;
+static struct gw_choice client, second;
+static const struct wanted usual = {.n_prompt = 32, .n_new = 4};
+
+SETUP(open_gateway)
+{
+    gateway_open(NULL);
+    prefill = prefill_worker("prefill-0");
+    decode = decode_worker("decode-0");
+    decode_1 = decode_worker("decode-1");
+    join(&prefill);
+    join(&decode);
+    return 0;
+}
+
+TEARDOWN(close_gateway)
+{
+    gateway_close();
+    return 0;
+}
+
+/* Of the load that others give a worker the smaller of two statuses counts: see worker_load.h. */
+static void say_status_twice(struct far_worker *worker)
+{
+    say_status(worker);
+    say_status(worker);
+}
+
+#define RESERVE BATON__V1__ENVELOPE__BODY_RESERVE
+#define PREFILL BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST
+
+TEST(blocks_are_reserved_before_the_prompt_is_run)
+{
+    ask(&client, &usual);
+    assert_int_equal(client.request->state, GW_RESERVING);
+    assert_int_equal(n_sent(&decode, &client, RESERVE), 1);
+    assert_int_equal(n_sent(&prefill, &client, PREFILL), 0);
+    say_reserved(&decode, &client);
+    assert_int_equal(client.request->state, GW_PREFILLING);
+    assert_true(last_sent(&prefill, &client, PREFILL)->has_target);
+}
+
+TEST(one_token_needs_no_decode_worker)
+{
+    ask(&client, &(struct wanted){.n_prompt = 32, .n_new = 1});
+    assert_int_equal(client.request->state, GW_PREFILLING);
+    assert_int_equal(n_sent(&decode, &client, RESERVE), 0);
+    assert_false(last_sent(&prefill, &client, PREFILL)->has_target);
+}
+
+TEST(the_least_loaded_decode_worker_is_asked)
+{
+    join(&decode_1);
+    decode.status.n_running = 3;
+    say_status_twice(&decode);
+    ask(&client, &usual);
+    assert_int_equal(n_sent(&decode_1, &client, RESERVE), 1);
+}
+
+TEST(equals_take_turns)
+{
+    join(&decode_1);
+    ask(&client, &usual);
+    ask(&second, &usual);
+    assert_int_equal(n_sent(&decode, NULL, RESERVE), 1);
+    assert_int_equal(n_sent(&decode_1, NULL, RESERVE), 1);
+}
+
+TEST(a_worker_without_blocks_is_not_asked)
+{
+    decode.status.kv_blocks_free = 1;
+    say_status_twice(&decode);
+    ask(&client, &usual);
+    assert_int_equal(client.request->state, GW_QUEUED);
+    decode.status.kv_blocks_free = KV_BLOCKS;
+    say_status(&decode);
+    assert_int_equal(client.request->state, GW_RESERVING);
+}
+
+TEST(a_worker_that_rejected_is_left_alone_until_its_next_status)
+{
+    ask(&client, &usual);
+    say_rejected(&decode, &client);
+    assert_int_equal(client.request->state, GW_QUEUED);
+    assert_int_equal(n_sent(&decode, &client, RESERVE), 1);
+    say_status(&decode);
+    assert_int_equal(client.request->state, GW_RESERVING);
+    assert_int_equal(client.request->attempt.number, 2);
+}
+
+TEST(a_worker_that_rejected_lately_is_asked_for_one_request_at_a_time)
+{
+    ask(&client, &usual);
+    say_rejected(&decode, &client);
+    ask(&second, &usual);
+    say_status(&decode);
+    assert_int_equal(client.request->state, GW_RESERVING);
+    assert_int_equal(second.request->state, GW_QUEUED);
+    say_reserved(&decode, &client);
+    assert_int_equal(second.request->state, GW_RESERVING);
+}
+
+TEST(nothing_overtakes_a_request_that_does_not_fit)
+{
+    decode.status.kv_blocks_free = 4;
+    say_status_twice(&decode);
+    ask(&client, &(struct wanted){.n_prompt = 64, .n_new = 64});
+    ask(&second, &usual);
+    assert_int_equal(client.request->state, GW_QUEUED);
+    assert_int_equal(second.request->state, GW_QUEUED);
+}
+
+TEST(an_end_lets_the_next_request_be_routed)
+{
+    decode.status.kv_blocks_total = decode.status.kv_blocks_free = 3;
+    say_status(&decode);
+    ask(&client, &usual);
+    ask(&second, &usual);
+    assert_int_equal(second.request->state, GW_QUEUED);
+    leave(&client);
+    assert_int_equal(second.request->state, GW_RESERVING);
+}
+
+TEST(without_a_prefill_worker_a_request_fails_and_a_suspect_is_waited_for)
+{
+    ask(&client, &(struct wanted){.n_prompt = 32, .n_new = 64});
+    prefill.is_silent = true;
+    pass_ms(4 * BEAT_MS);
+    ask(&second, &usual);
+    assert_int_equal(second.request->state, GW_QUEUED);
+    cut_link(&prefill);
+    assert_int_equal(second.status, 503);
+    assert_string_equal(second.code, "no_worker");
+}
+
+TEST(a_draining_worker_gets_no_more_requests)
+{
+    say_goodbye(&decode);
+    ask(&client, &usual);
+    assert_int_equal(client.n_failed, 1);
+    assert_string_equal(client.code, "no_worker");
+    assert_int_equal(n_sent(&decode, NULL, RESERVE), 0);
+}
+
+TEST(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster)
+{
+    const struct gw_routing_options colocated = {.colocated_prefill_tokens = 16};
+    gateway_close();
+    gateway_open(&colocated);
+    join(&prefill);
+    join(&decode);
+    ask(&client, &(struct wanted){.n_prompt = 16, .n_new = 4});
+    say_reserved(&decode, &client);
+    ask(&second, &usual);
+    say_reserved(&decode, &second);
+    assert_int_equal(n_sent(&decode, &client, PREFILL), 1);
+    assert_false(last_sent(&decode, &client, PREFILL)->has_target);
+    assert_string_equal(client.request->attempt.prefill_id, "decode-0");
+    assert_int_equal(n_sent(&prefill, &second, PREFILL), 1);
+    assert_int_equal(known(&prefill)->n_active, 1);
+}
+
+TEST(what_an_attempt_gave_a_worker_to_do_is_taken_away_again)
+{
+    ask(&client, &usual);
+    say_reserved(&decode, &client);
+    assert_int_equal(known(&prefill)->n_active, 1);
+    assert_int_equal(known(&prefill)->load.ours.n_queued_tokens, 32);
+    assert_int_equal(known(&decode)->load.ours.n_blocks, 3);
+    leave(&client);
+    assert_int_equal(known(&prefill)->n_active + known(&decode)->n_active, 0);
+    assert_int_equal(known(&prefill)->load.ours.n_queued_tokens, 0);
+    assert_int_equal(known(&decode)->load.ours.n_blocks, 0);
+}
+
+#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROW(blocks_are_reserved_before_the_prompt_is_run),
+        ROW(one_token_needs_no_decode_worker),
+        ROW(the_least_loaded_decode_worker_is_asked),
+        ROW(equals_take_turns),
+        ROW(a_worker_without_blocks_is_not_asked),
+        ROW(a_worker_that_rejected_is_left_alone_until_its_next_status),
+        ROW(a_worker_that_rejected_lately_is_asked_for_one_request_at_a_time),
+        ROW(nothing_overtakes_a_request_that_does_not_fit),
+        ROW(an_end_lets_the_next_request_be_routed),
+        ROW(without_a_prefill_worker_a_request_fails_and_a_suspect_is_waited_for),
+        ROW(a_draining_worker_gets_no_more_requests),
+        ROW(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster),
+        ROW(what_an_attempt_gave_a_worker_to_do_is_taken_away_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
