@@ -5,10 +5,10 @@ must be in parentheses, in the words of the gateway's errors), members of an ans
 import http.client
 import json
 import re
-import time
+import subprocess
 
 import pytest
-from fleet import ROOT, WORDY, Fleet, Stream, run_out_of_time
+from fleet import BIN, ROOT, WORDY, Fleet, Stream, run_out_of_time
 
 DOCUMENT = (ROOT / "docs/http-api.md").read_text()
 API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
@@ -103,6 +103,17 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         assert status == (400 if method == "POST" else 200), route
         status, answer, headers = fleet.request("DELETE", path)
         assert status == 405 and headers["Allow"] == method and answer["error"]["code"] == "method_not_allowed"
+
+
+def test_the_limits_are_the_options_with_their_defaults():
+    done = subprocess.run([BIN / "baton-gateway", "--print-config"], capture_output=True, text=True, check=True)
+    options = json.loads(done.stdout)
+    assert len(table("Conventions")) > 10
+    for _, option, default, _ in table("Conventions"):
+        if option:
+            value = options[option.strip("`-")]
+            assert default == {"--max-prompt-tokens": "the context",
+                               "--max-per-key": "any"}.get(option.strip("`"), str(value)), option
 
 
 # ---- fields of requests ----

@@ -40,7 +40,7 @@ bool gw_cors_allows(const struct gw_cors *cors, const char *origin);
 /* Adds what every answer to this request says about origins. */
 void gw_cors_mark(const struct gw_cors *cors, struct gw_exchange *exchange);
 
-/* OPTIONS with the two headers that a browser's question has, whoever asks. */
+/* OPTIONS with the two headers that a browser's preflight has, of any origin. */
 bool gw_cors_is_preflight(const struct gw_exchange *exchange);
 
 /* Answers a preflight of an allowed origin; false, and nothing done, for any other request. */

@@ -67,7 +67,7 @@ struct gw_completion {
     const struct gw_response_writer *writer;
     struct gw_completion_options options;
     struct gw_prompts prompts;
-    struct gw_key *key; /* whose generations these are; NULL: nobody counts them */
+    struct gw_key *key; /* whose generations these are; NULL: no key is needed */
     struct gw_choice *choices;
     int n_choices, n_over;
     bool begun; /* the head of a stream was sent */
