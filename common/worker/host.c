@@ -144,12 +144,13 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url, co
 {
     const struct baton_worker_options *options = host->options;
     int64_t beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND);
+    int64_t silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND);
     host->hooks = *hooks;
     struct baton_member_options member = {
         .gateways = options->gateway,
         .epoch = host->epoch,
         .beat_ns = beat_ns,
-        .silence_ns = SILENT_BEATS * beat_ns,
+        .silence_ns = silence_ns ? silence_ns : SILENT_BEATS * beat_ns,
         .retry_ns = 2 * BATON_SECOND,
         .role = host->role,
         .worker_id = host->id,

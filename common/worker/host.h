@@ -26,7 +26,7 @@ struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
     const char *cluster_token, *cores, *lease_dir, *alive_file, *log_level;
     int64_t threads;
-    double beat_s, drain_s;
+    double beat_s, silence_s, drain_s;
 };
 
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
@@ -62,6 +62,8 @@ struct baton_worker_options {
                        "touched every second while the main thread lives, for health checks"),     \
         BATON_ROW_REAL(type, in.beat_s, "beat-s", "0.25", 0.01, 60, "s",                           \
                        "between heartbeats; a gateway silent for six is lost"),                    \
+        BATON_ROW_REAL(type, in.silence_s, "silence-s", "0", 0, 86400, "s",                        \
+                       "a gateway silent so long is lost, whatever the heartbeats; 0: six beats"), \
         BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
                        "how long running work may go on after SIGTERM"),                           \
         BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error")

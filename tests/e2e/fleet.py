@@ -16,8 +16,9 @@ MODEL = ROOT / "models/tale"
 SLOW = float(os.environ.get("BATON_SLOW", "1"))
 # What a test waits for comes in far less time, or the program is wrong.
 PATIENCE_S = 60 * SLOW
-# Of a gateway: a worker that stands still is neither suspected nor lost.
+# One that stands still, because a test or a busy machine stops it, is neither suspected nor lost, but with SUSPICION.
 NO_SUSPICION = ["--silence-s", 3600]
+SUSPICION = ["--silence-s", 3]
 # Each token of such a stream is kilobytes: unread, it fills every buffer after a few of them, and stays open.
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
 
@@ -212,7 +213,7 @@ class Fleet:
             BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
             "--cluster-token", self.token, "--drain-s", PATIENCE_S, "--pack-dir", self.packs,
             # A machine with much else to do may predict waits of minutes: nobody is refused for that.
-            "--max-wait-s", 0, "--timeout-s", 0, *self.gateway_args], log)
+            "--max-wait-s", 0, "--timeout-s", 0, *NO_SUSPICION, *self.gateway_args], log)
 
         def port():
             assert self.gateway.popen.poll() is None, self.gateway.tail()
@@ -225,7 +226,7 @@ class Fleet:
         process = Process(name, [
             BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
             "--cluster-token", self.token if token is None else token, "--drain-s", PATIENCE_S,
-            "--pack-dir", self.packs, "--lease-dir", self.dir.name, *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
+            "--pack-dir", self.packs, "--lease-dir", self.dir.name, *NO_SUSPICION, *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process
 

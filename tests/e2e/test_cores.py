@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fleet import Fleet, wait_for
+from fleet import SUSPICION, Fleet, wait_for
 
 STORY = "Once upon a time"
 MINE = sorted(os.sched_getaffinity(0))
@@ -98,7 +98,7 @@ def affinities(process):
 @pytest.mark.parametrize("number, returned", [(signal.SIGKILL, "dead"), (signal.SIGSTOP, "silent")],
                          ids=["killed", "stopped"])
 def test_a_busy_worker_that_is_gone_gives_its_cores_back(number, returned):
-    with elastic("--colocated-prefill-tokens", 64) as fleet:  # the decode worker goes on alone
+    with elastic("--colocated-prefill-tokens", 64, *SUSPICION) as fleet:  # the decode worker goes on alone
         prefill, decode = fleet.workers["prefill-0"], fleet.workers["decode-0"]
         with Load(fleet) as load:
             load.busy_prefill()

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from fleet import BIN, MODEL, NO_SUSPICION, PATIENCE_S, ROOT, Fleet, wait_for
+from fleet import BIN, MODEL, PATIENCE_S, ROOT, Fleet, wait_for
 
 BLOCK = 16
 
@@ -75,8 +75,7 @@ def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_ba
 
 def test_who_finds_no_place_in_the_batch_waits_before_its_prompt():
     """Else prompts would be run at the cost of steps, and readers would wait long for their second token."""
-    with Fleet(gateway_args=NO_SUSPICION,
-               decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
+    with Fleet(decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
         bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0) for i in range(40)]
         fleet.workers["prefill-0"].pause()  # so that whoever has a place keeps it
         with ThreadPoolExecutor(40) as pool:
@@ -181,7 +180,7 @@ def test_leaving_while_prompts_run_here_frees_everything():
 
 
 def test_a_worker_killed_while_it_runs_prompts():
-    with Fleet(prefill=0, decode=2, gateway_args=["--colocated-prefill-tokens", 512, *NO_SUSPICION],
+    with Fleet(prefill=0, decode=2, gateway_args=["--colocated-prefill-tokens", 512],
                decode_args=["--colocated-prefill-chunk", 1]) as fleet:
         fleet.wait_ready(2)
         bodies = [dict(prompt=ids(300, i), max_new_tokens=150, temperature=0.8, seed=i, ignore_eos=True)

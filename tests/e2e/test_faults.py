@@ -6,7 +6,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import MODEL, NO_SUSPICION, PATIENCE_S, SLOW, WORDY, Fleet, wait_for
+from fleet import MODEL, PATIENCE_S, SLOW, SUSPICION, WORDY, Fleet, wait_for
 
 STORY = "Once upon a time"
 # Long enough for something to happen in the middle of it.
@@ -53,7 +53,7 @@ def test_kill_of_a_decode_worker_fails_its_streams_and_no_others():
 
 
 def test_kill_of_a_worker_before_the_first_token_is_a_retry():
-    with Fleet(prefill=2, decode=1, gateway_args=NO_SUSPICION) as fleet:
+    with Fleet(prefill=2, decode=1) as fleet:
         fleet.workers["prefill-0"].pause()
         with ThreadPoolExecutor(4) as pool:
             pending = [pool.submit(fleet.generate, prompt=STORY, max_new_tokens=5, temperature=0)
@@ -69,7 +69,7 @@ def test_kill_of_a_worker_before_the_first_token_is_a_retry():
 
 
 def test_a_whole_answer_survives_the_death_of_its_decode_worker():
-    with Fleet(decode=2, gateway_args=NO_SUSPICION) as fleet:
+    with Fleet(decode=2) as fleet:
         expected = fleet.generate(**LONG, seed=5)["generated_text"]
         with ThreadPoolExecutor(8) as pool:
             pending = fleet.pause_at_work(
@@ -105,10 +105,11 @@ def test_a_client_of_the_naive_loop_that_leaves_stops_it():
 
 
 def test_a_stopped_worker_is_suspected_then_lost_and_comes_back():
-    with Fleet(decode=2) as fleet:
+    with Fleet(decode=2, gateway_args=SUSPICION) as fleet:
         fleet.workers["decode-0"].pause()
         # A gateway that had to wait for the processor itself may lose a worker without suspecting it first.
-        wait_for(lambda: re.search(r"ev=worker_(suspect|lost) worker=decode-0", fleet.gateway.text()), "the suspicion")
+        wait_for(lambda: re.search(r"ev=worker_(lost worker=decode-0|state worker=decode-0 .*to=suspect)",
+                                   fleet.gateway.text()), "the suspicion")
         assert fleet.generate(prompt=STORY)["served_by"]["decode"] == "decode-1"
         wait_for(lambda: fleet.worker("decode-0") is None, "decode-0 to be lost")
         fleet.workers["decode-0"].resume()
@@ -121,7 +122,7 @@ def test_a_stopped_worker_is_suspected_then_lost_and_comes_back():
 
 
 def test_a_stalled_worker_fails_its_streams_with_a_clear_error():
-    with Fleet() as fleet:
+    with Fleet(gateway_args=SUSPICION) as fleet:
         [stream] = fleet.hold()
         fleet.workers["decode-0"].pause()
         _, last = stream.text()
@@ -214,7 +215,7 @@ def test_a_full_queue_answers_429():
 
 
 def test_a_request_past_its_time_gets_504():
-    with Fleet(gateway_args=["--timeout-s", "0.05", *NO_SUSPICION]) as fleet:
+    with Fleet(gateway_args=["--timeout-s", "0.05"]) as fleet:
         fleet.workers["prefill-0"].pause()
         status, answer, _ = fleet.request("POST", "/generate", {**LONG, "kv_cache": False})
         fleet.workers["prefill-0"].resume()

@@ -4,7 +4,7 @@ import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import NO_SUSPICION, SLOW, Fleet, Stream, run_out_of_time, wait_for
+from fleet import SLOW, Fleet, Stream, run_out_of_time, wait_for
 from load import Crowd, Exchange, allow_files, open_loop, post
 
 STORY = "Once upon a time"
@@ -79,7 +79,7 @@ def test_a_queued_request_is_answered_when_its_time_is_up():
 
 
 def test_the_gateways_own_limit_holds_for_those_who_ask_for_more():
-    with Fleet(gateway_args=["--timeout-s", "0.1", *NO_SUSPICION]) as fleet:
+    with Fleet(gateway_args=["--timeout-s", "0.1"]) as fleet:
         fleet.workers["prefill-0"].pause()
         assert fleet.request("POST", "/generate", {**LONG, "kv_cache": False, "timeout_s": 3600})[0] == 504
         fleet.workers["prefill-0"].resume()

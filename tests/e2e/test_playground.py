@@ -3,7 +3,7 @@ import json
 
 import pytest
 from chromium import CONTROL, SHIFT, Browser
-from fleet import NO_SUSPICION, ROOT, Fleet
+from fleet import ROOT, Fleet
 from sampling import shape
 
 SOURCE = ROOT / "gateway/web"
@@ -18,7 +18,7 @@ PHONE = 360
 
 @pytest.fixture(scope="module")
 def fleet():
-    with Fleet(gateway_args=NO_SUSPICION) as started:
+    with Fleet() as started:
         yield started
         started.wait_all_free()
 
@@ -339,7 +339,7 @@ def stand_still_after(page, fleet, name, n_tokens, **fields):
 
 
 def test_a_worker_killed_mid_stream_is_told_and_the_text_kept(open_page):
-    with Fleet(gateway_args=NO_SUSPICION) as fleet:
+    with Fleet() as fleet:
         page = open_page(fleet)
         stand_still_after(page, fleet, "decode-0", 3, prompt=STORY, max_new_tokens=500, ignore_eos=True)
         fleet.workers.pop("decode-0").kill()

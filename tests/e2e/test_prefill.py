@@ -5,7 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import BIN, MODEL, NO_SUSPICION, ROOT, Fleet, run_out_of_time, wait_for
+from fleet import BIN, MODEL, ROOT, Fleet, run_out_of_time, wait_for
 from load import Exchange, post
 
 LENGTHS = (1, 15, 16, 17, 33, 64, 70, 129, 250, 480)
@@ -124,7 +124,7 @@ def prompts_in_order(fleet):
 
 
 def test_a_short_prompt_does_not_wait_for_long_ones():
-    with Fleet(gateway_args=NO_SUSPICION, prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
+    with Fleet(prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
         all_at_once(fleet, prompt=[*(ids(LONG, i) for i in range(6)), ids(8)], max_new_tokens=2)
         assert 8 in prompts_in_order(fleet)[:3]
         assert fleet.generate(prompt=ids(LONG), max_new_tokens=2)["output_tokens"] == 2
@@ -135,7 +135,7 @@ def compute_times(fleet):
 
 
 def test_short_prompts_share_a_pass():
-    with Fleet(gateway_args=NO_SUSPICION, prefill_args=["--chunk", "512", "--prefix-cache", "off"]) as fleet:
+    with Fleet(prefill_args=["--chunk", "512", "--prefix-cache", "off"]) as fleet:
         all_at_once(fleet, prompt=[ids(LONG), *(ids(8, i) for i in range(24))], max_new_tokens=1)
         spans = wait_for(lambda: len(compute_times(fleet)) == 25 and compute_times(fleet), "the log")
         assert len(set(spans)) < 25, spans  # those of one pass begin and end together
@@ -143,7 +143,7 @@ def test_short_prompts_share_a_pass():
 
 def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
     """Half of their clients leave while the prompts wait for the worker, the others while it runs them."""
-    with Fleet(gateway_args=NO_SUSPICION, prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
+    with Fleet(prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
         worker = fleet.workers["prefill-0"]
         worker.pause()
         clients = [Exchange(fleet.port, post("/generate", {"prompt": ids(LONG, i), "max_new_tokens": 16}))
@@ -176,7 +176,7 @@ def test_a_prompt_whose_time_is_up_stops_between_chunks():
 
 
 def test_a_decode_worker_killed_during_hand_offs():
-    with Fleet(1, 2, gateway_args=NO_SUSPICION, prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
+    with Fleet(1, 2, prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
         bodies = [{"prompt": ids(LONG, i), "max_new_tokens": 8, "ignore_eos": True, "temperature": 0}
                   for i in range(16)]
         alone = texts(fleet.generate(**body) for body in bodies[:2])

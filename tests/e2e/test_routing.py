@@ -4,7 +4,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import NO_SUSPICION, ROOT, Fleet, wait_for
+from fleet import ROOT, Fleet, wait_for
 
 GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())
 IDS = [token for prompt in GOLDEN["prompts"] for token in prompt["ids"] + prompt["greedy_ids"]]
@@ -37,7 +37,7 @@ def test_round_robin_alternates():
 
 
 def test_the_least_loaded_workers_are_chosen():
-    with Fleet(prefill=2, decode=2, gateway_args=NO_SUSPICION) as fleet:
+    with Fleet(prefill=2, decode=2) as fleet:
         def busy(role):
             return next((w["id"] for w in fleet.fleet() if w["role"] == role and w["active"]), None)
 
@@ -174,7 +174,7 @@ def test_a_short_prompt_may_be_run_by_the_decode_worker():
 
 
 def test_a_short_prompt_is_run_where_it_is_predicted_to_be_faster():
-    with Fleet(gateway_args=["--colocated-prefill-tokens", 32, *NO_SUSPICION]) as fleet:
+    with Fleet(gateway_args=["--colocated-prefill-tokens", 32]) as fleet:
         for i in range(6):  # rates and hand-off become known
             fleet.generate(prompt=ids(32, i), max_new_tokens=2)
         fleet.workers["prefill-0"].pause()
