@@ -9,7 +9,7 @@
 #include "common/sampling/sampler.h"
 #include "tests/support/mailbox.h"
 
-enum { GATEWAY = 1001, WORKER = 2002, PREFILL = 4004, TO_GATEWAY = 3003, PATIENCE_MS = 20000 };
+enum { GATEWAY = 1001, WORKER = 2002, PREFILL = 4004, TO_GATEWAY = 3003, PATIENCE_MS = 60000 };
 
 static const struct baton_model_shape shape = {.n_layers = N_LAYERS,
                                                .n_embd = 64,
@@ -231,6 +231,14 @@ void await(const int *counter, int n)
 void await_tokens(const struct ask *ask, size_t n)
 {
     for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; heard[ask->id].n_tokens < n;) {
+        assert_true(baton_now_ns() < end_ns);
+        work_once();
+    }
+}
+
+void await_prompts_back(void)
+{
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; worker_status().n_queued_tokens;) {
         assert_true(baton_now_ns() < end_ns);
         work_once();
     }

@@ -71,6 +71,8 @@ void ship(const struct ask *ask, uint32_t first_block, uint32_t segment, int rou
 /* Works and listens until *counter reaches n. */
 void await(const int *counter, int n);
 void await_tokens(const struct ask *ask, size_t n);
+/* Until the engine thread has given every prompt back to the main thread. */
+void await_prompts_back(void);
 void await_status_idle(void);
 /* Works and listens for that long: for what must not happen. */
 void work_for_ms(int ms);

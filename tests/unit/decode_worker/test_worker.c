@@ -219,7 +219,7 @@ TEST(sequences_share_blocks_while_both_run)
                                .stop = STOP_NONE,
                                .with_hashes = true};
         run_prompt(&asks[i]);
-        work_for_ms(5); /* the names are given once the main thread has it back */
+        await_prompts_back(); /* its blocks are registered then */
         assert_int_equal(heard[i + 1].cached_tokens, i ? 96 : 0);
     }
     for (size_t i = 0; i < 3; i++)

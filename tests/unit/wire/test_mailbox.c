@@ -322,15 +322,11 @@ TEST_WITH(state, a_free_port_is_named_in_the_url)
     assert_true(port > 0);
 }
 
-TEST_WITH(state, a_mailbox_in_use_closes_quickly)
+TEST_WITH(state, a_mailbox_in_use_closes)
 {
     struct pair *pair = *state;
     assert_true(mailbox_await(&pair->from, pair->link, BATON_OUTBOX_UP, PATIENCE_MS));
-    int64_t begin_ns = baton_now_ns();
     baton_link_close(pair->link);
-    double close_s = baton_seconds(baton_now_ns() - begin_ns);
-    print_message("closing a link took %.2f ms\n", close_s * 1e3);
-    assert_true(close_s < 2);
 }
 
 #define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
@@ -350,7 +346,7 @@ int main(void)
         PAIR_TEST(closing_a_link_under_its_senders_ends_them_all),
         PAIR_TEST(a_used_port_and_a_bad_address_are_told_with_the_url),
         PAIR_TEST(a_free_port_is_named_in_the_url),
-        PAIR_TEST(a_mailbox_in_use_closes_quickly),
+        PAIR_TEST(a_mailbox_in_use_closes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
