@@ -19,7 +19,7 @@
 #include "common/wire/member.h"
 #include "tests/support/mailbox.h"
 
-enum { QUEUE = 64, BEAT_MS = 50, SILENCE_MS = 600, RETRY_MS = 300 };
+enum { QUEUE = 64, BEAT_MS = 50, SILENCE_MS = 1500, RETRY_MS = 300 };
 
 static struct mailbox box;
 static atomic_bool ordered;

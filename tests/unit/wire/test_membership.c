@@ -6,12 +6,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/random.h"
 
-enum { BEAT_MS = 50, SILENCE_MS = 600 };
+enum { BEAT_MS = 50, SILENCE_MS = 1500 };
 
 static const char *const good_token = "s3cret";
 static const char good_digit = 'a';
@@ -117,6 +118,14 @@ static uint64_t start_joined(struct gateway *gateway, char *url, size_t size)
     return welcome(gateway);
 }
 
+/* Returns when it stands still. */
+static void stop_peer(void)
+{
+    siginfo_t info;
+    assert_int_equal(kill(peer.pid, SIGSTOP), 0);
+    assert_int_equal(waitid(P_PID, (id_t)peer.pid, &info, WSTOPPED), 0);
+}
+
 static void expect_answer(struct gateway *gateway)
 {
     struct baton_message message;
@@ -217,7 +226,7 @@ TEST(a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on)
     char url[128];
     uint64_t epoch = start_joined(&gateway, url, sizeof url);
     uint64_t link_id = baton_link_id(gateway.link);
-    (void)kill(peer.pid, SIGSTOP);
+    stop_peer();
     while (gateway_take(&gateway, BATON__V1__ENVELOPE__BODY_STATUS, &message, 2 * BEAT_MS))
         baton_message_fini(&message); /* what it said before */
     while (baton_now_ns() - baton_link_heard_ns(gateway.link) < SILENCE_MS * BATON_MS)
@@ -238,7 +247,7 @@ TEST(a_worker_that_was_stopped_does_not_blame_its_gateway)
     start_joined(&gateway, url, sizeof url);
     uint64_t link_id = baton_link_id(gateway.link);
     struct baton_message message;
-    (void)kill(peer.pid, SIGSTOP);
+    stop_peer();
     int64_t until_ns = baton_now_ns() + 2 * SILENCE_MS * BATON_MS; /* but this gateway is patient */
     while (baton_now_ns() < until_ns)
         if (gateway_take(&gateway, BATON__V1__ENVELOPE__BODY_STATUS, &message, BEAT_MS))
