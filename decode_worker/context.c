@@ -4,11 +4,42 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/worker/prompt.h"
+
+#define TO(state) (1u << DC_##state)
+
+/* The picture in the header, as a table: from each state, where to. */
+static const unsigned edges[DC_N_STATES] = {
+    [DC_RESERVED] = TO(RECEIVING) | TO(PREFILLING),
+    [DC_RECEIVING] = TO(PREFILLED),
+    [DC_PREFILLING] = TO(PREFILLED),
+    [DC_PREFILLED] = TO(RUNNING),
+};
+
+void dc_context_set_state(struct dc_context *context, enum dc_state state)
+{
+    static const char *const names[] = {"reserved", "receiving", "prefilling", "prefilled",
+                                        "running"};
+    int64_t now_ns = baton_now_ns();
+    bool is_edge = edges[context->state] & 1u << state;
+    baton_log(is_edge ? BATON_LOG_DEBUG : BATON_LOG_ERROR,
+              is_edge ? "context_state" : "impossible_edge",
+              BATON_X("req", context->origin.request_id), BATON_S("from", names[context->state]),
+              BATON_S("to", names[state]),
+              BATON_F("after_s", baton_seconds(now_ns - context->state_ns)));
+    if (!is_edge)
+        abort();
+    context->state = state;
+    context->state_ns = now_ns;
+}
 
 struct dc_context *dc_context_create(void)
 {
-    return calloc(1, sizeof(struct dc_context));
+    struct dc_context *context = calloc(1, sizeof *context);
+    if (context)
+        context->state_ns = baton_now_ns();
+    return context;
 }
 
 void dc_context_destroy(struct dc_context *context)
@@ -68,13 +99,13 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
     context->prompt = prompt;
     if (request->skip_prefix_cache)
         baton_prefix_fini(&context->prefix);
-    context->state = DC_PREFILLING;
+    dc_context_set_state(context, DC_PREFILLING);
     return BATON_OK;
 }
 
 void dc_context_finish_prompt(struct dc_context *context)
 {
-    context->state = DC_PREFILLED;
+    dc_context_set_state(context, DC_PREFILLED);
     baton_prefix_register(&context->prefix, &context->seq, context->prefix.n_hashes);
     baton_prefix_fini(&context->prefix);
 }

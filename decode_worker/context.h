@@ -1,16 +1,16 @@
-/* One request in a decode worker, from the promise of blocks to the last token.
+/* One request in a decode worker, from the reservation of blocks to the last token.
  *
- *     RESERVED --KvBegin--> RECEIVING --every block received--> PREFILLED --DecodeStart--> RUNNING
- *         |                                                   ^
- *         +--PrefillRequest--> PREFILLING --first token sent---+
+ *     RESERVED --KvBegin--> RECEIVING --every block is here--> PREFILLED --DecodeStart--> RUNNING
+ *         |                                                       ^
+ *         +--PrefillRequest--> PREFILLING --first token sent------+
  *
- * DecodeStart may come before the context is PREFILLED and then waits for that. Any state ends with
+ * DecodeStart may come before the context is PREFILLED, and then waits for that. Any state ends with
  * Cancel, a loss, the deadline or the last token: the context is gone, its blocks are free.
  *
- * Ownership: the admission side owns every context; the engine thread borrows one while PREFILLING
- * and while RUNNING.
- * Threading: main thread, except the fields under "shared", and those under "engine" while it has
- * the context.
+ * Ownership: the service owns every context; the engine thread borrows one while PREFILLING and
+ *            while RUNNING.
+ * Threading: main thread, except the fields under "shared", and those under "engine" while the
+ *            engine thread has the context.
  * Errors:    create: NULL when there is no memory. Nothing has changed after any other.
  */
 #ifndef BATON_DECODE_CONTEXT_H
@@ -25,7 +25,14 @@
 #include "common/worker/prefix_cache.h"
 #include "common/worker/prompt.h"
 
-enum dc_state { DC_RESERVED, DC_RECEIVING, DC_PREFILLED, DC_PREFILLING, DC_RUNNING };
+enum dc_state {
+    DC_RESERVED,
+    DC_RECEIVING,
+    DC_PREFILLING,
+    DC_PREFILLED,
+    DC_RUNNING,
+    DC_N_STATES
+};
 
 /* A prompt that is run here instead of arriving as a context. */
 struct dc_prompt {
@@ -42,7 +49,8 @@ struct dc_prompt {
 struct dc_context {
     struct baton_node in_contexts;
     struct dc_context *next_in_bucket;
-    enum dc_state state;
+    enum dc_state state; /* dc_context_set_state alone changes it */
+    int64_t state_ns;    /* since when */
 
     struct baton_origin origin;
     int n_prompt, max_new_tokens;
@@ -86,6 +94,9 @@ static inline int dc_positions_for(const Baton__V1__Reserve *wanted)
 {
     return (int)(wanted->n_prompt_tokens + wanted->max_new_tokens - 1);
 }
+
+/* The only way between states. Logs it; aborts on an edge that is not in the picture. */
+void dc_context_set_state(struct dc_context *context, enum dc_state state);
 
 /* Takes blocks for a new context, shared ones first. LIMIT: not enough are free; INVALID: more
  * hashes than whole blocks; NO_MEMORY. */

@@ -57,7 +57,7 @@ static bool begin_receive(void *arg, struct baton_kv_receive *receive)
     (void)arg;
     if (context->state != DC_RESERVED)
         return false;
-    context->state = DC_RECEIVING;
+    dc_context_set_state(context, DC_RECEIVING);
     return true;
 }
 
@@ -165,7 +165,7 @@ static void run_if_ready(struct dc_service *service, struct dc_context *context)
     if (context->state != DC_PREFILLED || !context->started)
         return;
     context->ready_ns = baton_now_ns();
-    context->state = DC_RUNNING;
+    dc_context_set_state(context, DC_RUNNING);
     dc_engine_submit(service->engine, context);
 }
 

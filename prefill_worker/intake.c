@@ -63,17 +63,15 @@ static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_c
 
 static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
 {
-    struct pf_job *job = calloc(1, sizeof *job);
+    struct pf_job *job = pf_job_create();
     if (!job)
         return NULL;
     if (copy_tokens(job, request) ||
         baton_sampling_state_init(&job->sampling, request->sampling, request->tokens,
                                   request->n_tokens, request->max_new_tokens)) {
-        free(job->tokens);
-        free(job);
+        pf_job_destroy(job);
         return NULL;
     }
-    job->received_ns = baton_now_ns();
     job->deadline_ns =
         request->deadline_ms ? job->received_ns + request->deadline_ms * BATON_MS : 0;
     job->n_prompt = job->n_tokens = (int)request->n_tokens;
@@ -106,16 +104,6 @@ struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
     if (!set_prefix(job, cache, request, &why))
         return job;
     baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INVALID, why.text);
-    pf_job_free(job);
+    pf_job_destroy(job);
     return NULL;
-}
-
-void pf_job_free(struct pf_job *job)
-{
-    baton_seq_fini(&job->seq);
-    baton_sampling_state_fini(&job->sampling);
-    baton_origin_fini(&job->origin);
-    baton_prefix_fini(&job->prefix);
-    free(job->tokens);
-    free(job);
 }

@@ -1,6 +1,6 @@
 /* From a PrefillRequest to a job.
  *
- * Ownership: the caller frees the job with pf_job_free.
+ * Ownership: the caller destroys the job.
  * Threading: main thread.
  * Errors:    a request that cannot be served is answered with Failed, which names the field.
  */
@@ -14,8 +14,5 @@
 struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
                               const struct baton_prefix_cache *cache, struct baton_link *gateway,
                               const baton_envelope *envelope);
-
-/* Gives back everything the job holds, its blocks too. It is in no list. */
-void pf_job_free(struct pf_job *job);
 
 #endif

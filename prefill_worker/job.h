@@ -25,11 +25,12 @@
 #include "common/worker/kv_send.h"
 #include "common/worker/prefix_cache.h"
 
-enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SENDING };
+enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SENDING, PF_N_STATES };
 
 struct pf_job {
     struct baton_node in_jobs;
-    enum pf_state state;
+    enum pf_state state; /* pf_job_set_state alone changes it */
+    int64_t state_ns;    /* since when */
 
     struct baton_origin origin;
     int64_t received_ns, deadline_ns; /* deadline 0: none */
@@ -69,5 +70,14 @@ struct pf_job {
 };
 
 BATON_LIST(pf_job_list, struct pf_job, in_jobs)
+
+/* WAITING; NULL when there is no memory. */
+struct pf_job *pf_job_create(void);
+
+/* Gives back everything the job holds, its blocks too. It is in no list. */
+void pf_job_destroy(struct pf_job *job);
+
+/* The only way between states. Logs it; aborts on an edge that is not in the picture. */
+void pf_job_set_state(struct pf_job *job, enum pf_state state);
 
 #endif

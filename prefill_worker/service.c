@@ -98,8 +98,7 @@ static void free_job(struct pf_service *service, struct pf_job *job)
 {
     log_stopped(job);
     pf_job_list_remove(&service->jobs, job);
-    baton_kv_send_close(&job->send);
-    pf_job_free(job);
+    pf_job_destroy(job);
 }
 
 void pf_service_destroy(struct pf_service *service)
@@ -234,7 +233,7 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
         return;
     }
     if (!pf_engine_submit(service->engine, job))
-        job->state = PF_RUNNING;
+        pf_job_set_state(job, PF_RUNNING);
 }
 
 /* Says so, once, when the job's time is up; true when nobody wants it any more. */
@@ -262,18 +261,23 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
     if (job->state == PF_PAUSED &&
         (uint64_t)(job->n_tokens - job->n_prompt) < atomic_load(&job->credit_end) &&
         !pf_engine_submit(service->engine, job))
-        job->state = PF_RUNNING;
+        pf_job_set_state(job, PF_RUNNING);
     if (job->state == PF_RUNNING || job->state == PF_SENDING)
         pump_transfer(service, job);
     if (job->state == PF_SENDING && (!job->deliver_to.wanted || job->transfer_over))
         free_job(service, job);
 }
 
+/* Whether a job that the engine is through with has more tokens to make once it gets credit. */
+static bool goes_on(const struct pf_job *job)
+{
+    return job->naive && !job->finished && !atomic_load(&job->canceled);
+}
+
 static void take_done(struct pf_service *service)
 {
     for (struct pf_job *job; (job = pf_engine_take_done(service->engine));)
-        job->state =
-            job->naive && !job->finished && !atomic_load(&job->canceled) ? PF_PAUSED : PF_SENDING;
+        pf_job_set_state(job, goes_on(job) ? PF_PAUSED : PF_SENDING);
 }
 
 static int64_t work(void *arg, int64_t now_ns)

@@ -1,0 +1,51 @@
+#include "prefill_worker/job.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+#define TO(state) (1u << PF_##state)
+
+/* The picture in the header, as a table: from each state, where to. */
+static const unsigned edges[PF_N_STATES] = {
+    [PF_WAITING] = TO(RUNNING),
+    [PF_RUNNING] = TO(PAUSED) | TO(SENDING),
+    [PF_PAUSED] = TO(RUNNING),
+};
+
+void pf_job_set_state(struct pf_job *job, enum pf_state state)
+{
+    static const char *const names[] = {"waiting", "running", "paused", "sending"};
+    int64_t now_ns = baton_now_ns();
+    bool is_edge = edges[job->state] & 1u << state;
+    baton_log(is_edge ? BATON_LOG_DEBUG : BATON_LOG_ERROR,
+              is_edge ? "job_state" : "impossible_edge", BATON_X("req", job->origin.request_id),
+              BATON_S("from", names[job->state]), BATON_S("to", names[state]),
+              BATON_F("after_s", baton_seconds(now_ns - job->state_ns)));
+    if (!is_edge)
+        abort();
+    job->state = state;
+    job->state_ns = now_ns;
+}
+
+struct pf_job *pf_job_create(void)
+{
+    struct pf_job *job = calloc(1, sizeof *job);
+    if (job)
+        job->state_ns = job->received_ns = baton_now_ns();
+    return job;
+}
+
+void pf_job_destroy(struct pf_job *job)
+{
+    if (!job)
+        return;
+    baton_kv_send_close(&job->send);
+    baton_seq_fini(&job->seq);
+    baton_sampling_state_fini(&job->sampling);
+    baton_origin_fini(&job->origin);
+    baton_prefix_fini(&job->prefix);
+    free(job->tokens);
+    free(job);
+}
