@@ -24,15 +24,9 @@
 #include "common/worker/kv_receive.h"
 #include "common/worker/prefix_cache.h"
 #include "common/worker/prompt.h"
+#include "common/worker/request_table.h"
 
-enum dc_state {
-    DC_RESERVED,
-    DC_RECEIVING,
-    DC_PREFILLING,
-    DC_PREFILLED,
-    DC_RUNNING,
-    DC_N_STATES
-};
+enum dc_state { DC_RESERVED, DC_RECEIVING, DC_PREFILLING, DC_PREFILLED, DC_RUNNING, DC_N_STATES };
 
 /* A prompt that is run here instead of arriving as a context. */
 struct dc_prompt {
@@ -48,7 +42,7 @@ struct dc_prompt {
 
 struct dc_context {
     struct baton_node in_contexts;
-    struct dc_context *next_in_bucket;
+    struct baton_request_node in_requests;
     enum dc_state state; /* dc_context_set_state alone changes it */
     int64_t state_ns;    /* since when */
 

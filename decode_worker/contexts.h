@@ -9,11 +9,9 @@
 
 #include "decode_worker/context.h"
 
-enum { DC_N_BUCKETS = 1024 }; /* contexts are hundreds: more of them share a bucket */
-
 struct dc_contexts {
     struct dc_context_list list; /* in order of arrival */
-    struct dc_context *buckets[DC_N_BUCKETS];
+    struct baton_request_table requests;
     int n_most; /* that were here at once */
 };
 

@@ -24,11 +24,13 @@
 #include "common/sampling/state.h"
 #include "common/worker/kv_send.h"
 #include "common/worker/prefix_cache.h"
+#include "common/worker/request_table.h"
 
 enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SENDING, PF_N_STATES };
 
 struct pf_job {
     struct baton_node in_jobs;
+    struct baton_request_node in_requests;
     enum pf_state state; /* pf_job_set_state alone changes it */
     int64_t state_ns;    /* since when */
 

@@ -1,5 +1,6 @@
 #include "prefill_worker/service.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -13,7 +14,8 @@ struct pf_service {
     struct baton_prefix_cache prefix_cache;
     struct pf_engine *engine;
     struct baton_kv_sender *sender;
-    struct pf_job_list jobs;
+    struct pf_job_list jobs; /* in order of arrival */
+    struct baton_request_table requests;
     uint32_t n_jobs_max; /* most that were here at once */
 };
 
@@ -79,6 +81,7 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
 static void add_job(struct pf_service *service, struct pf_job *job)
 {
     pf_job_list_push_back(&service->jobs, job);
+    baton_request_table_add(&service->requests, &job->in_requests, &job->origin);
     if (service->jobs.n > service->n_jobs_max)
         service->n_jobs_max = (uint32_t)service->jobs.n;
 }
@@ -97,6 +100,7 @@ static void log_stopped(const struct pf_job *job)
 static void free_job(struct pf_service *service, struct pf_job *job)
 {
     log_stopped(job);
+    baton_request_table_remove(&service->requests, &job->in_requests);
     pf_job_list_remove(&service->jobs, job);
     pf_job_destroy(job);
 }
@@ -123,10 +127,8 @@ const char *pf_service_kv_dtype(const struct pf_service *service)
 
 static struct pf_job *find(const struct pf_service *service, const baton_envelope *envelope)
 {
-    struct pf_job *job = pf_job_list_first(&service->jobs);
-    while (job && !baton_origin_is(&job->origin, envelope))
-        job = pf_job_list_next(&service->jobs, job);
-    return job;
+    struct baton_request_node *node = baton_request_table_find(&service->requests, envelope);
+    return node ? (struct pf_job *)((char *)node - offsetof(struct pf_job, in_requests)) : NULL;
 }
 
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
