@@ -366,42 +366,65 @@ TEST(more_sequences_than_places_all_come_to_their_end)
     worker_close();
 }
 
-TEST(cancel_frees_everything_in_every_state)
+/* One that is canceled in each state below; worker_close finds every block free. */
+static const struct ask unwanted = {.id = 1,
+                                    .n_prompt = 200,
+                                    .n_new = 50,
+                                    .words = 1,
+                                    .credit = 3,
+                                    .stop = STOP_NONE,
+                                    .with_hashes = true};
+
+static void cancel_and_close(void)
 {
-    struct ask ask = {.id = 1,
-                      .n_prompt = 200,
-                      .n_new = 50,
-                      .words = 1,
-                      .credit = 3,
-                      .stop = STOP_NONE,
-                      .with_hashes = true};
-    worker_open(&(struct worker_options){.chunk = 1});
-    say_reserve(&ask); /* reserved */
-    say_cancel(&ask);
+    say_cancel(&unwanted);
     await_status_idle();
-    ask.id = 2; /* prompting */
-    say_reserve(&ask);
-    say_prompt(&ask);
-    say_cancel(&ask);
+    worker_close();
+}
+
+TEST(cancel_frees_a_reserved_context)
+{
+    worker_open(&(struct worker_options){0});
+    say_reserve(&unwanted);
+    cancel_and_close();
+}
+
+TEST(cancel_frees_a_context_whose_prompt_runs_here_and_shares_nothing_of_it)
+{
+    worker_open(&(struct worker_options){.chunk = 1});
+    say_reserve(&unwanted);
+    say_prompt(&unwanted);
+    say_cancel(&unwanted);
     await_status_idle();
     assert_int_equal(worker_status().kv_blocks_cached, 0);
-    ask.id = 3; /* received, not started */
-    run_prompt(&ask);
-    say_cancel(&ask);
+    worker_close();
+}
+
+TEST(cancel_frees_a_prefilled_context_that_was_not_started)
+{
+    worker_open(&(struct worker_options){0});
+    run_prompt(&unwanted);
+    cancel_and_close();
+}
+
+TEST(cancel_frees_a_running_context_that_waits_for_credit)
+{
+    worker_open(&(struct worker_options){0});
+    run_prompt(&unwanted);
+    say_start(&unwanted);
+    await_tokens(&unwanted, 3);
+    cancel_and_close();
+}
+
+TEST(cancel_frees_a_started_context_of_which_nothing_was_received)
+{
+    worker_open(&(struct worker_options){0});
+    say_reserve(&unwanted);
+    await(&heard[1].n_reserved, 1);
+    say_start(&unwanted);
+    say_cancel(&unwanted);
     await_status_idle();
-    ask.id = 4; /* running, and paused */
-    run_prompt(&ask);
-    say_start(&ask);
-    await_tokens(&ask, 3);
-    say_cancel(&ask);
-    await_status_idle();
-    ask.id = 5; /* started, nothing received */
-    say_reserve(&ask);
-    await(&heard[5].n_reserved, 1);
-    say_start(&ask);
-    say_cancel(&ask);
-    await_status_idle();
-    assert_int_equal(heard[5].n_tokens, 1);
+    assert_int_equal(heard[1].n_tokens, 1);
     worker_close();
 }
 
@@ -509,7 +532,11 @@ int main(void)
         cmocka_unit_test(a_paused_sequence_gives_its_place_to_the_next),
         cmocka_unit_test(a_full_batch_promises_no_more_until_one_ends_or_pauses),
         cmocka_unit_test(more_sequences_than_places_all_come_to_their_end),
-        cmocka_unit_test(cancel_frees_everything_in_every_state),
+        cmocka_unit_test(cancel_frees_a_reserved_context),
+        cmocka_unit_test(cancel_frees_a_context_whose_prompt_runs_here_and_shares_nothing_of_it),
+        cmocka_unit_test(cancel_frees_a_prefilled_context_that_was_not_started),
+        cmocka_unit_test(cancel_frees_a_running_context_that_waits_for_credit),
+        cmocka_unit_test(cancel_frees_a_started_context_of_which_nothing_was_received),
         cmocka_unit_test(a_deadline_ends_a_paused_sequence_and_a_waiting_prompt),
         cmocka_unit_test(a_prompt_that_was_not_reserved_for_is_refused),
         cmocka_unit_test(a_worker_without_room_says_so),

@@ -1,0 +1,349 @@
+#include "tests/support/test.h"
+
+#include "tests/unit/prefill_worker/fixture.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/engine/compute/engine.h"
+#include "common/sampling/philox.h"
+#include "common/worker/kv_receive.h"
+#include "tests/support/mailbox.h"
+
+enum { GATEWAY = 1001, WORKER = 2002, DECODE = 5005, TO_GATEWAY = 3003, PATIENCE_MS = 20000 };
+
+static const struct baton_model_shape shape = {.n_layers = N_LAYERS,
+                                               .n_embd = 64,
+                                               .n_heads = 4,
+                                               .n_kv_heads = 4,
+                                               .head_dim = 16,
+                                               .n_ff = 128,
+                                               .n_vocab = N_VOCAB,
+                                               .n_context = N_CONTEXT,
+                                               .norm_epsilon = 1e-5F};
+
+struct heard heard[MAX_REQUESTS];
+int n_received, n_lost;
+
+static struct baton_host host;
+static struct baton_worker_options host_options;
+static struct pf_service *service;
+static struct baton_host_hooks hooks;
+static struct mailbox gateway, inbox; /* the gateway's, and the worker's own */
+static struct baton_link *to_gateway;
+
+/* The decode worker: one transfer per request. */
+static struct baton_kv_receiver *receiver;
+static struct baton_kv *decode_kv;
+static struct baton_seq seqs[MAX_REQUESTS];
+static struct baton_kv_receive receives[MAX_REQUESTS];
+static struct baton_origin origins[MAX_REQUESTS];
+
+/* ---- the decode worker ---- */
+
+static struct baton_kv_receive *find(void *arg, const baton_envelope *envelope)
+{
+    (void)arg;
+    struct baton_kv_receive *receive = &receives[envelope->request_id];
+    return receive->origin ? receive : NULL;
+}
+
+static bool begin(void *arg, struct baton_kv_receive *receive)
+{
+    (void)arg;
+    (void)receive;
+    return true;
+}
+
+static void complete(void *arg, struct baton_kv_receive *receive)
+{
+    (void)arg;
+    (void)receive;
+    n_received++;
+}
+
+static void failed(void *arg, struct baton_kv_receive *receive)
+{
+    (void)arg;
+    (void)receive;
+    n_lost++;
+}
+
+static void open_decode_worker(void)
+{
+    const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
+                                                      .epoch = DECODE,
+                                                      .n_layers = N_LAYERS,
+                                                      .wake = baton_host_wake,
+                                                      .wake_arg = &host,
+                                                      .find = find,
+                                                      .begin = begin,
+                                                      .complete = complete,
+                                                      .failed = failed};
+    assert_int_equal(baton_kv_receiver_create(&options, &receiver, NULL), BATON_OK);
+    assert_int_equal(
+        baton_kv_create(baton_model_kv_layout(host.model), NULL, 400, &decode_kv, NULL), BATON_OK);
+    memset(seqs, 0, sizeof seqs);
+    memset(receives, 0, sizeof receives);
+}
+
+static void expect_context(const struct ask *ask)
+{
+    origins[ask->id] = (struct baton_origin){to_gateway, GATEWAY, ask->id, 1};
+    assert_int_equal(baton_seq_init(&seqs[ask->id], decode_kv, ask->n_prompt), BATON_OK);
+    baton_kv_receive_expect(&receives[ask->id], &origins[ask->id], &seqs[ask->id], ask->n_prompt);
+}
+
+void drop_decode_worker(void)
+{
+    for (int i = 0; i < MAX_REQUESTS; i++) {
+        baton_kv_receive_fini(&receives[i]);
+        baton_seq_fini(&seqs[i]);
+    }
+    baton_kv_receiver_destroy(receiver);
+    baton_kv_destroy(decode_kv);
+    receiver = NULL;
+    decode_kv = NULL;
+}
+
+/* ---- the worker ---- */
+
+static void open_host(void)
+{
+    host_options = (struct baton_worker_options){.kv_dtype = "auto",
+                                                 .advertise = baton_inbox_url(inbox.inbox)};
+    host = (struct baton_host){.options = &host_options,
+                               .epoch = WORKER,
+                               .cores = {.n = 1, .n_threads = 2},
+                               .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
+    assert_int_equal(baton_doorbell_init(&host.bell), BATON_OK);
+    assert_int_equal(baton_model_random(&shape, 1, NULL, &host.model, NULL), BATON_OK);
+}
+
+void worker_open(const struct worker_options *wanted)
+{
+    struct baton_why why = {""};
+    memset(heard, 0, sizeof heard);
+    n_received = n_lost = 0;
+    assert_int_equal(mailbox_open(&gateway, NULL, 4096), BATON_OK);
+    assert_int_equal(mailbox_open(&inbox, NULL, 64), BATON_OK);
+    open_host();
+    const struct baton_link_options link = {.url = baton_inbox_url(gateway.inbox),
+                                            .local_epoch = WORKER,
+                                            .peer_epoch = GATEWAY,
+                                            .id = TO_GATEWAY,
+                                            .wake = baton_host_wake,
+                                            .wake_arg = &host};
+    assert_int_equal(baton_link_open(&link, &to_gateway, NULL), BATON_OK);
+    open_decode_worker();
+    const struct pf_service_options options = {
+        .host = &host,
+        .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1},
+        .chunk = 64,
+        .overlap = wanted->overlap,
+        .prefix_cache = !wanted->no_prefix_cache};
+    if (pf_service_create(&options, &service, &why))
+        fail_msg("%s", why.text);
+    hooks = pf_service_hooks(service);
+}
+
+Baton__V1__Status worker_status(void)
+{
+    Baton__V1__Status status = BATON__V1__STATUS__INIT;
+    hooks.status(hooks.arg, &status);
+    return status;
+}
+
+void worker_close(void)
+{
+    await_idle();
+    Baton__V1__Status status = worker_status();
+    assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
+    pf_service_destroy(service);
+    if (receiver)
+        drop_decode_worker();
+    baton_link_release(to_gateway);
+    mailbox_close(&inbox);
+    mailbox_close(&gateway);
+    baton_model_close(host.model);
+    baton_doorbell_fini(&host.bell);
+}
+
+/* ---- listening ---- */
+
+static void hear(const baton_envelope *envelope)
+{
+    struct heard *about = &heard[envelope->request_id];
+    switch (envelope->body_case) {
+    case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
+        about->n_first++;
+        about->n_tokens++;
+        about->first_token = envelope->first_token->token;
+        about->cached_tokens = envelope->first_token->cached_tokens;
+        break;
+    case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
+        about->n_prompt_logprobs += (int)envelope->prompt_logprobs->n_logprobs;
+        break;
+    case BATON__V1__ENVELOPE__BODY_TOKENS:
+        assert_int_equal(envelope->tokens->first_index, about->n_tokens);
+        about->n_tokens += (int)envelope->tokens->n_tokens;
+        break;
+    case BATON__V1__ENVELOPE__BODY_FINISHED:
+        about->n_finished++;
+        assert_int_equal(envelope->finished->n_tokens, about->n_tokens);
+        break;
+    case BATON__V1__ENVELOPE__BODY_FAILED:
+        about->n_failed++;
+        about->failure = envelope->failed->code;
+        break;
+    default:
+        fail_msg("nobody expected a %s", baton_envelope_kind(envelope));
+    }
+}
+
+void work_once(void)
+{
+    struct baton_message message;
+    while (baton_inbox_take(inbox.inbox, &message)) {
+        hooks.from_peer(hooks.arg, &message);
+        baton_message_fini(&message);
+    }
+    (void)hooks.work(hooks.arg, baton_now_ns());
+    if (receiver)
+        baton_kv_receiver_work(receiver, baton_now_ns());
+    while (baton_inbox_take(gateway.inbox, &message)) {
+        hear(message.envelope);
+        baton_message_fini(&message);
+    }
+    baton_doorbell_wait(&host.bell, BATON_MS);
+}
+
+void await(const int *counter, int n)
+{
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; *counter < n;) {
+        assert_true(baton_now_ns() < end_ns);
+        work_once();
+    }
+    assert_int_equal(*counter, n);
+}
+
+void await_idle(void)
+{
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; !hooks.is_idle(hooks.arg);) {
+        assert_true(baton_now_ns() < end_ns);
+        work_once();
+    }
+}
+
+/* ---- speaking ---- */
+
+static void tell(const struct ask *ask, baton_envelope *envelope)
+{
+    struct baton_message message = {.envelope = envelope};
+    envelope->src_epoch = GATEWAY;
+    envelope->request_id = ask->id;
+    envelope->attempt = 1;
+    hooks.from_gateway(hooks.arg, to_gateway, &message);
+}
+
+static void fill_prompt(const struct ask *ask, uint32_t *tokens)
+{
+    for (int i = 0; i < ask->n_prompt; i++)
+        tokens[i] = (uint32_t)(baton_philox_uniform(ask->words, (uint64_t)i) * N_VOCAB);
+}
+
+/* By the identity that a host without a model directory has, or by another one. */
+static size_t fill_hashes(const struct ask *ask, const uint32_t *tokens,
+                          struct baton_block_hash *hashes)
+{
+    const struct baton_block_salt salt = {
+        .config = host.fingerprint.config,
+        .weights = ask->hashes == FOREIGN_HASHES ? "another" : host.fingerprint.weights,
+        .dtype = baton_model_dtype(host.model),
+        .kv_dtype = pf_service_kv_dtype(service),
+        .block_tokens = BATON_KV_BLOCK_TOKENS};
+    struct baton_block_hash root;
+    size_t n = baton_block_hash_count((size_t)ask->n_prompt, BATON_KV_BLOCK_TOKENS);
+    assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);
+    assert_int_equal(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, n),
+                     BATON_OK);
+    return ask->hashes == NO_HASHES ? 0 : ask->hashes == TOO_MANY_HASHES ? n + 1 : n;
+}
+
+void say_prompt(const struct ask *ask)
+{
+    Baton__V1__PrefillRequest request = BATON__V1__PREFILL_REQUEST__INIT;
+    Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
+    Baton__V1__DeliverTo deliver_to = BATON__V1__DELIVER_TO__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    struct baton_block_hash hashes[N_CONTEXT] = {{{0}}};
+    uint32_t tokens[N_CONTEXT];
+    fill_prompt(ask, tokens);
+    sampling.top_p = 1;
+    request.tokens = tokens;
+    request.n_tokens = (size_t)ask->n_prompt;
+    request.sampling = &sampling;
+    request.max_new_tokens = (uint32_t)ask->n_new;
+    request.naive = ask->naive;
+    request.prompt_logprobs = ask->prompt_logprobs;
+    request.credit_tokens = ask->credit;
+    request.deadline_ms = ask->deadline_ms;
+    request.block_hashes.len = fill_hashes(ask, tokens, hashes) * BATON_BLOCK_HASH_BYTES;
+    request.block_hashes.data = hashes[0].bytes;
+    if (ask->delivers) {
+        expect_context(ask);
+        deliver_to.bulk_url = (char *)baton_kv_receiver_url(receiver);
+        deliver_to.epoch = DECODE;
+        request.deliver_to = &deliver_to;
+    }
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
+    envelope.prefill_request = &request;
+    tell(ask, &envelope);
+}
+
+void say_cancel(const struct ask *ask)
+{
+    Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
+    envelope.cancel = &cancel;
+    tell(ask, &envelope);
+}
+
+void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit)
+{
+    Baton__V1__TokenAck ack = BATON__V1__TOKEN_ACK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    ack.next_index = next_index;
+    ack.credit_tokens = credit;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
+    envelope.token_ack = &ack;
+    tell(ask, &envelope);
+}
+
+bool equals_own_run(const struct ask *ask)
+{
+    const struct baton_engine_options options = {.max_rows = N_CONTEXT, .n_threads = 1};
+    struct baton_engine *engine;
+    struct baton_kv *kv;
+    struct baton_seq seq = {0};
+    uint32_t tokens[N_CONTEXT];
+    fill_prompt(ask, tokens);
+    assert_int_equal(baton_kv_create(baton_model_kv_layout(host.model), NULL, 40, &kv, NULL),
+                     BATON_OK);
+    assert_int_equal(baton_engine_create(host.model, &options, &engine, NULL), BATON_OK);
+    assert_int_equal(baton_seq_init(&seq, kv, ask->n_prompt), BATON_OK);
+    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, ask->n_prompt, NULL, NULL, NULL),
+                     BATON_OK);
+    bool equal = seqs[ask->id].n_tokens == ask->n_prompt;
+    int n_whole = ask->n_prompt / BATON_KV_BLOCK_TOKENS; /* past the last token a block is unset */
+    for (int layer = 0; layer < N_LAYERS; layer++)
+        for (int block = 0; block < n_whole; block++)
+            equal = equal && !memcmp(baton_seq_block(&seq, layer, block),
+                                     baton_seq_block(&seqs[ask->id], layer, block),
+                                     baton_kv_block_bytes(kv));
+    baton_seq_fini(&seq);
+    baton_engine_destroy(engine);
+    baton_kv_destroy(kv);
+    return equal;
+}

@@ -1,0 +1,69 @@
+/* A prefill worker without its process: the real service, engine thread, KV pool and links, with a
+ * small random model, one gateway, and one decode worker's receiving side.
+ *
+ * Ownership: the fixture owns the worker and what it heard; one worker at a time.
+ * Threading: all calls on the test's thread, which is the worker's main thread.
+ * Errors:    what must not fail fails the test.
+ */
+#ifndef BATON_TESTS_PREFILL_FIXTURE_H
+#define BATON_TESTS_PREFILL_FIXTURE_H
+
+#include "prefill_worker/service.h"
+
+enum { N_LAYERS = 3, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
+
+enum hashes { NO_HASHES, OUR_HASHES, FOREIGN_HASHES, TOO_MANY_HASHES };
+
+/* A request, as a gateway sends it. Prompts of the same words begin alike. */
+struct ask {
+    uint64_t id;
+    int n_prompt, n_new;
+    uint64_t words;
+    enum hashes hashes;
+    bool naive, delivers, prompt_logprobs;
+    uint32_t credit, deadline_ms;
+};
+
+/* What a gateway heard about one request. */
+struct heard {
+    int n_first, n_tokens, n_finished, n_failed, n_prompt_logprobs;
+    uint32_t first_token, cached_tokens;
+    Baton__V1__Failed__Code failure;
+};
+
+extern struct heard heard[MAX_REQUESTS];
+
+/* Contexts that the decode worker has whole, and transfers that failed there. */
+extern int n_received, n_lost;
+
+struct worker_options {
+    int64_t kv_tokens; /* 0: the default */
+    enum baton_overlap overlap;
+    bool no_prefix_cache;
+};
+
+void worker_open(const struct worker_options *options);
+
+/* Waits until the worker is idle; every block must be free then. */
+void worker_close(void);
+
+Baton__V1__Status worker_status(void);
+
+void say_prompt(const struct ask *ask);
+void say_cancel(const struct ask *ask);
+void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit);
+
+/* Lets the decode worker vanish with what it has. */
+void drop_decode_worker(void);
+
+/* What the main threads of the three processes do, once. */
+void work_once(void);
+
+/* Works until the counter is n. */
+void await(const int *counter, int n);
+void await_idle(void);
+
+/* Whether the context that arrived is what the engine computes from the prompt in one go. */
+bool equals_own_run(const struct ask *ask);
+
+#endif

@@ -1,0 +1,101 @@
+/* Which prompts of the engine thread run next. The rule itself: test_prefill_scheduler.c. */
+#include "tests/support/test.h"
+
+#include "common/base/clock.h"
+#include "prefill_worker/scheduler.h"
+
+enum { N_JOBS = 5 };
+
+static struct pf_scheduler scheduler;
+static struct pf_job jobs[N_JOBS];
+
+static void add(int i, int n_prompt)
+{
+    jobs[i] = (struct pf_job){.n_prompt = n_prompt, .runnable_ns = BATON_SECOND};
+    pf_scheduler_add(&scheduler, &jobs[i]);
+}
+
+static bool fill(void)
+{
+    return pf_scheduler_fill(&scheduler, BATON_SECOND, 0);
+}
+
+TEST(without_jobs_there_is_no_step)
+{
+    pf_scheduler_init(&scheduler, 64);
+    assert_false(fill());
+    assert_null(pf_scheduler_take_done(&scheduler));
+}
+
+TEST(a_step_holds_whole_blocks_at_most)
+{
+    pf_scheduler_init(&scheduler, 100);
+    assert_int_equal(scheduler.limits.max_tokens, 96);
+    add(0, 1000);
+    assert_true(fill());
+    assert_int_equal(scheduler.step.n_chunks, 1);
+    assert_int_equal(scheduler.step.chunks[0].n_tokens, 96);
+}
+
+TEST(the_shortest_remaining_prompt_goes_first_and_the_next_one_fills_the_step)
+{
+    pf_scheduler_init(&scheduler, 64);
+    add(0, 200);
+    add(1, 24);
+    jobs[0].seq.n_tokens = 160; /* 40 remain */
+    assert_true(fill());
+    assert_int_equal(scheduler.step.n_chunks, 2);
+    assert_ptr_equal(scheduler.step.chunks[0].job, &jobs[1]);
+    assert_int_equal(scheduler.step.chunks[0].n_tokens, 24);
+    assert_ptr_equal(scheduler.step.chunks[1].job, &jobs[0]);
+    assert_int_equal(scheduler.step.chunks[1].n_tokens, 40);
+}
+
+TEST(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others)
+{
+    int n_alone = 0, n_others = 0;
+    pf_scheduler_init(&scheduler, 64);
+    add(0, 300);
+    add(1, 300);
+    add(2, 300);
+    jobs[0].naive = true;
+    jobs[1].prompt_logprobs = true;
+    for (int i = 0; i < 10; i++) {
+        assert_true(fill());
+        bool alone = scheduler.step.chunks[0].job != &jobs[2];
+        assert_true(!alone || scheduler.step.n_chunks == 1);
+        n_alone += alone;
+        n_others += !alone;
+    }
+    assert_int_equal(n_alone, n_others);
+}
+
+TEST(jobs_that_are_through_or_canceled_leave_and_the_others_keep_their_order)
+{
+    pf_scheduler_init(&scheduler, 64);
+    for (int i = 0; i < N_JOBS; i++)
+        add(i, 100);
+    jobs[1].through = true;
+    atomic_store(&jobs[3].canceled, true);
+    jobs[4].begun_ns = 7;
+    assert_int_equal(pf_scheduler_count_begun(&scheduler), 1);
+    assert_ptr_equal(pf_scheduler_take_done(&scheduler), &jobs[1]);
+    assert_ptr_equal(pf_scheduler_take_done(&scheduler), &jobs[3]);
+    assert_null(pf_scheduler_take_done(&scheduler));
+    assert_int_equal(scheduler.n_held, 3);
+    assert_ptr_equal(scheduler.held[0], &jobs[0]);
+    assert_ptr_equal(scheduler.held[1], &jobs[2]);
+    assert_ptr_equal(scheduler.held[2], &jobs[4]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_jobs_there_is_no_step),
+        cmocka_unit_test(a_step_holds_whole_blocks_at_most),
+        cmocka_unit_test(the_shortest_remaining_prompt_goes_first_and_the_next_one_fills_the_step),
+        cmocka_unit_test(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others),
+        cmocka_unit_test(jobs_that_are_through_or_canceled_leave_and_the_others_keep_their_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

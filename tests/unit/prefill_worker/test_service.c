@@ -1,0 +1,203 @@
+/* A prefill worker, from the request to the context in the decode worker's blocks. */
+#include "tests/support/test.h"
+
+#include "tests/unit/prefill_worker/fixture.h"
+
+TEST(a_prompt_without_a_hand_off_gets_its_first_token)
+{
+    const struct ask ask = {.id = 1, .n_prompt = 100, .n_new = 1, .words = 1};
+    worker_open(&(struct worker_options){0});
+    say_prompt(&ask);
+    await(&heard[1].n_first, 1);
+    await_idle();
+    assert_int_equal(n_received, 0);
+    worker_close();
+}
+
+static void hand_over(enum baton_overlap overlap)
+{
+    worker_open(&(struct worker_options){.overlap = overlap});
+    for (uint64_t i = 1; i <= 6; i++)
+        say_prompt(&(struct ask){
+            .id = i, .n_prompt = 60 * (int)i, .n_new = 9, .words = i, .delivers = true});
+    await(&n_received, 6);
+    for (uint64_t i = 1; i <= 6; i++) {
+        await(&heard[i].n_first, 1);
+        assert_true(equals_own_run(&(struct ask){.id = i, .n_prompt = 60 * (int)i, .words = i}));
+    }
+    assert_int_equal(n_lost, 0);
+    worker_close();
+}
+
+TEST(contexts_arrive_to_the_bit_while_their_prompts_are_computed)
+{
+    hand_over(BATON_OVERLAP_ON);
+}
+
+TEST(contexts_arrive_to_the_bit_after_their_prompts)
+{
+    hand_over(BATON_OVERLAP_OFF);
+}
+
+TEST(a_prompt_that_shares_a_prefix_starts_behind_it)
+{
+    struct ask ask = {.id = 1, .n_prompt = 200, .n_new = 9, .words = 1, .hashes = OUR_HASHES};
+    worker_open(&(struct worker_options){0});
+    say_prompt(&ask);
+    await(&heard[1].n_first, 1);
+    assert_int_equal(heard[1].cached_tokens, 0);
+    await_idle();
+    ask.id = 2;
+    ask.delivers = true;
+    say_prompt(&ask);
+    await(&n_received, 1);
+    await(&heard[2].n_first, 1);
+    assert_int_equal(heard[2].cached_tokens, 192);
+    assert_int_equal(heard[2].first_token, heard[1].first_token);
+    assert_true(equals_own_run(&ask));
+    assert_int_equal(worker_status().prefix_hit_tokens, 192);
+    worker_close();
+}
+
+/* Twice the same prompt; nothing may be found the second time. */
+static void share_nothing(const struct worker_options *options, struct ask ask)
+{
+    worker_open(options);
+    for (ask.id = 1; ask.id <= 2; ask.id++) {
+        say_prompt(&ask);
+        await(&heard[ask.id].n_first, 1);
+        await_idle();
+        assert_int_equal(heard[ask.id].cached_tokens, 0);
+    }
+    assert_int_equal(worker_status().kv_blocks_cached, 0);
+    worker_close();
+}
+
+TEST(a_prompt_without_hashes_shares_nothing)
+{
+    share_nothing(&(struct worker_options){0}, (struct ask){.n_prompt = 100, .words = 1});
+}
+
+TEST(hashes_of_another_model_share_nothing)
+{
+    share_nothing(&(struct worker_options){0},
+                  (struct ask){.n_prompt = 100, .words = 1, .hashes = FOREIGN_HASHES});
+}
+
+TEST(a_worker_without_a_prefix_cache_shares_nothing)
+{
+    share_nothing(&(struct worker_options){.no_prefix_cache = true},
+                  (struct ask){.n_prompt = 100, .words = 1, .hashes = OUR_HASHES});
+}
+
+TEST(more_hashes_than_whole_blocks_are_refused)
+{
+    worker_open(&(struct worker_options){0});
+    say_prompt(&(struct ask){.id = 1, .n_prompt = 33, .words = 1, .hashes = TOO_MANY_HASHES});
+    await(&heard[1].n_failed, 1);
+    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__INVALID);
+    worker_close();
+}
+
+TEST(a_naive_job_pauses_without_credit_and_goes_on_with_it)
+{
+    const struct ask ask = {
+        .id = 1, .n_prompt = 20, .n_new = 6, .words = 1, .naive = true, .credit = 2};
+    worker_open(&(struct worker_options){0});
+    say_prompt(&ask);
+    await(&heard[1].n_tokens, 2);
+    say_ack(&ask, 2, 100);
+    await(&heard[1].n_finished, 1);
+    assert_int_equal(heard[1].n_tokens, 6);
+    worker_close();
+}
+
+TEST(prompt_logprobs_come_before_the_first_token)
+{
+    const struct ask ask = {.id = 1, .n_prompt = 150, .words = 1, .prompt_logprobs = true};
+    worker_open(&(struct worker_options){0});
+    say_prompt(&ask);
+    await(&heard[1].n_first, 1);
+    assert_int_equal(heard[1].n_prompt_logprobs, 149);
+    worker_close();
+}
+
+TEST(a_full_pool_starts_prompts_in_the_order_in_which_they_came)
+{
+    worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
+    for (uint64_t i = 1; i <= 5; i++)
+        say_prompt(&(struct ask){.id = i, .n_prompt = 400, .words = i, .delivers = true});
+    await(&n_received, 5);
+    worker_close();
+}
+
+TEST(cancel_frees_a_waiting_a_running_and_a_paused_job)
+{
+    struct ask ask = {.id = 1, .n_prompt = 500, .n_new = 9, .words = 1};
+    worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
+    say_prompt(&ask);
+    ask.id = 2; /* the pool is full: it waits */
+    say_prompt(&ask);
+    say_cancel(&ask);
+    ask.id = 1;
+    say_cancel(&ask);
+    await_idle();
+    ask = (struct ask){.id = 3, .n_prompt = 20, .n_new = 9, .words = 1, .naive = true, .credit = 1};
+    say_prompt(&ask);
+    await(&heard[3].n_tokens, 1);
+    say_cancel(&ask);
+    worker_close();
+}
+
+TEST(a_deadline_ends_a_job_that_waits)
+{
+    struct ask ask = {.id = 1,
+                      .n_prompt = 20,
+                      .n_new = 9,
+                      .words = 1,
+                      .naive = true,
+                      .credit = 1,
+                      .deadline_ms = 30};
+    worker_open(&(struct worker_options){0});
+    say_prompt(&ask);
+    await(&heard[1].n_failed, 1);
+    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__DEADLINE);
+    worker_close();
+}
+
+TEST(a_decode_worker_that_goes_away_fails_the_hand_off)
+{
+    struct ask ask = {.id = 1, .n_prompt = 20, .n_new = 9, .words = 1, .delivers = true};
+    worker_open(&(struct worker_options){.overlap = BATON_OVERLAP_OFF});
+    say_prompt(&ask);
+    await(&n_received, 1); /* the link is up */
+    ask.id = 2;
+    ask.n_prompt = 500;
+    say_prompt(&ask);
+    work_once();
+    drop_decode_worker();
+    await(&heard[2].n_failed, 1);
+    assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
+    worker_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_prompt_without_a_hand_off_gets_its_first_token),
+        cmocka_unit_test(contexts_arrive_to_the_bit_while_their_prompts_are_computed),
+        cmocka_unit_test(contexts_arrive_to_the_bit_after_their_prompts),
+        cmocka_unit_test(a_prompt_that_shares_a_prefix_starts_behind_it),
+        cmocka_unit_test(a_prompt_without_hashes_shares_nothing),
+        cmocka_unit_test(hashes_of_another_model_share_nothing),
+        cmocka_unit_test(a_worker_without_a_prefix_cache_shares_nothing),
+        cmocka_unit_test(more_hashes_than_whole_blocks_are_refused),
+        cmocka_unit_test(a_naive_job_pauses_without_credit_and_goes_on_with_it),
+        cmocka_unit_test(prompt_logprobs_come_before_the_first_token),
+        cmocka_unit_test(a_full_pool_starts_prompts_in_the_order_in_which_they_came),
+        cmocka_unit_test(cancel_frees_a_waiting_a_running_and_a_paused_job),
+        cmocka_unit_test(a_deadline_ends_a_job_that_waits),
+        cmocka_unit_test(a_decode_worker_that_goes_away_fails_the_hand_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
