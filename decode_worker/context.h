@@ -4,8 +4,8 @@
  *         |                                                       ^
  *         +--PrefillRequest--> PREFILLING --first token sent------+
  *
- * DecodeStart may come before the context is PREFILLED, and then waits for that. Any state ends with
- * Cancel, a loss, the deadline or the last token: the context is gone, its blocks are free.
+ * DecodeStart may come before the context is PREFILLED, and then waits for that. Any state ends
+ * with Cancel, a loss, the deadline or the last token: the context is gone, its blocks are free.
  *
  * Ownership: the service owns every context; the engine thread borrows one while PREFILLING and
  *            while RUNNING.

@@ -37,13 +37,15 @@ static void leave(struct dc_engine *engine, struct dc_context *context, bool ove
     baton_engine_thread_hand_back(engine->thread, context);
 }
 
-/* The same step makes the same token when the link has room. */
+/* The link's queue was full: the position is given back, so that the state is as before the step.
+ * Draws are keyed by seed and position, so the same step makes the same token again later. */
 static void undo(struct dc_context *context, int64_t now_ns)
 {
     context->seq.n_tokens--;
     context->held_until_ns = now_ns + RETRY_NS;
 }
 
+/* The wait for a slot ends with the first step. */
 static void begin_sequence(const struct dc_engine *engine, struct dc_context *context,
                            int64_t begin_ns)
 {
@@ -80,6 +82,7 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
                                               .stopped = stopped,
                                               .last = stopped || full};
     }
+    /* One message a gateway for the whole step; sequences advance only once it is queued. */
     dc_stream_send(engine->stream, engine->events, n, step_s);
     for (int i = 0; i < n; i++) {
         const struct dc_event *event = &engine->events[i];
@@ -95,7 +98,7 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
     return n_sent;
 }
 
-/* The first token of a prompt whose last part was in this step. Returns how many went out. */
+/* The first token of a prompt whose last chunk was in this step. Returns how many went out. */
 static int send_first(struct dc_engine *engine, struct dc_context *context,
                       struct baton_sampled_token *sampled, const struct step_times *times)
 {
@@ -118,14 +121,14 @@ static int send_first(struct dc_engine *engine, struct dc_context *context,
 
 static void begin_prompts(const struct dc_step *step, int64_t begin_ns)
 {
-    for (int i = step->n_sequences; i < step->n_parts; i++)
+    for (int i = step->n_sequences; i < step->n_chunks; i++)
         if (!step->contexts[i]->prompt.begin_ns)
             step->contexts[i]->prompt.begin_ns = begin_ns;
 }
 
 static void fail_all(const struct dc_step *step, enum baton_err err)
 {
-    for (int i = 0; i < step->n_parts; i++) {
+    for (int i = 0; i < step->n_chunks; i++) {
         baton_origin_fail(&step->contexts[i]->origin, BATON__V1__FAILED__CODE__INTERNAL,
                           baton_err_text(err));
         atomic_store(&step->contexts[i]->canceled, true);
@@ -135,7 +138,7 @@ static void fail_all(const struct dc_step *step, enum baton_err err)
 /* A step with prompt rows tells nothing of what a step costs by its sequences. */
 static int rows_of_cost(const struct dc_step *step)
 {
-    return step->n_parts == step->n_sequences ? step->n_sequences : 0;
+    return step->n_chunks == step->n_sequences ? step->n_sequences : 0;
 }
 
 static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *report)
@@ -144,7 +147,7 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
     struct dc_step *step = &engine->scheduler.step;
     struct step_times times = {.begin_ns = begin_ns};
     begin_prompts(step, begin_ns);
-    enum baton_err err = baton_engine_forward(engine->engine, step->parts, step->n_parts, NULL,
+    enum baton_err err = baton_engine_forward(engine->engine, step->chunks, step->n_chunks, NULL,
                                               NULL, engine->logits);
     if (err) {
         fail_all(step, err);
@@ -180,9 +183,9 @@ static bool schedule(void *arg, int64_t *wait_ns)
         baton_engine_thread_hand_back(engine->thread, context);
     int64_t until_ns = dc_scheduler_fill(&engine->scheduler, now_ns);
     *wait_ns = until_ns ? until_ns - now_ns : -1;
-    atomic_store(&engine->n_running, (unsigned)engine->scheduler.step.n_parts);
+    atomic_store(&engine->n_running, (unsigned)engine->scheduler.step.n_chunks);
     atomic_store(&engine->n_paused, (unsigned)engine->scheduler.n_paused);
-    return engine->scheduler.step.n_parts > 0;
+    return engine->scheduler.step.n_chunks > 0;
 }
 
 /* ---- the main thread ---- */

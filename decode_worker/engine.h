@@ -43,7 +43,7 @@ void dc_engine_submit(struct dc_engine *engine, struct dc_context *context);
 /* Something a context that is here waits for may have changed: credit, cancellation. */
 void dc_engine_wake(struct dc_engine *engine);
 
-/* A context the engine is through with: canceled, over, or with its prompt complete. NULL when
+/* A context that the engine is done with: canceled, over, or with its prompt complete. NULL when
  * there is none. */
 struct dc_context *dc_engine_take_done(struct dc_engine *engine);
 

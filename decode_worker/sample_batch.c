@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Fewer logits are looked through before a helper has begun. */
+/* One thread reads fewer logits than this in less time than it takes to wake a helper. */
 enum { MIN_SHARED_LOGITS = 1 << 15 };
 
 struct dc_sample_batch {

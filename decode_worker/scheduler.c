@@ -19,8 +19,8 @@ enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch, 
     dc_scheduler_list_init(&scheduler->sequences);
     dc_scheduler_list_init(&scheduler->prompts);
     scheduler->step.contexts = calloc(n, sizeof(struct dc_context *));
-    scheduler->step.parts = calloc(n, sizeof(struct baton_chunk));
-    if (scheduler->step.contexts && scheduler->step.parts)
+    scheduler->step.chunks = calloc(n, sizeof(struct baton_chunk));
+    if (scheduler->step.contexts && scheduler->step.chunks)
         return BATON_OK;
     dc_scheduler_fini(scheduler);
     return BATON_NO_MEMORY;
@@ -29,7 +29,7 @@ enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch, 
 void dc_scheduler_fini(struct dc_scheduler *scheduler)
 {
     free(scheduler->step.contexts);
-    free(scheduler->step.parts);
+    free(scheduler->step.chunks);
     scheduler->step = (struct dc_step){0};
 }
 
@@ -75,11 +75,11 @@ static bool is_held(const struct dc_context *context, int64_t now_ns, int64_t *u
     return true;
 }
 
-static void add_part(struct dc_step *step, struct dc_context *context, const uint32_t *tokens,
-                     int n_tokens, bool wants_logits)
+static void add_chunk(struct dc_step *step, struct dc_context *context, const uint32_t *tokens,
+                      int n_tokens, bool wants_logits)
 {
-    step->contexts[step->n_parts] = context;
-    step->parts[step->n_parts++] = (struct baton_chunk){
+    step->contexts[step->n_chunks] = context;
+    step->chunks[step->n_chunks++] = (struct baton_chunk){
         .seq = &context->seq, .tokens = tokens, .n_tokens = n_tokens, .wants_logits = wants_logits};
     step->n_rows += wants_logits;
 }
@@ -88,39 +88,39 @@ static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_
 {
     struct dc_context *context = dc_scheduler_list_first(&scheduler->sequences);
     scheduler->n_paused = 0;
-    for (; context && scheduler->step.n_parts < scheduler->max_batch;
+    for (; context && scheduler->step.n_chunks < scheduler->max_batch;
          context = dc_scheduler_list_next(&scheduler->sequences, context)) {
         if (!dc_context_has_credit(context))
             scheduler->n_paused++;
         else if (!is_held(context, now_ns, until_ns))
-            add_part(&scheduler->step, context, &context->next_token, 1, true);
+            add_chunk(&scheduler->step, context, &context->next_token, 1, true);
     }
-    scheduler->step.n_sequences = scheduler->step.n_parts;
+    scheduler->step.n_sequences = scheduler->step.n_chunks;
 }
 
 /* The prompt's next tokens follow those that its sequence holds. */
 static void add_prompts(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
 {
     struct dc_step *step = &scheduler->step;
-    int room = step->n_sequences ? scheduler->chunk : most_prompt_tokens(scheduler->chunk);
-    int end = step->n_parts + DC_MAX_PROMPTS;
+    int n_most = step->n_sequences ? scheduler->chunk : most_prompt_tokens(scheduler->chunk);
+    int end = step->n_chunks + DC_MAX_PROMPTS;
     struct dc_context *context = dc_scheduler_list_first(&scheduler->prompts);
-    for (; context && room && step->n_parts < end;
+    for (; context && n_most && step->n_chunks < end;
          context = dc_scheduler_list_next(&scheduler->prompts, context)) {
         if (is_held(context, now_ns, until_ns))
             continue;
         int n_done = context->seq.n_tokens, n_left = context->n_prompt - n_done;
-        int n = n_left < room ? n_left : room;
-        add_part(step, context, context->prompt.tokens + n_done, n, n == n_left);
-        room -= n;
+        int n = n_left < n_most ? n_left : n_most;
+        add_chunk(step, context, context->prompt.tokens + n_done, n, n == n_left);
+        n_most -= n;
     }
 }
 
 int64_t dc_scheduler_fill(struct dc_scheduler *scheduler, int64_t now_ns)
 {
     int64_t until_ns = 0;
-    scheduler->step.n_parts = scheduler->step.n_rows = 0;
+    scheduler->step.n_chunks = scheduler->step.n_rows = 0;
     add_sequences(scheduler, now_ns, &until_ns);
     add_prompts(scheduler, now_ns, &until_ns);
-    return scheduler->step.n_parts ? 0 : until_ns;
+    return scheduler->step.n_chunks ? 0 : until_ns;
 }

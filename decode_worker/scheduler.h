@@ -4,7 +4,7 @@
  * Of the sequences that may step, the max_batch that came first do, so none is overtaken for ever.
  * A sequence without credit (its client reads too slowly), or whose link was full, keeps its rank,
  * but its slot goes to the next one until it may step again. Prompts take turns in order of
- * arrival, at most chunk tokens a step beside sequences, so that the sequences' tokens do not stall.
+ * arrival, at most chunk tokens a step beside sequences, so that those do not stall.
  *
  * Ownership: contexts are borrowed from add until remove.
  * Threading: engine thread.
@@ -21,12 +21,12 @@ enum {
     DC_ALONE_TOKENS = 256 /* of prompts in one step when no sequence waits for it */
 };
 
-/* The parts of a step: sequences first, then prompts. Only the last prompt may have more to come,
- * so row r of the logits is that of part r. */
+/* The chunks of a step: sequences first, then prompts. Only the last prompt may have more to come,
+ * so row r of the logits is that of chunk r. */
 struct dc_step {
-    int n_parts, n_sequences, n_rows; /* rows: parts that want logits */
-    struct dc_context **contexts;     /* [max_batch + DC_MAX_PROMPTS] */
-    struct baton_chunk *parts;        /* the same */
+    int n_chunks, n_sequences, n_rows; /* rows: chunks that want logits */
+    struct dc_context **contexts;      /* [max_batch + DC_MAX_PROMPTS] */
+    struct baton_chunk *chunks;        /* the same */
 };
 
 BATON_LIST(dc_scheduler_list, struct dc_context, in_scheduler)
@@ -52,8 +52,8 @@ void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *cont
 /* A canceled context, removed; NULL when there is none (any more). */
 struct dc_context *dc_scheduler_take_canceled(struct dc_scheduler *scheduler);
 
-/* Fills scheduler->step. Returns when to look again because a link was full, if the step is empty for
- * that reason only; else 0. */
+/* Fills scheduler->step. Returns when to look again because a link was full, if the step is empty
+ * for that reason only; else 0. */
 int64_t dc_scheduler_fill(struct dc_scheduler *scheduler, int64_t now_ns);
 
 #endif

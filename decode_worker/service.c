@@ -44,6 +44,7 @@ static struct dc_context *context_of(struct baton_kv_receive *receive)
     return (struct dc_context *)((char *)receive - offsetof(struct dc_context, receive));
 }
 
+/* Nothing may arrive for a context that the engine thread has: it reads the blocks. */
 static struct baton_kv_receive *find_receive(void *arg, const baton_envelope *envelope)
 {
     struct dc_service *service = arg;
@@ -159,7 +160,7 @@ const char *dc_service_bulk_url(const struct dc_service *service)
 
 /* ---- what the engine thread hands back ---- */
 
-/* A context runs once its prompt is complete here and its gateway said start, in whichever order. */
+/* A context runs once its prompt is complete here and its gateway said start, in any order. */
 static void run_if_ready(struct dc_service *service, struct dc_context *context)
 {
     if (context->state != DC_PREFILLED || !context->started)
@@ -175,7 +176,7 @@ static void log_sequence(const struct dc_context *context)
     baton_origin_log_stage(&context->origin, BATON_STAGE_decode, context->decode_s);
 }
 
-/* A context that the engine thread is through with. */
+/* A context that the engine thread is done with. */
 static void take_back(struct dc_service *service, struct dc_context *context)
 {
     bool canceled = atomic_load(&context->canceled);

@@ -9,7 +9,7 @@
 /* Explained steps are kilobytes a token: a message stays so small that no other waits behind it. */
 enum { MESSAGE_MAX_BYTES = 1 << 20 };
 
-/* One event as a message, with the room it needs. */
+/* One event as a message, with the memory it needs. */
 struct slot {
     Baton__V1__StepEvent event;
     Baton__V1__Tokens tokens;
@@ -51,7 +51,8 @@ void dc_stream_destroy(struct dc_stream *stream)
     free(stream);
 }
 
-/* The part of the transfer that the first token's way did not hide, either. */
+/* How long the first gap waited for the transfer: what neither the prompt's computing nor the first
+ * token's way through the gateway hid. */
 static double exposed_s(const struct dc_context *context)
 {
     int64_t late_ns = context->receive.complete_ns - context->started_ns;
@@ -126,7 +127,7 @@ static int collect(struct dc_stream *stream, struct dc_event *events, int n)
     return n_listed;
 }
 
-/* Want of memory passes, as a full queue does. */
+/* Without memory a message can be sent later, as with a full queue. */
 static enum baton_err passing(enum baton_err err)
 {
     return err == BATON_NO_MEMORY ? BATON_AGAIN : err;

@@ -13,7 +13,7 @@
 
 struct dc_stream;
 
-/* A sequence's part of a step: the token at index context->n_output. */
+/* What a step gave one sequence: the token at index context->n_output. */
 struct dc_event {
     const struct dc_context *context;
     struct baton_sampled_token *sampled;

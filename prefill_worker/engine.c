@@ -58,7 +58,7 @@ static bool on_layer(void *arg, int layer)
         any_leaves = any_leaves || job->send.overlaps;
         any_wants = any_wants || !atomic_load_explicit(&job->canceled, memory_order_relaxed);
     }
-    if (any_leaves)
+    if (any_leaves) /* a wake-up a layer costs the main thread time, so only where blocks leave */
         engine->options.wake(engine->options.wake_arg);
     return any_wants;
 }
@@ -109,10 +109,11 @@ static void add_token(struct pf_job *job, uint32_t token, bool stopped)
     if (job->finished)
         pf_answer_finished(job, stopped);
     job->runnable_ns = baton_now_ns();
-    job->through =
+    job->done =
         job->finished || (uint64_t)(job->n_tokens - job->n_prompt) >= atomic_load(&job->credit_end);
 }
 
+/* The first token leaves at once, whatever state the transfer is in: the client waits for it. */
 static void sample_token(struct pf_engine *engine, struct pf_job *job, const float *logits,
                          int64_t begin_ns, int64_t computed_ns)
 {
@@ -131,10 +132,10 @@ static void sample_token(struct pf_engine *engine, struct pf_job *job, const flo
         job->decode_s += step_s;
         pf_answer_token(job, sampled, step_s);
     }
-    job->has_first_token = job->through = true;
+    job->has_first_token = job->done = true;
     if (job->naive)
         add_token(job, sampled->token, stopped);
-    else if (stopped) /* no step follows, so nobody needs the context */
+    else if (stopped) /* no step follows, so the context is not needed */
         atomic_store(&job->canceled, true);
 }
 
@@ -143,7 +144,7 @@ static void fail(struct pf_job *job, enum baton_err err)
     if (err != BATON_CANCELED)
         baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
     atomic_store(&job->canceled, true);
-    job->through = true;
+    job->done = true;
 }
 
 /* Sequences have advanced; each that is at its prompt's end has a row of logits. */
@@ -155,7 +156,7 @@ static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t co
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
         if (!job->naive && job->seq.n_tokens < job->n_prompt)
             continue;
-        if (!atomic_load(&job->canceled))
+        if (!atomic_load(&job->canceled)) /* its row of logits is there all the same */
             sample_token(engine, job, logits, begin_ns, computed_ns);
         logits += n_vocab;
     }
@@ -265,7 +266,7 @@ void pf_engine_stop(struct pf_engine *engine)
 enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job)
 {
     job->runnable_ns = job->has_first_token ? baton_now_ns() : job->received_ns;
-    job->through = false;
+    job->done = false;
     return baton_engine_thread_submit(engine->thread, job);
 }
 

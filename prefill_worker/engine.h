@@ -38,8 +38,8 @@ void pf_engine_stop(struct pf_engine *engine);
 
 enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job) BATON_MUST_CHECK;
 
-/* A job the engine is through with: finished, canceled, failed, or (naive) out of credit. NULL when
- * there is none. */
+/* A job that the engine is done with: finished, canceled, failed, or (naive) out of credit. NULL
+ * when there is none. */
 struct pf_job *pf_engine_take_done(struct pf_engine *engine);
 
 struct pf_engine_stats pf_engine_stats(struct pf_engine *engine);

@@ -1,14 +1,14 @@
 /* One prompt on its way through a prefill worker.
  *
- *     WAITING --blocks taken, given to the engine thread--> RUNNING --first token--> SENDING --> gone
- *                                                            |   ^
- *                                 naive mode: out of credit  |   |  TokenAck
- *                                                            v   |
- *                                                           PAUSED
+ *     WAITING --blocks taken, submitted--> RUNNING --first token--> SENDING --> gone
+ *                                           |   ^
+ *                naive mode: out of credit  |   |  TokenAck
+ *                                           v   |
+ *                                          PAUSED
  *
- * SENDING lasts until the decode worker has the context; a job without a hand-off passes through it.
- * A job that is canceled is gone from any state, from RUNNING as soon as the engine thread returns
- * it.
+ * SENDING lasts until the decode worker has the context; a job without a hand-off passes through
+ * it. A job that is canceled is gone from any state, from RUNNING as soon as the engine thread
+ * returns it.
  *
  * Ownership: the service owns every job; the engine thread borrows one while it is RUNNING.
  * Threading: main thread, except the fields under "shared", and those under "engine" while RUNNING.
@@ -55,7 +55,7 @@ struct pf_job {
 
     /* engine */
     bool has_first_token, finished;
-    bool through;        /* nothing to compute, for now */
+    bool done;           /* nothing to compute, for now */
     int64_t runnable_ns; /* since when it could run: submitted, or its last naive step */
     int64_t begun_ns;    /* its first step; 0: none yet */
     double decode_s;     /* naive: sum over steps after the first */

@@ -15,7 +15,7 @@ static const struct baton_option option_table[] = {
     BATON_KV_OPTIONS(struct options, kv,
                      "KV cache for prompts running, being handed over, or kept; 0: eight contexts"),
     BATON_ROW_INT(struct options, chunk, "chunk", "128", 16, 1 << 16, "tokens",
-                  "of all prompts that one pass computes; rounded down to whole blocks of 16"),
+                  "of all prompts that one step computes; rounded down to whole blocks of 16"),
     BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto",
                      "contexts leave while their prompts are computed; auto: long ones"),
     BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",

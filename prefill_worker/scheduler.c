@@ -23,7 +23,7 @@ struct pf_job *pf_scheduler_take_done(struct pf_scheduler *scheduler)
 {
     for (int i = 0; i < scheduler->n_held; i++) {
         struct pf_job *job = scheduler->held[i];
-        if (!job->through && !atomic_load(&job->canceled))
+        if (!job->done && !atomic_load(&job->canceled))
             continue;
         scheduler->n_held--;
         memmove(scheduler->held + i, scheduler->held + i + 1,

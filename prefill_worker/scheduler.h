@@ -1,6 +1,6 @@
-/* The prefill scheduler: the prompts that the engine thread has, and which of them the next step
- * computes, and how many tokens of each. The rule is common/policy/prefill_scheduler.h; here it gets
- * its candidates.
+/* The prefill scheduler: the prompts that the engine thread has, which of them the next step
+ * computes, and how many tokens of each. The rule is common/policy/prefill_scheduler.h; here it
+ * gets its candidates.
  *
  * Naive jobs and those that want the logprobs of their prompt run alone in a step.
  *
@@ -41,7 +41,7 @@ void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens);
 /* At most PF_MAX_HELD at a time. */
 void pf_scheduler_add(struct pf_scheduler *scheduler, struct pf_job *job);
 
-/* A job that the engine is through with, or that was canceled, removed; NULL when there is none. */
+/* A job that the engine is done with, or that was canceled, removed; NULL when there is none. */
 struct pf_job *pf_scheduler_take_done(struct pf_scheduler *scheduler);
 
 /* Held jobs whose first step has begun. */

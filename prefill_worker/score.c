@@ -17,7 +17,7 @@ struct pf_score {
     struct baton_sampler *sampler;
     size_t n_vocab;
     const struct pf_job *job;
-    int first_position; /* of the part's rows */
+    int first_position; /* of the chunk's rows */
     int first_index, n; /* of the tokens gathered */
     enum baton_err err;
     float *logits; /* the caller's, where the last row's are wanted */

@@ -1,6 +1,6 @@
 /* What the model thought of the prompt: the log-probability of each of its tokens but the first.
  *
- * They leave in messages of a few dozen tokens while a pass goes on; the last one is out before the
+ * They leave in messages of a few dozen tokens while a step goes on; the last one is out before the
  * first token.
  *
  * Ownership: a score owns the message in the making.

@@ -217,15 +217,16 @@ static void pump_transfer(struct pf_service *service, struct pf_job *job)
     job->transfer_over = true;
 }
 
-/* WAITING -> RUNNING, if the pool has room. */
+/* WAITING -> RUNNING, if the pool has enough free blocks. */
 static void try_start(struct pf_service *service, struct pf_job *job, bool *pool_full)
 {
     struct baton_why why = {""};
     int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens : 0);
     if (n_positions > service->host->facts.n_context_tokens)
         n_positions = (int)service->host->facts.n_context_tokens;
+    /* Blocks and link are kept when a later step here fails: the job is tried again as it is. */
     if (!job->seq.kv && take_blocks(service, job, n_positions)) {
-        *pool_full = true; /* first come, first served: nobody overtakes */
+        *pool_full = true; /* first come, first served: a shorter prompt does not overtake */
         return;
     }
     if (job->deliver_to.wanted && job->send.state == BATON_KV_SEND_IDLE &&
@@ -238,7 +239,7 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
         pf_job_set_state(job, PF_RUNNING);
 }
 
-/* Says so, once, when the job's time is up; true when nobody wants it any more. */
+/* Whether the job is not wanted any more. Answers DEADLINE, once, when its time is up. */
 static bool is_canceled(struct pf_job *job, int64_t now_ns)
 {
     if (job->deadline_ns && now_ns >= job->deadline_ns && !atomic_load(&job->canceled)) {
@@ -253,6 +254,7 @@ static bool is_canceled(struct pf_job *job, int64_t now_ns)
 static void step_job(struct pf_service *service, struct pf_job *job, int64_t now_ns,
                      bool *pool_full)
 {
+    /* Before the job may be freed: blocks that are complete serve others even if it is canceled. */
     baton_prefix_register(&job->prefix, &job->seq, count_complete(service, job));
     if (is_canceled(job, now_ns) && job->state != PF_RUNNING) {
         free_job(service, job);
@@ -270,7 +272,7 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
         free_job(service, job);
 }
 
-/* Whether a job that the engine is through with has more tokens to make once it gets credit. */
+/* Whether a job that the engine is done with has more tokens to make once it gets credit. */
 static bool goes_on(const struct pf_job *job)
 {
     return job->naive && !job->finished && !atomic_load(&job->canceled);
@@ -282,6 +284,8 @@ static void take_done(struct pf_service *service)
         pf_job_set_state(job, goes_on(job) ? PF_PAUSED : PF_SENDING);
 }
 
+/* Jobs are looked at in order of arrival, so the first one that finds no blocks holds back the
+ * others that wait: none of them starves. */
 static int64_t work(void *arg, int64_t now_ns)
 {
     struct pf_service *service = arg;
@@ -311,7 +315,7 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
          job = pf_job_list_next(&service->jobs, job)) {
         out->n_queued += job->state == PF_WAITING;
-        if (job->state == PF_WAITING || job->state == PF_RUNNING)
+        if (job->state == PF_WAITING || job->state == PF_RUNNING) /* what a new prompt waits for */
             out->n_queued_tokens += (uint32_t)count_missing(service, job);
     }
     out->n_queued += stats.n_queued;

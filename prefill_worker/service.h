@@ -1,8 +1,8 @@
-/* The message side of a prefill worker: takes requests, feeds the engine, ships contexts, cancels.
+/* The message side of a prefill worker: takes requests, feeds the engine, sends contexts, cancels.
  *
- * Ownership: the service owns the jobs, the KV pool, the schedule and the hand-off.
+ * Ownership: the service owns the jobs, the KV pool, the engine and the sender.
  * Threading: main thread.
- * Errors:    create: as its parts. Requests that can not be served are answered with Failed.
+ * Errors:    create: as its parts. Requests that cannot be served are answered with Failed.
  */
 #ifndef BATON_PREFILL_SERVICE_H
 #define BATON_PREFILL_SERVICE_H
@@ -18,7 +18,7 @@ enum { PF_KV_CONTEXTS = 8 };
 struct pf_service_options {
     struct baton_host *host;
     struct baton_kv_options kv; /* default: PF_KV_CONTEXTS contexts */
-    int chunk;                  /* rows of a pass */
+    int chunk;                  /* tokens of a step */
     enum baton_overlap overlap;
     bool prefix_cache;
 };

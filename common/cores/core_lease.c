@@ -39,7 +39,7 @@ static uint32_t generation(const struct baton_core_lease *lease)
     return atomic_load_explicit(&lease->view.table->generation, memory_order_acquire);
 }
 
-/* After a change of a slot: whoever sees the new number sees the change. */
+/* After a change of a slot: a worker that sees the new number sees the change. */
 static uint32_t announce(struct baton_core_lease *lease)
 {
     return atomic_fetch_add(&lease->view.table->generation, 1) + 1;
@@ -94,7 +94,7 @@ bool baton_core_lease_share(void *arg, struct baton_share *share)
     int n = baton_core_share(workers, n_workers, me, lease->n_processors, cores);
     for (int i = 0; i < n; i++)
         cores[i] = lease->processors[cores[i]];
-    /* Only now: whoever waits for these cores goes on when it sees this. */
+    /* Only now: a worker that waits for these cores goes on when it sees this. */
     atomic_store_explicit(&lease->own->seen, now, memory_order_release);
     if (n == lease->n_cores && !memcmp(cores, lease->cores, (size_t)n * sizeof cores[0]))
         return false;

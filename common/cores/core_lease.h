@@ -37,7 +37,7 @@ void baton_core_lease_close(struct baton_core_lease *lease);
  * call waits for its cores to be handed back: microseconds, at most BATON_CORE_HANDOVER_US. */
 void baton_core_lease_busy(struct baton_core_lease *lease, bool busy);
 
-/* A baton_share_fn: the processors to use now. One load while nobody's state changes. */
+/* A baton_share_fn: the processors to use now. One load while no worker's state changes. */
 bool baton_core_lease_share(void *lease, struct baton_share *share);
 
 /* Beats, and looks for the dead and the silent. Returns when to be called again. */

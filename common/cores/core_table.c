@@ -32,7 +32,7 @@ static enum baton_err io_failure(const char *path, struct baton_why *why)
     return baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
 }
 
-/* In a directory that everybody may write to, somebody else may have made this name first. */
+/* In a directory that every user may write to, another one may have made this name first. */
 static enum baton_err check_owner(int fd, const char *path, struct stat *info,
                                   struct baton_why *why)
 {
@@ -71,14 +71,14 @@ static bool is_current(int fd, off_t n_bytes)
            head.version == BATON_CORE_TABLE_VERSION && head.n_bytes == sizeof head;
 }
 
-/* Whether nobody else has locked anything behind the first byte, in whatever layout. */
+/* Whether no other process has locked anything behind the first byte, in whatever layout. */
 static bool is_abandoned(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
     return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_UNLCK;
 }
 
-/* Zeroes with the head written last: whoever dies before that leaves a table to be made anew.
+/* Zeroes with the head written last: a process that dies before leaves a table to be made anew.
  * Reserved, because a full file system would be a SIGBUS later. */
 static enum baton_err make(int fd, const char *path, struct baton_why *why)
 {
@@ -131,7 +131,7 @@ static enum baton_err take_slot(struct baton_core_view *view, const char *path,
                       BATON_CORE_WORKERS_MAX);
 }
 
-/* The slot is taken with byte 0 still locked, so that nobody takes the table for abandoned. */
+/* The slot is taken with byte 0 still locked, so that no process takes the table for abandoned. */
 static enum baton_err open_locked(const char *path, struct baton_core_view *view,
                                   struct baton_why *why)
 {

@@ -8,13 +8,14 @@
  *
  * A slot is held by a lock on its first byte (fcntl, open file description), which the kernel drops
  * when the holder dies: a slot that can be locked and has a state was a crashed worker's. Byte 0 is
- * locked while the table is made. A table of another layout is made anew once nobody holds a slot.
+ * locked while the table is made. A table of another layout is made anew once no process holds a
+ * slot.
  *
- * Ownership: a view belongs to whoever opened it; the file stays.
+ * Ownership: a view belongs to its opener; the file stays.
  * Threading: slots are atomic; each view has locks of its own, so two in one process exclude each
  *            other as two processes do.
  * Errors:    open: INVALID (not ours, or others may write it), VERSION (in use in another layout),
- *            LIMIT (64 workers), IO, TIMEOUT (somebody holds byte 0).
+ *            LIMIT (64 workers), IO, TIMEOUT (another process holds byte 0).
  */
 #ifndef BATON_CORES_CORE_TABLE_H
 #define BATON_CORES_CORE_TABLE_H
@@ -29,7 +30,7 @@
 enum {
     BATON_CORE_TABLE_VERSION = 1,
     BATON_CORE_MASK_WORDS = 16,
-    /* Bits of a slot's state; 0: nobody's. */
+    /* Bits of a slot's state; 0: free. */
     BATON_CORE_LIVE = 1,
     BATON_CORE_BUSY = 2,
     BATON_CORE_SILENT = 4, /* its main thread does not beat: stopped, frozen */
@@ -66,7 +67,7 @@ enum baton_err baton_core_view_open(const char *path, struct baton_core_view *vi
                                     struct baton_why *why) BATON_MUST_CHECK;
 void baton_core_view_close(struct baton_core_view *view);
 
-/* Another slot; false while somebody holds it. */
+/* Another slot; false while another process holds it. */
 bool baton_core_view_try_lock(struct baton_core_view *view, int slot);
 void baton_core_view_unlock(struct baton_core_view *view, int slot);
 

@@ -4,8 +4,10 @@
  * A worker has NNG's I/O threads, this main thread (messages, hand-off, heartbeats) and one engine
  * thread of its own (compute). The main thread never computes, so heartbeats are never late.
  *
- *     SERVING --SIGTERM--> DRAINING (Goodbye said, running work goes on) --idle or timeout-->
- * return
+ *     SERVING --SIGTERM--> DRAINING --idle, or drain_s later--> returned
+ *
+ * Draining begins with a Goodbye to every gateway; work that runs goes on. A second SIGTERM ends
+ * the process at once.
  *
  * Ownership: the host owns model, inbox and membership; hooks borrow them.
  * Threading: everything on the main thread; only baton_host_wake may be called from any thread.
@@ -17,10 +19,10 @@
 #include "common/base/config.h"
 #include "common/base/doorbell.h"
 #include "common/checkpoint/facts.h"
+#include "common/cores/cores.h"
 #include "common/engine/kv/kv.h"
 #include "common/engine/model/model.h"
 #include "common/wire/member.h"
-#include "common/cores/cores.h"
 
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;

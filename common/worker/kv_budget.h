@@ -12,7 +12,7 @@
 
 struct baton_kv_options {
     int64_t tokens, bytes;       /* one of them, or neither: both 0 */
-    int64_t prefix_cache_tokens; /* kept for prompts that begin alike; < 0: no bound, 0: none */
+    int64_t prefix_cache_tokens; /* kept for prompts with the same prefix; < 0: no bound, 0: none */
 };
 
 /* Rows of a worker's option table; in is the struct baton_kv_options inside its struct. what: what
@@ -21,9 +21,9 @@ struct baton_kv_options {
     BATON_ROW_INT(type, in.tokens, "kv-tokens", "0", 0, 1 << 28, "tokens", what),                  \
         BATON_ROW_INT(type, in.bytes, "kv-bytes", "0", 0, 1LL << 40, "bytes",                      \
                       "the same in bytes instead; 0: as kv-tokens says"),                          \
-        BATON_ROW_INT(type, in.prefix_cache_tokens, "prefix-cache-tokens", "-1", -1, 1 << 28,      \
-                      "tokens",                                                                    \
-                      "of it, kept for prompts that begin alike; -1: whatever is free, 0: none")
+        BATON_ROW_INT(                                                                             \
+            type, in.prefix_cache_tokens, "prefix-cache-tokens", "-1", -1, 1 << 28, "tokens",      \
+            "of it, kept for prompts with the same prefix; -1: whatever is free, 0: none")
 
 /* What the options are measured against. */
 struct baton_kv_needs {

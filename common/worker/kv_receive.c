@@ -198,7 +198,7 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
     receive->seq->n_tokens = receive->n_tokens;
     receive->overlap_s = kv->overlap_s;
     receive->complete_ns = baton_now_ns();
-    receiver->options.complete(receiver->options.arg, receive);
+    receiver->options.complete(receiver->options.arg, receive); /* may not free it */
     send_ack(remote, receive, true);
     baton_origin_log_stage(receive->origin, BATON_STAGE_kv_transfer,
                            baton_seconds(receive->complete_ns - receive->began_ns));
@@ -285,7 +285,7 @@ static void receive_message(struct baton_kv_receiver *receiver, const struct bat
     case BATON_LINK_FRESH:
         handle(receiver, remote, message, now_ns);
         break;
-    case BATON_LINK_STALE:
+    case BATON_LINK_STALE: /* of an earlier life: nothing is lost with it */
         break;
     case BATON_LINK_GAP:
         baton_inbox_reject(receiver->inbox, message);

@@ -59,6 +59,7 @@ struct baton_kv_receiver_options {
     struct baton_kv_receive *(*find)(void *arg, const baton_envelope *envelope);
     /* A KvBegin came for it, as expected: false when the context may not be received now. */
     bool (*begin)(void *arg, struct baton_kv_receive *receive);
+    /* How it ended. Neither may fini the transfer. */
     void (*complete)(void *arg, struct baton_kv_receive *receive);
     void (*failed)(void *arg, struct baton_kv_receive *receive);
 };

@@ -112,6 +112,7 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
     enum baton_err err = find_peer(sender, source, &peer, why);
     if (err)
         return err;
+    /* The receiver grants a first credit unasked, so that the first layers wait for no KvAck. */
     *send = (struct baton_kv_send){
         .state = BATON_KV_SEND_OPEN,
         .source = *source,
@@ -165,8 +166,8 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     return err;
 }
 
-/* How many of the extent's first blocks are neighbours in the pool, too: they travel as one payload,
- * without a copy. */
+/* How many of the extent's first blocks are neighbours in the pool, too: those travel as one
+ * payload, without a copy. */
 static int contiguous_blocks(const struct baton_seq *seq, const struct baton_kv_extent *extent,
                              int max_blocks)
 {
@@ -235,11 +236,12 @@ static enum baton_err send_ready(const struct baton_kv_sender *sender, struct ba
     struct baton_kv_progress progress = baton_kv_progress_read(send->source.progress);
     struct baton_kv_extent extent;
     enum baton_err err = BATON_OK;
+    /* Without overlap nothing leaves before all is computed: sending would slow the computing. */
     if (!send->overlaps &&
         baton_kv_progress_complete(progress, sender->options.n_layers) < send->order.n_blocks)
         return BATON_OK;
     while (!err && has_credit(send) && baton_kv_order_next(&send->order, progress, &extent)) {
-        if (send->state == BATON_KV_SEND_OPEN)
+        if (send->state == BATON_KV_SEND_OPEN) /* late: a canceled prompt sends none */
             err = send_begin(sender, send);
         if (!err)
             err = send_chunk(send, &extent);

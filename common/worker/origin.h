@@ -1,5 +1,5 @@
-/* Where a request came from: the gateway, its request id, and which attempt at it. Every answer goes
- * there.
+/* Where a request came from: the gateway, its request id, and which attempt at it. Every answer
+ * goes there.
  *
  * Ownership: holds a reference to the gateway's link from init to fini.
  * Threading: set up and taken down on the main thread; send and fail from any.

@@ -33,8 +33,8 @@ struct baton_prefix {
     int n_registered; /* blocks that others can find */
 };
 
-/* Fingerprint, dtype of the weights and pool are what hashes stand for besides tokens. With `on` false nothing is
- * kept. */
+/* Fingerprint, the weights' dtype and the pool are what hashes stand for besides tokens. With `on`
+ * false nothing is kept. */
 enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct baton_kv *kv,
                                        const char *dtype,
                                        const struct baton_fingerprint *fingerprint, bool on,

@@ -1,6 +1,6 @@
 /* The requests of a worker, found by what a message says about itself.
  *
- * Request ids begin at random in each gateway's life and count up, so their last bits spread evenly.
+ * Request ids begin at random in each gateway's life and count up: their last bits spread evenly.
  *
  * Ownership: the table owns nothing; a node is part of what it finds, and is removed before that is
  *            freed.

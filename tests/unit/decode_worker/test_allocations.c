@@ -89,7 +89,7 @@ static void run_step(void)
     struct dc_step *step = &scheduler.step;
     struct dc_event events[N_SEQUENCES];
     (void)dc_scheduler_fill(&scheduler, 1);
-    if (baton_engine_forward(engine, step->parts, step->n_parts, NULL, NULL, logits))
+    if (baton_engine_forward(engine, step->chunks, step->n_chunks, NULL, NULL, logits))
         fail();
     struct baton_sampled_token *made = dc_sample_batch_run(sampling, engine, step, logits);
     for (int i = 0; i < step->n_sequences; i++)

@@ -43,11 +43,11 @@ static void add_prompt(int i, int n_prompt, int n_done)
 static void assert_step(const char *expected)
 {
     const struct dc_step *step = &scheduler.step;
-    assert_int_equal(step->n_parts, strlen(expected));
-    for (int i = 0; i < step->n_parts; i++) {
+    assert_int_equal(step->n_chunks, strlen(expected));
+    for (int i = 0; i < step->n_chunks; i++) {
         assert_ptr_equal(step->contexts[i], &contexts[expected[i] - '0']);
-        assert_ptr_equal(step->parts[i].seq, &step->contexts[i]->seq);
-        assert_int_equal(step->parts[i].wants_logits, i < step->n_rows);
+        assert_ptr_equal(step->chunks[i].seq, &step->contexts[i]->seq);
+        assert_int_equal(step->chunks[i].wants_logits, i < step->n_rows);
     }
 }
 
@@ -105,9 +105,9 @@ TEST(prompts_share_what_a_step_gives_them)
     assert_step("012");
     assert_int_equal(scheduler.step.n_sequences, 1);
     assert_int_equal(scheduler.step.n_rows, 2); /* prompt 2 has more to come */
-    assert_int_equal(scheduler.step.parts[1].n_tokens, 4);
-    assert_int_equal(scheduler.step.parts[2].n_tokens, 6);
-    assert_ptr_equal(scheduler.step.parts[2].tokens, tokens + 3);
+    assert_int_equal(scheduler.step.chunks[1].n_tokens, 4);
+    assert_int_equal(scheduler.step.chunks[2].n_tokens, 6);
+    assert_ptr_equal(scheduler.step.chunks[2].tokens, tokens + 3);
 }
 
 TEST(a_prompt_alone_has_a_step_to_itself)
@@ -115,12 +115,12 @@ TEST(a_prompt_alone_has_a_step_to_itself)
     add_prompt(0, DC_ALONE_TOKENS + 7, 0);
     (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("0");
-    assert_int_equal(scheduler.step.parts[0].n_tokens, DC_ALONE_TOKENS);
+    assert_int_equal(scheduler.step.chunks[0].n_tokens, DC_ALONE_TOKENS);
     contexts[0].seq.n_tokens = DC_ALONE_TOKENS;
     add_sequence(1, 9);
     (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("10");
-    assert_int_equal(scheduler.step.parts[1].n_tokens, 7);
+    assert_int_equal(scheduler.step.chunks[1].n_tokens, 7);
 }
 
 TEST(a_step_is_never_larger_than_its_engine)
@@ -129,7 +129,7 @@ TEST(a_step_is_never_larger_than_its_engine)
         add_sequence(i, 9);
     add_prompt(3, 1000, 0);
     (void)dc_scheduler_fill(&scheduler, 1);
-    assert_int_equal(scheduler.step.parts[3].n_tokens, CHUNK);
+    assert_int_equal(scheduler.step.chunks[3].n_tokens, CHUNK);
     assert_true(3 + CHUNK <= dc_scheduler_max_rows(MAX_BATCH, CHUNK));
     assert_int_equal(dc_scheduler_max_rows(MAX_BATCH, 1000), MAX_BATCH + 1000);
 }

@@ -70,12 +70,12 @@ TEST(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others)
     assert_int_equal(n_alone, n_others);
 }
 
-TEST(jobs_that_are_through_or_canceled_leave_and_the_others_keep_their_order)
+TEST(jobs_that_are_done_or_canceled_leave_and_the_others_keep_their_order)
 {
     pf_scheduler_init(&scheduler, 64);
     for (int i = 0; i < N_JOBS; i++)
         add(i, 100);
-    jobs[1].through = true;
+    jobs[1].done = true;
     atomic_store(&jobs[3].canceled, true);
     jobs[4].begun_ns = 7;
     assert_int_equal(pf_scheduler_count_begun(&scheduler), 1);
@@ -95,7 +95,7 @@ int main(void)
         cmocka_unit_test(a_step_holds_whole_blocks_at_most),
         cmocka_unit_test(the_shortest_remaining_prompt_goes_first_and_the_next_one_fills_the_step),
         cmocka_unit_test(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others),
-        cmocka_unit_test(jobs_that_are_through_or_canceled_leave_and_the_others_keep_their_order),
+        cmocka_unit_test(jobs_that_are_done_or_canceled_leave_and_the_others_keep_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
