@@ -151,7 +151,7 @@ class Scraped:
 
 
 def run_load(fleet):
-    """Prompts that begin alike, several at a time, again and again; and one that is refused."""
+    """Prompts with a common prefix, several at a time, again and again; and one that is refused."""
     def client(i):
         for k in range(4):
             fleet.generate(prompt=[5 + j % 40 for j in range(48)] + [100 + i, k + 1], max_new_tokens=24)

@@ -1,4 +1,4 @@
-"""The decode worker's freedom: full batches, paused readers, shared beginnings and prompts that it runs itself
+"""The decode worker's freedom: full batches, paused readers, shared prefixes and prompts that it runs itself
 change times, never tokens."""
 import random
 import subprocess
@@ -95,7 +95,7 @@ def kv_bytes(fleet):
     return fleet.metrics()["baton_kv_transfer_bytes_total"]
 
 
-def test_a_shared_beginning_travels_once():
+def test_a_shared_prefix_travels_once():
     with Fleet() as fleet:
         sizes = []
         for prompt in (ids(100), ids(100), ids(140), ids(16), [9, *ids(99)]):

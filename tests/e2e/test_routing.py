@@ -1,4 +1,4 @@
-"""Who works for a request: policies, shared beginnings, prompts that a decode worker runs itself."""
+"""Who works for a request: policies, shared prefixes, prompts that a decode worker runs itself."""
 import json
 import random
 from concurrent.futures import ThreadPoolExecutor

@@ -21,7 +21,7 @@ enum { N_VOCAB = 300, N_CONTEXT = 256, N_LAYERS = 2, MAX_REQUESTS = 64, STOP_NON
 struct ask {
     uint64_t id;
     int n_prompt, n_new;
-    uint64_t words; /* seed of the prompt's tokens: equal seeds begin alike */
+    uint64_t words; /* seed of the prompt's tokens: prompts of equal seeds share a prefix */
     double temperature;
     uint32_t stop;        /* STOP_NONE, or the token that ends it */
     uint32_t credit;      /* 0: plenty */

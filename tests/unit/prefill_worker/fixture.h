@@ -14,7 +14,7 @@ enum { N_LAYERS = 3, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
 
 enum hashes { NO_HASHES, OUR_HASHES, FOREIGN_HASHES, TOO_MANY_HASHES };
 
-/* A request, as a gateway sends it. Prompts of the same words begin alike. */
+/* A request, as a gateway sends it. Prompts of the same words share a prefix. */
 struct ask {
     uint64_t id;
     int n_prompt, n_new;
