@@ -20,9 +20,11 @@ struct baton_sampling_message {
     Baton__V1__LogitBias bias[BATON_MAX_LOGIT_BIAS], *listed[BATON_MAX_LOGIT_BIAS];
 };
 
+/* Every field of the message is set. */
 void baton_sampling_encode(struct baton_sampling_message *out,
                            const struct baton_sampling_params *params);
 
+/* params is untouched on an error; else the caller finishes them. */
 enum baton_err baton_sampling_decode(struct baton_sampling_params *params,
                                      const Baton__V1__Sampling *message) BATON_MUST_CHECK;
 

@@ -29,7 +29,9 @@ struct baton_history {
 enum baton_err baton_history_init(struct baton_history *history, size_t n_max) BATON_MUST_CHECK;
 void baton_history_fini(struct baton_history *history);
 
+/* Repeated ids count as one: only whether the prompt has a token matters. */
 void baton_history_add_prompt(struct baton_history *history, const uint32_t *ids, size_t n);
+/* Counts one more of that id, which may stand in the prompt, too. */
 void baton_history_add_output(struct baton_history *history, uint32_t id);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* 0; does not compile when the member has another type. */
-#define IS(c_type, member)                                                                         \
+#define OF_TYPE(c_type, member)                                                                    \
     (0 * sizeof(char[__builtin_types_compatible_p(                                                 \
                          c_type, __typeof__(((struct baton_sampling_params *)0)->member))          \
                          ? 1                                                                       \
@@ -13,7 +13,8 @@
 #define ROW(field_type, c_type, member, ...)                                                       \
     {                                                                                              \
         .name = #member, .type = (field_type),                                                     \
-        .offset = offsetof(struct baton_sampling_params, member) + IS(c_type, member), __VA_ARGS__ \
+        .offset = offsetof(struct baton_sampling_params, member) + OF_TYPE(c_type, member),        \
+        __VA_ARGS__                                                                                \
     }
 #define REAL(member, ...)  ROW(BATON_PARAM_REAL, double, member, __VA_ARGS__)
 #define COUNT(member, ...) ROW(BATON_PARAM_COUNT, uint32_t, member, __VA_ARGS__)

@@ -54,6 +54,7 @@ struct baton_sampling_params {
 /* What a client gets that says nothing: the model's own distribution. */
 #define BATON_SAMPLING_DEFAULTS .temperature = 1, .top_p = 1, .repetition_penalty = 1
 
+/* With a bias of its own; to is untouched on an error. */
 enum baton_err
 baton_sampling_params_copy(struct baton_sampling_params *to,
                            const struct baton_sampling_params *from) BATON_MUST_CHECK;
@@ -67,6 +68,12 @@ static inline bool baton_sampling_needs_history(const struct baton_sampling_para
 {
     return params->repetition_penalty != 1 || params->presence_penalty != 0 ||
            params->frequency_penalty != 0;
+}
+
+/* True when that history begins with the prompt: a worker that did not compute it needs its ids. */
+static inline bool baton_sampling_needs_prompt(const struct baton_sampling_params *params)
+{
+    return params->repetition_penalty != 1;
 }
 
 /* ---- the table ---- */

@@ -62,9 +62,11 @@ struct baton_logprob {
 
 struct baton_sampler;
 
+/* For rows of n_vocab logits; NULL when memory is out. */
 struct baton_sampler *baton_sampler_create(int n_vocab);
 void baton_sampler_destroy(struct baton_sampler *sampler);
 
+/* V, as it was created for. */
 int baton_sampler_n_vocab(const struct baton_sampler *sampler);
 
 /* logits [V], untouched. history may be NULL when the params need none. position is the absolute

@@ -85,7 +85,7 @@ void gw_command_start(const struct gw_request *request, uint32_t first_token)
     start.sampling = &sampling.message;
     start.credit_tokens = gw_command_credit(request);
     start.deadline_ms = left_ms(request);
-    if (request->params.sampling.repetition_penalty != 1) {
+    if (baton_sampling_needs_prompt(&request->params.sampling)) {
         start.prompt = request->params.prompt.ids;
         start.n_prompt = request->params.prompt.n;
     }
