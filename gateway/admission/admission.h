@@ -2,7 +2,7 @@
  *
  *     completion --no worker, or stopping-----------------------------> 503
  *                --larger than could ever wait------------------------> 400
- *                --the queue has no room (requests, prompt tokens)----> 429 queue_full
+ *                --the queue is full (requests, prompt tokens)--------> 429 queue_full
  *                --its turn, or its end, would come too late----------> 429 too_late
  *                --its key has as many generations as it may----------> 429 too_many_requests
  *                --otherwise--> QUEUED --too late after all-----------> 504

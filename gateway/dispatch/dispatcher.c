@@ -73,15 +73,15 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
     }
 }
 
-/* A worker that had no room may have some again before its next Status says so. */
+/* A worker that was full may have capacity again before its next Status says so. */
 static void ask_again(const struct gw_dispatcher *dispatcher)
 {
     const struct gw_fleet *fleet = dispatcher->fleet;
-    bool somebody_waits = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED)->n > 0;
+    bool is_queue = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED)->n > 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         worker->backing_off = false;
-        worker->recently_rejected &= somebody_waits;
+        worker->recently_rejected &= is_queue;
     }
 }
 

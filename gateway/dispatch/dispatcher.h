@@ -6,8 +6,8 @@
  *     worker_messages.h  what workers say about it
  *
  * Routing a request may end others, and an end may let others be routed. So nobody routes from
- * within: whatever makes routing possible sets a flag, and the pump, which the loop calls after each
- * message and before it sleeps, routes until the flag stays down.
+ * within: whatever makes routing possible sets a flag, and the pump, which the loop calls after
+ * each message and before it sleeps, routes until the flag stays down.
  *
  * Ownership: owns admission, routing and lifecycle; borrows the fleet and the table of requests.
  * Threading: loop thread.

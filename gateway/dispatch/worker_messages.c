@@ -97,7 +97,7 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     }
 }
 
-/* Hand-off time: what of the first gap between tokens was neither waiting for a step nor the step. */
+/* Hand-off time: the first inter-token gap minus decode queueing and the step itself. */
 static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     const struct gw_attempt *attempt = &request->attempt;

@@ -1,4 +1,4 @@
-/* What workers say about requests: room, first tokens, tokens, ends, failures.
+/* What workers say about requests: reservations, first tokens, tokens, ends, failures.
  *
  * Ownership: borrows the message.
  * Threading: loop thread.

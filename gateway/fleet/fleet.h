@@ -47,8 +47,8 @@ void gw_fleet_fini(struct gw_fleet *fleet);
 
 void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns);
 
-/* Beats, and notices workers whose link is down and, provided that all that arrived was heard, those
- * that are silent. Call after every wake and every beat_ns / 4. */
+/* Beats, and notices workers whose link is down and, provided that all that arrived was heard,
+ * those that are silent. Call after every wake and every beat_ns / 4. */
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all);
 
 /* Tells everybody that this gateway is leaving. */

@@ -47,7 +47,7 @@ bool gw_handshake_refuse(struct gw_refusal *refusal, Baton__V1__Refused__Code co
 void gw_handshake_settle(struct gw_fleet_terms *terms, const Baton__V1__Hello *hello);
 
 /* The worker that a Hello announces, JOINING, with its half of the link open; wake rings when the
- * link changes. NULL without memory, or when the Hello cannot be answered, for the reason in why. */
+ * link changes. NULL without memory, or when the Hello cannot be answered: see why. */
 struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
                                       const struct baton_message *message, void (*wake)(void *arg),
                                       void *wake_arg, struct baton_why *why);

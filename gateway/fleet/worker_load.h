@@ -1,10 +1,10 @@
-/* How much a worker has to do, between two of its Statuses.
+/* Worker load: how much a worker has to do, between two of its Statuses.
  *
- * What this gateway placed there is known exactly, at every moment. What others have there is what
- * the worker tells beyond that; of the last two Statuses the smaller counts, because one of them
- * may have been written before a request of ours left and read after. A Status also knows what we
- * can not: how far prompts are, and which blocks requests share. So where it tells of less, it is
- * believed, and carried forward by what was placed and what ended since.
+ * What this gateway routed there is known exactly, at every moment. The load of other gateways is
+ * what the worker tells beyond that. Of the last two Statuses the smaller counts, because one of
+ * them may have been written before a request of ours left and read after. A Status also knows what
+ * we cannot: how far prompts are, and which blocks requests share. So where it tells of less, it is
+ * believed, and carried forward by what was routed there and what ended since.
  *
  * Ownership: plain data.
  * Threading: none; one owner at a time.
@@ -29,7 +29,7 @@ struct gw_worker_load {
 /* A Status came. */
 void gw_worker_load_told(struct gw_worker_load *load, const struct gw_work *told);
 
-/* Work of ours was placed there, or (negative) ended. */
+/* Work of ours was routed there, or (negative) ended. */
 void gw_worker_load_add(struct gw_worker_load *load, const struct gw_work *work);
 
 struct gw_work gw_worker_load_now(const struct gw_worker_load *load);

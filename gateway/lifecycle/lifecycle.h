@@ -3,8 +3,8 @@
  * When an attempt breaks before anything was shown to the client, the request goes back to QUEUED
  * for another attempt; later it fails.
  *
- * Nothing here chooses a worker. A request that waits, and a worker that a request leaves, ask for a
- * pump by a flag; gateway/dispatch/dispatcher.h answers it when nothing of this is under way.
+ * Nothing here chooses a worker. A request that waits, and a worker that a request leaves, ask for
+ * a pump by a flag; gateway/dispatch/dispatcher.h answers it when nothing of this is under way.
  *
  * Ownership: requests belong to their table; each is destroyed after its response writer's last
  *            call.

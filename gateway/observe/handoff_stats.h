@@ -1,12 +1,12 @@
-/* The hand-off ledger: what each context's way from worker to worker came to, and all of them.
+/* Hand-off statistics: what moving contexts from worker to worker cost, one by one and in all.
  *
  *     KvBegin arrives     first token chosen     DecodeStart arrives     last block placed
  *     |<----------------------------- transfer_s ------------------------------------->|
  *     |<---- overlap_s ---->|                    |<------------ exposed_s ------------>|
  *
- * What lies between the two the first token's way hides. A transfer that is over before
- * DecodeStart comes exposes nothing; one that begins after the first token overlaps nothing, and
- * one that begins after DecodeStart exposes more than itself.
+ * The interval between them is hidden behind the first token's trip to the gateway and back. A
+ * transfer that is over before DecodeStart comes exposes nothing; one that begins after the first
+ * token overlaps nothing, and one that begins after DecodeStart exposes more than itself.
  *
  * Ownership: plain data.
  * Threading: loop thread.

@@ -6,9 +6,10 @@
 
 enum { MAX_RETRY_S = 60 };
 
-/* A place that is there is given sooner than that. */
+/* With capacity at hand a request is routed sooner than that, so a longer wait is a backlog. */
 static const double had_to_wait_s = 0.005;
-/* The weight of the newest request in what is usual; how slowly the best is forgotten. */
+/* The weight of the newest request in what is usual. The best time of a token is a minimum, which
+ * would stay for ever: it grows by this factor with each request, until it is met again. */
 static const double newest = 1.0 / 16, forgotten = 1.001;
 
 /* ---- requests ---- */

@@ -1,18 +1,18 @@
-/* How fast the fleet works off its line, and what that means for whoever comes next.
+/* The throughput estimator: how fast the fleet works off what waits, and what that means for the
+ * next request.
  *
- *     QUEUED, RESERVING --a place--> PREFILLING --compute--> DECODING --output--> end
+ *     QUEUED, RESERVING --routed--> PREFILLING --computed--> DECODING --output--> end
  *
- * Three meters run: places given, while there is a backlog (somebody waited for one longer than it
- * takes to ask); prompt tokens run, while a prompt is with a worker; tokens made, while somebody
- * takes them. So neither a quiet hour looks like a slow fleet, nor a fleet that has room for
- * everybody like one that is quick to find some.
+ * Three rates are measured. Requests routed: while there is a backlog, that is while some request
+ * waited longer than routing takes. Prompt tokens computed: while a prompt is with a worker. Tokens
+ * made: while a client takes some. Each clock runs only under load, so a quiet hour does not look
+ * like a slow fleet; and without a backlog no routing rate is claimed, because a fleet with spare
+ * capacity routes at the rate of arrivals.
  *
- *     wait    = those who wait x seconds a place + tokens with workers x seconds a token
- *     service = prompt tokens x seconds a token + output tokens x those who share x seconds a token
+ *     wait    = requests waiting x seconds a routing + tokens with workers x seconds a token
+ *     service = prompt tokens x seconds a token + output tokens x sharers x seconds a token
  *
- * Ownership: plain data.
- * Threading: pure functions of their arguments; times are baton_now_ns's.
- * Errors:    none. What was never measured is 0: nobody is turned away by a guess.
+ * Pure. Times are baton_now_ns's. What was never measured is 0: no request is rejected by a guess.
  */
 #ifndef BATON_GATEWAY_OBSERVE_THROUGHPUT_H
 #define BATON_GATEWAY_OBSERVE_THROUGHPUT_H
@@ -21,8 +21,8 @@
 #include "gateway/request/request.h"
 
 struct gw_throughput {
-    struct gw_busy_rate routing, compute, output; /* room is open during a backlog */
-    size_t n_waiting, n_waiting_tokens;           /* for a place; of their prompts */
+    struct gw_busy_rate routing, compute, output; /* routing runs during a backlog */
+    size_t n_waiting, n_waiting_tokens;           /* to be routed; of their prompts */
     size_t n_prefilling_tokens;                   /* of prompts that are with workers */
     /* Of requests that ended well, 0 before any did: tokens, and time for one at its best. */
     double usual_tokens, best_per_token_s;
@@ -45,12 +45,12 @@ void gw_throughput_finished(struct gw_throughput *throughput, uint64_t n_output,
  * there, 0 when it is empty. Call every 25 ms or so: a backlog is noticed here. */
 void gw_throughput_tick(struct gw_throughput *throughput, double waited_s, int64_t now_ns);
 
-/* Until so many more than those who wait would have a place, and so many more prompt tokens than
+/* Until so many more requests than those that wait would be routed, and so many more tokens than
  * those with workers would be run; 0, 0: until all there are had their turn. */
 double gw_throughput_wait_s(const struct gw_throughput *throughput, size_t n_requests,
                             size_t n_tokens);
 
-/* Until so many of those who wait have a place; 0 without a backlog. */
+/* Until so many of the waiting requests are routed; 0 without a backlog. */
 double gw_throughput_routing_s(const struct gw_throughput *throughput, size_t n_requests);
 
 /* For n_more requests like the others, beside everybody who is with a worker now: n_tokens of

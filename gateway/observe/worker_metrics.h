@@ -1,6 +1,7 @@
 /* What is shown of each worker: one table of figures, for GET /workers and for Prometheus.
  *
- * A new gauge of a worker is a field of Status (proto), the worker that fills it in, and a row here.
+ * A new gauge of a worker is a field of Status (proto), the worker that fills it in, and a row
+ * here.
  *
  * Ownership: borrows the fleet.
  * Threading: loop thread.

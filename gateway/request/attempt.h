@@ -1,6 +1,6 @@
 /* One attempt to serve a request: which workers it has, what they promised, measured and did.
  *
- *     prefill   from routing until decoding began (or the decode worker turned out to run the prompt)
+ *     prefill   from routing until decoding began, or until the decode worker was found faster
  *     decode    from routing to the end, with the blocks that were reserved for it
  *     prompt_at one of the two, from the prompt's command to its first token
  *
@@ -75,7 +75,7 @@ void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, doub
 /* What a decode worker tells of the hand-off that it received. */
 struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began);
 
-/* The decode worker has the context. began is NULL where the same worker ran the prompt. */
+/* The decode worker makes its first step. began is NULL where the message tells nothing of it. */
 void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__DecodeBegan *began,
                               int64_t began_ns);
 

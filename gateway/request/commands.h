@@ -1,7 +1,7 @@
-/* What the gateway tells workers about a request: reserve, prefill, start, go on, stop.
+/* What the gateway commands workers to do for a request: reserve, prefill, start, go on, stop.
  *
- * Each order goes to the worker that the request is placed at, and names the attempt. Orders change
- * nothing in the request.
+ * Each command goes to a worker of the current attempt, and carries the attempt's number. Commands
+ * change nothing in the request.
  *
  * Ownership: borrows the request and its workers.
  * Threading: loop thread.
@@ -26,10 +26,11 @@ void gw_command_prefill(const struct gw_request *request);
 /* To the decode worker: go on from the first token. */
 void gw_command_start(const struct gw_request *request, uint32_t first_token);
 
-/* To whoever makes the tokens: all so far arrived; more may come unless the client is paused. */
+/* To the worker that makes the tokens: all so far arrived; more may come unless the client is
+ * paused. */
 void gw_command_ack(const struct gw_request *request);
 
-/* To everybody who still works for the request. */
+/* To the workers that the attempt still has. */
 void gw_command_cancel(const struct gw_request *request, const char *reason);
 
 #endif

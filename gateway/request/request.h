@@ -47,7 +47,7 @@ struct gw_params {
     bool cache_prompt;
 };
 
-/* When the request was taken in, and when it ended. An attempt and the output have their own times. */
+/* When the request was taken in and ended. Attempt and output have times of their own. */
 struct gw_times {
     int64_t arrived_ns, parsed_ns, tokenized_ns, end_ns;
 };
@@ -68,7 +68,7 @@ struct gw_request {
     bool is_ttft_counted;
     bool paused, was_paused; /* its client reads too slowly; did so once */
 
-    /* Of the prompt's blocks, [n_hashes], made of that root: they serve every attempt. NULL: none. */
+    /* [n_hashes] of the prompt's blocks, from that root; they serve every attempt. NULL: none. */
     struct baton_block_hash *hashes, hash_root;
     size_t n_hashes;
 

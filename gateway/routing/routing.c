@@ -137,8 +137,8 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing,
         ->candidates[baton_routing_prefill(routing->options.prefill, routing->prefill_views, n)];
 }
 
-/* Whether it may be asked for room now: one that had none lately for one request after the other,
- * not for all who wait, most of whom it would turn down. */
+/* Whether it may be asked for a reservation now. A worker that has just rejected one gets them one
+ * at a time, so that a full queue does not cause a burst of rejections. */
 static bool may_ask(const struct gw_routing *routing, const struct gw_worker *worker)
 {
     struct gw_request_list *reserving = gw_lifecycle_list(routing->lifecycle, GW_RESERVING);
@@ -304,7 +304,7 @@ const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
 }
 
 /* First come, first served: nothing overtakes a request that no worker has capacity for, or a large
- * one would wait for ever. Failing a request may end others, so the list is begun again each time. */
+ * one would wait for ever. Failing a request may end others, so each turn begins at the first. */
 void gw_routing_route_queued(struct gw_routing *routing)
 {
     struct gw_request_list *queued = gw_lifecycle_list(routing->lifecycle, GW_QUEUED);

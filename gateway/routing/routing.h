@@ -1,10 +1,12 @@
-/* Who works for a request: a decode worker that promised room, a worker that runs the prompt.
+/* Routing: which workers serve a request. A decode worker that has reserved blocks, and the worker
+ * that computes the prompt.
  *
- * Each role has its policy (common/policy/routing_policy.h), applied to the workers that are ready
- * and, for decode, have room for prompt and output. Blocks are reserved before the prompt is run. A short
- * prompt may be run by the decode worker itself, when that is predicted to be faster.
+ * Each role has its policy (common/policy/routing_policy.h), applied to the workers that are READY
+ * and, for decode, have free blocks for prompt and output. Blocks are reserved before the prompt is
+ * computed, so that no finished prompt waits for memory. A short prompt may be computed by the
+ * decode worker itself (colocated prefill) when that is predicted to be faster.
  *
- * Ownership: the placement owns its tables of prefixes.
+ * Ownership: owns its tables of prefixes; borrows lifecycle and fleet.
  * Threading: loop thread.
  * Errors:    init: NO_MEMORY. A request that no worker could ever take fails through its writer.
  */
@@ -42,15 +44,16 @@ enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routi
                                const struct gw_fleet *fleet) BATON_MUST_CHECK;
 void gw_routing_fini(struct gw_routing *routing);
 
-/* Routes what waits, as far as workers have capacity. For the dispatcher's pump alone: anything else
- * sets lifecycle->wants_pump. */
+/* Routes what waits, as far as workers have capacity. For the dispatcher's pump alone: anything
+ * else sets lifecycle->wants_pump. */
 void gw_routing_route_queued(struct gw_routing *routing);
 
-/* The reason why a request could not be placed even with all the room in the world, or NULL. */
+/* The reason why a request could not be routed even by an idle fleet, or NULL. */
 const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request);
 
-/* Its decode worker has room, and some of the prompt's first blocks already: the prompt is run. */
+/* Its decode worker reserved the blocks, and has the prompt's first n_cached_blocks already: the
+ * prompt is sent. */
 void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
                          uint32_t n_cached_blocks);
 

@@ -1,9 +1,9 @@
 /* A gateway's core between a scripted clock, scripted workers and scripted clients.
  *
- * Fleet, routing, admission and lifecycle are the real ones, wired as gateway.c wires them. In place
- * of wire/link.h and of baton_now_ns stand this file's own, put there by the linker (--wrap): what
- * the gateway sends to a worker is noted, what a worker says arrives at once, and time passes when
- * the test says so.
+ * Fleet, routing, admission and lifecycle are the real ones, wired as gateway.c wires them. In
+ * place of wire/link.h and of baton_now_ns stand this file's own, put there by the linker (--wrap):
+ * what the gateway sends to a worker is noted, what a worker says arrives at once, and time passes
+ * when the test says so.
  *
  * Ownership: gateway_close frees everything that gateway_open and the script made.
  * Threading: one thread.
@@ -75,7 +75,7 @@ int64_t now_ns(void);
 struct far_worker prefill_worker(const char *id);
 struct far_worker decode_worker(const char *id);
 
-/* Says hello on a new link. The worker is the gateway's JOINING one, or NULL when it was refused. */
+/* Says hello on a new link. The worker is the gateway's JOINING one, or NULL if refused. */
 struct gw_worker *hello(struct far_worker *worker);
 /* Says hello and its first status. */
 struct gw_worker *join(struct far_worker *worker);
@@ -98,7 +98,7 @@ void say_finished(struct far_worker *worker, const struct gw_choice *client, uin
 void say_failed(struct far_worker *worker, const struct gw_choice *client,
                 Baton__V1__Failed__Code code);
 
-/* The last message of a kind to the worker about the request (NULL: about none), or NULL; how many. */
+/* The last message of a kind to the worker about the request (NULL: any), or NULL; and how many. */
 const struct sent *last_sent(const struct far_worker *worker, const struct gw_choice *client,
                              Baton__V1__Envelope__BodyCase kind);
 int n_sent(const struct far_worker *worker, const struct gw_choice *client,
