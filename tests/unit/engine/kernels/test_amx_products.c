@@ -1,5 +1,5 @@
 /* AMX's products against the manual's text, written out number by number. */
-#include "tests/unit/engine/amx_unit.h"
+#include "tests/unit/engine/kernels/amx_unit.h"
 
 #include <float.h>
 #include <pthread.h>

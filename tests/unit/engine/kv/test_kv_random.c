@@ -1,7 +1,7 @@
 /* The KV pool beside one written the plain way: 100,000 arbitrary operations must give both the
  * same counts, the same sharing and, seen through stamps in the blocks' memory, the same contents.
  */
-#include "tests/unit/engine/kv_unit.h"
+#include "tests/unit/engine/kv/kv_unit.h"
 
 enum {
     N_BLOCKS = 23,

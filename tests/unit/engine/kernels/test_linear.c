@@ -1,7 +1,7 @@
 /* The products of every kernel set in every dtype it has, against the plain sum over the weights
  * and the activations as they really are rounded. */
-#include "tests/unit/engine/guarded.h"
-#include "tests/unit/engine/product.h"
+#include "tests/unit/engine/kernels/guarded.h"
+#include "tests/unit/engine/kernels/product.h"
 #include "tests/unit/engine/unit.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
 /* What the products by AMX promise beyond those of every kernel set (test_linear.c). */
-#include "tests/unit/engine/product.h"
+#include "tests/unit/engine/kernels/product.h"
 #include "tests/unit/engine/unit.h"
 
 #include <pthread.h>

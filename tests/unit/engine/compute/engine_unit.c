@@ -1,4 +1,4 @@
-#include "tests/unit/engine/engine_unit.h"
+#include "tests/unit/engine/compute/engine_unit.h"
 
 #include <stdio.h>
 

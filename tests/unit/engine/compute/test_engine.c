@@ -1,4 +1,4 @@
-#include "tests/unit/engine/engine_unit.h"
+#include "tests/unit/engine/compute/engine_unit.h"
 
 TEST(prefill_in_chunks_of_any_size_gives_the_same_logits)
 {

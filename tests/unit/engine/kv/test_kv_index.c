@@ -1,4 +1,4 @@
-#include "tests/unit/engine/kv_unit.h"
+#include "tests/unit/engine/kv/kv_unit.h"
 
 #include "common/engine/kv/kv_index.h"
 

@@ -1,6 +1,6 @@
-#include "tests/unit/engine/product.h"
+#include "tests/unit/engine/kernels/product.h"
 
-#include "tests/unit/engine/guarded.h"
+#include "tests/unit/engine/kernels/guarded.h"
 #include "tests/unit/engine/unit.h"
 
 #include "common/engine/kernels/bf16.h"

@@ -1,5 +1,5 @@
 /* AMX's other instructions: tiles to and from memory, their configuration, and what is refused. */
-#include "tests/unit/engine/amx_unit.h"
+#include "tests/unit/engine/kernels/amx_unit.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "tests/unit/engine/guarded.h"
+#include "tests/unit/engine/kernels/guarded.h"
 
 #include "tests/support/test.h"
 

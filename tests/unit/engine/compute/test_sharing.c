@@ -1,4 +1,4 @@
-#include "tests/unit/engine/engine_unit.h"
+#include "tests/unit/engine/compute/engine_unit.h"
 
 /* The hashes need only differ here. */
 static void make_hashes(struct baton_block_hash *hashes, int n)
