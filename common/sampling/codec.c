@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Every row of the table has a field of its name and type: a test holds the two together. */
 static void *member_of(const struct baton_sampling_field *field, const Baton__V1__Sampling *message)
 {
-    static const ProtobufCType types[] = {[BATON_PARAM_REAL] = PROTOBUF_C_TYPE_DOUBLE,
-                                          [BATON_PARAM_COUNT] = PROTOBUF_C_TYPE_UINT32,
-                                          [BATON_PARAM_FLAG] = PROTOBUF_C_TYPE_BOOL};
     const ProtobufCFieldDescriptor *found = protobuf_c_message_descriptor_get_field_by_name(
         &baton__v1__sampling__descriptor, field->name);
-    assert(found && found->type == types[field->type]);
+    assert(found);
     return (char *)(uintptr_t)message + found->offset;
 }
 
