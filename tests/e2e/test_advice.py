@@ -73,7 +73,7 @@ def test_the_role_that_the_load_fills_is_short(short, n_clients, n_prompt, n_new
         assert found["observed"]["requests_per_s"] > 0
 
 
-def test_a_client_alone_leaves_room_in_both_roles():
+def test_a_client_alone_leaves_capacity_in_both_roles():
     with Fleet() as fleet, Load(fleet, 0, 64, 48) as load:
         def is_roomy():
             begin = time.monotonic()

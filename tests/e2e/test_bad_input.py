@@ -173,7 +173,7 @@ def is_closed_by_peer(sock):
     return True
 
 
-def test_a_flood_of_garbage_on_the_inbox_harms_nobody(fleet):
+def test_a_flood_of_garbage_on_the_inbox_harms_no_request(fleet):
     rng = random.Random(2)
     host, port = fleet.inbox.removeprefix("tcp://").split(":")
     n_messages = 0

@@ -69,7 +69,7 @@ def test_the_tokens_do_not_depend_on_the_cores(arguments):
 
 
 @two_cores
-def test_whoever_is_busy_alone_has_every_core():
+def test_a_worker_busy_alone_has_every_core():
     with elastic() as fleet:
         def all_use_all():
             fleet.generate(prompt=STORY, max_new_tokens=60)

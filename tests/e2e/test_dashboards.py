@@ -53,7 +53,7 @@ def test_the_clusters_prometheus_takes_its_job(tmp_path):
     assert n == 1 and done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_alert_fires_for_what_it_is_about_and_autoscalers_see_who_is_short():
+def test_every_alert_fires_for_its_cause_and_autoscalers_see_the_role_that_is_short():
     cases = ROOT / "tests/e2e/rules_test.yml"
     done = promtool("test", "rules", cases)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -75,7 +75,7 @@ def test_a_panel_says_what_it_shows(panel):
     assert panel["datasource"]["uid"] == "${datasource}"
 
 
-def test_panels_have_each_a_place_of_their_own():
+def test_no_two_panels_overlap():
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     cells = [(x, y) for panel in DASHBOARD["panels"] for place in [panel["gridPos"]]
              for x in range(place["x"], place["x"] + place["w"])

@@ -73,7 +73,7 @@ def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_ba
         fleet.wait_all_free()
 
 
-def test_who_finds_no_place_in_the_batch_waits_before_its_prompt():
+def test_a_request_without_a_slot_in_the_batch_waits_before_its_prompt():
     """Else prompts would be run at the cost of steps, and readers would wait long for their second token."""
     with Fleet(decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
         bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0) for i in range(40)]

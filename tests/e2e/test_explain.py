@@ -202,7 +202,7 @@ def test_probabilities_are_those_of_the_logits(runs, prompt):
             assert sum(c[name] for c in step["candidates"]) <= 1 + 1e-6
 
 
-def test_filters_keep_a_beginning_of_the_ranking(runs, prompt):
+def test_filters_keep_a_prefix_of_the_ranking(runs, prompt):
     for sampling, step, _ in steps_with_history(runs, prompt, LISTED + UNLISTED):
         kept, mass = step["kept"], 0.0
         assert N_VOCAB >= kept["after_top_k"] >= kept["after_top_p"] >= kept["after_min_p"] >= 1
@@ -234,7 +234,7 @@ def test_the_logits_are_the_models_own(runs, prompt):
 # Where it is told
 
 
-def test_fewer_candidates_are_a_beginning_of_more(fleet, prompt, runs):
+def test_fewer_candidates_are_a_prefix_of_more(fleet, prompt, runs):
     sampling, whole = runs[1]
     for n in 1, 3:
         answer = fleet.generate(prompt=prompt, max_new_tokens=N_STEPS, explain=n, ignore_eos=True, **sampling)

@@ -146,7 +146,7 @@ def test_the_stages_up_to_the_first_token_add_up_to_ttft(fleet):
             assert stages["kv_transfer"]["worker"] == "decode-0"
 
 
-def test_a_prompt_that_fills_the_context_leaves_no_room(fleet):
+def test_a_prompt_that_fills_the_context_leaves_no_position(fleet):
     status, answer, _ = fleet.request("POST", "/generate", {"prompt": [5] * 512})
     assert status == 400 and "512" in answer["error"]["message"]
     answer = fleet.generate(prompt=[5] * 511, temperature=0)

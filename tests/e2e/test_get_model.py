@@ -85,7 +85,7 @@ def of_weights(hub):
     return [byte_range for name, byte_range in hub.asked if name == "model.safetensors"]
 
 
-def test_every_file_arrives_whole_and_the_second_call_asks_for_nothing(hub, sums, tmp_path):
+def test_every_file_arrives_whole_and_the_second_run_asks_for_nothing(hub, sums, tmp_path):
     done = get_model(tmp_path, hub.url, sums)
     assert done.returncode == 0, done.stderr
     for name, body in hub.files.items():

@@ -18,7 +18,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("role", ("prefill", "decode"))
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_senseless_room_is_refused_by_name(role, case):
+def test_a_senseless_capacity_is_refused_by_name(role, case):
     args, message = REFUSED[case]
     done = subprocess.run([BIN / f"baton-{role}", "--model", MODEL, "--pack-dir", "", "--dtype", "f32", *args],
                           capture_output=True, text=True, cwd=ROOT, timeout=60)

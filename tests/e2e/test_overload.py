@@ -78,7 +78,7 @@ def test_a_queued_request_is_answered_when_its_time_is_up():
         fleet.wait_all_free()
 
 
-def test_the_gateways_own_limit_holds_for_those_who_ask_for_more():
+def test_the_gateways_own_limit_holds_for_requests_that_ask_for_more():
     with Fleet(gateway_args=["--timeout-s", "0.1"]) as fleet:
         fleet.workers["prefill-0"].pause()
         assert fleet.request("POST", "/generate", {**LONG, "kv_cache": False, "timeout_s": 3600})[0] == 504
@@ -98,7 +98,7 @@ def retry_after(exchange):
     return seconds
 
 
-def test_a_full_queue_says_when_there_will_be_room():
+def test_a_full_queue_says_when_to_come_back():
     with Fleet(decode_args=SMALL, gateway_args=["--max-queued", "4"]) as fleet:
         [stream] = fleet.hold()
         crowd = crowd_of(fleet, 40)
@@ -133,7 +133,7 @@ def make_a_queue(fleet, n):
     return stream, crowd
 
 
-def test_whoever_would_come_too_late_is_told_at_once():
+def test_a_request_that_would_miss_its_deadline_is_told_at_once():
     with Fleet(decode_args=SMALL) as fleet:
         stream, crowd = make_a_queue(fleet, 40)
         wait_s = wait_for(lambda: predicted_wait_s(fleet), "the queue to be noticed")
@@ -198,7 +198,7 @@ def test_a_key_has_so_many_generations_at_once(keys):
         wait_for(lambda: status(KEY)[0] == 200, "the place of the client that left")
 
 
-def test_without_keys_nobody_is_counted():
+def test_without_keys_no_client_is_counted():
     with Fleet(gateway_args=["--max-per-key", "1"]) as fleet, ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda _: fleet.request("POST", "/generate", dict(prompt=STORY))[0], range(16))
         assert set(answers) == {200}
@@ -263,7 +263,7 @@ def test_a_slow_reader_pauses_only_itself():
         fleet.wait_all_free()
 
 
-def test_who_reads_nothing_at_all_is_cut_off():
+def test_a_client_that_reads_nothing_at_all_is_cut_off():
     with Fleet(gateway_args=["--stall-timeout-s", "1"]) as fleet:
         wordy = dict(prompt=[7] * 4, max_new_tokens=400, ignore_eos=True, explain=20)
         stopped = Exchange(fleet.port, post("/generate/stream", wordy), 4096)

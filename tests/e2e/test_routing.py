@@ -133,7 +133,7 @@ def test_cache_prompt_switches_the_cache_off_for_one_request(aware):
         assert (answer["timings"]["cache_n"] > 0) == cached
 
 
-def test_the_cache_can_be_off_for_everybody():
+def test_the_cache_can_be_off_for_every_request():
     with Fleet(gateway_args=["--prefix-cache", "off"]) as fleet:
         runs = [fleet.generate(prompt=ids(120), max_new_tokens=4, cache_prompt=True) for _ in range(3)]
         assert all(run["cached_tokens"] == 0 for run in runs)

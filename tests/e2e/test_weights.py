@@ -67,7 +67,7 @@ def test_a_damaged_file_is_packed_again():
         assert fleet.generate(prompt=STORY, max_new_tokens=20, temperature=0)["text"] == before
 
 
-def test_without_a_place_for_the_file_a_worker_keeps_its_own_copy():
+def test_without_a_directory_for_the_file_a_worker_keeps_its_own_copy():
     with Fleet(worker_args=["--pack-dir", "/proc"]) as fleet:
         answer = fleet.generate(prompt=STORY, max_new_tokens=5, temperature=0)
         assert answer["output_tokens"] == 5

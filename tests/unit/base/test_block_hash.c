@@ -56,7 +56,7 @@ TEST(a_token_changes_its_blocks_key_and_all_that_follow)
         assert_false(same(&before[i], &after[i]));
 }
 
-TEST(equal_blocks_in_other_places_have_other_keys)
+TEST(equal_blocks_at_other_positions_have_other_hashes)
 {
     struct baton_block_hash hashes[N_HASHES];
     memset(tokens, 0, sizeof tokens);
@@ -96,7 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_key_is_the_digest_its_header_says, set_up),
         cmocka_unit_test_setup(a_token_changes_its_blocks_key_and_all_that_follow, set_up),
-        cmocka_unit_test_setup(equal_blocks_in_other_places_have_other_keys, set_up),
+        cmocka_unit_test_setup(equal_blocks_at_other_positions_have_other_hashes, set_up),
         cmocka_unit_test_setup(whatever_else_k_and_v_depend_on_changes_every_key, set_up),
         cmocka_unit_test(the_last_tokens_block_has_no_key),
     };

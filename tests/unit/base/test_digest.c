@@ -16,7 +16,7 @@ TEST(sha256_of_the_fips_180_examples)
     assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(sha256_in_one_call_is_the_one_in_hex)
+TEST(sha256_at_once_is_the_one_in_hex)
 {
     static const uint8_t of_abc[] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
                                      0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
@@ -54,7 +54,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256_of_the_fips_180_examples),
-        cmocka_unit_test(sha256_in_one_call_is_the_one_in_hex),
+        cmocka_unit_test(sha256_at_once_is_the_one_in_hex),
         cmocka_unit_test(crc32c_of_the_rfc_3720_examples),
         cmocka_unit_test(crc32c_continues_where_it_left_off),
     };

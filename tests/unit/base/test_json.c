@@ -68,7 +68,7 @@ TEST(depth_is_bounded)
     assert_int_equal(baton_json_parse(deep, sizeof deep, &root, &why), BATON_INVALID);
 }
 
-TEST(the_writer_places_commas_and_escapes)
+TEST(the_writer_sets_commas_and_escapes)
 {
     struct baton_buf buf;
     baton_buf_init(&buf, 1000);
@@ -108,7 +108,7 @@ int main(void)
         cmocka_unit_test(values_are_read_back_with_their_kinds),
         cmocka_unit_test(what_is_not_strict_json_is_refused),
         cmocka_unit_test(depth_is_bounded),
-        cmocka_unit_test(the_writer_places_commas_and_escapes),
+        cmocka_unit_test(the_writer_sets_commas_and_escapes),
         cmocka_unit_test(text_that_is_not_utf8_leaves_as_valid_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ TEST(each_length_is_recognised)
     assert_int_equal(next("\xf4\x8f\xbf\xbf", NULL), 4);
 }
 
-TEST(beginnings_are_incomplete_and_not_bad)
+TEST(prefixes_are_incomplete_and_not_bad)
 {
     assert_int_equal(next("\xc3", NULL), BATON_UTF8_INCOMPLETE);
     assert_int_equal(next("\xe2\x82", NULL), BATON_UTF8_INCOMPLETE);
@@ -59,7 +59,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_length_is_recognised),
-        cmocka_unit_test(beginnings_are_incomplete_and_not_bad),
+        cmocka_unit_test(prefixes_are_incomplete_and_not_bad),
         cmocka_unit_test(overlong_forms_surrogates_and_beyond_are_bad),
         cmocka_unit_test(a_whole_text_is_valid_or_not),
     };

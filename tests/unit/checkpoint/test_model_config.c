@@ -96,7 +96,7 @@ TEST(eos_ids_of_both_files_are_united_within_the_vocabulary)
     assert_int_equal(config.eos_ids[2], 9);
 }
 
-TEST(more_eos_ids_than_there_is_room_for_are_left_out)
+TEST(eos_ids_beyond_the_capacity_are_left_out)
 {
     struct baton_model_config config;
     assert_int_equal(
@@ -137,7 +137,7 @@ int main(void)
         cmocka_unit_test(a_value_of_the_wrong_kind_or_size_is_refused_by_its_key),
         cmocka_unit_test(a_size_that_is_required_is_asked_for_by_its_key),
         cmocka_unit_test(eos_ids_of_both_files_are_united_within_the_vocabulary),
-        cmocka_unit_test(more_eos_ids_than_there_is_room_for_are_left_out),
+        cmocka_unit_test(eos_ids_beyond_the_capacity_are_left_out),
         IN_SCRATCH(the_files_of_a_model_are_named_in_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

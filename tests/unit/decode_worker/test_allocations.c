@@ -21,7 +21,7 @@ static const struct baton_model_shape shape = {.n_layers = 2,
                                                .norm_epsilon = 1e-5F};
 
 static struct mailbox box;
-static struct baton_link *link_to_nobody;
+static struct baton_link *link_without_listener;
 static struct baton_model *model;
 static struct baton_kv *kv;
 static struct baton_engine *engine;
@@ -43,7 +43,8 @@ static void fill_link(void)
         envelope.request_id = envelope.attempt = 1;
         envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
         envelope.kv_chunk = &chunk;
-        bool full = baton_link_send(link_to_nobody, &envelope, bulk, sizeof bulk) == BATON_AGAIN;
+        bool full =
+            baton_link_send(link_without_listener, &envelope, bulk, sizeof bulk) == BATON_AGAIN;
         n_full = full ? n_full + 1 : 0;
         if (full)
             baton_doorbell_wait(&box.bell, 10 * 1000 * 1000);
@@ -60,8 +61,8 @@ static void open_link(void)
                                          .max_queued = 1,
                                          .wake = baton_doorbell_ring,
                                          .wake_arg = &box.bell};
-    assert_int_equal(baton_link_open(&options, &link_to_nobody, NULL), BATON_OK);
-    assert_true(mailbox_await(&box, link_to_nobody, BATON_OUTBOX_UP, 5000));
+    assert_int_equal(baton_link_open(&options, &link_without_listener, NULL), BATON_OK);
+    assert_true(mailbox_await(&box, link_without_listener, BATON_OUTBOX_UP, 5000));
     fill_link();
 }
 
@@ -70,7 +71,7 @@ static void add_contexts(void)
     for (int i = 0; i <= N_SEQUENCES; i++) {
         struct dc_context *context = &contexts[i];
         assert_int_equal(baton_seq_init(&context->seq, kv, 200), BATON_OK);
-        context->origin = (struct baton_origin){link_to_nobody, 2, (uint64_t)i + 1, 1};
+        context->origin = (struct baton_origin){link_without_listener, 2, (uint64_t)i + 1, 1};
         context->state = i < N_SEQUENCES ? DC_RUNNING : DC_PREFILLING;
         context->sampling.params = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS,
                                                                   .top_k = 40, .seed = (uint64_t)i};
@@ -129,7 +130,7 @@ TEST(a_step_allocates_nothing_but_its_message)
     assert_int_equal(allocations_count(), before);
     for (int i = 0; i <= N_SEQUENCES; i++)
         baton_seq_fini(&contexts[i].seq);
-    baton_link_release(link_to_nobody);
+    baton_link_release(link_without_listener);
     mailbox_close(&box);
     dc_stream_destroy(stream);
     dc_sample_batch_destroy(sampling);

@@ -51,7 +51,7 @@ static void assert_step(const char *expected)
     }
 }
 
-TEST(those_who_came_first_have_the_places)
+TEST(the_first_to_arrive_have_the_slots)
 {
     for (int i = 0; i < 5; i++)
         add_sequence(i, 9);
@@ -62,7 +62,7 @@ TEST(those_who_came_first_have_the_places)
     assert_step("023");
 }
 
-TEST(who_pauses_lends_its_place_and_keeps_its_rank)
+TEST(a_paused_sequence_frees_its_slot_and_keeps_its_rank)
 {
     for (int i = 0; i < 5; i++)
         add_sequence(i, 9);
@@ -74,7 +74,7 @@ TEST(who_pauses_lends_its_place_and_keeps_its_rank)
     assert_step("012");
 }
 
-TEST(who_is_held_is_looked_at_again_in_time)
+TEST(a_held_sequence_is_looked_at_again_in_time)
 {
     add_sequence(0, 9);
     add_sequence(1, 9);
@@ -88,7 +88,7 @@ TEST(who_is_held_is_looked_at_again_in_time)
     assert_step("01");
 }
 
-TEST(nobody_with_credit_is_nobody_to_wait_for)
+TEST(without_credit_there_is_no_time_to_wait_for)
 {
     add_sequence(0, 0);
     assert_int_equal(dc_scheduler_fill(&scheduler, 100), 0);
@@ -164,11 +164,12 @@ TEST(a_rate_is_that_of_the_last_seconds_of_work)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(those_who_came_first_have_the_places, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_pauses_lends_its_place_and_keeps_its_rank, set_up,
+        cmocka_unit_test_setup_teardown(the_first_to_arrive_have_the_slots, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_paused_sequence_frees_its_slot_and_keeps_its_rank, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(who_is_held_is_looked_at_again_in_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_with_credit_is_nobody_to_wait_for, set_up,
+        cmocka_unit_test_setup_teardown(a_held_sequence_is_looked_at_again_in_time, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(without_credit_there_is_no_time_to_wait_for, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(prompts_share_what_a_step_gives_them, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_prompt_alone_has_a_step_to_itself, set_up, tear_down),

@@ -111,7 +111,7 @@ TEST(a_hand_off_is_told_of_within_its_bounds)
     worker_close();
 }
 
-TEST(prompts_beside_sequences_disturb_nobody)
+TEST(prompts_beside_sequences_disturb_none)
 {
     struct ask asks[24];
     bool started[24] = {false};
@@ -289,7 +289,7 @@ TEST(one_token_or_a_stop_token_frees_the_blocks_at_once)
     worker_close();
 }
 
-TEST(a_paused_sequence_gives_its_place_to_the_next)
+TEST(a_paused_sequence_gives_its_slot_to_the_next)
 {
     const struct ask slow = {
         .id = 1, .n_prompt = 9, .n_new = 50, .words = 1, .credit = 3, .stop = STOP_NONE};
@@ -336,7 +336,7 @@ TEST(a_full_batch_promises_no_more_until_one_ends_or_pauses)
     worker_close();
 }
 
-TEST(more_sequences_than_places_all_come_to_their_end)
+TEST(more_sequences_than_slots_all_come_to_their_end)
 {
     struct ask asks[20];
     bool started[20] = {false};
@@ -464,7 +464,7 @@ TEST(a_prompt_that_was_not_reserved_for_is_refused)
     worker_close();
 }
 
-TEST(a_worker_without_room_says_so)
+TEST(a_worker_without_capacity_says_so)
 {
     struct ask ask = {
         .id = 1, .n_prompt = 200, .n_new = 57, .words = 1, .stop = STOP_NONE, .with_hashes = true};
@@ -521,7 +521,7 @@ int main(void)
         cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
         cmocka_unit_test(what_a_hand_off_exposes_is_how_long_the_start_waited),
         cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
-        cmocka_unit_test(prompts_beside_sequences_disturb_nobody),
+        cmocka_unit_test(prompts_beside_sequences_disturb_none),
         cmocka_unit_test(the_tokens_of_a_step_travel_in_one_message),
         cmocka_unit_test(a_prefix_travels_once),
         cmocka_unit_test(a_prompt_run_here_shares_prefixes_both_ways),
@@ -529,9 +529,9 @@ int main(void)
         cmocka_unit_test(the_cache_can_be_turned_off),
         cmocka_unit_test(a_context_other_than_reserved_is_refused),
         cmocka_unit_test(one_token_or_a_stop_token_frees_the_blocks_at_once),
-        cmocka_unit_test(a_paused_sequence_gives_its_place_to_the_next),
+        cmocka_unit_test(a_paused_sequence_gives_its_slot_to_the_next),
         cmocka_unit_test(a_full_batch_promises_no_more_until_one_ends_or_pauses),
-        cmocka_unit_test(more_sequences_than_places_all_come_to_their_end),
+        cmocka_unit_test(more_sequences_than_slots_all_come_to_their_end),
         cmocka_unit_test(cancel_frees_a_reserved_context),
         cmocka_unit_test(cancel_frees_a_context_whose_prompt_runs_here_and_shares_nothing_of_it),
         cmocka_unit_test(cancel_frees_a_prefilled_context_that_was_not_started),
@@ -539,7 +539,7 @@ int main(void)
         cmocka_unit_test(cancel_frees_a_started_context_of_which_nothing_was_received),
         cmocka_unit_test(a_deadline_ends_a_paused_sequence_and_a_waiting_prompt),
         cmocka_unit_test(a_prompt_that_was_not_reserved_for_is_refused),
-        cmocka_unit_test(a_worker_without_room_says_so),
+        cmocka_unit_test(a_worker_without_capacity_says_so),
         cmocka_unit_test(a_link_that_is_full_delays_tokens_and_loses_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,7 +163,7 @@ TEST(a_role_that_outnumbers_its_cores_leaves_the_other_role_its_own)
     assert_uses(&setting, 3, "1");
 }
 
-TEST(lent_cores_go_to_whoever_has_the_fewest)
+TEST(lent_cores_go_to_the_worker_with_the_fewest)
 {
     struct setting setting = {.workers = {{BATON_CORE_PREFILL, true},
                                           {BATON_CORE_DECODE, true},
@@ -183,7 +183,7 @@ int main(void)
         cmocka_unit_test(workers_of_one_role_differ_by_one_core_at_most),
         cmocka_unit_test(two_cores_are_one_for_prompts_and_one_for_steps),
         cmocka_unit_test(a_role_that_outnumbers_its_cores_leaves_the_other_role_its_own),
-        cmocka_unit_test(lent_cores_go_to_whoever_has_the_fewest),
+        cmocka_unit_test(lent_cores_go_to_the_worker_with_the_fewest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 /* ---- prefill ---- */
 
-TEST(round_robin_takes_who_was_not_taken_for_longest)
+TEST(round_robin_takes_the_worker_not_taken_for_longest)
 {
     struct baton_routing_prefill_view views[] = {
         {.turn = 0}, {.turn = 0, .queued_tokens = 9000}, {.turn = 0}};
@@ -173,7 +173,7 @@ TEST(a_wait_is_tokens_by_rate)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_robin_takes_who_was_not_taken_for_longest),
+        cmocka_unit_test(round_robin_takes_the_worker_not_taken_for_longest),
         cmocka_unit_test(idle_workers_take_turns_whatever_was_measured_last),
         cmocka_unit_test(the_shorter_queue_is_taken),
         cmocka_unit_test(a_faster_worker_may_have_the_longer_queue),

@@ -211,7 +211,7 @@ static void take_chunk(struct pair *pair, uint64_t seq)
     baton_message_fini(&message);
 }
 
-TEST_WITH(state, a_full_queue_says_again_and_wakes_the_sender_when_there_is_room)
+TEST_WITH(state, a_full_queue_says_again_and_wakes_the_sender_when_it_has_drained)
 {
     struct pair *pair = *state;
     struct baton_outbox *outbox;
@@ -341,7 +341,7 @@ int main(void)
         PAIR_TEST(too_much_for_a_frame_is_refused_and_counts_for_nothing),
         PAIR_TEST(an_invalid_envelope_closes_the_senders_connection),
         PAIR_TEST(rejecting_a_message_drops_what_came_with_it_and_nothing_else),
-        PAIR_TEST(a_full_queue_says_again_and_wakes_the_sender_when_there_is_room),
+        PAIR_TEST(a_full_queue_says_again_and_wakes_the_sender_when_it_has_drained),
         PAIR_TEST(many_senders_make_one_sequence_without_a_hole),
         PAIR_TEST(closing_a_link_under_its_senders_ends_them_all),
         PAIR_TEST(a_used_port_and_a_bad_address_are_told_with_the_url),

@@ -19,7 +19,7 @@ static void expect_inbox_alive(void)
     baton_link_release(link);
 }
 
-TEST(garbage_on_the_port_disturbs_nobody)
+TEST(garbage_on_the_port_disturbs_no_peer)
 {
     static const char *const garbage[] = {"", "\0", "GET / HTTP/1.1\r\n\r\n", "\0SP\0\0\x31\0\0",
                                           "\xff\xff\xff\xff\xff\xff\xff\xff\xff"};
@@ -67,7 +67,7 @@ TEST(an_announced_huge_message_is_not_waited_for)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(garbage_on_the_port_disturbs_nobody),
+        RUN(garbage_on_the_port_disturbs_no_peer),
         RUN(a_garbage_message_costs_its_sender_the_connection),
         RUN(an_announced_huge_message_is_not_waited_for),
     };

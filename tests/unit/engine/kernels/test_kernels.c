@@ -54,7 +54,7 @@ static float naive_max(const float *x, size_t first, size_t end, size_t step)
     return max;
 }
 
-TEST(maxima_pass_over_nan)
+TEST(maxima_skip_nan)
 {
     enum { GROUP = VECTOR * VECTOR };
     const struct baton_kernels *kernels;
@@ -95,7 +95,7 @@ static void assert_keeps(const struct baton_kernels *kernels, size_t n, float le
     free(x);
 }
 
-TEST(keeping_gathers_in_order_also_in_place)
+TEST(keeping_gathers_in_order_even_in_place)
 {
     const struct baton_kernels *kernels;
     const float leasts[] = {-INFINITY, -1, -0.5F, 0, 0.9F, 2};
@@ -142,8 +142,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_are_accurate_and_end_in_zero),
         cmocka_unit_test(weights_sum_up_over_any_length),
-        cmocka_unit_test(maxima_pass_over_nan),
-        cmocka_unit_test(keeping_gathers_in_order_also_in_place),
+        cmocka_unit_test(maxima_skip_nan),
+        cmocka_unit_test(keeping_gathers_in_order_even_in_place),
         cmocka_unit_test(layer_norm_matches_the_formula_on_odd_widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

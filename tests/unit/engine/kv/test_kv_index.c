@@ -93,7 +93,7 @@ TEST(a_registered_block_is_shared_while_it_is_held)
     assert_counts(N_BLOCKS, 2);
 }
 
-TEST(a_registered_block_that_nobody_holds_is_kept_and_counts_as_free)
+TEST(a_registered_block_without_holders_is_kept_and_counts_as_free)
 {
     cache(0, 3);
     assert_counts(N_BLOCKS, 3);
@@ -199,7 +199,7 @@ TEST(too_few_blocks_beside_the_found_ones_leave_no_trace)
     assert_counts(N_BLOCKS, 4);
 }
 
-TEST(shared_blocks_let_more_sequences_in_than_there_is_room_for)
+TEST(shared_blocks_let_in_more_sequences_than_the_pool_could_hold)
 {
     struct baton_seq seqs[4], none;
     cache(0, 6);
@@ -214,7 +214,7 @@ TEST(shared_blocks_let_more_sequences_in_than_there_is_room_for)
     assert_counts(N_BLOCKS, 6);
 }
 
-TEST(a_bound_holds_for_what_nobody_holds)
+TEST(a_bound_holds_for_blocks_without_holders)
 {
     struct baton_seq seq;
     baton_kv_bound_cache(kv, 2);
@@ -293,7 +293,7 @@ int main(void)
 #define RUN(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         RUN(a_registered_block_is_shared_while_it_is_held),
-        RUN(a_registered_block_that_nobody_holds_is_kept_and_counts_as_free),
+        RUN(a_registered_block_without_holders_is_kept_and_counts_as_free),
         RUN(hashes_are_found_from_the_first_on_without_a_gap),
         RUN(the_least_recently_used_goes_first),
         RUN(a_hit_makes_a_block_recently_used),
@@ -301,8 +301,8 @@ int main(void)
         RUN(a_taken_name_stays_with_its_block),
         RUN(what_a_request_found_is_not_evicted_for_the_rest_of_it),
         RUN(too_few_blocks_beside_the_found_ones_leave_no_trace),
-        RUN(shared_blocks_let_more_sequences_in_than_there_is_room_for),
-        RUN(a_bound_holds_for_what_nobody_holds),
+        RUN(shared_blocks_let_in_more_sequences_than_the_pool_could_hold),
+        RUN(a_bound_holds_for_blocks_without_holders),
         RUN(a_bound_of_none_names_and_finds_nothing),
         RUN(hashes_that_leave_nothing_to_compute_are_refused),
         RUN(many_colliding_names_are_told_apart),

@@ -102,7 +102,7 @@ TEST(a_wait_longer_than_the_bound_is_refused_until_it_is_shorter)
 }
 
 /* 0.1 s for its own turn and 1 s for its tokens, and a quarter more to be sure. */
-TEST(who_could_not_end_in_time_is_refused_at_once)
+TEST(a_request_that_could_not_end_in_time_is_refused_at_once)
 {
     struct gw_load load = one;
     load.left_s = 4;
@@ -115,7 +115,7 @@ TEST(who_could_not_end_in_time_is_refused_at_once)
     assert_true(judge(&bounds, &load)); /* 3.1 x 1.25 = 3.9 */
 }
 
-TEST(with_nobody_in_line_everybody_is_taken)
+TEST(with_an_empty_queue_every_request_is_taken)
 {
     struct gw_load load = one;
     load.left_s = 0.01;
@@ -126,7 +126,7 @@ TEST(with_nobody_in_line_everybody_is_taken)
 }
 
 /* Nobody waits; but with ten others at work its 20 tokens would take 10 s, and theirs, too. */
-TEST(who_could_not_end_in_time_beside_others_is_refused)
+TEST(a_request_that_could_not_end_in_time_beside_others_is_refused)
 {
     struct gw_load load = one;
     for (int i = 0; i < 10; i++) {
@@ -175,9 +175,9 @@ int main(void)
         cmocka_unit_test_setup(the_queue_is_bounded_by_tokens, init),
         cmocka_unit_test_setup(a_batch_counts_every_generation_and_comes_in_whole, init),
         cmocka_unit_test_setup(a_wait_longer_than_the_bound_is_refused_until_it_is_shorter, init),
-        cmocka_unit_test_setup(who_could_not_end_in_time_is_refused_at_once, init),
-        cmocka_unit_test_setup(with_nobody_in_line_everybody_is_taken, init),
-        cmocka_unit_test_setup(who_could_not_end_in_time_beside_others_is_refused, init),
+        cmocka_unit_test_setup(a_request_that_could_not_end_in_time_is_refused_at_once, init),
+        cmocka_unit_test_setup(with_an_empty_queue_every_request_is_taken, init),
+        cmocka_unit_test_setup(a_request_that_could_not_end_in_time_beside_others_is_refused, init),
         cmocka_unit_test_setup(a_key_has_its_own_limit, init),
         cmocka_unit_test_setup(a_key_may_try_again_when_one_of_its_generations_has_ended, init),
     };

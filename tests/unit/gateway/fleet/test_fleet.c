@@ -45,7 +45,7 @@ TEST(a_worker_that_stays_silent_is_lost)
     assert_int_equal(fleet.workers.n, 0);
 }
 
-TEST(nobody_is_suspected_for_the_gateways_own_sleep)
+TEST(no_worker_is_suspected_for_the_gateways_own_sleep)
 {
     struct far_worker worker = decode_worker("decode-0");
     join(&worker);
@@ -125,7 +125,7 @@ int main(void)
         ROW(a_worker_is_ready_once_it_told_its_status),
         ROW(a_silent_worker_is_suspected_and_a_status_clears_it),
         ROW(a_worker_that_stays_silent_is_lost),
-        ROW(nobody_is_suspected_for_the_gateways_own_sleep),
+        ROW(no_worker_is_suspected_for_the_gateways_own_sleep),
         ROW(a_worker_whose_process_is_gone_is_lost_at_once),
         ROW(a_worker_that_says_goodbye_drains_until_its_link_ends),
         ROW(a_status_may_say_that_a_worker_drains),

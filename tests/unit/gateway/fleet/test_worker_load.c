@@ -22,7 +22,7 @@ static void expect(const struct gw_worker_load *load, int64_t n_requests, int64_
     assert_int_equal(now.n_blocks, n_blocks);
 }
 
-TEST(what_we_place_counts_at_once_and_until_it_ends)
+TEST(a_routed_request_counts_at_once_and_until_it_ends)
 {
     struct gw_worker_load load = {0};
     expect(&load, 0, 0, 0);
@@ -77,7 +77,7 @@ TEST(the_work_of_others_counts_once_it_was_told_twice)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_we_place_counts_at_once_and_until_it_ends),
+        cmocka_unit_test(a_routed_request_counts_at_once_and_until_it_ends),
         cmocka_unit_test(progress_and_shared_blocks_are_learnt_from_the_worker),
         cmocka_unit_test(one_status_that_comes_late_adds_nothing),
         cmocka_unit_test(the_work_of_others_counts_once_it_was_told_twice),

@@ -284,7 +284,7 @@ TEST(a_thousand_connections_leave_no_descriptor_behind)
     assert_int_equal(f.n_requests, 250);
 }
 
-TEST(over_the_limit_the_oldest_idle_connection_makes_room)
+TEST(over_the_limit_the_oldest_idle_connection_is_closed)
 {
     f.options.max_connections = 2;
     int held = start_request("/hold", 0);
@@ -358,7 +358,7 @@ int main(void)
         RUN(a_plain_answer_may_be_larger_than_the_cap),
         RUN(a_client_that_sends_too_much_ahead_is_cut_off),
         RUN(a_thousand_connections_leave_no_descriptor_behind),
-        RUN(over_the_limit_the_oldest_idle_connection_makes_room),
+        RUN(over_the_limit_the_oldest_idle_connection_is_closed),
         RUN(over_the_limit_without_an_idle_connection_the_answer_is_503),
         RUN(draining_ends_what_is_open_and_takes_nothing_new),
         RUN(stopping_tells_the_handler_of_every_open_exchange),

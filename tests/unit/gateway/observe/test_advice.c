@@ -79,7 +79,7 @@ TEST(few_kv_blocks_are_small_steps)
     assert_true(fabs(tight / roomy - 4.5) < 0.01);
 }
 
-TEST(who_is_not_ready_does_not_count)
+TEST(a_worker_that_is_not_ready_does_not_count)
 {
     workers[0].state = GW_WORKER_DRAINING;
     workers[1].status.step_base_s = workers[1].status.step_row_s = 0; /* knows nothing yet */
@@ -111,7 +111,7 @@ int main(void)
         cmocka_unit_test_setup(a_prefill_heavy_load_says_so, setup),
         cmocka_unit_test_setup(a_decode_heavy_load_says_so, setup),
         cmocka_unit_test_setup(few_kv_blocks_are_small_steps, setup),
-        cmocka_unit_test_setup(who_is_not_ready_does_not_count, setup),
+        cmocka_unit_test_setup(a_worker_that_is_not_ready_does_not_count, setup),
         cmocka_unit_test_setup(the_unknown_is_null_in_json_and_nan_in_gauges, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

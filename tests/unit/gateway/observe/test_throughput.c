@@ -71,7 +71,7 @@ TEST(nothing_is_known_before_anything_was_served)
     assert_true(gw_throughput_service_s(&throughput, 1, 1 << 20, 100) == 0);
 }
 
-TEST(a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten)
+TEST(a_fleet_that_frees_ten_slots_a_second_needs_a_second_for_ten)
 {
     backlog(200, 100, 0.1);
     assert_int_equal(throughput.n_waiting, 100);
@@ -98,7 +98,7 @@ TEST(prompts_with_workers_are_waited_for_at_the_pace_of_compute)
 }
 
 /* Two places a second come free, yet a prompt is run in 10 ms. */
-TEST(a_wait_for_room_does_not_look_like_slow_compute)
+TEST(a_wait_for_a_slot_does_not_look_like_slow_compute)
 {
     backlog(100, 50, 0.5);
     near(gw_throughput_routing_s(&throughput, 1), 0.5, 0.05);
@@ -106,7 +106,7 @@ TEST(a_wait_for_room_does_not_look_like_slow_compute)
 }
 
 /* Nobody had to wait, however many came: that tells nothing of how quickly room is found. */
-TEST(a_fleet_with_room_for_everybody_is_not_a_quick_one)
+TEST(a_fleet_with_slots_for_all_is_not_a_quick_one)
 {
     for (int i = 0; i < 1000; i++) {
         arrive(20);
@@ -117,7 +117,7 @@ TEST(a_fleet_with_room_for_everybody_is_not_a_quick_one)
     near(gw_throughput_wait_s(&throughput, 0, 0), 3, 0.05);
 }
 
-TEST(before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts)
+TEST(before_the_first_slot_is_given_the_wait_is_as_long_as_it_lasts)
 {
     backlog(4, 0, 1);
     sleep_s(0.5);
@@ -157,7 +157,7 @@ TEST(with_the_backlog_ends_the_wait)
     assert_true(gw_throughput_wait_s(&throughput, 0, 0) == 0); /* it may find room at once */
 }
 
-TEST(who_leaves_without_a_place_was_not_served)
+TEST(a_request_that_leaves_without_a_slot_was_not_served)
 {
     backlog(1000, 20, 0.1);
     for (int i = 0; i < 500; i++)
@@ -205,7 +205,7 @@ static void begin_decoding(int n)
 }
 
 /* Eight share 100 tokens a second; five of them then stop reading, and three share as many. */
-TEST(those_who_decode_share_what_the_fleet_makes)
+TEST(decoding_requests_share_what_the_fleet_makes)
 {
     gw_throughput_finished(&throughput, 11, 0.1);
     begin_decoding(8);
@@ -244,20 +244,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_is_known_before_anything_was_served, init),
-        cmocka_unit_test_setup(a_fleet_that_finds_ten_places_a_second_needs_a_second_for_ten, init),
+        cmocka_unit_test_setup(a_fleet_that_frees_ten_slots_a_second_needs_a_second_for_ten, init),
         cmocka_unit_test_setup(prompts_with_workers_are_waited_for_at_the_pace_of_compute, init),
-        cmocka_unit_test_setup(a_wait_for_room_does_not_look_like_slow_compute, init),
-        cmocka_unit_test_setup(a_fleet_with_room_for_everybody_is_not_a_quick_one, init),
-        cmocka_unit_test_setup(before_the_first_place_is_given_the_wait_is_as_long_as_it_lasts,
+        cmocka_unit_test_setup(a_wait_for_a_slot_does_not_look_like_slow_compute, init),
+        cmocka_unit_test_setup(a_fleet_with_slots_for_all_is_not_a_quick_one, init),
+        cmocka_unit_test_setup(before_the_first_slot_is_given_the_wait_is_as_long_as_it_lasts,
                                init),
         cmocka_unit_test_setup(a_change_of_pace_is_noticed_within_seconds, init),
         cmocka_unit_test_setup(a_standstill_is_noticed_and_ends_in_numbers, init),
         cmocka_unit_test_setup(with_the_backlog_ends_the_wait, init),
-        cmocka_unit_test_setup(who_leaves_without_a_place_was_not_served, init),
+        cmocka_unit_test_setup(a_request_that_leaves_without_a_slot_was_not_served, init),
         cmocka_unit_test_setup(a_broken_attempt_waits_again, init),
         cmocka_unit_test_setup(the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked,
                                init),
-        cmocka_unit_test_setup(those_who_decode_share_what_the_fleet_makes, init),
+        cmocka_unit_test_setup(decoding_requests_share_what_the_fleet_makes, init),
         cmocka_unit_test_setup(retry_after_is_whole_seconds_that_can_be_foreseen, init),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ TEST(a_wait_goes_on_while_reservations_are_turned_down)
     gw_request_destroy(&requests, request);
 }
 
-TEST(who_comes_back_to_the_queue_stands_where_it_stood)
+TEST(a_request_that_returns_to_the_queue_keeps_its_rank)
 {
     struct gw_request *all[5];
     for (int i = 0; i < 5; i++) {
@@ -147,7 +147,7 @@ int main(void)
         cmocka_unit_test_setup(requests_have_ids_of_their_own_and_are_found_by_them, init),
         cmocka_unit_test_setup(a_state_is_membership_of_one_list, init),
         cmocka_unit_test_setup(a_wait_goes_on_while_reservations_are_turned_down, init),
-        cmocka_unit_test_setup(who_comes_back_to_the_queue_stands_where_it_stood, init),
+        cmocka_unit_test_setup(a_request_that_returns_to_the_queue_keeps_its_rank, init),
         cmocka_unit_test_setup(an_edge_that_is_not_in_the_picture_aborts, init),
         cmocka_unit_test_setup(the_stages_up_to_the_first_token_follow_without_gap, init),
         cmocka_unit_test_setup(times_per_token_need_two_tokens, init),

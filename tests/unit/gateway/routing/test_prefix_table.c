@@ -83,7 +83,7 @@ TEST(a_full_table_forgets_the_oldest_from_their_end)
     gw_prefix_table_destroy(table);
 }
 
-TEST(a_prompt_larger_than_the_table_leaves_its_beginning)
+TEST(a_prompt_larger_than_the_table_leaves_its_prefix)
 {
     struct gw_prefix_table *table = gw_prefix_table_create(3);
     struct prompt a = prompt(1, 0);
@@ -145,7 +145,7 @@ int main(void)
         cmocka_unit_test(each_worker_matches_as_far_as_it_was_sent),
         cmocka_unit_test(the_last_workers_are_remembered),
         cmocka_unit_test(a_full_table_forgets_the_oldest_from_their_end),
-        cmocka_unit_test(a_prompt_larger_than_the_table_leaves_its_beginning),
+        cmocka_unit_test(a_prompt_larger_than_the_table_leaves_its_prefix),
         cmocka_unit_test(a_worker_that_died_matches_nothing),
         cmocka_unit_test(a_small_table_never_claims_what_was_not_sent),
     };

@@ -47,7 +47,7 @@ TEST(other_forms_are_refused)
     }
 }
 
-TEST(an_address_nobody_listens_at_is_an_error)
+TEST(an_address_without_a_listener_is_an_error)
 {
     struct sockaddr_storage address;
     struct ld_url url;
@@ -62,7 +62,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_ports_and_paths_are_told_apart),
         cmocka_unit_test(other_forms_are_refused),
-        cmocka_unit_test(an_address_nobody_listens_at_is_an_error),
+        cmocka_unit_test(an_address_without_a_listener_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,7 +87,7 @@ TEST(periodic_arrivals_begin_at_once)
     assert_true(due_ms == 30);
 }
 
-TEST(nothing_is_due_before_the_beginning_is_known)
+TEST(nothing_is_due_before_the_start_is_known)
 {
     struct ld_source source = source_of(LD_PERIODIC);
     double due_ms;
@@ -149,7 +149,7 @@ int main(void)
         cmocka_unit_test(a_closed_source_stops_in_time),
         cmocka_unit_test(poisson_arrivals_have_their_rate),
         cmocka_unit_test(periodic_arrivals_begin_at_once),
-        cmocka_unit_test(nothing_is_due_before_the_beginning_is_known),
+        cmocka_unit_test(nothing_is_due_before_the_start_is_known),
         cmocka_unit_test(a_trace_arrives_as_it_says),
         cmocka_unit_test(held_requests_keep_the_time_they_were_due),
         cmocka_unit_test(what_could_not_be_sent_in_time_is_counted),

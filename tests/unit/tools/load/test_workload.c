@@ -120,7 +120,7 @@ TEST(equal_hashes_are_equal_blocks)
     assert_in_range(n_alike(&workload, 0, 1), 8, 10);
 }
 
-TEST(what_passes_the_bound_is_cut_to_it)
+TEST(a_length_beyond_the_bound_is_cut_to_it)
 {
     static const struct {
         int64_t prompt, output, cut_prompt, cut_output;
@@ -155,7 +155,7 @@ int main(void)
         cmocka_unit_test(prefixes_are_shared_by_their_share_of_requests),
         cmocka_unit_test(a_prefix_longer_than_the_prompt_is_cut),
         cmocka_unit_test(equal_hashes_are_equal_blocks),
-        cmocka_unit_test(what_passes_the_bound_is_cut_to_it),
+        cmocka_unit_test(a_length_beyond_the_bound_is_cut_to_it),
         cmocka_unit_test(cancellations_fall_within_the_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ TEST(costs_come_back_as_they_were_written)
     baton_buf_fini(&text);
 }
 
-TEST(an_entry_is_found_or_made_in_its_place)
+TEST(an_entry_is_found_or_made_in_order)
 {
     struct sim_costs costs = {.n = 0};
     for (int n_cores = SIM_MAX_CORES; n_cores > 0; n_cores--)
@@ -117,7 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_come_back_as_they_were_written),
-        cmocka_unit_test(an_entry_is_found_or_made_in_its_place),
+        cmocka_unit_test(an_entry_is_found_or_made_in_order),
         cmocka_unit_test(a_bad_file_is_refused_by_field_and_range),
         cmocka_unit_test(layouts_are_counted_by_role),
         cmocka_unit_test(a_layout_out_of_range_is_refused_with_the_range),

@@ -22,7 +22,7 @@ TEST(events_come_in_order_of_time_then_of_adding)
     sim_events_fini(&events);
 }
 
-TEST(what_is_added_meanwhile_takes_its_place)
+TEST(an_event_added_meanwhile_runs_in_its_turn)
 {
     struct sim_events events = {0};
     struct sim_event event;
@@ -43,7 +43,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_come_in_order_of_time_then_of_adding),
-        cmocka_unit_test(what_is_added_meanwhile_takes_its_place),
+        cmocka_unit_test(an_event_added_meanwhile_runs_in_its_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ TEST(a_request_alone_takes_the_sum_of_its_parts)
     assert_near(p50_of(&results, LD_TIME_e2el), 0.101 + 0.0114 + 7 * 0.01, 1e-6);
 }
 
-TEST(a_long_prompt_takes_its_passes_and_hides_its_hand_off)
+TEST(a_long_prompt_takes_its_steps_and_hides_its_hand_off)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
     settings.load.workload.prompt = (struct ld_lengths){.min = 512, .max = 512};
@@ -132,7 +132,7 @@ TEST(requests_that_come_together_share_a_pass)
     assert_true(p50_of(&results, LD_TIME_ttft) < 0.105);
 }
 
-TEST(whoever_computes_beside_others_is_slower)
+TEST(a_worker_that_computes_beside_others_is_slower)
 {
     struct sim_settings settings = roomy_settings(0.1, 0.01);
     settings.cores = SIM_CORES_PINNED;
@@ -243,7 +243,7 @@ static struct sim_settings mixed_settings(void)
     return settings;
 }
 
-TEST(every_request_ends_whatever_the_room)
+TEST(every_request_ends_at_any_capacity)
 {
     struct sim_settings settings = mixed_settings();
     for (int mode = SIM_CORES_OWN; mode <= SIM_CORES_PINNED; mode++) {
@@ -298,19 +298,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_alone_takes_the_sum_of_its_parts),
-        cmocka_unit_test(a_long_prompt_takes_its_passes_and_hides_its_hand_off),
+        cmocka_unit_test(a_long_prompt_takes_its_steps_and_hides_its_hand_off),
         cmocka_unit_test(a_slow_network_delays_the_second_token_only),
         cmocka_unit_test(one_token_needs_no_decode_worker),
         cmocka_unit_test(a_gateway_carries_one_token_at_a_time),
         cmocka_unit_test(workers_of_one_core_take_turns),
         cmocka_unit_test(idle_cores_are_lent),
         cmocka_unit_test(requests_that_come_together_share_a_pass),
-        cmocka_unit_test(whoever_computes_beside_others_is_slower),
+        cmocka_unit_test(a_worker_that_computes_beside_others_is_slower),
         cmocka_unit_test(exponential_service_waits_as_m_m_1),
         cmocka_unit_test(constant_service_waits_as_m_d_1),
         cmocka_unit_test(prompts_wait_as_m_d_1_too),
         cmocka_unit_test(a_closed_loop_obeys_littles_law),
-        cmocka_unit_test(every_request_ends_whatever_the_room),
+        cmocka_unit_test(every_request_ends_at_any_capacity),
         cmocka_unit_test(what_fits_nowhere_is_told_so),
         cmocka_unit_test(the_same_seed_gives_the_same_results),
         cmocka_unit_test(more_workers_of_the_short_role_serve_more),

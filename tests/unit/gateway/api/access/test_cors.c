@@ -14,7 +14,7 @@ static struct gw_cors read_list(const char *list)
     return cors;
 }
 
-TEST(without_origins_nobody_is_allowed)
+TEST(without_origins_no_page_is_allowed)
 {
     struct gw_cors cors = read_list("");
     assert_false(gw_cors_allows(&cors, "https://app.example"));
@@ -108,7 +108,7 @@ TEST(the_list_and_its_origins_are_bounded)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_origins_nobody_is_allowed),
+        cmocka_unit_test(without_origins_no_page_is_allowed),
         cmocka_unit_test(an_origin_is_allowed_when_it_is_exactly_one_of_the_list),
         cmocka_unit_test(a_star_allows_every_origin_but_none_at_all),
         cmocka_unit_test(what_no_browser_sends_is_a_mistake_that_is_named),

@@ -73,7 +73,7 @@ TEST(ids_are_checked_one_by_one)
     assert_string_equal(fields.problem.message, "b[1]: must be a token id from 0 to 9");
 }
 
-TEST(a_member_nobody_asked_for_is_refused)
+TEST(an_unknown_member_is_refused)
 {
     struct gw_fields fields = fields_of("{\"a\":1,\"b\":2}");
     int64_t a = 0;
@@ -98,7 +98,7 @@ int main(void)
         cmocka_unit_test_teardown(the_first_problem_names_field_and_range_and_stays, release),
         cmocka_unit_test_teardown(an_integer_is_a_number_but_a_number_is_no_integer, release),
         cmocka_unit_test_teardown(ids_are_checked_one_by_one, release),
-        cmocka_unit_test_teardown(a_member_nobody_asked_for_is_refused, release),
+        cmocka_unit_test_teardown(an_unknown_member_is_refused, release),
         cmocka_unit_test_teardown(a_body_that_is_no_object_is_refused, release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
