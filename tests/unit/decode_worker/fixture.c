@@ -190,7 +190,7 @@ static void hear(const baton_envelope *envelope)
         about->n_received += envelope->kv_ack->complete;
         break;
     default:
-        fail_msg("nobody expected a %s", baton_envelope_kind(envelope));
+        fail_msg("unexpected %s", baton_envelope_kind(envelope));
     }
 }
 
@@ -228,9 +228,10 @@ void await(const int *counter, int n)
     assert_int_equal(*counter, n);
 }
 
-void await_tokens(const struct ask *ask, size_t n)
+void await_tokens(const struct request_params *params, size_t n)
 {
-    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; heard[ask->id].n_tokens < n;) {
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+         heard[params->id].n_tokens < n;) {
         assert_true(baton_now_ns() < end_ns);
         work_once();
     }
@@ -238,7 +239,8 @@ void await_tokens(const struct ask *ask, size_t n)
 
 void await_prompts_back(void)
 {
-    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; worker_status().n_queued_tokens;) {
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+         worker_status().n_queued_tokens;) {
         assert_true(baton_now_ns() < end_ns);
         work_once();
     }
@@ -254,103 +256,105 @@ void await_status_idle(void)
 
 /* ---- speaking ---- */
 
-static void tell(const struct ask *ask, baton_envelope *envelope)
+static void tell(const struct request_params *params, baton_envelope *envelope)
 {
     struct baton_message message = {.envelope = envelope};
     envelope->src_epoch = GATEWAY;
-    envelope->request_id = ask->id;
+    envelope->request_id = params->id;
     envelope->attempt = 1;
     hooks.from_gateway(hooks.arg, to_gateway, &message);
 }
 
-static void fill_prompt(const struct ask *ask, uint32_t *tokens)
+static void fill_prompt(const struct request_params *params, uint32_t *tokens)
 {
-    for (int i = 0; i < ask->n_prompt; i++)
-        tokens[i] = (uint32_t)(baton_philox_uniform(ask->words, (uint64_t)i) * N_VOCAB);
+    for (int i = 0; i < params->n_prompt; i++)
+        tokens[i] = (uint32_t)(baton_philox_uniform(params->words, (uint64_t)i) * N_VOCAB);
 }
 
-static void fill_hashes(const struct ask *ask, struct baton_block_hash *hashes, size_t *n)
+static void fill_hashes(const struct request_params *params, struct baton_block_hash *hashes,
+                        size_t *n)
 {
     const struct baton_block_hash root = {{1}};
     uint32_t tokens[N_CONTEXT];
-    fill_prompt(ask, tokens);
-    *n =
-        ask->with_hashes ? baton_block_hash_count((size_t)ask->n_prompt, BATON_KV_BLOCK_TOKENS) : 0;
+    fill_prompt(params, tokens);
+    *n = params->with_hashes
+             ? baton_block_hash_count((size_t)params->n_prompt, BATON_KV_BLOCK_TOKENS)
+             : 0;
     assert_int_equal(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, *n),
                      BATON_OK);
 }
 
-void say_reserve(const struct ask *ask)
+void say_reserve(const struct request_params *params)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     struct baton_block_hash hashes[N_CONTEXT];
     size_t n_hashes;
-    fill_hashes(ask, hashes, &n_hashes);
-    reserve.n_prompt_tokens = (uint32_t)ask->n_prompt;
-    reserve.max_new_tokens = (uint32_t)ask->n_new;
+    fill_hashes(params, hashes, &n_hashes);
+    reserve.n_prompt_tokens = (uint32_t)params->n_prompt;
+    reserve.max_new_tokens = (uint32_t)params->n_new;
     reserve.block_hashes.data = hashes[0].bytes;
     reserve.block_hashes.len = n_hashes * BATON_BLOCK_HASH_BYTES;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
-    tell(ask, &envelope);
+    tell(params, &envelope);
 }
 
-static void fill_sampling(const struct ask *ask, Baton__V1__Sampling *sampling)
+static void fill_sampling(const struct request_params *params, Baton__V1__Sampling *sampling)
 {
     static uint32_t stop;
     baton__v1__sampling__init(sampling);
-    stop = ask->stop;
-    sampling->temperature = ask->temperature;
+    stop = params->stop;
+    sampling->temperature = params->temperature;
     sampling->top_p = 1;
-    sampling->seed = ask->id;
-    sampling->explain = ask->explain;
+    sampling->seed = params->id;
+    sampling->explain = params->explain;
     sampling->stop_token_ids = &stop;
     sampling->n_stop_token_ids = stop != STOP_NONE;
 }
 
-void say_prompt(const struct ask *ask)
+void say_prompt(const struct request_params *params)
 {
     Baton__V1__PrefillRequest request = BATON__V1__PREFILL_REQUEST__INIT;
     Baton__V1__Sampling sampling;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     uint32_t tokens[N_CONTEXT];
-    fill_prompt(ask, tokens);
-    fill_sampling(ask, &sampling);
+    fill_prompt(params, tokens);
+    fill_sampling(params, &sampling);
     request.tokens = tokens;
-    request.n_tokens = (size_t)ask->n_prompt;
+    request.n_tokens = (size_t)params->n_prompt;
     request.sampling = &sampling;
-    request.deadline_ms = ask->deadline_ms;
-    request.max_new_tokens = (uint32_t)ask->n_new;
+    request.deadline_ms = params->deadline_ms;
+    request.max_new_tokens = (uint32_t)params->n_new;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &request;
-    tell(ask, &envelope);
+    tell(params, &envelope);
 }
 
-void say_start(const struct ask *ask)
+void say_start(const struct request_params *params)
 {
     Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
     Baton__V1__Sampling sampling;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    struct heard *about = &heard[ask->id];
+    struct heard *about = &heard[params->id];
     if (!about->n_tokens) { /* the prefill worker's first token */
         uint32_t tokens[N_CONTEXT];
-        (void)single_run(ask, tokens);
+        (void)single_run(params, tokens);
         about->tokens[about->n_tokens++] = tokens[0];
     }
-    fill_sampling(ask, &sampling);
+    fill_sampling(params, &sampling);
     start.first_token = about->tokens[0];
-    start.n_prompt_tokens = (uint32_t)ask->n_prompt;
-    start.max_new_tokens = (uint32_t)ask->n_new;
+    start.n_prompt_tokens = (uint32_t)params->n_prompt;
+    start.max_new_tokens = (uint32_t)params->n_new;
     start.sampling = &sampling;
-    start.credit_tokens = ask->credit ? ask->credit : N_CONTEXT;
-    start.deadline_ms = ask->deadline_ms;
+    start.credit_tokens = params->credit ? params->credit : N_CONTEXT;
+    start.deadline_ms = params->deadline_ms;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
     envelope.decode_start = &start;
-    tell(ask, &envelope);
+    tell(params, &envelope);
 }
 
-void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit)
+void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit)
 {
     Baton__V1__TokenAck ack = BATON__V1__TOKEN_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -358,31 +362,31 @@ void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit)
     ack.credit_tokens = credit;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
     envelope.token_ack = &ack;
-    tell(ask, &envelope);
+    tell(params, &envelope);
 }
 
-void say_cancel(const struct ask *ask)
+void say_cancel(const struct request_params *params)
 {
     Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     cancel.reason = baton_envelope_text("the test says so");
     envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
     envelope.cancel = &cancel;
-    tell(ask, &envelope);
+    tell(params, &envelope);
 }
 
 /* ---- the prefill worker ---- */
 
-static void send_bulk(const struct ask *ask, baton_envelope *envelope, const void *payload,
-                      size_t n_bytes)
+static void send_bulk(const struct request_params *params, baton_envelope *envelope,
+                      const void *payload, size_t n_bytes)
 {
-    envelope->request_id = ask->id;
+    envelope->request_id = params->id;
     envelope->attempt = 1;
     assert_int_equal(baton_link_send(to_bulk, envelope, payload, n_bytes), BATON_OK);
 }
 
 struct shipment {
-    const struct ask *ask;
+    const struct request_params *params;
     struct baton_seq seq;
     uint32_t first_block, n_blocks, n_chunks;
     uint64_t n_bytes;
@@ -394,7 +398,7 @@ static void send_begin(const struct shipment *shipment)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     begin.reply_url = baton_envelope_text(baton_inbox_url(prefill.inbox));
     begin.n_layers = N_LAYERS;
-    begin.n_tokens = (uint32_t)shipment->ask->n_prompt;
+    begin.n_tokens = (uint32_t)shipment->params->n_prompt;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
     begin.first_block = shipment->first_block;
     begin.total_bytes = (uint64_t)N_LAYERS * (shipment->n_blocks - shipment->first_block) *
@@ -402,7 +406,7 @@ static void send_begin(const struct shipment *shipment)
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(shipment->seq.kv));
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
-    send_bulk(shipment->ask, &envelope, NULL, 0);
+    send_bulk(shipment->params, &envelope, NULL, 0);
 }
 
 static void send_block(struct shipment *shipment, uint32_t layer, uint32_t block)
@@ -416,7 +420,7 @@ static void send_block(struct shipment *shipment, uint32_t layer, uint32_t block
     chunk.n_blocks = 1;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
-    send_bulk(shipment->ask, &envelope, baton_seq_block(&shipment->seq, (int)layer, (int)block),
+    send_bulk(shipment->params, &envelope, baton_seq_block(&shipment->seq, (int)layer, (int)block),
               n_bytes);
     shipment->n_bytes += n_bytes;
     shipment->n_chunks++;
@@ -431,7 +435,7 @@ static void send_end(const struct shipment *shipment)
     end.overlap_s = SAID_OVERLAP_S;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
     envelope.kv_end = &end;
-    send_bulk(shipment->ask, &envelope, NULL, 0);
+    send_bulk(shipment->params, &envelope, NULL, 0);
 }
 
 static void send_segment(struct shipment *shipment, uint32_t block, uint32_t end)
@@ -450,11 +454,11 @@ struct run {
     float logits[N_VOCAB];
 };
 
-static void open_run(struct run *run, const struct ask *ask)
+static void open_run(struct run *run, const struct request_params *params)
 {
     const struct baton_engine_options options = {.max_rows = N_CONTEXT, .n_threads = 1};
     uint32_t tokens[N_CONTEXT];
-    fill_prompt(ask, tokens);
+    fill_prompt(params, tokens);
     run->sampler = baton_sampler_create(N_VOCAB);
     assert_non_null(run->sampler);
     assert_int_equal(
@@ -462,8 +466,8 @@ static void open_run(struct run *run, const struct ask *ask)
         BATON_OK);
     assert_int_equal(baton_engine_create(host.model, &options, &run->engine, NULL), BATON_OK);
     assert_int_equal(baton_seq_init(&run->seq, run->kv, N_CONTEXT), BATON_OK);
-    assert_int_equal(baton_engine_prefill(run->engine, &run->seq, tokens, ask->n_prompt, NULL, NULL,
-                                          run->logits),
+    assert_int_equal(baton_engine_prefill(run->engine, &run->seq, tokens, params->n_prompt, NULL,
+                                          NULL, run->logits),
                      BATON_OK);
 }
 
@@ -475,14 +479,14 @@ static void close_run(struct run *run)
     baton_sampler_destroy(run->sampler);
 }
 
-void ship(const struct ask *ask, uint32_t first_block, uint32_t segment, int rounds)
+void ship(const struct request_params *params, uint32_t first_block, uint32_t segment, int rounds)
 {
     struct run run;
-    open_run(&run, ask);
-    struct shipment shipment = {.ask = ask,
+    open_run(&run, params);
+    struct shipment shipment = {.params = params,
                                 .seq = run.seq,
                                 .first_block = first_block,
-                                .n_blocks = (uint32_t)baton_kv_blocks_for(ask->n_prompt)};
+                                .n_blocks = (uint32_t)baton_kv_blocks_for(params->n_prompt)};
     send_begin(&shipment);
     for (; rounds > 1; rounds--)
         send_block(&shipment, N_LAYERS - 1, first_block);
@@ -496,20 +500,20 @@ void ship(const struct ask *ask, uint32_t first_block, uint32_t segment, int rou
 
 /* ---- what it should have been ---- */
 
-size_t single_run(const struct ask *ask, uint32_t *tokens)
+size_t single_run(const struct request_params *params, uint32_t *tokens)
 {
     struct baton_sampling_params sampling = {BATON_SAMPLING_DEFAULTS};
     struct run run;
     struct baton_seq *seqs[] = {&run.seq};
     size_t n = 0;
-    sampling.temperature = ask->temperature;
-    sampling.seed = ask->id;
-    open_run(&run, ask);
+    sampling.temperature = params->temperature;
+    sampling.seed = params->id;
+    open_run(&run, params);
     for (;;) {
         uint32_t token = baton_sampler_pick(run.sampler, run.logits, &sampling, NULL,
                                             (uint64_t)run.seq.n_tokens);
         tokens[n++] = token;
-        if (token == ask->stop || n == (size_t)ask->n_new)
+        if (token == params->stop || n == (size_t)params->n_new)
             break;
         assert_int_equal(baton_engine_decode(run.engine, seqs, &token, 1, run.logits), BATON_OK);
     }
@@ -517,10 +521,10 @@ size_t single_run(const struct ask *ask, uint32_t *tokens)
     return n;
 }
 
-void assert_equals_single_run(const struct ask *ask)
+void assert_equals_single_run(const struct request_params *params)
 {
     uint32_t tokens[N_CONTEXT];
-    size_t n = single_run(ask, tokens);
-    assert_int_equal(heard[ask->id].n_tokens, n);
-    assert_memory_equal(heard[ask->id].tokens, tokens, n * sizeof *tokens);
+    size_t n = single_run(params, tokens);
+    assert_int_equal(heard[params->id].n_tokens, n);
+    assert_memory_equal(heard[params->id].tokens, tokens, n * sizeof *tokens);
 }

@@ -17,8 +17,8 @@
 
 enum { N_VOCAB = 300, N_CONTEXT = 256, N_LAYERS = 2, MAX_REQUESTS = 64, STOP_NONE = N_VOCAB };
 
-/* A request, and its life number id, 1..MAX_REQUESTS - 1. */
-struct ask {
+/* One request of the test. id is 1..MAX_REQUESTS - 1 and indexes heard[]. */
+struct request_params {
     uint64_t id;
     int n_prompt, n_new;
     uint64_t words; /* seed of the prompt's tokens: prompts of equal seeds share a prefix */
@@ -46,9 +46,9 @@ struct heard {
 struct worker_options {
     int max_batch, chunk, kv_tokens; /* 0: 4, 8, 16 contexts */
     bool no_prefix_cache;
-    const char *gateway_url;         /* NULL: the test's own inbox; else see open_gateway */
-    size_t max_queued;               /* messages to the gateway; 0: plenty */
-    int n_threads;                   /* 0: 2 */
+    const char *gateway_url; /* NULL: the test's own inbox; else see open_gateway */
+    size_t max_queued;       /* messages to the gateway; 0: plenty */
+    int n_threads;           /* 0: 2 */
 };
 
 void worker_open(const struct worker_options *options);
@@ -58,19 +58,20 @@ extern struct heard heard[MAX_REQUESTS];
 extern size_t most_events; /* in one message so far */
 
 /* ---- what the gateway says ---- */
-void say_reserve(const struct ask *ask);
-void say_prompt(const struct ask *ask); /* PrefillRequest */
-void say_start(const struct ask *ask);  /* with the first token that was heard, or would be */
-void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit);
-void say_cancel(const struct ask *ask);
+void say_reserve(const struct request_params *params);
+void say_prompt(const struct request_params *params); /* PrefillRequest */
+/* DecodeStart, with the first token that the worker sent, or the one that it would send. */
+void say_start(const struct request_params *params);
+void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit);
+void say_cancel(const struct request_params *params);
 
 /* Sends the context, from first_block on, segment blocks at a time for all layers; rounds is how
  * many times the first chunk is sent. */
-void ship(const struct ask *ask, uint32_t first_block, uint32_t segment, int rounds);
+void ship(const struct request_params *params, uint32_t first_block, uint32_t segment, int rounds);
 
 /* Works and listens until *counter reaches n. */
 void await(const int *counter, int n);
-void await_tokens(const struct ask *ask, size_t n);
+void await_tokens(const struct request_params *params, size_t n);
 /* Until the engine thread has given every prompt back to the main thread. */
 void await_prompts_back(void);
 void await_status_idle(void);
@@ -83,7 +84,7 @@ Baton__V1__Status worker_status(void);
 void open_gateway(void);
 
 /* The tokens of a run of its own: tokens [n_new], less when stopped. Returns how many. */
-size_t single_run(const struct ask *ask, uint32_t *tokens);
-void assert_equals_single_run(const struct ask *ask);
+size_t single_run(const struct request_params *params, uint32_t *tokens);
+void assert_equals_single_run(const struct request_params *params);
 
 #endif

@@ -32,7 +32,7 @@ static struct dc_context contexts[N_SEQUENCES + 1]; /* the last is a prompt */
 static uint32_t prompt[N_PROMPT];
 static float logits[(N_SEQUENCES + 1) * N_VOCAB];
 
-/* Nobody takes what arrives: sooner or later the link's queue is full, and stays so. */
+/* The other end takes nothing: sooner or later the link's queue is full, and stays so. */
 static void fill_link(void)
 {
     static uint8_t bulk[BULK_BYTES];

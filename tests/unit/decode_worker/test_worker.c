@@ -8,68 +8,69 @@
 #include "tests/support/mailbox.h"
 
 /* A request that runs here, from Reserve to the first token. */
-static void run_prompt(const struct ask *ask)
+static void run_prompt(const struct request_params *params)
 {
-    say_reserve(ask);
-    await(&heard[ask->id].n_reserved, 1);
-    say_prompt(ask);
-    await(&heard[ask->id].n_first, 1);
+    say_reserve(params);
+    await(&heard[params->id].n_reserved, 1);
+    say_prompt(params);
+    await(&heard[params->id].n_first, 1);
 }
 
-static void run_here(const struct ask *ask)
+static void run_here(const struct request_params *params)
 {
-    run_prompt(ask);
-    say_start(ask);
-    await(&heard[ask->id].n_finished, 1);
-    assert_equals_single_run(ask);
+    run_prompt(params);
+    say_start(params);
+    await(&heard[params->id].n_finished, 1);
+    assert_equals_single_run(params);
 }
 
 /* The same for one whose context is sent. */
-static void run_sent(const struct ask *ask)
+static void run_sent(const struct request_params *params)
 {
-    say_reserve(ask);
-    await(&heard[ask->id].n_reserved, 1);
-    ship(ask, heard[ask->id].n_cached_blocks, 2, 1);
-    say_start(ask);
-    await(&heard[ask->id].n_finished, 1);
-    assert_equals_single_run(ask);
+    say_reserve(params);
+    await(&heard[params->id].n_reserved, 1);
+    ship(params, heard[params->id].n_cached_blocks, 2, 1);
+    say_start(params);
+    await(&heard[params->id].n_finished, 1);
+    assert_equals_single_run(params);
 }
 
 TEST(a_prompt_run_here_gives_the_tokens_of_a_single_run)
 {
-    const struct ask asks[] = {
+    const struct request_params requests[] = {
         {.id = 1, .n_prompt = 1, .n_new = 5, .words = 1, .stop = STOP_NONE},
         {.id = 2, .n_prompt = 37, .n_new = 40, .words = 2, .temperature = 0.9, .stop = STOP_NONE},
         {.id = 3, .n_prompt = 200, .n_new = 57, .words = 3, .temperature = 1.2, .stop = STOP_NONE}};
     worker_open(&(struct worker_options){0});
     for (size_t i = 0; i < 3; i++)
-        run_here(&asks[i]);
+        run_here(&requests[i]);
     worker_close();
 }
 
 TEST(a_context_that_is_sent_gives_the_same_tokens)
 {
-    const struct ask ask = {
+    const struct request_params params = {
         .id = 1, .n_prompt = 90, .n_new = 30, .words = 4, .temperature = 0.8, .stop = STOP_NONE};
     worker_open(&(struct worker_options){0});
-    run_sent(&ask);
+    run_sent(&params);
     assert_true(heard[1].kv_bytes > 0);
     worker_close();
 }
 
-/* As a gateway does: asks again while the batch is full, and starts meanwhile who has a token. */
-static void reserve_at_last(const struct ask *asks, size_t i, bool started[])
+/* As a gateway does: sends Reserve again while the batch is full, and meanwhile starts every request
+ * that has its first token. */
+static void reserve_at_last(const struct request_params *requests, size_t i, bool started[])
 {
-    struct heard *about = &heard[asks[i].id];
+    struct heard *about = &heard[requests[i].id];
     while (!about->n_reserved) {
         int n_answers = about->n_rejected;
-        say_reserve(&asks[i]);
+        say_reserve(&requests[i]);
         while (!about->n_reserved && about->n_rejected == n_answers)
             work_for_ms(1);
         for (size_t j = 0; j < i; j++) {
-            if (!started[j] && heard[asks[j].id].n_first)
-                say_start(&asks[j]);
-            started[j] = heard[asks[j].id].n_first > 0;
+            if (!started[j] && heard[requests[j].id].n_first)
+                say_start(&requests[j]);
+            started[j] = heard[requests[j].id].n_first > 0;
         }
     }
 }
@@ -78,8 +79,9 @@ static void reserve_at_last(const struct ask *asks, size_t i, bool started[])
 TEST(what_a_hand_off_exposes_is_how_long_the_start_waited)
 {
     enum { LATE_MS = 30 };
-    struct ask late = {.id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
-    struct ask early = late;
+    struct request_params late = {
+        .id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
+    struct request_params early = late;
     early.id = 2;
     worker_open(&(struct worker_options){0});
     say_reserve(&late);
@@ -101,9 +103,10 @@ TEST(what_a_hand_off_exposes_is_how_long_the_start_waited)
 
 TEST(a_hand_off_is_told_of_within_its_bounds)
 {
-    const struct ask ask = {.id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
+    const struct request_params params = {
+        .id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
     worker_open(&(struct worker_options){0});
-    run_sent(&ask);
+    run_sent(&params);
     assert_int_equal(heard[1].kv_chunks, N_LAYERS * 6);
     assert_true(heard[1].crc_s > 0);
     assert_true(heard[1].transfer_s > 0 && heard[1].transfer_s < SAID_OVERLAP_S);
@@ -113,28 +116,28 @@ TEST(a_hand_off_is_told_of_within_its_bounds)
 
 TEST(prompts_beside_sequences_disturb_none)
 {
-    struct ask asks[24];
+    struct request_params requests[24];
     bool started[24] = {false};
     worker_open(&(struct worker_options){.max_batch = 5, .chunk = 3, .kv_tokens = 24 * N_CONTEXT});
     for (size_t i = 0; i < 24; i++) {
-        asks[i] = (struct ask){.id = i + 1,
-                               .n_prompt = 1 + (int)(i * 29 % 60),
-                               .n_new = 20 + (int)(i * 7 % 40),
-                               .words = i,
-                               .temperature = i % 2 ? 0.9 : 0,
-                               .stop = STOP_NONE,
-                               .explain = i % 5 ? 0 : 20};
-        reserve_at_last(asks, i, started);
-        say_prompt(&asks[i]);
+        requests[i] = (struct request_params){.id = i + 1,
+                                              .n_prompt = 1 + (int)(i * 29 % 60),
+                                              .n_new = 20 + (int)(i * 7 % 40),
+                                              .words = i,
+                                              .temperature = i % 2 ? 0.9 : 0,
+                                              .stop = STOP_NONE,
+                                              .explain = i % 5 ? 0 : 20};
+        reserve_at_last(requests, i, started);
+        say_prompt(&requests[i]);
     }
     for (size_t i = 0; i < 24; i++) {
         await(&heard[i + 1].n_first, 1);
         if (!started[i])
-            say_start(&asks[i]);
+            say_start(&requests[i]);
     }
     for (size_t i = 0; i < 24; i++) {
         await(&heard[i + 1].n_finished, 1);
-        assert_equals_single_run(&asks[i]);
+        assert_equals_single_run(&requests[i]);
         assert_int_equal(heard[i + 1].has_decision, i % 5 == 0);
     }
     assert_true(worker_status().tokens_per_s > 0 && worker_status().busy_s > 0);
@@ -144,31 +147,31 @@ TEST(prompts_beside_sequences_disturb_none)
 /* Whether the others are woken before the first has run on is up to the scheduler: tried until. */
 TEST(the_tokens_of_a_step_travel_in_one_message)
 {
-    struct ask asks[4];
+    struct request_params requests[4];
     worker_open(&(struct worker_options){0});
     for (size_t i = 0; i < 4; i++) {
-        asks[i] = (struct ask){
+        requests[i] = (struct request_params){
             .id = i + 1, .n_prompt = 20, .n_new = 230, .words = i, .credit = 1, .stop = STOP_NONE};
-        run_prompt(&asks[i]);
-        say_start(&asks[i]);
+        run_prompt(&requests[i]);
+        say_start(&requests[i]);
     }
     for (uint64_t n = 1; most_events < 4 && n < 225; n += 4) {
         for (size_t i = 0; i < 4; i++)
-            say_ack(&asks[i], n, 4);
+            say_ack(&requests[i], n, 4);
         for (size_t i = 0; i < 4; i++)
-            await_tokens(&asks[i], n + 4);
+            await_tokens(&requests[i], n + 4);
     }
     assert_int_equal(most_events, 4);
     for (size_t i = 0; i < 4; i++)
-        say_cancel(&asks[i]);
+        say_cancel(&requests[i]);
     worker_close();
 }
 
 TEST(a_prefix_travels_once)
 {
-    struct ask first = {
+    struct request_params first = {
         .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_hashes = true};
-    struct ask again = first, longer = first;
+    struct request_params again = first, longer = first;
     again.id = 2;
     longer.id = 3;
     longer.n_prompt = 140;
@@ -191,9 +194,9 @@ TEST(a_prefix_travels_once)
 
 TEST(a_prompt_run_here_shares_prefixes_both_ways)
 {
-    struct ask first = {
+    struct request_params first = {
         .id = 1, .n_prompt = 64, .n_new = 9, .words = 8, .stop = STOP_NONE, .with_hashes = true};
-    struct ask again = first, sent = first;
+    struct request_params again = first, sent = first;
     again.id = 2;
     sent.id = 3;
     worker_open(&(struct worker_options){0});
@@ -208,34 +211,34 @@ TEST(a_prompt_run_here_shares_prefixes_both_ways)
 
 TEST(sequences_share_blocks_while_both_run)
 {
-    struct ask asks[3];
+    struct request_params requests[3];
     worker_open(&(struct worker_options){0});
     for (size_t i = 0; i < 3; i++) {
-        asks[i] = (struct ask){.id = i + 1,
-                               .n_prompt = 100,
-                               .n_new = 100,
-                               .words = 7,
-                               .temperature = 1,
-                               .stop = STOP_NONE,
-                               .with_hashes = true};
-        run_prompt(&asks[i]);
+        requests[i] = (struct request_params){.id = i + 1,
+                                              .n_prompt = 100,
+                                              .n_new = 100,
+                                              .words = 7,
+                                              .temperature = 1,
+                                              .stop = STOP_NONE,
+                                              .with_hashes = true};
+        run_prompt(&requests[i]);
         await_prompts_back(); /* its blocks are registered then */
         assert_int_equal(heard[i + 1].cached_tokens, i ? 96 : 0);
     }
     for (size_t i = 0; i < 3; i++)
-        say_start(&asks[i]);
+        say_start(&requests[i]);
     for (size_t i = 0; i < 3; i++) {
         await(&heard[i + 1].n_finished, 1);
-        assert_equals_single_run(&asks[i]);
+        assert_equals_single_run(&requests[i]);
     }
     worker_close();
 }
 
 TEST(the_cache_can_be_turned_off)
 {
-    struct ask first = {
+    struct request_params first = {
         .id = 1, .n_prompt = 64, .n_new = 4, .words = 8, .stop = STOP_NONE, .with_hashes = true};
-    struct ask again = first;
+    struct request_params again = first;
     again.id = 2;
     worker_open(&(struct worker_options){.no_prefix_cache = true});
     run_here(&first);
@@ -247,53 +250,55 @@ TEST(the_cache_can_be_turned_off)
 
 TEST(a_context_other_than_reserved_is_refused)
 {
-    struct ask ask = {
+    struct request_params params = {
         .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_hashes = true};
     worker_open(&(struct worker_options){0});
-    run_sent(&ask);
-    ask.id = 2; /* six blocks are here, and seven come */
-    say_reserve(&ask);
+    run_sent(&params);
+    params.id = 2; /* six blocks are here, and seven come */
+    say_reserve(&params);
     await(&heard[2].n_reserved, 1);
-    ship(&ask, 0, 7, 1);
+    ship(&params, 0, 7, 1);
     await(&heard[2].n_failed, 1);
     assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
-    ask.id = 3; /* a block comes twice */
-    say_reserve(&ask);
+    params.id = 3; /* a block comes twice */
+    say_reserve(&params);
     await(&heard[3].n_reserved, 1);
-    ship(&ask, 6, 1, 2);
+    ship(&params, 6, 1, 2);
     await(&heard[3].n_failed, 1);
-    ask.id = 4; /* and what is right is still welcome */
-    run_sent(&ask);
+    params.id = 4; /* a correct context is still accepted */
+    run_sent(&params);
     worker_close();
 }
 
 TEST(one_token_or_a_stop_token_frees_the_blocks_at_once)
 {
-    struct ask ask = {.id = 1, .n_prompt = 20, .n_new = 1, .words = 9, .stop = STOP_NONE};
+    struct request_params params = {
+        .id = 1, .n_prompt = 20, .n_new = 1, .words = 9, .stop = STOP_NONE};
     uint32_t tokens[N_CONTEXT];
     worker_open(&(struct worker_options){0});
-    run_prompt(&ask);
+    run_prompt(&params);
     await_status_idle();
     assert_false(heard[1].stopped);
-    ask.id = 2;
-    ask.n_new = 9;
-    (void)single_run(&ask, tokens);
-    ask.stop = tokens[0];
-    run_prompt(&ask);
+    params.id = 2;
+    params.n_new = 9;
+    (void)single_run(&params, tokens);
+    params.stop = tokens[0];
+    run_prompt(&params);
     await_status_idle();
     assert_true(heard[2].stopped);
-    ask.id = 3;
-    ask.stop = tokens[4];
-    run_here(&ask);
+    params.id = 3;
+    params.stop = tokens[4];
+    run_here(&params);
     assert_true(heard[3].stopped);
     worker_close();
 }
 
 TEST(a_paused_sequence_gives_its_slot_to_the_next)
 {
-    const struct ask slow = {
+    const struct request_params slow = {
         .id = 1, .n_prompt = 9, .n_new = 50, .words = 1, .credit = 3, .stop = STOP_NONE};
-    const struct ask next = {.id = 2, .n_prompt = 9, .n_new = 50, .words = 2, .stop = STOP_NONE};
+    const struct request_params next = {
+        .id = 2, .n_prompt = 9, .n_new = 50, .words = 2, .stop = STOP_NONE};
     worker_open(&(struct worker_options){.max_batch = 1});
     run_prompt(&slow);
     say_start(&slow);
@@ -308,72 +313,72 @@ TEST(a_paused_sequence_gives_its_slot_to_the_next)
 
 TEST(a_full_batch_promises_no_more_until_one_ends_or_pauses)
 {
-    struct ask ask = {.n_prompt = 9, .n_new = 50, .credit = 5, .stop = STOP_NONE};
+    struct request_params params = {.n_prompt = 9, .n_new = 50, .credit = 5, .stop = STOP_NONE};
     worker_open(&(struct worker_options){.max_batch = 1});
-    for (ask.id = 1; ask.id <= 3; ask.id++) { /* one for the slot, two on their way */
-        say_reserve(&ask);
-        await(&heard[ask.id].n_reserved, 1);
+    for (params.id = 1; params.id <= 3; params.id++) { /* one for the slot, two on their way */
+        say_reserve(&params);
+        await(&heard[params.id].n_reserved, 1);
     }
-    say_reserve(&ask);
+    say_reserve(&params);
     await(&heard[4].n_rejected, 1);
-    ask.id = 1;
-    say_cancel(&ask);
-    ask.id = 5;
-    say_reserve(&ask);
+    params.id = 1;
+    say_cancel(&params);
+    params.id = 5;
+    say_reserve(&params);
     await(&heard[5].n_reserved, 1);
-    say_prompt(&ask);
+    say_prompt(&params);
     await(&heard[5].n_first, 1);
-    say_start(&ask);
-    await_tokens(&ask, 5); /* it has no credit for more */
-    ask.id = 6;
-    reserve_at_last(&ask, 0, NULL);
-    ask.id = 7;
-    say_reserve(&ask);
+    say_start(&params);
+    await_tokens(&params, 5); /* it has no credit for more */
+    params.id = 6;
+    reserve_at_last(&params, 0, NULL);
+    params.id = 7;
+    say_reserve(&params);
     await(&heard[7].n_rejected, 1);
-    for (ask.id = 2; ask.id <= 6; ask.id++)
-        say_cancel(&ask);
+    for (params.id = 2; params.id <= 6; params.id++)
+        say_cancel(&params);
     await_status_idle();
     worker_close();
 }
 
 TEST(more_sequences_than_slots_all_come_to_their_end)
 {
-    struct ask asks[20];
+    struct request_params requests[20];
     bool started[20] = {false};
     worker_open(&(struct worker_options){.max_batch = 2, .kv_tokens = 20 * N_CONTEXT});
     for (size_t i = 0; i < 20; i++) {
-        asks[i] = (struct ask){
+        requests[i] = (struct request_params){
             .id = i + 1, .n_prompt = 5, .n_new = 30, .words = i, .credit = 7, .stop = STOP_NONE};
-        reserve_at_last(asks, i, started);
-        say_prompt(&asks[i]);
+        reserve_at_last(requests, i, started);
+        say_prompt(&requests[i]);
         await(&heard[i + 1].n_first, 1);
-        say_start(&asks[i]);
+        say_start(&requests[i]);
         started[i] = true;
     }
     work_for_ms(20);
     for (size_t i = 0; i < 20; i++) { /* every one was paused, and none kept the others waiting */
-        await_tokens(&asks[i], 7);
+        await_tokens(&requests[i], 7);
         assert_int_equal(heard[i + 1].n_tokens, 7);
         for (int n = 0; n < 5000; n++) /* however often it is woken */
-            say_ack(&asks[i], 7, 0);
+            say_ack(&requests[i], 7, 0);
     }
     for (size_t i = 20; i-- > 0;)
-        say_ack(&asks[i], 7, N_CONTEXT);
+        say_ack(&requests[i], 7, N_CONTEXT);
     for (size_t i = 0; i < 20; i++) {
         await(&heard[i + 1].n_finished, 1);
-        assert_equals_single_run(&asks[i]);
+        assert_equals_single_run(&requests[i]);
     }
     worker_close();
 }
 
 /* One that is canceled in each state below; worker_close finds every block free. */
-static const struct ask unwanted = {.id = 1,
-                                    .n_prompt = 200,
-                                    .n_new = 50,
-                                    .words = 1,
-                                    .credit = 3,
-                                    .stop = STOP_NONE,
-                                    .with_hashes = true};
+static const struct request_params unwanted = {.id = 1,
+                                               .n_prompt = 200,
+                                               .n_new = 50,
+                                               .words = 1,
+                                               .credit = 3,
+                                               .stop = STOP_NONE,
+                                               .with_hashes = true};
 
 static void cancel_and_close(void)
 {
@@ -430,13 +435,13 @@ TEST(cancel_frees_a_started_context_of_which_nothing_was_received)
 
 TEST(a_deadline_ends_a_paused_sequence_and_a_waiting_prompt)
 {
-    const struct ask paused = {.id = 1,
-                               .n_prompt = 9,
-                               .n_new = 50,
-                               .words = 1,
-                               .credit = 3,
-                               .deadline_ms = 30,
-                               .stop = STOP_NONE};
+    const struct request_params paused = {.id = 1,
+                                          .n_prompt = 9,
+                                          .n_new = 50,
+                                          .words = 1,
+                                          .credit = 3,
+                                          .deadline_ms = 30,
+                                          .stop = STOP_NONE};
     worker_open(&(struct worker_options){0});
     run_prompt(&paused);
     say_start(&paused);
@@ -447,44 +452,45 @@ TEST(a_deadline_ends_a_paused_sequence_and_a_waiting_prompt)
 
 TEST(a_prompt_that_was_not_reserved_for_is_refused)
 {
-    struct ask ask = {.id = 1, .n_prompt = 20, .n_new = 5, .words = 1, .stop = STOP_NONE};
+    struct request_params params = {
+        .id = 1, .n_prompt = 20, .n_new = 5, .words = 1, .stop = STOP_NONE};
     worker_open(&(struct worker_options){0});
-    say_reserve(&ask);
-    ask.n_prompt = 21;
-    say_prompt(&ask);
+    say_reserve(&params);
+    params.n_prompt = 21;
+    say_prompt(&params);
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__INVALID);
-    ask.id = 2;
-    run_prompt(&ask);
-    say_prompt(&ask); /* a second time */
+    params.id = 2;
+    run_prompt(&params);
+    say_prompt(&params); /* a second time */
     await(&heard[2].n_failed, 1);
-    ask.id = 3; /* nobody reserved: nobody answers */
-    say_prompt(&ask);
+    params.id = 3; /* without a reservation there is no answer */
+    say_prompt(&params);
     work_for_ms(5);
     worker_close();
 }
 
 TEST(a_worker_without_capacity_says_so)
 {
-    struct ask ask = {
+    struct request_params params = {
         .id = 1, .n_prompt = 200, .n_new = 57, .words = 1, .stop = STOP_NONE, .with_hashes = true};
     worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
-    run_prompt(&ask);
-    ask.id = 2;
-    ask.words = 2;
-    say_reserve(&ask);
+    run_prompt(&params);
+    params.id = 2;
+    params.words = 2;
+    say_reserve(&params);
     await(&heard[2].n_rejected, 1);
-    ask.id = 1;
-    ask.words = 1;
-    say_start(&ask);
+    params.id = 1;
+    params.words = 1;
+    say_start(&params);
     await(&heard[1].n_finished, 1);
-    ask.id = 3; /* the cached blocks make room for it */
-    ask.words = 2;
-    run_here(&ask);
+    params.id = 3; /* the cached blocks are evicted for it */
+    params.words = 2;
+    run_here(&params);
     worker_close();
 }
 
-/* A url where nobody listens, for now. */
+/* A url without a listener, for now. */
 static const char *free_url(void)
 {
     static char url[64];
@@ -497,19 +503,19 @@ static const char *free_url(void)
 
 TEST(a_link_that_is_full_delays_tokens_and_loses_none)
 {
-    const struct ask ask = {
+    const struct request_params params = {
         .id = 1, .n_prompt = 20, .n_new = 60, .words = 1, .temperature = 1, .stop = STOP_NONE};
     for (size_t max_queued = 1; max_queued <= 3; max_queued++) { /* Reserved, FirstToken, events */
         worker_open(&(struct worker_options){.gateway_url = free_url(), .max_queued = max_queued});
-        say_reserve(&ask);
-        say_prompt(&ask);
+        say_reserve(&params);
+        say_prompt(&params);
         work_for_ms(20);
-        say_start(&ask);
+        say_start(&params);
         heard[1].n_tokens = 0; /* it has yet to be heard */
         work_for_ms(20);
         open_gateway();
         await(&heard[1].n_finished, 1);
-        assert_equals_single_run(&ask);
+        assert_equals_single_run(&params);
         worker_close();
     }
 }

@@ -87,11 +87,12 @@ static void open_decode_worker(void)
     memset(receives, 0, sizeof receives);
 }
 
-static void expect_context(const struct ask *ask)
+static void expect_context(const struct request_params *params)
 {
-    origins[ask->id] = (struct baton_origin){to_gateway, GATEWAY, ask->id, 1};
-    assert_int_equal(baton_seq_init(&seqs[ask->id], decode_kv, ask->n_prompt), BATON_OK);
-    baton_kv_receive_expect(&receives[ask->id], &origins[ask->id], &seqs[ask->id], ask->n_prompt);
+    origins[params->id] = (struct baton_origin){to_gateway, GATEWAY, params->id, 1};
+    assert_int_equal(baton_seq_init(&seqs[params->id], decode_kv, params->n_prompt), BATON_OK);
+    baton_kv_receive_expect(&receives[params->id], &origins[params->id], &seqs[params->id],
+                            params->n_prompt);
 }
 
 void drop_decode_worker(void)
@@ -197,7 +198,7 @@ static void hear(const baton_envelope *envelope)
         about->failure = envelope->failed->code;
         break;
     default:
-        fail_msg("nobody expected a %s", baton_envelope_kind(envelope));
+        fail_msg("unexpected %s", baton_envelope_kind(envelope));
     }
 }
 
@@ -237,40 +238,40 @@ void await_idle(void)
 
 /* ---- speaking ---- */
 
-static void tell(const struct ask *ask, baton_envelope *envelope)
+static void tell(const struct request_params *params, baton_envelope *envelope)
 {
     struct baton_message message = {.envelope = envelope};
     envelope->src_epoch = GATEWAY;
-    envelope->request_id = ask->id;
+    envelope->request_id = params->id;
     envelope->attempt = 1;
     hooks.from_gateway(hooks.arg, to_gateway, &message);
 }
 
-static void fill_prompt(const struct ask *ask, uint32_t *tokens)
+static void fill_prompt(const struct request_params *params, uint32_t *tokens)
 {
-    for (int i = 0; i < ask->n_prompt; i++)
-        tokens[i] = (uint32_t)(baton_philox_uniform(ask->words, (uint64_t)i) * N_VOCAB);
+    for (int i = 0; i < params->n_prompt; i++)
+        tokens[i] = (uint32_t)(baton_philox_uniform(params->words, (uint64_t)i) * N_VOCAB);
 }
 
 /* By the identity that a host without a model directory has, or by another one. */
-static size_t fill_hashes(const struct ask *ask, const uint32_t *tokens,
+static size_t fill_hashes(const struct request_params *params, const uint32_t *tokens,
                           struct baton_block_hash *hashes)
 {
     const struct baton_block_salt salt = {
         .config = host.fingerprint.config,
-        .weights = ask->hashes == FOREIGN_HASHES ? "another" : host.fingerprint.weights,
+        .weights = params->hashes == FOREIGN_HASHES ? "another" : host.fingerprint.weights,
         .dtype = baton_model_dtype(host.model),
         .kv_dtype = pf_service_kv_dtype(service),
         .block_tokens = BATON_KV_BLOCK_TOKENS};
     struct baton_block_hash root;
-    size_t n = baton_block_hash_count((size_t)ask->n_prompt, BATON_KV_BLOCK_TOKENS);
+    size_t n = baton_block_hash_count((size_t)params->n_prompt, BATON_KV_BLOCK_TOKENS);
     assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);
     assert_int_equal(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, n),
                      BATON_OK);
-    return ask->hashes == NO_HASHES ? 0 : ask->hashes == TOO_MANY_HASHES ? n + 1 : n;
+    return params->hashes == NO_HASHES ? 0 : params->hashes == TOO_MANY_HASHES ? n + 1 : n;
 }
 
-void say_prompt(const struct ask *ask)
+void say_prompt(const struct request_params *params)
 {
     Baton__V1__PrefillRequest request = BATON__V1__PREFILL_REQUEST__INIT;
     Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
@@ -278,39 +279,39 @@ void say_prompt(const struct ask *ask)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     struct baton_block_hash hashes[N_CONTEXT] = {{{0}}};
     uint32_t tokens[N_CONTEXT];
-    fill_prompt(ask, tokens);
+    fill_prompt(params, tokens);
     sampling.top_p = 1;
     request.tokens = tokens;
-    request.n_tokens = (size_t)ask->n_prompt;
+    request.n_tokens = (size_t)params->n_prompt;
     request.sampling = &sampling;
-    request.max_new_tokens = (uint32_t)ask->n_new;
-    request.naive = ask->naive;
-    request.prompt_logprobs = ask->prompt_logprobs;
-    request.credit_tokens = ask->credit;
-    request.deadline_ms = ask->deadline_ms;
-    request.block_hashes.len = fill_hashes(ask, tokens, hashes) * BATON_BLOCK_HASH_BYTES;
+    request.max_new_tokens = (uint32_t)params->n_new;
+    request.naive = params->naive;
+    request.prompt_logprobs = params->prompt_logprobs;
+    request.credit_tokens = params->credit;
+    request.deadline_ms = params->deadline_ms;
+    request.block_hashes.len = fill_hashes(params, tokens, hashes) * BATON_BLOCK_HASH_BYTES;
     request.block_hashes.data = hashes[0].bytes;
-    if (ask->delivers) {
-        expect_context(ask);
+    if (params->delivers) {
+        expect_context(params);
         deliver_to.bulk_url = (char *)baton_kv_receiver_url(receiver);
         deliver_to.epoch = DECODE;
         request.deliver_to = &deliver_to;
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &request;
-    tell(ask, &envelope);
+    tell(params, &envelope);
 }
 
-void say_cancel(const struct ask *ask)
+void say_cancel(const struct request_params *params)
 {
     Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
     envelope.cancel = &cancel;
-    tell(ask, &envelope);
+    tell(params, &envelope);
 }
 
-void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit)
+void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit)
 {
     Baton__V1__TokenAck ack = BATON__V1__TOKEN_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -318,29 +319,30 @@ void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit)
     ack.credit_tokens = credit;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
     envelope.token_ack = &ack;
-    tell(ask, &envelope);
+    tell(params, &envelope);
 }
 
-bool equals_own_run(const struct ask *ask)
+bool equals_own_run(const struct request_params *params)
 {
     const struct baton_engine_options options = {.max_rows = N_CONTEXT, .n_threads = 1};
     struct baton_engine *engine;
     struct baton_kv *kv;
     struct baton_seq seq = {0};
     uint32_t tokens[N_CONTEXT];
-    fill_prompt(ask, tokens);
+    fill_prompt(params, tokens);
     assert_int_equal(baton_kv_create(baton_model_kv_layout(host.model), NULL, 40, &kv, NULL),
                      BATON_OK);
     assert_int_equal(baton_engine_create(host.model, &options, &engine, NULL), BATON_OK);
-    assert_int_equal(baton_seq_init(&seq, kv, ask->n_prompt), BATON_OK);
-    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, ask->n_prompt, NULL, NULL, NULL),
+    assert_int_equal(baton_seq_init(&seq, kv, params->n_prompt), BATON_OK);
+    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, params->n_prompt, NULL, NULL, NULL),
                      BATON_OK);
-    bool equal = seqs[ask->id].n_tokens == ask->n_prompt;
-    int n_whole = ask->n_prompt / BATON_KV_BLOCK_TOKENS; /* past the last token a block is unset */
+    bool equal = seqs[params->id].n_tokens == params->n_prompt;
+    int n_whole =
+        params->n_prompt / BATON_KV_BLOCK_TOKENS; /* past the last token a block is unset */
     for (int layer = 0; layer < N_LAYERS; layer++)
         for (int block = 0; block < n_whole; block++)
             equal = equal && !memcmp(baton_seq_block(&seq, layer, block),
-                                     baton_seq_block(&seqs[ask->id], layer, block),
+                                     baton_seq_block(&seqs[params->id], layer, block),
                                      baton_kv_block_bytes(kv));
     baton_seq_fini(&seq);
     baton_engine_destroy(engine);

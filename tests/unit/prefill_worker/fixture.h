@@ -15,7 +15,7 @@ enum { N_LAYERS = 3, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
 enum hashes { NO_HASHES, OUR_HASHES, FOREIGN_HASHES, TOO_MANY_HASHES };
 
 /* A request, as a gateway sends it. Prompts of the same words share a prefix. */
-struct ask {
+struct request_params {
     uint64_t id;
     int n_prompt, n_new;
     uint64_t words;
@@ -49,9 +49,9 @@ void worker_close(void);
 
 Baton__V1__Status worker_status(void);
 
-void say_prompt(const struct ask *ask);
-void say_cancel(const struct ask *ask);
-void say_ack(const struct ask *ask, uint64_t next_index, uint32_t credit);
+void say_prompt(const struct request_params *params);
+void say_cancel(const struct request_params *params);
+void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit);
 
 /* Lets the decode worker vanish with what it has. */
 void drop_decode_worker(void);
@@ -64,6 +64,6 @@ void await(const int *counter, int n);
 void await_idle(void);
 
 /* Whether the context that arrived is what the engine computes from the prompt in one go. */
-bool equals_own_run(const struct ask *ask);
+bool equals_own_run(const struct request_params *params);
 
 #endif

@@ -5,9 +5,9 @@
 
 TEST(a_prompt_without_a_hand_off_gets_its_first_token)
 {
-    const struct ask ask = {.id = 1, .n_prompt = 100, .n_new = 1, .words = 1};
+    const struct request_params params = {.id = 1, .n_prompt = 100, .n_new = 1, .words = 1};
     worker_open(&(struct worker_options){0});
-    say_prompt(&ask);
+    say_prompt(&params);
     await(&heard[1].n_first, 1);
     await_idle();
     assert_int_equal(n_received, 0);
@@ -18,12 +18,13 @@ static void hand_over(enum baton_overlap overlap)
 {
     worker_open(&(struct worker_options){.overlap = overlap});
     for (uint64_t i = 1; i <= 6; i++)
-        say_prompt(&(struct ask){
+        say_prompt(&(struct request_params){
             .id = i, .n_prompt = 60 * (int)i, .n_new = 9, .words = i, .delivers = true});
     await(&n_received, 6);
     for (uint64_t i = 1; i <= 6; i++) {
         await(&heard[i].n_first, 1);
-        assert_true(equals_own_run(&(struct ask){.id = i, .n_prompt = 60 * (int)i, .words = i}));
+        assert_true(
+            equals_own_run(&(struct request_params){.id = i, .n_prompt = 60 * (int)i, .words = i}));
     }
     assert_int_equal(n_lost, 0);
     worker_close();
@@ -41,33 +42,34 @@ TEST(contexts_arrive_to_the_bit_after_their_prompts)
 
 TEST(a_prompt_that_shares_a_prefix_starts_behind_it)
 {
-    struct ask ask = {.id = 1, .n_prompt = 200, .n_new = 9, .words = 1, .hashes = OUR_HASHES};
+    struct request_params params = {
+        .id = 1, .n_prompt = 200, .n_new = 9, .words = 1, .hashes = OUR_HASHES};
     worker_open(&(struct worker_options){0});
-    say_prompt(&ask);
+    say_prompt(&params);
     await(&heard[1].n_first, 1);
     assert_int_equal(heard[1].cached_tokens, 0);
     await_idle();
-    ask.id = 2;
-    ask.delivers = true;
-    say_prompt(&ask);
+    params.id = 2;
+    params.delivers = true;
+    say_prompt(&params);
     await(&n_received, 1);
     await(&heard[2].n_first, 1);
     assert_int_equal(heard[2].cached_tokens, 192);
     assert_int_equal(heard[2].first_token, heard[1].first_token);
-    assert_true(equals_own_run(&ask));
+    assert_true(equals_own_run(&params));
     assert_int_equal(worker_status().prefix_hit_tokens, 192);
     worker_close();
 }
 
 /* Twice the same prompt; nothing may be found the second time. */
-static void share_nothing(const struct worker_options *options, struct ask ask)
+static void share_nothing(const struct worker_options *options, struct request_params params)
 {
     worker_open(options);
-    for (ask.id = 1; ask.id <= 2; ask.id++) {
-        say_prompt(&ask);
-        await(&heard[ask.id].n_first, 1);
+    for (params.id = 1; params.id <= 2; params.id++) {
+        say_prompt(&params);
+        await(&heard[params.id].n_first, 1);
         await_idle();
-        assert_int_equal(heard[ask.id].cached_tokens, 0);
+        assert_int_equal(heard[params.id].cached_tokens, 0);
     }
     assert_int_equal(worker_status().kv_blocks_cached, 0);
     worker_close();
@@ -75,25 +77,27 @@ static void share_nothing(const struct worker_options *options, struct ask ask)
 
 TEST(a_prompt_without_hashes_shares_nothing)
 {
-    share_nothing(&(struct worker_options){0}, (struct ask){.n_prompt = 100, .words = 1});
+    share_nothing(&(struct worker_options){0},
+                  (struct request_params){.n_prompt = 100, .words = 1});
 }
 
 TEST(hashes_of_another_model_share_nothing)
 {
     share_nothing(&(struct worker_options){0},
-                  (struct ask){.n_prompt = 100, .words = 1, .hashes = FOREIGN_HASHES});
+                  (struct request_params){.n_prompt = 100, .words = 1, .hashes = FOREIGN_HASHES});
 }
 
 TEST(a_worker_without_a_prefix_cache_shares_nothing)
 {
     share_nothing(&(struct worker_options){.no_prefix_cache = true},
-                  (struct ask){.n_prompt = 100, .words = 1, .hashes = OUR_HASHES});
+                  (struct request_params){.n_prompt = 100, .words = 1, .hashes = OUR_HASHES});
 }
 
 TEST(more_hashes_than_whole_blocks_are_refused)
 {
     worker_open(&(struct worker_options){0});
-    say_prompt(&(struct ask){.id = 1, .n_prompt = 33, .words = 1, .hashes = TOO_MANY_HASHES});
+    say_prompt(
+        &(struct request_params){.id = 1, .n_prompt = 33, .words = 1, .hashes = TOO_MANY_HASHES});
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__INVALID);
     worker_close();
@@ -101,12 +105,12 @@ TEST(more_hashes_than_whole_blocks_are_refused)
 
 TEST(a_naive_job_pauses_without_credit_and_goes_on_with_it)
 {
-    const struct ask ask = {
+    const struct request_params params = {
         .id = 1, .n_prompt = 20, .n_new = 6, .words = 1, .naive = true, .credit = 2};
     worker_open(&(struct worker_options){0});
-    say_prompt(&ask);
+    say_prompt(&params);
     await(&heard[1].n_tokens, 2);
-    say_ack(&ask, 2, 100);
+    say_ack(&params, 2, 100);
     await(&heard[1].n_finished, 1);
     assert_int_equal(heard[1].n_tokens, 6);
     worker_close();
@@ -114,9 +118,10 @@ TEST(a_naive_job_pauses_without_credit_and_goes_on_with_it)
 
 TEST(prompt_logprobs_come_before_the_first_token)
 {
-    const struct ask ask = {.id = 1, .n_prompt = 150, .words = 1, .prompt_logprobs = true};
+    const struct request_params params = {
+        .id = 1, .n_prompt = 150, .words = 1, .prompt_logprobs = true};
     worker_open(&(struct worker_options){0});
-    say_prompt(&ask);
+    say_prompt(&params);
     await(&heard[1].n_first, 1);
     assert_int_equal(heard[1].n_prompt_logprobs, 149);
     worker_close();
@@ -126,40 +131,42 @@ TEST(a_full_pool_starts_prompts_in_the_order_in_which_they_came)
 {
     worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
     for (uint64_t i = 1; i <= 5; i++)
-        say_prompt(&(struct ask){.id = i, .n_prompt = 400, .words = i, .delivers = true});
+        say_prompt(
+            &(struct request_params){.id = i, .n_prompt = 400, .words = i, .delivers = true});
     await(&n_received, 5);
     worker_close();
 }
 
 TEST(cancel_frees_a_waiting_a_running_and_a_paused_job)
 {
-    struct ask ask = {.id = 1, .n_prompt = 500, .n_new = 9, .words = 1};
+    struct request_params params = {.id = 1, .n_prompt = 500, .n_new = 9, .words = 1};
     worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
-    say_prompt(&ask);
-    ask.id = 2; /* the pool is full: it waits */
-    say_prompt(&ask);
-    say_cancel(&ask);
-    ask.id = 1;
-    say_cancel(&ask);
+    say_prompt(&params);
+    params.id = 2; /* the pool is full: it waits */
+    say_prompt(&params);
+    say_cancel(&params);
+    params.id = 1;
+    say_cancel(&params);
     await_idle();
-    ask = (struct ask){.id = 3, .n_prompt = 20, .n_new = 9, .words = 1, .naive = true, .credit = 1};
-    say_prompt(&ask);
+    params = (struct request_params){
+        .id = 3, .n_prompt = 20, .n_new = 9, .words = 1, .naive = true, .credit = 1};
+    say_prompt(&params);
     await(&heard[3].n_tokens, 1);
-    say_cancel(&ask);
+    say_cancel(&params);
     worker_close();
 }
 
 TEST(a_deadline_ends_a_job_that_waits)
 {
-    struct ask ask = {.id = 1,
-                      .n_prompt = 20,
-                      .n_new = 9,
-                      .words = 1,
-                      .naive = true,
-                      .credit = 1,
-                      .deadline_ms = 30};
+    struct request_params params = {.id = 1,
+                                    .n_prompt = 20,
+                                    .n_new = 9,
+                                    .words = 1,
+                                    .naive = true,
+                                    .credit = 1,
+                                    .deadline_ms = 30};
     worker_open(&(struct worker_options){0});
-    say_prompt(&ask);
+    say_prompt(&params);
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__DEADLINE);
     worker_close();
@@ -167,13 +174,14 @@ TEST(a_deadline_ends_a_job_that_waits)
 
 TEST(a_decode_worker_that_goes_away_fails_the_hand_off)
 {
-    struct ask ask = {.id = 1, .n_prompt = 20, .n_new = 9, .words = 1, .delivers = true};
+    struct request_params params = {
+        .id = 1, .n_prompt = 20, .n_new = 9, .words = 1, .delivers = true};
     worker_open(&(struct worker_options){.overlap = BATON_OVERLAP_OFF});
-    say_prompt(&ask);
+    say_prompt(&params);
     await(&n_received, 1); /* the link is up */
-    ask.id = 2;
-    ask.n_prompt = 500;
-    say_prompt(&ask);
+    params.id = 2;
+    params.n_prompt = 500;
+    say_prompt(&params);
     work_once();
     drop_decode_worker();
     await(&heard[2].n_failed, 1);
