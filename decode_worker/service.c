@@ -185,7 +185,7 @@ static void take_back(struct dc_service *service, struct dc_context *context)
     if (context->n_steps)
         log_sequence(context);
     if (context->over || canceled) {
-        free_context(service, context); /* blocks come back here, in the one place that owns them */
+        free_context(service, context); /* the main thread alone frees blocks: it owns the pool */
     } else {
         dc_context_finish_prompt(context);
         run_if_ready(service, context);

@@ -33,7 +33,7 @@ static void set_handoff(struct pf_job *job, const Baton__V1__DeliverTo *deliver_
     (void)strncpy(job->deliver_to.url, deliver_to->bulk_url, sizeof job->deliver_to.url - 1);
 }
 
-/* An uint32 a position: the prompt, and in naive mode what is generated. */
+/* One uint32 per position: the prompt and, in naive mode, the output. */
 static enum baton_err copy_tokens(struct pf_job *job, const Baton__V1__PrefillRequest *request)
 {
     size_t n_positions = request->n_tokens + (request->naive ? request->max_new_tokens : 0);

@@ -37,7 +37,7 @@ struct pf_job {
     struct baton_origin origin;
     int64_t received_ns, deadline_ns; /* deadline 0: none */
 
-    uint32_t *tokens; /* the prompt; in naive mode with room for what is generated */
+    uint32_t *tokens; /* the prompt; in naive mode followed by the output */
     int n_prompt, n_tokens, max_new_tokens;
     struct baton_sampling_state sampling;
     bool naive, prompt_logprobs;
@@ -67,7 +67,7 @@ struct pf_job {
         uint64_t epoch;  /* life of the decode worker */
         int first_block; /* it has those before */
     } deliver_to;
-    struct baton_kv_send send; /* its `overlaps` is the engine thread's to read, too */
+    struct baton_kv_send send; /* the engine thread also reads its `overlaps` */
     bool transfer_over;        /* complete or broken */
 };
 

@@ -206,7 +206,8 @@ static enum baton_err open_transfer(struct pf_service *service, struct pf_job *j
     return baton_kv_send_open(service->sender, &job->send, &source, why);
 }
 
-/* Sends what is ready. A canceled job sends nothing more: the decode worker was told, too. */
+/* Sends the blocks that are ready. A canceled job sends nothing more: the gateway also cancels at
+ * the decode worker. */
 static void pump_transfer(struct pf_service *service, struct pf_job *job)
 {
     if (job->send.state == BATON_KV_SEND_IDLE)

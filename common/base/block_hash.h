@@ -5,7 +5,7 @@
  *
  * A hash thus stands for its block and everything before it. The salt stands for all else that K
  * and V depend on: model, dtypes, block size. Two blocks do not get the same 128 bits of SHA-256
- * by chance, and nobody can make them on purpose.
+ * by chance, and such a pair cannot be constructed either.
  *
  * Ownership: plain data.
  * Threading: pure functions.

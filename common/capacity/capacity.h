@@ -11,7 +11,7 @@
  *
  * Ownership: plain values.
  * Threading: pure functions.
- * Errors:    none; what can not be said is NaN.
+ * Errors:    none; an unknown figure is NaN.
  */
 #ifndef BATON_CAPACITY_CAPACITY_H
 #define BATON_CAPACITY_CAPACITY_H

@@ -2,7 +2,7 @@
  *
  *     auto   those this process may run on, shared with the host's other workers by a core lease;
  *            "all" where no lease is to be had (the log says why)
- *     all    the same, without asking anybody
+ *     all    the same, without a look at other workers
  *     LIST   "0" or "0,2-3": these and no others, each compute thread on one of its own
  *
  * Ownership: init and fini on the same struct; it stays in place between them.

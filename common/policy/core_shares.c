@@ -39,7 +39,7 @@ static struct range home_of(const struct baton_core_worker *workers, int n_worke
     return home;
 }
 
-/* Who has the fewest cores; the first of equals. */
+/* The worker with the fewest cores; the first of equals. */
 static int neediest(const struct baton_core_worker *workers, int n_workers, int me,
                     const int *n_owned)
 {

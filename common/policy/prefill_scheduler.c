@@ -20,7 +20,7 @@ static int fitting(const struct list *list, int i, int n_free)
     return n_remaining <= n_free ? n_remaining : n_free / block_tokens * block_tokens;
 }
 
-/* Equal ranks are ordered by their place in the list, so no two candidates are equal. */
+/* Equal ranks are ordered by their index in the list, so no two candidates are equal. */
 static bool is_before(const struct list *list, int a, int b)
 {
     double rank_a = rank_of(list, a), rank_b = rank_of(list, b);

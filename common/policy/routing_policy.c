@@ -87,7 +87,7 @@ static double fastest_step(const struct baton_routing_decode_view *views, size_t
 static double decode_cost(const struct baton_routing_decode_view *view, double fastest)
 {
     double slower = view->step_s / fastest;
-    if (slower <= SAME_FACTOR) /* a step grows with its batch, too */
+    if (slower <= SAME_FACTOR) /* a step also grows with its batch */
         slower = 1;
     return (double)view->n_requests * fmin(slower, MAX_SLOWER);
 }

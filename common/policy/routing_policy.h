@@ -34,7 +34,7 @@ struct baton_routing_prefill_view {
     uint64_t turn;          /* when it was last chosen; the lowest is longest ago */
 };
 
-/* A decode worker that may be chosen: it has room for the request. */
+/* A decode worker that may be chosen: it has capacity for the request. */
 struct baton_routing_decode_view {
     int64_t n_requests; /* running, waiting, reserved */
     int64_t n_free_blocks;
@@ -64,7 +64,7 @@ struct baton_routing_colocated_view {
     double step_s;                   /* that it must wait for; 0: nothing runs */
     int64_t queued_tokens;           /* at the prefill worker */
     double tokens_per_s;             /* 0: not known */
-    double handoff_s;                /* first token to context placed */
+    double handoff_s;                /* first token to context received */
 };
 
 /* Whether the second token is predicted to come sooner when the decode worker runs the prompt. */

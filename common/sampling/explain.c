@@ -60,7 +60,7 @@ static uint32_t rank_of(const float *logits, size_t n_vocab, uint32_t token)
     return rank;
 }
 
-/* The place of a token that was kept. */
+/* The index, among the kept, of a token that was kept. */
 static size_t place_of(const struct baton_shaped *shaped, uint32_t token)
 {
     size_t low = 0, high = shaped->n;

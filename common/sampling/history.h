@@ -1,6 +1,6 @@
 /* Which tokens a sequence has seen, and how often it made each of them: what penalties look at.
  *
- * Ownership: an embedded struct that owns its table; init reserves room for the whole sequence, so
+ * Ownership: an embedded struct that owns its table; init takes memory for the whole sequence, so
  *            that a decode step allocates nothing.
  * Threading: one owner at a time.
  * Errors:    init: NO_MEMORY. Adding has none: n_max different tokens always fit.
@@ -21,7 +21,7 @@ struct baton_seen {
 struct baton_history {
     struct baton_seen *seen; /* [n_seen], in order of first appearance */
     size_t n_seen;
-    uint32_t *slots; /* hash of an id -> its place in seen, plus one; 0: empty */
+    uint32_t *slots; /* hash of an id -> its index in seen, plus one; 0: empty */
     size_t n_slots;  /* a power of two, at least twice n_max */
 };
 
@@ -31,7 +31,7 @@ void baton_history_fini(struct baton_history *history);
 
 /* Repeated ids count as one: only whether the prompt has a token matters. */
 void baton_history_add_prompt(struct baton_history *history, const uint32_t *ids, size_t n);
-/* Counts one more of that id, which may stand in the prompt, too. */
+/* Counts one more output token of that id. The prompt may hold the id as well. */
 void baton_history_add_output(struct baton_history *history, uint32_t id);
 
 #endif

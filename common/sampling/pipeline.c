@@ -1,6 +1,6 @@
 /* The order of the stages stands in two lists here: adjustments, filters. Each filter comes down to
- * a lowest logit to keep: what it leaves is gathered, in order of id, before the next one looks at
- * it, and before any exponential is taken that nobody needs. */
+ * a lowest logit to keep. The tokens that it leaves are gathered in order of id before the next
+ * filter looks at them, so later stages take exponentials of few logits. */
 #include "common/sampling/pipeline.h"
 
 #include <float.h>

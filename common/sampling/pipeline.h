@@ -3,9 +3,9 @@
  *     logits -> bias -> penalties | top-k -> top-p -> min-p | weights -> draw
  *               adjustments         filters
  *
- * Adjustments change logits and hold for greedy choices, too; filters remove tokens from what is
- * drawn from. A mask of allowed tokens is an adjustment: -infinity is what it makes of the others,
- * which no later stage keeps while anything is above it.
+ * Adjustments change logits and also hold for greedy choices. Filters remove tokens from the draw.
+ * A mask of allowed tokens would be an adjustment: it sets the others to -infinity, which no later
+ * stage keeps while any logit is above it.
  *
  * Ownership: everything points into the sampler or the caller's logits.
  * Threading: the sampler's.

@@ -144,7 +144,7 @@ static void merge_all(struct baton_bpe *bpe, int32_t n)
     }
 }
 
-/* Room for a word of n bytes. The heap starts with at most n - 1 candidates and each of at most
+/* Scratch for a word of n bytes. The heap starts with at most n - 1 candidates and each of at most
  * n - 1 merges pops one and pushes at most two, so it never holds 2n. */
 static enum baton_err reserve_scratch(struct baton_bpe *bpe, size_t n)
 {

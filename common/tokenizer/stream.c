@@ -7,9 +7,10 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Each stop string is followed through the text by Knuth, Morris and Pratt's automaton: n_matched
- * is the longest beginning of the stop string that the text ends with, and borders[k] the longest
- * proper beginning that the stop string's first k + 1 bytes end with. */
+/* Knuth, Morris and Pratt's automaton follows each stop string through the text: n_matched is the
+ * length of the stop string's longest prefix that the text ends with. borders[k] is the length of
+ * its longest proper prefix that its first k + 1 bytes end with. The automaton never looks back, so
+ * a push takes time linear in its bytes, whatever the stop strings are. */
 static void fill_borders(struct baton_text_stop *stop)
 {
     uint16_t matched = 0;
@@ -42,8 +43,8 @@ static enum baton_err init_stop(struct baton_text_stop *stop, const char *text, 
 /* All the memory that held can ever need, so that push has no failure of its own. */
 static enum baton_err reserve_held(struct baton_buf *held)
 {
-    static const char room[BATON_STOP_MAX_BYTES];
-    baton_buf_append(held, room, sizeof room);
+    static const char filler[BATON_STOP_MAX_BYTES];
+    baton_buf_append(held, filler, sizeof filler);
     enum baton_err err = baton_buf_err(held);
     baton_buf_reset(held);
     return err;
@@ -85,7 +86,7 @@ static void advance(struct baton_text_stop *stop, char c)
 }
 
 /* Feeds one byte to every automaton. Returns how many bytes at the end of the text must wait: the
- * longest complete match (stopped is then set), or the longest beginning of a stop string. */
+ * longest complete match (stopped is then set), or the longest prefix of a stop string. */
 static size_t follow(struct baton_text_stream *stream, char c)
 {
     size_t waiting = 0, met = 0;
@@ -131,7 +132,8 @@ static void feed(struct baton_text_stream *stream, const char *character, size_t
         baton_buf_reset(&stream->held);
 }
 
-/* Takes the next character, or its beginning, from the n >= 1 bytes; returns how many were used. */
+/* Takes the next character, or the first bytes of one, from the n >= 1 bytes. Returns how many it
+ * used. */
 static size_t take(struct baton_text_stream *stream, const char *bytes, size_t n,
                    struct baton_buf *out)
 {

@@ -1,9 +1,9 @@
 /* Text that leaves token by token: whole UTF-8 characters only, and nothing past a stop string.
  *
- * Bytes go in as tokens produce them. What comes out is the longest prefix that can be shown: an
- * incomplete character waits for its rest, and bytes that might be the beginning of a stop string
- * wait until it is clear. Bad bytes come out as U+FFFD, as Python's errors="replace" does. The
- * first stop string to be complete ends the text; of those complete at the same byte, the longest.
+ * Bytes go in as tokens produce them. The longest prefix that can be shown comes out: an incomplete
+ * character waits for its rest, and bytes that may begin a stop string wait until that is decided.
+ * Bad bytes come out as U+FFFD, as with Python's errors="replace". The first stop string to be
+ * complete ends the text; of several that are complete at the same byte, the longest counts.
  *
  * Ownership: the stream owns what waits; stop strings are copied.
  * Threading: one owner at a time.
@@ -29,7 +29,7 @@ struct baton_text_stop {
 };
 
 struct baton_text_stream {
-    struct baton_buf held; /* the end of the text, as far as it may be the beginning of a stop */
+    struct baton_buf held; /* the end of the text, as far as it may begin a stop string */
     char begun[4];         /* an incomplete character */
     size_t n_begun;
     struct baton_text_stop stops[BATON_STOP_MAX];

@@ -43,7 +43,7 @@ static inline void range(struct checker *c, const char *field, uint64_t value, u
 
 static inline void real(struct checker *c, const char *field, double value, double max)
 {
-    if (!(value >= 0 && value <= max)) /* NaN is outside, too */
+    if (!(value >= 0 && value <= max)) /* NaN is outside as well */
         FAIL(c, field, "%g is outside 0..%g", value, max);
 }
 

@@ -1,6 +1,6 @@
-/* How a context travels: what both ends of a hand-off, and whoever measures one, go by.
+/* How a context travels: the sizes that both ends of a hand-off and the benches agree on.
  *
- * Ownership: constants. Threading: any. Errors: none.
+ * Pure.
  */
 #ifndef BATON_WIRE_HANDOFF_H
 #define BATON_WIRE_HANDOFF_H

@@ -39,7 +39,7 @@ struct baton_inbox {
     pthread_cond_t pipe_gone;
     size_t n_pipes;
     bool armed;                /* a receive is under way: at most one at a time keeps the order */
-    bool draining;             /* closing: what still arrives is dropped, nobody new is let in */
+    bool draining;             /* closing: arrivals are dropped, new pipes refused */
     uint32_t banned[N_BANNED]; /* the last pipes rejected: what they still bring is dropped */
     size_t n_banned;
     size_t max_queued, max_queued_bytes;
@@ -165,7 +165,8 @@ static enum baton_err listen_on(struct baton_inbox *inbox, const char *text, str
     enum baton_err err = baton_url_parse(text, &url, why);
     if (err)
         return err;
-    /* Without a limit, eight bytes from anybody make NNG allocate as much as they say. */
+    /* NNG allocates as much as a message's length says. Without a limit, eight bytes from any
+     * client could make it allocate without bound. */
     size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, BATON_FRAME_MAX_PAYLOAD);
     int rv = nng_socket_set_size(inbox->socket, NNG_OPT_RECVMAXSZ, max_bytes);
     if (!rv)
@@ -314,7 +315,7 @@ static bool pipe_address(uint32_t pipe, struct sockaddr_storage *address)
 static void ask_peer(uint32_t pipe, char *host, size_t size)
 {
     struct sockaddr_storage peer;
-    host[0] = 0; /* a pipe that is gone: nobody to answer to */
+    host[0] = 0; /* a pipe that is gone has no address to answer to */
     if (pipe_address(pipe, &peer))
         (void)getnameinfo((struct sockaddr *)&peer, sizeof peer, host, (socklen_t)size, NULL, 0,
                           NI_NUMERICHOST);

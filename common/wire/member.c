@@ -47,7 +47,8 @@ static void set_state(struct peer *peer, enum peer_state state, int64_t due_ns)
     peer->due_ns = due_ns;
 }
 
-/* Ends the link, whatever it was good for; whoever had joined learns that it is over. */
+/* Ends the link in any state. The owner hears of the loss only when the gateway had joined: before
+ * that it has no requests of it. */
 static void pause_peer(struct baton_member *member, struct peer *peer, int64_t until_ns)
 {
     struct baton_link *link = peer->link;

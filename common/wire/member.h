@@ -48,10 +48,10 @@ enum baton_err baton_member_create(const struct baton_member_options *options,
                                    struct baton_why *why) BATON_MUST_CHECK;
 void baton_member_destroy(struct baton_member *member);
 
-/* Does what is due (dial, Hello, beat, detect loss); returns when it wants to be called next. To be
- * called after every wake, too, and after the inbox was taken empty. A process that was itself
- * stopped for a while (no tick for half of silence_ns) begins to count the silence anew: what the
- * gateways said meanwhile may still be on its way up. */
+/* Does what is due (dial, Hello, beat, detect loss); returns when it wants to be called next. Call
+ * it also after every wake, and after the inbox was taken empty. A process that was itself stopped
+ * for a while (no tick for half of silence_ns) begins to count the silence anew: the gateways'
+ * messages of that time may still be on their way. */
 int64_t baton_member_tick(struct baton_member *member, int64_t now_ns);
 
 /* Handles membership messages. For any other FRESH message of a joined gateway returns that

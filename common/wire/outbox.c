@@ -137,8 +137,8 @@ static bool is_our_pipe(struct baton_outbox *outbox, nng_pipe pipe)
     return ours;
 }
 
-/* NNG dials again after a loss. A second connection would carry messages of a sequence whose
- * beginning was lost, perhaps to a peer that has restarted; it is closed before it is used. */
+/* NNG dials again after a loss. A second connection would carry the rest of a sequence whose first
+ * messages were lost, perhaps to a peer that has restarted. So it is closed before it is used. */
 static void on_pipe_adding(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
     struct baton_outbox *outbox = arg;
@@ -287,7 +287,8 @@ static enum baton_err pack(const baton_envelope *envelope, size_t header_bytes, 
     return BATON_OK;
 }
 
-/* Whether `bytes` more may be queued now; the caller holds pack_lock, so room can only grow. */
+/* Whether `bytes` more may be queued now; the caller holds pack_lock, so the queue can
+ * only become emptier before enqueue. */
 static enum baton_err admit(struct baton_outbox *outbox, size_t bytes)
 {
     enum baton_err err = BATON_OK;

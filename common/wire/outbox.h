@@ -7,7 +7,7 @@
  *
  * Ownership: send copies; the caller keeps envelope and payload.
  * Threading: send and state from any thread; open and close from one. wake as in inbox.h, called
- *            when the state changes and when a full queue has room again.
+ *            when the state changes and when a full queue has drained.
  * Errors:    send: AGAIN (queue full), CLOSED (DOWN or closing), LIMIT (too big for a frame),
  *            NO_MEMORY. Nothing blocks.
  */

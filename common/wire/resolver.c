@@ -118,7 +118,7 @@ static void *run(void *arg)
         resolver->answer = addresses;
         resolver->answered = true;
         resolver->busy = false;
-        if (!resolver->destroyed) /* under the lock: after destroy nobody is there to be woken */
+        if (!resolver->destroyed) /* under the lock: after destroy wake_arg may be gone */
             resolver->wake(resolver->wake_arg);
     }
     let_go(resolver);

@@ -8,7 +8,7 @@
  *                          +------------------------------------------------------+
  *
  * What takes part in a step and what a step does are the worker's: three hooks. While there are
- * steps the worker's cores are busy, else they are lent to other workers (common/cores).
+ * steps the worker's cores are busy; otherwise other workers may use them (common/cores).
  *
  * Ownership: items are borrowed from submit until take_done returns them.
  * Threading: create, start, stop, submit, wake and take_done from the main thread; hand_back and

@@ -38,7 +38,7 @@ struct baton_kv_budget {
     int n_cached; /* of them, at most so many are kept for others */
 };
 
-/* Room for at least one context, in whole blocks: tokens are rounded up, bytes and
+/* Capacity for at least one context, in whole blocks: tokens are rounded up, bytes and
  * prefix_cache_tokens down. */
 enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
                                       const struct baton_kv_needs *needs,

@@ -166,8 +166,8 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     return err;
 }
 
-/* How many of the extent's first blocks are neighbours in the pool, too: those travel as one
- * payload, without a copy. */
+/* How many of the extent's first blocks are also neighbours in the pool. Those travel as one
+ * payload, so the message copies one run of bytes. */
 static int contiguous_blocks(const struct baton_seq *seq, const struct baton_kv_extent *extent,
                              int max_blocks)
 {

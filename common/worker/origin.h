@@ -33,8 +33,8 @@ bool baton_origin_is_request(const struct baton_origin *origin, const baton_enve
 enum baton_err baton_origin_send(const struct baton_origin *origin,
                                  baton_envelope *envelope) BATON_MUST_CHECK;
 
-/* The same where nothing can be done about a failure: it is logged. A link that is full for long is
- * silent, too, and its gateway soon lost. */
+/* The same where nothing can be done about a failure: it is logged. A gateway whose link stays full
+ * is soon silent as well, and then lost. */
 void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelope);
 
 /* The log line of a stage of this request that ran here. */

@@ -1,4 +1,4 @@
-"""`baton-bench attention` prints the documented fields, counted by hand, and refuses what it can not run."""
+"""`baton-bench attention` prints the documented fields, counted by hand, and refuses what it cannot run."""
 import json
 import subprocess
 import sys

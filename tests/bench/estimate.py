@@ -1,4 +1,4 @@
-"""`baton-bench estimate` gives the figures anybody can check by hand."""
+"""`baton-bench estimate` gives figures that can be checked by hand."""
 import json
 import math
 import subprocess

@@ -48,7 +48,7 @@ for kv, n_bytes in zip(answer["kv"], (2, 4)):
     assert small == L * math.ceil(13 / blocks_each), small
     assert list(kv["break_even"]) == ["here"]
 
-# A network so slow that nothing pays, by estimate; where the kernel lets us, by measurement, too.
+# A network so slow that nothing pays, by estimate and, where the kernel lets us, by measurement.
 answer = answer_of("--bandwidth", "0.02", "--kv-dtype", "f16")
 [kv] = answer["kv"]
 assert kv["break_even"]["network"]["whole_tokens"] is None

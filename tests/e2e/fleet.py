@@ -24,7 +24,7 @@ WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True,
 
 
 def free_port():
-    """A port below the ephemeral range, so that nobody's outgoing connection takes it meanwhile."""
+    """A port below the ephemeral range, so that no outgoing connection takes it meanwhile."""
     for port in range(20000 + os.getpid() % 5000, 32000):
         with socket.socket() as probe:
             try:
@@ -212,7 +212,7 @@ class Fleet:
         self.gateway = Process("gateway", [
             BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
             "--cluster-token", self.token, "--drain-s", PATIENCE_S, "--pack-dir", self.packs,
-            # A machine with much else to do may predict waits of minutes: nobody is refused for that.
+            # A machine with much else to do may predict waits of minutes: no request is refused for that.
             "--max-wait-s", 0, "--timeout-s", 0, *NO_SUSPICION, *self.gateway_args], log)
 
         def port():
@@ -296,7 +296,7 @@ class Fleet:
                 future.result()
 
     def hold(self, n=1, headers=None, **body):
-        """n streams that nobody reads: each keeps its place and its KV blocks until it is read or abandoned."""
+        """n streams that are not read: each keeps its slot and its KV blocks until it is read or abandoned."""
         pauses = self.metrics()["baton_stream_pauses_total"]
         streams = [Stream(self.port, {**WORDY, "seed": i, **body}, headers={**self.headers, **(headers or {})})
                    for i in range(n)]

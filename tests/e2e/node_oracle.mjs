@@ -47,7 +47,7 @@ const STRICTER = {
   "gzip, chunked": "we undo no other coding: 501; Node hands the handler the bytes still compressed",
   "chunked on 1.0": "RFC 9112 section 6.1: faulty framing, a sign of a broken or hostile proxy",
   "chunk size of nine digits": "our bound is 8 digits, far over any body; Node's is 64 bits",
-  "endless trailers": "our bound is 4 KiB of trailers, which nobody reads",
+  "endless trailers": "our bound is 4 KiB of trailers, which are not read",
 };
 
 // Node 18 and older parse with a laxer llhttp, which later versions mended: there these may differ.

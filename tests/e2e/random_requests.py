@@ -158,7 +158,7 @@ ENDPOINTS = {
 
 
 def misspelt(rng, names):
-    """A field that nobody knows, most often for want of care."""
+    """An unknown field, as a careless client would send it."""
     name = rng.choice(sorted(names))
     at = rng.randrange(len(name))
     wrong = rng.choice([name[:at] + name[at + 1:], name[:at] + "x" + name[at:], name.upper(), name + "s", "__proto__"])

@@ -1,4 +1,4 @@
-"""Cores: lent to whoever is busy, returned when a borrower dies, fixed or free when asked for; the tokens stay the same."""
+"""Cores: busy workers use those of idle ones, get them back from dead ones, or keep a list; the tokens stay the same."""
 import os
 import re
 import signal

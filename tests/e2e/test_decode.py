@@ -77,10 +77,10 @@ def test_a_request_without_a_slot_in_the_batch_waits_before_its_prompt():
     """Else prompts would be run at the cost of steps, and readers would wait long for their second token."""
     with Fleet(decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
         bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0) for i in range(40)]
-        fleet.workers["prefill-0"].pause()  # so that whoever has a place keeps it
+        fleet.workers["prefill-0"].pause()  # so that each request keeps its slot
         with ThreadPoolExecutor(40) as pool:
             answers = [pool.submit(fleet.generate, **body) for body in bodies]
-            wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") == 4 + 2, "all places to be taken")
+            wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") == 4 + 2, "all slots to be taken")
             wait_for(lambda: fleet.metrics()['baton_reservations_rejected_total{reason="batch_full"}'] > 2,
                      "the others to be turned away")
             n_most = 'baton_worker_requests_max{role="decode",worker="decode-0"}'

@@ -30,7 +30,7 @@ LISTED = [
     {"top_k": 1},
     {"top_k": 20, "temperature": 50},
 ]
-# Without it only the beginning of the ranking is listed.
+# Without it only a prefix of the ranking is listed.
 UNLISTED = [
     {},
     {"temperature": 0.6},

@@ -58,7 +58,7 @@ def test_kill_of_a_worker_before_the_first_token_is_a_retry():
         with ThreadPoolExecutor(4) as pool:
             pending = [pool.submit(fleet.generate, prompt=STORY, max_new_tokens=5, temperature=0)
                        for _ in range(4)]
-            wait_for(lambda: fleet.active("prefill-0"), "a prompt to be placed there")
+            wait_for(lambda: fleet.active("prefill-0"), "a prompt to be routed there")
             fleet.workers["prefill-0"].kill()
             answers = [p.result() for p in pending]
         assert {a["served_by"]["prefill"] for a in answers} == {"prefill-1"}

@@ -134,7 +134,7 @@ SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_token
 
 
 def request_fields(path):
-    """Of a route, as documented. Sections of tokenize and detokenize list their answer's fields, too."""
+    """Of a route, as documented. Sections of tokenize and detokenize also list their answer's fields."""
     found = items(*ROUTE_FIELDS[path])
     return {name: rule for name, rule in found.items() if path in GENERATING or rule[0]}
 

@@ -277,7 +277,7 @@ def test_each_role_of_workers_is_scaled_by_figures_of_its_own():
 
 
 def allowed(direction, peers_of):
-    """{(role, other, port)} of the policies' ingress or egress rules; other None: everybody."""
+    """{(role, other, port)} of the policies' ingress or egress rules; other None: every peer."""
     found = set()
     for policy in of("NetworkPolicy").values():
         roles = selected(policy["spec"]["podSelector"].get("matchLabels", {}))

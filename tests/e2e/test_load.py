@@ -241,7 +241,7 @@ def busy(figures):
 def test_refused_requests_wait_and_try_again(tmp_path):
     with Fleet(gateway_args=["--max-queued", 2], decode_args=["--kv-tokens", 512]) as fleet:
         def measure_while_full(n_refused, *options):
-            """Nobody has a turn before so many requests were refused."""
+            """No request has a turn before so many were refused."""
             [stream] = fleet.hold()
             refused = 'baton_requests_rejected_total{reason="queue_full"}'
             before = fleet.metrics()[refused]

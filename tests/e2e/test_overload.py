@@ -9,7 +9,7 @@ from load import Crowd, Exchange, allow_files, open_loop, post
 
 STORY = "Once upon a time"
 LONG = dict(prompt=STORY, max_new_tokens=480, temperature=0.8, ignore_eos=True)
-SMALL = ["--kv-tokens", "512"]  # room for one LONG request
+SMALL = ["--kv-tokens", "512"]  # capacity for one LONG request
 KEY, OTHER_KEY = "alpha-key-0001", "beta-key-00022"
 
 
@@ -70,7 +70,7 @@ def test_a_stream_whose_time_is_up_ends_with_what_it_came_to():
 
 def test_a_queued_request_is_answered_when_its_time_is_up():
     with Fleet(decode_args=SMALL) as fleet:
-        [stream] = fleet.hold()  # nobody else has a turn before it is gone
+        [stream] = fleet.hold()  # no other request has a turn before it is gone
         status, answer, _ = fleet.request("POST", "/generate", {**LONG, "timeout_s": 0.15})
         assert status == 504
         assert answer["error"]["usage"] == {"prompt_tokens": 4, "output_tokens": 0}
@@ -124,7 +124,7 @@ def predicted_wait_s(fleet):
 
 
 def make_a_queue(fleet, n):
-    """The fleet's pace is known, a stream that nobody reads has the only place, and n requests wait behind it."""
+    """The fleet's throughput is known, a stream that is not read has the only slot, and n requests wait behind it."""
     crowd = crowd_of(fleet, 4)
     crowd.finish()
     [stream] = fleet.hold()
@@ -186,7 +186,7 @@ def test_a_key_has_so_many_generations_at_once(keys):
         code, answer, headers = status(KEY)
         assert code == 429 and answer["error"]["code"] == "too_many_requests"
         assert "may have 2" in answer["error"]["message"] and int(headers["Retry-After"]) >= 1
-        assert status(OTHER_KEY)[0] == 200  # somebody else's
+        assert status(OTHER_KEY)[0] == 200  # another client's
         assert rejected(fleet, "per_key") == 1
         code, answer, _ = fleet.request("POST", "/generate", dict(prompt=[[1, 2]] * 4), bearer(OTHER_KEY))
         assert code == 400 and answer["error"]["code"] == "too_large"  # each generation counts
@@ -195,7 +195,7 @@ def test_a_key_has_so_many_generations_at_once(keys):
         for stream in fleet.hold(2):
             assert status(KEY)[0] == 429
         stream.abandon()
-        wait_for(lambda: status(KEY)[0] == 200, "the place of the client that left")
+        wait_for(lambda: status(KEY)[0] == 200, "the slot of the client that left")
 
 
 def test_without_keys_no_client_is_counted():
@@ -288,7 +288,7 @@ def test_2000_streams_wait_in_64_mib():
     with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", MANY]) as fleet:
         [stream] = fleet.hold()
         crowd = crowd_of(fleet, MANY, prompt=[7] * 30)
-        wait_for(lambda: queued(fleet) == MANY, "everybody to be queued")
+        wait_for(lambda: queued(fleet) == MANY, "all requests to be queued")
         if SLOW == 1:  # sanitizers have memory of their own
             assert rss_kib(fleet.gateway) <= 64 << 10
         crowd.leave()
@@ -305,10 +305,10 @@ def test_2000_idle_connections_wait_in_64_mib():
         crowd = Crowd()
         exchanges = [crowd.add(Exchange(fleet.port, b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n"))
                      for _ in range(MANY)]
-        wait_for(lambda: crowd.read(0.05) or all(exchange.data for exchange in exchanges), "everybody to be answered")
+        wait_for(lambda: crowd.read(0.05) or all(exchange.data for exchange in exchanges), "all requests to be answered")
         assert fleet.metrics()["baton_http_connections"] > MANY
         if SLOW == 1:
             assert rss_kib(fleet.gateway) <= 64 << 10
         assert fleet.generate(prompt=STORY)["output_tokens"] == 20
         crowd.leave()
-        wait_for(lambda: fleet.metrics()["baton_http_connections"] < 10, "everybody to have left")
+        wait_for(lambda: fleet.metrics()["baton_http_connections"] < 10, "all clients to have left")

@@ -1,4 +1,4 @@
-"""The prefill worker's freedom: chunks, shared passes, hand-off in parts and a prefix cache change times, never tokens."""
+"""The prefill worker's freedom: chunks, shared steps, overlapped hand-offs and a prefix cache change times, never tokens."""
 import re
 import subprocess
 import threading
@@ -83,7 +83,7 @@ def test_cached_tokens_are_exact():
         assert cached(prompt[:479] + [7, 8], new=4) == 464
         assert cached(prompt[:16]) == 0
         assert cached(prompt[:17]) == 16
-        assert cached([9, *prompt[1:]]) == 0  # a block's name stands for all before it, too
+        assert cached([9, *prompt[1:]]) == 0  # a block's hash also covers every token before it
         assert cached(prompt[:100], kv_cache=False) == 0
 
 
@@ -107,7 +107,7 @@ def test_logprobs_of_a_prompt_are_those_of_one_pass():
 
 
 def all_at_once(fleet, **body):
-    """The answer to a call whose prompts are all there when the prefill worker sees the first one."""
+    """The answer to a request whose prompts are all there when the prefill worker sees the first one."""
     fleet.workers["prefill-0"].pause()
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(fleet.generate, **body)
@@ -138,7 +138,7 @@ def test_short_prompts_share_a_pass():
     with Fleet(prefill_args=["--chunk", "512", "--prefix-cache", "off"]) as fleet:
         all_at_once(fleet, prompt=[ids(LONG), *(ids(8, i) for i in range(24))], max_new_tokens=1)
         spans = wait_for(lambda: len(compute_times(fleet)) == 25 and compute_times(fleet), "the log")
-        assert len(set(spans)) < 25, spans  # those of one pass begin and end together
+        assert len(set(spans)) < 25, spans  # those of one step begin and end together
 
 
 def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
@@ -164,8 +164,8 @@ def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
 def test_a_prompt_whose_time_is_up_stops_between_chunks():
     with Fleet(prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
         def ask(timeout_s):
-            call = {"prompt": [ids(LONG, i) for i in range(8)], "max_new_tokens": 2, "timeout_s": timeout_s}
-            status, answer, _ = fleet.request("POST", "/generate", call)
+            body = {"prompt": [ids(LONG, i) for i in range(8)], "max_new_tokens": 2, "timeout_s": timeout_s}
+            status, answer, _ = fleet.request("POST", "/generate", body)
             fleet.wait_all_free()
             if status == 200:
                 return "late"
@@ -188,7 +188,7 @@ def test_a_decode_worker_killed_during_hand_offs():
         fleet.workers["prefill-0"].pause()
         for thread in threads:
             thread.start()
-        wait_for(lambda: fleet.open("PREFILLING") == 16 and fleet.active("decode-0"), "places for all contexts")
+        wait_for(lambda: fleet.open("PREFILLING") == 16 and fleet.active("decode-0"), "slots for all contexts")
         fleet.workers["decode-0"].pause()  # so that what is sent there does not arrive
         n_through = fleet.workers["prefill-0"].text().count("stage=prefill_compute") + 6
         fleet.workers["prefill-0"].resume()

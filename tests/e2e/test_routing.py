@@ -53,7 +53,7 @@ def test_the_least_loaded_workers_are_chosen():
             worker.pause()
         with ThreadPoolExecutor(1) as pool:
             long = pool.submit(fleet.generate, prompt=ids(500), max_new_tokens=2)
-            avoided = wait_for(lambda: busy("prefill"), "the long prompt to be placed")
+            avoided = wait_for(lambda: busy("prefill"), "the long prompt to be routed")
             for name in prefills.keys() - {avoided}:
                 prefills[name].resume()
             served = [fleet.generate(prompt=ids(20, i), max_new_tokens=2)["served_by"]["prefill"] for i in range(5)]
@@ -164,7 +164,7 @@ def test_a_short_prompt_may_be_run_by_the_decode_worker():
             assert [s["token_id"] for s in near.get("steps", [])] == [s["token_id"] for s in far.get("steps", [])]
         stream = fleet.stream(prompt=prompts[-1], **REQUESTS[0])
         assert stream.text()[0] == local[-1][0]["generated_text"]
-        # What the decode worker may or can not run waits for nobody.
+        # Prompts that a decode worker may not or cannot run do not wait: without a prefill worker they fail.
         for path, body in (("/generate", {"prompt": ids(49)}),
                            ("/generate", {"prompt": ids(5), "kv_cache": False}),
                            ("/v1/completions", {"prompt": ids(5), "echo": True, "logprobs": 1})):
@@ -181,7 +181,7 @@ def test_a_short_prompt_is_run_where_it_is_predicted_to_be_faster():
         with ThreadPoolExecutor(8) as pool:
             # So much that no error of the estimates tips the scales.
             long = [pool.submit(fleet.generate, prompt=ids(400, i), max_new_tokens=2) for i in range(8)]
-            wait_for(lambda: fleet.open("PREFILLING") == 8, "the long prompts to be placed")
+            wait_for(lambda: fleet.open("PREFILLING") == 8, "the long prompts to be routed")
             answer = fleet.generate(prompt=ids(32, 99), max_new_tokens=4, temperature=0)
             assert fleet.worker("prefill-0")["predicted_wait_s"] > 0
             fleet.workers["prefill-0"].resume()
@@ -200,7 +200,7 @@ def test_more_requests_than_fit_wait_their_turn():
         assert all(answer["served_by"]["attempts"] == 1 for answer in answers)
         assert [tokens_of(answer) for answer in answers[:3]] == [tokens_of(one(i)) for i in range(3)]
         fleet.wait_all_free()
-        # Who is asked for room has it: a rejection is an accident, not the way to find out.
+        # A worker that gets a Reserve has the capacity: a rejection is an accident, not the way to find out.
         assert fleet.gateway.text().count("no room for the context") == 0
 
 

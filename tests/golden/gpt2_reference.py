@@ -115,7 +115,7 @@ def random_tensors(rng, config, prefix, own_head):
                  "mlp.c_fc": (width, inner), "mlp.c_proj": (inner, width)}
         for part, size in sizes.items():
             shapes[name + part + ".weight"], shapes[name + part + ".bias"] = size, size[1:]
-        shapes[name + "attn.bias"] = (1, 1, 4, 4)  # old checkpoints store their masks; nobody reads them
+        shapes[name + "attn.bias"] = (1, 1, 4, 4)  # old checkpoints store their masks, which no reader uses
     shapes["ln_f.weight"] = shapes["ln_f.bias"] = (width,)
     tensors = {prefix + name: rng.normal(0, 0.3, shape) for name, shape in shapes.items()}
     if own_head:

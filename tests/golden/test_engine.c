@@ -125,7 +125,7 @@ TEST(greedy_continuations_match)
     }
 }
 
-/* Prompt index of N_PROMPTS: the beginning of a golden prompt and its continuation. */
+/* Prompt index of N_PROMPTS: the prefix of a golden prompt and its continuation. */
 static int make_prompt(int index, uint32_t *ids)
 {
     int golden_index = index % N_GOLDEN, part = index / N_GOLDEN + 1;

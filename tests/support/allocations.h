@@ -2,7 +2,7 @@
  *
  * Ownership: nothing.
  * Threading: the count is of all threads.
- * Errors:    start: non-zero when the allocator can not be watched.
+ * Errors:    start: non-zero when the allocator cannot be watched.
  */
 #ifndef BATON_TESTS_ALLOCATIONS_H
 #define BATON_TESTS_ALLOCATIONS_H

@@ -302,7 +302,7 @@ def follow_readme(work):
         print(commands, flush=True)
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", 8000)) == 0:
-                fail("somebody listens on port 8000, which the README's commands use")
+                fail("port 8000, which the README's commands use, is taken")
         log = work / "readme.log"
         run(in_root(root, "/root/baton", env, "/bin/sh", "-ec", commands), log)
         if "event: summary" not in log.read_text():

@@ -1,6 +1,6 @@
 /* Lets time pass at once: for this program the monotonic clocks are ahead by what was skipped.
  *
- * Linking skip_time.c replaces the C library's clock_gettime, for libraries, too. A test of a
+ * Linking skip_time.c replaces the C library's clock_gettime, also for libraries. A test of a
  * timeout skips it instead of waiting, and gives it a length that no stall of the machine reaches.
  *
  * Threading: any.

@@ -1,4 +1,4 @@
-"""`baton-plan advise` for given costs: figures anybody can check by hand, and what it refuses."""
+"""`baton-plan advise` for given costs: figures that can be checked by hand, and what it refuses."""
 import http.server
 import json
 import math

@@ -13,7 +13,7 @@ FOLDER = tempfile.TemporaryDirectory(prefix="baton-lab-")
 DIR = Path(FOLDER.name)
 sys.path.insert(0, str(ROOT / "tools"))  # the package, to compare with
 
-# Nothing is left in the tree, and nobody else's workers share our cores' table.
+# Nothing is left in the tree, and no other workers share our cores' table.
 for role in "GATEWAY", "PREFILL", "DECODE":
     os.environ[f"BATON_{role}_PACK_DIR"] = str(DIR / "packs")
 for role in "PREFILL", "DECODE":

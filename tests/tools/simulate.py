@@ -55,7 +55,7 @@ with tempfile.TemporaryDirectory() as name:
     (got,) = figures("--trace", trace, "--layouts", "2P2D")
     assert got["requests"]["done"] == 10 and got["tokens"]["output"] == sum(range(5, 15)), got
 
-    # More than the queue takes is refused, and nobody is lost.
+    # More than the queue takes is refused, and no request is lost.
     (got,) = figures("--rate", 1000, "--requests", 500, "--max-queued", 5, "--kv-tokens", 1024)
     assert got["requests"]["failed"] and got["requests"]["done"] + got["requests"]["failed"] == 500, got
     assert got["failures"][0]["kind"].startswith("HTTP 429"), got

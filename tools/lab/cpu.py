@@ -22,7 +22,7 @@ class Meter:
         self.pids_by_role = pids_by_role
 
     def read(self):
-        """{role: seconds}, without roles of which a process can not be read"""
+        """{role: seconds}, without roles of which a process cannot be read"""
         sums = {}
         for role, pids in self.pids_by_role.items():
             values = [seconds_of(pid) for pid in pids]

@@ -73,7 +73,7 @@ void baton_forward_attend(struct baton_forward *forward, int layer);
 /* Goes on with n rows only, from the first-th on. */
 void baton_forward_narrow(struct baton_forward *forward, int first, int n);
 
-/* Puts what a row needs from its attention on in the place of another one. */
+/* Copies what a row needs from its attention on over another row. */
 void baton_forward_move_row(struct baton_forward *forward, int from, int to);
 
 /* Floats of attention's state one thread needs. */

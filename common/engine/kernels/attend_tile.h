@@ -71,8 +71,8 @@ INLINE void score(enum baton_kv_dtype dtype, const struct kv_step *step, struct 
 INLINE void score_all(enum baton_kv_dtype dtype, const struct kv_step *step, struct query *queries,
                       int n_queries)
 {
-    /* The last query sees the most. Blocks past the end of an earlier one are scored for it, too:
-     * weigh_scores drops what it does not see. */
+    /* The last query sees the most. An earlier query is also scored for blocks past its end;
+     * weigh_scores drops those scores. */
     int n_blocks = (queries[n_queries - 1].n_seen + LANES - 1) / LANES, b = 0;
     for (; b + SPAN <= n_blocks; b += SPAN)
         score(dtype, step, queries, n_queries, b, SPAN);

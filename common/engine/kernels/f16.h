@@ -39,7 +39,7 @@ static inline float baton_f16_to(uint16_t stored)
     uint32_t sign = (uint32_t)(stored & 0x8000) << 16, bits = (uint32_t)(stored & 0x7fff) << 13;
     float value;
     memcpy(&value, &bits, sizeof value);
-    value *= 0x1p112F; /* the difference of the exponents' biases, right for subnormals, too */
+    value *= 0x1p112F; /* the difference of the exponents' biases; also right for subnormals */
     memcpy(&bits, &value, sizeof bits);
     if ((stored & 0x7c00) == 0x7c00)
         bits |= 0x7f800000;

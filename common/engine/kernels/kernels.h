@@ -79,7 +79,7 @@ struct baton_dtype_kernels {
 
     /* Columns first_out..end_out-1 of y, first_out a multiple of 16. Any number of rows; each
      * weight is read from memory once for up to 16 of them. A row's bits depend on nothing but the
-     * row and the weights (openblas: from some number of rows on, on their number, too). */
+     * row and the weights (openblas: from some number of rows on, also on their number). */
     void (*linear)(const struct baton_linear *job, int first_out, int end_out);
 };
 

@@ -26,7 +26,7 @@ struct baton_q8_row_group {
 /* Of a row of n_in inputs. */
 size_t baton_quantized_row_bytes(enum baton_dtype dtype, int n_in);
 
-/* An odd number of cache lines, too. */
+/* Also an odd number of cache lines. */
 static inline size_t baton_split_row_bytes(int n_in)
 {
     const size_t line = 64, step_lines = 2;

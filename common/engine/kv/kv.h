@@ -79,7 +79,7 @@ struct baton_seq {
     int *blocks; /* owned array: pool block of each BATON_KV_BLOCK_TOKENS positions */
     int n_blocks;
     int n_shared; /* of them, the first: found under their hashes, not to be written */
-    int n_tokens; /* P: positions filled, advanced by prefill, decode and placement */
+    int n_tokens; /* P: positions filled, advanced by prefill, decode and reception */
 };
 
 /* Takes blocks for n_tokens positions, all or none. On success *seq is empty (n_tokens 0). */

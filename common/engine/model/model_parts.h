@@ -2,7 +2,7 @@
  * norms.
  *
  * Every matrix is packed for the kernels that will read it (kernels/packed.h), and that is its only
- * copy: a token's embedding is a row of a packed matrix, too. Each has a dtype of its own. Vectors
+ * copy: even a token's embedding is a row of a packed matrix. Each has a dtype of its own. Vectors
  * and tables of positions are float.
  *
  * Ownership: all arrays are pieces of the model's slab.

@@ -50,7 +50,7 @@ struct baton_pack_file {
 
 enum { BATON_PACK_NAME_BYTES = 64 };
 
-/* 0123456789abcdef-01234567-bf16-panels.pack: the beginnings of both digests. */
+/* 0123456789abcdef-01234567-bf16-panels.pack: the first digits of both digests. */
 void baton_pack_file_name(const struct baton_pack_key *key, char name[BATON_PACK_NAME_BYTES]);
 
 /* Maps the file at path, checked to the last byte. */

@@ -91,7 +91,7 @@ static bool is_admitted(const struct helper *helper)
     return helper->worker < atomic_load(&helper->pool->n_admitted);
 }
 
-/* Without the right to move it a thread works where it is. */
+/* A failure is ignored: a thread that may not be moved computes where it is. */
 static void place(struct helper *helper, int processor)
 {
     cpu_set_t one;

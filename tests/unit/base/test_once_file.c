@@ -106,7 +106,7 @@ TEST(of_many_processes_one_makes_it)
             baton_once_file_abort(&once);
             _exit(0);
         }
-        for (int n = 0; n < N_PROCESSES; n++) /* so that the others wait, too, or are about to */
+        for (int n = 0; n < N_PROCESSES; n++) /* so that the others also wait, or are about to */
             if (read(begun[0], bytes, 1) != 1)
                 _exit(2);
         _exit(write(once.fd, "made", 4) == 4 && !baton_once_file_commit(&once, NULL) ? 1 : 2);

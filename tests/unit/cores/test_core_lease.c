@@ -118,7 +118,7 @@ TEST(a_killed_worker_gives_its_cores_back)
     assert_int_equal(baton_core_lease_tick(decode, now_ns + BATON_MS), next_ns);
     assert_unchanged(decode); /* it is not time to look yet */
     (void)baton_core_lease_tick(decode, next_ns);
-    assert_share(decode, 2, 2, 5); /* its home, too: it is alone now */
+    assert_share(decode, 2, 2, 5); /* with its home: it is alone now */
     baton_core_lease_close(decode);
 }
 
@@ -163,7 +163,7 @@ TEST(coming_back_waits_for_the_handover_but_not_long)
     baton_core_lease_busy(decode, true);
     assert_share(decode, 2, 5, 2);
     int64_t begin_ns = baton_now_ns();
-    baton_core_lease_busy(prefill, true); /* decode, on this very thread, can not take note */
+    baton_core_lease_busy(prefill, true); /* decode, on this very thread, cannot take note */
     assert_true(baton_now_ns() - begin_ns >= BATON_CORE_HANDOVER_US * BATON_MS / 1000);
     baton_core_lease_close(prefill);
     baton_core_lease_close(decode);

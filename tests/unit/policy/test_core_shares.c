@@ -96,7 +96,7 @@ TEST(a_busy_worker_has_all_of_its_home_and_begins_with_it)
     for_every_setting(check_all_have_their_homes);
 }
 
-static void check_nobody_else_matters(const struct setting *setting)
+static void check_a_lone_busy_worker_has_every_core(const struct setting *setting)
 {
     for (int i = 0; i < setting->n_workers; i++) {
         struct setting alone = *setting;
@@ -108,7 +108,7 @@ static void check_nobody_else_matters(const struct setting *setting)
 
 TEST(one_busy_worker_has_every_core)
 {
-    for_every_setting(check_nobody_else_matters);
+    for_every_setting(check_a_lone_busy_worker_has_every_core);
 }
 
 TEST(workers_of_one_role_differ_by_one_core_at_most)

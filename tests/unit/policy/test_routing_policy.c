@@ -37,7 +37,7 @@ TEST(the_shorter_queue_is_taken)
         {.queued_tokens = 513, .tokens_per_s = 10000, .turn = 1},
         {.queued_tokens = 512, .tokens_per_s = 10000, .turn = 9}};
     assert_int_equal(baton_routing_prefill(BATON_ROUTING_LEAST_LOADED, views, 2), 1);
-    views[0].tokens_per_s = views[1].tokens_per_s = 0; /* nobody measured anything yet */
+    views[0].tokens_per_s = views[1].tokens_per_s = 0; /* no worker has measured anything yet */
     assert_int_equal(baton_routing_prefill(BATON_ROUTING_LEAST_LOADED, views, 2), 1);
 }
 
@@ -77,7 +77,7 @@ TEST(the_worker_with_fewest_requests_is_taken)
         {.n_requests = 3, .n_free_blocks = 90, .step_s = 0.010},
         {.n_requests = 2, .n_free_blocks = 10, .step_s = 0.018}};
     assert_int_equal(baton_routing_decode(BATON_ROUTING_LEAST_LOADED, views, 2), 1);
-    views[1].n_requests = 3; /* equally many: more room */
+    views[1].n_requests = 3; /* equally many: more free blocks */
     assert_int_equal(baton_routing_decode(BATON_ROUTING_LEAST_LOADED, views, 2), 0);
 }
 

@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 
-/* Waits for room; for senders that outrun their receiver. */
+/* Waits until the queue has drained; for senders that outrun their receiver. */
 static void send_patiently(struct baton_link *link, Baton__V1__Envelope__BodyCase kind,
                            const void *payload, size_t n)
 {

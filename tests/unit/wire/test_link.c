@@ -10,7 +10,7 @@
 
 enum { LOCAL = 2002, PEER = 1001, LINK = 3003 };
 
-static const char *const nobody = "tcp://127.0.0.1:1";
+static const char *const no_listener = "tcp://127.0.0.1:1";
 
 static struct mailbox box;
 
@@ -27,7 +27,7 @@ TEARDOWN(close_box)
 
 static struct baton_link *open_link(uint64_t peer_epoch)
 {
-    struct baton_link *link = mailbox_dial(&box, nobody, LOCAL, peer_epoch, LINK);
+    struct baton_link *link = mailbox_dial(&box, no_listener, LOCAL, peer_epoch, LINK);
     assert_non_null(link);
     return link;
 }

@@ -225,7 +225,7 @@ TEST_WITH(state, a_full_queue_says_again_and_wakes_the_sender_when_it_has_draine
     int64_t until_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
     while (baton_outbox_state(outbox) != BATON_OUTBOX_UP && baton_now_ns() < until_ns)
         sched_yield();
-    while (!send_chunk(outbox)) /* nobody takes: the buffers on the way fill up */
+    while (!send_chunk(outbox)) /* nothing is taken: the buffers on the way fill up */
         assert_true(baton_now_ns() < until_ns);
     uint64_t n_sent = baton_outbox_n_sent(outbox), n_taken = 0;
     int n_wakes_full = atomic_load(&n_wakes);

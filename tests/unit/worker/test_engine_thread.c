@@ -144,7 +144,7 @@ TEST(a_full_queue_takes_no_more)
     int n = 0;
     while (n < N_ITEMS && !baton_engine_thread_submit(thread, &items[n]))
         n++;
-    assert_int_equal(n, 3); /* two, and the place of a wake-up */
+    assert_int_equal(n, 3); /* two, and the slot of a wake-up */
     assert_int_equal(baton_engine_thread_stats(thread).n_inside, 3);
     close_thread();
 }

@@ -32,7 +32,7 @@ TEST(nothing_is_known_of_nothing)
 {
     struct baton_step_line line = {0};
     expect(&line, 0, 0, 0);
-    baton_step_line_note(&line, 0, 0.1); /* a step that nobody was in */
+    baton_step_line_note(&line, 0, 0.1); /* a step without rows */
     expect(&line, 0, 0, 0);
 }
 

@@ -141,10 +141,10 @@ static void decode_among_others(const struct text *text, struct baton_seq *seq)
         assert_memory_equal(logits[b], of[b]->expected[seqs[b]->n_tokens - 1], sizeof logits[b]);
 }
 
-/* What is left of seq's text, up to a part of it, in passes beside steps and parts of others. */
+/* Runs the next chunk of seq's text in a forward that also has chunks of other sequences. */
 static void run_among_others(const struct text *text, struct baton_seq *seq)
 {
-    struct baton_chunk parts[MAX_SEQS];
+    struct baton_chunk chunks[MAX_SEQS];
     const struct text *of[MAX_SEQS];
     int n = draw_batch(), own = draw(n), first = draw(extent.n_seqs), n_left = MAX_ROWS,
         n_wanted = 0;
@@ -154,20 +154,20 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
         struct baton_seq *at = b == own ? seq : &other->seq;
         if (b != own)
             at->n_tokens = draw(LENGTH);
-        int most = LENGTH - at->n_tokens, room = n_left - (n - b - 1);
-        most = most < room ? most : room;
-        parts[b] = (struct baton_chunk){.seq = at,
-                                        .tokens = of[b]->tokens + at->n_tokens,
-                                        .n_tokens = draw(2) ? 1 : 1 + draw(most),
-                                        .wants_logits = draw(2)};
-        n_left -= parts[b].n_tokens;
+        int most = LENGTH - at->n_tokens, n_spare = n_left - (n - b - 1);
+        most = most < n_spare ? most : n_spare;
+        chunks[b] = (struct baton_chunk){.seq = at,
+                                         .tokens = of[b]->tokens + at->n_tokens,
+                                         .n_tokens = draw(2) ? 1 : 1 + draw(most),
+                                         .wants_logits = draw(2)};
+        n_left -= chunks[b].n_tokens;
     }
     assert_int_equal(
-        baton_engine_forward(engines[draw(N_ENGINES)], parts, n, NULL, NULL, (float *)logits),
+        baton_engine_forward(engines[draw(N_ENGINES)], chunks, n, NULL, NULL, (float *)logits),
         BATON_OK);
     for (int b = 0; b < n; b++)
-        if (parts[b].wants_logits)
-            assert_memory_equal(logits[n_wanted++], of[b]->expected[parts[b].seq->n_tokens - 1],
+        if (chunks[b].wants_logits)
+            assert_memory_equal(logits[n_wanted++], of[b]->expected[chunks[b].seq->n_tokens - 1],
                                 sizeof logits[0]);
 }
 

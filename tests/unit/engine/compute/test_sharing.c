@@ -7,7 +7,7 @@ static void make_hashes(struct baton_block_hash *hashes, int n)
         memset(hashes[i].bytes, i + 1, sizeof hashes[i].bytes);
 }
 
-static void forget_names(void)
+static void forget_hashes(void)
 {
     baton_kv_bound_cache(kv, 0);
     baton_kv_bound_cache(kv, baton_kv_n_blocks(kv));
@@ -39,10 +39,10 @@ TEST(a_prompt_on_shared_blocks_goes_on_to_the_same_bits)
         assert_int_equal(baton_engine_decode(engine, two, tokens, 1, logits[1]), BATON_OK);
         assert_same(logits[1], logits[0]);
         baton_seq_fini(&seq);
-        if (n_shared == N_HASHES / 2) /* from here on nobody holds them */
+        if (n_shared == N_HASHES / 2) /* from here on they have no holder */
             baton_seq_fini(&first);
     }
-    forget_names();
+    forget_hashes();
     baton_seq_fini(&alone);
 }
 
@@ -51,7 +51,7 @@ TEST(a_batch_on_shared_blocks_decodes_to_the_same_bits)
     enum { N_HASHES = 3, N_SHARED_TOKENS = N_HASHES * BATON_KV_BLOCK_TOKENS };
     struct baton_block_hash hashes[N_HASHES];
     struct baton_seq seqs[MAX_BATCH];
-    struct baton_chunk parts[MAX_BATCH];
+    struct baton_chunk chunks[MAX_BATCH];
     make_hashes(hashes, N_HASHES);
     compute_expected();
     for (int b = 0; b < MAX_BATCH; b++) {
@@ -60,18 +60,18 @@ TEST(a_batch_on_shared_blocks_decodes_to_the_same_bits)
         if (!b)
             prefill(&seqs[b], tokens, N_SHARED_TOKENS, NULL);
         baton_seq_register(&seqs[b], 0, hashes, N_HASHES);
-        parts[b] = (struct baton_chunk){.seq = &seqs[b],
-                                        .tokens = tokens + N_SHARED_TOKENS,
-                                        .n_tokens = b + 1,
-                                        .wants_logits = false};
+        chunks[b] = (struct baton_chunk){.seq = &seqs[b],
+                                         .tokens = tokens + N_SHARED_TOKENS,
+                                         .n_tokens = b + 1,
+                                         .wants_logits = false};
     }
-    assert_int_equal(baton_engine_forward(engine, parts, MAX_BATCH, NULL, NULL, NULL), BATON_OK);
+    assert_int_equal(baton_engine_forward(engine, chunks, MAX_BATCH, NULL, NULL, NULL), BATON_OK);
     for (int b = 0; b < MAX_BATCH; b++) {
         prefill(&seqs[b], tokens + seqs[b].n_tokens, N_TOKENS - seqs[b].n_tokens, logits[b]);
         assert_same_logits(logits[b]);
         baton_seq_fini(&seqs[b]);
     }
-    forget_names();
+    forget_hashes();
 }
 
 TEST(a_sequence_never_begins_inside_its_shared_blocks)
@@ -88,7 +88,7 @@ TEST(a_sequence_never_begins_inside_its_shared_blocks)
                      BATON_INVALID);
     baton_seq_fini(&first);
     baton_seq_fini(&seq);
-    forget_names();
+    forget_hashes();
 }
 
 int main(void)

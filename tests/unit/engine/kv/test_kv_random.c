@@ -131,7 +131,7 @@ static int count_left(const struct timeline *t, int n_found)
     return n;
 }
 
-/* Found blocks become the most recently used even when there is no room for the rest. */
+/* Found blocks become the most recently used even when the pool is too full for the rest. */
 static void touch(const struct timeline *t, int n_found)
 {
     for (int i = n_found - 1; i >= 0; i--)

@@ -145,7 +145,7 @@ static void *run_shared(void *arg)
         for (int i = 0; i < n; i++)
             wanted[i]++;
         assert_memory_equal(counts.plain, wanted, sizeof wanted);
-        if (!(loop % 64)) /* so that helpers also fall asleep with a place and without */
+        if (!(loop % 64)) /* so that helpers also fall asleep, admitted and not */
             wait_until_helpers_sleep();
     }
     assert_int_equal(atomic_load(&counts.bad_workers), 0);

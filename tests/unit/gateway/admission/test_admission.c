@@ -25,7 +25,7 @@ static void line_up(int n)
     gw_throughput_tick(&throughput, n, now_ns);
 }
 
-/* A fleet that finds a place for ten a second (of 50 tokens, run in 10 ms), each for a second. */
+/* A fleet that gives a slot to ten requests a second (50 tokens, run in 10 ms), each for 1 s. */
 SETUP(init)
 {
     throughput = (struct gw_throughput){0};
@@ -60,7 +60,7 @@ TEST(the_queue_is_bounded_by_requests)
     assert_true(judge(&bounds, &one));
     line_up(1);
     assert_false(judge(&bounds, &one));
-    refused(429, GW_REJECTION_queue_full, 1); /* room for one comes in a tenth of a second */
+    refused(429, GW_REJECTION_queue_full, 1); /* a slot comes free in a tenth of a second */
     assert_string_equal(verdict.failure.code, "queue_full");
 }
 
@@ -125,7 +125,7 @@ TEST(with_an_empty_queue_every_request_is_taken)
     refused(429, GW_REJECTION_too_late, 2);
 }
 
-/* Nobody waits; but with ten others at work its 20 tokens would take 10 s, and theirs, too. */
+/* The queue is empty. But with ten others at work its 20 tokens would take 10 s, as theirs do. */
 TEST(a_request_that_could_not_end_in_time_beside_others_is_refused)
 {
     struct gw_load load = one;

@@ -35,7 +35,7 @@ static void tick(double waited_s)
     gw_throughput_tick(&throughput, waited_s, now_ns);
 }
 
-/* The first in the queue gets its place, and its first token after prefill_s. */
+/* The first in the queue gets its slot, and its first token after prefill_s. */
 static void serve(size_t n_tokens, double prefill_s)
 {
     move(GW_QUEUED, GW_RESERVING, n_tokens);
@@ -44,7 +44,7 @@ static void serve(size_t n_tokens, double prefill_s)
     move(GW_PREFILLING, GW_DECODING, n_tokens);
 }
 
-/* n_queued wait, and n of them get a place, one every every_s. */
+/* n_queued wait, and n of them get a slot, one every every_s. */
 static void backlog(int n_queued, int n, double every_s)
 {
     for (int i = 0; i < n_queued; i++)
@@ -97,7 +97,7 @@ TEST(prompts_with_workers_are_waited_for_at_the_pace_of_compute)
     near(gw_throughput_wait_s(&throughput, 0, 1000), 1, 0.01);
 }
 
-/* Two places a second come free, yet a prompt is run in 10 ms. */
+/* Two slots a second come free, yet a prompt is run in 10 ms. */
 TEST(a_wait_for_a_slot_does_not_look_like_slow_compute)
 {
     backlog(100, 50, 0.5);
@@ -105,7 +105,7 @@ TEST(a_wait_for_a_slot_does_not_look_like_slow_compute)
     near(gw_throughput_service_s(&throughput, 1, 2000, 1), 1, 0.05);
 }
 
-/* Nobody had to wait, however many came: that tells nothing of how quickly room is found. */
+/* No request had to wait, however many came: that tells nothing of how quickly slots come free. */
 TEST(a_fleet_with_slots_for_all_is_not_a_quick_one)
 {
     for (int i = 0; i < 1000; i++) {
@@ -154,7 +154,7 @@ TEST(with_the_backlog_ends_the_wait)
     assert_int_equal(throughput.n_waiting, 0);
     assert_int_equal(throughput.n_waiting_tokens, 0);
     arrive(20);
-    assert_true(gw_throughput_wait_s(&throughput, 0, 0) == 0); /* it may find room at once */
+    assert_true(gw_throughput_wait_s(&throughput, 0, 0) == 0); /* it may find a slot at once */
 }
 
 TEST(a_request_that_leaves_without_a_slot_was_not_served)
@@ -225,7 +225,7 @@ TEST(decoding_requests_share_what_the_fleet_makes)
     assert_int_equal(throughput.output.n_open, 3);
     for (int i = 0; i < 3; i++)
         gw_throughput_paused(&throughput, true, now_ns);
-    sleep_s(3600); /* nobody takes any: no time passes */
+    sleep_s(3600); /* none is taken: no time passes */
     gw_throughput_tick(&throughput, 0, now_ns);
     near(gw_throughput_service_s(&throughput, 1, 0, 1000), 10 * 0.01, 0.05);
 }

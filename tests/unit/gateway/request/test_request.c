@@ -81,7 +81,7 @@ TEST(a_request_that_returns_to_the_queue_keeps_its_rank)
     for (int i = 0; i < 3; i++)
         gw_request_set_state(&requests, all[i], GW_RESERVING, "");
     for (int i = 0; i < 3; i++) /* one after the other, as the answers come */
-        gw_request_set_state(&requests, all[(i + 1) % 3], GW_QUEUED, "no room");
+        gw_request_set_state(&requests, all[(i + 1) % 3], GW_QUEUED, "no capacity");
     const struct gw_request_list *queued = &requests.by_state[GW_QUEUED];
     struct gw_request *request = gw_request_list_first(queued);
     for (int i = 0; i < 5; i++, request = gw_request_list_next(queued, request))

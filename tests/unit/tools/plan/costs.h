@@ -27,7 +27,7 @@ static inline struct sim_costs constant_costs(double pass_s, double step_s)
         .cores = {{.n_cores = 1, .pass = constant_cost(pass_s), .step = constant_cost(step_s)}}};
 }
 
-/* A fleet with more room than any test needs; the load is a closed one of one client. */
+/* A fleet with more capacity than any test needs; the load is a closed one of one client. */
 static inline struct sim_settings roomy_settings(double pass_s, double step_s)
 {
     return (struct sim_settings){.costs = constant_costs(pass_s, step_s),

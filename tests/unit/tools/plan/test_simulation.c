@@ -33,7 +33,7 @@ TEST(a_request_alone_takes_the_sum_of_its_parts)
     struct sim_results results = simulate(&settings, one_each);
     assert_near(p50_of(&results, LD_TIME_ttft), 0.103, 1e-6);
     assert_near(p50_of(&results, LD_TIME_itl), 0.01, 1e-6);
-    /* Second token: 64 tokens sent, placed, one step; the first one was told after 2 ms. */
+    /* Second token: 64 tokens sent, received, one step; the first one was told after 2 ms. */
     assert_near(p50_of(&results, LD_TIME_first_gap), 0.0064 + 0.005 + 0.01 - 0.002, 1e-6);
     assert_near(p50_of(&results, LD_TIME_e2el), 0.101 + 0.0114 + 7 * 0.01, 1e-6);
 }
@@ -222,7 +222,7 @@ TEST(a_closed_loop_obeys_littles_law)
     assert_near(inside, 12, 0.05);
 }
 
-/* ---- nobody is lost, nothing is random ---- */
+/* ---- no request is lost, nothing is random ---- */
 
 static struct sim_settings mixed_settings(void)
 {

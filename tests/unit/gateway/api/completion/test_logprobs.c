@@ -73,7 +73,7 @@ TEST(a_token_is_listed_once_its_text_was_shown)
     gw_logprobs_init(&logprobs, 1);
     add(" was", 0, 0, -0.5);
     add(" a", 4, 4, -1);
-    gw_logprobs_shown(&logprobs, 4); /* " a" may be the beginning of a stop string */
+    gw_logprobs_shown(&logprobs, 4); /* " a" may begin a stop string */
     assert_string_equal(as_completion(0),
                         "\"logprobs\":{\"tokens\":[\" was\"],\"token_logprobs\":[-0.5],"
                         "\"top_logprobs\":[{\" the\":-0.25,\" was\":-0.5}],\"text_offset\":[0]}");
