@@ -1,6 +1,8 @@
 /* The kinds of fields that messages are made of, each with its check; private to check*.c.
  *
- * Ownership: nothing. Threading: pure. Errors: the first one sticks in the checker.
+ * Ownership: nothing.
+ * Threading: pure.
+ * Errors:    the first one sticks in the checker.
  */
 #ifndef BATON_WIRE_CHECK_FIELDS_H
 #define BATON_WIRE_CHECK_FIELDS_H

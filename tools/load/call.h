@@ -4,7 +4,9 @@
  * server may: the request is sent again on a fresh one, which is not another attempt.
  *
  * Ownership: the starter owns the call and frees it once `over` was called; record and setting are
- * borrowed. Threading: the loop's. Errors:    all end in `over`, with the record's outcome.
+ *            borrowed.
+ * Threading: the loop's.
+ * Errors:    all end in `over`, with the record's outcome.
  */
 #ifndef BATON_LOAD_CALL_H
 #define BATON_LOAD_CALL_H

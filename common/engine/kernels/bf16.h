@@ -1,6 +1,6 @@
 /* bfloat16: the upper half of a float.
  *
- * Ownership: nothing. Threading: pure. Errors: none.
+ * Pure.
  */
 #ifndef BATON_ENGINE_BF16_H
 #define BATON_ENGINE_BF16_H

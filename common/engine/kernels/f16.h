@@ -1,6 +1,6 @@
 /* IEEE half precision, one number at a time.
  *
- * Ownership: nothing. Threading: pure. Errors: none.
+ * Pure.
  */
 #ifndef BATON_ENGINE_F16_H
 #define BATON_ENGINE_F16_H

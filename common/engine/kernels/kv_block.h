@@ -7,7 +7,7 @@
  * across lanes. Elements are f32, or f16 rounded to nearest even; finite values beyond its range of
  * 65504 become that.
  *
- * Ownership: nothing. Threading: pure functions. Errors: none.
+ * Pure.
  */
 #ifndef BATON_ENGINE_KV_BLOCK_H
 #define BATON_ENGINE_KV_BLOCK_H

@@ -11,7 +11,7 @@
  * 128 back out of the dot product. bf16 and q8 rows take an odd number of cache lines: a tile reads
  * the same column of several rows, which at a multiple of 4 KiB would share a few lines' room.
  *
- * Ownership: the caller's memory. Threading: pure. Errors: none.
+ * Pure; the caller owns the memory.
  */
 #ifndef BATON_KERNELS_QUANTIZED_H
 #define BATON_KERNELS_QUANTIZED_H

@@ -1,6 +1,6 @@
 /* Products with row-major weights: what the openblas kernels are made of; private to the kernels.
  *
- * Ownership: arguments are borrowed for the call. Threading: pure. Errors: none.
+ * Pure; arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_ROWS_H
 #define BATON_KERNELS_ROWS_H
