@@ -2,9 +2,15 @@
 
 #include <math.h>
 
-/* The guess weighs as much as so many steps of which half have no rows and half have twice the
- * mean; how many rows the base is worth by it. */
-static const double guess_steps = 16, guess_rows = 10;
+/* The assumed ratio of a step's base cost to its cost per row, until steps of several sizes measure
+ * it. The base is mostly the read of the weights, which does not depend on the number of rows. */
+static const double prior_base_rows = 10;
+
+/* The assumption weighs as much as this many steps of which half have no rows and half have twice
+ * the mean. So a few steps of another size, with their noise, do not overturn it. */
+static const double prior_steps = 16;
+
+/* Seconds of work after which older steps have faded. */
 static const double memory_s = 20;
 
 void baton_step_line_note(struct baton_step_line *line, double rows, double seconds)
@@ -25,9 +31,9 @@ void baton_step_line_fit(const struct baton_step_line *line, double *base_s, dou
     double rows = line->rows / line->n, seconds = line->seconds / line->n;
     double variance = fmax(line->rows_squared / line->n - rows * rows, 0);
     double covariance = line->products / line->n - rows * seconds;
-    double guess = seconds / (guess_rows + rows);
-    double weight = guess_steps * rows * rows;
-    double slope = (line->n * covariance + weight * guess) / (line->n * variance + weight);
+    double prior = seconds / (prior_base_rows + rows);
+    double weight = prior_steps * rows * rows;
+    double slope = (line->n * covariance + weight * prior) / (line->n * variance + weight);
     *per_row_s = fmin(fmax(slope, 0), seconds / rows);
     *base_s = fmax(seconds - *per_row_s * rows, 0); /* a rounding error may be on either side */
 }

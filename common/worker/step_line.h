@@ -1,8 +1,8 @@
 /* What a step costs by how many rows it has: seconds = base + rows x per_row, fitted to the steps
  * of the last seconds of work.
  *
- * Steps that were all of one size do not tell the two apart. Until others come, the base is taken
- * to be as long as ten rows, which is what GPT-2's layers measure in every dtype and both phases.
+ * Steps that were all of one size do not tell the two apart. Until others come, the fit assumes a
+ * fixed ratio of base to per_row (prior_base_rows in step_line.c).
  *
  * Ownership: plain data; zeroed it knows nothing.
  * Threading: one thread.

@@ -20,7 +20,7 @@ TEST(steps_of_several_sizes_give_base_and_slope)
     expect(&line, 0.009, 0.001, 0.01);
 }
 
-TEST(steps_of_one_size_share_the_time_as_ten_rows_would)
+TEST(steps_of_one_size_divide_the_time_by_the_assumed_ratio)
 {
     struct baton_step_line line = {0};
     for (int i = 0; i < 50; i++)
@@ -85,7 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_of_several_sizes_give_base_and_slope),
-        cmocka_unit_test(steps_of_one_size_share_the_time_as_ten_rows_would),
+        cmocka_unit_test(steps_of_one_size_divide_the_time_by_the_assumed_ratio),
         cmocka_unit_test(nothing_is_known_of_nothing),
         cmocka_unit_test(neither_part_is_negative_whatever_was_measured),
         cmocka_unit_test(nor_is_it_by_a_rounding_error),
