@@ -124,4 +124,27 @@ static inline bool dc_context_has_credit(const struct dc_context *context)
     return context->n_output < atomic_load_explicit(&context->credit_end, memory_order_relaxed);
 }
 
+/* ---- all contexts of a worker ----
+ *
+ * Found by the request that a message names. The table owns no context: the caller that adds one
+ * removes it before it is destroyed. */
+
+struct dc_contexts {
+    struct dc_context_list list; /* in order of arrival */
+    struct baton_request_table requests;
+    int n_most; /* the most that were here at once */
+};
+
+void dc_contexts_init(struct dc_contexts *contexts);
+void dc_contexts_add(struct dc_contexts *contexts, struct dc_context *context);
+void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context);
+
+/* The context that a gateway's message is about (baton_origin_is); NULL when there is none. */
+struct dc_context *dc_contexts_find(const struct dc_contexts *contexts,
+                                    const baton_envelope *envelope);
+
+/* The same for a prefill worker's message (baton_origin_is_request). Canceled contexts are skipped. */
+struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
+                                            const baton_envelope *envelope);
+
 #endif

@@ -15,7 +15,7 @@
 #define BATON_DECODE_RESERVE_H
 
 #include "common/worker/host.h"
-#include "decode_worker/contexts.h"
+#include "decode_worker/context.h"
 
 struct dc_reserve {
     struct baton_host *host;

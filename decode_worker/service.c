@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "decode_worker/contexts.h"
+#include "decode_worker/context.h"
 #include "decode_worker/engine.h"
 #include "decode_worker/reserve.h"
 
