@@ -10,7 +10,7 @@
 
 #define TO(state) (1u << DC_##state)
 
-/* The picture in the header, as a table: from each state, where to. */
+/* The picture in the header, as a table: the next states of each state. */
 static const unsigned edges[DC_N_STATES] = {
     [DC_RESERVED] = TO(RECEIVING) | TO(PREFILLING),
     [DC_RECEIVING] = TO(PREFILLED),
@@ -73,6 +73,7 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
     return BATON_OK;
 }
 
+/* Naive mode, delivery to another worker and the prompt's logprobs run in prefill workers only. */
 static bool fits(const struct dc_context *context, const Baton__V1__PrefillRequest *request,
                  int64_t n_vocab)
 {
@@ -98,7 +99,7 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
     if (request->deadline_ms)
         context->deadline_ns = prompt.received_ns + request->deadline_ms * BATON_MS;
     context->prompt = prompt;
-    if (request->skip_prefix_cache)
+    if (request->skip_prefix_cache) /* without hashes finish_prompt registers nothing */
         baton_prefix_fini(&context->prefix);
     dc_context_set_state(context, DC_PREFILLING);
     return BATON_OK;
@@ -121,6 +122,7 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         &context->sampling, start->sampling, start->prompt, start->n_prompt, start->max_new_tokens);
     if (err)
         return err;
+    /* The first token was sampled elsewhere, by prefill; penalties must count it here as well. */
     baton_sampling_state_note(&context->sampling, start->first_token);
     context->started = true;
     context->started_ns = baton_now_ns();

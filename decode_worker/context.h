@@ -11,7 +11,7 @@
  *            while RUNNING.
  * Threading: main thread, except the fields under "shared", and those under "engine" while the
  *            engine thread has the context.
- * Errors:    create: NULL when there is no memory. Nothing has changed after any other.
+ * Errors:    create: NULL when there is no memory. After any other error nothing has changed.
  */
 #ifndef BATON_DECODE_CONTEXT_H
 #define BATON_DECODE_CONTEXT_H
@@ -28,12 +28,12 @@
 
 enum dc_state { DC_RESERVED, DC_RECEIVING, DC_PREFILLING, DC_PREFILLED, DC_RUNNING, DC_N_STATES };
 
-/* A prompt that is run here instead of arriving as a context. */
+/* A prompt that runs here instead of arriving as a context. */
 struct dc_prompt {
     uint32_t *tokens;                     /* [n_prompt], owned */
     struct baton_sampling_state sampling; /* of the first token */
     int64_t received_ns;
-    bool is_all; /* no token is wanted after the first */
+    bool is_all; /* the request wants no token after the first */
 
     /* engine */
     int64_t begin_ns; /* of its first step; 0 before */
@@ -64,32 +64,32 @@ struct dc_context {
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;
-    atomic_uint_least64_t credit_end; /* output index that may not be reached yet */
+    atomic_uint_least64_t credit_end; /* first output index without credit */
 
     /* engine */
     struct baton_node in_scheduler;
-    int64_t held_until_ns; /* its link was full: not to be tried again before */
+    int64_t held_until_ns; /* its link was full: the next try is not before */
     uint64_t n_output;     /* tokens so far, the first (prefill's) included */
     uint32_t n_steps;
     double queue_s, decode_s;
     bool cold;
-    bool over; /* nothing is left to do; otherwise it came back PREFILLED */
+    bool over; /* done for good; otherwise only its prompt is done */
 };
 
 BATON_LIST(dc_context_list, struct dc_context, in_contexts)
 
 struct dc_context *dc_context_create(void);
 
-/* Gives back everything it holds, blocks too. It must be in no list. */
+/* Gives back everything that it holds, including its blocks. It must be in no list. */
 void dc_context_destroy(struct dc_context *context);
 
-/* Positions that what is wanted needs: the last token is never an input. */
+/* Positions that the request needs: the last token is never an input. */
 static inline int dc_positions_for(const Baton__V1__Reserve *wanted)
 {
     return (int)(wanted->n_prompt_tokens + wanted->max_new_tokens - 1);
 }
 
-/* The only way between states. Logs it; aborts on an edge that is not in the picture. */
+/* The only way between states. Logs the change; aborts on an edge that is not in the picture. */
 void dc_context_set_state(struct dc_context *context, enum dc_state state);
 
 /* Takes blocks for a new context, shared ones first. LIMIT: not enough are free; INVALID: more
@@ -97,8 +97,8 @@ void dc_context_set_state(struct dc_context *context, enum dc_state state);
 enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefix_cache *cache,
                                   const Baton__V1__Reserve *wanted) BATON_MUST_CHECK;
 
-/* RESERVED -> PREFILLING, for a prompt to be run here. INVALID: the request does not fit what was
- * reserved; NO_MEMORY. */
+/* RESERVED -> PREFILLING, for a prompt that runs here. INVALID: the request does not fit the
+ * reservation; NO_MEMORY. */
 enum baton_err dc_context_take_prompt(struct dc_context *context,
                                       const Baton__V1__PrefillRequest *request,
                                       int64_t n_vocab) BATON_MUST_CHECK;
@@ -107,18 +107,19 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
  * registered for others to share. */
 void dc_context_finish_prompt(struct dc_context *context);
 
-/* From now on it is started. Errors as take_prompt. */
+/* Takes DecodeStart; the context runs once it is also PREFILLED. Errors as take_prompt. */
 enum baton_err dc_context_take_start(struct dc_context *context,
                                      const Baton__V1__DecodeStart *start,
                                      int64_t n_vocab) BATON_MUST_CHECK;
 
-/* Whether the engine thread has it. */
-static inline bool dc_context_is_lent(const struct dc_context *context)
+/* Whether the engine thread has the context. Its blocks must then stay as they are. */
+static inline bool dc_context_is_in_engine(const struct dc_context *context)
 {
     return context->state == DC_PREFILLING || context->state == DC_RUNNING;
 }
 
-/* Whether the gateway allows one token more now. Any thread. */
+/* Whether the gateway allows one more token now. Any thread. Relaxed: credit_end publishes no other
+ * data, and an old value only delays the token until the wake-up that follows every TokenAck. */
 static inline bool dc_context_has_credit(const struct dc_context *context)
 {
     return context->n_output < atomic_load_explicit(&context->credit_end, memory_order_relaxed);
@@ -143,7 +144,7 @@ void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context
 struct dc_context *dc_contexts_find(const struct dc_contexts *contexts,
                                     const baton_envelope *envelope);
 
-/* The same for a prefill worker's message (baton_origin_is_request). Canceled contexts are skipped. */
+/* The same for a prefill worker's message (baton_origin_is_request); skips canceled contexts. */
 struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
                                             const baton_envelope *envelope);
 

@@ -37,8 +37,8 @@ static void leave(struct dc_engine *engine, struct dc_context *context, bool ove
     baton_engine_thread_hand_back(engine->thread, context);
 }
 
-/* The link's queue was full: the position is given back, so that the state is as before the step.
- * Draws are keyed by seed and position, so the same step makes the same token again later. */
+/* The link's queue was full: the sequence gives its position back, so its state is as before the
+ * step. Draws are keyed by seed and position, so a later step makes the same token again. */
 static void undo(struct dc_context *context, int64_t now_ns)
 {
     context->seq.n_tokens--;
@@ -64,8 +64,8 @@ static void advance(struct dc_context *context, uint32_t token, double step_s)
     baton_sampling_state_note(&context->sampling, token);
 }
 
-/* The first n rows are those of sequences: what they gave goes out, and those at their end leave.
- * Returns how many tokens went out. */
+/* The first n rows are those of sequences: sends their tokens, and lets the sequences at their end
+ * leave. Returns how many tokens went out. */
 static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sampled, int n,
                        const struct step_times *times)
 {
@@ -82,7 +82,8 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
                                               .stopped = stopped,
                                               .last = stopped || full};
     }
-    /* One message a gateway for the whole step; sequences advance only once it is queued. */
+    /* One message per gateway for the whole step. A sequence advances only once its message is
+     * queued: a token that does not fit into the queue must be made again. */
     dc_stream_send(engine->stream, engine->events, n, step_s);
     for (int i = 0; i < n; i++) {
         const struct dc_event *event = &engine->events[i];
@@ -135,7 +136,7 @@ static void fail_all(const struct dc_step *step, enum baton_err err)
     }
 }
 
-/* A step with prompt rows tells nothing of what a step costs by its sequences. */
+/* Status tells what a step costs by its sequences, so steps with prompt rows do not count. */
 static int rows_of_cost(const struct dc_step *step)
 {
     return step->n_chunks == step->n_sequences ? step->n_sequences : 0;
@@ -174,7 +175,7 @@ static void add(void *arg, void *item)
     dc_scheduler_add(&engine->scheduler, item);
 }
 
-/* Hands back what was canceled and fills the next step. */
+/* Hands canceled contexts back and fills the next step. */
 static bool schedule(void *arg, int64_t *wait_ns)
 {
     struct dc_engine *engine = arg;
@@ -214,7 +215,7 @@ static enum baton_err start_thread(struct dc_engine *engine,
         .cores = options->cores,
         .engine = engine->engine,
         .max_queued = options->max_contexts,
-        .max_held = options->max_contexts + 1, /* never full: held contexts wait for wake-ups */
+        .max_held = options->max_contexts + 1, /* never full, so wake-ups are always read */
         .wake = options->wake,
         .wake_arg = options->wake_arg};
     enum baton_err err = baton_engine_thread_create(&thread, &engine->thread, why);

@@ -4,7 +4,7 @@
  * Sequences join and leave between steps.
  *
  * Ownership: contexts are borrowed from submit until take_done returns them.
- * Threading: start, submit, wake, take_done and stop from the main thread; stats from any.
+ * Threading: start, submit, wake, take_done and stop from the main thread; stats from any thread.
  * Errors:    start: as the engine's creation.
  */
 #ifndef BATON_DECODE_ENGINE_H
@@ -34,7 +34,7 @@ struct dc_engine_options {
 
 enum baton_err dc_engine_start(const struct dc_engine_options *options, struct dc_engine **engine,
                                struct baton_why *why) BATON_MUST_CHECK;
-/* Waits for the thread; what still runs is forgotten. */
+/* Waits for the thread; contexts that still run are forgotten. */
 void dc_engine_stop(struct dc_engine *engine);
 
 /* A context PREFILLING or RUNNING. */

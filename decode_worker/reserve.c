@@ -2,6 +2,7 @@
 
 #include "common/policy/reservations.h"
 
+/* A canceled context counts no longer, even while the engine thread still has it. */
 static bool is_batch_full(const struct dc_reserve *reserve, int n_paused)
 {
     int n_active = 0;
@@ -52,6 +53,7 @@ void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_li
     struct baton_origin origin;
     struct dc_context *context = dc_context_create();
     baton_origin_init(&origin, gateway, envelope);
+    /* The batch first: a look-up in the prefix cache counts as a use of the blocks it finds. */
     bool batch_full = is_batch_full(reserve, n_paused);
     enum baton_err err = batch_full ? BATON_LIMIT : take_blocks(reserve, context, wanted);
     if (!err) {

@@ -1,11 +1,11 @@
-/* The reservation: what a request is given before its prompt runs anywhere. Blocks for the whole of
- * its context, and soon a slot in the batch. Asked for with Reserve, answered with Reserved or
+/* The reservation: what a request gets before its prompt runs anywhere, namely blocks for its whole
+ * context and, soon, a slot in the batch. A gateway sends Reserve; the answer is Reserved or
  * Rejected.
  *
- * More contexts than the batch has slots would wait for one after their first token is out: readers
- * would see the first gap grow, and prompts would run at the cost of steps. So they wait at their
- * gateway, before their prompt, where another worker can still take them or admission can refuse
- * them. A paused context lends its slot to another, so it does not count.
+ * More contexts than slots would wait after their first token is out: readers would see the first
+ * gap grow, and prompts would run at the cost of steps. So requests wait at their gateway before
+ * their prompt, where another worker can still take them or admission can refuse them. A paused
+ * context leaves its slot to another, so it does not count.
  *
  * Ownership: the contexts it makes belong to the table of contexts.
  * Threading: main thread.
@@ -20,11 +20,12 @@
 struct dc_reserve {
     struct baton_host *host;
     struct dc_contexts *contexts;
-    struct baton_prefix_cache *cache; /* and the pool that it is of */
+    struct baton_prefix_cache *cache; /* with its KV pool */
     int max_batch;
 };
 
-/* envelope is a Reserve that is not known yet; of the contexts, n_paused wait for credit. */
+/* Answers the Reserve in envelope, whose request has no context yet. Of the contexts here, n_paused
+ * wait for credit. */
 void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_link *gateway,
                        const baton_envelope *envelope);
 

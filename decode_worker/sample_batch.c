@@ -9,7 +9,7 @@ struct dc_sample_batch {
     int n_threads, n_vocab;
     struct baton_sampler **samplers;    /* [n_threads] */
     struct baton_sampled_token *tokens; /* [n_rows] */
-    /* the call at hand */
+    /* of the current call */
     const struct dc_step *step;
     const float *logits;
 };
@@ -43,12 +43,15 @@ void dc_sample_batch_destroy(struct dc_sample_batch *batch)
     free(batch);
 }
 
+/* The first token is sampled by the state that came with the prompt, the others by that of
+ * DecodeStart. */
 static const struct baton_sampling_state *sampling_of(const struct dc_context *context)
 {
     return context->state == DC_PREFILLING ? &context->prompt.sampling : &context->sampling;
 }
 
-/* A baton_item_fn. */
+/* A baton_item_fn. Draws are keyed by seed and position, so any thread's sampler may take the
+ * row. */
 static void choose_row(void *arg, int row, int worker)
 {
     struct dc_sample_batch *batch = arg;

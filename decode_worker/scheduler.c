@@ -49,6 +49,7 @@ void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *cont
     dc_scheduler_list_remove(list_of(scheduler, context), context);
 }
 
+/* Relaxed: the flag publishes no other data; a cancellation that is seen late costs one step. */
 static struct dc_context *take_canceled(struct dc_scheduler_list *list)
 {
     struct dc_context *context = dc_scheduler_list_first(list);
@@ -84,6 +85,7 @@ static void add_chunk(struct dc_step *step, struct dc_context *context, const ui
     step->n_rows += wants_logits;
 }
 
+/* Arrival alone decides: a sequence that has credit again takes its slot back from a later one. */
 static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
 {
     struct dc_context *context = dc_scheduler_list_first(&scheduler->sequences);
@@ -98,7 +100,8 @@ static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_
     scheduler->step.n_sequences = scheduler->step.n_chunks;
 }
 
-/* The prompt's next tokens follow those that its sequence holds. */
+/* Prompts share n_most tokens in order of arrival, more when no sequence waits for the step. A
+ * prompt's next tokens follow those that its sequence holds. */
 static void add_prompts(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
 {
     struct dc_step *step = &scheduler->step;

@@ -1,10 +1,10 @@
-/* The decode scheduler: who takes part in the next step. Running sequences, one token each, and
- * beside them some tokens of prompts that run here.
+/* The decode scheduler: which contexts take part in the next step. Running sequences step one token
+ * each, and beside them run some tokens of colocated prompts.
  *
- * Of the sequences that may step, the max_batch that came first do, so none is overtaken for ever.
- * A sequence without credit (its client reads too slowly), or whose link was full, keeps its rank,
- * but its slot goes to the next one until it may step again. Prompts take turns in order of
- * arrival, at most chunk tokens a step beside sequences, so that those do not stall.
+ * Of the sequences that may step, the max_batch that arrived first do, so none starves. A sequence
+ * without credit (its client reads too slowly) or with a full link keeps its rank, but its slot
+ * goes to the next one until it may step again. Prompts run in order of arrival. Beside sequences
+ * they get at most chunk tokens of a step, which bounds the delay of the sequences' tokens.
  *
  * Ownership: contexts are borrowed from add until remove.
  * Threading: engine thread.
@@ -21,8 +21,8 @@ enum {
     DC_ALONE_TOKENS = 256 /* of prompts in one step when no sequence waits for it */
 };
 
-/* The chunks of a step: sequences first, then prompts. Only the last prompt may have more to come,
- * so row r of the logits is that of chunk r. */
+/* The chunks of a step: sequences first, then prompts. Only the last prompt may be incomplete, and
+ * only complete chunks want logits, so row r of the logits is that of chunk r. */
 struct dc_step {
     int n_chunks, n_sequences, n_rows; /* rows: chunks that want logits */
     struct dc_context **contexts;      /* [max_batch + DC_MAX_PROMPTS] */
@@ -42,7 +42,7 @@ enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch,
                                  int chunk) BATON_MUST_CHECK;
 void dc_scheduler_fini(struct dc_scheduler *scheduler);
 
-/* Rows that a step may have: what its engine must be made for. */
+/* The most rows of a step: its engine must be made for so many. */
 int dc_scheduler_max_rows(int max_batch, int chunk);
 
 /* context is PREFILLING or RUNNING. */

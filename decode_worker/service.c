@@ -44,12 +44,12 @@ static struct dc_context *context_of(struct baton_kv_receive *receive)
     return (struct dc_context *)((char *)receive - offsetof(struct dc_context, receive));
 }
 
-/* Nothing may arrive for a context that the engine thread has: it reads the blocks. */
+/* No block may arrive for a context that the engine thread has: that thread uses the blocks. */
 static struct baton_kv_receive *find_receive(void *arg, const baton_envelope *envelope)
 {
     struct dc_service *service = arg;
     struct dc_context *context = dc_contexts_find_request(&service->contexts, envelope);
-    return context && !dc_context_is_lent(context) ? &context->receive : NULL;
+    return context && !dc_context_is_in_engine(context) ? &context->receive : NULL;
 }
 
 static bool begin_receive(void *arg, struct baton_kv_receive *receive)
@@ -99,7 +99,7 @@ static enum baton_err create_parts(struct dc_service *service,
 {
     struct baton_host *host = options->host;
     enum baton_err err = create_pool(service, options, why);
-    if (!err) /* every context holds a block, so there are no more of them */
+    if (!err) /* every context holds a block, so there are at most as many contexts */
         err = dc_engine_start(
             &(struct dc_engine_options){.model = host->model,
                                         .cores = &host->cores,
@@ -140,7 +140,7 @@ void dc_service_destroy(struct dc_service *service)
 {
     if (!service)
         return;
-    dc_engine_stop(service->engine);
+    dc_engine_stop(service->engine); /* first: its thread uses the contexts and their blocks */
     for (struct dc_context *context; (context = dc_context_list_first(&service->contexts.list));)
         free_context(service, context);
     baton_kv_receiver_destroy(service->receiver);
@@ -160,7 +160,8 @@ const char *dc_service_bulk_url(const struct dc_service *service)
 
 /* ---- what the engine thread hands back ---- */
 
-/* A context runs once its prompt is complete here and its gateway said start, in any order. */
+/* A context runs once its prompt is complete here and DecodeStart came. Either may be first: they
+ * travel over different links. */
 static void run_if_ready(struct dc_service *service, struct dc_context *context)
 {
     if (context->state != DC_PREFILLED || !context->started)
@@ -203,7 +204,7 @@ static void take_done(struct dc_service *service)
 static void take_reserve(struct dc_service *service, struct baton_link *gateway,
                          const baton_envelope *envelope)
 {
-    take_done(service); /* their blocks and slots are free */
+    take_done(service); /* first, so that finished contexts no longer hold blocks and slots */
     dc_reserve_answer(&service->reserve, (int)dc_engine_stats(service->engine).n_paused, gateway,
                       envelope);
 }
@@ -213,7 +214,7 @@ static void refuse(struct dc_service *service, struct dc_context *context,
 {
     baton_origin_fail(&context->origin, code, reason);
     atomic_store(&context->canceled, true);
-    if (dc_context_is_lent(context))
+    if (dc_context_is_in_engine(context))
         dc_engine_wake(service->engine);
 }
 
@@ -248,7 +249,7 @@ static void cancel(struct dc_service *service, struct dc_context *context, const
     baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", context->origin.request_id),
               BATON_I("attempt", context->origin.attempt), BATON_S("reason", reason));
     atomic_store(&context->canceled, true);
-    if (dc_context_is_lent(context))
+    if (dc_context_is_in_engine(context))
         dc_engine_wake(service->engine);
 }
 
@@ -273,7 +274,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     case BATON__V1__ENVELOPE__BODY_TOKEN_ACK:
         atomic_store(&context->credit_end,
                      envelope->token_ack->next_index + envelope->token_ack->credit_tokens);
-        dc_engine_wake(service->engine);
+        dc_engine_wake(service->engine); /* it may be idle for want of credit */
         break;
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         cancel(service, context, envelope->cancel->reason);
@@ -291,13 +292,15 @@ static bool is_late(const struct dc_context *context, int64_t now_ns)
            !atomic_load(&context->canceled);
 }
 
+/* Fails, starts or frees the context. A context that the engine thread has is freed only once the
+ * thread hands it back: until then the thread uses its blocks. */
 static void look_after(struct dc_service *service, struct dc_context *context, int64_t now_ns)
 {
     if (is_late(context, now_ns))
         refuse(service, context, BATON__V1__FAILED__CODE__DEADLINE,
                "the request's deadline passed");
-    if (dc_context_is_lent(context))
-        return; /* the engine thread gives it back */
+    if (dc_context_is_in_engine(context))
+        return;
     if (atomic_load(&context->canceled))
         free_context(service, context);
     else

@@ -1,7 +1,7 @@
 /* The message side of a decode worker: reserves blocks, starts sequences, cancels, frees blocks.
  *
  * Blocks are reserved for the whole request (prompt and every token it may make) before its prompt
- * is run anywhere, so no prefill is wasted and no two requests can wait for each other's blocks.
+ * runs anywhere. So no prefill is wasted, and no two requests can wait for each other's blocks.
  *
  * Ownership: owns the contexts, the KV pool, the batch and the bulk side.
  * Threading: main thread.

@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/worker/prompt.h"
 
-/* Explained steps are kilobytes a token: a message stays so small that no other waits behind it. */
+/* Explained tokens take kilobytes each. The bound keeps other messages from waiting behind one. */
 enum { MESSAGE_MAX_BYTES = 1 << 20 };
 
 /* One event as a message, with the memory it needs. */
@@ -51,8 +51,8 @@ void dc_stream_destroy(struct dc_stream *stream)
     free(stream);
 }
 
-/* How long the first gap waited for the transfer: what neither the prompt's computing nor the first
- * token's way through the gateway hid. */
+/* How long the first gap waited for the transfer: the part that neither the prompt's computation
+ * nor the first token's way through the gateway hid. */
 static double exposed_s(const struct dc_context *context)
 {
     int64_t late_ns = context->receive.complete_ns - context->started_ns;
@@ -127,7 +127,7 @@ static int collect(struct dc_stream *stream, struct dc_event *events, int n)
     return n_listed;
 }
 
-/* Without memory a message can be sent later, as with a full queue. */
+/* A lack of memory may pass, as a full queue does: the caller makes the token again later. */
 static enum baton_err passing(enum baton_err err)
 {
     return err == BATON_NO_MEMORY ? BATON_AGAIN : err;

@@ -1,5 +1,5 @@
-/* What running sequences say to their gateways: one message per step and gateway carries a token of
- * each, and how those ended that did.
+/* What running sequences tell their gateways: one message per step and gateway carries the token of
+ * each sequence and, for those that ended, how they did.
  *
  * Ownership: owns the messages' scratch, reserved at creation.
  * Threading: engine thread.
@@ -17,7 +17,7 @@ struct dc_stream;
 struct dc_event {
     const struct dc_context *context;
     struct baton_sampled_token *sampled;
-    bool stopped, last; /* by a stop token; no token follows this one */
+    bool stopped, last; /* ended by a stop token; no token follows this one */
     enum baton_err err; /* out. AGAIN: the link's queue is full, the token must be made again later.
                            Any other: the gateway is gone. */
 };
