@@ -12,10 +12,10 @@
 #include "prefill_worker/job.h"
 
 struct pf_first_times {
-    int64_t computed_ns, sampling_ns, sampled_ns; /* logits there; its own sampling begins, ends */
+    int64_t computed_ns, sampling_ns, sampled_ns; /* logits ready; its sampling begins, ends */
 };
 
-/* is_cold: the first one of this process. */
+/* is_cold: the first token of this process. */
 void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold);
 

@@ -8,6 +8,7 @@
 #include "prefill_worker/scheduler.h"
 #include "prefill_worker/score.h"
 
+/* One buffer serves both: a step either samples the ends of its chunks or scores one prompt. */
 enum {
     MAX_QUEUED = 1024,
     LOGITS_ROWS = (int)BATON_PREFILL_MAX_CHUNKS > (int)BATON_SCORE_ROWS ? BATON_PREFILL_MAX_CHUNKS
@@ -20,16 +21,17 @@ struct pf_engine {
     struct baton_engine *engine;
     struct pf_scheduler scheduler;
     struct baton_sampler *sampler;
-    struct baton_sampled_token sampled; /* scratch: the token on its way out */
+    struct baton_sampled_token sampled; /* scratch: the token that is being sent */
     struct pf_score *score;
     float *logits;      /* [LOGITS_ROWS][V] */
     bool warm;          /* a first token was sent */
-    atomic_int n_begun; /* of the jobs inside, those after the begin of their first step */
+    atomic_int n_begun; /* jobs inside whose first step has begun */
 };
 
 /* ---- progress ---- */
 
-/* Blocks that lie before the chunk are complete; those that it fills are under way. */
+/* Publishes that blocks before the chunk are complete and that those it fills are under way. A
+ * naive job publishes nothing: it writes its blocks again and again, so none is ever ready. */
 static void begin_chunk(struct pf_engine *engine, const struct pf_chunk *chunk, int64_t begin_ns)
 {
     struct pf_job *job = chunk->job;
@@ -45,7 +47,8 @@ static void begin_chunk(struct pf_engine *engine, const struct pf_chunk *chunk, 
                                        .n_end = baton_kv_blocks_for(n_filled + chunk->n_tokens)});
 }
 
-/* A baton_layer_fn. The step goes on while at least one of its jobs is wanted. */
+/* A baton_layer_fn. Publishes the layer, so that its blocks can leave while the next one is
+ * computed. The step goes on while at least one of its jobs is wanted. */
 static bool on_layer(void *arg, int layer)
 {
     struct pf_engine *engine = arg;
@@ -58,7 +61,7 @@ static bool on_layer(void *arg, int layer)
         any_leaves = any_leaves || job->send.overlaps;
         any_wants = any_wants || !atomic_load_explicit(&job->canceled, memory_order_relaxed);
     }
-    if (any_leaves) /* a wake-up a layer costs the main thread time, so only where blocks leave */
+    if (any_leaves) /* a wake-up per layer costs the main thread time, so only if blocks leave */
         engine->options.wake(engine->options.wake_arg);
     return any_wants;
 }
@@ -100,7 +103,8 @@ static enum baton_err compute(struct pf_engine *engine)
 
 /* ---- tokens ---- */
 
-/* A naive job goes on after its token, unless that was the last. */
+/* A naive job goes on after its token, unless that was the last. Without credit it is done for now,
+ * and the service submits it again when a TokenAck comes. */
 static void add_token(struct pf_job *job, uint32_t token, bool stopped)
 {
     job->tokens[job->n_tokens++] = token;
@@ -113,7 +117,7 @@ static void add_token(struct pf_job *job, uint32_t token, bool stopped)
         job->finished || (uint64_t)(job->n_tokens - job->n_prompt) >= atomic_load(&job->credit_end);
 }
 
-/* The first token leaves at once, whatever state the transfer is in: the client waits for it. */
+/* The first token leaves at once, in whatever state the transfer is: the client waits for it. */
 static void sample_token(struct pf_engine *engine, struct pf_job *job, const float *logits,
                          int64_t begin_ns, int64_t computed_ns)
 {
@@ -147,7 +151,8 @@ static void fail(struct pf_job *job, enum baton_err err)
     job->done = true;
 }
 
-/* Sequences have advanced; each that is at its prompt's end has a row of logits. */
+/* Sequences have advanced. Each one at its prompt's end has a row of logits, in the order of the
+ * chunks. */
 static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
 {
     size_t n_vocab = (size_t)baton_model_shape(engine->options.model)->n_vocab;
@@ -156,7 +161,7 @@ static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t co
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
         if (!job->naive && job->seq.n_tokens < job->n_prompt)
             continue;
-        if (!atomic_load(&job->canceled)) /* its row of logits is there all the same */
+        if (!atomic_load(&job->canceled)) /* a canceled job has its row of logits as well */
             sample_token(engine, job, logits, begin_ns, computed_ns);
         logits += n_vocab;
     }
@@ -196,7 +201,7 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
         sample_tokens(engine, begin_ns, baton_now_ns());
     for (int i = 0; i < step->n_chunks && err; i++)
         fail(step->chunks[i].job, err);
-    baton_engine_thread_notify(engine->thread); /* blocks are complete: to be sent, to be shared */
+    baton_engine_thread_notify(engine->thread); /* complete blocks can be sent and shared */
     *report = (struct baton_step_report){.n_tokens = n_rows, .n_rows = n_rows};
     return true;
 }

@@ -7,7 +7,7 @@
  * Ownership: jobs are borrowed from submit until take_done returns them.
  * Threading: start, submit, take_done and stop from the main thread; stats from any.
  * Errors:    start: as the engine's creation. submit: AGAIN when the queue is full. A step that
- *            fails is answered for each of its jobs, which are canceled then.
+ *            fails is answered for each of its jobs, and the jobs are canceled.
  */
 #ifndef BATON_PREFILL_ENGINE_H
 #define BATON_PREFILL_ENGINE_H
@@ -27,13 +27,13 @@ struct pf_engine_options {
     const struct baton_model *model;
     struct baton_cores *cores;
     int chunk;               /* tokens of a step; rounded down to whole KV blocks */
-    void (*wake)(void *arg); /* on the engine thread: progress was made */
+    void (*wake)(void *arg); /* called on the engine thread when there is progress */
     void *wake_arg;
 };
 
 enum baton_err pf_engine_start(const struct pf_engine_options *options, struct pf_engine **engine,
                                struct baton_why *why) BATON_MUST_CHECK;
-/* Waits for the step that runs; jobs that are still inside are forgotten. */
+/* Waits for the step that runs; forgets the jobs that are still inside. */
 void pf_engine_stop(struct pf_engine *engine);
 
 enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job) BATON_MUST_CHECK;

@@ -45,7 +45,8 @@ static enum baton_err copy_tokens(struct pf_job *job, const Baton__V1__PrefillRe
 }
 
 /* Without memory for its hashes a prompt shares nothing. A naive job writes its blocks again and
- * again, so it must not share them. */
+ * again, so it must not share them. Foreign hashes would register blocks under wrong content, so
+ * they are dropped. */
 static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_cache *cache,
                                  const Baton__V1__PrefillRequest *request, struct baton_why *why)
 {

@@ -10,7 +10,7 @@
 #include "common/checkpoint/facts.h"
 #include "prefill_worker/job.h"
 
-/* The job that the gateway's message asks for, WAITING; NULL when it was refused. */
+/* The job for the gateway's PrefillRequest, WAITING; NULL when the request was refused. */
 struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
                               const struct baton_prefix_cache *cache, struct baton_link *gateway,
                               const baton_envelope *envelope);

@@ -7,7 +7,7 @@
 
 #define TO(state) (1u << PF_##state)
 
-/* The picture in the header, as a table: from each state, where to. */
+/* The picture in the header, as a table: the next states of each state. */
 static const unsigned edges[PF_N_STATES] = {
     [PF_WAITING] = TO(RUNNING),
     [PF_RUNNING] = TO(PAUSED) | TO(SENDING),

@@ -6,9 +6,9 @@
  *                                           v   |
  *                                          PAUSED
  *
- * SENDING lasts until the decode worker has the context; a job without a hand-off passes through
- * it. A job that is canceled is gone from any state, from RUNNING as soon as the engine thread
- * returns it.
+ * SENDING lasts until the decode worker has the context; a job without a hand-off leaves it at
+ * once. A canceled job is freed in any state but RUNNING, where the engine thread must return it
+ * first.
  *
  * Ownership: the service owns every job; the engine thread borrows one while it is RUNNING.
  * Threading: main thread, except the fields under "shared", and those under "engine" while RUNNING.
@@ -45,18 +45,18 @@ struct pf_job {
 
     /* prefix cache, main thread */
     struct baton_prefix prefix;
-    int n_cached_tokens; /* found; set once before the engine thread sees the job */
+    int n_cached_tokens; /* found in the cache; set once before the engine thread sees the job */
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;
     baton_kv_progress_word progress;  /* of K and V in seq's blocks */
-    atomic_uint_least64_t credit_end; /* naive: output index that may not be reached yet */
-    atomic_int_least64_t chosen_ns;   /* when the first token was; 0: not yet */
+    atomic_uint_least64_t credit_end; /* naive: first output index without credit */
+    atomic_int_least64_t chosen_ns;   /* when the first token was sampled; 0: not yet */
 
     /* engine */
     bool has_first_token, finished;
     bool done;           /* nothing to compute, for now */
-    int64_t runnable_ns; /* since when it could run: submitted, or its last naive step */
+    int64_t runnable_ns; /* since when it waits for a step: received, submitted or stepped */
     int64_t begun_ns;    /* its first step; 0: none yet */
     double decode_s;     /* naive: sum over steps after the first */
 
@@ -65,7 +65,7 @@ struct pf_job {
         bool wanted; /* otherwise the context stays here */
         char url[BATON_MAX_TEXT_BYTES + 1];
         uint64_t epoch;  /* life of the decode worker */
-        int first_block; /* it has those before */
+        int first_block; /* it has the blocks before this one */
     } deliver_to;
     struct baton_kv_send send; /* the engine thread also reads its `overlaps` */
     bool transfer_over;        /* complete or broken */
@@ -76,10 +76,10 @@ BATON_LIST(pf_job_list, struct pf_job, in_jobs)
 /* WAITING; NULL when there is no memory. */
 struct pf_job *pf_job_create(void);
 
-/* Gives back everything the job holds, its blocks too. It is in no list. */
+/* Gives back everything that the job holds, including its blocks. It must be in no list. */
 void pf_job_destroy(struct pf_job *job);
 
-/* The only way between states. Logs it; aborts on an edge that is not in the picture. */
+/* The only way between states. Logs the change; aborts on an edge that is not in the picture. */
 void pf_job_set_state(struct pf_job *job, enum pf_state state);
 
 #endif

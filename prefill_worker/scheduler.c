@@ -26,6 +26,7 @@ struct pf_job *pf_scheduler_take_done(struct pf_scheduler *scheduler)
         if (!job->done && !atomic_load(&job->canceled))
             continue;
         scheduler->n_held--;
+        /* Moved up, not swapped: ties between prompts go by order of arrival. */
         memmove(scheduler->held + i, scheduler->held + i + 1,
                 (size_t)(scheduler->n_held - i) * sizeof scheduler->held[0]);
         return job;
@@ -41,13 +42,14 @@ int pf_scheduler_count_begun(const struct pf_scheduler *scheduler)
     return n;
 }
 
+/* Such jobs use engine calls of their own, which take one sequence. */
 static bool is_alone(const struct pf_job *job)
 {
     return job->naive || job->prompt_logprobs;
 }
 
-/* A naive step runs everything so far again, however long that is. It counts as one token, so that
- * naive jobs advance by waiting, each in turn. */
+/* A naive step runs all tokens so far again, however many. It counts as one token, so that naive
+ * jobs take turns by how long they waited. */
 static int count_remaining(const struct pf_job *job)
 {
     return job->naive ? 1 : job->n_prompt - job->seq.n_tokens;
@@ -70,7 +72,7 @@ bool pf_scheduler_fill(struct pf_scheduler *scheduler, int64_t now_ns, double to
         scheduler->step.chunks[i] = (struct pf_chunk){.job = scheduler->held[chunks[i].candidate],
                                                       .n_tokens = chunks[i].n_tokens};
     scheduler->step.n_chunks = n;
-    if (n)
+    if (n) /* a job alone in its step and the others take turns */
         scheduler->limits.others_turn = is_alone(scheduler->step.chunks[0].job);
     return n > 0;
 }

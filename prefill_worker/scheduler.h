@@ -1,6 +1,6 @@
-/* The prefill scheduler: the prompts that the engine thread has, which of them the next step
- * computes, and how many tokens of each. The rule is common/policy/prefill_scheduler.h; here it
- * gets its candidates.
+/* The prefill scheduler: holds the prompts that the engine thread has, and chooses which of them
+ * the next step computes and how many tokens of each. The rule is
+ * common/policy/prefill_scheduler.h; this module gives it the candidates.
  *
  * Naive jobs and those that want the logprobs of their prompt run alone in a step.
  *
@@ -28,7 +28,7 @@ struct pf_step {
 };
 
 struct pf_scheduler {
-    struct pf_job *held[PF_MAX_HELD]; /* [n_held], in the order in which they came */
+    struct pf_job *held[PF_MAX_HELD]; /* [n_held], in order of arrival */
     struct baton_prefill_candidate candidates[PF_MAX_HELD];
     int n_held;
     struct baton_prefill_limits limits;
@@ -47,8 +47,8 @@ struct pf_job *pf_scheduler_take_done(struct pf_scheduler *scheduler);
 /* Held jobs whose first step has begun. */
 int pf_scheduler_count_begun(const struct pf_scheduler *scheduler);
 
-/* Fills scheduler->step; false when there is nothing to run. tokens_per_s: at which prompts are
- * computed, 0: not known. */
+/* Fills scheduler->step; false when there is nothing to run. tokens_per_s is the rate of prefill,
+ * by which waiting counts; 0: not known. */
 bool pf_scheduler_fill(struct pf_scheduler *scheduler, int64_t now_ns, double tokens_per_s);
 
 #endif

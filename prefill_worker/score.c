@@ -9,7 +9,8 @@
 
 enum { TOKENS_PER_MESSAGE = 64 };
 
-/* How long the link's queue may stay full, and how often it is looked at. */
+/* How long the link's queue may stay full, and how often it is looked at. The engine thread waits,
+ * because the log-probabilities are kept nowhere else. */
 #define PATIENCE_NS (2 * BATON_SECOND)
 #define PAUSE_NS    (1 * BATON_MS)
 
@@ -20,7 +21,7 @@ struct pf_score {
     int first_position; /* of the chunk's rows */
     int first_index, n; /* of the tokens gathered */
     enum baton_err err;
-    float *logits; /* the caller's, where the last row's are wanted */
+    float *logits; /* the caller's, for the last row */
     struct baton_logprobs_message gathered[TOKENS_PER_MESSAGE];
     Baton__V1__Logprobs *listed[TOKENS_PER_MESSAGE];
 };
@@ -74,6 +75,7 @@ static void on_row(void *arg, int row, const float *logits)
     const struct pf_job *job = score->job;
     int next = score->first_position + row + 1;
     if (next == job->n_prompt) {
+        /* The last row predicts the first output token. It may lie in this buffer already. */
         memmove(score->logits, logits, score->n_vocab * sizeof *logits);
         return;
     }

@@ -1,9 +1,9 @@
-/* What the model thought of the prompt: the log-probability of each of its tokens but the first.
+/* A prompt's log-probabilities: one for each of its tokens but the first.
  *
- * They leave in messages of a few dozen tokens while a step goes on; the last one is out before the
- * first token.
+ * They leave in messages of a few dozen tokens while a step goes on. The last message leaves before
+ * the first token.
  *
- * Ownership: a score owns the message in the making.
+ * Ownership: a score owns the message that it fills.
  * Threading: engine thread.
  * Errors:    create: NULL without memory. A gateway that takes no messages: CANCELED.
  */

@@ -86,7 +86,7 @@ static void add_job(struct pf_service *service, struct pf_job *job)
         service->n_jobs_max = (uint32_t)service->jobs.n;
 }
 
-/* A prompt that was begun and is wanted no more: how much of it was computed in vain. */
+/* Logs how much of a canceled prompt was computed in vain. */
 static void log_stopped(const struct pf_job *job)
 {
     if (job->begun_ns && !job->has_first_token)
@@ -111,7 +111,7 @@ void pf_service_destroy(struct pf_service *service)
         return;
     for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
          job = pf_job_list_next(&service->jobs, job))
-        atomic_store(&job->canceled, true);
+        atomic_store(&job->canceled, true); /* so that the step that runs ends after its layer */
     pf_engine_stop(service->engine);
     for (struct pf_job *job; (job = pf_job_list_first(&service->jobs));)
         free_job(service, job);
@@ -184,7 +184,7 @@ static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job
     return BATON_OK;
 }
 
-/* Blocks of the job that are in all layers. */
+/* Blocks of the job that are computed in all layers. */
 static int count_complete(const struct pf_service *service, struct pf_job *job)
 {
     return baton_kv_progress_complete(baton_kv_progress_read(&job->progress),
@@ -251,11 +251,11 @@ static bool is_canceled(struct pf_job *job, int64_t now_ns)
     return atomic_load(&job->canceled);
 }
 
-/* One job, one look: what it needs next. Frees it when nothing is left to do. */
+/* Does what one job needs next. Frees the job when nothing is left to do. */
 static void step_job(struct pf_service *service, struct pf_job *job, int64_t now_ns,
                      bool *pool_full)
 {
-    /* Before the job may be freed: blocks that are complete serve others even if it is canceled. */
+    /* Before the job may be freed: complete blocks serve other prompts even if it is canceled. */
     baton_prefix_register(&job->prefix, &job->seq, count_complete(service, job));
     if (is_canceled(job, now_ns) && job->state != PF_RUNNING) {
         free_job(service, job);
@@ -273,7 +273,7 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
         free_job(service, job);
 }
 
-/* Whether a job that the engine is done with has more tokens to make once it gets credit. */
+/* Whether a job that the engine handed back makes more tokens once it gets credit. */
 static bool goes_on(const struct pf_job *job)
 {
     return job->naive && !job->finished && !atomic_load(&job->canceled);
@@ -303,7 +303,7 @@ static int64_t work(void *arg, int64_t now_ns)
     return next_ns;
 }
 
-/* Tokens of the job's prompt that are not in all layers yet. */
+/* Tokens of the job's prompt that are not computed in all layers yet. */
 static int count_missing(const struct pf_service *service, struct pf_job *job)
 {
     int n = job->n_prompt - count_complete(service, job) * BATON_KV_BLOCK_TOKENS;
@@ -316,7 +316,7 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
          job = pf_job_list_next(&service->jobs, job)) {
         out->n_queued += job->state == PF_WAITING;
-        if (job->state == PF_WAITING || job->state == PF_RUNNING) /* what a new prompt waits for */
+        if (job->state == PF_WAITING || job->state == PF_RUNNING) /* a new prompt waits for these */
             out->n_queued_tokens += (uint32_t)count_missing(service, job);
     }
     out->n_queued += stats.n_queued;

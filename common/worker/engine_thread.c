@@ -13,14 +13,14 @@
 struct baton_engine_thread {
     struct baton_engine_thread_options options;
     struct baton_queue *submitted, *done; /* a NULL among the submitted is a bare wake-up */
-    atomic_bool is_woken;                 /* and there is at most one */
+    atomic_bool is_woken;                 /* a wake-up is queued; so there is at most one */
     atomic_bool stopping;
     bool started;
     pthread_t thread;
 
     /* engine thread */
     int n_held;
-    bool has_news; /* that the main thread was not woken for */
+    bool has_news; /* the main thread is still to be woken for it */
     bool warm;     /* a step has made something */
     struct baton_rate rate;
     struct baton_step_line line;
@@ -41,12 +41,13 @@ void baton_engine_thread_hand_back(struct baton_engine_thread *thread, void *ite
 {
     thread->n_held--;
     atomic_fetch_sub(&thread->n_inside, 1);
-    if (baton_queue_put(thread->done, item)) /* it holds all there can be */
+    if (baton_queue_put(thread->done, item)) /* never: it has capacity for every item */
         baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_I("held", thread->n_held));
     thread->has_news = true;
 }
 
-/* Takes all that was submitted, waiting up to wait_ns for the first. False: stopping. */
+/* Takes all that was submitted, waiting up to wait_ns for the first. False: stopping. At max_held
+ * items stay in the queue, which then refuses submissions: back-pressure for the main thread. */
 static bool take_submitted(struct baton_engine_thread *thread, int64_t wait_ns)
 {
     for (; thread->n_held < thread->options.max_held; wait_ns = 0) {
@@ -57,14 +58,15 @@ static bool take_submitted(struct baton_engine_thread *thread, int64_t wait_ns)
         if (item) {
             thread->n_held++;
             thread->options.hooks.add(thread->options.hooks.arg, item);
-        } else { /* an exchange, so that what the waker wrote before is seen from here on */
+        } else { /* an exchange, so that the waker's earlier writes are seen from here on */
             (void)atomic_exchange(&thread->is_woken, false);
         }
     }
     return !atomic_load(&thread->stopping);
 }
 
-/* The main thread is woken after the hook, once for everything that a step has left. */
+/* Wakes the main thread after the hook, once for everything that the step left: a wake-up per item
+ * would make it run beside the engine for nothing. */
 static bool schedule(struct baton_engine_thread *thread, int64_t *wait_ns)
 {
     bool has_step = thread->options.hooks.schedule(thread->options.hooks.arg, wait_ns);
@@ -108,7 +110,7 @@ static void run_step(struct baton_engine_thread *thread)
 /* Idle -> busy: returns when there is a step to run. False: stopping. */
 static bool await_work(struct baton_engine_thread *thread)
 {
-    int64_t wait_ns = 0;
+    int64_t wait_ns = 0; /* the first look does not wait: schedule says how long the next one may */
     while (take_submitted(thread, wait_ns))
         if (schedule(thread, &wait_ns))
             return true;
@@ -128,6 +130,7 @@ static void *engine_thread(void *arg)
 {
     struct baton_engine_thread *thread = arg;
     struct baton_cores *cores = thread->options.cores;
+    /* From here, because the pool pins the thread that attaches as its caller. */
     baton_cores_attach(cores, thread->options.engine);
     while (await_work(thread)) {
         baton_cores_busy(cores, true);
@@ -148,6 +151,7 @@ enum baton_err baton_engine_thread_create(const struct baton_engine_thread_optio
     thread->options = *options;
     size_t n_queued = (size_t)options->max_queued + 1; /* and a wake-up */
     thread->submitted = baton_queue_create(n_queued);
+    /* All that is queued or held may be handed back before the main thread looks. */
     thread->done = baton_queue_create(n_queued + (size_t)options->max_held);
     if (!thread->submitted || !thread->done) {
         baton_engine_thread_destroy(thread);
@@ -170,7 +174,7 @@ void baton_engine_thread_destroy(struct baton_engine_thread *thread)
     if (!thread)
         return;
     if (thread->started) {
-        atomic_store(&thread->stopping, true);
+        atomic_store(&thread->stopping, true); /* first: the close wakes the thread to see it */
         baton_queue_close(thread->submitted);
         pthread_join(thread->thread, NULL);
     }
@@ -181,6 +185,8 @@ void baton_engine_thread_destroy(struct baton_engine_thread *thread)
 
 enum baton_err baton_engine_thread_submit(struct baton_engine_thread *thread, void *item)
 {
+    /* Before the put: the thread may hand the item back at once, and the count must not go below
+     * 0. */
     atomic_fetch_add(&thread->n_inside, 1);
     enum baton_err err = baton_queue_put(thread->submitted, item);
     if (err)

@@ -1,5 +1,5 @@
-/* The order in which a context leaves: span of blocks by span, as the prompt is computed, and each
- * span layer by layer. Every layer gives each block from the first wanted one on exactly once.
+/* The order in which a context leaves: span after span of blocks, as the prompt is computed, and
+ * each span layer by layer. Each layer's blocks, from the first wanted one on, leave exactly once.
  *
  *     blocks ->  0 .. first_block | span | span | span
  *     layer 0        not sent     |  1   |  4   |  7      the order when all layers of a span

@@ -7,8 +7,8 @@
 #include "common/base/log.h"
 #include "common/wire/handoff.h"
 
-/* Chunks that wait for the main thread. Credit bounds what a sender has under way, this what all of
- * them have: NNG stops reading from their pipes when it is full. */
+/* Chunks that wait for the main thread. Credit bounds the bytes in flight of one transfer; this
+ * bounds those of all senders: when the queue is full, NNG stops reading from their pipes. */
 enum { BULK_MAX_QUEUED = 64 };
 
 BATON_LIST(receive_list, struct baton_kv_receive, in_sender)
@@ -113,6 +113,8 @@ static void send_ack(const struct baton_kv_remote *remote, struct baton_kv_recei
     envelope.attempt = receive->origin->attempt;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
     envelope.kv_ack = &ack;
+    /* Acks are cumulative: after a failure the next chunk sends one that covers this one as
+     * well. */
     if (!baton_link_send(remote->link, &envelope, NULL, 0))
         receive->acked_bytes = receive->received_bytes;
 }
@@ -126,6 +128,7 @@ static uint64_t bytes_to_come(const struct baton_kv_receiver *receiver,
            baton_kv_block_bytes(receive->seq->kv);
 }
 
+/* Checked once, at KvBegin. Chunks name only their layer and blocks within this shape. */
 static bool is_as_expected(const struct baton_kv_receiver *receiver,
                            const struct baton_kv_receive *receive, const Baton__V1__KvBegin *kv)
 {
@@ -174,7 +177,8 @@ static void take_chunk(const struct baton_kv_receiver *receiver,
         fail(receiver, receive, "a piece of the context is missing, or does not fit");
         return;
     }
-    for (uint32_t i = 0; i < chunk->n_blocks; i++) /* pool blocks need not be neighbours here */
+    /* Block by block: here they need not be neighbours in the pool. */
+    for (uint32_t i = 0; i < chunk->n_blocks; i++)
         memcpy(baton_seq_block(receive->seq, (int)chunk->layer, (int)(chunk->first_block + i)),
                message->payload + i * block_bytes, block_bytes);
     receive->received_bytes += message->payload_bytes;
@@ -184,7 +188,7 @@ static void take_chunk(const struct baton_kv_receiver *receiver,
         send_ack(remote, receive, false);
 }
 
-/* Each block came at most once, so the right number of bytes is every one of them. */
+/* Each block came at most once, so the right number of bytes means that every block is here. */
 static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
                 struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
 {
@@ -210,7 +214,7 @@ static void handle(const struct baton_kv_receiver *receiver, struct baton_kv_rem
     const baton_envelope *envelope = message->envelope;
     struct baton_kv_receive *receive = receiver->options.find(receiver->options.arg, envelope);
     if (!receive || (receive->link && receive->link != envelope->link))
-        return; /* canceled meanwhile */
+        return; /* canceled meanwhile, or begun over another link */
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN)
         begin(receiver, remote, receive, envelope, now_ns);
     else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
@@ -229,7 +233,8 @@ static struct baton_kv_remote *find_remote(const struct baton_kv_receiver *recei
     return remote;
 }
 
-/* A first message on an unknown link: opens our half of it. */
+/* The first message on an unknown link opens our half of it. Any other message there belongs to a
+ * link that has ended here, and a link never recovers. */
 static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
                                      const struct baton_message *message)
 {
@@ -262,7 +267,7 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
     return remote;
 }
 
-/* Every transfer still under way from that sender is lost with its link. */
+/* Every transfer that is under way from that sender is lost with its link. */
 static void lose_remote(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                         const char *message)
 {

@@ -61,6 +61,7 @@ void baton_kv_sender_tidy(struct baton_kv_sender *sender)
 {
     for (struct baton_kv_peer *peer = peer_list_first(&sender->peers), *next; peer; peer = next) {
         next = peer_list_next(&sender->peers, peer);
+        /* Not while transfers use it: they must find it down at their next pump. */
         if (!peer->sends.n && is_down(peer))
             drop_peer(sender, peer);
     }
@@ -89,7 +90,8 @@ static enum baton_err add_peer(struct baton_kv_sender *sender, const struct bato
     return BATON_OK;
 }
 
-/* The link that is up to the source's receiver; a receiver that restarted has another epoch. */
+/* The link to the source's receiver. A receiver that restarted has another epoch. A link that is
+ * down never recovers, so a new transfer gets a new link. */
 static enum baton_err find_peer(struct baton_kv_sender *sender,
                                 const struct baton_kv_source *source, struct baton_kv_peer **out,
                                 struct baton_why *why)
@@ -202,7 +204,7 @@ static enum baton_err send_chunk(struct baton_kv_send *send, const struct baton_
     return BATON_OK;
 }
 
-/* How long the transfer has run beside the computing of its context. */
+/* How long the transfer has run beside the computation of its context. */
 static double overlap_s(const struct baton_kv_send *send)
 {
     int64_t computed_ns = atomic_load(send->source.computed_ns);
@@ -236,12 +238,12 @@ static enum baton_err send_ready(const struct baton_kv_sender *sender, struct ba
     struct baton_kv_progress progress = baton_kv_progress_read(send->source.progress);
     struct baton_kv_extent extent;
     enum baton_err err = BATON_OK;
-    /* Without overlap nothing leaves before all is computed: sending would slow the computing. */
+    /* Without overlap nothing leaves before all is computed: sending would slow the computation. */
     if (!send->overlaps &&
         baton_kv_progress_complete(progress, sender->options.n_layers) < send->order.n_blocks)
         return BATON_OK;
     while (!err && has_credit(send) && baton_kv_order_next(&send->order, progress, &extent)) {
-        if (send->state == BATON_KV_SEND_OPEN) /* late: a canceled prompt sends none */
+        if (send->state == BATON_KV_SEND_OPEN) /* not earlier: a canceled prompt sends no KvBegin */
             err = send_begin(sender, send);
         if (!err)
             err = send_chunk(send, &extent);

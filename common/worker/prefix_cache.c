@@ -16,7 +16,7 @@ enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct 
                                           .kv_dtype = baton_kv_dtype(kv),
                                           .block_tokens = BLOCK};
     *cache = (struct baton_prefix_cache){.kv = kv, .on = on};
-    if (!on)
+    if (!on) /* the pool keeps no block without a holder */
         baton_kv_bound_cache(kv, 0);
     enum baton_err err = baton_block_hash_root(&salt, &cache->root);
     return err ? baton_fail(why, err, "prefix cache: no hash for the model") : BATON_OK;
@@ -46,7 +46,8 @@ void baton_prefix_fini(struct baton_prefix *prefix)
     *prefix = (struct baton_prefix){0};
 }
 
-/* Each hash covers the one before it, so the first one tells what all of them were made from. */
+/* Each hash covers the one before it, so the first one shows which model all of them were made
+ * for. */
 bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
                              const struct baton_prefix *prefix, const uint32_t *tokens)
 {
@@ -64,7 +65,8 @@ enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
         baton_seq_init_shared(seq, cache->kv, n_positions, prefix->hashes, n_hashes);
     if (err)
         return err;
-    prefix->n_registered = seq->n_shared;
+    prefix->n_registered = seq->n_shared; /* shared blocks are registered already */
+    /* Counted on success only: a prompt that waits for free blocks tries again and again. */
     cache->n_looked_up_tokens += (uint64_t)n_hashes * BLOCK;
     cache->n_hit_tokens += (uint64_t)seq->n_shared * BLOCK;
     return BATON_OK;
