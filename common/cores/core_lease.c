@@ -54,7 +54,8 @@ static bool is_of_our_group(const struct baton_core_lease *lease,
     return true;
 }
 
-/* The living of our group in the order of slots; returns how many. */
+/* The live workers of our group in order of slots; returns how many. Every worker reads the same
+ * order, so all apply the rule to the same input. */
 static int read_workers(const struct baton_core_lease *lease, struct baton_core_worker *workers,
                         int *me)
 {
@@ -94,7 +95,7 @@ bool baton_core_lease_share(void *arg, struct baton_share *share)
     int n = baton_core_share(workers, n_workers, me, lease->n_processors, cores);
     for (int i = 0; i < n; i++)
         cores[i] = lease->processors[cores[i]];
-    /* Only now: a worker that waits for these cores goes on when it sees this. */
+    /* Only now, and with release: a worker that waits for these cores goes on when it sees this. */
     atomic_store_explicit(&lease->own->seen, now, memory_order_release);
     if (n == lease->n_cores && !memcmp(cores, lease->cores, (size_t)n * sizeof cores[0]))
         return false;
@@ -112,7 +113,8 @@ static bool is_busy_other(const struct baton_core_lease *lease, const struct bat
            is_of_our_group(lease, slot);
 }
 
-/* Busy workers that have not yet taken note of this generation, or all of them when it is NULL. */
+/* Busy workers that have not yet seen this generation; all of them when it is NULL. The difference
+ * is signed, so it stays right when generations wrap around. */
 static int count_busy_others(const struct baton_core_lease *lease, const uint32_t *unseen)
 {
     int n = 0;
@@ -124,9 +126,9 @@ static int count_busy_others(const struct baton_core_lease *lease, const uint32_
     return n;
 }
 
-/* Another's helper may be in the middle of an item on our core. If we took the core from it, its
- * whole step would wait for that item until we are scheduled out, milliseconds later; it is done
- * in microseconds when we let it. */
+/* Another worker's helper may be in the middle of an item on our core. If we took the core from it,
+ * its whole step would wait for that item until we are scheduled out, milliseconds later. Left
+ * alone, the helper ends the item within microseconds. */
 static void await_handover(const struct baton_core_lease *lease, uint32_t wanted)
 {
     if (!count_busy_others(lease, NULL))
@@ -135,7 +137,7 @@ static void await_handover(const struct baton_core_lease *lease, uint32_t wanted
     do
         (void)sched_yield();
     while (count_busy_others(lease, &wanted) && baton_now_ns() < until_ns);
-    (void)sched_yield(); /* noted, but perhaps still at its last item */
+    (void)sched_yield(); /* the helper has seen it, but may still be at its last item */
 }
 
 void baton_core_lease_busy(struct baton_core_lease *lease, bool busy)
@@ -150,7 +152,7 @@ void baton_core_lease_busy(struct baton_core_lease *lease, bool busy)
     }
     atomic_fetch_or(&lease->own->state, BATON_CORE_BUSY);
     uint32_t now = announce(lease);
-    atomic_store(&lease->own->seen, now); /* so that two who come at once do not wait for us */
+    atomic_store(&lease->own->seen, now); /* two that become busy at once must not wait for us */
     await_handover(lease, now);
 }
 
@@ -160,7 +162,7 @@ static void take_back(struct baton_core_lease *lease, int i, struct baton_core_s
               BATON_I("its_pid", atomic_load(&slot->pid)));
     atomic_store(&slot->state, 0);
     (void)announce(lease);
-    baton_core_view_unlock(&lease->view, i);
+    baton_core_view_unlock(&lease->view, i); /* last: until then no new worker takes the slot */
 }
 
 static void watch_beats(struct baton_core_lease *lease, int i, struct baton_core_slot *slot,
@@ -169,7 +171,7 @@ static void watch_beats(struct baton_core_lease *lease, int i, struct baton_core
     struct watch *watch = &lease->watched[i];
     uint32_t beats = atomic_load_explicit(&slot->beats, memory_order_relaxed);
     if (!(atomic_load(&slot->state) & BATON_CORE_BUSY)) {
-        watch->since_ns = 0; /* nothing to lose; perhaps it still reads its model */
+        watch->since_ns = 0; /* idle, it holds no core; perhaps it still reads its model */
         return;
     }
     if (beats != watch->beats || !watch->since_ns) {
@@ -222,6 +224,8 @@ static void take_processors(struct baton_core_lease *lease, const cpu_set_t *all
     }
 }
 
+/* The slot may hold a dead worker's values. LIVE is stored last: a worker that reads it also reads
+ * the others. */
 static void enter(struct baton_core_lease *lease, enum baton_core_role role)
 {
     struct baton_core_slot *own = lease->own;
@@ -232,7 +236,7 @@ static void enter(struct baton_core_lease *lease, enum baton_core_role role)
     atomic_store(&own->state, role == BATON_CORE_DECODE
                                   ? (uint32_t)(BATON_CORE_LIVE | BATON_CORE_DECODES)
                                   : (uint32_t)BATON_CORE_LIVE);
-    lease->seen = announce(lease) - 1; /* so that the first question is answered */
+    lease->seen = announce(lease) - 1; /* so that the first call takes a share */
 }
 
 enum baton_err baton_core_lease_open(const char *path, enum baton_core_role role,

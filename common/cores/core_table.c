@@ -32,7 +32,7 @@ static enum baton_err io_failure(const char *path, struct baton_why *why)
     return baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
 }
 
-/* In a directory that every user may write to, another one may have made this name first. */
+/* The directory may be open to every user, so another user may have made this name first. */
 static enum baton_err check_owner(int fd, const char *path, struct stat *info,
                                   struct baton_why *why)
 {
@@ -71,15 +71,16 @@ static bool is_current(int fd, off_t n_bytes)
            head.version == BATON_CORE_TABLE_VERSION && head.n_bytes == sizeof head;
 }
 
-/* Whether no other process has locked anything behind the first byte, in whatever layout. */
+/* Whether no other process holds a lock behind the first byte. Slots of every version lie there, so
+ * this holds for any layout. */
 static bool is_abandoned(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
     return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_UNLCK;
 }
 
-/* Zeroes with the head written last: a process that dies before leaves a table to be made anew.
- * Reserved, because a full file system would be a SIGBUS later. */
+/* Writes zeroes, and the head last: after a process that dies before, the next one makes the table
+ * anew. The file is reserved, because a full file system would raise SIGBUS later. */
 static enum baton_err make(int fd, const char *path, struct baton_why *why)
 {
     struct baton_core_table head = {.version = BATON_CORE_TABLE_VERSION, .n_bytes = sizeof head};

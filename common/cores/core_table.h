@@ -41,7 +41,7 @@ struct baton_core_slot {
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint32_t beats;
     _Atomic uint32_t seen; /* the generation that the worker's share was taken from */
-    _Atomic int32_t pid;   /* for people: containers number theirs apart */
+    _Atomic int32_t pid;   /* for the log; containers number processes apart */
     _Alignas(64) _Atomic uint64_t allowed[BATON_CORE_MASK_WORDS];
 };
 

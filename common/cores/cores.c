@@ -33,6 +33,7 @@ static enum baton_err parse(const char *list, cpu_set_t *set, struct baton_why *
     }
 }
 
+/* Threads that the process starts later inherit the set. */
 static enum baton_err restrict_to(const char *list, struct baton_why *why)
 {
     cpu_set_t set;
@@ -42,7 +43,7 @@ static enum baton_err restrict_to(const char *list, struct baton_why *why)
     return err;
 }
 
-/* Where every worker of the user looks: the same place for services and shells. */
+/* The directory in which every worker of the user looks, the same for services and shells. */
 static const char *find_lease_dir(const char *option)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -53,6 +54,7 @@ static const char *find_lease_dir(const char *option)
     return runtime && runtime[0] == '/' ? runtime : "";
 }
 
+/* A failure is only a warning: sharing saves time, and a worker alone is correct without it. */
 static void open_lease(struct baton_cores *cores, const struct baton_cores_options *options,
                        const cpu_set_t *allowed)
 {
@@ -70,7 +72,7 @@ static void open_lease(struct baton_cores *cores, const struct baton_cores_optio
         baton_log(BATON_LOG_DEBUG, "core_lease", BATON_S("table", path));
 }
 
-/* A processor for each thread, when there are enough. */
+/* Pins each thread to a processor when there are enough. With fewer the kernel divides them. */
 static void pin(struct baton_cores *cores, const cpu_set_t *allowed)
 {
     int n = 0;

@@ -33,8 +33,8 @@ static bool has_penalties(const struct baton_sampling_params *params,
     return history && history->n_seen && baton_sampling_needs_history(params);
 }
 
-/* Neither side of the last difference can be infinite, so it is never NaN; it may round to an
- * infinite float. Logits that are infinite or NaN already stay what they are. */
+/* Both sides of the last difference are finite, so it is never NaN; it may round to an infinite
+ * float. Logits that are infinite or NaN already stay as they are. */
 static float penalize_one(float logit, const struct baton_sampling_params *params,
                           uint32_t n_output)
 {
@@ -69,6 +69,7 @@ static const struct adjustment {
 
 enum { N_ADJUSTMENTS = sizeof adjustments / sizeof adjustments[0] };
 
+/* Works on a copy: log-probabilities of the same row are those of the raw logits. */
 const float *baton_pipeline_adjust(struct baton_sampler *sampler, const float *logits,
                                    const struct baton_sampling_params *params,
                                    const struct baton_history *history)
@@ -91,6 +92,7 @@ bool baton_pipeline_is_greedy(const struct baton_sampling_params *params, float 
     return !(params->temperature > 0) || !(max > -INFINITY);
 }
 
+/* The lowest id of those that reach max. */
 uint32_t baton_pipeline_argmax(struct baton_sampler *sampler, const float *logits, float max)
 {
     size_t n = sampler->kernels->keep(sampler->kept_logits, sampler->kept_ids, logits, NULL, max,
@@ -100,7 +102,8 @@ uint32_t baton_pipeline_argmax(struct baton_sampler *sampler, const float *logit
 
 /* ---- weights ---- */
 
-/* Division by any temperature as one finite factor: infinity times 0 would be NaN. */
+/* Division by any temperature as one factor, which must be finite: infinity times 0 would be
+ * NaN. */
 static float scale_for(double temperature)
 {
     return (float)fmax(FLT_MIN, fmin(1 / temperature, FLT_MAX));
@@ -174,13 +177,15 @@ static void keep_top_k(struct baton_sampler *sampler, const struct baton_samplin
     size_t k = params->top_k;
     if (!k || k >= shaped->n)
         return;
+    /* The bound removes most tokens by comparisons alone, so the exact selection has few left. */
     keep_from(sampler, bound_of_top_k(sampler, shaped->logits, k), shaped);
     cut->least = kth_greatest(sampler, shaped->logits, shaped->n, k);
     keep_from(sampler, cut->least, shaped);
 }
 
 /* Makes items of the tokens that top-p may keep; returns how many. The others are so improbable
- * that all of them together fall short of what top-p leaves out. */
+ * that all of them together fall short of what top-p leaves out. Overwrites the weights, which are
+ * computed anew after the last filter. */
 static size_t gather_items(struct baton_sampler *sampler, const struct baton_shaped *shaped,
                            double left_out)
 {
@@ -196,7 +201,7 @@ static size_t gather_items(struct baton_sampler *sampler, const struct baton_sha
     return n;
 }
 
-/* How many of the equal items it takes to reach wanted. */
+/* How many of the equal items are needed to reach wanted. */
 static size_t count_needed(const struct baton_selected *selected, float weight, double wanted)
 {
     double sum = selected->above + weight;
@@ -249,9 +254,9 @@ static void keep_min_p(struct baton_sampler *sampler, const struct baton_samplin
         return;
     double exact = shaped->max + shaped->temperature * log(params->min_p);
     float least = (float)exact;
-    if (least < exact)
+    if (least < exact) /* rounded up: no token below the exact border is kept */
         least = nextafterf(least, INFINITY);
-    cut->least = fminf(least, shaped->max);
+    cut->least = fminf(least, shaped->max); /* rounding up must not remove the highest */
     keep_from(sampler, cut->least, shaped);
 }
 
@@ -303,14 +308,14 @@ size_t baton_shaped_left(const struct baton_shaped *shaped, enum baton_removal r
 
 /* ---- the draw ----
  *
- * Intervals of [0, 1) in order of id, and the one that a number falls into. A token's interval
- * begins where the sum of the weights before it, divided by the total, is; the sum is taken block
- * by block, then weight by weight. Both functions compute borders with the same operations, so they
- * agree to the last bit. */
+ * The tokens' intervals of [0, 1) lie in order of id, and a number falls into one of them. An
+ * interval begins at the sum of the weights before its token, divided by the total. The sum goes
+ * block by block, then weight by weight, so that the draw skips whole blocks. Both functions
+ * compute borders with the same operations, so they agree to the last bit. */
 
 struct block {
     size_t first, end;   /* places */
-    double begin, limit; /* sums before and after it: weights one by one may round past the limit */
+    double begin, limit; /* sums before and after it; weights one by one may round past the limit */
 };
 
 static struct block block_at(const struct baton_sampler *sampler, const struct baton_shaped *shaped,

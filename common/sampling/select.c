@@ -1,6 +1,7 @@
 #include "common/sampling/select.h"
 
-/* Neighbours in memory go to different sets of bins: to add to one bin twice in a row is slow. */
+/* Neighbours in memory go to different sets of bins: two additions to one bin in a row would wait
+ * for each other. */
 enum { BIN_BITS = 9, N_BINS = 1 << BIN_BITS, N_SETS = 4 };
 
 struct range {
@@ -17,7 +18,7 @@ static struct range range_of(const struct baton_item *items, size_t n)
     return range;
 }
 
-/* How far keys are shifted for the whole range to fit the bins. */
+/* The shift of keys by which the whole range fits the bins. */
 static int shift_for(struct range range)
 {
     uint32_t span = range.most - range.least;
@@ -33,8 +34,8 @@ static void fill_bins(const struct baton_item *items, size_t n, uint32_t least, 
         sets[i % N_SETS][(items[i].key - least) >> shift] += items[i].weight;
 }
 
-/* The bin, from the highest down, in which *above reaches wanted; on return, *above is what the
- * bins before it weigh. */
+/* The bin, from the highest down, in which *above reaches wanted. On return *above is the weight of
+ * all higher bins. When rounding keeps the sum below wanted, it is the last bin with weight. */
 static uint32_t crossing(const double sets[N_SETS][N_BINS], double wanted, double *above)
 {
     double sum = *above;
@@ -57,7 +58,7 @@ static size_t keep_bin(struct baton_item *items, size_t n, uint32_t least, int s
     size_t n_kept = 0;
     for (size_t i = 0; i < n; i++) {
         struct baton_item item = items[i];
-        items[n_kept] = item;
+        items[n_kept] = item; /* always: no branch on the key */
         n_kept += (item.key - least) >> shift == bin;
     }
     return n_kept;
@@ -67,6 +68,7 @@ struct baton_selected baton_select(struct baton_item *items, size_t n, double wa
 {
     double sets[N_SETS][N_BINS], above = 0;
     struct range range = range_of(items, n);
+    /* A round leaves the keys of one bin, which differ in 9 bits fewer: at most four rounds. */
     while (range.least < range.most) {
         int shift = shift_for(range);
         fill_bins(items, n, range.least, shift, sets);

@@ -19,7 +19,8 @@ struct baton_bpe_symbol {
     int32_t prev, next;
 };
 
-/* It carries its two ids, so that popping it shows whether the symbols are still those. */
+/* A queued pair. It carries its two ids: popping it shows whether the symbols still have them, so a
+ * merge need not remove stale candidates from the heap. */
 struct baton_bpe_candidate {
     uint32_t rank, left, right, merged;
     int32_t at; /* of the left symbol */
@@ -28,7 +29,7 @@ struct baton_bpe_candidate {
 enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs)
 {
     *bpe = (struct baton_bpe){.n_slots = 16};
-    /* At most half full, so that a search for a pair that is not there ends soon. */
+    /* At most half full, so that a search for an absent pair ends soon. */
     while (bpe->n_slots / 2 < n_pairs)
         bpe->n_slots *= 2;
     bpe->pairs = calloc(bpe->n_slots, sizeof *bpe->pairs);
@@ -59,6 +60,7 @@ void baton_bpe_fini(struct baton_bpe *bpe)
 /* The pair's slot, or the free slot where it belongs. */
 static struct baton_bpe_pair *find_pair(const struct baton_bpe *bpe, uint32_t left, uint32_t right)
 {
+    /* Multiplicative hashing: the upper half of the product mixes both ids. */
     uint64_t hash = ((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u;
     size_t mask = bpe->n_slots - 1, i = (size_t)(hash >> 32) & mask;
     for (;; i = (i + 1) & mask) {
@@ -75,7 +77,8 @@ void baton_bpe_add(struct baton_bpe *bpe, uint32_t left, uint32_t right, uint32_
         (struct baton_bpe_pair){.left = left, .right = right, .rank = rank, .merged = merged};
 }
 
-/* The lowest rank first, of equals the leftmost: the order in which the reference merges. */
+/* The lowest rank first; of equals the leftmost. That is the order in which the reference merges,
+ * and ids depend on it. */
 static int before(const struct baton_bpe_candidate *a, const struct baton_bpe_candidate *b)
 {
     return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);

@@ -40,7 +40,7 @@ static enum baton_err init_stop(struct baton_text_stop *stop, const char *text, 
     return BATON_OK;
 }
 
-/* All the memory that held can ever need, so that push has no failure of its own. */
+/* Takes all the memory that held can ever need, so that push has no failure of its own. */
 static enum baton_err reserve_held(struct baton_buf *held)
 {
     static const char filler[BATON_STOP_MAX_BYTES];
@@ -118,7 +118,7 @@ static void show(struct baton_text_stream *stream, char c, size_t waiting, struc
     baton_buf_putc(held, c);
 }
 
-/* One whole character of the text. */
+/* Takes one whole character of the text. */
 static void feed(struct baton_text_stream *stream, const char *character, size_t n,
                  struct baton_buf *out)
 {

@@ -38,9 +38,9 @@ struct baton_inbox {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t pipe_gone;
     size_t n_pipes;
-    bool armed;                /* a receive is under way: at most one at a time keeps the order */
+    bool armed;                /* a receive is under way; one at a time keeps the order */
     bool draining;             /* closing: arrivals are dropped, new pipes refused */
-    uint32_t banned[N_BANNED]; /* the last pipes rejected: what they still bring is dropped */
+    uint32_t banned[N_BANNED]; /* the last pipes rejected; their messages are dropped */
     size_t n_banned;
     size_t max_queued, max_queued_bytes;
     size_t head, n, n_bytes;
@@ -49,7 +49,7 @@ struct baton_inbox {
 
 /* ---- the queue; the lock is held ---- */
 
-/* A message's size is known only once it is here, so the bytes may be passed by one message. */
+/* A message's size is known only once it is here, so one message may exceed the bytes. */
 static bool has_room(const struct baton_inbox *inbox)
 {
     return inbox->n < inbox->max_queued && inbox->n_bytes < inbox->max_queued_bytes;
@@ -86,7 +86,7 @@ static bool is_wanted(const struct baton_inbox *inbox, const nng_msg *msg)
     return !inbox->draining;
 }
 
-/* Each message goes round the ring once, so what stays keeps its order. */
+/* Each message goes round the ring once, so those that stay keep their order. */
 static void drop_unwanted(struct baton_inbox *inbox)
 {
     for (size_t left = inbox->n; left; left--) {
@@ -99,8 +99,8 @@ static void drop_unwanted(struct baton_inbox *inbox)
 }
 
 /* Claims the receive when it may be started; the caller then starts it without the lock, which is
- * never held across a call into NNG. While the queue is full nothing is claimed: TCP carries the
- * back-pressure to the senders, and the take that makes room claims again. */
+ * never held across a call into NNG. While the queue is full no receive is claimed: TCP carries the
+ * back-pressure to the senders, and the next take claims again. */
 static bool claim_receive(struct baton_inbox *inbox)
 {
     bool claimed = !inbox->armed && has_room(inbox);
@@ -127,6 +127,7 @@ static void on_received(void *arg)
     pthread_mutex_unlock(&inbox->lock);
     if (again)
         nng_recv_aio(inbox->socket, inbox->aio);
+    /* After the push: the owner that wakes finds the message. */
     if (wanted)
         inbox->wake(inbox->wake_arg);
     else
@@ -248,8 +249,8 @@ enum baton_err baton_inbox_open(const struct baton_inbox_options *options,
 }
 
 /* Ends every connection before NNG may close one itself (hang_up.h says why), and waits until NNG
- * has noticed. NNG notices by receiving, so receiving goes on and what arrives is dropped. After
- * DRAIN_MS close goes on regardless. */
+ * has noticed. NNG notices by receiving, so receiving goes on and arrivals are dropped. After
+ * DRAIN_MS the close goes on regardless. */
 static void drain(struct baton_inbox *inbox)
 {
     int64_t until_ns = baton_now_ns() + DRAIN_MS * BATON_MS;
@@ -389,7 +390,7 @@ void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *m
     struct sockaddr_storage peer;
     inbox->stats.n_rejected++;
     pthread_mutex_lock(&inbox->lock);
-    /* Banned first: what the pipe brings until it is gone must not be taken for a new link. */
+    /* Banned first: later messages of the pipe must not be taken for a new link. */
     inbox->banned[inbox->n_banned++ % N_BANNED] = message->pipe;
     drop_unwanted(inbox);
     bool receive = claim_receive(inbox);

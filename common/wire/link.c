@@ -18,8 +18,8 @@ struct baton_link {
     _Atomic uint64_t peer_epoch, n_received, n_acked;
     _Atomic int64_t heard_ns;
 
-    /* Readers use the outbox, close takes it away. Many senders may be inside at once: the outbox
-     * has locks of its own. */
+    /* Readers use the outbox; close, the one writer, takes it away. Many senders may be inside at
+     * once: the outbox has locks of its own. */
     pthread_rwlock_t guard;
     struct baton_outbox *outbox;
 };
@@ -94,7 +94,7 @@ enum baton_err baton_link_send(struct baton_link *link, baton_envelope *envelope
     envelope->src_epoch = link->local_epoch;
     envelope->dst_epoch = LOAD(link->peer_epoch);
     envelope->link = link->id;
-    envelope->link_ack = LOAD(link->n_received);
+    envelope->link_ack = LOAD(link->n_received); /* an older value is fine: acks are cumulative */
     pthread_rwlock_rdlock(&link->guard);
     enum baton_err err = link->outbox
                              ? baton_outbox_send(link->outbox, envelope, payload, payload_bytes)
@@ -127,7 +127,8 @@ enum baton_link_verdict baton_link_accept(struct baton_link *link, const baton_e
     uint64_t n_received = LOAD(link->n_received), n_acked = LOAD(link->n_acked);
     if (is_of_another_life(link, envelope) || envelope->link_seq <= n_received)
         return BATON_LINK_STALE;
-    /* An ack of what was never sent is as wrong as a hole: the peer counts another link. */
+    /* An ack of a message that was never sent is as wrong as a hole: the peer counts another
+     * link. */
     if (envelope->link_seq != n_received + 1 || envelope->link_ack > n_sent(link))
         return BATON_LINK_GAP;
     STORE(link->peer_epoch, envelope->src_epoch);

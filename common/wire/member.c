@@ -19,7 +19,7 @@ struct peer {
     struct baton_link *link; /* NULL while PAUSED */
     int64_t due_ns;          /* PAUSED: dial; JOINING: give up; JOINED: beat */
     bool said_goodbye;
-    char refusal[BATON_MAX_TEXT_BYTES + 1]; /* the last one logged: a repetition is no news */
+    char refusal[BATON_MAX_TEXT_BYTES + 1]; /* the last one logged; repetitions are for debug */
     char url[];
 };
 
@@ -86,7 +86,7 @@ static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
     }
 }
 
-/* ---- what is said ---- */
+/* ---- messages to gateways ---- */
 
 static void fill_hello(const struct baton_member_options *options, Baton__V1__Hello *hello)
 {
@@ -125,7 +125,8 @@ static enum baton_err send_hello(struct baton_member *member, struct peer *peer)
     return baton_link_send(peer->link, &envelope, NULL, 0);
 }
 
-/* A beat that does not fit into a full queue is left out: what fills the queue says as much. */
+/* A beat that does not fit into a full queue is left out: the messages in the queue also show that
+ * this worker lives. */
 static void beat(struct baton_member *member, struct peer *peer, int64_t now_ns)
 {
     Baton__V1__Status status = BATON__V1__STATUS__INIT;
@@ -197,7 +198,7 @@ static bool is_listed(const struct baton_addresses *addresses, const char *url)
     return false;
 }
 
-/* A joined gateway stays even when its name no longer says so: its link tells better. */
+/* A joined gateway stays even when the look-up no longer lists it: its link shows that it lives. */
 static void adopt(struct baton_member *member, const struct baton_addresses *addresses,
                   int64_t now_ns)
 {
@@ -213,7 +214,8 @@ static void adopt(struct baton_member *member, const struct baton_addresses *add
     }
 }
 
-/* Keeps the list of gateways fresh; returns when it wants to be called next. */
+/* Keeps the list of gateways fresh while one is missing. Returns when it wants to be called
+ * next. */
 static int64_t resolve(struct baton_member *member, int64_t now_ns)
 {
     struct baton_addresses addresses;
@@ -231,7 +233,7 @@ static int64_t resolve(struct baton_member *member, int64_t now_ns)
     return member->resolve_ns;
 }
 
-/* ---- what is due ---- */
+/* ---- ticks ---- */
 
 static void tick_dialling(struct baton_member *member, struct peer *peer, int64_t now_ns)
 {
@@ -252,7 +254,7 @@ static void tick_joining(struct baton_member *member, struct peer *peer, int64_t
         lose(member, peer, "no answer to hello", now_ns);
 }
 
-/* Since when the gateway has been silent while we were there to hear it. */
+/* Since when the gateway has been silent while this process ran and could hear it. */
 static int64_t silent_since(const struct baton_member *member, const struct peer *peer)
 {
     int64_t heard_ns = baton_link_heard_ns(peer->link);
@@ -273,9 +275,9 @@ static void tick_joined(struct baton_member *member, struct peer *peer, int64_t 
         say_goodbye(member, peer);
     if (now_ns < peer->due_ns)
         return;
+    /* While it leaves, the worker waits for the last ack. A beat would itself need another one. */
     if (member->leaving && baton_link_n_unacked(peer->link))
-        peer->due_ns =
-            now_ns + member->options.beat_ns; /* one more would only delay the last ack */
+        peer->due_ns = now_ns + member->options.beat_ns;
     else
         beat(member, peer, now_ns);
 }
@@ -302,6 +304,8 @@ static void tick_peer(struct baton_member *member, struct peer *peer, int64_t no
 
 int64_t baton_member_tick(struct baton_member *member, int64_t now_ns)
 {
+    /* This process was stopped: messages of that time are still to be read, so silence counts
+     * anew. */
     if (now_ns - member->ticked_ns > member->options.silence_ns / 2)
         member->awake_ns = now_ns;
     member->ticked_ns = now_ns;
@@ -319,12 +323,12 @@ int64_t baton_member_tick(struct baton_member *member, int64_t now_ns)
     return due_ns;
 }
 
-/* ---- what is heard ---- */
+/* ---- messages from gateways ---- */
 
 static void on_welcome(struct baton_member *member, struct peer *peer, const char *gateway_id,
                        int64_t now_ns)
 {
-    if (peer->state != JOINING)
+    if (peer->state != JOINING) /* a second one, or one without hello */
         return;
     peer->refusal[0] = 0;
     set_state(peer, JOINED, now_ns);

@@ -17,7 +17,7 @@ enum { RECONNECT_MIN_MS = 10, RECONNECT_MAX_MS = 200, MAX_RECEIVED_BYTES = 64, L
 struct baton_outbox {
     nng_socket socket;
     nng_aio *aio;    /* the one send in flight; `sending` says who may touch it */
-    int writable_fd; /* readable while the kernel has all that NNG was given */
+    int writable_fd; /* readable while the kernel has everything that NNG was given */
     void (*wake)(void *arg);
     void *wake_arg;
 
@@ -123,7 +123,7 @@ static void set_state(struct baton_outbox *outbox, enum baton_outbox_state state
     if (changed)
         outbox->state = state;
     if (outbox->state == BATON_OUTBOX_DOWN)
-        drop_queue(outbox); /* nothing of it can be sent any more */
+        drop_queue(outbox); /* a link never recovers */
     pthread_mutex_unlock(&outbox->lock);
     if (changed)
         outbox->wake(outbox->wake_arg);
@@ -152,7 +152,7 @@ static void on_pipe_adding(nng_pipe pipe, nng_pipe_ev event, void *arg)
         (void)nng_pipe_close(pipe);
 }
 
-/* The removal of a short-lived pipe may be reported before its addition: DOWN then stays. */
+/* The removal of a short-lived pipe may be reported before its addition; DOWN then stays. */
 static void on_pipe_added(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
     (void)event;
@@ -246,15 +246,15 @@ enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
     return BATON_OK;
 }
 
-/* A send that NNG accepted may still be in its hands; waits until the kernel has all of it. */
+/* Waits until the kernel has everything: a send that NNG accepted may still be in its hands. */
 static bool await_kernel(struct baton_outbox *outbox, int timeout_ms)
 {
     struct pollfd writable = {.fd = outbox->writable_fd, .events = POLLIN};
     return poll(&writable, 1, timeout_ms) == 1;
 }
 
-/* NNG must not close a connection in the middle of a message that moves (common/wire/hang_up.h);
- * one that a stalled peer does not let move is safe. */
+/* NNG must not close a connection in the middle of a message that moves (common/wire/hang_up.h). A
+ * message that a stalled peer holds up is safe, so the wait has a bound. */
 void baton_outbox_close(struct baton_outbox *outbox)
 {
     if (!outbox)
@@ -303,7 +303,8 @@ static enum baton_err admit(struct baton_outbox *outbox, size_t bytes)
     return err;
 }
 
-/* The state is asked again: the pipe may have gone while the message was packed. */
+/* Looks at the state again: the pipe may have gone while the message was packed. n_sent counts only
+ * queued messages, so the sequence that the peer sees has no hole. */
 static enum baton_err enqueue(struct baton_outbox *outbox, nng_msg *msg)
 {
     pthread_mutex_lock(&outbox->lock);

@@ -2,16 +2,16 @@
 
 enum {
     STORE_ROWS_PER_ITEM = 16,
-    TILE_ROWS = 16, /* of one sequence that read its K and V together */
-    ITEMS_PER_THREAD = 2,
-    ITEM_MIN_ELEMENTS = 16 << 10, /* of K and V, read before another core has joined in */
+    TILE_ROWS = 16,       /* neighbouring rows of one sequence that load its K and V together */
+    ITEMS_PER_THREAD = 2, /* of single rows */
+    ITEM_MIN_ELEMENTS = 16 << 10, /* of K and V: one core reads fewer before another joins in */
     BLOCK = BATON_KV_BLOCK_TOKENS
 };
 
 struct layer_loop {
     struct baton_forward *forward;
     int layer;
-    int n_tiles, n_singles, heads_per_single; /* of attention; KV heads */
+    int n_tiles, n_singles, heads_per_single; /* for attention; heads are KV heads */
 };
 
 static int divide_up(int n, int by)
@@ -44,7 +44,8 @@ void baton_forward_store_kv(struct baton_forward *forward, int layer)
                    &loop);
 }
 
-/* An item is some rows of one KV head, or one row of some. */
+/* An item is a tile of rows of one KV head, or one row of several KV heads. The scratch of a thread
+ * holds the queries of either. */
 size_t baton_forward_attn_scratch_floats(const struct baton_model_shape *shape)
 {
     int n_tile = TILE_ROWS * (shape->n_heads / shape->n_kv_heads);
@@ -52,7 +53,7 @@ size_t baton_forward_attn_scratch_floats(const struct baton_model_shape *shape)
     return (size_t)n_queries * baton_attend_query_floats(shape->head_dim);
 }
 
-/* Neighbours that follow each other in one sequence, from `first` on, up to a tile. */
+/* How many rows from `first` on follow each other in one sequence, up to a tile. */
 static int count_together(const struct baton_forward *forward, int first)
 {
     const struct baton_row *rows = forward->rows + first;
@@ -90,7 +91,7 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
     forward->kernels->attend(&job, head, end_head < job.n_heads ? end_head : job.n_heads);
 }
 
-/* Tiles of one head are neighbours, so that a prompt's K and V stay in the cache. */
+/* Items of one head are neighbours, so that a prompt's K and V of that head stay in the cache. */
 static void attend_tile(const struct layer_loop *loop, int item, int worker)
 {
     const struct baton_forward *forward = loop->forward;
@@ -116,8 +117,8 @@ static void attend_item(void *arg, int item, int worker)
         attend_single(loop, item - n_tile_items, worker);
 }
 
-/* Tiles from the front of the groups, single rows from the back. Returns the positions that the
- * single ones look at. */
+/* Fills the groups with tiles from the front and with single rows from the back, so one array
+ * serves both. Returns the positions that the single rows look at. */
 static size_t group_rows(struct layer_loop *loop)
 {
     const struct baton_forward *forward = loop->forward;
@@ -134,8 +135,10 @@ static size_t group_rows(struct layer_loop *loop)
     return n_positions;
 }
 
-/* A prompt's rows share what they load. Rows of different sequences have nothing to share, but read
- * memory fastest with the heads in the order in which they lie there. */
+/* Returns the number of items. A prompt's rows share the K and V that they load, so a tile takes
+ * one head. Rows of different sequences share nothing; they read memory fastest when a row takes
+ * the heads in the order in which they lie there. So a single row is divided no further than the
+ * threads need. */
 static int share_out(struct layer_loop *loop)
 {
     const struct baton_forward *forward = loop->forward;

@@ -16,7 +16,7 @@ void baton_decoder_embed(struct baton_forward *forward)
     }
 }
 
-/* A product whose input no other matrix reads. */
+/* A product whose input no other matrix reads, so its quantized form need not last. */
 static void multiply(struct baton_forward *forward, const struct baton_matrix *matrix,
                      const float *in, float *out, enum baton_epilogue epilogue)
 {
@@ -32,6 +32,7 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer)
     multiply(forward, &attention->qkv, forward->normed, forward->qkv, BATON_STORE);
 }
 
+/* `down` adds to x, the residual stream, in the kernel: no pass over memory of its own. */
 static void run_mlp(struct baton_forward *forward, const struct baton_mlp *mlp)
 {
     baton_forward_norm(forward, &mlp->norm);

@@ -76,6 +76,7 @@ void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void
     baton_pool_set_share(engine->forward.pool, fn, arg);
 }
 
+/* A sequence may not write into its shared blocks: other sequences read them. */
 static bool fits(const struct baton_model_shape *shape, const struct baton_seq *seq,
                  const uint32_t *tokens, int n_tokens)
 {
@@ -89,7 +90,10 @@ static bool fits(const struct baton_model_shape *shape, const struct baton_seq *
     return true;
 }
 
-/* Everything up to the last layer's K and V: rows are set, and what is left is finish_rows. */
+/* Runs everything up to the last layer's K and V; finish_rows does the rest. A layer's attention
+ * comes at the start of the next iteration: on_layer is called as soon as the layer's K and V are
+ * in their blocks, so that they can leave while the attention runs. And the rows that want no
+ * logits end before the last layer's attention. */
 static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn on_layer, void *arg)
 {
     int n_layers = forward->model->shape.n_layers;
@@ -137,7 +141,8 @@ static struct baton_forward begin_forward(const struct baton_engine *engine)
     return forward;
 }
 
-/* Only the last rows of chunks that want logits go on, moved together. */
+/* Only the last rows of chunks that want logits go on, moved to the front. Each moves to its own
+ * index or a lower one, so none overwrites a row that is still to move. */
 static void keep_last_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
                            int n_chunks)
 {
@@ -165,6 +170,7 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
     keep_last_rows(&forward, chunks, n_chunks);
     if (forward.n_rows)
         finish_rows(&forward, logits);
+    /* Last: after an error or a cancellation the sequences are as before. */
     for (int i = 0; i < n_chunks; i++)
         chunks[i].seq->n_tokens += chunks[i].n_tokens;
     return BATON_OK;
@@ -189,6 +195,8 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
     if (!add_rows(engine, &forward, seq, tokens, n_tokens))
         return BATON_INVALID;
     enum baton_err err = run_layers(&forward, on_layer, layer_arg);
+    /* A few rows at a time: logits of a whole chunk would take V floats per token. Rows do not
+     * depend on their neighbours, so these have the bits that they have in any other forward. */
     for (int first = 0; first < n_tokens && !err; first += BATON_SCORE_ROWS) {
         int n = n_tokens - first < BATON_SCORE_ROWS ? n_tokens - first : BATON_SCORE_ROWS;
         struct baton_forward some = forward;
@@ -233,6 +241,6 @@ enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq 
         err = baton_engine_prefill(engine, scratch, tokens + done, n, NULL, NULL,
                                    done + n == n_tokens ? logits : NULL);
     }
-    scratch->n_tokens = 0;
+    scratch->n_tokens = 0; /* the next call computes everything again */
     return err;
 }

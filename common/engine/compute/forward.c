@@ -9,8 +9,8 @@ enum {
     LINE_FLOATS = 16,
     ROWS_PER_ITEM = 16,
     ITEMS_PER_THREAD = 4, /* so that a thread that lost its core delays a quarter of its share */
-    ROWS_PER_READ = 8,    /* whose arithmetic takes about as long as reading the weights */
-    ITEM_MIN_BYTES = 64 << 10, /* read in less time than another core takes to join in */
+    ROWS_PER_READ = 8,    /* their arithmetic takes about as long as reading the weights */
+    ITEM_MIN_BYTES = 64 << 10, /* one core reads them before another has joined in */
 };
 
 struct norm_loop {
@@ -81,7 +81,7 @@ struct baton_input baton_forward_quantize(struct baton_forward *forward, enum ba
 {
     struct quantize_loop loop = {.forward = forward, .dtype = dtype, .in = in, .n_in = n_in};
     struct baton_input input = {.rows = forward->quantized, .dtype = dtype, .n_in = n_in};
-    if (forward->kernels->dtypes[dtype].copies)
+    if (forward->kernels->dtypes[dtype].copies) /* a copy would have the same bits */
         input.rows = in;
     else
         baton_pool_run(forward->pool, divide_up(forward->n_rows, ROWS_PER_ITEM), quantize_rows,
@@ -89,7 +89,8 @@ struct baton_input baton_forward_quantize(struct baton_forward *forward, enum ba
     return input;
 }
 
-/* A small product is done sooner by the caller alone. */
+/* The caller alone does a small product sooner. Arithmetic counts beside the read: its share grows
+ * with the rows. */
 static int count_items(const struct baton_forward *forward, const struct baton_packed *packed)
 {
     size_t n_threads = (size_t)baton_pool_n_threads(forward->pool),
@@ -112,6 +113,7 @@ void baton_forward_linear(struct baton_forward *forward, const struct baton_matr
                                        .epilogue = epilogue}};
     assert(input.dtype == matrix->packed.dtype && input.n_in == matrix->packed.n_in);
     int n_out = matrix->packed.n_out, n_items = count_items(forward, &matrix->packed);
+    /* Whole panels: kernels take columns in multiples of one. */
     loop.outs_per_item = divide_up(divide_up(n_out, n_items), BATON_PANEL) * BATON_PANEL;
     baton_pool_run(forward->pool, divide_up(n_out, loop.outs_per_item), linear_outs, &loop);
 }
@@ -137,12 +139,13 @@ enum { N_ROW_ARRAYS = 5 };
 struct row_array {
     float **array;
     size_t width;
-    bool is_kept; /* from before a layer's attention until after it */
+    bool is_kept; /* a row needs it from before a layer's attention until after it */
 };
 
 static void list_arrays(struct baton_forward *forward, struct row_array arrays[N_ROW_ARRAYS])
 {
     const struct baton_model_shape *shape = &forward->model->shape;
+    /* Kept: the residual stream, and the queries in qkv, which attention reads. */
     const struct row_array all[N_ROW_ARRAYS] = {
         {&forward->x, (size_t)shape->n_embd, true},
         {&forward->normed, (size_t)shape->n_embd, false},

@@ -45,7 +45,8 @@ static void remove_cached(struct baton_kv_blocks *blocks, int block)
     blocks->n_cached--;
 }
 
-/* The least recently used of the cached becomes an empty block. */
+/* The least recently used of the cached becomes an empty block. Its hash is removed first, so that
+ * no later prompt finds a block with another content. */
 static void evict(struct baton_kv_blocks *blocks)
 {
     int block = list_head(blocks)->newer;
@@ -91,7 +92,7 @@ int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks)
 int baton_kv_blocks_allocate(struct baton_kv_blocks *blocks)
 {
     assert(baton_kv_blocks_n_free(blocks) > 0);
-    if (!blocks->n_empty)
+    if (!blocks->n_empty) /* only then: a cached block may still save a prompt its computation */
         evict(blocks);
     int block = pop_empty(blocks);
     assert(!blocks->blocks[block].n_holders && !baton_kv_index_has(&blocks->index, block));
@@ -140,7 +141,8 @@ static bool is_found(const struct baton_kv_index *index, int block)
     return baton_kv_index_find(index, &index->hashes[block]) == block;
 }
 
-/* As many as n_cached, none held, each found under its hash, linked both ways. */
+/* The list has n_cached blocks. None is held, each is registered, and links agree both ways. The
+ * count also ends the walk of a broken ring. */
 static bool cached_are_consistent(const struct baton_kv_blocks *blocks)
 {
     int n = 0, newer = blocks->n_blocks, block = list_head(blocks)->older;

@@ -112,7 +112,8 @@ static void admit(struct baton_pool *pool, int n)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The caller's: whom it shares with from here on. A helper sent away finishes the item it has. */
+/* On the caller's thread: takes a new share, if there is one. A helper that is sent away finishes
+ * the item that it has. */
 static void update_share(struct baton_pool *pool)
 {
     struct baton_share share;
@@ -138,7 +139,8 @@ static void run_callers_items(struct baton_pool *pool)
         finish_items(pool, n);
 }
 
-/* Until none is left or its core is needed elsewhere; what was done is told once. */
+/* Takes items until none is left or its core is needed elsewhere. Reports them once, at the end: a
+ * report per item would move the counter's cache line between cores each time. */
 static void run_items(struct helper *helper)
 {
     struct baton_pool *pool = helper->pool;
@@ -150,6 +152,7 @@ static void run_items(struct helper *helper)
         finish_items(pool, n);
 }
 
+/* Also true when the helper was sent away: it then leaves this wait and waits to be admitted. */
 static bool is_called(const struct helper *helper)
 {
     struct baton_pool *pool = helper->pool;
@@ -162,7 +165,7 @@ static bool is_finished(const struct helper *caller)
     return !atomic_load(&caller->pool->n_unfinished);
 }
 
-/* Whether it came true while awake. */
+/* Spins, then yields. Returns whether it came true meanwhile. */
 static bool await(const struct helper *helper, bool (*is_true)(const struct helper *helper))
 {
     for (int i = 0; i < N_SPINS + N_YIELDS; i++) {
@@ -224,7 +227,7 @@ static void *help(void *arg)
 
 static void wake_helpers(struct baton_pool *pool)
 {
-    if (!atomic_load(&pool->n_sleeping))
+    if (!atomic_load(&pool->n_sleeping)) /* the usual case: no lock, no system call */
         return;
     pthread_mutex_lock(&pool->lock);
     pthread_cond_broadcast(&pool->issued);
@@ -314,7 +317,7 @@ enum baton_err baton_pool_create(int n_threads, struct baton_pool **pool, struct
 
 void baton_pool_set_share(struct baton_pool *pool, baton_share_fn fn, void *arg)
 {
-    pool->helpers[0].thread = pthread_self();
+    pool->helpers[0].thread = pthread_self(); /* shares also say where the caller runs */
     pool->share = fn;
     pool->share_arg = arg;
 }
