@@ -17,7 +17,7 @@
 
 enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
 
-/* How long messages may keep the loop from everything else. */
+/* The longest time that the loop spends on messages before it does anything else. */
 #define TURN_NS (5 * BATON_MS)
 
 /* Files besides clients' connections: links to workers, NNG's and libuv's own. */
@@ -52,7 +52,7 @@ static struct gateway *of(const uv_handle_t *handle)
     return handle->data;
 }
 
-/* ---- the wire's door into the loop ---- */
+/* ---- messages of workers ---- */
 
 static void wake(void *arg)
 {
@@ -60,7 +60,8 @@ static void wake(void *arg)
     (void)uv_async_send(&gateway->wake);
 }
 
-/* For a while only: clients and beats want their turn, too. False: more messages are there. */
+/* Receives messages for TURN_NS at most, because clients and heartbeats need the loop as well.
+ * False: more messages are there. */
 static bool take_messages(struct gateway *gateway)
 {
     struct baton_message message;
@@ -84,11 +85,11 @@ static void on_wake(uv_async_t *async)
         return;
     if (!heard_all)
         wake(gateway);
-    /* A link may have gone down; messages come first, they may explain it. */
+    /* A link may have gone down. Messages come first, because a message may explain why. */
     gw_fleet_tick(&gateway->fleet, baton_now_ns(), heard_all);
 }
 
-/* Before the loop sleeps, whatever it did: what a client or the clock made possible is not left. */
+/* Runs before the loop sleeps: a client or the clock may have made routing possible. */
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct gateway *gateway = of((uv_handle_t *)prepare);
@@ -212,7 +213,7 @@ static void on_tick(uv_timer_t *timer)
         close_all(gateway);
 }
 
-/* ---- the beginning ---- */
+/* ---- the start ---- */
 
 /* The soft limit of open files is often 1024. */
 static void allow_files(int64_t max_connections)
@@ -228,7 +229,8 @@ static void allow_files(int64_t max_connections)
                   BATON_S("hint", "raise the hard limit (ulimit -Hn) or lower --max-connections"));
 }
 
-/* A gateway beside the weights insists on them; one without takes the fleet's word. */
+/* A gateway that has the weights requires workers with the same ones. A gateway without them
+ * accepts the weights of the fleet's first worker. */
 static enum baton_err take_fingerprint(struct gateway *gateway,
                                        const struct baton_checkpoint *checkpoint,
                                        struct baton_why *why)

@@ -6,9 +6,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* Estimates err: what is predicted to end this much of its time too early is predicted in time. */
+/* Estimates err. A request counts as in time only if its predicted time, multiplied by this, still
+ * fits before the deadline. */
 static const double margin = 1.25;
-/* Of a request's time: less is no reason to turn it away. */
+/* A share of the time until the deadline. A shorter wait is no reason to reject a request. */
 static const double worth_mention = 0.1;
 
 #define SAY(verdict, ...) (void)snprintf((verdict)->text, sizeof(verdict)->text, __VA_ARGS__)
@@ -49,7 +50,7 @@ static size_t excess(size_t have, size_t more, int64_t most)
     return have + more > (size_t)most ? have + more - (size_t)most : 0;
 }
 
-/* Until so much of what waits has its place that the load fits; 0: it fits now. */
+/* Seconds until enough waiting requests are routed for the load to fit; 0: it fits now. */
 static double fits_in_s(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load)
 {
@@ -58,7 +59,7 @@ static double fits_in_s(const struct gw_bounds *bounds, const struct gw_throughp
         excess(throughput->n_waiting_tokens, load->n_tokens, bounds->max_queued_tokens);
     if (!n_requests && !n_tokens)
         return 0;
-    if (n_tokens) { /* those of how many? */
+    if (n_tokens) { /* how many waiting requests hold that many tokens, at their mean length */
         double n_holders = ceil((double)n_tokens * (double)throughput->n_waiting /
                                 (double)throughput->n_waiting_tokens);
         n_requests = (double)n_requests > n_holders ? n_requests : (size_t)n_holders;
@@ -73,8 +74,9 @@ static bool is_busy(const struct gw_throughput *throughput)
     return throughput->n_waiting || throughput->compute.n_open || throughput->output.n_open;
 }
 
-/* How much sooner the load would have to end, or have its turn; 0: it is in time. Whoever is short
- * of time even alone is let in, unless much of it would pass in line. */
+/* By how many seconds the load misses its deadline or the longest wait; 0: it is in time. A load
+ * that would miss its deadline even on an idle fleet is admitted, unless it would spend much of its
+ * time in the queue: rejecting it would not help it. */
 static double late_by_s(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load, double turn_s)
 {
@@ -160,7 +162,8 @@ void gw_admission_queue(struct gw_admission *admission, struct gw_request *reque
     gw_lifecycle_set_state(admission->lifecycle, request, GW_QUEUED, "");
 }
 
-/* Of prompts that are with workers, and run before this one: the shorter go first. */
+/* Tokens of prompts that workers run before this one. Workers run shorter prompts first, so each
+ * of those prompts counts with at most this prompt's length. */
 static size_t tokens_before(const struct gw_throughput *throughput,
                             const struct gw_request *request)
 {

@@ -1,4 +1,4 @@
-/* Who may wait for a worker, and what others are told at once: when to come back.
+/* Which completions may wait for a worker. Others are rejected at once, with the time to come back.
  *
  *     completion --no worker, or stopping-----------------------------> 503
  *                --larger than could ever wait------------------------> 400
@@ -7,9 +7,9 @@
  *                --its key has as many generations as it may----------> 429 too_many_requests
  *                --otherwise--> QUEUED --too late after all-----------> 504
  *
- * A completion is taken whole or not at all: each of its choices (prompts x n) counts, because each
- * takes blocks and compute of its own. Where nobody else is, everybody is taken whatever the
- * estimates say, so a wrong estimate mends itself.
+ * A completion is admitted whole or not at all. Each of its choices (prompts x n) counts, because
+ * each takes blocks and compute of its own. An idle fleet admits every completion, regardless of
+ * the estimates, so the next measurement corrects a wrong estimate.
  *
  * Ownership: a verdict owns its text.
  * Threading: loop thread; judge functions are pure.
@@ -34,14 +34,14 @@ struct gw_admission {
     bool draining; /* the gateway is stopping: nothing more is taken in */
 };
 
-/* What a completion asks room for. */
+/* What a completion adds to the queue. */
 struct gw_load {
     size_t n_requests, n_tokens; /* its generations; their prompts' tokens */
     int64_t max_new_tokens;      /* of the longest */
     double left_s;               /* until its deadline; INFINITY: it has none */
 };
 
-/* Why not. */
+/* Why a completion was refused. */
 struct gw_verdict {
     struct gw_failure failure; /* its message is `text` or static */
     int retry_s;               /* Retry-After; 0: it has none of its own */
@@ -71,10 +71,10 @@ bool gw_admission_admit(const struct gw_admission *admission, const struct gw_re
 void gw_admission_refused(const struct gw_admission *admission, const struct gw_load *load,
                           const struct gw_verdict *verdict);
 
-/* Queues a request that was admitted; pump once all of a completion are. */
+/* Queues a request that was admitted. Pump after all requests of a completion are queued. */
 void gw_admission_queue(struct gw_admission *admission, struct gw_request *request);
 
-/* A queued request that could not be finished in its time any more, while others wait who could. */
+/* Whether a queued request can no longer end before its deadline while other requests wait. */
 bool gw_admission_will_miss_deadline(const struct gw_admission *admission,
                                      const struct gw_request *request, int64_t now_ns);
 

@@ -83,7 +83,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
     baton_prom_sample(out, "baton_colocated_prefills_total",
                       (double)api->dispatcher->routing.n_colocated, NULL);
     put_gauge(out, "baton_handoff_seconds",
-              "Mean of first token to context placed, as predictions go by it.",
+              "Mean time from first token to context received, which predictions use.",
               api->dispatcher->routing.handoff_s);
     gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, out);
     put_gauge(out, "baton_http_connections", "Open client connections.",

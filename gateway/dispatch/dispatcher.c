@@ -2,7 +2,7 @@
 
 #include "common/base/clock.h"
 
-/* After how long at most a worker hears that its tokens arrived. */
+/* The longest time before a worker hears that its tokens arrived. */
 #define ACK_EVERY_NS (50 * BATON_MS)
 
 static const struct gw_failure deadline_passed = {504, "deadline_exceeded",
@@ -41,7 +41,7 @@ void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, const struct gw
 {
     gw_lifecycle_worker_lost(&dispatcher->lifecycle, worker);
     gw_routing_forget(&dispatcher->routing, worker);
-    dispatcher->lifecycle.wants_pump = true; /* what waits may have no worker left to wait for */
+    dispatcher->lifecycle.wants_pump = true; /* queued requests may have become unservable */
 }
 
 /* Why a request must end now, or NULL. */

@@ -5,9 +5,9 @@
  *     lifecycle.h        its states, its end, a retry
  *     worker_messages.h  what workers say about it
  *
- * Routing a request may end others, and an end may let others be routed. So nobody routes from
- * within: whatever makes routing possible sets a flag, and the pump, which the loop calls after
- * each message and before it sleeps, routes until the flag stays down.
+ * Routing a request may end others, and an end may let others be routed. Routing therefore never
+ * happens inside these functions: an event that makes routing possible sets a flag. The loop calls
+ * the pump after each message and before it sleeps, and the pump routes until the flag stays down.
  *
  * Ownership: owns admission, routing and lifecycle; borrows the fleet and the table of requests.
  * Threading: loop thread.
@@ -40,8 +40,8 @@ enum baton_err gw_dispatcher_init(struct gw_dispatcher *dispatcher,
                                   const struct gw_dispatcher_options *options) BATON_MUST_CHECK;
 void gw_dispatcher_fini(struct gw_dispatcher *dispatcher);
 
-/* Routes what waits, as far as workers have capacity, if anything asked for it. Not to be called
- * from a response writer. */
+/* Routes queued requests as far as workers have capacity, if the flag is set. A response writer
+ * must not call it. */
 void gw_dispatcher_pump(struct gw_dispatcher *dispatcher);
 
 /* What the fleet calls: the worker's requests are tried elsewhere, or fail. */

@@ -7,8 +7,8 @@
 #include "common/base/log.h"
 #include "gateway/request/commands.h"
 
-/* After which part of its credit a worker hears that its tokens arrived, if time does not come
- * first. */
+/* A worker hears that its tokens arrived after 1/8 of its credit, or after ACK_EVERY_NS
+ * (dispatcher.c) if that comes first. */
 enum { ACKS_A_CREDIT = 8 };
 
 static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -36,7 +36,8 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
         dispatcher->lifecycle.options.metrics->n_batch_full++;
     else
         dispatcher->lifecycle.options.metrics->n_no_blocks++;
-    /* An answer to this reservation may no longer be taken for the next one's. */
+    /* A new attempt number, so that a late answer to this reservation is not taken for an answer to
+     * the next one. */
     gw_attempt_begin(&request->attempt);
     gw_lifecycle_set_state(&dispatcher->lifecycle, request, GW_QUEUED,
                            rejected->batch_full ? "the batch is full" : "no room for the context");
@@ -117,7 +118,7 @@ static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *requ
         return;
     gw_handoff_stats_note(&dispatcher->lifecycle.options.metrics->handoff_stats, &attempt->handoff);
     note_handoff(dispatcher, request);
-    gw_attempt_release_prefill(&request->attempt); /* its part is done */
+    gw_attempt_release_prefill(&request->attempt); /* the decode worker has the whole context */
 }
 
 static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -175,7 +176,7 @@ static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *r
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
     request->attempt.decode_s = finished->decode_s;
     gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, stopped);
-    gw_attempt_release(&request->attempt); /* both are through with it: nothing to cancel */
+    gw_attempt_release(&request->attempt); /* both workers are done: no Cancel goes to them */
     gw_lifecycle_finish(&dispatcher->lifecycle, request);
 }
 
@@ -194,7 +195,7 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &failure);
 }
 
-/* NULL when it is over, of an earlier attempt, or none of this worker's business. */
+/* NULL when the request is over, the attempt is an earlier one, or the worker does not serve it. */
 static struct gw_request *find(const struct gw_dispatcher *dispatcher,
                                const struct gw_worker *worker, uint64_t id, uint32_t attempt)
 {
@@ -212,7 +213,7 @@ static void take_step(struct gw_dispatcher *dispatcher, const struct gw_worker *
         struct gw_request *request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->tokens)
             take_tokens(dispatcher, request, event->tokens);
-        /* Its tokens, or another event's, may have been its end. */
+        /* Look the request up again: its tokens may have ended it, for example by a stop string. */
         request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->finished)
             take_finished(dispatcher, request, event->finished);

@@ -8,7 +8,7 @@
 
 enum { DEAD_BEATS = 6 };
 
-/* Refused has this long to leave before its link is closed. */
+/* How long a link stays open after Refused was sent on it, so that the message can leave. */
 #define REFUSED_LINGERS_NS BATON_SECOND
 
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options)
@@ -50,7 +50,7 @@ static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *r
     gw_worker_bucket_remove(bucket(fleet, baton_link_id(worker->link)), worker);
     fleet->options.on_lost(fleet->options.arg, worker, reason);
     gw_worker_destroy(worker);
-    if (!fleet->workers.n) /* the next fleet may agree on something else */
+    if (!fleet->workers.n) /* an empty fleet has no terms: the next first worker settles them */
         memset(&fleet->terms, 0, sizeof fleet->terms);
 }
 
@@ -81,8 +81,8 @@ static struct gw_worker *find_id(const struct gw_fleet *fleet, const char *id)
     return worker;
 }
 
-/* A name is taken while its bearer answers. A bearer that does not, and the same process on a new
- * link, give it up. */
+/* An id is in use while its worker answers. A silent or disconnected worker loses its id to the
+ * newcomer, and so does the old link of the same process. */
 static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
                        struct gw_refusal *refusal)
 {
@@ -163,7 +163,7 @@ static void greet(struct gw_fleet *fleet, const struct baton_message *message, i
 
 static void drain(struct gw_worker *worker, const char *reason)
 {
-    if (worker->state != GW_WORKER_DRAINING) /* it says so in each Status */
+    if (worker->state != GW_WORKER_DRAINING) /* every Status of a draining worker repeats it */
         gw_worker_set_state(worker, GW_WORKER_DRAINING, reason);
 }
 
@@ -198,7 +198,7 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
         return;
     }
     struct gw_worker *worker = find_link(fleet, envelope->link);
-    if (!worker) { /* of a link that ended: its sender shall know, and begin another */
+    if (!worker) { /* the link has ended: the sender must learn of it and open a new one */
         baton_inbox_reject(fleet->options.inbox, message);
         return;
     }
@@ -227,7 +227,7 @@ static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t
     gw_worker_send(worker, &envelope);
 }
 
-/* While this process itself was stopped, or starved, there was nobody to hear. */
+/* Silence counts only while this process ran: one that was stopped or starved heard no worker. */
 static int64_t last_heard_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
 {
     int64_t heard_ns = baton_link_heard_ns(worker->link);

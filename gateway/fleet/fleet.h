@@ -1,9 +1,10 @@
-/* The workers: who joined, whether they live, what they last said of themselves.
+/* The workers: which ones joined, whether they live, and their last Status.
  *
  *     Hello --checks--> JOINING --first Status--> READY <--> SUSPECT --silent too long--> gone
  *            \--> Refused                            \--Goodbye--> DRAINING --link down--> gone
  *
- * A removed pipe is acted on at once; silence (a stopped process, a partition) after six beats.
+ * The fleet acts on a removed pipe at once, and on silence (a stopped process, a partition) after
+ * six beats.
  *
  * Ownership: the fleet owns the workers; others borrow a pointer until on_lost was called for it.
  * Threading: loop thread.
@@ -47,11 +48,12 @@ void gw_fleet_fini(struct gw_fleet *fleet);
 
 void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns);
 
-/* Beats, and notices workers whose link is down and, provided that all that arrived was heard,
- * those that are silent. Call after every wake and every beat_ns / 4. */
+/* Sends heartbeats, and drops workers whose link is down or, if heard_all, that are silent.
+ * heard_all: every message that arrived was received. Call after every wake and every
+ * beat_ns / 4. */
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all);
 
-/* Tells everybody that this gateway is leaving. */
+/* Tells every worker that this gateway is leaving. */
 void gw_fleet_goodbye(struct gw_fleet *fleet);
 
 /* How many workers of a role are in a state. */

@@ -19,14 +19,15 @@ bool gw_handshake_refuse(struct gw_refusal *refusal, Baton__V1__Refused__Code co
     return false;
 }
 
-/* Takes as long whatever the difference, so that a token cannot be guessed byte by byte. */
+/* The time does not depend on where the tokens differ, so that a peer cannot guess the token byte
+ * by byte. */
 static bool token_matches(const char *ours, const char *theirs)
 {
     size_t n = strlen(ours);
     return n == strlen(theirs) && !CRYPTO_memcmp(ours, theirs, n);
 }
 
-/* A gateway without the weights takes the word of the fleet's first worker for them. */
+/* A gateway without the weights compares with the weights' digest of the fleet's first worker. */
 static bool same_model(const struct gw_identity *identity, const struct gw_fleet_terms *terms,
                        const Baton__V1__Hello *hello, struct gw_refusal *refusal)
 {

@@ -1,7 +1,7 @@
 /* The handshake: whether a Hello fits this fleet, the worker that it announces, and the answer.
  *
- * The first worker that joins an empty fleet settles the fleet's terms; whoever differs from them
- * is refused, because context can only move between workers that compute alike.
+ * The first worker that joins an empty fleet settles the fleet's terms. A worker that differs from
+ * them is refused, because a context can only move between workers that compute alike.
  *
  * Ownership: a worker made here belongs to the caller.
  * Threading: loop thread; judge is a pure function.
@@ -13,7 +13,7 @@
 #include "common/base/block_hash.h"
 #include "gateway/fleet/worker.h"
 
-/* What this gateway says of itself, and holds a Hello against. */
+/* What this gateway says of itself, and compares with a Hello. */
 struct gw_identity {
     uint64_t epoch;
     const char *gateway_id, *cluster_token;

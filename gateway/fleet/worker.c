@@ -68,7 +68,7 @@ void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope)
     baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", envelope->request_id),
               BATON_S("worker", worker->id), BATON_S("message", baton_envelope_kind(envelope)),
               BATON_S("err", baton_err_name(err)));
-    baton_link_close(worker->link); /* the next tick finds it down and takes the consequences */
+    baton_link_close(worker->link); /* the next tick finds the link down and drops the worker */
 }
 
 void gw_worker_destroy(struct gw_worker *worker)
@@ -78,8 +78,9 @@ void gw_worker_destroy(struct gw_worker *worker)
     free(worker);
 }
 
-/* A prefill worker measures its rate over all its passes, for all gateways; of a decode worker only
- * the prompts that it computed for this one tell how fast it computes prompts. */
+/* A prefill worker reports its rate over all its steps, for all gateways. A decode worker's own
+ * rate is one of generated tokens, so its prompt rate comes from the prompts that it computed for
+ * this gateway. */
 double gw_worker_prompt_rate(const struct gw_worker *worker)
 {
     bool says = worker->role == BATON__V1__ROLE__ROLE_PREFILL && worker->status.tokens_per_s > 0;

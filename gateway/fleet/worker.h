@@ -1,10 +1,10 @@
-/* One worker as the gateway knows it: who it is, its link, its state, what it has to do.
+/* One worker as the gateway knows it: its identity, its link, its state and its load.
  *
  *     JOINING --first Status--> READY <--a Status, silence--> SUSPECT
  *        |                        |                              |
  *        +---- Goodbye, or a Status that says draining ----------+--> DRAINING
  *
- * A worker that is gone has no state: the fleet frees it.
+ * A worker that is gone has no state, because the fleet frees it.
  *
  * Ownership: the fleet owns workers; the others borrow them until the fleet says that one is lost.
  * Threading: loop thread.
@@ -63,7 +63,7 @@ BATON_LIST(gw_worker_bucket, struct gw_worker, in_bucket)
  * the log. */
 void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, const char *reason);
 
-/* Keeps what the worker says of itself, as its status and its load. */
+/* Keeps the Status that the worker sent, and derives its load from it. */
 void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status);
 
 /* Sends a message; request id and attempt, if any, are set by the caller. */
@@ -72,7 +72,7 @@ void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope);
 /* Closes its link and frees it; it is in no list. */
 void gw_worker_destroy(struct gw_worker *worker);
 
-/* Prompt tokens a second, as the worker says or as it was with ours; 0: not known. */
+/* Prompt tokens a second, as the worker reports or as measured on our requests; 0: not known. */
 double gw_worker_prompt_rate(const struct gw_worker *worker);
 
 /* How long a prompt would wait there now; NAN when not known. */

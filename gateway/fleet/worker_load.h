@@ -1,10 +1,11 @@
 /* Worker load: how much a worker has to do, between two of its Statuses.
  *
- * What this gateway routed there is known exactly, at every moment. The load of other gateways is
- * what the worker tells beyond that. Of the last two Statuses the smaller counts, because one of
- * them may have been written before a request of ours left and read after. A Status also knows what
- * we cannot: how far prompts are, and which blocks requests share. So where it tells of less, it is
- * believed, and carried forward by what was routed there and what ended since.
+ * The gateway knows exactly what it routed there, at every moment. The load of other gateways is
+ * what a Status reports beyond that. Of the last two Statuses the smaller figure counts, because a
+ * worker may have written one of them before a request of ours ended and we may have read it after.
+ * A Status also knows what the gateway cannot: how far prompts are, and which blocks requests
+ * share. Where a Status reports less than that sum, the gateway believes the Status and adds what
+ * it routed there since, less what ended since.
  *
  * Ownership: plain data.
  * Threading: none; one owner at a time.

@@ -44,7 +44,7 @@ size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle)
 
 /* ---- ends ---- */
 
-/* Its workers stop, and what they held for it can be given to another request. */
+/* Its workers stop, and another request can have the capacity that they held for it. */
 static void release(struct gw_lifecycle *lifecycle, struct gw_request *request, const char *reason)
 {
     gw_command_cancel(request, reason);
@@ -121,7 +121,8 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
 
 void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request)
 {
-    /* A stop string ends the request while its worker is still at it; others have nothing left. */
+    /* The workers that the attempt still has must stop: a stop string ends a request while its
+     * worker decodes. */
     release(lifecycle, request, "finished");
     gw_lifecycle_set_state(lifecycle, request, GW_DONE, gw_finish_name(request->output.finish));
     settle(lifecycle, request, GW_OUTCOME_ok, gw_finish_name(request->output.finish));

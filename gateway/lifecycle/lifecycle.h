@@ -1,10 +1,11 @@
 /* The life of a request: its changes of state with what is measured of them, its end, a retry.
  *
- * When an attempt breaks before anything was shown to the client, the request goes back to QUEUED
- * for another attempt; later it fails.
+ * When an attempt breaks before the client saw a token, the request goes back to QUEUED for another
+ * attempt. When it breaks later, the request fails.
  *
- * Nothing here chooses a worker. A request that waits, and a worker that a request leaves, ask for
- * a pump by a flag; gateway/dispatch/dispatcher.h answers it when nothing of this is under way.
+ * Nothing here chooses a worker. A request that enters the queue, and capacity that becomes free,
+ * set the flag wants_pump; the dispatcher (gateway/dispatch/dispatcher.h) pumps when no function of
+ * this file is running.
  *
  * Ownership: requests belong to their table; each is destroyed after its response writer's last
  *            call.
@@ -45,8 +46,9 @@ size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle);
 void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *request,
                             enum gw_state state, const char *reason);
 
-/* Observes the time to the first token, once per request. A whole answer may still lose its first
- * token with its attempt: it is counted when it is settled. A streamed one was shown. */
+/* Observes the time to the first token, once per request. A streamed request counts as soon as its
+ * first token is shown. Any other request counts when it ends, because a retry may still replace
+ * its first token. */
 void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *request);
 
 /* Its end, told to its response writer; its workers are released and the request is destroyed. */
@@ -66,7 +68,7 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
 /* The worker is gone: its requests are tried elsewhere, or fail. */
 void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker);
 
-/* The client takes bytes again, or does not. */
+/* Called when the client stops taking bytes (paused), and when it takes them again. */
 void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *request, bool paused);
 
 /* Tells the worker that the tokens so far arrived. */

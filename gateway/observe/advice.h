@@ -1,9 +1,9 @@
-/* Which role the fleet is short of, by what clients asked for lately (arrivals.h) and what its
- * workers' steps cost (Status), as common/capacity/capacity.h reckons.
+/* Which role the fleet lacks: computed by common/capacity/capacity.h from recent arrivals
+ * (arrivals.h) and from the costs of the workers' steps (Status).
  *
  * Ownership: plain values; the fleet is borrowed.
  * Threading: loop thread.
- * Errors:    stick in the output buffer. With too little seen everything is unknown.
+ * Errors:    stick in the output buffer. After too few requests everything is unknown.
  */
 #ifndef BATON_GATEWAY_OBSERVE_ADVICE_H
 #define BATON_GATEWAY_OBSERVE_ADVICE_H

@@ -4,7 +4,7 @@
 
 #include "common/base/clock.h"
 
-/* Fewer requests than that, faded ones counting in part, are no workload. */
+/* With fewer requests than this there is no mean. A faded request counts as a fraction. */
 enum { MIN_REQUESTS = 6 };
 
 static const double memory_s = 30;

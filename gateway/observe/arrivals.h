@@ -1,7 +1,7 @@
-/* What clients have asked for lately: how often, and how much work a request was.
+/* Recent arrivals: the rate of requests, and the mean work of a request.
  *
- * Everything fades with the same half-minute, so means are of what was seen lately, and a rate is a
- * count by the time that is remembered.
+ * Every sum fades with the same time constant, half a minute. A mean is one sum divided by another,
+ * and a rate is a count divided by the time that is remembered.
  *
  * Ownership: plain data; all zeros is a fresh one.
  * Threading: pure functions of their arguments; times are baton_now_ns's.
@@ -31,7 +31,7 @@ void gw_arrivals_prompt(struct gw_arrivals *arrivals, double n_tokens, int64_t n
 void gw_arrivals_finished(struct gw_arrivals *arrivals, double n_output, double n_context,
                           int64_t now_ns);
 
-/* False, and *mean untouched: too little was seen to speak of. */
+/* False, and *mean untouched, when too few requests were seen. */
 bool gw_arrivals_mean(const struct gw_arrivals *arrivals, int64_t now_ns,
                       struct gw_arrivals_mean *mean);
 

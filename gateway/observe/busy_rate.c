@@ -25,7 +25,7 @@ void gw_busy_rate_end(struct gw_busy_rate *rate, int64_t now_ns)
     rate->n_open--;
 }
 
-/* What comes within a moment is one mark, so that the marks reach back far enough. */
+/* Events within one moment share a mark, so that the ring of marks reaches back lately_s. */
 void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns)
 {
     size_t last = (rate->n_marks - 1) % GW_BUSY_RATE_MARKS;
@@ -38,7 +38,7 @@ void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns)
     rate->marks[last].done = rate->done;
 }
 
-/* From the first mark that is old enough, or the oldest there is. */
+/* Measures from the newest mark that is at least lately_s old, or else from the oldest mark. */
 double gw_busy_rate_per_unit_s(const struct gw_busy_rate *rate)
 {
     double clock_s = 0, done = 0;
@@ -49,7 +49,7 @@ double gw_busy_rate_per_unit_s(const struct gw_busy_rate *rate)
         if (i > MIN_MARKS && rate->clock_s - clock_s >= lately_s)
             break;
         if (i == rate->n_marks)
-            clock_s = done = 0; /* since the beginning */
+            clock_s = done = 0; /* no mark was dropped yet: measure from the start */
     }
     done = rate->done - done;
     return (rate->clock_s - clock_s) / (done > 1 ? done : 1);

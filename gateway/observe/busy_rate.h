@@ -1,7 +1,7 @@
-/* How long one of something takes, lately, by a clock that runs only while any is open.
+/* The recent time per unit of work, by a clock that runs only while any work is open.
  *
- * Lately: in the last seconds of that clock, and in any case in the last few moments in which
- * something was done, however long ago.
+ * Recent means the last seconds of that clock, and at least the last few moments in which work was
+ * done, however long ago they were.
  *
  * Ownership: plain data; all zeros is a fresh one.
  * Threading: pure functions of their arguments; times are baton_now_ns's.
@@ -27,7 +27,7 @@ struct gw_busy_rate {
 };
 
 void gw_busy_rate_begin(struct gw_busy_rate *rate, int64_t now_ns);
-/* So much was done; whoever it is about is still open. */
+/* Counts work that was done. The work must still be open: call this before gw_busy_rate_end. */
 void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns);
 void gw_busy_rate_end(struct gw_busy_rate *rate, int64_t now_ns);
 /* Time passes, whether or not anything happens. */

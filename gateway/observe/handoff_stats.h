@@ -1,6 +1,6 @@
-/* Hand-off statistics: what moving contexts from worker to worker cost, one by one and in all.
+/* Hand-off statistics: what it cost to move contexts between workers, each one and all together.
  *
- *     KvBegin arrives     first token chosen     DecodeStart arrives     last block placed
+ *     KvBegin arrives     first token chosen     DecodeStart arrives   last block received
  *     |<----------------------------- transfer_s ------------------------------------->|
  *     |<---- overlap_s ---->|                    |<------------ exposed_s ------------>|
  *

@@ -20,7 +20,7 @@
     X(canceled, "the client left")                                                                 \
     X(rejected, "refused before any work")
 
-/* Why a request was refused; `rejected` counts what was malformed, too. */
+/* Why a request was refused. The outcome `rejected` also counts malformed requests. */
 #define GW_REJECTIONS(X) X(queue_full) X(too_late) X(per_key) X(too_large) X(no_worker) X(draining)
 
 enum gw_rejection {
@@ -51,8 +51,8 @@ struct gw_metrics {
     uint64_t rejections[GW_N_REJECTIONS]; /* of completions */
     uint64_t n_good;                      /* of those that ended ok: kept the SLO */
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_pauses;
-    uint64_t n_batch_full, n_no_blocks;   /* reservations that a decode worker rejected */
-    uint64_t n_unauthorized; /* answered with 401, which is no outcome: nobody asked for work */
+    uint64_t n_batch_full, n_no_blocks; /* reservations that a decode worker rejected */
+    uint64_t n_unauthorized; /* answered with 401, which is no outcome: no request was made */
 };
 
 const char *gw_outcome_name(enum gw_outcome outcome);

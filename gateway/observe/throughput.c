@@ -6,10 +6,11 @@
 
 enum { MAX_RETRY_S = 60 };
 
-/* With capacity at hand a request is routed sooner than that, so a longer wait is a backlog. */
+/* A fleet with free capacity routes a request sooner than this, so a longer wait is a backlog. */
 static const double had_to_wait_s = 0.005;
-/* The weight of the newest request in what is usual. The best time of a token is a minimum, which
- * would stay for ever: it grows by this factor with each request, until it is met again. */
+/* The weight of the newest request in the mean output length. The best time per token is a minimum
+ * that would otherwise stay for ever, so each request multiplies it by `forgotten` until a request
+ * is that fast again. */
 static const double newest = 1.0 / 16, forgotten = 1.001;
 
 /* ---- requests ---- */
@@ -128,7 +129,8 @@ double gw_throughput_wait_s(const struct gw_throughput *throughput, size_t n_req
            (double)(throughput->n_prefilling_tokens + n_tokens) * known_s(&throughput->compute);
 }
 
-/* The first token comes with the prompt. */
+/* Output tokens after the first, which comes with the prompt. max_new_tokens is only an upper
+ * bound, so the mean length of earlier outputs caps it. */
 static double more_tokens(const struct gw_throughput *throughput, int64_t max_new_tokens)
 {
     return fmax(fmin((double)max_new_tokens, throughput->usual_tokens) - 1, 0);

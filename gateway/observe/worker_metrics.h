@@ -1,4 +1,4 @@
-/* What is shown of each worker: one table of figures, for GET /workers and for Prometheus.
+/* The figures of each worker: one table, for GET /workers and for Prometheus.
  *
  * A new gauge of a worker is a field of Status (proto), the worker that fills it in, and a row
  * here.

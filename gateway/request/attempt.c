@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Rates of fewer tokens say more about the way than about the worker. */
+/* A rate over fewer tokens says more about fixed costs than about the worker. */
 enum { MIN_RATED_TOKENS = 8 };
 
-/* The newest of the measurements that a mean remembers counts this part. */
-#define NEWEST_PART 0.2
+/* The weight of the newest measurement in a running mean. */
+#define NEWEST_WEIGHT 0.2
 
 void gw_attempt_begin(struct gw_attempt *attempt)
 {
@@ -69,15 +69,15 @@ void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, doub
     struct gw_worker *worker = attempt->prompt_at;
     if (worker && n_computed >= MIN_RATED_TOKENS && compute_s > 0) {
         double rate = (double)n_computed / compute_s, *mean = &worker->prompt_tokens_per_s;
-        *mean = *mean > 0 ? *mean + NEWEST_PART * (rate - *mean) : rate;
+        *mean = *mean > 0 ? *mean + NEWEST_WEIGHT * (rate - *mean) : rate;
     }
     leave_prompt(attempt);
 }
 
 /* ---- decoding ---- */
 
-/* The overlap is the sender's, the transfer the receiver's: by different clocks it may seem longer
- * than the whole. */
+/* The sender measures the overlap and the receiver the transfer. Their clocks differ, so the
+ * overlap may seem longer than the whole transfer. */
 struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
 {
     return (struct gw_handoff){.n_bytes = began->kv_bytes,
@@ -120,7 +120,7 @@ static void release_decode(struct gw_attempt *attempt)
         leave_prompt(attempt);
     gw_worker_load_add(&attempt->decode->load,
                        &(struct gw_work){.n_requests = -1, .n_blocks = -attempt->n_blocks});
-    attempt->decode->backing_off = false; /* what comes free here may be what it was short of */
+    attempt->decode->backing_off = false; /* the capacity freed here may be what it lacked */
     attempt->decode->n_active--;
     attempt->decode = NULL;
 }

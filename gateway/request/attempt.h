@@ -1,4 +1,4 @@
-/* One attempt to serve a request: which workers it has, what they promised, measured and did.
+/* One attempt to serve a request: its workers, and what they promised, measured and did.
  *
  *     prefill   from routing until decoding began, or until the decode worker was found faster
  *     decode    from routing to the end, with the blocks that were reserved for it
@@ -28,7 +28,7 @@ struct gw_handoff {
 };
 
 struct gw_attempt {
-    uint32_t number; /* on the wire, from 1: answers to an earlier attempt are told by it */
+    uint32_t number; /* on the wire, from 1: tells answers to an earlier attempt apart */
 
     struct gw_worker *prefill, *decode; /* NULL: not assigned, released, or lost */
     struct gw_worker *prompt_at;        /* of these two, the one that has the prompt */
@@ -36,7 +36,7 @@ struct gw_attempt {
                                                      served, also after they are gone; "": none */
     int64_t n_prompt_tokens;  /* that prompt_at was sent */
     int64_t n_blocks;         /* promised, or to be, by the decode worker */
-    uint32_t n_cached_blocks; /* of these, there already */
+    uint32_t n_cached_blocks; /* of these, already in its cache */
 
     size_t n_scored;        /* prompt tokens whose logprobs came */
     uint32_t cached_tokens; /* of the prompt, not computed again */
@@ -72,14 +72,14 @@ void gw_attempt_colocate(struct gw_attempt *attempt);
 /* Its first token came: n_computed tokens in compute_s tell the worker's rate. */
 void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, double compute_s);
 
-/* What a decode worker tells of the hand-off that it received. */
+/* The hand-off as the decode worker that received it reports it. */
 struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began);
 
 /* The decode worker makes its first step. began is NULL where the message tells nothing of it. */
 void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__DecodeBegan *began,
                               int64_t began_ns);
 
-/* Nothing more is wanted of the prefill worker, or of both. Neither is told. */
+/* Unassigns the prefill worker, or both workers. Sends nothing to them. */
 void gw_attempt_release_prefill(struct gw_attempt *attempt);
 void gw_attempt_release(struct gw_attempt *attempt);
 

@@ -3,8 +3,8 @@
 #include "common/base/clock.h"
 #include "common/sampling/codec.h"
 
-/* A token that is explained takes kilobytes; what is in flight when its client is paused must fit
- * into what a connection may hold. */
+/* An explained token takes kilobytes. The tokens in flight when the client is paused must fit into
+ * the output that a connection may hold. */
 enum { CREDIT_TOKENS = 256, CREDIT_LONG_TOKENS = 16 };
 
 uint32_t gw_command_credit(const struct gw_request *request)

@@ -1,4 +1,4 @@
-/* What the gateway commands workers to do for a request: reserve, prefill, start, go on, stop.
+/* The gateway's commands to workers for a request: reserve, prefill, start, continue, stop.
  *
  * Each command goes to a worker of the current attempt, and carries the attempt's number. Commands
  * change nothing in the request.
@@ -19,15 +19,15 @@ uint32_t gw_command_credit(const struct gw_request *request);
 /* To the decode worker: promise blocks for prompt and output. */
 void gw_command_reserve(const struct gw_request *request);
 
-/* To the worker at prompt_at: run the prompt, and deliver the context to the decode worker, if that
- * is another. */
+/* To the worker at prompt_at: run the prompt, and deliver the context to the decode worker if that
+ * is a different worker. */
 void gw_command_prefill(const struct gw_request *request);
 
 /* To the decode worker: go on from the first token. */
 void gw_command_start(const struct gw_request *request, uint32_t first_token);
 
-/* To the worker that makes the tokens: all so far arrived; more may come unless the client is
- * paused. */
+/* To the worker that makes the tokens: all tokens so far arrived, and more may come unless the
+ * client is paused. */
 void gw_command_ack(const struct gw_request *request);
 
 /* To the workers that the attempt still has. */

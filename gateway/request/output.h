@@ -1,7 +1,7 @@
-/* What was generated for a request so far: its tokens, their text, and when they came.
+/* What was generated for a request so far: its tokens, their text, and their times.
  *
- * It is the request's, not an attempt's: tokens that a client has seen stay, whoever makes the next
- * one. An attempt that broke before its client saw anything is forgotten with all its tokens.
+ * The output belongs to the request and not to an attempt. When an attempt breaks before the client
+ * saw a token, its tokens are dropped.
  *
  * Ownership: owns its tokens and buffers.
  * Threading: loop thread.
@@ -32,15 +32,15 @@ struct gw_output {
 void gw_output_init(struct gw_output *output);
 void gw_output_fini(struct gw_output *output);
 
-/* Room for n tokens, before the first one comes: later none is lost for want of memory. */
+/* Reserves memory for n tokens before the first one comes, so that a later token cannot fail. */
 enum baton_err gw_output_reserve(struct gw_output *output, size_t n) BATON_MUST_CHECK;
 
-/* Forgets every token; the stop strings and the room for tokens stay. */
+/* Forgets every token. The stop strings and the reserved memory stay. */
 void gw_output_restart(struct gw_output *output);
 
-/* A token came. The token's place in the text is returned; its text, with what was held back and is
- * no part of a stop string now, is appended to showable. A silent token adds nothing to
- * the text. Precondition: there is room for it. */
+/* Adds a token and returns it with its position in the text. Appends to showable its text, and text
+ * that was held back and is now known to be no part of a stop string. A silent token adds nothing
+ * to the text. Precondition: memory for it is reserved. */
 struct gw_token gw_output_push(struct gw_output *output, const struct baton_tokenizer *tokenizer,
                                uint32_t id, bool silent);
 

@@ -84,7 +84,7 @@ struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t 
     return request;
 }
 
-/* A request that returns to the queue goes before those that arrived after it. */
+/* A request that returns to the queue goes before requests that arrived after it. */
 static void queue_again(struct gw_request_list *queued, struct gw_request *request)
 {
     struct gw_request *later = gw_request_list_first(queued);
@@ -215,9 +215,9 @@ static void span_between(struct gw_stage_span *span, const struct gw_times *time
     span->duration_s = baton_seconds(to_ns - from_ns);
 }
 
-/* Durations that workers measured are laid out between the gateway's own stamps: forward from the
- * moment the prompt was sent, backward from the first decode step. What is left of the time to the
- * first token after queue and compute is sampling and travel, and belongs to first_token. */
+/* Workers measure durations, and the gateway lays them out between its own time stamps: forward
+ * from the moment it sent the prompt, backward from the first decode step. The rest of the time to
+ * the first token, after queue and compute, is sampling and travel: stage first_token. */
 static void prefill_span(const struct gw_request *request, enum baton_stage stage,
                          struct gw_stage_span *span)
 {

@@ -1,4 +1,4 @@
-/* One generation: what was asked, where it runs, what came back, and when.
+/* One generation: its parameters, its workers, its output and its times.
  *
  *     READING -> TOKENIZING -> QUEUED -> RESERVING -> PREFILLING -> DECODING -> DONE
  *                                ^  |        |            |            |
@@ -47,7 +47,7 @@ struct gw_params {
     bool cache_prompt;
 };
 
-/* When the request was taken in and ended. Attempt and output have times of their own. */
+/* Arrival, parsing, tokenizing and end of the request. Attempt and output have their own times. */
 struct gw_times {
     int64_t arrived_ns, parsed_ns, tokenized_ns, end_ns;
 };
@@ -56,8 +56,8 @@ struct gw_request {
     struct baton_node in_state, in_bucket;
     enum gw_state state;
     int64_t state_ns;  /* since when it is in its state */
-    int64_t queued_ns; /* since when it waits to be routed: a reservation that was rejected is part
-                          of that */
+    int64_t queued_ns; /* since when it waits to be routed; a rejected reservation does not reset
+                          it */
     uint64_t id;
     const struct gw_response_writer *writer;
     struct gw_choice *choice; /* what the writer is told of */
@@ -108,15 +108,15 @@ struct gw_detokenizer {
     const struct baton_model_facts *facts;
 };
 
-/* One more token of the request: it is kept, told to the writer, and so is the text that it made
- * showable. decision and logprobs may be NULL. True when a stop string was met: for its client the
- * request is over, and finish is set. */
+/* Keeps one more token of the request and tells the writer the token and the text that it made
+ * showable. decision and logprobs may be NULL. True when a stop string was met: the request is then
+ * over for its client, and finish is set. */
 bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
                            uint32_t id, const Baton__V1__Decision *decision,
                            const Baton__V1__Logprobs *logprobs);
 
-/* No more tokens: tells the writer the text that was held back, and settles why it ended, unless a
- * stop string did. stopped: the last token was one of stop_ids. */
+/* No more tokens come. Tells the writer the text that was held back, and sets the finish reason
+ * unless a stop string has set it. stopped: the last token was one of stop_ids. */
 void gw_request_end_output(struct gw_request *request, const struct gw_detokenizer *detokenizer,
                            bool stopped);
 

@@ -1,11 +1,11 @@
-/* The seam between a request and the response that its client gets: what the writer of a response
- * is told, in this order.
+/* The interface between a request and the writer of its response. The writer's functions are called
+ * in this order.
  *
  *     prompt_logprobs... first (token text?)... text? --> finish
  *                                                    \--> fail (at any point)
  *
- * An attempt that broke before its client saw anything begins again: restart, then all of it anew.
- * The native and the OpenAI routes have a writer each; a test may have its own.
+ * When an attempt breaks before its client saw anything, restart is called, and the sequence begins
+ * again. The native and the OpenAI routes have a writer each; a test may have its own.
  *
  * Ownership: what is passed is borrowed during the call. finish and fail are a request's last call:
  *            its dispatcher destroys it after them.

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries are named by their number, from 1; 0 is none. */
+/* An entry's index starts at 1; index 0 means none. */
 struct entry {
     struct baton_block_hash hash;
-    uint32_t tags[GW_PREFIX_TAGS]; /* the last to be sent it comes first; 0: none */
+    uint32_t tags[GW_PREFIX_TAGS]; /* the worker that was sent it last comes first; 0: none */
     uint32_t next;                 /* in its bucket, or in the list of free entries */
     uint32_t newer, older;
 };
@@ -129,7 +129,7 @@ static uint32_t insert(struct gw_prefix_table *table, const struct baton_block_h
 
 /* ---- tags ---- */
 
-/* Moves the tag to the front; the last one falls off when it is new and all places are taken. */
+/* Moves the tag to the front. A new tag drops the last one when the array is full. */
 static void put_tag(struct entry *entry, uint32_t tag)
 {
     int i = 0;
@@ -163,7 +163,7 @@ void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_bloc
                           size_t n_hashes, uint32_t tag)
 {
     size_t n = n_hashes < table->max_blocks ? n_hashes : table->max_blocks;
-    while (n--) { /* the first block last: it is to stay longest */
+    while (n--) { /* the first block last, so that it is the newest and stays longest */
         uint32_t at = find(table, &hashes[n]);
         if (at)
             unlink_age(table, at);

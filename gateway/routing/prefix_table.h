@@ -1,13 +1,14 @@
-/* Which workers were sent a prompt with a given block: what prefix-aware placement goes by.
+/* Which workers were sent a prompt with a given block: the basis of prefix-aware routing.
  *
- * The table guesses: a worker may have dropped a block since. It is bounded: the hashes not sent
- * for longest make room, the end of a prompt before its beginning, so that what is left of a prompt
- * is always a prefix. A hash remembers the last GW_PREFIX_TAGS workers. Workers are known by a tag,
- * a number of one life, so that a worker that comes back is not taken for the one that died.
+ * The table guesses, because a worker may have dropped a block since. It is bounded: it evicts the
+ * least recently sent hash, and the last block of a prompt before the first, so that what is left
+ * of a prompt is always a prefix. A hash remembers the last GW_PREFIX_TAGS workers. A worker's tag
+ * is a number for one life of it, so that a worker that comes back is not taken for the one that
+ * died.
  *
  * Ownership: the table owns its memory, all of it reserved when it is made.
  * Threading: one owner at a time.
- * Errors:    create: NULL without memory. The rest can not fail.
+ * Errors:    create: NULL without memory. The rest cannot fail.
  */
 #ifndef BATON_GATEWAY_ROUTING_PREFIX_TABLE_H
 #define BATON_GATEWAY_ROUTING_PREFIX_TABLE_H
@@ -37,7 +38,7 @@ size_t gw_prefix_table_match(const struct gw_prefix_table *table,
                              const struct baton_block_hash *hashes, size_t n_hashes,
                              struct gw_prefix_match matches[GW_PREFIX_TAGS]);
 
-/* The worker died. Looks at every hash. */
+/* Removes the tag of a worker that died. Visits every hash. */
 void gw_prefix_table_forget(struct gw_prefix_table *table, uint32_t tag);
 
 size_t gw_prefix_table_n(const struct gw_prefix_table *table);

@@ -12,8 +12,8 @@ static const struct gw_failure no_prefill = {503, "no_worker",
 static const struct gw_failure no_decode = {503, "no_worker",
                                             "no decode worker is ready; try again shortly"};
 
-/* How much the newest hand-off counts in their mean. */
-#define NEWEST_PART 0.2
+/* The weight of the newest hand-off in the running mean. */
+#define NEWEST_WEIGHT 0.2
 
 enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routing_options *options,
                                struct gw_lifecycle *lifecycle, const struct gw_fleet *fleet)
@@ -46,9 +46,9 @@ void gw_routing_fini(struct gw_routing *routing)
 
 /* ---- what is known of a prompt ---- */
 
-/* Hashes are made once, or again when the fleet became another one meanwhile. Without memory for
- * them nothing is shared, which costs time only. */
-static void name_blocks(const struct gw_fleet *fleet, struct gw_request *request)
+/* Hashes the blocks of the prompt, once, or again when the root changed because another fleet has
+ * formed. Without memory for the hashes the prompt shares nothing, which costs only time. */
+static void hash_blocks(const struct gw_fleet *fleet, struct gw_request *request)
 {
     const struct gw_fleet_terms *terms = &fleet->terms;
     const struct baton_tokens *prompt = &request->params.prompt;
@@ -66,7 +66,7 @@ static void name_blocks(const struct gw_fleet *fleet, struct gw_request *request
         request->n_hashes = n;
 }
 
-/* What the table knows of one prompt, worker by worker. */
+/* The prefix matches of one prompt, by worker. */
 struct matches {
     struct gw_prefix_match of[GW_PREFIX_TAGS];
     size_t n;
@@ -137,8 +137,8 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing,
         ->candidates[baton_routing_prefill(routing->options.prefill, routing->prefill_views, n)];
 }
 
-/* Whether it may be asked for a reservation now. A worker that has just rejected one gets them one
- * at a time, so that a full queue does not cause a burst of rejections. */
+/* Whether the worker may get a Reserve now. A worker that has just rejected one gets them one at a
+ * time, so that a full queue does not cause a burst of rejections. */
 static bool may_ask(const struct gw_routing *routing, const struct gw_worker *worker)
 {
     struct gw_request_list *reserving = gw_lifecycle_list(routing->lifecycle, GW_RESERVING);
@@ -183,7 +183,7 @@ static struct gw_worker *choose_decode(struct gw_routing *routing, const struct 
         ->candidates[baton_routing_decode(routing->options.decode, routing->decode_views, n)];
 }
 
-/* ---- prompts that the decode worker runs ---- */
+/* ---- colocated prefill ---- */
 
 static bool may_colocate(const struct gw_routing *routing, const struct gw_request *request,
                          int64_t n_cached_tokens)
@@ -222,7 +222,7 @@ void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
 {
     double *mean = &routing->handoff_s;
     seconds = seconds > 0 ? seconds : 0;
-    *mean = *mean > 0 ? *mean + NEWEST_PART * (seconds - *mean) : seconds;
+    *mean = *mean > 0 ? *mean + NEWEST_WEIGHT * (seconds - *mean) : seconds;
 }
 
 /* ---- routing ---- */
@@ -248,23 +248,25 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
     }
     run_prompt(routing, request);
     if (request->attempt.decode->recently_rejected)
-        routing->lifecycle->wants_pump = true; /* it may be asked for the next one now */
+        routing->lifecycle->wants_pump = true; /* the worker may get the next Reserve now */
 }
 
-/* A suspect worker may answer again: worth waiting for, not worth new work. */
+/* Counts suspect workers as well. A suspect worker gets no new work, but it may answer again, so
+ * requests wait for it instead of failing. */
 static bool has_worker(const struct gw_routing *routing, Baton__V1__Role role)
 {
     const struct gw_fleet *fleet = routing->fleet;
     return gw_fleet_n(fleet, role, GW_WORKER_READY) || gw_fleet_n(fleet, role, GW_WORKER_SUSPECT);
 }
 
-/* There is no prefill worker, but the decode worker may run this prompt. */
+/* Whether there is no prefill worker and the decode worker may run this prompt. */
 static bool must_colocate(const struct gw_routing *routing, const struct gw_request *request)
 {
     return may_colocate(routing, request, 0) && !has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL);
 }
 
-/* A second worker is wanted only where a second token is. */
+/* A decode worker is needed only when more than one token is wanted, or when it must run the
+ * prompt itself. */
 static bool wants_decode(const struct gw_routing *routing, const struct gw_request *request)
 {
     return request->params.kv_cache &&
@@ -275,7 +277,7 @@ static bool wants_decode(const struct gw_routing *routing, const struct gw_reque
 static bool route(struct gw_routing *routing, struct gw_request *request)
 {
     bool wants = wants_decode(routing, request);
-    name_blocks(routing->fleet, request);
+    hash_blocks(routing->fleet, request);
     struct gw_worker *prefill = choose_prefill(routing, request);
     struct gw_worker *decode = wants ? choose_decode(routing, request) : NULL;
     if (wants ? !decode || (!prefill && !may_colocate(routing, request, 0)) : !prefill)
@@ -303,8 +305,9 @@ const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
     return NULL;
 }
 
-/* First come, first served: nothing overtakes a request that no worker has capacity for, or a large
- * one would wait for ever. Failing a request may end others, so each turn begins at the first. */
+/* First come, first served. No request overtakes one that no worker has capacity for; otherwise a
+ * large request would wait for ever. The loop restarts at the first request each time, because
+ * failing one request may end others of the same completion. */
 void gw_routing_route_queued(struct gw_routing *routing)
 {
     struct gw_request_list *queued = gw_lifecycle_list(routing->lifecycle, GW_QUEUED);

@@ -1,4 +1,4 @@
-/* Routing: which workers serve a request. A decode worker that has reserved blocks, and the worker
+/* Routing chooses the workers of a request: a decode worker that reserves blocks, and the worker
  * that computes the prompt.
  *
  * Each role has its policy (common/policy/routing_policy.h), applied to the workers that are READY
@@ -20,7 +20,7 @@
 
 struct gw_routing_options {
     enum baton_routing_policy prefill, decode;
-    size_t prefix_blocks; /* that each prefix-aware role remembers */
+    size_t prefix_blocks; /* hashes that each prefix-aware role remembers */
     int64_t
         colocated_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
 };
@@ -34,7 +34,7 @@ struct gw_routing {
     struct baton_routing_prefill_view *prefill_views;     /* the same */
     struct baton_routing_decode_view *decode_views;
     uint64_t n_turns;
-    double handoff_s;     /* mean of first token to context placed, on another worker */
+    double handoff_s;     /* mean time from first token to context received, over hand-offs */
     uint64_t n_colocated; /* prompts that decode workers ran */
 };
 
@@ -44,23 +44,24 @@ enum baton_err gw_routing_init(struct gw_routing *routing, const struct gw_routi
                                const struct gw_fleet *fleet) BATON_MUST_CHECK;
 void gw_routing_fini(struct gw_routing *routing);
 
-/* Routes what waits, as far as workers have capacity. For the dispatcher's pump alone: anything
- * else sets lifecycle->wants_pump. */
+/* Routes queued requests as far as workers have capacity. Only the dispatcher's pump calls it; all
+ * other code sets lifecycle->wants_pump. */
 void gw_routing_route_queued(struct gw_routing *routing);
 
 /* The reason why a request could not be routed even by an idle fleet, or NULL. */
 const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request);
 
-/* Its decode worker reserved the blocks, and has the prompt's first n_cached_blocks already: the
- * prompt is sent. */
+/* The decode worker reserved the blocks, and already has the prompt's first n_cached_blocks. Sends
+ * the prompt to the worker that runs it. */
 void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
                          uint32_t n_cached_blocks);
 
-/* The context came to the decode worker so long after the first token came to the gateway. */
+/* Adds a hand-off to the mean: seconds from the first token at the gateway to the context at the
+ * decode worker. */
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds);
 
-/* The worker died: nothing is known to be there any more. */
+/* The worker died: removes it from the tables of prefixes. */
 void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker);
 
 #endif

@@ -1,4 +1,4 @@
-// The fleet as /workers tells it, asked again while somebody looks.
+// The fleet as /workers reports it, polled while the page is visible.
 
 import { $, el, percent, seconds } from "./dom.js";
 import { get } from "./api.js";
@@ -56,7 +56,7 @@ function fact(name, value) {
   return [el("dt", {}, name), el("dd", {}, String(value))];
 }
 
-/** KV blocks: in use, kept for prompts that begin alike, free. Blocks that are kept count as free, too. */
+/** KV blocks: in use, cached for prompts with a common prefix, free. Cached ones also count as free. */
 function memory(w) {
   const total = w.kv_blocks_total || 1, used = total - w.kv_blocks_free;
   const label = `KV blocks: ${used} of ${w.kv_blocks_total} in use, ${w.kv_blocks_cached} kept for reuse`;

@@ -38,7 +38,7 @@ function topK(state, k) {
   return { kept: L, others: { low: share * others.low, high: Math.min(others.high, (k - L) * cap) } };
 }
 
-/** The smallest beginning of the ranking that holds p of the whole, if the others weigh `total`. */
+/** The shortest prefix of the ranking that holds p of the whole, if the others weigh `total`. */
 function topP(weights, kept, total, cap, p) {
   const whole = weights.slice(0, kept).reduce((sum, w) => sum + w, total);
   let mass = 0;
