@@ -45,6 +45,7 @@ static bool can_never_wait(const struct gw_bounds *bounds, const struct gw_load 
     return true;
 }
 
+/* By how much the queue would exceed its bound. */
 static size_t excess(size_t have, size_t more, int64_t most)
 {
     return have + more > (size_t)most ? have + more - (size_t)most : 0;
@@ -64,6 +65,7 @@ static double fits_in_s(const struct gw_bounds *bounds, const struct gw_throughp
                                 (double)throughput->n_waiting_tokens);
         n_requests = (double)n_requests > n_holders ? n_requests : (size_t)n_holders;
     }
+    /* Without a backlog the routing time is 0, but the load does not fit now: never return 0. */
     return fmax(gw_throughput_routing_s(throughput, n_requests), 1);
 }
 
@@ -93,7 +95,7 @@ static double late_by_s(const struct gw_bounds *bounds, const struct gw_throughp
 bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
-    if (can_never_wait(bounds, load, verdict))
+    if (can_never_wait(bounds, load, verdict)) /* 400, so that no client comes back for it */
         return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
     double fits_s = fits_in_s(bounds, throughput, load);
     if (fits_s > 0) {
@@ -122,6 +124,7 @@ bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit
             n_wanted, limit);
         return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
     }
+    /* Assumes that the key's open generations end evenly over the time of a whole one. */
     double whole_s = gw_throughput_wait_s(throughput, 0, 0) +
                      gw_throughput_service_s(throughput, 0, 0, INT64_MAX);
     double retry_s = whole_s * (double)(n_open + n_wanted - limit) / (double)n_open;
@@ -175,6 +178,8 @@ bool gw_admission_will_miss_deadline(const struct gw_admission *admission,
                                      const struct gw_request *request, int64_t now_ns)
 {
     const struct gw_throughput *throughput = &admission->lifecycle->throughput;
+    /* A request that waits alone takes no other's capacity: it may try, for the estimate may be
+     * wrong. Beside others it gives way, or every request would end just too late. */
     if (request->state != GW_QUEUED || !request->deadline_ns ||
         gw_lifecycle_list(admission->lifecycle, GW_QUEUED)->n < 2)
         return false;

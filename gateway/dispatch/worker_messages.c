@@ -18,6 +18,7 @@ static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *r
                                               "blocks are said to be cached that have no hash"};
     if (request->state != GW_RESERVING)
         return;
+    /* The decode worker can only find blocks whose hashes Reserve carried. */
     if (reserved->n_cached_blocks > request->n_hashes)
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &unasked);
     else
@@ -30,7 +31,7 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
     if (request->state != GW_RESERVING)
         return;
     struct gw_worker *decode = request->attempt.decode;
-    gw_attempt_release(&request->attempt);
+    gw_attempt_release(&request->attempt); /* first: it clears backing_off */
     decode->backing_off = decode->recently_rejected = true;
     if (rejected->batch_full)
         dispatcher->lifecycle.options.metrics->n_batch_full++;
@@ -49,6 +50,7 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
     static const struct gw_failure gap = {502, "worker_failed", "prompt logprobs were lost"};
     if (request->state != GW_PREFILLING || !request->params.prompt_logprobs)
         return;
+    /* The prompt's first token has no logprob: the tokens scored so far are 1 to n_scored. */
     if (scores->first_index != request->attempt.n_scored + 1 ||
         scores->first_index + scores->n_logprobs > request->params.prompt.n) {
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &gap);
@@ -85,6 +87,8 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
         baton_hist_observe(&metrics->cold_first_token, first->process_age_s);
     metrics->n_output_tokens++;
     bool more = !first->stopped && request->params.max_new_tokens > 1;
+    /* DecodeStart leaves before the first token goes to the client: it travels beside the KV cache,
+     * and every delay here would delay the second token. */
     if (more && request->attempt.decode)
         gw_command_start(request, first->token);
     gw_lifecycle_set_state(&dispatcher->lifecycle, request, GW_DECODING, "first token");
@@ -92,7 +96,7 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, first->token,
                               first->decision, first->logprobs)) {
         gw_lifecycle_finish(&dispatcher->lifecycle, request);
-    } else if (!more && request->params.kv_cache) {
+    } else if (!more && request->params.kv_cache) { /* naive mode ends with Finished instead */
         gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, first->stopped);
         gw_lifecycle_finish(&dispatcher->lifecycle, request);
     }
@@ -112,6 +116,7 @@ static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *requ
                        const Baton__V1__Tokens *tokens, int64_t now_ns)
 {
     const struct gw_attempt *attempt = &request->attempt;
+    /* The message came at the end of the step, so the first step began step_s before it. */
     gw_attempt_decode_begins(&request->attempt, tokens->began,
                              now_ns - (int64_t)(tokens->step_s * (double)BATON_SECOND));
     if (!tokens->began)
@@ -130,16 +135,19 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
     int64_t now_ns = baton_now_ns();
     if (request->state != GW_DECODING)
         return;
+    /* A message that contradicts the token count breaks the attempt, so no token is ever wrong. */
     if (tokens->first_index != request->output.tokens.n) {
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &gap);
         return;
     }
+    /* The output's memory was reserved for max_new_tokens. */
     if (request->output.tokens.n + tokens->n_tokens > (uint64_t)request->params.max_new_tokens) {
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &excess);
         return;
     }
     if (!request->attempt.decode_began)
         take_began(dispatcher, request, tokens, now_ns);
+    /* Tokens of one message share its gap, so that the sum of the gaps is the time that passed. */
     double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
         baton_hist_observe(&dispatcher->lifecycle.options.metrics->itl,
@@ -174,7 +182,7 @@ static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *r
         return;
     }
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
-    request->attempt.decode_s = finished->decode_s;
+    request->attempt.decode_s = finished->decode_s; /* the worker's sum, which is exact */
     gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, stopped);
     gw_attempt_release(&request->attempt); /* both workers are done: no Cancel goes to them */
     gw_lifecycle_finish(&dispatcher->lifecycle, request);

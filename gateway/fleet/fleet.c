@@ -48,6 +48,7 @@ static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *r
               BATON_S("reason", reason), BATON_I("active", worker->n_active));
     gw_worker_list_remove(&fleet->workers, worker);
     gw_worker_bucket_remove(bucket(fleet, baton_link_id(worker->link)), worker);
+    /* The worker has left the lists, so that nothing which on_lost calls can choose it. */
     fleet->options.on_lost(fleet->options.arg, worker, reason);
     gw_worker_destroy(worker);
     if (!fleet->workers.n) /* an empty fleet has no terms: the next first worker settles them */
@@ -104,6 +105,7 @@ static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
     if (fleet->workers.n >= GW_MAX_WORKERS)
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL, "%d workers are enough",
                                    GW_MAX_WORKERS);
+    /* The id comes last: a Hello that is refused for another reason must not end an old worker. */
     return gw_handshake_judge(&fleet->options.identity, &fleet->terms, envelope->hello, refusal) &&
            id_is_free(fleet, envelope, refusal);
 }
@@ -130,6 +132,7 @@ static void welcome(struct gw_fleet *fleet, struct gw_worker *worker, const Bato
 static void turn_away(struct gw_fleet *fleet, struct gw_worker *worker, struct gw_refusal *refusal,
                       int64_t now_ns)
 {
+    /* The refused link is kept for REFUSED_LINGERS_NS; beat_due_ns serves as its end. */
     baton_log(BATON_LOG_WARN, "worker_refused", BATON_S("worker", worker->id),
               BATON_S("address", worker->address), BATON_S("reason", refusal->reason));
     gw_handshake_send_refused(worker, refusal);
@@ -208,7 +211,7 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
         break;
     case BATON_LINK_STALE:
         break;
-    case BATON_LINK_GAP:
+    case BATON_LINK_GAP: /* a link never recovers: closing the pipe tells the peer */
         baton_inbox_reject(fleet->options.inbox, message);
         lose(fleet, worker, "a message was lost");
         break;
@@ -260,6 +263,7 @@ static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_
 
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
 {
+    /* Ticks come every beat_ns / 4: after a longer pause this process was stopped or starved. */
     if (now_ns - fleet->ticked_ns > fleet->options.beat_ns)
         fleet->awake_ns = now_ns;
     fleet->ticked_ns = now_ns;

@@ -57,7 +57,7 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
         &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
                           .n_queued_tokens = status->n_queued_tokens,
                           .n_blocks = (int64_t)status->kv_blocks_total - status->kv_blocks_free});
-    worker->backing_off = false;
+    worker->backing_off = false; /* the Status is newer than the rejection */
 }
 
 void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope)

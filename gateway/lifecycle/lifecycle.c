@@ -16,13 +16,15 @@ void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *r
                             enum gw_state state, const char *reason)
 {
     int64_t now_ns = baton_now_ns();
+    /* The estimator counts a paused request as not taking tokens, and expects every request that
+     * leaves DECODING to take them: resume before the move, pause again after it. */
     if (request->paused && request->state == GW_DECODING)
         gw_throughput_paused(&lifecycle->throughput, false, now_ns);
     gw_throughput_moved(&lifecycle->throughput, request->state, state, request->params.prompt.n,
                         now_ns);
     if (request->paused && state == GW_DECODING)
         gw_throughput_paused(&lifecycle->throughput, true, now_ns);
-    if (request->state == GW_TOKENIZING && state == GW_QUEUED)
+    if (request->state == GW_TOKENIZING && state == GW_QUEUED) /* a retry is no new arrival */
         gw_arrivals_arrived(&lifecycle->arrivals, now_ns);
     gw_request_set_state(lifecycle->options.requests, request, state, reason);
     if (state == GW_QUEUED)
@@ -111,7 +113,7 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
         gw_arrivals_finished(&lifecycle->arrivals, (double)request->output.tokens.n,
                              (double)(request->params.prompt.n + request->output.tokens.n),
                              request->times.end_ns);
-        if (!request->was_paused)
+        if (!request->was_paused) /* a slow client's time says nothing about the fleet */
             gw_throughput_finished(&lifecycle->throughput, request->output.tokens.n,
                                    gw_request_e2el_s(request) - gw_request_ttft_s(request));
         count_stages(lifecycle, request);
@@ -152,13 +154,14 @@ void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *requ
 void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                                 const struct gw_failure *failure)
 {
+    /* Another attempt could not take back what a streaming client has seen. */
     bool shown = request->params.streaming && request->output.tokens.n;
     if (shown || request->n_failures + 1 >= (uint64_t)lifecycle->options.max_attempts) {
         gw_lifecycle_fail(lifecycle, request, failure);
         return;
     }
     release(lifecycle, request, failure->message);
-    uint64_t n_lost = request->output.tokens.n;
+    uint64_t n_lost = request->output.tokens.n; /* restart drops the tokens */
     gw_request_restart(request);
     request->n_failures++;
     lifecycle->options.metrics->n_retries++;
@@ -184,10 +187,10 @@ void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *reque
     request->paused = paused;
     request->was_paused |= paused;
     lifecycle->options.metrics->n_pauses += paused;
-    if (request->state != GW_DECODING)
+    if (request->state != GW_DECODING) /* set_state tells the estimator when it gets there */
         return;
     gw_throughput_paused(&lifecycle->throughput, paused, baton_now_ns());
-    gw_lifecycle_ack(request, baton_now_ns());
+    gw_lifecycle_ack(request, baton_now_ns()); /* with a credit of 0 when paused */
 }
 
 /* ---- losses ---- */
@@ -204,7 +207,7 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
             request = gw_request_list_next(list, request);
             continue;
         }
-        gw_attempt_worker_lost(&request->attempt, worker);
+        gw_attempt_worker_lost(&request->attempt, worker); /* first: no Cancel goes to it */
         gw_lifecycle_retry_or_fail(lifecycle, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same completion */
     }

@@ -53,8 +53,10 @@ void gw_arrivals_finished(struct gw_arrivals *arrivals, double n_output, double 
 bool gw_arrivals_mean(const struct gw_arrivals *arrivals, int64_t now_ns,
                       struct gw_arrivals_mean *mean)
 {
-    struct gw_arrivals now = *arrivals;
+    struct gw_arrivals now = *arrivals; /* a reader must not change the sums */
     fade(&now, now_ns);
+    /* The weight of the past, integrated since the first event: memory_s after a long time, and the
+     * time that passed when that is short. A rate is right from the start. */
     double remembered_s = memory_s * (1 - kept_after(now_ns - now.since_ns));
     if (now.n_prompts < MIN_REQUESTS || now.n_finished < MIN_REQUESTS || !(remembered_s > 0))
         return false;

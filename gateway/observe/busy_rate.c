@@ -52,5 +52,6 @@ double gw_busy_rate_per_unit_s(const struct gw_busy_rate *rate)
             clock_s = done = 0; /* no mark was dropped yet: measure from the start */
     }
     done = rate->done - done;
+    /* Before a whole unit is done, the time so far is a lower bound for one. */
     return (rate->clock_s - clock_s) / (done > 1 ? done : 1);
 }

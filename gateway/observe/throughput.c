@@ -60,6 +60,7 @@ static void leave(struct gw_throughput *throughput, enum gw_state from, enum gw_
         return;
     gw_busy_rate_end(&throughput->compute, now_ns);
     throughput->n_prefilling_tokens -= n_tokens;
+    /* A prompt that failed or was canceled was not computed: its time counts, its tokens do not. */
     if (to == GW_DECODING || to == GW_DONE)
         gw_busy_rate_note(&throughput->compute, (double)n_tokens, now_ns);
 }
@@ -102,7 +103,7 @@ void gw_throughput_finished(struct gw_throughput *throughput, uint64_t n_output,
 {
     double *usual = &throughput->usual_tokens, *best_s = &throughput->best_per_token_s;
     *usual = *usual > 0 ? *usual + newest * ((double)n_output - *usual) : (double)n_output;
-    if (n_output < 2)
+    if (n_output < 2) /* no gap between tokens to measure */
         return;
     double per_token_s = seconds / (double)(n_output - 1);
     *best_s = *best_s > 0 ? fmin(*best_s * forgotten, per_token_s) : per_token_s;
@@ -146,6 +147,7 @@ double gw_throughput_alone_s(const struct gw_throughput *throughput, size_t n_to
 double gw_throughput_service_s(const struct gw_throughput *throughput, size_t n_more,
                                size_t n_tokens, int64_t max_new_tokens)
 {
+    /* Requests whose prompts run now will decode beside this one, so they share the output rate. */
     size_t n_sharing = throughput->output.n_open + throughput->compute.n_open + n_more;
     double per_token_s = (double)n_sharing * known_s(&throughput->output);
     return (double)n_tokens * known_s(&throughput->compute) +
@@ -155,7 +157,7 @@ double gw_throughput_service_s(const struct gw_throughput *throughput, size_t n_
 
 int gw_throughput_retry_s(double seconds)
 {
-    if (!(seconds > 1))
+    if (!(seconds > 1)) /* NaN as well */
         return 1;
     return seconds < MAX_RETRY_S ? (int)ceil(seconds) : MAX_RETRY_S;
 }

@@ -182,6 +182,7 @@ size_t gw_prefix_table_match(const struct gw_prefix_table *table,
     uint32_t at = n_hashes ? find(table, &hashes[0]) : 0;
     for (int i = 0; at && i < GW_PREFIX_TAGS && table->entries[at].tags[i]; i++)
         matches[n++] = (struct gw_prefix_match){table->entries[at].tags[i], 1};
+    /* A match must reach from the first block without a gap: blocks after a gap are of no use. */
     bool grew = n > 0;
     for (uint32_t k = 1; grew && k < n_hashes && (at = find(table, &hashes[k])); k++) {
         grew = false;
@@ -197,7 +198,7 @@ size_t gw_prefix_table_match(const struct gw_prefix_table *table,
 void gw_prefix_table_forget(struct gw_prefix_table *table, uint32_t tag)
 {
     for (uint32_t at = table->newest, older; at; at = older) {
-        older = table->entries[at].older;
+        older = table->entries[at].older; /* before drop unlinks the entry */
         remove_tag(&table->entries[at], tag);
         if (!table->entries[at].tags[0])
             drop(table, at);

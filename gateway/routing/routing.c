@@ -213,6 +213,7 @@ static bool should_colocate(const struct gw_routing *routing, const struct gw_re
 {
     int64_t n_cached_tokens =
         (int64_t)request->attempt.n_cached_blocks * routing->fleet->terms.kv_block_tokens;
+    /* Decided after Reserved, because only then is it known how much of the prompt is cached. */
     if (!request->attempt.decode || !may_colocate(routing, request, n_cached_tokens))
         return false;
     return !request->attempt.prefill || is_faster_colocated(routing, request, n_cached_tokens);
@@ -221,7 +222,7 @@ static bool should_colocate(const struct gw_routing *routing, const struct gw_re
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
 {
     double *mean = &routing->handoff_s;
-    seconds = seconds > 0 ? seconds : 0;
+    seconds = seconds > 0 ? seconds : 0; /* a difference of two clocks' durations may be < 0 */
     *mean = *mean > 0 ? *mean + NEWEST_WEIGHT * (seconds - *mean) : seconds;
 }
 
@@ -277,11 +278,13 @@ static bool wants_decode(const struct gw_routing *routing, const struct gw_reque
 static bool route(struct gw_routing *routing, struct gw_request *request)
 {
     bool wants = wants_decode(routing, request);
-    hash_blocks(routing->fleet, request);
+    hash_blocks(routing->fleet, request); /* before both choices, which look the hashes up */
     struct gw_worker *prefill = choose_prefill(routing, request);
     struct gw_worker *decode = wants ? choose_decode(routing, request) : NULL;
     if (wants ? !decode || (!prefill && !may_colocate(routing, request, 0)) : !prefill)
         return false;
+    /* The prompt runs only after Reserved, but both workers are assigned now: should_colocate
+     * compares them then. */
     if (prefill)
         gw_attempt_assign_prefill(&request->attempt, prefill, ++routing->n_turns);
     if (!decode) {
