@@ -1,4 +1,4 @@
-/* Answers that every endpoint gives alike: a JSON body, an error object.
+/* Answers that all endpoints share: a JSON body, an error object.
  *
  * Ownership: texts and bodies are borrowed during the call; the exchange is gone after it.
  * Threading: loop thread.

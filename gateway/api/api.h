@@ -1,4 +1,4 @@
-/* What the endpoints of the HTTP API share: the parts of the gateway they work on, and its bounds.
+/* What the endpoints of the HTTP API share: the parts of the gateway that they use, and its bounds.
  *
  * Ownership: the api borrows its parts.
  * Threading: loop thread.
@@ -38,8 +38,8 @@ struct gw_api {
     struct gw_completions *completions;
 };
 
-/* What an exchange's data points to, when not NULL, begins with this: what its client waits for, a
- * body that is being parsed (routes.c) or a completion. */
+/* An exchange's data, when not NULL, points to a struct that begins with this. It tells what the
+ * client waits for: a body that is being parsed (routes.c) or a completion. */
 enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION };
 
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD. */

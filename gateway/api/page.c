@@ -10,8 +10,8 @@
 
 enum { HEADERS_MAX_BYTES = 1024 };
 
-/* Styles may be set by scripts (CSSOM), never by markup; trusted-types forbids innerHTML and its
- * kin altogether. */
+/* Scripts may set styles (CSSOM), markup may not. trusted-types forbids innerHTML and similar
+ * functions. */
 static const char policy[] =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "

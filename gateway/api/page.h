@@ -1,4 +1,4 @@
-/* GET / and GET /web/{name}: the playground, a page that uses the API as any other client does.
+/* GET / and GET /web/{name}: the playground, a page that uses the API like any other client.
  *
  * Its Content-Security-Policy lets it load from and talk to this origin only, and run no text as
  * script or markup. Files are revalidated at each visit (ETag, 304): a page never meets the scripts
@@ -17,7 +17,7 @@
 void gw_page(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
 void gw_page_part(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
 
-/* Whether a path belongs to the page. The page needs no key: it asks its reader for one. */
+/* Whether a path belongs to the page. The page itself needs no key: it asks its user for one. */
 bool gw_page_has(const char *path);
 
 #endif

@@ -16,7 +16,7 @@
 #include "gateway/api/text.h"
 #include "gateway/http/status.h"
 
-/* Parsing runs at 20-40 MB/s: a body larger than this would hold every stream up. */
+/* Parsing runs at 20-40 MB/s, so a larger body on the loop thread would delay every stream. */
 enum { PARSE_INLINE_MAX_BYTES = 64 << 10 };
 
 struct route {
@@ -24,7 +24,7 @@ struct route {
     gw_endpoint endpoint;
 };
 
-/* A path that ends with '*' takes one more segment, whatever it is. */
+/* A path that ends with '*' takes exactly one more segment, with any name. */
 static const struct route routes[] = {
     {"POST", "/generate", gw_generate},
     {"POST", "/generate/stream", gw_generate_stream},

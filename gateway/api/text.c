@@ -14,7 +14,7 @@ static void put_tokens(struct baton_json_out *out, const struct baton_tokens *to
     baton_json_close(out, ']');
 }
 
-/* Each token's own bytes; a piece that is half a character shows as U+FFFD. */
+/* Each token's own bytes. A token that is part of a character shows as U+FFFD. */
 static void put_pieces(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
                        const struct baton_tokens *tokens)
 {

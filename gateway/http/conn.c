@@ -15,8 +15,8 @@ static const struct gw_error body_too_large = {
     .code = "body_too_large",
     .message = "The request's body is over the server's limit."};
 
-/* The edges of the picture in conn.h. FLUSH follows IDLE for a connection that is one too many: it
- * is refused before it said a word. */
+/* The edges of the drawing in conn.h. FLUSH follows IDLE for a connection over the limit: it is
+ * refused before it sends a request. */
 #define TO(state) (1U << GW_CONN_##state)
 
 static const unsigned edges[GW_CONN_N_STATES] = {
@@ -102,8 +102,8 @@ static void enter_flush(struct gw_conn *conn)
         gw_conn_flushed(conn);
 }
 
-/* Half a close: the client reads the answer to its end and closes first. A client that has closed
- * already needs no such patience. */
+/* Closes our half: the client reads the answer to its end and closes first. A client that has
+ * closed already needs no wait. */
 static void linger(struct gw_conn *conn)
 {
     uv_os_fd_t fd;
@@ -120,7 +120,7 @@ void gw_conn_flushed(struct gw_conn *conn)
         return;
     }
     gw_conn_set_state(conn, GW_CONN_IDLE);
-    if (conn->in.len) /* a request came ahead: not now, since this may be a handler's own call */
+    if (conn->in.len) /* a request came ahead: read it later, since a handler may be calling us */
         gw_server_due(conn->server, conn);
 }
 
@@ -190,7 +190,7 @@ static void send_continue(struct gw_conn *conn)
     gw_conn_send(conn, &part, 1);
 }
 
-/* The head is whole: begins the body, and ends it too when it is empty. */
+/* The head is whole: begins the body, and also ends it when it is empty. */
 static void begin_body(struct gw_conn *conn, const struct gw_head *head)
 {
     const struct gw_http_options *options = &conn->server->options;
@@ -200,7 +200,7 @@ static void begin_body(struct gw_conn *conn, const struct gw_head *head)
         gw_conn_refuse(conn, &no_memory);
         return;
     }
-    if (options->on_head) /* before any refusal, so that a 413 too carries CORS headers */
+    if (options->on_head) /* before any refusal, so that a 413 also carries CORS headers */
         options->on_head(options->arg, conn->exchange);
     if (head->content_length > options->max_body_bytes) {
         gw_conn_refuse(conn, &body_too_large);
@@ -281,7 +281,7 @@ static size_t consume(struct gw_conn *conn, const char *bytes, size_t n)
             used += take_head(conn, bytes + used, n - used);
         else if (conn->state == GW_CONN_BODY)
             used += take_body(conn, bytes + used, n - used);
-        if (used == before) /* more bytes are needed, or the handler has one to answer first */
+        if (used == before) /* more bytes are needed, or the handler must answer a request first */
             break;
     }
     return used;
@@ -338,8 +338,8 @@ static void lend_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(conn->server->read_buffer, GW_READ_BYTES);
 }
 
-/* A client that half-closes while its answer is under way has left (it cannot be told from one that
- * closed); one whose answer is only being flushed gets the rest. */
+/* A client that half-closes while its answer is under way counts as gone, because it looks the same
+ * as one that closed. A client whose answer is only being flushed gets the rest. */
 static void read_failed(struct gw_conn *conn, int status)
 {
     conn->saw_eof = true;
@@ -392,8 +392,8 @@ static struct gw_conn *create(struct gw_http_server *server)
     return conn;
 }
 
-/* Over the limit the oldest connection without a request makes room; without one, 503, and past
- * GW_MAX_TURNED_AWAY of those at a time not even that. */
+/* Over the limit, the oldest connection without a request is closed for the new one. If there is
+ * none, the new one gets a 503; with GW_MAX_TURNED_AWAY of those open it is closed at once. */
 static void make_room(struct gw_conn *conn)
 {
     static const struct gw_error too_many = {.status = 503,

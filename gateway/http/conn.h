@@ -20,11 +20,11 @@
  *     CLOSING  waits for the loop's close callback
  *
  * A state is membership of one list of the server, in order of entry, so that the janitor looks
- * only at the front of each; gw_conn_set_state is the one place that changes it.
+ * only at the front of each list. Only gw_conn_set_state changes it.
  *
  * Ownership: the server owns connections, a connection its exchange.
  * Threading: the loop thread.
- * Errors:    whatever goes wrong with a client ends in gw_conn_close, gw_conn_cut or
+ * Errors:    every error of a client ends in gw_conn_close, gw_conn_cut or
  *            gw_conn_refuse.
  */
 #ifndef BATON_GATEWAY_HTTP_CONN_H
@@ -41,7 +41,7 @@ enum {
     GW_MAX_PIPELINED_BYTES = 64 << 10, /* read ahead while a response is open */
     GW_SEND_BUFFER_BYTES = 64 << 10,   /* SO_SNDBUF: what the kernel may hide from our own limits */
     GW_LINGER_MS = 2000,
-    GW_MAX_TURNED_AWAY = 64, /* connections over the limit that are told so */
+    GW_MAX_TURNED_AWAY = 64, /* connections over the limit that get a 503 at a time */
     GW_PEER_BYTES = 56       /* "[IPv6 address]:port" */
 };
 
@@ -139,7 +139,7 @@ void gw_server_release(struct gw_http_server *server);
 void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state);
 /* Takes the connection that waits at the listener. */
 void gw_conn_accept(struct gw_http_server *server);
-/* Closes now. An exchange with the handler is told gone for that reason first. */
+/* Closes now. First tells the handler of an open exchange that its client is gone. */
 void gw_conn_close(struct gw_conn *conn, const char *reason);
 /* Closes on the next turn of the loop, so that no handler is called from inside its own call. */
 void gw_conn_cut(struct gw_conn *conn, const char *reason);
@@ -151,7 +151,7 @@ void gw_conn_response_ended(struct gw_conn *conn);
 void gw_conn_flushed(struct gw_conn *conn);
 /* What the sweep does: cuts the connection, or reads on in what came ahead. */
 void gw_conn_attend(struct gw_conn *conn);
-/* Whether the client should read, and took nothing for so long. */
+/* Whether the client has bytes to read and took none for limit_ms. */
 bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms);
 /* What the janitor does: the time of its state is up. */
 void gw_conn_expire(struct gw_conn *conn);

@@ -9,8 +9,8 @@
 
 #include "gateway/http/conn.h"
 
-/* One write in libuv's hands. Whatever is sent meanwhile gathers in conn->out and becomes the next,
- * so a slow client costs one request and not one for each token. */
+/* One write that libuv has. Bytes sent meanwhile gather in conn->out and become the next write, so
+ * a slow client costs one write request and not one for each token. */
 struct pending_write {
     uv_write_t request;
     struct gw_conn *conn;

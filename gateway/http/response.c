@@ -71,7 +71,7 @@ static void put_length(char *text, size_t size, size_t n)
     (void)snprintf(text, size, "Content-Length: %zu\r\n", n);
 }
 
-/* The one place where an error becomes an answer. The connection may have no exchange: a head that
+/* Only this function makes an answer of an error. The connection may have no exchange: a head that
  * could not be read never made one. */
 void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *error)
 {
@@ -164,7 +164,7 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
     baton_buf_fini(&head);
 }
 
-/* Nothing may follow the call of on_full: the handler may end the exchange in it. */
+/* The call of on_full must come last, because the handler may end the exchange in it. */
 static void check_queue(struct gw_exchange *exchange)
 {
     const struct gw_http_options *options = &exchange->conn->server->options;

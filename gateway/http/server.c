@@ -128,7 +128,7 @@ static int bind_and_listen(struct gw_http_server *server)
         err = uv_listen((uv_stream_t *)&server->listener, options->backlog, on_connection);
     if (!err)
         err = uv_tcp_getsockname(&server->listener, (struct sockaddr *)&address, &size);
-    if (!err) /* the port is at the same place in both families */
+    if (!err) /* the port has the same offset in both families */
         server->port = ntohs(((const struct sockaddr_in *)&address)->sin_port);
     return err;
 }

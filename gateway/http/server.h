@@ -3,9 +3,9 @@
  *     connection:  HEAD --> BODY --> HANDLED (exchange with the handler) --> HEAD (keep-alive)
  *                                                                       \--> closing
  *
- * It keeps reading while a response is open, so a client that leaves is seen at once. Requests that
- * are no strict HTTP/1.1 (gateway/http/reader.h) are answered here, in the error shape of the API,
- * and never reach the handler.
+ * It keeps reading while a response is open, so it notices at once when a client leaves. It answers
+ * requests that are no strict HTTP/1.1 (gateway/http/reader.h) itself, in the error shape of the
+ * API; they never reach the handler.
  *
  * Ownership: an exchange belongs to the server; the handler may use it until it ends it (respond or
  *            stream_end) or until on_gone was called for it, whichever is first.
@@ -72,8 +72,8 @@ int gw_http_port(const struct gw_http_server *server);
 void gw_http_drain(struct gw_http_server *server);
 /* Exchanges open now: with the handler. */
 size_t gw_http_n_exchanges(const struct gw_http_server *server);
-/* Between the two, what is written to a connection gathers there and leaves as one write: for a
- * handler's many small pieces of the same moment. flush may call on_full. */
+/* Between the two calls, the bytes written to a connection gather and leave as one write, for a
+ * handler that writes many small events at one moment. flush may call on_full. */
 void gw_http_gather(struct gw_http_server *server);
 void gw_http_flush(struct gw_http_server *server);
 /* Connections that are open, idle ones included. */
@@ -92,8 +92,8 @@ const char *gw_exchange_header(const struct gw_exchange *exchange, const char *n
 const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
 /* "127.0.0.1:51234", "[::1]:51234". */
 const char *gw_exchange_peer(const struct gw_exchange *exchange);
-/* "req-" and 16 hexadecimal digits, random. Every response says it as x-request-id, refusals of
- * requests that could not even be read too. */
+/* "req-" and 16 random hexadecimal digits. Every response says it as x-request-id, also a refusal
+ * of a request that could not be read. */
 const char *gw_exchange_id(const struct gw_exchange *exchange);
 /* When the last byte of the request was read, on baton_now_ns's clock. */
 int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange);
@@ -102,8 +102,8 @@ void gw_exchange_set_data(struct gw_exchange *exchange, void *data);
 void *gw_exchange_data(const struct gw_exchange *exchange);
 
 /* ---- the response ---- */
-/* A header for whatever the exchange is answered with. INVALID: the name is no token or the value
- * holds a control character, so that none can begin another line. LIMIT: more than
+/* Adds a header to any answer of the exchange. INVALID: the name is no token or the value holds a
+ * control character, which could begin another line. LIMIT: more than
  * GW_ADDED_HEADERS_MAX_BYTES in all. CLOSED: the head of a stream was sent. NO_MEMORY. */
 enum baton_err gw_exchange_add_header(struct gw_exchange *exchange, const char *name,
                                       const char *value) BATON_MUST_CHECK;

@@ -26,9 +26,9 @@ struct gw_error {
  * read, with retry_after_s and usage where they are set. The type follows from the status. */
 void gw_error_put(struct baton_buf *out, const struct gw_error *error);
 
-/* Its header lines. Retry-After and x-should-retry, which OpenAI's clients read, say when and
- * whether to try again: a 500 or a 504 would come again, because the same request fails the same
- * way. Allow for a 405. "" where there is nothing to say. */
+/* Its header lines, or "". Retry-After and x-should-retry, which OpenAI's clients read, say when
+ * and whether to try again. A 500 or a 504 says not to, because the same request fails the same
+ * way. A 405 has Allow. */
 enum { GW_ERROR_HEADERS_BYTES = 80 };
 const char *gw_error_headers(const struct gw_error *error, char text[GW_ERROR_HEADERS_BYTES]);
 

@@ -40,10 +40,10 @@ struct cli_clash {
 enum baton_err cli_check_clashes(const struct cli_clash *clashes, size_t n,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
-/* What results are written to: *file stays as it is when there is no path. IO names the option. */
+/* Opens a file for results; *file stays as it is when there is no path. IO names the option. */
 enum baton_err cli_open_output(const char *option, const char *path, FILE **file,
                                struct baton_why *why) BATON_MUST_CHECK;
-/* All of them, stdout only flushed; NULLs are passed over. IO: something was not written. */
+/* Closes all files and flushes stdout; skips NULLs. IO: something was not written. */
 enum baton_err cli_close_outputs(FILE *const files[], size_t n,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
@@ -68,7 +68,7 @@ enum baton_err cli_list_parse(const char *option, const char *text, int min, int
                               struct cli_list *list, struct baton_why *why) BATON_MUST_CHECK;
 int cli_list_greatest(const struct cli_list *list);
 
-/* The place of text among words [n], n >= 2. INVALID names the option and the words. */
+/* The index of text in words [n], n >= 2. INVALID names the option and the words. */
 enum baton_err cli_word_parse(const char *option, const char *text, const char *const *words, int n,
                               int *which, struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* baton-lab: experiments that start whole fleets are orchestration, written in Python; this program
- * finds the package and becomes it. */
+/* baton-lab: experiments that start whole fleets are orchestration, written in Python. This program
+ * finds the package and executes it. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static bool holds_package(const char *directory)
     return n > 0 && n < PATH_MAX && !access(path, R_OK);
 }
 
-/* Of what $BATON_LAB names, what is installed beside the program, and the source tree: the first
- * that is set and there. */
+/* The first directory that exists of: $BATON_LAB, the package installed beside the program, the
+ * source tree. */
 static enum baton_err find_package(const char *self, char directory[PATH_MAX],
                                    struct baton_why *why)
 {

@@ -1,7 +1,7 @@
-/* One request under way: it takes a connection, sends, reads the answer into the record.
+/* One request under way: takes a connection, sends, and reads the answer into the record.
  *
- * A kept connection that ends before the first byte of the answer had been closed meanwhile, as any
- * server may: the request is sent again on a fresh one, which is not another attempt.
+ * A server may close a kept connection at any time. When one ends before the first byte of the
+ * answer, the request is sent again on a fresh connection, which is not another attempt.
  *
  * Ownership: the starter owns the call and frees it once `over` was called; record and setting are
  *            borrowed.

@@ -1,8 +1,9 @@
-/* What a command's runs need to reach a server: loop, connections, interrupt, priority.
+/* A command's access to a server: loop, connections, interrupt, priority.
  *
  * Ownership: the command is borrowed from open to close; do not move an open client.
  * Threading: the loop's thread.
- * Errors:    LIMIT when so many connections can not be; those of resolving the URL; IO.
+ * Errors:    LIMIT when the system does not allow so many connections; those of resolving the URL;
+ *            IO.
  */
 #ifndef BATON_LOAD_CLIENT_H
 #define BATON_LOAD_CLIENT_H

@@ -2,7 +2,7 @@
  *
  * Ownership: plain values.
  * Threading: any thread.
- * Errors:    files: LIMIT names the option and what the system allows; the rest can not fail.
+ * Errors:    files: LIMIT names the option and what the system allows; the rest cannot fail.
  */
 #ifndef BATON_LOAD_CLIENT_HOST_H
 #define BATON_LOAD_CLIENT_HOST_H

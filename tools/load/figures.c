@@ -143,7 +143,7 @@ static void add_gaps(struct gathering *g, const struct ld_record *record)
         add(g, LD_TIME_first_gap, baton_seconds(arrivals_ns[1] - arrivals_ns[0]));
 }
 
-/* The server's word, or NAN. */
+/* What the server reported, or NAN. */
 static double said(double seconds)
 {
     return seconds >= 0 ? seconds : NAN;

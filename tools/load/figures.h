@@ -1,4 +1,4 @@
-/* What the records of one run add up to.
+/* The figures of one run, summed up from its records.
  *
  * Times are of requests that are done; rates count what came within the window, from the first
  * start to the last end, or for as long as --duration said.

@@ -91,7 +91,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     } else if (n < 0) {
         lose_by(conn, "read", (int)n);
     } else if (n > 0 && !conn->user) {
-        close_conn(conn); /* nobody asked */
+        close_conn(conn); /* bytes without a request */
     } else if (n > 0) {
         conn->allowance -= (double)n;
         if (conn->bytes_per_s > 0 && conn->allowance < 1) {
@@ -281,7 +281,7 @@ void ld_pool_init(struct ld_pool *pool, uv_loop_t *loop, const struct sockaddr_s
     ld_conn_list_init(&pool->idle);
     ld_conn_list_init(&pool->busy);
     pool->throttle.data = pool;
-    (void)uv_timer_init(loop, &pool->throttle); /* can not fail */
+    (void)uv_timer_init(loop, &pool->throttle); /* cannot fail */
 }
 
 void ld_pool_close(struct ld_pool *pool)

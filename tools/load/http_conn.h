@@ -70,9 +70,9 @@ struct ld_conn *ld_pool_take(struct ld_pool *pool, bool fresh, double bytes_per_
 
 /* Writes the bytes, as soon as the connection is there; once per take. */
 void ld_conn_write(struct ld_conn *conn, const char *bytes, size_t n);
-/* The answer came whole: others may use the connection. */
+/* The answer came whole: another user may have the connection. */
 void ld_conn_give(struct ld_conn *conn);
-/* Closes it now, whatever is under way. */
+/* Closes the connection now, even with an answer under way. */
 void ld_conn_drop(struct ld_conn *conn);
 
 #endif

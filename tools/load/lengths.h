@@ -3,7 +3,7 @@
  *     64                  always
  *     uniform:16-512      every length from 16 to 512 alike
  *     normal:256,64       mean, deviation; rounded, at least 1
- *     zipf:1.2,16-512     a share of about n^-1.2 for length n, from 16 to 512
+ *     zipf:1.2,16-512     length n with a probability of about n^-1.2, from 16 to 512
  *
  * Ownership: plain values.
  * Threading: pure functions.

@@ -12,7 +12,7 @@ enum { JANITOR_MS = 50, HTTP_BUSY = 429 };
 
 /* A slot whose request failed at once would otherwise ask again thousands of times a second. */
 #define FAILED_PAUSE_S 0.1
-/* No server is waited for longer, whatever it says. */
+/* The longest rest after a 429, even when the server's Retry-After is longer. */
 #define MAX_RETRY_AFTER_S 60.0
 
 static int64_t ns_of(double seconds)
@@ -241,7 +241,7 @@ static enum baton_err open_handles(struct ld_load *load)
         (void)close(load->alarm_fd);
         return BATON_IO;
     }
-    (void)uv_prepare_init(load->loop, &load->turn); /* these two can not fail */
+    (void)uv_prepare_init(load->loop, &load->turn); /* these two cannot fail */
     (void)uv_timer_init(load->loop, &load->janitor);
     load->turn.data = load->janitor.data = load->alarm.data = load;
     (void)uv_prepare_start(&load->turn, on_turn);
@@ -258,7 +258,7 @@ static void close_handles(struct ld_load *load)
     (void)close(load->alarm_fd);
 }
 
-/* No request is lost: whatever was started is in exactly one outcome. */
+/* Checks that no request is lost: each one that was started has exactly one outcome. */
 static enum baton_err check_counts(const struct ld_load *load, struct baton_why *why)
 {
     uint64_t n_started = 0, n_over = 0;

@@ -1,4 +1,4 @@
-/* Drives requests: sources start them, calls carry them, records keep what came of them.
+/* Drives requests: sources start them, calls carry them, records keep the results.
  *
  *     source --due--> in flight --+--> over
  *                        ^        +--> waiting (429, to be retried) --+
@@ -29,7 +29,7 @@ struct ld_load {
     int n_sources;
     int64_t timeout_ns; /* of one attempt; 0: none */
     int64_t cut_ns;     /* what is under way then is cut; INT64_MAX: nothing is */
-    bool stopping;      /* the operator had enough: nothing more starts, and all is cut */
+    bool stopping;      /* the operator interrupted: nothing more starts, and all is cut */
     /* Called on every turn of the loop, or NULL; may set begin_ns, stop_ns and cut_ns. */
     enum baton_err (*on_turn)(struct ld_load *load, int64_t now_ns);
     void *arg;

@@ -22,7 +22,7 @@ struct session {
 
 /* ---- outputs ---- */
 
-/* Before the run: a name that can not be written should not cost one. */
+/* Opens the files before the run, so that a bad name does not cost a run. */
 static enum baton_err open_outputs(const struct ld_options *options, struct outputs *outputs,
                                    struct baton_why *why)
 {
@@ -123,7 +123,7 @@ static enum baton_err run_all(struct session *session, struct baton_why *why)
     return err ? err : check_answered(session, why);
 }
 
-/* Who can not be reached is told of before files are opened. */
+/* Resolves the server before files are opened: an unreachable server leaves no empty files. */
 static enum baton_err measure(struct session *session, struct baton_why *why)
 {
     const struct ld_command *command = &session->command;

@@ -2,7 +2,7 @@
  *
  * Ownership: borrows the load until stop.
  * Threading: the loop's.
- * Errors:    none: a line that can not be shown is not missed.
+ * Errors:    none: a line that cannot be shown is left out.
  */
 #ifndef BATON_LOAD_PROGRESS_H
 #define BATON_LOAD_PROGRESS_H

@@ -1,4 +1,4 @@
-/* What is known of one request: when what came, and what the server said about itself.
+/* One request: the times of its events, and what the server reported about itself.
  *
  * Ownership: records belong to their table; arrivals to the record.
  * Threading: the loop's.
@@ -38,7 +38,7 @@ struct ld_record {
     int64_t sent_ns;      /* when its last attempt was begun: a connection taken or asked for */
     int64_t first_ns;     /* first token */
     int64_t finished_ns;  /* the event that says that generation is over */
-    int64_t end_ns;       /* of the answer, or of our patience */
+    int64_t end_ns;       /* of the answer, or when the client gave up */
     int64_t *arrivals_ns; /* of events with text, one or more tokens each */
     int64_t n_arrivals, cap_arrivals;
     int64_t n_coalesced;       /* of those, the ones that one read brought with the one before */

@@ -1,4 +1,4 @@
-/* What is told of the runs: a table for people, JSON, and CSV.
+/* The report of the runs: a table for people, JSON, and CSV.
  *
  * Ownership: files belong to the caller.
  * Threading: the main thread.

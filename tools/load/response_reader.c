@@ -135,7 +135,7 @@ static enum baton_err take_header(struct ld_response *response, const char *name
     return BATON_OK;
 }
 
-/* "HTTP/1.1 200 OK": version, status, and whatever reason. */
+/* "HTTP/1.1 200 OK": version, status, and any reason. */
 static enum baton_err take_status_line(struct ld_response *response, const char *line, size_t n,
                                        struct baton_why *why)
 {
@@ -224,7 +224,7 @@ static enum baton_err feed_head(struct ld_response *response, const char *bytes,
         else if (whole)
             err = parse_head(response, response->head.data, response->head.len, why);
         if (whole)
-            baton_buf_reset(&response->head); /* of a 1xx, too: the real one follows */
+            baton_buf_reset(&response->head); /* after a 1xx as well: the real head follows */
     }
     *n_used = used;
     return err;

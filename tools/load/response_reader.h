@@ -1,4 +1,4 @@
-/* Reads an HTTP/1.x response (RFC 9112) from pieces of any size.
+/* Reads an HTTP/1.x response (RFC 9112) from chunks of any size.
  *
  *     HEAD --> BODY --> ENDED        1xx heads are skipped
  *
@@ -6,8 +6,8 @@
  *
  * Ownership: embedded; the decoded body goes to the caller's buffer.
  * Threading: one owner at a time.
- * Errors:    AGAIN (not at the end yet), INVALID (no HTTP response, or one whose end nobody could
- *            tell), LIMIT (a head over LD_HEAD_MAX_BYTES, more body than the buffer takes),
+ * Errors:    AGAIN (not at the end yet), INVALID (no HTTP response, or one whose end cannot be
+ *            told), LIMIT (a head over LD_HEAD_MAX_BYTES, more body than the buffer takes),
  *            NO_MEMORY; *why says more, and the response is not to be fed again.
  */
 #ifndef BATON_LOAD_RESPONSE_READER_H

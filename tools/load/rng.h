@@ -1,5 +1,5 @@
-/* Numbers that look random and are a function of (seed, stream, index): request i is the same
- * whoever asks, in whatever order (SplitMix64, Steele et al. 2014).
+/* Pseudo-random numbers as a function of (seed, stream, index): request i is the same in any order
+ * of requests (SplitMix64, Steele et al. 2014).
  *
  * Ownership: plain values.
  * Threading: one owner at a time.

@@ -19,7 +19,7 @@ struct ld_stand {
     uv_loop_t *loop;
     struct ld_setting *setting;
     struct ld_load *load; /* the one that is running, or NULL */
-    bool stopping;        /* the operator had enough */
+    bool stopping;        /* the operator interrupted */
     bool realtime;        /* the client has real-time priority */
 };
 

@@ -1,4 +1,4 @@
-/* Durations that are gathered one by one and told by their percentiles.
+/* Durations that are gathered one by one and summed up by their percentiles.
  *
  * Ownership: embedded, zeroed to begin with; the values belong to it until ld_samples_fini.
  * Threading: one owner at a time.

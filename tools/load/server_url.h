@@ -2,8 +2,8 @@
  *
  * Ownership: plain values.
  * Threading: resolve waits for the resolver and for a connection; call it before the loop runs.
- * Errors:    INVALID names the option; resolve: NOT_FOUND (no such host), IO (nobody answers
- * there).
+ * Errors:    INVALID names the option; resolve: NOT_FOUND (no such host), IO (no server answers
+ *            there).
  */
 #ifndef BATON_LOAD_SERVER_URL_H
 #define BATON_LOAD_SERVER_URL_H

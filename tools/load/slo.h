@@ -1,4 +1,4 @@
-/* What a request must keep to count as good: "ttft=200ms,itl=50ms,tpot=40ms,e2el=3s".
+/* The bounds that a request must keep to count as good: "ttft=200ms,itl=50ms,tpot=40ms,e2el=3s".
  *
  * Ownership: plain values.
  * Threading: pure functions.

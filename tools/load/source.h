@@ -1,7 +1,7 @@
 /* Where requests come from, and when the next one is due.
  *
- * A closed source keeps `concurrency` slots busy; an open one starts requests when they are due,
- * whatever became of the others, and at most max_in_flight at a time: later ones wait here, and
+ * A closed source keeps `concurrency` slots busy. An open source starts each request when it is
+ * due, independent of the others, with at most max_in_flight at a time. Further ones wait here, and
  * their clock runs from when they were due.
  *
  * Ownership: embedded in a load.
@@ -33,7 +33,7 @@ struct ld_source {
 
     /* ---- state ---- */
     struct ld_load *load;
-    bool ended;                /* nothing more starts, whatever the settings say */
+    bool ended;                /* nothing more starts */
     uint64_t n_due, n_started; /* the difference was never sent: it was held back until stop_ns */
     uint64_t n_held;           /* sent later than due, because of max_in_flight */
     int64_t next_due_ns;       /* open; 0: not known yet */
@@ -43,15 +43,15 @@ struct ld_source {
 
 bool ld_source_is_open(const struct ld_source *source);
 
-/* Whether another request is still wanted, were it only due. */
+/* Whether another request will become due. */
 bool ld_source_has_more(const struct ld_source *source);
 
 /* Nothing will start any more. */
 bool ld_source_is_exhausted(const struct ld_source *source, int64_t now_ns);
 
-/* Whether a request is to be started now; *due_ns is when its clock began. Then either it is
- * started, with ld_source_take, or the source asked again later. Counts those that came too late to
- * be sent. */
+/* Whether a request is to be started now; *due_ns is when its clock began. The caller starts it
+ * with ld_source_take, or asks the source again later. Counts requests that came too late to be
+ * sent. */
 bool ld_source_is_due(struct ld_source *source, int64_t now_ns, int64_t *due_ns);
 
 /* One was started: its plan. */

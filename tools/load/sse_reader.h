@@ -1,4 +1,4 @@
-/* Reads server-sent events (the WHATWG HTML standard, section 9.2) from pieces of any size.
+/* Reads server-sent events (the WHATWG HTML standard, section 9.2) from chunks of any size.
  *
  *     stream = [BOM] *line      line = [name [":" [" "] value]] end      end = CR LF | CR | LF
  *
@@ -32,7 +32,7 @@ struct ld_sse {
     struct baton_buf name, data;
     bool has_data;
     bool after_cr; /* a LF would belong to the last line's end */
-    bool began;    /* past the place for a BOM */
+    bool began;    /* past the position of a BOM */
 };
 
 void ld_sse_init(struct ld_sse *sse);

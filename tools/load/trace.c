@@ -11,14 +11,14 @@ enum { FILE_MAX_BYTES = 1 << 30, LINE_MAX_BYTES = 16 << 20 };
 
 #define MAX_TIMESTAMP_MS 1e12
 
-/* Where messages say a problem is. */
+/* The position that error messages name. */
 struct place {
     const char *name;
     size_t line;
     struct baton_why *why;
 };
 
-/* Room for one more of size bytes; NULL when memory is out, and *items is then as it was. */
+/* Memory for one more item of size bytes; NULL without memory, and *items is then unchanged. */
 static void *grow(void *items, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -127,7 +127,7 @@ static bool is_blank(const char *line, size_t n)
     return true;
 }
 
-/* By arrival, then by place in the file, which the hashes' places follow. */
+/* By arrival, then by position in the file: first_hash ascends with that position. */
 static int compare(const void *a, const void *b)
 {
     const struct ld_trace_row *x = a, *y = b;

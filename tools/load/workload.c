@@ -32,7 +32,7 @@ static void plan_lengths(const struct ld_workload *workload, struct ld_rng *rng,
         plan->prompt_tokens = 0;
 }
 
-/* Half of the bound, or what the other leaves of it, is each one's for sure. */
+/* Prompt and output may each have half of the bound, or what the other leaves of it. */
 static void clip(int64_t max_tokens, struct ld_plan *plan)
 {
     int64_t prompt = plan->prompt_tokens, output = plan->output_tokens, half = max_tokens / 2;
@@ -47,7 +47,7 @@ static void clip(int64_t max_tokens, struct ld_plan *plan)
     plan->output_tokens = output;
 }
 
-/* Draws happen in one order whatever the settings, so that a setting changes only what it is about.
+/* Draws happen in the same order with all settings, so that a setting changes only its own values.
  */
 struct ld_plan ld_plan_make(const struct ld_workload *workload, uint64_t index)
 {

@@ -1,8 +1,8 @@
 /* What the requests of one group look like; request i is a function of the seed and i alone.
  *
- * A prompt is token ids drawn from a range, so that no two share a beginning but where they are
- * asked to: a share of the requests begins with one of n_prefixes prefixes, and a trace's blocks
- * are equal where its hashes are. Or prompts are the lines of a file, in turn.
+ * A prompt is token ids drawn from a range, so that two prompts share a prefix only where the
+ * options ask for it: a fraction of the requests begins with one of n_prefixes prefixes, and a
+ * trace's blocks are equal where its hashes are. Or prompts are the lines of a file, in turn.
  *
  * Ownership: texts and trace are borrowed.
  * Threading: pure functions of const data.
@@ -29,9 +29,9 @@ struct ld_workload {
     int64_t first_id, last_id;    /* token ids of prompts */
     int64_t prefix_tokens;        /* 0: no prefixes */
     int64_t n_prefixes;           /* >= 1 when there are prefixes */
-    double prefix_reuse;          /* share of requests that begin with one */
-    double cancel_rate;           /* share that leaves after some tokens */
-    double slow_rate;             /* share that reads slowly */
+    double prefix_reuse;          /* fraction of requests that begin with one */
+    double cancel_rate;           /* fraction that leaves after some tokens */
+    double slow_rate;             /* fraction that reads slowly */
     int64_t max_tokens;           /* bound on prompt + output; 0: none */
     const struct ld_texts *texts; /* or NULL */
     const struct ld_trace *trace; /* or NULL */
@@ -50,8 +50,8 @@ struct ld_plan {
 
 struct ld_plan ld_plan_make(const struct ld_workload *workload, uint64_t index);
 
-/* The prompt as ids ([12,7,...]) or, of a file, as a string; where only text will do (a chat), as
- * many common words as it has tokens. */
+/* The prompt as ids ([12,7,...]) or, from a file, as a string. A route that takes only text (a
+ * chat) gets as many common words as the prompt has tokens. */
 void ld_plan_put_prompt(const struct ld_workload *workload, const struct ld_plan *plan,
                         bool as_text, struct baton_json_out *out, const char *key);
 

@@ -1,4 +1,4 @@
-/* Who may use the API: keys that clients present, origins whose pages may read our answers.
+/* Access to the API: the keys that clients present, and the origins whose pages may read answers.
  *
  *     request --preflight of an allowed origin--> 204
  *             --path needs a key, none of ours--> 401
@@ -29,8 +29,8 @@ enum baton_err gw_access_open(const char *keys_path, const char *origins,
 /* NULL is none. */
 void gw_access_close(struct gw_access *access);
 
-/* Reads the keys anew. Whatever is wrong with the file is logged, and the keys stay as they were;
- * requests that were let in go on. */
+/* Reads the keys again. An error in the file is logged, and the keys stay as they were. Requests
+ * that were admitted go on. */
 void gw_access_reload(struct gw_access *access);
 
 /* A head was read: adds what every answer to it says. */

@@ -18,8 +18,8 @@ static bool is_made_of(struct gw_view text, const char *marks)
     return text.n > 0;
 }
 
-/* scheme "://" host [":" port]. Stricter than a browser needs: what could never match ("*.example",
- * a path, a capital) is a mistake to be told. */
+/* scheme "://" host [":" port]. Stricter than a browser needs: an origin that could never match
+ * ("*.example", a path, a capital) is a mistake of the operator, and an error. */
 static bool is_origin(struct gw_view text)
 {
     struct gw_view host = text, scheme = gw_view_cut(&host, ':');

@@ -3,7 +3,7 @@
  *     file = *(line LF)      line = "" | "#" comment | key [1*SP "max=" 1*7DIGIT]
  *     key = 8*256 printable ASCII, no space
  *
- * max is how many generations the key may have at once, in place of what holds for all; 0: any.
+ * max bounds the generations that the key may have at once, instead of the common bound; 0: any.
  * White space at the end of a line, a CR among it, is not part of it. At least one key, at most
  * GW_KEYS_MAX.
  *
@@ -11,7 +11,7 @@
  *            it or a completion holds it.
  * Threading: one owner at a time.
  * Errors:    INVALID (a line that is no key: file and line, never the key itself; no key at all),
- *            LIMIT (too many keys, too large a file), NOT_FOUND, IO, NO_MEMORY.
+ *            LIMIT (more keys or a larger file than allowed), NOT_FOUND, IO, NO_MEMORY.
  */
 #ifndef BATON_GATEWAY_API_ACCESS_KEYS_H
 #define BATON_GATEWAY_API_ACCESS_KEYS_H
@@ -37,19 +37,18 @@ void gw_keys_free(struct gw_keys *keys);
 /* How many keys the table lists. */
 size_t gw_keys_n(const struct gw_keys *keys);
 
-/* Keys of the old table that are in the new one, too, go on with the generations they have; the
- * new line's max holds. */
+/* A key that is in both tables keeps its open generations. The max of its new line holds. */
 void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old);
 
 /* The key of an Authorization header's value "Bearer KEY" (the scheme in any case), borrowed; NULL
  * when it is none of these. Every digest is compared, each in constant time. */
 struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorization);
 
-/* How many generations it may have at once, 0: any; where its line does not say, `otherwise`. */
+/* How many generations the key may have at once, 0: any; `otherwise` if its line does not say. */
 size_t gw_key_max(const struct gw_key *key, size_t otherwise);
-/* How many it has. */
+/* How many open generations the key has. */
 size_t gw_key_n_open(const struct gw_key *key);
-/* n generations begin: holds the key until gw_key_give was told that as many ended. NULL is no key.
+/* n generations begin. Holds the key until gw_key_give reports that as many ended. NULL is no key.
  */
 void gw_key_take(struct gw_key *key, size_t n);
 void gw_key_give(struct gw_key *key, size_t n);

@@ -66,7 +66,7 @@ void gw_completions_destroy(struct gw_completions *completions)
     free(completions);
 }
 
-/* Ends what is left of the completion's requests. From here on nothing is told. */
+/* Ends the completion's remaining requests. From here on the client is told nothing. */
 static void cancel_rest(struct gw_completion *completion, const char *reason)
 {
     completion->over = true;
@@ -122,7 +122,7 @@ static void init_choices(struct gw_completion *completion,
     }
 }
 
-/* The nearer of the client's and our own; 0: neither set one. */
+/* The earlier of the client's deadline and the gateway's own; 0: neither is set. */
 static int64_t deadline_of(const struct gw_api *api, const struct gw_completion_params *params,
                            int64_t arrived_ns)
 {
@@ -132,7 +132,8 @@ static int64_t deadline_of(const struct gw_api *api, const struct gw_completion_
     return timeout_s > 0 ? arrived_ns + (int64_t)(timeout_s * (double)BATON_SECOND) : 0;
 }
 
-/* A request in state TOKENIZING; what it went through so far was the completion's. */
+/* Makes a request in state TOKENIZING. Its earlier stages were the completion's: it takes over
+ * their times. */
 static bool make_request(struct gw_choice *choice, const struct gw_completion_params *params,
                          int64_t max_new_tokens)
 {
@@ -202,8 +203,8 @@ static bool key_allows(const struct gw_completion *completion, const struct gw_k
                                   gw_key_n_open(key), (size_t)completion->n_choices, verdict);
 }
 
-/* All or nothing. Once queued, a request may fail or finish as soon as it is placed, and the
- * completion with it: placing comes last. */
+/* All or nothing. A queued request may be routed, fail and end its completion at the next pump, so
+ * queueing comes last. */
 static void submit(struct gw_completion *completion)
 {
     struct gw_dispatcher *dispatcher = completion->api->dispatcher;
@@ -316,13 +317,13 @@ void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion 
     choice->request = NULL;
     if (completion->n_over < completion->n_choices)
         return;
-    /* The exchange dies in end: the completion must not be found through it any more. */
+    /* `end` ends the exchange, which must not lead to the completion any more. */
     gw_exchange_set_data(completion->exchange, NULL);
     end(completion);
     destroy(completion);
 }
 
-/* What a failing completion made so far. */
+/* Adds the tokens that the unfinished choices of a failing completion made. */
 static void add_unfinished(struct gw_completion *completion)
 {
     for (int i = 0; i < completion->n_choices; i++)
@@ -356,8 +357,8 @@ void gw_choice_fail(struct gw_choice *choice, const struct gw_failure *failure,
     struct baton_buf usage;
     if (!completion->over)
         add_unfinished(completion);
-    choice->request = NULL; /* its dispatcher destroys it */
-    if (completion->over)   /* canceling a choice lets others be placed, and one of ours fail */
+    choice->request = NULL; /* the lifecycle destroys the request */
+    if (completion->over)   /* the client was told already */
         return;
     gw_exchange_set_data(completion->exchange, NULL);
     baton_buf_init(&usage, USAGE_MAX_BYTES);

@@ -1,4 +1,4 @@
-/* A completion: one API request and its choices, the generations it asked for: prompts x n of them.
+/* A completion: one API request and its choices, the prompts x n generations that it asks for.
  *
  *     start --refused--> answered: 429, 503
  *       +--admitted--> each choice's request tells the route's response writer what comes back
@@ -6,8 +6,8 @@
  *                        --one fails---------------> the client is told, the rest are canceled
  *                        --the client leaves-------> all are canceled
  *
- * A response writer (gateway/request/response_writer.h) knows the shape of a route's answers; what
- * the answers of all routes share it finds here.
+ * A response writer (gateway/request/response_writer.h) knows the shape of a route's answers. What
+ * the answers of all routes share is here.
  *
  * Ownership: a completion lives from its endpoint to the last word of its last request, or until
  *            its client left; it owns its choices and prompts.
@@ -22,7 +22,7 @@
 #include "gateway/api/params/prompts.h"
 
 enum {
-    GW_MAX_CHOICES = 1024, /* of one completion, whatever the configuration */
+    GW_MAX_CHOICES = 1024, /* of one completion, with any configuration */
     GW_ANSWER_MAX_BYTES = 256 << 20
 };
 
@@ -37,7 +37,7 @@ struct gw_choice {
     struct baton_buf text;  /* generated, when not streaming */
     struct baton_buf steps; /* explained steps: JSON objects with commas between */
     struct gw_logprobs logprobs;
-    struct baton_buf result; /* what the answer will say of it, once it is over */
+    struct baton_buf result; /* its part of a whole answer, once it is over */
 };
 
 /* Sums over a completion's choices, for usage and timings. */
@@ -71,7 +71,7 @@ struct gw_completion {
     struct gw_choice *choices;
     int n_choices, n_over;
     bool begun; /* the head of a stream was sent */
-    bool over;  /* failed or left: what still comes of its requests is not told */
+    bool over;  /* it failed or its client left: nothing more is written */
     uint64_t id;
     int64_t created_s; /* Unix time */
     int64_t wrote_ns;
@@ -91,7 +91,7 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                          const struct gw_completion_params *params, struct gw_prompts *prompts,
                          const int64_t *lengths);
 
-/* The completion cannot be made of its fields: answers the problem, and counts it. */
+/* The fields do not make a completion: answers with the problem, and counts it. */
 void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
                           const struct gw_problem *problem);
 
@@ -101,7 +101,7 @@ void gw_completion_full(struct gw_completion *completion, bool full);
 
 /* ---- what response writers share ---- */
 
-/* A writer's restart: forgets what gathered for a whole answer. */
+/* For a writer's restart: forgets what was gathered for a whole answer. */
 void gw_choice_restart(struct gw_choice *choice);
 
 /* Sends the head of the stream, once; does nothing when the answer is whole. */
@@ -112,15 +112,15 @@ void gw_completion_begin(struct gw_completion *completion);
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
                          const char *name, const char *data, size_t n);
 
-/* The first and the last thing of a writer's finish: adds the choice to totals and n_over; lets go
- * of its request and, once every choice is over, calls end (the last words, which end the exchange)
- * and frees the completion. */
+/* A writer's finish calls gw_choice_count first and gw_choice_close last. gw_choice_count adds the
+ * choice to totals and n_over. gw_choice_close drops its request and, once every choice is over,
+ * calls `end`, which ends the exchange, and frees the completion. */
 void gw_choice_count(struct gw_choice *choice);
 void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion *completion));
 
-/* A writer's fail: answers with the error, or sends it as an event of that name, and cancels the
- * other choices. put_usage writes the JSON object that says how far the completion came, which is
- * told when its time is up. Frees the completion. */
+/* For a writer's fail: answers with the error, or sends it as an event of that name, cancels the
+ * other choices, and frees the completion. put_usage writes the JSON object that says how far the
+ * completion came; a 504 carries it. */
 void gw_choice_fail(struct gw_choice *choice, const struct gw_failure *failure,
                     void (*put_usage)(struct baton_buf *out,
                                       const struct gw_completion *completion),

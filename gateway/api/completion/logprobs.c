@@ -7,7 +7,7 @@
 
 #include "common/base/utf8.h"
 
-/* What JSON is told instead of minus infinity, as OpenAI does. */
+/* JSON has no minus infinity. This is what OpenAI's API says instead. */
 static const double lowest_logprob = -9999;
 
 enum { PIECE_MAX_BYTES = 4096 };
@@ -185,7 +185,8 @@ static void put_token_logprobs(const struct gw_logprobs *logprobs, struct baton_
     baton_json_close(out, ']');
 }
 
-/* An object has one member per text: of two tokens that show alike the likelier one stays. */
+/* An object has one member per text. When two tokens have the same text, the likelier one stays,
+ * because it comes first. */
 static bool is_new(struct baton_buf *seen, const struct baton_buf *piece)
 {
     const char *text = baton_buf_text(seen), *end = text + seen->len;
@@ -221,7 +222,7 @@ static void put_top(const struct gw_logprobs *logprobs, size_t at, struct baton_
 static void put_text_offsets(const struct gw_logprobs *logprobs, struct baton_json_out *out,
                              const struct baton_tokenizer *tokenizer, size_t prompt_chars)
 {
-    size_t at = 0; /* within the prompt; its entries are all taken at once */
+    size_t at = 0; /* characters of the prompt so far; all its entries come in one answer */
     baton_json_open(out, "text_offset", '[');
     for (size_t i = logprobs->n_taken; i < logprobs->n_ready; i++) {
         const struct gw_logprob_entry *entry = &logprobs->entries[i];

@@ -1,8 +1,8 @@
-/* The log-probabilities of a choice's tokens, gathered until their text is shown, and their two
- * OpenAI shapes.
+/* The log-probabilities of a choice's tokens, gathered until their text is shown, and written in
+ * OpenAI's two shapes.
  *
- * A token's entry is ready once its text was shown: what a stop string withholds stays unlisted, so
- * the listed tokens spell the text (but for a last token that a stop string cuts).
+ * A token's entry is ready once its text was shown. Tokens that a stop string withholds stay
+ * unlisted, so the listed tokens spell the text, except for a last token that a stop string cuts.
  *
  * Ownership: an embedded struct that owns its arrays.
  * Threading: loop thread.
@@ -39,7 +39,8 @@ void gw_logprobs_fini(struct gw_logprobs *logprobs);
 void gw_logprobs_reset(struct gw_logprobs *logprobs);
 
 void gw_logprobs_add(struct gw_logprobs *logprobs, const struct gw_token *token);
-/* The prompt's tokens, in order; its first one is added, too, before the second. */
+/* Adds the prompt's tokens in order. The first token, which has no logprob, is added with the
+ * second. */
 void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tokens *prompt,
                             const Baton__V1__PromptLogprobs *scores);
 

@@ -7,7 +7,7 @@
 
 enum { DEFAULT_NEW_TOKENS = 20 };
 
-/* What only these routes know, and the end of the body's fields. */
+/* The fields that only these routes have, and the check for unknown fields. */
 static void read_own(const struct gw_api *api, struct gw_fields *fields,
                      struct gw_completion_params *params, struct gw_completion_options *options,
                      int64_t *max_new_tokens)

@@ -88,8 +88,8 @@ static void put_summary(struct baton_buf *buf, const struct gw_request *request,
     baton_json_close(&out, '}');
 }
 
-/* How many sequences a pass held and how they were laid out: [n] lengths, no padding, because rows
- * of different sequences need not be of one length here. */
+/* How many sequences the forward pass held and their layout: [n] lengths without padding, because
+ * the engine takes rows of sequences of different lengths. */
 static void put_input(struct baton_json_out *out, const struct gw_prompt *const *prompts, int n)
 {
     uint64_t total = 0;
@@ -106,8 +106,8 @@ static void put_input(struct baton_json_out *out, const struct gw_prompt *const 
     baton_json_close(out, '}');
 }
 
-/* The shape of the logits of the prompt's pass, [B, T, V] as model code writes it; of its T rows
- * only the last is computed. */
+/* The shape of the logits of the prompt's forward pass, [B, T, V] as model code writes it. Only the
+ * last of its T rows is computed. */
 static void put_logits_shape(struct baton_json_out *out, size_t n_tokens, int64_t n_vocab)
 {
     baton_json_open(out, "logits_shape", '[');

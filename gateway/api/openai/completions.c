@@ -182,7 +182,7 @@ static void read_chat_logprobs(struct gw_fields *fields, struct baton_sampling_p
     params->top_logprobs = (uint32_t)n;
 }
 
-/* 0: not given. The newer name wins where both say the same; two wishes are none. */
+/* 0: not given. Both names may be given only with the same value. */
 static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fields,
                                 const char **name)
 {

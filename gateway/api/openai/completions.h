@@ -1,7 +1,7 @@
 /* POST /v1/completions and POST /v1/chat/completions (docs/http-api.md).
  *
- * They take OpenAI's fields and the native sampling fields. A field of OpenAI's that is not
- * supported is refused by name unless its value asks for nothing; one that changes no token (user,
+ * They take OpenAI's fields and the native sampling fields. An unsupported field of OpenAI's is
+ * refused by name unless its value asks for nothing. A field that changes no token (user,
  * metadata, ...) is accepted.
  *
  * Ownership: see gateway/api/completion/completion.h.

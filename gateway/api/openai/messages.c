@@ -5,7 +5,7 @@
 
 enum { MAX_MESSAGES = 4096, TEXT_MAX_BYTES = 64 << 20 };
 
-/* A message's content may come in parts; those are put together in texts. */
+/* A message's content may come in parts. texts holds the joined parts. */
 struct conversation {
     struct baton_chat_message *messages;
     struct baton_buf *texts;

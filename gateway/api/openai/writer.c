@@ -19,7 +19,7 @@ static const char *finish_reason(const struct gw_completion *completion,
 
 /* ---- parts of every answer ---- */
 
-/* The same for the same weights; without any at hand, for the same config. */
+/* Equal for equal weights, or for equal configs when this host has no weights. */
 static void put_fingerprint(struct baton_json_out *out, const struct baton_fingerprint *fingerprint)
 {
     char text[24];

@@ -175,7 +175,7 @@ bool gw_params_apply(const struct gw_completion_params *params, const struct bat
     if (!copy_tokens(&own->prompt, prompt) ||
         baton_sampling_params_copy(&own->sampling, &params->shared.sampling))
         return false;
-    /* Past the highest seed of a client they begin again at 0. */
+    /* After the highest seed that a client may set, seeds begin again at 0. */
     own->sampling.seed = params->has_seed ? ((uint64_t)params->seed + (uint64_t)choice) & INT64_MAX
                                           : baton_random_id() & OWN_SEED_MASK;
     return !baton_text_stream_init(&request->output.text, params->stops, params->stop_bytes,

@@ -1,4 +1,4 @@
-/* The parameters in a body: how tokens are chosen, what ends them, what is reported.
+/* The parameters in a body: how tokens are chosen, what ends the output, what is reported.
  *
  * Native and OpenAI routes share these fields (docs/http-api.md), and all choices of a completion
  * have them in common. gateway/api/params/prompts.h reads the prompts.
@@ -12,7 +12,7 @@
 
 #include "gateway/api/api.h"
 
-/* The rest of a request's room is for the ids that the model and its chat template end with. */
+/* The rest of a request's stop ids is reserved for those of the model and its chat template. */
 enum {
     GW_MAX_CHAT_STOP_IDS = 4,
     GW_MAX_CLIENT_STOP_IDS = BATON_MAX_STOP_IDS - BATON_MODEL_MAX_EOS - GW_MAX_CHAT_STOP_IDS
@@ -33,8 +33,8 @@ struct gw_completion_params {
 
 void gw_params_fini(struct gw_completion_params *params);
 
-/* temperature ... ignore_eos, explain, timeout_s, cache_prompt: everything but the prompt, the
- * length and what only one kind of route knows. */
+/* Reads temperature ... ignore_eos, explain, timeout_s, cache_prompt: all fields but the prompt,
+ * the length and those that only one kind of route has. */
 void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params);
 

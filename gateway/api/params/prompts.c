@@ -45,7 +45,7 @@ static void too_long(const struct gw_api *api, struct gw_fields *fields,
                        api->facts->n_context_tokens);
 }
 
-/* The beginning of a text is what an empty one continues. */
+/* An empty prompt continues the start of a text. */
 static void take_bos(const struct gw_api *api, struct baton_tokens *tokens)
 {
     if (tokens->n || api->facts->bos_id < 0)

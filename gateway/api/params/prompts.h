@@ -2,7 +2,7 @@
  *
  * Ownership: prompts own their tokens and texts until gw_prompts_fini.
  * Threading: loop thread.
- * Errors:    in fields->problem, which names the prompt's place in a batch.
+ * Errors:    in fields->problem, which names the prompt's index in a batch.
  */
 #ifndef BATON_GATEWAY_API_PARAMS_PROMPTS_H
 #define BATON_GATEWAY_API_PARAMS_PROMPTS_H
@@ -21,7 +21,7 @@ struct gw_prompts {
     bool is_batch; /* given as an array of prompts, even if of one */
 };
 
-/* What a batch may be made of; a single text or array of ids always may be given. */
+/* What a batch may be made of. A single text or array of ids is always allowed. */
 enum gw_batch { GW_BATCH_NONE, GW_BATCH_IDS, GW_BATCH_ANY };
 
 /* The field "prompt"; at most max prompts. */
@@ -35,9 +35,9 @@ void gw_prompts_take(struct gw_api *api, struct gw_fields *fields, struct baton_
 /* Frees every prompt; prompts is empty after it. */
 void gw_prompts_fini(struct gw_prompts *prompts);
 
-/* How many tokens each prompt is to be continued by: wanted, or, when that is 0, as many as fit up
- * to fallback. name is the field that a problem is about. An array [prompts->n] for free(); NULL
- * after a problem. */
+/* How many tokens continue each prompt: wanted or, when that is 0, as many as fit, at most
+ * fallback. name is the field that a problem is about. An array [prompts->n] for free(); NULL after
+ * a problem. */
 int64_t *gw_prompts_lengths(const struct gw_api *api, struct gw_fields *fields,
                             const struct gw_prompts *prompts, const char *name, int64_t wanted,
                             int64_t fallback);

@@ -1,5 +1,5 @@
-/* Which layout a workload needs, and what its clients would wait for: costs of a running fleet or
- * as given, reckoned by common/capacity. */
+/* Which layout a workload needs, and how long its clients would wait: computed by common/capacity
+ * from the costs of a running fleet or from given costs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,10 +36,10 @@ static const struct baton_option table[] = {
                    "standard deviation of the prompts' lengths over their mean"),
     COUNT(n_prefill, "prefill", 1000000, "prefill workers; 0: as there are, else 1"),
     COUNT(n_decode, "decode", 1000000, "decode workers; 0: as there are, else 1"),
-    MS(prefill_base_ms, "prefill-base", "of a pass, whatever its rows; 0: as measured"),
+    MS(prefill_base_ms, "prefill-base", "of a pass, for any number of rows; 0: as measured"),
     MS(prefill_row_ms, "prefill-row", "of a pass, for each prompt token; 0: as measured"),
     COUNT(prefill_rows, "prefill-rows", 1 << 20, "tokens of a pass at most; 0: as there, else 128"),
-    MS(decode_base_ms, "decode-base", "of a step, whatever its rows; 0: as measured"),
+    MS(decode_base_ms, "decode-base", "of a step, for any number of rows; 0: as measured"),
     MS(decode_row_ms, "decode-row", "of a step, for each sequence; 0: as measured"),
     COUNT(decode_rows, "decode-rows", 1 << 20, "sequences of a step at most; 0: as there, else 64"),
     COUNT(kv_tokens, "kv-tokens", 1LL << 40, "that a decode worker holds; 0: as there, else any"),
@@ -47,7 +47,7 @@ static const struct baton_option table[] = {
      "one JSON object instead of text"},
 };
 
-/* A layout and what would come of it. */
+/* A layout and its predicted figures. */
 struct outlook {
     struct baton_fleet fleet;
     struct baton_advice advice;
@@ -59,7 +59,7 @@ struct report {
     struct outlook asked, least; /* least: the smallest of which no role is short */
 };
 
-/* ---- what is asked ---- */
+/* ---- the question ---- */
 
 static double given(double option, double otherwise)
 {
@@ -127,7 +127,7 @@ static struct outlook look(const struct baton_fleet *fleet, const struct baton_w
                             .estimate = baton_queueing_estimate(fleet, workload)};
 }
 
-/* ---- what is said ---- */
+/* ---- the answer ---- */
 
 static void print_cost(const char *role, const char *row, const struct baton_stage_cost *cost)
 {

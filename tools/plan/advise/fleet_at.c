@@ -87,7 +87,7 @@ enum baton_err plan_fleet_read(const struct baton_json *answer, struct plan_flee
     return BATON_OK;
 }
 
-/* ---- the asking ---- */
+/* ---- the request ---- */
 
 static enum baton_err connect_to(const struct ld_url *url, int *fd, struct baton_why *why)
 {

@@ -1,8 +1,8 @@
-/* A running fleet as its gateway tells of it: GET /workers.
+/* A running fleet as its gateway reports it: GET /workers.
  *
  * Ownership: plain values.
  * Threading: waits for the answer; not on a loop.
- * Errors:    INVALID (the url), NOT_FOUND and IO (nobody answers), TIMEOUT, PEER (what answers is
+ * Errors:    INVALID (the url), NOT_FOUND and IO (no server answers), TIMEOUT, PEER (the server is
  *            no gateway of ours, or refuses), with the reason.
  */
 #ifndef BATON_PLAN_FLEET_AT_H
@@ -14,14 +14,14 @@
 struct plan_fleet_at {
     struct baton_fleet fleet;       /* costs 0 where the workers have not measured them */
     struct baton_workload observed; /* NaN where the gateway has seen too little */
-    double kv_tokens;               /* that a decode worker has room for; 0: not told */
+    double kv_tokens;               /* capacity of a decode worker; 0: not reported */
 };
 
 /* key: for servers that want one; NULL: none. */
 enum baton_err plan_fleet_ask(const char *url, const char *key, struct plan_fleet_at *fleet,
                               struct baton_why *why) BATON_MUST_CHECK;
 
-/* The answer's body, apart from the asking. PEER: it is not what /workers says. */
+/* Parses the answer's body, without a request. PEER: it is no answer of /workers. */
 enum baton_err plan_fleet_read(const struct baton_json *answer, struct plan_fleet_at *fleet,
                                struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* Measures what passes, steps, hand-offs and the way of a request cost, on a server or in this
- * process, and writes it as a file of costs. */
+/* Measures the costs of passes, steps, hand-offs and a request's way through the gateway, on a
+ * server or in this process, and writes them to a file. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const struct baton_option table[] = {
     TEXT(dtype, "dtype", "f32", "of the weights: f32, bf16, q8 or auto"),
     TEXT(
         cores, "cores", "own",
-        "of the server's workers: own, pinned (each is measured beside the other, too) or elastic"),
+        "of the server's workers: own, pinned (each is also measured beside the other) or elastic"),
     INT(worker_cores, "worker-cores", "1", 1, 256, "",
         "that each worker has while the other is idle"),
     INT(chunk, "chunk", "128", 16, 1 << 16, "tokens", "rows of a prefill pass"),

@@ -5,8 +5,9 @@
 
 /* ---- passes ---- */
 
-/* The time of a whole prompt is that of its passes and half its length squared times position_s:
- * what a prompt of several whole chunks takes beyond as many single ones tells position_s. */
+/* The time of a whole prompt is the time of its passes plus half its length squared times
+ * position_s. A prompt of several whole chunks takes longer than as many prompts of one chunk, and
+ * the difference gives position_s. */
 static double pass_position_s(const struct sim_measured *measured, double chunk_s)
 {
     const struct sim_prompt_point *last = &measured->prompts[measured->n_prompts - 1];
@@ -86,8 +87,8 @@ static double median(double *values, int n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* From the end of a prompt's last pass until its context was there: the second token came a step
- * later. */
+/* From the end of a prompt's last pass until its context was received. The second token came one
+ * step later. */
 static double handoff_of(const struct sim_prompt_point *point, const struct sim_core_costs *costs,
                          double after_s)
 {

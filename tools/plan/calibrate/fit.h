@@ -1,6 +1,6 @@
-/* From what was measured of a worker to its costs.
+/* Fits the costs of a worker to what was measured of it.
  *
- * Ownership: plain values; samples belong to who gathers.
+ * Ownership: plain values; samples belong to the caller.
  * Threading: pure functions.
  * Errors:    none: the measurements are checked where they are made.
  */

@@ -6,12 +6,13 @@
 
 enum { SHORT_PROMPT = 16, MIN_LONG_CHUNKS = 2, MAX_LONG_CHUNKS = 4 };
 enum { LONG_BATCH = 4, MOST_MEASURED = 64 };
-/* Sizes are measured in turn, and of every one the middle round counts: neighbours come and go. */
+/* Sizes are measured in turn, and the median round of each counts, because the load of other
+ * programs on the machine comes and goes. */
 enum { N_ROUNDS = 3 };
 
 /* ---- the plan ---- */
 
-/* Room for some answer is left. */
+/* The longest prompt, which leaves some context for an answer. */
 static int long_prompt(const struct plan_calibrate_options *options)
 {
     int64_t n_chunks = (options->context_tokens - 128) / options->chunk;
@@ -76,8 +77,8 @@ static enum baton_err measure_prompts(struct sim_probe *probe, struct sim_measur
     return BATON_OK;
 }
 
-/* Batches of 1, 2, 4, ...; last, a few sequences with long contexts, and as much room again for
- * answers that last until all of them have begun. */
+/* Batches of 1, 2, 4, ...; last, a few sequences with long contexts. As much context is left for
+ * their answers, which must last until all sequences have begun. */
 static int step_sizes(const struct plan_calibrate_options *options, struct sim_step_point *points)
 {
     int max_batch = (int)options->max_batch, n = 0;

@@ -1,4 +1,4 @@
-/* A probe measures what prompts and steps cost; from many such times it makes costs.
+/* A probe measures the times of prompts and steps, and fits costs to them.
  *
  *     calibrate.c --> probe_url.c    a server, through HTTP  \
  *                \-> probe_model.c  an engine of its own     +--> probe.c: sizes, rounds, fit
@@ -20,13 +20,13 @@ struct plan_calibrate_options {
     int64_t worker_cores, chunk, max_batch, context_tokens, seed;
 };
 
-/* How much slower passes and steps are while the other role computes, too; 1: no slower. */
+/* How much slower passes and steps are while the other role computes as well; 1: no slower. */
 struct sim_beside {
     double pass, step;
 };
 
-/* Something that can be measured. Times are typical ones; what single ones are over them is added
- * to the samples. */
+/* A thing to measure. Its functions return typical times, and add each single time, divided by the
+ * typical one, to the samples. */
 struct sim_probe {
     const struct plan_calibrate_options *options;
     struct ld_samples pass, step, way;
@@ -35,7 +35,7 @@ struct sim_probe {
     /* n sequences whose prompts have n_prompt tokens. */
     enum baton_err (*measure_step)(struct sim_probe *probe, int n, int n_prompt,
                                    struct sim_step_point *point, struct baton_why *why);
-    /* NULL: can not be measured. costs: as fitted so far. */
+    /* NULL: cannot be measured. costs: as fitted so far. */
     enum baton_err (*measure_beside)(struct sim_probe *probe, const struct sim_core_costs *costs,
                                      struct sim_beside *beside, struct baton_why *why);
     bool has_ways; /* of requests: a server's */

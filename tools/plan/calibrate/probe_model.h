@@ -1,7 +1,7 @@
 /* Costs of the engine in this process: no server, no network, nothing between steps.
  *
  * Ownership: the options are borrowed.
- * Threading: the main thread, plus the engines compute pool.
+ * Threading: the main thread, plus the engine's compute pool.
  * Errors:    those of opening a model and of computing.
  */
 #ifndef BATON_PLAN_PROBE_MODEL_H

@@ -197,8 +197,8 @@ static void add_gaps(const struct ld_record *record, int n_prompt, struct gaps *
     }
 }
 
-/* The mean, for a busy machine brings tokens in bursts whose median says nothing. False when too
- * few steps were shared by all. */
+/* The mean, because on a busy machine tokens come in bursts, whose median says nothing. False when
+ * all sequences shared too few steps. */
 static bool take_steps(struct url_probe *url, const struct ld_run *run, int n_prompt,
                        struct sim_step_point *point)
 {
@@ -254,8 +254,8 @@ static double mean_context(int64_t begin, int64_t n_steps, int64_t n_output)
     return n_steps ? sum / (double)n_steps : 0;
 }
 
-/* Readers alone, then with prompts of a chunk one after another: contexts meanwhile grew, which is
- * none of the prompts' doing. */
+/* Measures readers alone, then beside prompts of one chunk, one after another. The readers'
+ * contexts grow meanwhile, which is not an effect of the prompts. */
 static double grown_s(const struct sim_core_costs *costs, int64_t n_output, double alone_s,
                       double beside_s)
 {
@@ -288,8 +288,8 @@ static enum baton_err measure_step_beside(struct url_probe *url, const struct si
     return BATON_OK;
 }
 
-/* Prompts of a chunk, each a pass of its own, alone and while others read: one right after the
- * other, for a machine is not the same all the time. */
+/* Measures prompts of one chunk, each a pass of its own, alone and while others read: one right
+ * after the other, because a machine's speed changes over time. */
 static enum baton_err measure_pass_beside(struct url_probe *url, double *factor,
                                           struct baton_why *why)
 {
@@ -332,7 +332,7 @@ static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_c
     return BATON_OK;
 }
 
-/* One role beside the other says something of workers that keep their cores. */
+/* Measuring one role beside the other makes sense only for workers that keep their cores. */
 enum baton_err sim_probe_url(const struct plan_calibrate_options *options, struct sim_costs *costs,
                              struct baton_why *why)
 {

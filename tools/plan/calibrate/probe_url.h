@@ -1,4 +1,4 @@
-/* Costs of a server: what requests, alone or a few at a time, tell of its stages.
+/* Costs of a server, from the stages of requests that run alone or a few at a time.
  *
  * Ownership: the options are borrowed.
  * Threading: the main thread.

@@ -1,4 +1,4 @@
-/* What things cost on one kind of machine, as measured there: the simulator knows nothing else.
+/* Costs on one kind of machine, as measured there: all that the simulator knows about it.
  *
  *     pass of n rows             = curve(n) + position_s x sum over its prompts of
  *                                  rows x (positions before + rows / 2)
@@ -53,11 +53,11 @@ struct sim_costs {
     char model[SIM_NAME_BYTES];
     double kv_token_bytes; /* 0: not known */
     int n_layers;          /* 0: not known */
-    /* The way of a request whose workers are idle: to its first pass, from the end of its last pass
+    /* Times of a request whose workers are idle: to its first pass, from the end of its last pass
      * to the client, and how much both vary. */
     double before_s, after_s;
     struct sim_spread way;
-    /* End of the last pass to context placed, and more for each token that is not sent meanwhile.
+    /* From the end of the last pass to the context received, and more for each token not yet sent.
      */
     double handoff_s, handoff_token_s;
     int n; /* of cores, at least 1, ascending */

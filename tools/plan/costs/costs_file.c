@@ -9,7 +9,7 @@ enum { FILE_MAX_BYTES = 1 << 20, MAX_HOST_CORES = 256 };
 #define MAX_SECONDS 1e6
 #define MAX_SIZE    1e9
 
-/* Where messages say a problem is. */
+/* The position that error messages name. */
 struct place {
     const char *name, *in; /* the file; the object's path */
     struct baton_why *why;

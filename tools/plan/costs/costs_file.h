@@ -32,8 +32,8 @@ enum baton_err sim_costs_file_read(const char *path, struct sim_costs *costs,
 /* The object above, at key (NULL: at the top). */
 void sim_costs_file_put(const struct sim_costs *costs, const char *key, struct baton_json_out *out);
 
-/* The entry for n_cores: the one there is, or a new one in its place among the others. NULL when
- * there are SIM_MAX_CORES already. */
+/* The entry for n_cores: an existing one, or a new one in order of n_cores. NULL when there are
+ * SIM_MAX_CORES already. */
 struct sim_core_costs *sim_costs_file_entry(struct sim_costs *costs, int n_cores);
 
 #endif

@@ -1,4 +1,4 @@
-/* What happens next: events in order of time, those of one moment in the order in which they were
+/* The queue of events, in order of time. Events of one moment come in the order in which they were
  * added, so that a simulation is a function of its input.
  *
  * Ownership: the queue owns its heap until sim_events_fini; subjects are borrowed.
@@ -18,7 +18,7 @@ enum sim_kind {
     SIM_BEGIN,    /* a worker that was idle begins a pass or step */
     SIM_COMPUTED, /* a worker's pass or step is through */
     SIM_FIRST,    /* a first token comes to the gateway */
-    SIM_PLACED,   /* a context is whole in its decode worker */
+    SIM_RECEIVED, /* a decode worker has received a whole context */
     SIM_END       /* an answer is over for its client */
 };
 

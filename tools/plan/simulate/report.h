@@ -1,5 +1,4 @@
-/* What is told of simulated runs: a table for people, JSON with the names of `baton-load`,
- * and CSV.
+/* The report of simulated runs: a table for people, JSON with the names of `baton-load`, and CSV.
  *
  * Ownership: files and buffers belong to the caller.
  * Threading: the main thread.

@@ -1,4 +1,4 @@
-/* What is simulated, but for the layout: costs, load, machines, workers, gateway and network.
+/* What is simulated, except the layout: costs, load, machines, workers, gateway and network.
  *
  * Ownership: plain data; texts and traces of the load are borrowed.
  * Threading: read-only once made.
@@ -26,7 +26,7 @@ struct sim_settings {
     enum baton_routing_policy prefill_policy, decode_policy;
     int64_t max_queued, max_queued_tokens;
     int n_gateways;
-    double gateway_token_s; /* that a gateway is busy with a token */
+    double gateway_token_s; /* of gateway time per token */
     enum baton_overlap overlap;
     double gbps, latency_s; /* of the network; 0: as calibrated */
 };

@@ -16,8 +16,8 @@ void sim_decode_fini(struct sim_decode *worker)
     free(worker->sequences);
 }
 
-bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_shared *shared,
-                         int64_t n_blocks)
+bool sim_decode_has_capacity(const struct sim_decode *worker, const struct sim_shared *shared,
+                             int64_t n_blocks)
 {
     return worker->n_requests < baton_reservations_max(shared->settings->max_batch) &&
            worker->max_blocks - worker->n_blocks >= n_blocks;
@@ -73,8 +73,8 @@ static void leave(struct sim_decode *worker, struct sim_shared *shared, struct s
     sim_events_add(&shared->events, arrived_ns, SIM_END, request, 0);
 }
 
-/* Every sequence of the step has a token more; those at their end leave, the rest keeps its order.
- */
+/* Every sequence of the step has one more token. Finished sequences leave, and the rest keep their
+ * order. */
 void sim_decode_computed(struct sim_decode *worker, struct sim_shared *shared)
 {
     int n_kept = 0;
@@ -99,7 +99,7 @@ void sim_decode_computed(struct sim_decode *worker, struct sim_shared *shared)
 
 /* ---- arrivals ---- */
 
-static bool has_room(struct sim_decode *worker)
+static bool grow(struct sim_decode *worker)
 {
     if (worker->n < worker->cap)
         return true;
@@ -116,7 +116,7 @@ static bool has_room(struct sim_decode *worker)
 void sim_decode_start(struct sim_decode *worker, struct sim_shared *shared,
                       struct sim_request *request)
 {
-    if (!has_room(worker)) {
+    if (!grow(worker)) {
         shared->failed = true;
         return;
     }

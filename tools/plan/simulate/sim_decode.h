@@ -1,5 +1,5 @@
-/* A simulated decode worker: one step after another for the max_batch sequences that came first, in
- * blocks that were promised for the whole request before its prompt ran.
+/* A simulated decode worker: runs one step after another for the max_batch sequences that came
+ * first, in blocks that were reserved for the whole request before its prompt ran.
  *
  * Ownership: the worker owns its table; requests are borrowed from reservation to end.
  * Threading: one owner.
@@ -14,7 +14,7 @@
 struct sim_decode {
     struct sim_engine engine;
     struct sim_nic_queue nic;
-    struct sim_request **sequences; /* placed and started, in the order of their beginning */
+    struct sim_request **sequences; /* received and started, in the order of their start */
     int n, cap;
     int n_step; /* of them, in the step under way */
     uint64_t n_steps, n_tokens;
@@ -28,18 +28,18 @@ struct sim_decode {
 void sim_decode_init(struct sim_decode *worker, struct sim_shared *shared, uint32_t index);
 void sim_decode_fini(struct sim_decode *worker);
 
-/* Whether it has blocks for another request, and in its steps a place soon. */
-bool sim_decode_has_room(const struct sim_decode *worker, const struct sim_shared *shared,
-                         int64_t n_blocks);
+/* Whether it has blocks for another request, and soon a slot in its batch. */
+bool sim_decode_has_capacity(const struct sim_decode *worker, const struct sim_shared *shared,
+                             int64_t n_blocks);
 
-/* The gateway promises the request its blocks; there is room. */
+/* Reserves the request's blocks. Precondition: sim_decode_has_capacity. */
 void sim_decode_reserve(struct sim_decode *worker, struct sim_request *request);
 
-/* The request's context is placed and its first token known: it joins the steps. */
+/* The request's context is received and its first token known: it joins the steps. */
 void sim_decode_start(struct sim_decode *worker, struct sim_shared *shared,
                       struct sim_request *request);
 
-/* Begins a step of what it has; when it was idle, as sim_prefill_begin. */
+/* Begins a step of its sequences. An idle worker begins as in sim_prefill_begin. */
 void sim_decode_begin(struct sim_decode *worker, struct sim_shared *shared);
 
 /* The step under way ended. */

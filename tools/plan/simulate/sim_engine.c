@@ -25,7 +25,7 @@ void sim_engine_init(struct sim_engine *engine, struct sim_host *host, enum bato
     host->roles[host->n_engines++] = (struct baton_core_worker){.role = role};
 }
 
-/* ---- pace ---- */
+/* ---- speed ---- */
 
 static double work_s(const struct sim_engine *engine, double n_cores)
 {
@@ -40,7 +40,7 @@ static double beside(const struct sim_engine *engine, double n_cores)
     return engine->role == BATON_CORE_PREFILL ? near->pass.beside : near->step.beside;
 }
 
-/* Whether busy engine other may use core, too. */
+/* Whether the busy engine `other` may also use core. */
 static bool uses(const struct sim_host *host, int other, int core)
 {
     int cores[BATON_CORES_MAX];
@@ -51,7 +51,7 @@ static bool uses(const struct sim_host *host, int other, int core)
     return false;
 }
 
-/* The most that share one of the engine's cores: all of its threads wait for the slowest. */
+/* The largest number of engines on one of this engine's cores: its threads wait for the slowest. */
 static int count_sharers(const struct sim_host *host, const int *cores, int n)
 {
     int most = 1;
@@ -82,7 +82,7 @@ static bool has_company(const struct sim_engine *engine)
     return false;
 }
 
-/* How long all of the work takes as things are. */
+/* How long all of the work takes at the present speed. */
 static double duration_s(const struct sim_engine *engine)
 {
     const struct sim_host *host = engine->host;
@@ -101,7 +101,7 @@ static void schedule(struct sim_engine *engine, int64_t now_ns)
     sim_events_add(engine->host->events, now_ns + left_ns, SIM_COMPUTED, engine, ++engine->stamp);
 }
 
-static void change_pace(struct sim_engine *engine, int64_t now_ns)
+static void change_speed(struct sim_engine *engine, int64_t now_ns)
 {
     double passed_s = baton_seconds(now_ns - engine->since_ns);
     if (engine->duration_s > 0)
@@ -121,7 +121,7 @@ void sim_engine_set_busy(struct sim_engine *engine, bool busy, int64_t now_ns)
     host->roles[engine->index].busy = busy;
     for (int i = 0; i < host->n_engines; i++)
         if (i != engine->index && host->engines[i]->busy)
-            change_pace(host->engines[i], now_ns);
+            change_speed(host->engines[i], now_ns);
 }
 
 void sim_engine_start(struct sim_engine *engine, const struct sim_work *work, int64_t now_ns)

@@ -5,8 +5,8 @@
  *     elastic  one machine whose workers lend each other idle cores, by the rule of
  *              common/policy/core_shares.h
  *
- * Whenever somebody of a shared machine becomes busy or idle, what is under way there goes on at
- * another pace: its event is added again with a new stamp, and the old one no longer counts.
+ * When a worker of a shared machine becomes busy or idle, the work under way there continues at
+ * another speed: its event is added again with a new stamp, and the old event no longer counts.
  *
  * Ownership: engines are embedded in workers; a host borrows them.
  * Threading: one owner.
@@ -47,8 +47,8 @@ struct sim_engine {
     bool busy;
     uint32_t stamp; /* of the event that counts */
     struct sim_work work;
-    double left;       /* share of the work that is left, as of since_ns */
-    double duration_s; /* of all of it at the present pace */
+    double left;       /* fraction of the work that is left, as of since_ns */
+    double duration_s; /* of all of it at the present speed */
     int64_t since_ns;
     int64_t began_ns; /* the work under way */
     double busy_s;    /* all work that is through */

@@ -60,7 +60,7 @@ static struct sim_decode *choose_decode(struct sim_gateway *gateway, int64_t n_b
     size_t n = 0;
     for (int i = 0; i < gateway->n_decode; i++) {
         struct sim_decode *worker = &gateway->decodes[i];
-        if (!sim_decode_has_room(worker, gateway->shared, n_blocks))
+        if (!sim_decode_has_capacity(worker, gateway->shared, n_blocks))
             continue;
         gateway->decode_candidates[n] = worker;
         gateway->decode_views[n++] = (struct baton_routing_decode_view){
@@ -77,8 +77,8 @@ static struct sim_decode *choose_decode(struct sim_gateway *gateway, int64_t n_b
 
 /* ---- the queue ---- */
 
-/* False when the request must wait for room. */
-static bool place(struct sim_gateway *gateway, struct sim_request *request)
+/* False when the request must wait for capacity. */
+static bool route(struct sim_gateway *gateway, struct sim_request *request)
 {
     bool wants_decode = request->n_output > 1;
     struct sim_prefill *prefill = choose_prefill(gateway);
@@ -104,7 +104,7 @@ static bool place(struct sim_gateway *gateway, struct sim_request *request)
 static void pump(struct sim_gateway *gateway)
 {
     struct sim_request *request;
-    while ((request = sim_request_list_first(&gateway->queued)) && place(gateway, request))
+    while ((request = sim_request_list_first(&gateway->queued)) && route(gateway, request))
         ;
 }
 

@@ -1,9 +1,9 @@
-/* The simulated gateway: one queue, first come first served; workers by its own policies
- * (common/policy/routing_policy.h), decode blocks promised before a prompt runs. What a token costs of it is
- * sim_relay.h.
+/* The simulated gateway: one queue, first come, first served. It routes by the gateway's own
+ * policies (common/policy/routing_policy.h), and reserves decode blocks before a prompt runs. The
+ * gateway time of a token is in sim_relay.h.
  *
- * It knows of its workers what a gateway knows exactly, what it placed there and what ended; that a
- * Status tells a little more four times a second is left out.
+ * It knows of its workers what a real gateway knows exactly: what it routed there and what ended.
+ * It has no Status, from which a real gateway learns a little more four times a second.
  *
  * Ownership: the gateway owns its scratch; requests and workers are borrowed.
  * Threading: one owner.

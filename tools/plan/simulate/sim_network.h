@@ -1,9 +1,9 @@
-/* The way of contexts from prefill to decode workers. A worker's NIC sends or receives one context
- * at a time; the others wait in its queue.
+/* The network between prefill and decode workers. A worker's NIC sends or receives one context at a
+ * time; the others wait in its queue.
  *
- * A context that overlaps leaves while it is computed, layer by layer: of its last pass only the
- * last layer cannot. Any other context leaves when its prompt is through. What a hand-off takes
- * beyond the bytes (messages, copying) is the calibration's handoff_s.
+ * A context that overlaps leaves layer by layer while it is computed. Only the last layer of its
+ * last pass cannot. Any other context leaves when its prompt is computed. The time of a hand-off
+ * beyond its bytes (messages, copying) is the calibration's handoff_s.
  *
  * Ownership: NIC queues are embedded in workers.
  * Threading: one owner.
@@ -35,8 +35,8 @@ struct sim_nic_queue {
 struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, double latency_s,
                                     enum baton_overlap overlap);
 
-/* n_tokens of a context leave, those of a pass (overlapping) or all of them; returns when the
- * last of them is there. began_ns, ended_ns: the pass. */
+/* Sends n_tokens of a context, those of a pass (overlapping) or all of them. Returns when the last
+ * of them is received. began_ns, ended_ns: the pass. */
 int64_t sim_network_send(const struct sim_network *network, struct sim_nic_queue *from,
                          struct sim_nic_queue *to, int64_t n_tokens, bool overlaps,
                          int64_t began_ns, int64_t ended_ns);

@@ -65,7 +65,7 @@ void sim_prefill_begin(struct sim_prefill *worker, struct sim_shared *shared)
 
 /* ---- its end ---- */
 
-/* The part of a request's context that can leave now; when the prompt is through, the rest. */
+/* Sends what can leave of a request's context now, and all the rest when its prompt is computed. */
 static void ship(struct sim_prefill *worker, struct sim_shared *shared, struct sim_request *request,
                  int64_t n_tokens)
 {
@@ -78,7 +78,7 @@ static void ship(struct sim_prefill *worker, struct sim_shared *shared, struct s
     int64_t there_ns = sim_network_send(network, &worker->nic, request->nic, n, overlaps,
                                         worker->engine.began_ns, shared->now_ns);
     if (through)
-        sim_events_add(&shared->events, there_ns + sim_ns(network->fixed_s), SIM_PLACED, request,
+        sim_events_add(&shared->events, there_ns + sim_ns(network->fixed_s), SIM_RECEIVED, request,
                        0);
 }
 
@@ -127,7 +127,7 @@ void sim_prefill_computed(struct sim_prefill *worker, struct sim_shared *shared)
 
 /* ---- arrivals ---- */
 
-static bool has_room(struct sim_prefill *worker)
+static bool grow(struct sim_prefill *worker)
 {
     if (worker->n_held < worker->cap)
         return true;
@@ -147,7 +147,7 @@ static bool has_room(struct sim_prefill *worker)
 void sim_prefill_take(struct sim_prefill *worker, struct sim_shared *shared,
                       struct sim_request *request)
 {
-    if (!has_room(worker)) {
+    if (!grow(worker)) {
         shared->failed = true;
         return;
     }

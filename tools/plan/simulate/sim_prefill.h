@@ -36,8 +36,8 @@ void sim_prefill_fini(struct sim_prefill *worker);
 void sim_prefill_take(struct sim_prefill *worker, struct sim_shared *shared,
                       struct sim_request *request);
 
-/* Begins a pass of what it holds: when it was idle, at the end of the moment in which its first
- * request came (SIM_BEGIN), so that those that come together share it. */
+/* Begins a pass of the prompts that it holds. An idle worker begins at the end of the moment in
+ * which its first request came (SIM_BEGIN), so that requests that come together share the pass. */
 void sim_prefill_begin(struct sim_prefill *worker, struct sim_shared *shared);
 
 /* The pass under way ended. */

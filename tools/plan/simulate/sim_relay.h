@@ -1,6 +1,6 @@
-/* The way of tokens from the workers to their clients: each gateway passes on one after the other.
+/* The relay of tokens from the workers to their clients: each gateway relays one token at a time.
  *
- * It is what a token costs of the gateways, apart from the queue and the routing (sim_gateway.h), so
+ * This is the gateways' time per token, apart from the queue and the routing (sim_gateway.h), so
  * that a decode worker can send tokens without knowing those.
  *
  * Ownership: the relay owns its table; records are borrowed.
@@ -14,7 +14,7 @@
 
 struct sim_relay {
     int n_gateways;
-    int64_t token_ns;   /* that a gateway is busy with a token */
+    int64_t token_ns;   /* of gateway time per token */
     int64_t latency_ns; /* of the network, one way */
     int64_t *free_ns;   /* [n_gateways] when each is through with what came so far */
     bool failed;

@@ -1,7 +1,7 @@
 /* One request on its way through the simulated fleet.
  *
- *     due --before--> QUEUED --room--> prompt: passes --after--> first token
- *                                                 \--hand-off--> PLACED --steps--> end
+ *     due --before--> QUEUED --routed--> prompt: passes --after--> first token
+ *                                                   \--hand-off--> RECEIVED --steps--> end
  *
  * Ownership: the cluster's; the record belongs to its table.
  * Threading: one owner.
@@ -28,10 +28,10 @@ struct sim_request {
     struct sim_prefill *prefill;
     struct sim_decode *decode; /* NULL: one token is all it wants */
     struct sim_nic_queue *nic; /* the decode worker's: its context comes through it */
-    /* When it came to the queue, was placed, its prompt began and ended, its context was there, its
+    /* When it was queued and routed, its prompt began and ended, its context was received, its
      * steps could begin, and began; 0: not yet. */
-    int64_t queued_ns, sent_ns, begun_ns, computed_ns, placed_ns, ready_ns, stepped_ns;
-    bool has_first, is_placed; /* both: its steps may begin */
+    int64_t queued_ns, sent_ns, begun_ns, computed_ns, received_ns, ready_ns, stepped_ns;
+    bool has_first, is_received; /* both: its steps may begin */
 };
 
 BATON_LIST(sim_request_list, struct sim_request, node)

@@ -122,7 +122,7 @@ enum baton_err plan_simulate(int argc, char **argv, struct baton_why *why)
     struct sim_options options = {0};
     struct baton_config config = {.process = "baton-plan simulate",
                                   .env_prefix = "BATON_PLAN",
-                                  .summary = "predicts fleets that this machine can not run, from "
+                                  .summary = "predicts fleets that this machine cannot run, from "
                                              "costs measured on it",
                                   .options = sim_option_table,
                                   .n_options = sim_n_options};

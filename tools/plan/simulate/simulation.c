@@ -9,7 +9,7 @@
 
 /* The clock's zero means "not yet" in records. */
 #define BEGIN_NS BATON_SECOND
-/* Requests that come within a moment find the machine in the same state: none overtakes another. */
+/* Requests of one moment draw the same time to the queue, so that none overtakes another. */
 #define MOMENT_NS (BATON_SECOND / 1000)
 
 struct sim_cluster {
@@ -55,7 +55,7 @@ static void start_request(struct sim_cluster *cluster, int64_t due_ns)
                    request, 0);
 }
 
-/* Asks the source for all that is due, and when to ask again. */
+/* Starts all requests that are due, and adds an event for the next ones. */
 static void ask(struct sim_cluster *cluster)
 {
     int64_t due_ns;
@@ -69,11 +69,11 @@ static void ask(struct sim_cluster *cluster)
     sim_events_add(&cluster->shared.events, next_ns, SIM_ASK, NULL, 0);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void start_steps(struct sim_cluster *cluster, struct sim_request *request)
 {
-    if (request->decode && request->has_first && request->is_placed)
+    if (request->decode && request->has_first && request->is_received)
         sim_decode_start(request->decode, &cluster->shared, request);
 }
 
@@ -83,10 +83,10 @@ static void on_first(struct sim_cluster *cluster, struct sim_request *request)
     start_steps(cluster, request);
 }
 
-static void on_placed(struct sim_cluster *cluster, struct sim_request *request)
+static void on_received(struct sim_cluster *cluster, struct sim_request *request)
 {
-    request->placed_ns = cluster->shared.now_ns;
-    request->is_placed = true;
+    request->received_ns = cluster->shared.now_ns;
+    request->is_received = true;
     start_steps(cluster, request);
 }
 
@@ -119,7 +119,7 @@ static void note_stages(const struct sim_request *request)
         baton_seconds(request->record->first_ns - request->computed_ns);
     if (request->decode)
         stages_s[BATON_STAGE_kv_transfer] =
-            baton_seconds(request->placed_ns - request->computed_ns);
+            baton_seconds(request->received_ns - request->computed_ns);
 }
 
 static void on_end(struct sim_cluster *cluster, struct sim_request *request)
@@ -155,8 +155,8 @@ static void handle(struct sim_cluster *cluster, const struct sim_event *event)
     case SIM_FIRST:
         on_first(cluster, event->subject);
         break;
-    case SIM_PLACED:
-        on_placed(cluster, event->subject);
+    case SIM_RECEIVED:
+        on_received(cluster, event->subject);
         break;
     case SIM_END:
         on_end(cluster, event->subject);
@@ -267,7 +267,7 @@ static void add_up_work(const struct sim_cluster *cluster, struct sim_results *r
     results->nic_busy = ratio(nic_s, window_s);
 }
 
-/* A queue that is let run dry has let everybody go. */
+/* When no event is left, every request must have ended. */
 static enum baton_err check_all_over(const struct sim_cluster *cluster, struct baton_why *why)
 {
     if (cluster->shared.failed)

@@ -1,8 +1,8 @@
-/* One run of a simulated fleet under a load: which requests it got is what `baton-load` with
- * the same seed would have sent, and what became of them is told in the same records and figures.
+/* One run of a simulated fleet under a load. It gets the requests that `baton-load` with the same
+ * seed would send, and reports the same records and figures.
  *
  * Left out: prefix caches, prompts that decode workers run, deadlines and predicted waits
- * (requests wait as long as the queue has room), failures, slow and leaving clients, and the
+ * (requests wait as long as the queue has capacity), failures, slow and leaving clients, and the
  * prefill workers' own KV memory.
  *
  * Ownership: settings are borrowed; results are plain values.
