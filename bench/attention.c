@@ -1,6 +1,6 @@
-/* What attention costs over long contexts, without the layers around it: a step of some sequences,
- * and the last rows of a long prompt, each beside the least time its arithmetic (at the peak of f32
- * products) or its K and V (at the speed of memory) need here. */
+/* The cost of attention over long contexts, without the layers around it: a step of some sequences,
+ * and the last rows of a long prompt. Each stands beside the least time that its arithmetic (at the
+ * peak of f32 products) or its K and V (at the speed of memory) needs here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void set_rows(struct stand *stand, const struct bench_line *line, bool pr
                                .position = line->prompt - 1 - (prefill ? line->batch - 1 - r : 0)};
 }
 
-/* Long enough for the clock; short ones would only tell what the first-level cache does. */
+/* Long enough for the clock. Short runs would only measure the first-level cache. */
 static enum baton_err time_rows(void *arg, const struct bench_line *line, double *seconds)
 {
     struct stand *stand = arg;

@@ -1,6 +1,6 @@
-/* How close prefill and decode come to the machine: every line stands beside the least time its
- * arithmetic and its bytes need here. Runs and samples of the machine are taken in turn, because
- * both move with the neighbours; figures are medians. */
+/* How close prefill and decode come to the machine's limits: every line stands beside the least
+ * time that its arithmetic and its bytes need here. Runs and samples of the machine are taken in
+ * turn, because both vary with the machine's other load; figures are medians. */
 #include <stdlib.h>
 #include <string.h>
 

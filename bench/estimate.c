@@ -1,5 +1,5 @@
-/* The roofline for a model and a machine that are known by their figures only: 2 FLOPs a parameter
- * and token, all weights read once per pass and per step; attention and KV are left out. */
+/* The roofline for a model and a machine of which only figures are known: 2 FLOPs per parameter and
+ * token, and all weights read once per pass and per step. Attention and KV are left out. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* One prompt, one process: what the gateway and its workers must reproduce token for token. */
+/* One prompt in one process. The gateway and its workers must reproduce it token for token. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -35,8 +35,8 @@ struct bench_probes {
     struct bench_probe *products, *attention;
 };
 
-/* line comes with what to run and its work, and leaves with its times: medians of n_runs, each
- * taken right after a sample of the machine, after one to warm up. */
+/* Runs what line says and fills in its times: medians of n_runs after one warm-up run. Each run
+ * follows a sample of the machine. */
 enum baton_err bench_line_measure(struct bench_line *line, const struct bench_probes *probes,
                                   int n_runs, bench_time_fn time, void *arg) BATON_MUST_CHECK;
 

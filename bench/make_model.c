@@ -43,7 +43,7 @@ static enum baton_err write_file(const char *dir, const char *name, const struct
     return written ? BATON_OK : baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
 }
 
-/* One that is not there is no error: which files make a tokenizer is the tokenizer's to say. */
+/* A missing file is no error: the tokenizer's loader says which files it needs. */
 static enum baton_err copy_file(const char *from, const char *to, const char *name,
                                 struct baton_why *why)
 {

@@ -6,7 +6,7 @@
 The GGUF file must hold a model of the same shape (weights do not matter), in a type that matches --dtype:
 f32 beside F32, bf16 beside BF16, q8 beside Q8_0. Every figure is tokens per second, the median over all
 rounds; within a round each test runs in both programs, one right after the other, and who is first changes
-from round to round. With --llama-batched-bench, steps of several sequences are compared, too.
+from round to round. With --llama-batched-bench, steps of several sequences are compared as well.
 """
 import argparse
 import json

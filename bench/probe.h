@@ -1,6 +1,6 @@
-/* What this machine allows: the arithmetic of the engine's own kernels on operands that fit the
- * caches, and the speed at which all threads read memory and do nothing else. Both move with the
- * neighbours, so they are sampled in turn with what they are compared to.
+/* The limits of this machine: the arithmetic of the engine's own kernels on operands that fit the
+ * caches, and the speed at which all threads read memory and do nothing else. Both vary with the
+ * machine's other load, so they are sampled in turn with the runs that they are compared to.
  *
  * Ownership: a probe owns its pool and operands; kernels are the process's.
  * Threading: one thread calls; the probe's pool helps.

@@ -1,4 +1,4 @@
-/* What a phase costs at least: its arithmetic at the machine's peak, or its bytes at the machine's
+/* The least time of a phase: its arithmetic at the machine's peak, or its bytes at the machine's
  * bandwidth, whichever takes longer (Williams, Waterman, Patterson, 2009). A pass is three phases,
  * each of which waits for the one before: the layers' matrices, the attention, the head.
  *

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The one list of the distribution's packages that Baton needs, and the way to install what is
-# missing of it. Everybody asks here: deploy/local, tests/run and the Dockerfile.
+# The one list of the distribution's packages that Baton needs; installs the missing ones. Used by
+# deploy/local, tests/run and the Dockerfile.
 #
 #     deploy/packages.sh SET...          installs what is missing of these sets
 #     deploy/packages.sh --list SET...   prints the sets, installs nothing
@@ -89,8 +89,8 @@ become_root() {
     fi
 }
 
-# Of prometheus we want the program, not the service that comes with it and listens on every
-# address. Who wants it, too: systemctl unmask prometheus. One that was there before is left alone.
+# Baton needs the program prometheus, not the service that comes with it and listens on every
+# address. `systemctl unmask prometheus` enables it. A service that was there before is left alone.
 mask_service() { # NAMES OF PACKAGES TO COME
     [[ " $1" == *" prometheus "* ]] && command -v systemctl >/dev/null || return 0
     "${as_root[@]}" systemctl mask prometheus.service 2>/dev/null || true

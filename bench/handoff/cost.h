@@ -1,13 +1,13 @@
-/* What a hand-off costs over a network, beside computing the prompt where it is decoded.
+/* The cost of a hand-off over a network, beside computing the prompt on the decode worker.
  *
  * From measured lengths:  setup_s and bytes_per_s of this machine's own part of the way.
  *
- *     transfer = setup + latency + bytes / min(own pace, bandwidth, credit / round trip)
+ *     transfer = setup + latency + bytes / min(own speed, bandwidth, credit / round trip)
  *     exposed  = max(transfer - prefill, transfer of the last layer alone)
  *
- * The second is what is left when each layer leaves as soon as it is computed: the last one can not
- * before all are. What the logits and the first token's way hide of that is not counted, nor is a
- * connection that has to find its pace first (TCP's slow start).
+ * The second line is what remains when each layer leaves as soon as it is computed: the last layer
+ * cannot leave before all are. Not counted: the time of the logits and of the first token's trip,
+ * which hide some of it, and TCP's slow start.
  *
  * Ownership: plain values; points are borrowed.
  * Threading: pure functions.
@@ -52,7 +52,7 @@ double ho_exposed_s(const struct ho_curve *curve, const struct ho_network *netwo
 typedef double ho_cost_fn(const struct ho_curve *curve, const struct ho_network *network,
                           double n_tokens);
 
-/* The least prompt, up to max_tokens, from which on the hand-off costs less than computing the
+/* The shortest prompt, up to max_tokens, from which on the hand-off costs less than computing the
  * prompt; 0: there is none. */
 int ho_break_even(const struct ho_curve *curve, const struct ho_network *network, int max_tokens,
                   ho_cost_fn *cost);

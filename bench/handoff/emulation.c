@@ -26,7 +26,7 @@ static enum baton_err measure(const struct ho_order *order, struct answer *answe
     return err;
 }
 
-/* The child's life: an answer to each order. Without another one the parent is gone. */
+/* The child answers each order. When no further order comes, the parent is gone. */
 static void live(int fd)
 {
     struct ho_order order;

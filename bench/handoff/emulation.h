@@ -2,7 +2,7 @@
  *
  *     ho_emulation_start    forks: before this process has any thread
  *     ho_emulation_run      tells the child what to measure, and waits
- *     ho_emulation_stop     ends it, whatever it is at
+ *     ho_emulation_stop     ends it, also during a measurement
  *
  * Ownership: the emulation owns the child.
  * Threading: one thread.

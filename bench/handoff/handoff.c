@@ -1,5 +1,5 @@
-/* The hand-off on this machine: what it costs over a real link, by prompt length, KV dtype and
- * chunk size, and from which prompt on it costs less than computing the prompt where it is decoded.
+/* The hand-off on this machine: its cost over a real link, by prompt length, KV dtype and chunk
+ * size, and the prompt from which on it costs less than computing the prompt on the decode worker.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static enum baton_err measure_lane(struct stand *stand, struct ho_lane *lane,
     return err;
 }
 
-/* Not being allowed to is no failure: the report says so. */
+/* A missing permission is no failure: the report says so. */
 static enum baton_err emulate(struct stand *stand, const struct ho_geometry *geometry,
                               struct ho_figures *figures, struct baton_why *why)
 {

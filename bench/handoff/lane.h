@@ -36,12 +36,12 @@ struct ho_lane {
     bool complete;
 
     /* receiving, this transfer */
-    uint64_t placed_bytes, told_bytes;
+    uint64_t received_bytes, told_bytes;
     double crc_s;
 
     /* the receiver's, for the sender to see once it was told that the transfer is complete */
-    atomic_int_least64_t placed_ns;
-    _Atomic double placed_crc_s;
+    atomic_int_least64_t received_ns;
+    _Atomic double received_crc_s;
     atomic_int failure;
 };
 
@@ -52,7 +52,7 @@ static inline uint8_t *ho_block_at(const struct ho_lane *lane, uint8_t *blocks, 
     return blocks + index * lane->geometry.block_bytes;
 }
 
-/* arg: the lane. Places what arrives and acknowledges it, until the lane is stopping. */
+/* arg: the lane. Copies and acknowledges the chunks that arrive, until the lane is stopping. */
 void *ho_receive(void *arg);
 
 #endif

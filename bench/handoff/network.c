@@ -26,7 +26,7 @@ static enum baton_err write_file(const char *path, const char *text)
     return n == (ssize_t)strlen(text) ? BATON_OK : BATON_IO;
 }
 
-/* Who may not make a namespace may be root in a user namespace that has one. */
+/* A user who may not make a network namespace may still be root in a user namespace that has one. */
 static enum baton_err unshare_as_user(void)
 {
     char users[64], groups[64];
@@ -49,7 +49,7 @@ static enum baton_err bring_loopback_up(void)
     return status ? BATON_IO : BATON_OK;
 }
 
-/* Runs tc; its own complaint is dropped, the caller says what was wanted. */
+/* Runs tc. Its own error message is dropped, because the caller's message says what was wanted. */
 static enum baton_err run_tc(const char *const words[])
 {
     posix_spawn_file_actions_t actions;

@@ -1,4 +1,4 @@
-/* The receiving end, as decode_worker/place.c does it. */
+/* The receiving end, as common/worker/kv_receive.c does it. */
 #include <string.h>
 
 #include "bench/handoff/lane.h"
@@ -9,7 +9,7 @@ static enum baton_err answer(struct ho_lane *lane, bool complete)
 {
     Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    ack.offset = lane->told_bytes = lane->placed_bytes;
+    ack.offset = lane->told_bytes = lane->received_bytes;
     ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
     ack.complete = complete;
     envelope.request_id = envelope.attempt = 1;
@@ -18,36 +18,37 @@ static enum baton_err answer(struct ho_lane *lane, bool complete)
     return baton_link_send(lane->receiver.link, &envelope, NULL, 0);
 }
 
-static enum baton_err place_chunk(struct ho_lane *lane, const struct baton_message *message)
+static enum baton_err receive_chunk(struct ho_lane *lane, const struct baton_message *message)
 {
     const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
     size_t block_bytes = lane->geometry.block_bytes;
-    if (chunk->offset != lane->placed_bytes || chunk->layer >= (uint32_t)lane->geometry.n_layers ||
+    if (chunk->offset != lane->received_bytes ||
+        chunk->layer >= (uint32_t)lane->geometry.n_layers ||
         (uint64_t)chunk->first_block + chunk->n_blocks > (uint64_t)lane->geometry.max_blocks ||
         message->payload_bytes != chunk->n_blocks * block_bytes)
         return BATON_CORRUPT;
     for (uint32_t i = 0; i < chunk->n_blocks; i++)
         memcpy(ho_block_at(lane, lane->to, (int)chunk->layer, (int)(chunk->first_block + i)),
                message->payload + i * block_bytes, block_bytes);
-    lane->placed_bytes += message->payload_bytes;
+    lane->received_bytes += message->payload_bytes;
     lane->crc_s += message->crc_s;
-    bool is_due = lane->placed_bytes - lane->told_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES;
+    bool is_due = lane->received_bytes - lane->told_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES;
     return is_due ? answer(lane, false) : BATON_OK;
 }
 
 static enum baton_err end_transfer(struct ho_lane *lane, const Baton__V1__KvEnd *end)
 {
-    if (end->total_bytes != lane->placed_bytes)
+    if (end->total_bytes != lane->received_bytes)
         return BATON_CORRUPT;
-    atomic_store(&lane->placed_crc_s, lane->crc_s);
-    atomic_store(&lane->placed_ns, baton_now_ns());
+    atomic_store(&lane->received_crc_s, lane->crc_s);
+    atomic_store(&lane->received_ns, baton_now_ns());
     return answer(lane, true);
 }
 
 static enum baton_err begin_transfer(struct ho_lane *lane, const baton_envelope *envelope)
 {
     struct ho_end *own = &lane->receiver;
-    lane->placed_bytes = lane->told_bytes = 0;
+    lane->received_bytes = lane->told_bytes = 0;
     lane->crc_s = 0;
     if (own->link)
         return BATON_OK;
@@ -68,7 +69,7 @@ static enum baton_err receive(struct ho_lane *lane, const struct baton_message *
     if (!err && baton_link_accept(lane->receiver.link, envelope, baton_now_ns()))
         err = BATON_PEER;
     if (!err && envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
-        err = place_chunk(lane, message);
+        err = receive_chunk(lane, message);
     else if (!err && envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_END)
         err = end_transfer(lane, envelope->kv_end);
     return err;

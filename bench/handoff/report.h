@@ -1,4 +1,4 @@
-/* What was measured of hand-offs, for people and for programs.
+/* The report of measured hand-offs, for people and for programs.
  *
  * Ownership: plain values and borrowed texts.
  * Threading: the main thread.

@@ -11,7 +11,7 @@
 
 enum { MAX_RUNS = 101, BLOCK_TOKENS = 16, MAX_QUEUED = 64 };
 
-/* ---- the sending end, as prefill_worker/handoff.c does it ---- */
+/* ---- the sending end, as common/worker/kv_send.c does it ---- */
 
 static enum baton_err send(const struct ho_lane *lane, baton_envelope *envelope,
                            const void *payload, size_t n)
@@ -123,7 +123,7 @@ static bool arrived_whole(const struct ho_lane *lane, int n_blocks)
     return true;
 }
 
-/* So that what the last transfer left is not taken for this one's. */
+/* Clears the receiver's blocks, so that the last transfer's data is not taken for this one's. */
 static void spoil(struct ho_lane *lane, int n_blocks)
 {
     for (int layer = 0; layer < lane->geometry.n_layers; layer++)
@@ -152,8 +152,8 @@ enum baton_err ho_lane_send(struct ho_lane *lane, int n_blocks, size_t chunk_byt
     if (err)
         return baton_fail(why, err, "a hand-off of %d blocks: %s", n_blocks, baton_err_text(err));
     *times =
-        (struct ho_times){.transfer_s = baton_seconds(atomic_load(&lane->placed_ns) - begin_ns),
-                          .crc_s = atomic_load(&lane->placed_crc_s),
+        (struct ho_times){.transfer_s = baton_seconds(atomic_load(&lane->received_ns) - begin_ns),
+                          .crc_s = atomic_load(&lane->received_crc_s),
                           .n_bytes = lane->sent_bytes,
                           .n_chunks = lane->n_chunks};
     return BATON_OK;

@@ -1,5 +1,5 @@
-/* A context's way between two workers, for real: frames with their CRC over a link of NNG's, blocks
- * copied into place, acknowledged with credit; only the engines are missing.
+/* A real transfer of a context between two workers: frames with their CRC over an NNG link, blocks
+ * copied by the receiver, acknowledged with credit. Only the engines are missing.
  *
  * Ownership: a lane owns both of its ends, their memory and the receiving thread.
  * Threading: every call from one thread, which is the sending end; the other end has its own.
@@ -26,7 +26,7 @@ struct ho_geometry {
 
 /* One hand-off. */
 struct ho_times {
-    double transfer_s; /* KvBegin sent to last block placed */
+    double transfer_s; /* KvBegin sent to last block received */
     double crc_s;      /* of it: the receiver's checking */
     uint64_t n_bytes;
     uint32_t n_chunks;
@@ -36,8 +36,8 @@ enum baton_err ho_lane_open(const struct ho_geometry *geometry, struct ho_lane *
                             struct baton_why *why) BATON_MUST_CHECK;
 void ho_lane_close(struct ho_lane *lane);
 
-/* Sends a context of n_blocks, in chunks of whole blocks of at most chunk_bytes (but one block),
- * and compares what was placed. */
+/* Sends a context of n_blocks, in chunks of whole blocks of at most chunk_bytes (at least one
+ * block), and compares what was received. */
 enum baton_err ho_lane_send(struct ho_lane *lane, int n_blocks, size_t chunk_bytes,
                             struct ho_times *times, struct baton_why *why) BATON_MUST_CHECK;
 

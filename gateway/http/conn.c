@@ -394,7 +394,7 @@ static struct gw_conn *create(struct gw_http_server *server)
 
 /* Over the limit, the oldest connection without a request is closed for the new one. If there is
  * none, the new one gets a 503; with GW_MAX_TURNED_AWAY of those open it is closed at once. */
-static void make_room(struct gw_conn *conn)
+static void enforce_limit(struct gw_conn *conn)
 {
     static const struct gw_error too_many = {.status = 503,
                                              .code = "too_many_connections",
@@ -425,5 +425,5 @@ void gw_conn_accept(struct gw_http_server *server)
     }
     name_peer(conn);
     gw_conn_set_state(conn, GW_CONN_IDLE);
-    make_room(conn);
+    enforce_limit(conn);
 }

@@ -102,12 +102,12 @@ enum baton_err gw_exchange_add_header(struct gw_exchange *exchange, const char *
 {
     struct baton_buf *added = &exchange->added;
     size_t n_name = strlen(name), n_value = strlen(value);
-    size_t room = added->max_bytes - added->len;
+    size_t n_left = added->max_bytes - added->len;
     if (!gw_view_is_token((struct gw_view){name, n_name}) || !is_field_value(value))
         return BATON_INVALID;
     if (exchange->streaming)
         return BATON_CLOSED;
-    if (n_value > room || n_name + strlen(": \r\n") > room - n_value)
+    if (n_value > n_left || n_name + strlen(": \r\n") > n_left - n_value)
         return BATON_LIMIT;
     baton_buf_printf(added, "%s: %s\r\n", name, value);
     return baton_buf_err(added);

@@ -84,7 +84,7 @@ class LocalFleet(Server):
         for role, cores in (("prefill", settings.prefill_cores), ("decode", settings.decode_cores)):
             self.options[role] += ["--cores", cores] if cores else []
             self.options[role] += ["--threads", math.ceil(settings.worker_cpu)] if settings.worker_cpu else []
-        token = secrets.token_hex(16)  # in the environment: everybody can read command lines
+        token = secrets.token_hex(16)  # in the environment: every user can read command lines
         self.environment = os.environ | {f"BATON_{name}_CLUSTER_TOKEN": token
                                          for name in ("GATEWAY", "PREFILL", "DECODE")}
         self.processes, self.quotas = {}, []
@@ -199,7 +199,7 @@ class ComposedFleet(Server):
 
 
 class RunningFleet(Server):
-    """Somebody else's, which stays as it is."""
+    """A fleet that was started elsewhere, which stays as it is."""
 
     def __enter__(self):
         return self

@@ -32,10 +32,10 @@ class Model:
         return self.member("n_embd", "hidden_size")
 
     def fitting(self, prompts, new):
-        """The lengths, those cut to the context that would not leave room for new tokens."""
-        room = self.context - new
-        if room < 1:
+        """The lengths, cut so that each prompt leaves the new tokens a part of the context."""
+        longest = self.context - new
+        if longest < 1:
             raise LabError(f"--new {new}: the model has {self.context} positions, at most {self.context - 1} for these")
-        if max(prompts) > room:
-            print(f"prompts are cut to {room} tokens: with {new} new ones that is the model's context", file=sys.stderr)
-        return list(dict.fromkeys(min(n, room) for n in prompts))
+        if max(prompts) > longest:
+            print(f"prompts are cut to {longest} tokens: with {new} new ones that is the model's context", file=sys.stderr)
+        return list(dict.fromkeys(min(n, longest) for n in prompts))

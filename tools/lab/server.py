@@ -1,4 +1,4 @@
-"""A fleet as its gateway shows it, whoever started it."""
+"""A running fleet as its gateway shows it."""
 import http.client
 import json
 import os

@@ -22,7 +22,7 @@ def read_options(programs, words):
     parser = Parser("sweep", "Fleets of several layouts under several loads: sweep.csv, report.md, pictures.")
     add = parser.add_argument
     add("--layouts", type=listed(layout), metavar="LIST",
-        help=f"({DEFAULT_LAYOUTS}); 0P1D is aggregated: the decode worker runs prompts, too")
+        help=f"({DEFAULT_LAYOUTS}); 0P1D is aggregated: the decode worker also runs prompts")
     add("--prompts", type=listed(whole(1, 1 << 20)), default="16,64,256,512", metavar="LIST", help="lengths in tokens")
     add("--new", type=whole(2, 1 << 20), default=64, metavar="N", help="tokens of every answer")
     loads = parser.add_mutually_exclusive_group()
@@ -37,7 +37,7 @@ def read_options(programs, words):
     add("--slo", type=slo, default="ttft=200ms,itl=50ms", metavar="BOUNDS", help="what counts as good")
     parser.add_model()
     add("--prefill-cores", metavar="L", help="processors of every prefill worker: auto, all, or such as 0 or 0,2-3")
-    add("--decode-cores", metavar="L", help="the same of decode workers; by default whoever is busy has them all")
+    add("--decode-cores", metavar="L", help="the same of decode workers; by default busy workers have them all")
     add("--worker-cpu", type=number(0.1, 1024), metavar="SHARE",
         help="cores that each worker gets of this machine, as if it were a smaller one of its own (root; cgroups)")
     add("--seed", type=whole(1, 10**9 - 1), default=1, metavar="N",

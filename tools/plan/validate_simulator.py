@@ -107,7 +107,7 @@ def file_of(args, number, name, *words):
 
 
 def measure_round(args, number, name):
-    """Whatever of this round and fleet is not there yet."""
+    """Measures what is missing of this round and fleet."""
     _, cores, options = FLEETS[name]
     (args.dir / f"round-{number}").mkdir(exist_ok=True)
     done = file_of(args, number, name, "done")

@@ -29,7 +29,7 @@ void gw_logprobs_reset(struct gw_logprobs *logprobs)
     logprobs->n = logprobs->n_ready = logprobs->n_taken = 0;
 }
 
-static bool make_room(struct gw_logprobs *logprobs)
+static bool grow(struct gw_logprobs *logprobs)
 {
     size_t cap = logprobs->cap ? 2 * logprobs->cap : 32;
     size_t per_entry = logprobs->max_top > 0 ? (size_t)logprobs->max_top : 1;
@@ -61,7 +61,7 @@ static struct gw_logprob *tops_of(const struct gw_logprobs *logprobs, size_t ent
 static void add(struct gw_logprobs *logprobs, struct gw_logprob_entry entry,
                 const Baton__V1__Logprobs *scores)
 {
-    if (!make_room(logprobs))
+    if (!grow(logprobs))
         return;
     size_t n_top = scores ? scores->n_top_tokens : 0;
     if (n_top > (size_t)logprobs->max_top)

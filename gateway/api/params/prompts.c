@@ -16,7 +16,7 @@ void gw_prompts_fini(struct gw_prompts *prompts)
     *prompts = (struct gw_prompts){0};
 }
 
-static bool make_room(struct gw_fields *fields, struct gw_prompts *prompts, size_t n)
+static bool reserve(struct gw_fields *fields, struct gw_prompts *prompts, size_t n)
 {
     prompts->items = calloc(n, sizeof *prompts->items);
     if (!prompts->items) {
@@ -145,7 +145,7 @@ static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_bat
                        "prompt: must hold at most %zu prompts, not %zu", max, n);
         return;
     }
-    if (!make_room(fields, prompts, n))
+    if (!reserve(fields, prompts, n))
         return;
     prompts->is_batch = true;
     for (size_t i = 0; i < n && !fields->failed; i++) {
@@ -175,14 +175,14 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
         return;
     if (is_batch(json))
         read_batch(api, fields, batch, max, json, prompts);
-    else if (make_room(fields, prompts, 1))
+    else if (reserve(fields, prompts, 1))
         read_prompt(api, fields, json, &prompts->items[0]);
 }
 
 void gw_prompts_take(struct gw_api *api, struct gw_fields *fields, struct baton_tokens *tokens,
                      struct gw_prompts *prompts)
 {
-    if (!make_room(fields, prompts, 1))
+    if (!reserve(fields, prompts, 1))
         return;
     prompts->items[0].tokens = *tokens;
     *tokens = (struct baton_tokens){0};
@@ -193,14 +193,14 @@ static int64_t length_of(const struct gw_api *api, struct gw_fields *fields,
                          const struct gw_prompt *prompt, const char *name, int64_t wanted,
                          int64_t fallback)
 {
-    int64_t room = api->facts->n_context_tokens - (int64_t)prompt->tokens.n;
-    if (room < 1 || wanted > room)
-        gw_fields_fail(fields, room < 1 ? prompt->name : name, "context_length_exceeded",
+    int64_t n_left = api->facts->n_context_tokens - (int64_t)prompt->tokens.n;
+    if (n_left < 1 || wanted > n_left)
+        gw_fields_fail(fields, n_left < 1 ? prompt->name : name, "context_length_exceeded",
                        "%s and %s: %zu + %" PRId64
                        " tokens are more than the model's context of %" PRId64,
                        prompt->name, name, prompt->tokens.n, wanted ? wanted : 1,
                        api->facts->n_context_tokens);
-    return wanted ? wanted : room < fallback ? room : fallback;
+    return wanted ? wanted : n_left < fallback ? n_left : fallback;
 }
 
 int64_t *gw_prompts_lengths(const struct gw_api *api, struct gw_fields *fields,

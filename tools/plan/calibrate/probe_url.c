@@ -220,17 +220,17 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
                                    struct sim_step_point *point, struct baton_why *why)
 {
     struct url_probe *url = (struct url_probe *)probe;
-    int64_t room = probe->options->context_tokens - n_prompt;
+    int64_t n_left = probe->options->context_tokens - n_prompt;
     bool enough = false;
     for (int64_t n_output = STEP_OUTPUT; !enough; n_output *= 2) {
         struct load load;
         struct ld_run run;
-        if (n_output >= 2 * room)
+        if (n_output >= 2 * n_left)
             return baton_fail(why, BATON_LIMIT,
                               "--context-tokens: answers to %d prompts of %d tokens end before all "
                               "of them have begun",
                               n, n_prompt);
-        load_init(&load, url, n, n_prompt, (int)(n_output < room ? n_output : room));
+        load_init(&load, url, n, n_prompt, (int)(n_output < n_left ? n_output : n_left));
         load.options.requests = n == 1 ? N_ALONE : n;
         load.options.warmup = 1;
         enum baton_err err = run_load(&load, &run, why);
@@ -269,8 +269,8 @@ static enum baton_err measure_step_beside(struct url_probe *url, const struct si
                                           double pass_s, double *factor, struct baton_why *why)
 {
     const struct plan_calibrate_options *options = url->probe.options;
-    int64_t room = options->context_tokens - options->chunk;
-    int64_t n_output = room < READER_OUTPUT ? room : READER_OUTPUT;
+    int64_t n_left = options->context_tokens - options->chunk;
+    int64_t n_output = n_left < READER_OUTPUT ? n_left : READER_OUTPUT;
     struct load load;
     struct ld_run run;
     load_init(&load, url, 1, (int)options->chunk, (int)n_output);
