@@ -26,7 +26,7 @@ static enum baton_err write_file(const char *path, const char *text)
     return n == (ssize_t)strlen(text) ? BATON_OK : BATON_IO;
 }
 
-/* A user who may not make a network namespace may still be root in a user namespace that has one. */
+/* A user who may not make a network namespace may be root in a user namespace that has one. */
 static enum baton_err unshare_as_user(void)
 {
     char users[64], groups[64];
