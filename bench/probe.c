@@ -33,7 +33,7 @@ struct bench_probe {
     size_t n_readable;
 };
 
-/* Any numbers that are not all alike do. */
+/* Any numbers will do that are not all equal. */
 static void fill(float *floats, size_t n)
 {
     for (size_t i = 0; i < n; i++)

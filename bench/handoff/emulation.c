@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What comes back, in one packet. */
+/* The child's answer, in one packet. */
 struct answer {
     enum baton_err err;
     struct baton_why why;

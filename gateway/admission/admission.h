@@ -21,7 +21,7 @@
 #include "gateway/lifecycle/lifecycle.h"
 #include "gateway/routing/routing.h"
 
-/* What may wait for a worker. */
+/* The bounds of the queue. */
 struct gw_bounds {
     int64_t max_queued, max_queued_tokens; /* requests, and tokens of their prompts */
     double max_wait_s;                     /* as predicted; 0: any time */
@@ -62,8 +62,8 @@ bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughp
 bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit, size_t n_open,
                             size_t n_wanted, struct gw_verdict *verdict);
 
-/* Whether the requests of a completion (each in state TOKENIZING, alike but for prompt and length),
- * which first is one of, may be queued. */
+/* Whether the requests of a completion may be queued. first is one of them; each is in state
+ * TOKENIZING, and they differ only in prompt and length. */
 bool gw_admission_admit(const struct gw_admission *admission, const struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict);
 

@@ -44,7 +44,7 @@ void gw_dispatcher_fini(struct gw_dispatcher *dispatcher);
  * must not call it. */
 void gw_dispatcher_pump(struct gw_dispatcher *dispatcher);
 
-/* What the fleet calls: the worker's requests are tried elsewhere, or fail. */
+/* For the fleet: a worker is lost, and its requests are retried elsewhere or fail. */
 void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, const struct gw_worker *worker);
 
 /* Deadlines, and acks that are due. Call every 25 ms or so. */

@@ -41,7 +41,7 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
      * the next one. */
     gw_attempt_begin(&request->attempt);
     gw_lifecycle_set_state(&dispatcher->lifecycle, request, GW_QUEUED,
-                           rejected->batch_full ? "the batch is full" : "no room for the context");
+                           rejected->batch_full ? "the batch is full" : "no free blocks");
 }
 
 static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_request *request,

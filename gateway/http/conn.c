@@ -94,7 +94,7 @@ void gw_conn_cut(struct gw_conn *conn, const char *reason)
 
 /* ---- the end of a response ---- */
 
-/* FLUSH even when nothing is queued: what follows a response is decided in one place. */
+/* FLUSH even when nothing is queued, so that only FLUSH decides what follows a response. */
 static void enter_flush(struct gw_conn *conn)
 {
     gw_conn_set_state(conn, GW_CONN_FLUSH);
@@ -405,7 +405,7 @@ static void enforce_limit(struct gw_conn *conn)
         return;
     struct gw_conn *oldest = gw_conn_list_first(&server->conns[GW_CONN_IDLE]);
     if (oldest != conn)
-        gw_conn_close(oldest, "room for another");
+        gw_conn_close(oldest, "closed for another connection");
     else if (open > server->options.max_connections + GW_MAX_TURNED_AWAY)
         gw_conn_close(conn, "too many connections");
     else

@@ -26,7 +26,7 @@ static bool has_no_body(int status)
     return status < 200 || status == 204 || status == 304;
 }
 
-/* What every answer to this exchange says; a head that could not be read has no exchange. */
+/* The headers of every answer to this exchange. A head that could not be read has no exchange. */
 static void put_own_headers(struct baton_buf *out, const struct gw_exchange *exchange)
 {
     char fresh[GW_REQUEST_ID_BYTES];

@@ -1,4 +1,4 @@
-/* What the gateway counts: stages, latencies, outcomes; written out as Prometheus text.
+/* The gateway's metrics: stages, latencies, outcomes; written as Prometheus text.
  *
  * Ownership: plain data in the gateway.
  * Threading: loop thread.

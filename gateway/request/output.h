@@ -47,7 +47,7 @@ struct gw_token gw_output_push(struct gw_output *output, const struct baton_toke
 /* No more tokens come: what is held back becomes showable. */
 void gw_output_end(struct gw_output *output);
 
-/* What is showable is about to be shown; resetting the buffer is the caller's. */
+/* The showable text is about to be shown. The caller resets the buffer. */
 void gw_output_note_shown(struct gw_output *output);
 
 const char *gw_finish_name(enum gw_finish finish);

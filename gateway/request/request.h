@@ -35,7 +35,7 @@ enum gw_state {
         GW_N_STATES
 };
 
-/* What the client asked for, checked. */
+/* The checked parameters of the client. */
 struct gw_params {
     struct baton_tokens prompt;
     int64_t max_new_tokens;

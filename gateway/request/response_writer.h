@@ -21,7 +21,7 @@
 
 #include "common/wire/envelope.h"
 
-/* What the writer knows of a request. The request carries it and never looks into it. */
+/* The writer's own data about a request. The request carries a pointer to it and never reads it. */
 struct gw_choice;
 
 /* One token as it came back, and what is known about its choice. */

@@ -201,7 +201,7 @@ def test_more_requests_than_fit_wait_their_turn():
         assert [tokens_of(answer) for answer in answers[:3]] == [tokens_of(one(i)) for i in range(3)]
         fleet.wait_all_free()
         # A worker that gets a Reserve has the capacity: a rejection is an accident, not the way to find out.
-        assert fleet.gateway.text().count("no room for the context") == 0
+        assert fleet.gateway.text().count("no free blocks") == 0
 
 
 def test_workers_and_metrics_say_what_decisions_go_by(aware):

@@ -41,7 +41,7 @@ def read_options(programs, words):
     add("--worker-cpu", type=number(0.1, 1024), metavar="SHARE",
         help="cores that each worker gets of this machine, as if it were a smaller one of its own (root; cgroups)")
     add("--seed", type=whole(1, 10**9 - 1), default=1, metavar="N",
-        help="of prompts and arrivals: alike in all layouts")
+        help="of prompts and arrivals: the same in all layouts")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", type=url, help="a running fleet, measured as it is, instead of --layouts")
     where.add_argument("--compose", type=Path, metavar="FILE", help="scale these containers instead of local processes")
@@ -103,7 +103,7 @@ class Sweep:
         return [cell for _, cells in self.rounds for cell in cells]
 
     def measure(self):
-        """Repeats outside, layouts inside: what the machine does meanwhile meets all layouts alike."""
+        """Repeats outside, layouts inside: other load on the machine then disturbs all layouts equally."""
         n_missing = sum(not self.store.get(cell.name) for cell in self.cells)
         progress = Progress(n_missing, self.options.seconds + 2)
         for layout, cells in self.rounds:

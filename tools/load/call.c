@@ -86,7 +86,7 @@ static void end_response(struct ld_call *call)
 
 /* ---- reading ---- */
 
-/* What one read brought, on its way through the parsers. */
+/* The bytes of one read, while the parsers take them. */
 struct reading {
     struct ld_call *call;
     int64_t now_ns;

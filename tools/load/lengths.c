@@ -34,7 +34,7 @@ static bool parse_fixed(const char *p, struct ld_lengths *lengths)
     return ok;
 }
 
-/* What follows the prefix; NULL when text does not begin with it. */
+/* The text after the prefix; NULL when text does not begin with it. */
 static const char *after(const char *text, const char *prefix)
 {
     size_t n = strlen(prefix);

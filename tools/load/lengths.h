@@ -1,7 +1,7 @@
 /* How many tokens a prompt or an output has.
  *
  *     64                  always
- *     uniform:16-512      every length from 16 to 512 alike
+ *     uniform:16-512      every length from 16 to 512 equally often
  *     normal:256,64       mean, deviation; rounded, at least 1
  *     zipf:1.2,16-512     length n with a probability of about n^-1.2, from 16 to 512
  *

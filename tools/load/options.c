@@ -49,7 +49,7 @@ const struct baton_option ld_option_table[] = {
     TEXT(output_tokens, "output-tokens", NULL, "the same for answers (64)"),
     TEXT(vocab, "vocab", "16-2000", "token ids that prompts are drawn from"),
     INT(shared_prefix_tokens, "shared-prefix-tokens", "0", 0, LD_MAX_TOKENS, "tokens",
-        "that prompts of --prefix-reuse begin with; 0: no two prompts begin alike"),
+        "that prompts of --prefix-reuse begin with; 0: no common prefixes"),
     REAL(prefix_reuse, "prefix-reuse", "1", 0, 1, "", "share of requests that begin with one"),
     INT(prefixes, "prefixes", "1", 1, 1e6, "", "different ones"),
     TEXT(prompt_file, "prompt-file", NULL, "prompts as text, one a line, in turn"),

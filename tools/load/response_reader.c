@@ -13,7 +13,7 @@ struct value {
     size_t n;
 };
 
-/* What one head says about the body; a second, different word about its length is an error. */
+/* What one head says about the body. Two different lengths are an error. */
 struct framing {
     bool has_length, chunked;
     uint64_t length;

@@ -1,4 +1,4 @@
-/* What the requests of one group look like; request i is a function of the seed and i alone.
+/* The shape of one group's requests; request i is a function of the seed and i alone.
  *
  * A prompt is token ids drawn from a range, so that two prompts share a prefix only where the
  * options ask for it: a fraction of the requests begins with one of n_prefixes prefixes, and a

@@ -109,6 +109,7 @@ static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exch
 static void init_choices(struct gw_completion *completion,
                          const struct gw_completion_params *params)
 {
+    /* All results go into one answer, so together they may not be larger than it. */
     size_t result_max_bytes = GW_ANSWER_MAX_BYTES / (size_t)completion->n_choices;
     for (int i = 0; i < completion->n_choices; i++) {
         struct gw_choice *choice = &completion->choices[i];
@@ -153,6 +154,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
                          choice->index % completion->options.n, request))
         return false;
     request->params.streaming = completion->options.streaming;
+    /* Reserved now, while the request can still be refused: no token fails for want of memory. */
     return !gw_output_reserve(&request->output, (size_t)max_new_tokens);
 }
 
@@ -166,6 +168,7 @@ static bool make_requests(struct gw_completion *completion,
     return true;
 }
 
+/* Refuses a completion whose requests were not queued. */
 static void give_up(struct gw_completion *completion, const struct gw_verdict *verdict)
 {
     const struct gw_failure *failure = &verdict->failure;
@@ -184,6 +187,7 @@ static struct gw_load load_of(const struct gw_completion *completion)
     struct gw_load load = {.n_requests = (size_t)completion->n_choices, .left_s = INFINITY};
     for (int i = 0; i < completion->n_choices; i++) {
         const struct gw_request *request = completion->choices[i].request;
+        /* Each choice counts, also of the same prompt: `n` must not be a way around the bounds. */
         load.n_tokens += request->params.prompt.n;
         if (request->params.max_new_tokens > load.max_new_tokens)
             load.max_new_tokens = request->params.max_new_tokens;
@@ -218,7 +222,7 @@ static void submit(struct gw_completion *completion)
         give_up(completion, &verdict);
         return;
     }
-    completion->key = key;
+    completion->key = key; /* only now: destroy gives back what gw_key_take took */
     gw_key_take(key, load.n_requests);
     gw_exchange_set_data(completion->exchange, completion);
     for (int i = 0; i < completion->n_choices; i++)
@@ -288,7 +292,7 @@ void gw_completion_write(struct gw_completion *completion, struct gw_choice *cho
     struct baton_buf *event = &completion->api->completions->event;
     baton_buf_reset(event);
     gw_sse_event(event, name, data, n);
-    int64_t begin_ns = baton_now_ns();
+    int64_t begin_ns = baton_now_ns(); /* after the event was built, which is not the flush */
     write_stream(completion, event);
     if (choice && choice->request)
         choice->request->output.flush_ns += completion->wrote_ns - begin_ns;
@@ -355,19 +359,20 @@ void gw_choice_fail(struct gw_choice *choice, const struct gw_failure *failure,
     struct gw_error error = {
         .status = failure->status, .code = failure->code, .message = failure->message};
     struct baton_buf usage;
-    if (!completion->over)
+    if (!completion->over) /* before the choice loses its request, whose tokens count as well */
         add_unfinished(completion);
     choice->request = NULL; /* the lifecycle destroys the request */
     if (completion->over)   /* the client was told already */
         return;
     gw_exchange_set_data(completion->exchange, NULL);
     baton_buf_init(&usage, USAGE_MAX_BYTES);
-    if (error.status == 504) {
+    if (error.status == 504) { /* the client's time was up: say how far the completion came */
         put_usage(&usage, completion);
         error.usage = &usage;
     }
     tell_error(completion, &error, event_name);
     baton_buf_fini(&usage);
+    /* One HTTP status cannot report two results: the first failed choice ends the others. */
     cancel_rest(completion, "another choice of the completion failed");
     destroy(completion);
 }
@@ -379,7 +384,7 @@ void gw_completion_put_results(struct gw_completion *completion, const char *key
     for (int i = 0; i < completion->n_choices; i++) {
         const struct baton_buf *result = &completion->choices[i].result;
         baton_json_put_raw(out, NULL, baton_buf_text(result), result->len);
-        if (baton_buf_err(result))
+        if (baton_buf_err(result)) /* a cut result would make the whole answer invalid JSON */
             out->buf->err = baton_buf_err(result);
     }
     baton_json_close(out, ']');

@@ -16,6 +16,7 @@ static void put_text(struct baton_json_out *out, const struct gw_api *api, uint3
 static void put_interval(struct baton_json_out *out, const Baton__V1__Candidate *candidate,
                          bool greedy)
 {
+    /* A greedy step draws nothing, and a removed candidate has no interval. */
     if (greedy || !(candidate->interval_end > candidate->interval_begin)) {
         baton_json_put_null(out, "interval");
         return;
@@ -93,7 +94,7 @@ static void say_filters(struct baton_buf *reason, const struct gw_params *params
                         const Baton__V1__Decision *decision, int64_t n_vocab)
 {
     const char *and = "";
-    if (decision->n_after_min_p == n_vocab)
+    if (decision->n_after_min_p == n_vocab) /* no filter removed a token */
         return;
     baton_buf_printf(reason, " of the %" PRIu32 " that ", decision->n_after_min_p);
     if (decision->n_after_top_k < n_vocab) {

@@ -32,7 +32,7 @@ void gw_logprobs_reset(struct gw_logprobs *logprobs)
 static bool grow(struct gw_logprobs *logprobs)
 {
     size_t cap = logprobs->cap ? 2 * logprobs->cap : 32;
-    size_t per_entry = logprobs->max_top > 0 ? (size_t)logprobs->max_top : 1;
+    size_t per_entry = logprobs->max_top > 0 ? (size_t)logprobs->max_top : 1; /* no realloc of 0 */
     if (logprobs->n < logprobs->cap)
         return true;
     struct gw_logprob_entry *entries = realloc(logprobs->entries, cap * sizeof *entries);
@@ -93,7 +93,7 @@ void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tok
         entry.self.token = prompt->ids[scores->first_index + i];
         add(logprobs, entry, scores->logprobs[i]);
     }
-    logprobs->n_ready = logprobs->n;
+    logprobs->n_ready = logprobs->n; /* no stop string withholds a prompt's token */
 }
 
 /* A token of no bytes (the rest of its character is still to come) begins where the next one does,
@@ -229,7 +229,7 @@ static void put_text_offsets(const struct gw_logprobs *logprobs, struct baton_js
         size_t n = 0;
         const char *bytes = baton_tokenizer_bytes(tokenizer, entry->self.token, &n);
         baton_json_put_uint(out, NULL, entry->of_prompt ? at : prompt_chars + entry->begin_chars);
-        if (entry->of_prompt && bytes)
+        if (entry->of_prompt && bytes) /* the text stream counts characters of the output only */
             at += baton_utf8_count(bytes, n);
     }
     baton_json_close(out, ']');

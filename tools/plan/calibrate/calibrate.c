@@ -52,7 +52,7 @@ static enum baton_err read_shape(const char *path, struct baton_model_shape *sha
     return err;
 }
 
-/* What the model's shape tells: its name and its context's size. */
+/* Reads the model's name and its context's size from its shape. */
 static enum baton_err describe(const struct plan_calibrate_options *options,
                                struct sim_costs *costs, struct baton_why *why)
 {

@@ -54,6 +54,7 @@ void sim_decode_begin(struct sim_decode *worker, struct sim_shared *shared)
     worker->n_step = worker->n < max_batch ? worker->n : max_batch;
     note_begun(worker, shared->now_ns);
     struct sim_work work = work_of(worker);
+    /* Numbers are a function of seed, worker and count, so no worker shifts another one's draws. */
     struct ld_rng rng = sim_rng(shared, LD_STREAM_STEP, worker->index, worker->n_steps++);
     work.factor = sim_spread_draw(&shared->step_spread, &rng);
     worker->n_tokens += (uint64_t)worker->n_step;
@@ -81,7 +82,7 @@ void sim_decode_computed(struct sim_decode *worker, struct sim_shared *shared)
     worker->last_step_s = baton_seconds(shared->now_ns - worker->engine.began_ns);
     for (int i = 0; i < worker->n; i++) {
         struct sim_request *request = worker->sequences[i];
-        if (i < worker->n_step) {
+        if (i < worker->n_step) { /* later ones came during the step, or exceed the batch */
             int64_t arrived_ns = sim_relay_token(&shared->relay, request->record, shared->now_ns);
             if (++request->n_made == request->n_output) {
                 leave(worker, shared, request, arrived_ns);
@@ -124,6 +125,8 @@ void sim_decode_start(struct sim_decode *worker, struct sim_shared *shared,
     worker->sequences[worker->n++] = request;
     if (worker->engine.busy)
         return;
+    /* The step begins by an event of this moment, after those that are queued already, so that
+     * requests which start together share it. */
     sim_engine_set_busy(&worker->engine, true, shared->now_ns);
     sim_events_add(&shared->events, shared->now_ns, SIM_BEGIN, &worker->engine, 0);
 }

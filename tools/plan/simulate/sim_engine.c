@@ -98,11 +98,13 @@ static void schedule(struct sim_engine *engine, int64_t now_ns)
     engine->since_ns = now_ns;
     engine->duration_s = duration_s(engine);
     int64_t left_ns = (int64_t)(engine->left * engine->duration_s * 1e9);
+    /* The new stamp invalidates the event of an earlier schedule, which stays in the queue. */
     sim_events_add(engine->host->events, now_ns + left_ns, SIM_COMPUTED, engine, ++engine->stamp);
 }
 
 static void change_speed(struct sim_engine *engine, int64_t now_ns)
 {
+    /* The time since since_ns ran at the old speed: subtract it before the new duration is set. */
     double passed_s = baton_seconds(now_ns - engine->since_ns);
     if (engine->duration_s > 0)
         engine->left -= passed_s / engine->duration_s;

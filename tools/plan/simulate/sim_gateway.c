@@ -87,6 +87,8 @@ static bool route(struct sim_gateway *gateway, struct sim_request *request)
         decode = choose_decode(gateway, request->n_blocks);
     if (!prefill || (wants_decode && !decode))
         return false;
+    /* Blocks are reserved at once: the simulated gateway knows them exactly, so no Reserve is ever
+     * rejected. */
     sim_request_list_remove(&gateway->queued, request);
     gateway->n_queued_tokens -= request->n_prompt;
     request->prefill = prefill;
@@ -101,6 +103,7 @@ static bool route(struct sim_gateway *gateway, struct sim_request *request)
     return true;
 }
 
+/* First come, first served: stops at the first request that must wait, as the gateway does. */
 static void pump(struct sim_gateway *gateway)
 {
     struct sim_request *request;
@@ -120,7 +123,7 @@ void sim_gateway_queue(struct sim_gateway *gateway, struct sim_request *request)
 {
     const struct sim_settings *settings = gateway->shared->settings;
     request->queued_ns = gateway->shared->now_ns;
-    if (request->n_blocks > settings->kv_blocks) {
+    if (request->n_blocks > settings->kv_blocks) { /* it would stop the queue for ever */
         refuse(gateway, request, "larger than a decode worker's KV cache");
         return;
     }
@@ -139,6 +142,7 @@ void sim_gateway_queue(struct sim_gateway *gateway, struct sim_request *request)
 
 void sim_gateway_first(struct sim_gateway *gateway, struct sim_request *request)
 {
+    /* The gateway learns only now that the prompt is computed, so its tokens count until now. */
     request->prefill->n_queued_tokens -= request->n_prompt;
     request->has_first = true;
     request->n_made = 1;

@@ -38,12 +38,12 @@ static void plan(struct sim_prefill *worker, const struct sim_shared *shared)
 /* The rows of the pass, and what they attend to. */
 static struct sim_work work_of(const struct sim_prefill *worker)
 {
-    struct sim_work work = {.factor = 1};
+    struct sim_work work = {.factor = 1}; /* sim_prefill_begin draws it */
     for (int i = 0; i < worker->n_chunks; i++) {
         const struct baton_prefill_chunk *chunk = &worker->chunks[i];
         double n = chunk->n_tokens, past = (double)worker->held[chunk->candidate]->n_computed;
         work.n += n;
-        work.positions += n * (past + n / 2);
+        work.positions += n * (past + n / 2); /* row i attends to past + i positions */
     }
     return work;
 }
@@ -106,6 +106,7 @@ static void advance(struct sim_prefill *worker, struct sim_shared *shared)
     baton_rate_note(&worker->rate, worker->engine.work.n, pass_s);
 }
 
+/* Drops computed prompts; the rest keep their order, which the scheduler's ties go by. */
 static void let_go(struct sim_prefill *worker)
 {
     int n_kept = 0;

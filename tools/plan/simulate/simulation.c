@@ -43,6 +43,7 @@ static void start_request(struct sim_cluster *cluster, int64_t due_ns)
     ld_record_begin_attempt(record, cluster->shared.now_ns);
     struct ld_rng rng =
         sim_rng(&cluster->shared, LD_STREAM_WAY, 0, (uint64_t)(cluster->shared.now_ns / MOMENT_NS));
+    /* The last token is never an input, so it needs no KV. */
     int64_t n_positions = record->plan.prompt_tokens + record->plan.output_tokens - 1;
     *request = (struct sim_request){.record = record,
                                     .n_prompt = record->plan.prompt_tokens,
@@ -50,6 +51,7 @@ static void start_request(struct sim_cluster *cluster, int64_t due_ns)
                                     .n_blocks = (n_positions + BATON_KV_BLOCK_TOKENS - 1) /
                                                 BATON_KV_BLOCK_TOKENS,
                                     .way = sim_spread_draw(&costs->way, &rng)};
+    /* Three messages cross the network before a prompt runs: Reserve, Reserved, PrefillRequest. */
     double before_s = costs->before_s * request->way + 3 * cluster->shared.network.latency_s;
     sim_events_add(&cluster->shared.events, cluster->shared.now_ns + sim_ns(before_s), SIM_QUEUE,
                    request, 0);
@@ -63,6 +65,7 @@ static void ask(struct sim_cluster *cluster)
            ld_source_is_due(&cluster->source, cluster->shared.now_ns, &due_ns))
         start_request(cluster, due_ns);
     int64_t next_ns = ld_source_next_ns(&cluster->source, cluster->shared.now_ns);
+    /* A closed source says INT64_MAX: on_end asks it again. An event for that time may exist. */
     if (next_ns == cluster->ask_ns || next_ns == INT64_MAX || !ld_source_has_more(&cluster->source))
         return;
     cluster->ask_ns = next_ns;
@@ -73,6 +76,7 @@ static void ask(struct sim_cluster *cluster)
 
 static void start_steps(struct sim_cluster *cluster, struct sim_request *request)
 {
+    /* As in a fleet: steps need the context and the DecodeStart that follows the first token. */
     if (request->decode && request->has_first && request->is_received)
         sim_decode_start(request->decode, &cluster->shared, request);
 }
