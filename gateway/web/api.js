@@ -8,7 +8,7 @@ export function setKey(text) {
   key = text.trim();
 }
 
-/** What the server said went wrong, or what kept us from hearing it. */
+/** The error that the server reported, or the reason why no answer came. */
 export class ApiError extends Error {
   constructor(status, error, retryAfter = null) {
     super(error.message);

@@ -108,7 +108,7 @@ function stop() {
   run?.abort?.abort();
 }
 
-// What is said
+// Messages
 
 function say(...parts) {
   $("status").replaceChildren(...parts);
@@ -131,7 +131,7 @@ function hideError() {
   markField(null);
 }
 
-// The wiring
+// Events
 
 const fleet = new Fleet(onFleet);
 pairSliders();

@@ -172,7 +172,7 @@ function fillRow(item, { low, high, removedBy }, scale, own) {
   item.querySelector("output").textContent = removedBy ? `out by ${REMOVALS[removedBy]}` : share({ low, high });
 }
 
-/** The chosen token when it is not among the listed: its share is known at both ends of the pipeline. */
+/** The chosen token when it is not listed: its probability is known at both ends of the pipeline. */
 function fillUnlisted(item, step, stage, last, scale) {
   const known = { model: step.prob_raw, [last]: step.prob }[stage];
   fillRow(item, { low: known ?? 0, high: known ?? 0, removedBy: null }, scale, step.prob_raw);

@@ -21,7 +21,7 @@ function fill(element, attributes, children) {
 
 export const $ = (id) => document.getElementById(id);
 
-/** 0.5943 -> "59.4 %"; small shares keep two digits that say something. */
+/** 0.5943 -> "59.4 %"; a small share keeps two significant digits. */
 export function percent(share) {
   const value = share * 100;
   if (value >= 99.95) return value >= 100 ? "100 %" : `${Math.min(value, 99.999).toPrecision(5)} %`;

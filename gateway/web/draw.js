@@ -15,7 +15,7 @@ export function drawBand(step) {
     el("figcaption", {}, `0 ≤ draw = ${step.draw.toFixed(4)} < 1, tokens in order of their ids`));
 }
 
-/** The candidates that have a part, and the chosen one when it is not among them. */
+/** The candidates that have an interval, and the chosen one when it is not among them. */
 function listed(step) {
   const shown = step.candidates.filter((c) => c.interval);
   return shown.some((c) => c.token_id === step.token_id) ? shown : [...shown, step];

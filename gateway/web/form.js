@@ -1,4 +1,4 @@
-// The controls, and the request they make. The server is the judge of ranges; its errors name the field.
+// The controls, and the request they make. The server checks ranges; its errors name the field.
 
 import { $ } from "./dom.js";
 
@@ -40,7 +40,7 @@ export function readForm() {
   return { body: withSeed(JSON.stringify(body), seed), request: { ...DEFAULTS, ...body }, seed };
 }
 
-/** Seeds go up to 2^63: as digits they arrive as they were typed, as a JavaScript number they might not. */
+/** Seeds go up to 2^63, which a JavaScript number does not hold exactly, so they are sent as digits. */
 function withSeed(json, seed) {
   if (seed === "") return json;
   return `${json.slice(0, -1)},"seed":${/^(0|[1-9]\d*)$/.test(seed) ? seed : JSON.stringify(seed)}}`;

@@ -1,4 +1,4 @@
-// The pipeline's stages of one step, each with the shares it left its candidates.
+// The pipeline's stages of one step, each with the probabilities of its candidates.
 
 import { whatIf } from "./whatif.js";
 

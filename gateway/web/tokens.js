@@ -34,7 +34,7 @@ export class Tokens {
     this.pending.push(step);
   }
 
-  /** Text of one or more tokens: each pending step gets its own part, the last one what remains. */
+  /** Text of one or more tokens: each pending step gets its own text, the last one the rest. */
   addText(text) {
     const steps = this.pending.splice(0);
     if (!steps.length) this.box.append(el("span", {}, text)); // not explained
@@ -46,7 +46,7 @@ export class Tokens {
     this.follow();
   }
 
-  /** What is left over has no text in the answer: an end-of-text token, a stop string's. */
+  /** The remaining steps have no text in the answer: an end-of-text token, tokens of a stop string. */
   finish() {
     for (const step of this.pending.splice(0)) this.append(step, visible(step.text), "unseen");
   }

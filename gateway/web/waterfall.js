@@ -1,4 +1,4 @@
-// Where a request's time goes: one bar per stage. Until the summary tells, what can be seen from here.
+// A request's time: one bar per stage. Before the summary comes, the times that the page measured.
 
 import { $, el, seconds } from "./dom.js";
 

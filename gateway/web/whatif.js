@@ -1,10 +1,10 @@
-// What a step's distribution would be with other settings, from what its `explain` lists.
+// A step's distribution under other settings, computed from the candidates that `explain` lists.
 //
-// Listed are the L most likely of V tokens; of the others only the joint share is known. Weights are
-// exp(logit / temperature) relative to the most likely token's, so that it has 1. From temperature t
-// to u a weight w becomes w^a, a = t/u, and what becomes of the others' total depends on how it is
-// spread: it lies between "evenly" and "in as few tokens as may be". So every answer is a range
-// [low, high], and where the others have no part in it (top-k <= L, say) it is exact.
+// The step lists the L most likely of V tokens. Of the others only the joint probability is known.
+// Weights are exp(logit / temperature) relative to the most likely token, which has weight 1. From
+// temperature t to u a weight w becomes w^a, a = t/u. The others' new total depends on how their
+// weight is spread, between "evenly" and "over as few tokens as possible". So every answer is a
+// range [low, high], and it is exact where the others do not count (for example, top-k <= L).
 
 const ROUNDING = 1e-9; // of a share that is one minus the sum of the listed
 

@@ -6,7 +6,7 @@ from lab.layouts import Layout
 
 @dataclass(frozen=True)
 class Load:
-    """Open: rate requests a second; closed: so many always under way. The other one is None."""
+    """An open loop has a rate in requests a second, a closed one a concurrency. The other is None."""
     rate: float = None
     concurrency: int = None
 

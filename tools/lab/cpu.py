@@ -7,7 +7,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def seconds_of(pid):
-    """User and system time of all its threads; None when it is not (any longer) ours to see."""
+    """User and system time of all its threads; None when the process is gone or not readable."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -16,7 +16,7 @@ def seconds_of(pid):
 
 
 class Meter:
-    """What the processes of each role use between start and stop."""
+    """The processor time of each role's processes between start and stop."""
 
     def __init__(self, pids_by_role):
         self.pids_by_role = pids_by_role

@@ -1,5 +1,5 @@
-"""What an experiment fails with."""
+"""The error of a failed experiment."""
 
 
 class LabError(Exception):
-    """A message for who typed the command: what, where, why."""
+    """A message for the user of the command: what, where, why."""

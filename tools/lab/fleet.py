@@ -36,7 +36,7 @@ def free_port():
 
 
 def wait_for(condition, what):
-    """Polls until the value is true; says what was waited for when it does not become so."""
+    """Polls until the value is true, and raises an error that says what it waited for."""
     until_s = time.monotonic() + READY_S
     while time.monotonic() < until_s:
         value = condition()
@@ -121,7 +121,7 @@ class LocalFleet(Server):
                    *self.options[role])
 
     def limit(self):
-        """Only now: weights were packed at full speed."""
+        """Called after the start, so that weights are packed at full speed."""
         for name, process in self.processes.items():
             if self.settings.worker_cpu and name != "gateway":
                 self.quotas.append(Quota(process.popen.pid, self.settings.worker_cpu))

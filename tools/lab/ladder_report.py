@@ -46,7 +46,7 @@ def beside(measured, best, told):
 
 
 def buys(rung, cells):
-    """How much better its aim is than on the rung it improves on; above 1 is a gain."""
+    """The rung's main figure compared with the rung that it improves on; above 1 is a gain."""
     if not rung.over:
         return "-"
     before, now = cells[rung.over][rung.aim], cells[rung.key][rung.aim]

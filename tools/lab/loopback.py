@@ -1,4 +1,4 @@
-"""What this machine's own network can carry: one TCP connection through the loopback, as a hand-off has at best."""
+"""The bandwidth of this machine's own network: one TCP connection through the loopback, a hand-off's best case."""
 import socket
 import statistics
 import threading

@@ -1,4 +1,4 @@
-"""What a figure depends on besides the program: recorded in every report."""
+"""The machine and the sources that a figure depends on: recorded in every report."""
 import os
 import platform
 import re

@@ -1,4 +1,4 @@
-"""What experiments ask of a model directory."""
+"""The facts of a model directory that experiments need."""
 import json
 import sys
 

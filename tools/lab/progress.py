@@ -10,7 +10,7 @@ def clock(seconds):
 
 class Progress:
     def __init__(self, n_cells, guess_s):
-        """guess_s: what a cell should take; what those so far took is believed instead, once there are some."""
+        """guess_s: the expected time of a cell, used until one is finished; then their mean counts."""
         self.n_cells, self.guess_s, self.n_done, self.spent_s = n_cells, guess_s, 0, 0.0
         self.on_terminal = sys.stderr.isatty()
         self.began_s = time.monotonic()

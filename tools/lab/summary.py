@@ -1,4 +1,4 @@
-"""Rows of the sweep's CSV, in the order of their cells, made smaller: medians over repeats, and who is in them."""
+"""Rows of the sweep's CSV, in the order of their cells: medians over repeats; the layouts, prompts and loads."""
 import statistics
 
 
@@ -39,8 +39,8 @@ def prompts_in(rows):
 
 
 def told_load(rows, prompt):
-    """The highest load that every layout answered in full, else the lowest: there the stages are told apart, beyond
-    it all is queue."""
+    """The highest load that every layout answered in full, else the lowest. At a higher load the queue hides all
+    other stages."""
     rows = [row for row in rows if row["prompt_tokens"] == prompt]
     loads = sorted({load_of(row) for row in rows})
     full = [load for load in loads if all(row["done"] == row["sent"] for row in rows if load_of(row) == load)]
