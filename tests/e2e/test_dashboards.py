@@ -205,7 +205,7 @@ def test_every_recorded_series_has_figures(scraped, name):
     wait_for(lambda: scraped.has_figures(f'{name}{{job="{JOB}"}}'), f"figures for {name}")
 
 
-def test_what_autoscalers_ask_for_has_figures(scraped):
+def test_every_metric_that_autoscalers_ask_for_has_figures(scraped):
     """As prometheus-adapter asks: the series by its name, no labels of its own."""
     for rule in yaml.safe_load((ROOT / "deploy/k8s/metrics/adapter.yml").read_text())["externalRules"]:
         series = re.search(r'__name__="([^"]+)"', rule["seriesQuery"]).group(1)
@@ -224,7 +224,7 @@ def test_every_rule_is_evaluated(scraped):
     wait_for(evaluated, "all rules to be evaluated")
 
 
-def test_what_workers_say_is_there_for_each_of_them(scraped):
+def test_workers_figures_are_there_for_each_of_them(scraped):
     busy = "baton_worker_busy_seconds_total > 0"
     wait_for(lambda: len(scraped.query(busy)) == 3, "every worker to have worked")
     assert all(seconds < 60 * SLOW for _, seconds in scraped.query(busy))

@@ -61,6 +61,6 @@ def test_a_stream_tells_it_in_its_summary(fleet):
     assert summary["handoff"]["bytes"] > 0
 
 
-def test_where_nothing_travels_there_is_none(fleet):
+def test_without_bytes_to_send_there_is_none(fleet):
     assert fleet.generate(prompt=ids(40), max_new_tokens=1)["handoff"] is None
     assert fleet.generate(prompt=ids(40), max_new_tokens=3, kv_cache=False)["handoff"] is None

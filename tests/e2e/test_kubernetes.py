@@ -169,7 +169,7 @@ def test_secrets_are_neither_tracked_nor_in_the_image_nor_have_a_default():
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_a_pod_sets_is_understood_by_its_program(role):
+def test_a_pods_settings_are_understood_by_its_program(role):
     settings = config(role)
     for name in environment(role):
         assert re.sub("_", "-", name.removeprefix(f"BATON_{role.upper()}_")).lower() in settings, name
@@ -245,7 +245,7 @@ def test_a_container_is_confined_and_can_write_where_it_must(role):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_selects_pods_selects_those_of_one_role(role):
+def test_each_selector_selects_pods_of_one_role(role):
     deployment, budget = of("Deployment")[role]["spec"], of("PodDisruptionBudget")[role]["spec"]
     assert selected(deployment["selector"]["matchLabels"]) == {role}
     assert selected(budget["selector"]["matchLabels"]) == {role}

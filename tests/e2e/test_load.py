@@ -126,7 +126,7 @@ def test_a_duration_ends_a_run(fleet):
     assert client["never_sent"] > 0 and 0 < figures["requests"]["sent"] < 30000
 
 
-def test_what_is_under_way_when_time_is_up_is_cut(fleet):
+def test_a_request_under_way_when_time_is_up_is_cut(fleet):
     figures, _ = measure(fleet.port, "--concurrency", 3, "--duration", "300ms", "--drain-s", 0, "--output-tokens", 400,
                          "--slow-rate", 1, "--slow-bytes-per-s", 200)
     check_counts(figures)

@@ -110,7 +110,7 @@ def test_a_full_queue_says_when_to_come_back():
         fleet.wait_all_free()
 
 
-def test_what_could_never_wait_is_no_429():
+def test_a_request_that_could_never_wait_is_no_429():
     with Fleet(gateway_args=["--max-queued", "4", "--max-queued-tokens", "30"]) as fleet:
         for body in dict(prompt=[[1, 2]] * 5), dict(prompt=[1] * 31):
             status, answer, headers = fleet.request("POST", "/generate", body)

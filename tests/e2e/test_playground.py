@@ -87,7 +87,7 @@ def test_the_page_and_its_parts_are_served_as_they_are_in_the_tree(fleet):
     assert fleet.request("GET", "/web/app.js")[2]["Content-Type"] == "text/javascript; charset=utf-8"
 
 
-def test_what_has_not_changed_is_not_sent_again(fleet):
+def test_an_unchanged_file_is_not_sent_again(fleet):
     _, whole, headers = fleet.request("GET", "/web/app.js")
     tag = headers["ETag"]
     for asked in tag, f"W/{tag}", f'"other", {tag}', "*":
@@ -278,7 +278,7 @@ def test_what_if_is_what_the_reference_computes(fleet, open_page, sampling, aske
     assert page.js("document.querySelector('#strip :checked').value") != "if"
 
 
-def test_where_it_can_not_be_exact_the_truth_lies_within_the_range(fleet, open_page):
+def test_where_it_cannot_be_exact_the_truth_lies_within_the_range(fleet, open_page):
     """The same context under other settings, asked of the server itself."""
     page = open_page(fleet)
     listing = dict(prompt=STORY + " there was a", max_new_tokens=1, seed=1, explain=20)

@@ -5,7 +5,7 @@
 
 #include "common/base/buf.h"
 
-TEST(what_was_appended_is_there_and_terminated)
+TEST(appended_bytes_are_there_and_terminated)
 {
     struct baton_buf buf;
     baton_buf_init(&buf, 1000);
@@ -66,7 +66,7 @@ TEST(taking_moves_the_bytes_out)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_appended_is_there_and_terminated),
+        cmocka_unit_test(appended_bytes_are_there_and_terminated),
         cmocka_unit_test(the_maximum_is_exact_and_its_failure_sticks),
         cmocka_unit_test(consuming_keeps_the_rest),
         cmocka_unit_test(taking_moves_the_bytes_out),

@@ -33,7 +33,7 @@ TEST(values_are_read_back_with_their_kinds)
     baton_json_free(root);
 }
 
-TEST(what_is_not_strict_json_is_refused)
+TEST(text_that_is_not_strict_json_is_refused)
 {
     static const char *const bad[] = {"",
                                       "{",
@@ -106,7 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read_back_with_their_kinds),
-        cmocka_unit_test(what_is_not_strict_json_is_refused),
+        cmocka_unit_test(text_that_is_not_strict_json_is_refused),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(the_writer_sets_commas_and_escapes),
         cmocka_unit_test(text_that_is_not_utf8_leaves_as_valid_json),

@@ -124,7 +124,7 @@ TEST(of_many_processes_one_makes_it)
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
 
-TEST(where_nothing_can_be_written_it_says_so)
+TEST(without_a_writable_directory_it_says_so)
 {
     struct baton_once_file once;
     struct baton_why why;
@@ -140,7 +140,7 @@ int main(void)
         IN_SCRATCH(one_that_waits_longer_than_it_may_is_told),
         IN_SCRATCH(a_killed_maker_does_not_block_and_leaves_nothing_behind),
         IN_SCRATCH(of_many_processes_one_makes_it),
-        cmocka_unit_test(where_nothing_can_be_written_it_says_so),
+        cmocka_unit_test(without_a_writable_directory_it_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

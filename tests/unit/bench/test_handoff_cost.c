@@ -67,7 +67,7 @@ TEST(the_narrowest_part_of_the_way_sets_the_pace)
                 0.0005 + 10 + 512000 / (BATON_HANDOFF_CREDIT_BYTES / 20.0));
 }
 
-TEST(what_prefill_does_not_hide_is_exposed_and_the_last_layer_always)
+TEST(the_part_that_prefill_does_not_hide_is_exposed_and_the_last_layer_always)
 {
     struct ho_curve curve = curve_of(2);
     const struct ho_network slow = {.bytes_per_s = 5e5};
@@ -96,7 +96,7 @@ int main(void)
         cmocka_unit_test(one_length_is_a_line_through_nothing),
         cmocka_unit_test(whole_blocks_travel),
         cmocka_unit_test(the_narrowest_part_of_the_way_sets_the_pace),
-        cmocka_unit_test(what_prefill_does_not_hide_is_exposed_and_the_last_layer_always),
+        cmocka_unit_test(the_part_that_prefill_does_not_hide_is_exposed_and_the_last_layer_always),
         cmocka_unit_test(break_even_is_where_it_begins_to_pay_for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ TEST(answers_of_one_token_need_no_decode)
     assert_int_equal(advice.shortage, BATON_SHORT_NONE);
 }
 
-TEST(what_is_not_known_is_said_so)
+TEST(unknown_figures_are_said_to_be_unknown)
 {
     struct baton_fleet unknown = fleet, empty = fleet;
     const struct baton_workload workload = {1, 100, 0, 100};
@@ -87,7 +87,7 @@ int main(void)
         cmocka_unit_test(the_ratio_balances_and_the_layout_is_the_least_that_holds),
         cmocka_unit_test(the_ratio_does_not_depend_on_the_rate),
         cmocka_unit_test(answers_of_one_token_need_no_decode),
-        cmocka_unit_test(what_is_not_known_is_said_so),
+        cmocka_unit_test(unknown_figures_are_said_to_be_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

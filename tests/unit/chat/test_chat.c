@@ -299,7 +299,7 @@ TEST(a_system_message_waits_for_a_last_message_that_is_the_users)
     check_one(GEMMA3, "s:S", "<s><start_of_turn>model\n");
 }
 
-TEST(what_is_trimmed_is_what_python_calls_white_space)
+TEST(trimming_removes_what_python_calls_white_space)
 {
     check_one(MISTRAL_V3, "u:A|a:\xe3\x80\x80\x1c\xc2\x85 B\xc2\xa0\xe2\x80\xaf\t",
               "<s>[INST] A[/INST] B</s>");
@@ -443,7 +443,7 @@ int main(void)
         cmocka_unit_test(the_refusal_names_the_message),
         cmocka_unit_test(a_conversation_without_messages_is_invalid),
         cmocka_unit_test(a_system_message_waits_for_a_last_message_that_is_the_users),
-        cmocka_unit_test(what_is_trimmed_is_what_python_calls_white_space),
+        cmocka_unit_test(trimming_removes_what_python_calls_white_space),
         cmocka_unit_test(an_empty_first_question_leaves_llama2s_system_text_trimmed),
         cmocka_unit_test(phi35_skips_an_empty_system_message),
         cmocka_unit_test(a_template_that_asks_for_the_date_gets_todays),

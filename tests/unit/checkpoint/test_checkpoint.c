@@ -53,7 +53,7 @@ TEST(a_model_is_named_after_its_own_directory)
     baton_checkpoint_close(checkpoint);
 }
 
-TEST(what_is_told_to_clients_is_what_the_engine_is_given)
+TEST(clients_are_told_what_the_engine_is_given)
 {
     write_scratch("config.json", GPT2);
     write_scratch("generation_config.json", "{\"eos_token_id\":[49,47]}");
@@ -96,7 +96,7 @@ TEST(a_path_that_is_too_long_is_refused)
     assert_null(checkpoint);
 }
 
-TEST(each_part_is_missed_only_by_those_who_ask_for_it)
+TEST(each_missing_part_is_an_error_only_for_readers_of_it)
 {
     struct baton_fingerprint fingerprint;
     struct baton_weights *weights = NULL;
@@ -133,10 +133,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_story_model_is_known_without_its_weights),
         IN_SCRATCH(a_model_is_named_after_its_own_directory),
-        IN_SCRATCH(what_is_told_to_clients_is_what_the_engine_is_given),
+        IN_SCRATCH(clients_are_told_what_the_engine_is_given),
         IN_SCRATCH(a_config_that_is_missing_or_lacks_what_every_process_needs_is_refused),
         cmocka_unit_test(a_path_that_is_too_long_is_refused),
-        IN_SCRATCH(each_part_is_missed_only_by_those_who_ask_for_it),
+        IN_SCRATCH(each_missing_part_is_an_error_only_for_readers_of_it),
         cmocka_unit_test(tensors_outlive_the_checkpoint_they_were_taken_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

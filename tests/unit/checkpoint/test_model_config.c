@@ -8,7 +8,7 @@ static enum baton_err parse(const char *text, struct baton_model_config *config,
     return baton_model_config_parse(text, strlen(text), config, why);
 }
 
-TEST(what_is_not_given_is_neutral)
+TEST(absent_keys_are_neutral)
 {
     struct baton_model_config config;
     assert_int_equal(parse("{}", &config, NULL), BATON_OK);
@@ -131,7 +131,7 @@ TEST(the_files_of_a_model_are_named_in_errors)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_given_is_neutral),
+        cmocka_unit_test(absent_keys_are_neutral),
         cmocka_unit_test(null_is_as_good_as_absent),
         cmocka_unit_test(of_several_names_the_first_that_is_present_counts),
         cmocka_unit_test(a_value_of_the_wrong_kind_or_size_is_refused_by_its_key),

@@ -87,7 +87,7 @@ TEST(another_file_is_hashed_again_and_a_fresh_one_is_not_remembered)
     assert_string_not_equal(later, after);
 }
 
-TEST(a_directory_that_can_not_be_written_only_costs_time)
+TEST(a_directory_that_cannot_be_written_only_costs_time)
 {
     struct baton_cache_dirs unwritable = {.n = 1, .paths = {"/proc"}};
     char hashed[BATON_SHA256_HEX], again[BATON_SHA256_HEX];
@@ -112,7 +112,7 @@ int main(void)
         WITH_MODEL(a_digest_is_remembered),
         WITH_MODEL(a_memory_that_is_not_whole_is_not_believed),
         WITH_MODEL(another_file_is_hashed_again_and_a_fresh_one_is_not_remembered),
-        WITH_MODEL(a_directory_that_can_not_be_written_only_costs_time),
+        WITH_MODEL(a_directory_that_cannot_be_written_only_costs_time),
         WITH_MODEL(missing_weights_are_not_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void reserve_at_last(const struct request_params *requests, size_t i, boo
 }
 
 /* Either the start waits for the context, or the context for the start. */
-TEST(what_a_hand_off_exposes_is_how_long_the_start_waited)
+TEST(a_hand_off_exposes_the_time_that_the_start_waited)
 {
     enum { LATE_MS = 30 };
     struct request_params late = {
@@ -525,7 +525,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prompt_run_here_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
-        cmocka_unit_test(what_a_hand_off_exposes_is_how_long_the_start_waited),
+        cmocka_unit_test(a_hand_off_exposes_the_time_that_the_start_waited),
         cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
         cmocka_unit_test(prompts_beside_sequences_disturb_none),
         cmocka_unit_test(the_tokens_of_a_step_travel_in_one_message),

@@ -51,7 +51,7 @@ TEST(sizes_are_hexadecimal_in_either_case)
     assert_int_equal(body.len, 20);
 }
 
-TEST(what_follows_the_body_is_left_alone)
+TEST(bytes_after_the_body_are_left_alone)
 {
     size_t n_used;
     const char *text = "1\r\na\r\n0\r\n\r\nGET /";
@@ -160,7 +160,7 @@ int main(void)
         cmocka_unit_test(chunks_are_put_together),
         cmocka_unit_test(an_empty_body_is_its_last_chunk_alone),
         cmocka_unit_test(sizes_are_hexadecimal_in_either_case),
-        cmocka_unit_test(what_follows_the_body_is_left_alone),
+        cmocka_unit_test(bytes_after_the_body_are_left_alone),
         cmocka_unit_test(extensions_and_trailers_are_dropped),
         cmocka_unit_test(malformed_sizes_are_refused),
         cmocka_unit_test(a_chunk_ends_in_exactly_cr_lf),

@@ -49,7 +49,7 @@ TEST(a_sample_has_its_labels)
     baton_buf_fini(&out);
 }
 
-TEST(what_is_no_number_is_spelled_as_prometheus_reads_it)
+TEST(infinities_and_nan_are_spelled_as_prometheus_reads_them)
 {
     struct baton_buf out;
     baton_buf_init(&out, 1 << 16);
@@ -77,7 +77,7 @@ int main(void)
         cmocka_unit_test(observations_fall_into_the_bucket_that_bounds_them),
         cmocka_unit_test(buckets_are_written_cumulatively),
         cmocka_unit_test(a_sample_has_its_labels),
-        cmocka_unit_test(what_is_no_number_is_spelled_as_prometheus_reads_it),
+        cmocka_unit_test(infinities_and_nan_are_spelled_as_prometheus_reads_them),
         cmocka_unit_test(stages_have_their_contract_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ TEST(a_penalty_looks_at_prompt_and_output)
     assert_int_equal(sampled.token, 3);
 }
 
-TEST(what_is_reported_of_a_choice_passes_the_wires_check)
+TEST(a_sampled_tokens_report_passes_the_wires_check)
 {
     static const float odd[][N_VOCAB] = {{2.0F, -1.5F, 0.3F, 4.2F, -0.8F},
                                          {NAN, NAN, NAN, NAN, NAN},
@@ -120,7 +120,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_state_owns_its_bias, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_penalty_looks_at_prompt_and_output, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_reported_of_a_choice_passes_the_wires_check, set_up,
+        cmocka_unit_test_setup_teardown(a_sampled_tokens_report_passes_the_wires_check, set_up,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

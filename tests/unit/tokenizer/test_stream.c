@@ -83,7 +83,7 @@ TEST(a_stop_string_split_over_two_tokens_is_withheld)
     end("yes.");
 }
 
-TEST(what_turns_out_not_to_be_a_stop_string_is_shown)
+TEST(text_that_turns_out_not_to_be_a_stop_string_is_shown)
 {
     static const char *const stops[] = {"aab"};
     start(stops, 1);
@@ -239,7 +239,7 @@ int main(void)
         cmocka_unit_test(bad_bytes_become_replacement_characters),
         cmocka_unit_test(an_incomplete_character_ends_as_one_replacement),
         cmocka_unit_test(a_stop_string_split_over_two_tokens_is_withheld),
-        cmocka_unit_test(what_turns_out_not_to_be_a_stop_string_is_shown),
+        cmocka_unit_test(text_that_turns_out_not_to_be_a_stop_string_is_shown),
         cmocka_unit_test(the_stop_string_that_is_complete_first_ends_the_text),
         cmocka_unit_test(of_stop_strings_complete_together_the_longest_is_removed),
         cmocka_unit_test(a_stop_string_may_begin_with_part_of_a_character_shown),

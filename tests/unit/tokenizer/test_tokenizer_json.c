@@ -213,7 +213,7 @@ TEST(a_missing_byte_is_refused_when_it_is_needed)
     baton_tokenizer_close(tokenizer);
 }
 
-TEST(what_is_not_supported_is_named)
+TEST(unsupported_parts_are_named)
 {
 #define REFUSED(part, value, reason)                                                               \
     do {                                                                                           \
@@ -243,7 +243,7 @@ TEST(what_is_not_supported_is_named)
             "single_word is not");
 }
 
-TEST(what_is_wrong_is_named)
+TEST(wrong_parts_are_named)
 {
     REFUSED(vocab, "{}", "vocab: must be an object");
     REFUSED(vocab, "[]", "vocab: must be an object");
@@ -337,8 +337,8 @@ int main(void)
         cmocka_unit_test(of_special_tokens_that_overlap_the_longest_that_fits_a_span_counts),
         cmocka_unit_test(gaps_between_ids_stay_empty),
         cmocka_unit_test(a_missing_byte_is_refused_when_it_is_needed),
-        cmocka_unit_test(what_is_not_supported_is_named),
-        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(unsupported_parts_are_named),
+        cmocka_unit_test(wrong_parts_are_named),
         cmocka_unit_test(a_directory_without_a_tokenizer_is_not_found),
         cmocka_unit_test(vocab_and_merges_are_read_from_two_files),
     };

@@ -272,7 +272,7 @@ static enum baton_err unpack(const void *bytes, size_t n, size_t cap, struct bat
     return err;
 }
 
-TEST(what_is_no_envelope_is_corrupt)
+TEST(bytes_that_are_no_envelope_are_corrupt)
 {
     static uint8_t huge[BATON_FRAME_MAX_HEADER + 1];
     assert_int_equal(unpack("", 0, 4096, NULL), BATON_CORRUPT);
@@ -364,7 +364,7 @@ TEST(no_message_repeats_a_string)
 }
 
 /* A field numbered 0 inside the second of two repeated messages: the search goes into each. */
-TEST(what_is_no_protobuf_is_found_in_repeated_messages)
+TEST(bytes_that_are_no_protobuf_are_found_in_repeated_messages)
 {
     static const char good[] = "\x32\x00", bad[] = "\x32\x02\x00\x01";
     struct sample_envelope s;
@@ -397,12 +397,12 @@ int main(void)
         cmocka_unit_test(a_membership_message_names_no_request),
         cmocka_unit_test(hello_may_not_know_whom_it_talks_to),
         cmocka_unit_test(payload_follows_a_chunk_and_nothing_else),
-        cmocka_unit_test(what_is_no_envelope_is_corrupt),
+        cmocka_unit_test(bytes_that_are_no_envelope_are_corrupt),
         cmocka_unit_test(a_zero_byte_inside_a_string_is_found_at_any_depth),
         cmocka_unit_test(a_greedy_message_hits_the_cap_and_an_honest_one_does_not),
         cmocka_unit_test(fields_of_a_newer_version_are_tolerated),
         cmocka_unit_test(no_message_repeats_a_string),
-        cmocka_unit_test(what_is_no_protobuf_is_found_in_repeated_messages),
+        cmocka_unit_test(bytes_that_are_no_protobuf_are_found_in_repeated_messages),
         cmocka_unit_test(kinds_have_the_names_of_the_proto),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ TEST(the_star_becomes_the_address_the_announcer_was_seen_at)
     }
 }
 
-TEST(what_is_no_address_is_invalid_and_leaves_the_output_alone)
+TEST(text_that_is_no_address_is_invalid_and_leaves_the_output_alone)
 {
     static const char *const bad[] = {"",           "ipc:///tmp/x",  "tcp://",       "tcp://*",
                                       "tcp://a:",   "tcp://a:65536", "tcp://a:1 ",   "tcp://a b:1",
@@ -194,7 +194,7 @@ int main(void)
         cmocka_unit_test(sending_stamps_epochs_link_and_ack),
         cmocka_unit_test(a_closed_link_says_closed_to_every_holder),
         cmocka_unit_test(the_star_becomes_the_address_the_announcer_was_seen_at),
-        cmocka_unit_test(what_is_no_address_is_invalid_and_leaves_the_output_alone),
+        cmocka_unit_test(text_that_is_no_address_is_invalid_and_leaves_the_output_alone),
     };
     return cmocka_run_group_tests(tests, open_box, close_box);
 }

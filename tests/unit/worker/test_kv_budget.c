@@ -77,7 +77,7 @@ TEST(more_than_the_memory_left_is_refused_by_name)
                    "kv-tokens:", "16016");
 }
 
-TEST(what_no_int_counts_is_refused)
+TEST(a_count_beyond_int_is_refused)
 {
     assert_refused(&(struct baton_kv_options){.bytes = INT64_MAX}, BATON_INVALID,
                    "kv-bytes:", "268435456");
@@ -124,7 +124,7 @@ int main(void)
         cmocka_unit_test(both_at_once_are_refused),
         cmocka_unit_test(less_than_a_context_is_refused_with_what_it_takes),
         cmocka_unit_test(more_than_the_memory_left_is_refused_by_name),
-        cmocka_unit_test(what_no_int_counts_is_refused),
+        cmocka_unit_test(a_count_beyond_int_is_refused),
         cmocka_unit_test(a_worker_gets_the_pool_its_options_describe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

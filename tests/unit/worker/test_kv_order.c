@@ -65,7 +65,7 @@ TEST(spans_that_wait_until_all_is_computed_become_one)
     assert_int_equal(extent.n_blocks, 8);
 }
 
-TEST(what_was_cached_goes_before_the_rest_is_computed)
+TEST(cached_blocks_go_before_the_rest_is_computed)
 {
     struct baton_kv_order order;
     struct receiver receiver = {.n_layers = 2, .n_blocks = 6};
@@ -136,7 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_layer_goes_as_soon_as_it_is_ready),
         cmocka_unit_test(spans_that_wait_until_all_is_computed_become_one),
-        cmocka_unit_test(what_was_cached_goes_before_the_rest_is_computed),
+        cmocka_unit_test(cached_blocks_go_before_the_rest_is_computed),
         cmocka_unit_test(blocks_that_the_receiver_has_stay_here),
         cmocka_unit_test(whatever_the_pace_each_block_leaves_once),
         cmocka_unit_test(progress_survives_its_word),

@@ -44,7 +44,7 @@ TEST(each_request_is_found_by_its_gateway_id_and_attempt)
     }
 }
 
-TEST(what_was_removed_is_not_found_and_the_others_still_are)
+TEST(a_removed_request_is_not_found_and_the_others_still_are)
 {
     baton_request_table_remove(&table, &nodes[2]);
     for (int i = 0; i < N_REQUESTS; i++) {
@@ -69,7 +69,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_request_is_found_by_its_gateway_id_and_attempt, set_up),
-        cmocka_unit_test_setup(what_was_removed_is_not_found_and_the_others_still_are, set_up),
+        cmocka_unit_test_setup(a_removed_request_is_not_found_and_the_others_still_are, set_up),
         cmocka_unit_test_setup(a_worker_finds_the_request_of_every_gateway, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

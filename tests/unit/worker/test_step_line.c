@@ -67,7 +67,7 @@ TEST(nor_is_it_by_a_rounding_error)
     }
 }
 
-TEST(what_was_long_ago_is_forgotten)
+TEST(old_steps_are_forgotten)
 {
     struct baton_step_line line = {0};
     for (int i = 0; i < 2000; i++)
@@ -89,7 +89,7 @@ int main(void)
         cmocka_unit_test(nothing_is_known_of_nothing),
         cmocka_unit_test(neither_part_is_negative_whatever_was_measured),
         cmocka_unit_test(nor_is_it_by_a_rounding_error),
-        cmocka_unit_test(what_was_long_ago_is_forgotten),
+        cmocka_unit_test(old_steps_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ TEST(split_f32_is_a_hundred_times_as_exact_as_bf16)
     assert_true(worst[BATON_F32] * 100 < worst[BATON_BF16]);
 }
 
-TEST(what_is_not_finite_does_not_come_out_finite)
+TEST(infinite_or_nan_inputs_do_not_come_out_finite)
 {
     static const float ends[] = {INFINITY, -INFINITY, NAN};
     need_amx();
@@ -186,7 +186,7 @@ int main(void)
         cmocka_unit_test(a_row_has_the_same_bits_beside_any_number_of_others),
         cmocka_unit_test(neither_do_blocks_change_a_bit),
         cmocka_unit_test(split_f32_is_a_hundred_times_as_exact_as_bf16),
-        cmocka_unit_test(what_is_not_finite_does_not_come_out_finite),
+        cmocka_unit_test(infinite_or_nan_inputs_do_not_come_out_finite),
         cmocka_unit_test(threads_do_not_disturb_each_other_and_leave_no_tiles),
     };
     return cmocka_run_group_tests(tests, find_amx, NULL);

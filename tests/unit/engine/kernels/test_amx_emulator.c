@@ -119,7 +119,7 @@ static void assert_refused(void (*run)(void), const char *message)
     assert_non_null(strstr(text, message));
 }
 
-TEST(what_a_cpu_would_refuse_ends_the_process_with_a_message)
+TEST(instructions_that_a_cpu_would_refuse_end_the_process_with_a_message)
 {
     begin();
     if (is_native())
@@ -135,7 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_of_every_form_are_understood),
         cmocka_unit_test(configurations_come_back_and_are_released),
-        cmocka_unit_test(what_a_cpu_would_refuse_ends_the_process_with_a_message),
+        cmocka_unit_test(instructions_that_a_cpu_would_refuse_end_the_process_with_a_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ TEST(rows_come_back_as_their_dtype_keeps_them)
     }
 }
 
-TEST(what_is_past_the_matrix_is_zero)
+TEST(elements_past_the_matrix_are_zero)
 {
     for (int i = 0; i < N_INS * N_OUTS * BATON_N_DTYPES; i++) {
         enum baton_dtype dtype = (enum baton_dtype)(i / N_INS / N_OUTS);
@@ -200,7 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back_as_their_dtype_keeps_them),
-        cmocka_unit_test(what_is_past_the_matrix_is_zero),
+        cmocka_unit_test(elements_past_the_matrix_are_zero),
         cmocka_unit_test(every_byte_of_a_matrix_is_written),
         cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
         cmocka_unit_test(a_nan_stays_one_in_bf16),

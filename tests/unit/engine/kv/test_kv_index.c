@@ -166,7 +166,7 @@ TEST(a_taken_name_stays_with_its_block)
     assert_kept("x-");
 }
 
-TEST(what_a_request_found_is_not_evicted_for_the_rest_of_it)
+TEST(blocks_that_a_request_found_are_not_evicted_for_the_rest_of_it)
 {
     struct baton_seq seq;
     cache(0, 3);
@@ -299,7 +299,7 @@ int main(void)
         RUN(a_hit_makes_a_block_recently_used),
         RUN(a_chain_loses_its_end_first),
         RUN(a_taken_name_stays_with_its_block),
-        RUN(what_a_request_found_is_not_evicted_for_the_rest_of_it),
+        RUN(blocks_that_a_request_found_are_not_evicted_for_the_rest_of_it),
         RUN(too_few_blocks_beside_the_found_ones_leave_no_trace),
         RUN(shared_blocks_let_in_more_sequences_than_the_pool_could_hold),
         RUN(a_bound_holds_for_blocks_without_holders),

@@ -59,7 +59,7 @@ TEST(given_fields_are_taken)
     assert_false(configured.config.tied_head);
 }
 
-TEST(what_is_not_computed_is_refused_by_name)
+TEST(settings_that_are_not_computed_are_refused_by_name)
 {
     const char *const refused[][2] = {
         {",\"activation_function\":\"relu\"", "activation_function"},
@@ -113,7 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpt2_defaults_are_those_of_its_authors),
         cmocka_unit_test(given_fields_are_taken),
-        cmocka_unit_test(what_is_not_computed_is_refused_by_name),
+        cmocka_unit_test(settings_that_are_not_computed_are_refused_by_name),
         cmocka_unit_test(configs_of_other_kinds_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

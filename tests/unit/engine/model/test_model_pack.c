@@ -144,7 +144,7 @@ TEST(a_model_outlives_its_file)
     baton_model_close(mapped);
 }
 
-TEST(where_nothing_can_be_written_the_weights_are_private)
+TEST(without_a_writable_directory_the_weights_are_private)
 {
     struct baton_cache_dirs unwritable = {.n = 1, .paths = {"/proc"}};
     struct baton_model *model = open_model("f32", "auto", &unwritable);
@@ -247,7 +247,7 @@ int main(void)
         WITH_CACHE(a_file_is_packed_once),
         WITH_CACHE(a_spoiled_file_is_packed_again),
         WITH_CACHE(a_model_outlives_its_file),
-        WITH_CACHE(where_nothing_can_be_written_the_weights_are_private),
+        WITH_CACHE(without_a_writable_directory_the_weights_are_private),
         WITH_CACHE(a_file_that_can_only_be_read_is_used),
         WITH_CACHE(processes_that_pack_at_once_share_one_file),
         WITH_CACHE(a_killed_packer_does_not_block),

@@ -70,7 +70,7 @@ static int remove_pack(void **state)
     return remove_scratch(state);
 }
 
-TEST(what_was_packed_is_mapped)
+TEST(packed_weights_are_mapped)
 {
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
@@ -169,7 +169,7 @@ TEST(a_file_of_another_size_is_refused)
     }
 }
 
-TEST(what_is_no_file_is_refused)
+TEST(a_path_that_is_no_file_is_refused)
 {
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
@@ -208,12 +208,12 @@ TEST(a_name_says_what_is_inside)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PACK(what_was_packed_is_mapped),
+        WITH_PACK(packed_weights_are_mapped),
         WITH_PACK(an_empty_payload_is_a_payload),
         WITH_PACK(a_file_of_anything_else_is_refused),
         WITH_PACK(a_flipped_bit_anywhere_is_found),
         WITH_PACK(a_file_of_another_size_is_refused),
-        WITH_PACK(what_is_no_file_is_refused),
+        WITH_PACK(a_path_that_is_no_file_is_refused),
         WITH_PACK(a_payload_without_space_fails_when_it_is_created),
         cmocka_unit_test(a_name_says_what_is_inside),
     };

@@ -203,7 +203,7 @@ TEST(a_breach_in_one_event_ends_that_request_only)
     assert_int_equal(heard[0].n_failed, 0);
 }
 
-TEST(what_is_stale_or_a_strangers_is_ignored)
+TEST(messages_that_are_stale_or_a_strangers_are_ignored)
 {
     const struct event other_attempt[] = {{0, 2, 1, 1, 0}}, over[] = {{0, 1, 1, 3, 4}};
     tell(&worker, other_attempt, 1);
@@ -236,7 +236,7 @@ int main(void)
 #define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         RUN(every_event_of_a_step_reaches_its_request),
         RUN(a_breach_in_one_event_ends_that_request_only),
-        RUN(what_is_stale_or_a_strangers_is_ignored),
+        RUN(messages_that_are_stale_or_a_strangers_are_ignored),
         RUN(tokens_past_a_stop_string_are_dropped_with_the_end_that_follows),
     };
     if (baton_tokenizer_open("models/tale", &tokenizer, NULL))

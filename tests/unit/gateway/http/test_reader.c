@@ -332,7 +332,7 @@ TEST(too_many_headers_are_refused)
     baton_buf_fini(&text);
 }
 
-TEST(what_follows_the_head_is_left_alone)
+TEST(bytes_after_the_head_are_left_alone)
 {
     static const char text[] = GET("Content-Length: 5\r\n") "hello\n\n\0";
     assert_int_equal(parse_n(text, sizeof text), BATON_OK);
@@ -398,7 +398,7 @@ int main(void)
         cmocka_unit_test(a_head_over_the_limit_is_refused),
         cmocka_unit_test(a_request_line_over_the_limit_is_a_target_too_long),
         cmocka_unit_test(too_many_headers_are_refused),
-        cmocka_unit_test(what_follows_the_head_is_left_alone),
+        cmocka_unit_test(bytes_after_the_head_are_left_alone),
         cmocka_unit_test(a_head_that_trickles_in_is_read_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);

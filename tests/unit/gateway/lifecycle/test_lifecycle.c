@@ -114,7 +114,7 @@ TEST(a_streamed_first_token_is_observed_at_once)
     assert_int_equal(metrics.ttft.n, 1);
 }
 
-TEST(what_a_client_saw_is_not_begun_again)
+TEST(a_response_that_a_client_saw_is_not_begun_again)
 {
     ask(&client, &streamed);
     run_prompt(&decode, &client);
@@ -291,7 +291,7 @@ int main(void)
         ROW(the_decode_time_of_an_attempt_that_broke_is_not_the_next_ones),
         ROW(the_time_to_the_first_token_is_observed_once_per_request),
         ROW(a_streamed_first_token_is_observed_at_once),
-        ROW(what_a_client_saw_is_not_begun_again),
+        ROW(a_response_that_a_client_saw_is_not_begun_again),
         ROW(a_stream_that_showed_nothing_is_tried_again),
         ROW(a_request_fails_when_its_attempts_are_used_up),
         ROW(a_request_that_no_worker_could_run_is_not_tried_again),

@@ -49,7 +49,7 @@ TEST(a_steady_rate_is_known_early_and_stays)
     }
 }
 
-TEST(what_changed_minutes_ago_is_what_is_seen)
+TEST(a_change_of_minutes_ago_is_seen)
 {
     struct gw_arrivals arrivals = {0};
     struct gw_arrivals_mean mean;
@@ -81,7 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_few_requests_are_no_workload),
         cmocka_unit_test(a_steady_rate_is_known_early_and_stays),
-        cmocka_unit_test(what_changed_minutes_ago_is_what_is_seen),
+        cmocka_unit_test(a_change_of_minutes_ago_is_seen),
         cmocka_unit_test(a_quiet_while_is_forgotten_to_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ TEST(an_answer_tells_of_its_hand_off)
     baton_buf_fini(&buf);
 }
 
-TEST(what_did_not_travel_is_null_and_enters_nothing)
+TEST(a_context_that_did_not_travel_is_null_and_enters_nothing)
 {
     struct gw_handoff_stats handoff_stats = {0};
     const struct gw_handoff none = {.exposed_s = 1};
@@ -95,7 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_tells_of_its_hand_off),
-        cmocka_unit_test(what_did_not_travel_is_null_and_enters_nothing),
+        cmocka_unit_test(a_context_that_did_not_travel_is_null_and_enters_nothing),
         cmocka_unit_test(a_transfer_without_a_measurable_time_has_no_pace),
         cmocka_unit_test(the_ledger_sums_them_up),
         cmocka_unit_test(no_more_overlaps_than_there_is),

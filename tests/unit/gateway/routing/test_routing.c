@@ -164,7 +164,7 @@ TEST(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster)
     assert_int_equal(known(&prefill)->n_active, 1);
 }
 
-TEST(what_an_attempt_gave_a_worker_to_do_is_taken_away_again)
+TEST(an_attempts_load_on_a_worker_is_taken_away_again)
 {
     ask(&client, &usual);
     say_reserved(&decode, &client);
@@ -194,7 +194,7 @@ int main(void)
         ROW(without_a_prefill_worker_a_request_fails_and_a_suspect_is_waited_for),
         ROW(a_draining_worker_gets_no_more_requests),
         ROW(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster),
-        ROW(what_an_attempt_gave_a_worker_to_do_is_taken_away_again),
+        ROW(an_attempts_load_on_a_worker_is_taken_away_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ TEST(connection_and_retry_after_are_noted)
     assert_true(response.retry_after_s < 0 && response.keep_alive);
 }
 
-TEST(what_is_no_response_is_refused)
+TEST(bytes_that_are_no_response_are_refused)
 {
     static const char *const bad[] = {
         "SSH-2.0-OpenSSH\r\n\r\n",
@@ -128,7 +128,7 @@ int main(void)
         cmocka_unit_test(a_body_ends_with_the_connection),
         cmocka_unit_test(interim_responses_are_skipped),
         cmocka_unit_test(connection_and_retry_after_are_noted),
-        cmocka_unit_test(what_is_no_response_is_refused),
+        cmocka_unit_test(bytes_that_are_no_response_are_refused),
         cmocka_unit_test(a_head_without_end_is_bounded),
     };
     ld_response_init(&response);

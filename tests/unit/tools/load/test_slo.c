@@ -16,7 +16,7 @@ TEST(bounds_are_read_with_their_units)
     assert_true(ld_slo_is_set(&slo));
 }
 
-TEST(what_is_not_named_has_no_bound)
+TEST(unnamed_figures_have_no_bound)
 {
     struct ld_slo slo = {0};
     struct baton_why why;
@@ -44,7 +44,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_read_with_their_units),
-        cmocka_unit_test(what_is_not_named_has_no_bound),
+        cmocka_unit_test(unnamed_figures_have_no_bound),
         cmocka_unit_test(other_forms_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ TEST(held_requests_keep_the_time_they_were_due)
     assert_int_equal(source.n_held, 1);
 }
 
-TEST(what_could_not_be_sent_in_time_is_counted)
+TEST(requests_that_could_not_be_sent_in_time_are_counted)
 {
     struct ld_source source = source_of(LD_PERIODIC);
     double due_ms;
@@ -152,7 +152,7 @@ int main(void)
         cmocka_unit_test(nothing_is_due_before_the_start_is_known),
         cmocka_unit_test(a_trace_arrives_as_it_says),
         cmocka_unit_test(held_requests_keep_the_time_they_were_due),
-        cmocka_unit_test(what_could_not_be_sent_in_time_is_counted),
+        cmocka_unit_test(requests_that_could_not_be_sent_in_time_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ TEST(the_costs_are_means_of_ready_workers_that_know_them)
     assert_true(at.observed.rate_per_s == 2.5 && at.observed.output_tokens == 20);
 }
 
-TEST(what_the_gateway_does_not_know_is_nan)
+TEST(figures_that_the_gateway_does_not_know_are_nan)
 {
     struct plan_fleet_at at;
     assert_int_equal(
@@ -71,7 +71,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_costs_are_means_of_ready_workers_that_know_them),
-        cmocka_unit_test(what_the_gateway_does_not_know_is_nan),
+        cmocka_unit_test(figures_that_the_gateway_does_not_know_are_nan),
         cmocka_unit_test(other_servers_answers_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

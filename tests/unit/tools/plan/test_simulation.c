@@ -261,7 +261,7 @@ TEST(every_request_ends_at_any_capacity)
     }
 }
 
-TEST(what_fits_nowhere_is_told_so)
+TEST(a_request_that_fits_nowhere_is_told_so)
 {
     struct sim_settings settings = roomy_settings(0.02, 0.005);
     settings.kv_blocks = 4;
@@ -311,7 +311,7 @@ int main(void)
         cmocka_unit_test(prompts_wait_as_m_d_1_too),
         cmocka_unit_test(a_closed_loop_obeys_littles_law),
         cmocka_unit_test(every_request_ends_at_any_capacity),
-        cmocka_unit_test(what_fits_nowhere_is_told_so),
+        cmocka_unit_test(a_request_that_fits_nowhere_is_told_so),
         cmocka_unit_test(the_same_seed_gives_the_same_results),
         cmocka_unit_test(more_workers_of_the_short_role_serve_more),
     };

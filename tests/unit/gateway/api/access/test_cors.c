@@ -50,7 +50,7 @@ TEST(a_star_allows_every_origin_but_none_at_all)
     assert_false(gw_cors_allows(&cors, ""));
 }
 
-TEST(what_no_browser_sends_is_a_mistake_that_is_named)
+TEST(an_origin_that_no_browser_sends_is_a_mistake_that_is_named)
 {
     static const char *const bad[] = {"app.example",
                                       "https://app.example/",
@@ -111,7 +111,7 @@ int main(void)
         cmocka_unit_test(without_origins_no_page_is_allowed),
         cmocka_unit_test(an_origin_is_allowed_when_it_is_exactly_one_of_the_list),
         cmocka_unit_test(a_star_allows_every_origin_but_none_at_all),
-        cmocka_unit_test(what_no_browser_sends_is_a_mistake_that_is_named),
+        cmocka_unit_test(an_origin_that_no_browser_sends_is_a_mistake_that_is_named),
         cmocka_unit_test(the_list_and_its_origins_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
