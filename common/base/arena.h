@@ -12,7 +12,7 @@
 
 struct baton_arena;
 
-/* max_bytes bounds the sum of what is handed out (rounded up to 16 bytes apiece). */
+/* max_bytes bounds the sum of all allocations, each rounded up to 16 bytes. */
 struct baton_arena *baton_arena_create(size_t max_bytes);
 void baton_arena_destroy(struct baton_arena *arena);
 

@@ -1,4 +1,4 @@
-/* SHA-256 of what must be the same everywhere or must not be kept, CRC32C of what travels.
+/* SHA-256 for identities and secrets, CRC-32C for messages.
  *
  * Ownership: a baton_sha256 is created and destroyed by its user (final destroys it).
  * Threading: one owner at a time; baton_crc32c is pure.

@@ -67,7 +67,7 @@ const struct baton_json *baton_json_member(void *it);
 
 /* ---- out ----
  * Commas come by themselves; key is NULL inside an array and at the top. Text that is not UTF-8 is
- * written with U+FFFD in place of each bad part, so that what leaves is always JSON. Failures stick
+ * written with U+FFFD in place of each bad part, so that the output is always JSON. Failures stick
  * in the buffer. */
 
 struct baton_json_out {

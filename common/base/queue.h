@@ -24,7 +24,7 @@ enum baton_err baton_queue_put(struct baton_queue *queue, void *item) BATON_MUST
 enum baton_err baton_queue_take(struct baton_queue *queue, int64_t timeout_ns,
                                 void **item) BATON_MUST_CHECK;
 
-/* Wakes every waiter; what is queued can still be taken. */
+/* Wakes every waiter; queued items can still be taken. */
 void baton_queue_close(struct baton_queue *queue);
 
 size_t baton_queue_length(struct baton_queue *queue);

@@ -31,8 +31,8 @@ struct baton_chat_message {
 
 /* override is "auto" (the model's own template), or a family's name: chatml, llama2, llama3, gemma,
  * mistral-v1, mistral-v3, mistral-tekken, mistral-v7, zephyr, phi3, phi4. A model without a
- * template, or with one that is of no known family, has a chat too: see baton_chat_problem. Takes
- * bos and eos out of source. */
+ * template, or with one of no known family, also has a chat: see baton_chat_problem. Takes bos and
+ * eos out of source. */
 enum baton_err baton_chat_create(struct baton_chat_template *source, const char *override,
                                  struct baton_chat **chat, struct baton_why *why) BATON_MUST_CHECK;
 

@@ -23,7 +23,7 @@ struct baton_chat_marks {
     const char *bos, *eos;
 };
 
-/* An empty text; fini frees what was put. */
+/* An empty text; fini frees its content. */
 void baton_chat_text_init(struct baton_chat_text *text);
 void baton_chat_text_fini(struct baton_chat_text *text);
 

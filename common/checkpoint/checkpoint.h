@@ -1,4 +1,4 @@
-/* A model on disk, opened once: what it is, and the way to each of its parts.
+/* A model on disk, opened once: its facts, and access to each of its parts.
  *
  *     checkpoint -+- config, facts     read by open
  *                 +- fingerprint       \
@@ -9,7 +9,7 @@
  * Opening reads the little that every process needs, so a gateway opens a model of any size without
  * mapping a weight. Callers see structs and tensors, never the files' formats.
  *
- * Ownership: the checkpoint is the caller's until closed; what was taken from it outlives it.
+ * Ownership: the checkpoint is the caller's until closed; objects taken from it outlive it.
  * Threading: immutable once open.
  * Errors:    NOT_FOUND, IO, LIMIT, INVALID or CORRUPT with the file, the field and the reason;
  *            NO_MEMORY. Outputs are untouched.

@@ -108,7 +108,7 @@ enum baton_err baton_model_digest(const char *model_path, enum baton_model_part 
     return err;
 }
 
-/* Only what was the same before and after it was read is remembered. */
+/* Remembers the digest only if the files were the same before and after they were read. */
 static void remember(const char *model_path, struct baton_once_file *file,
                      const struct identity *identity, const char *hex)
 {

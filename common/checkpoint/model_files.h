@@ -1,4 +1,4 @@
-/* Which files a model is made of, by what they hold.
+/* The files of a model, by their content.
  *
  *     config.json                            how the model is built
  *     tokenizer.json, or vocab.json and merges.txt

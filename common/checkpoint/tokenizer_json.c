@@ -1,4 +1,4 @@
-/* tokenizer.json: what is supported is read, and what is not but would change ids is refused.
+/* tokenizer.json: reads the supported parts, and refuses unsupported parts that would change ids.
  * "truncation" and "padding" are ignored, as Hugging Face's transformers sets both anew per call.
  */
 #include <stdio.h>

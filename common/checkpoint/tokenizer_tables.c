@@ -21,7 +21,7 @@ enum baton_err baton_tokenizer_tables_read(const char *model_path,
     if (!read)
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
     enum baton_err err = baton_tokenizer_json_read(model_path, read, why);
-    /* The pair names what is missing when neither is there. */
+    /* When neither is there, the pair's error names the missing files. */
     if (err == BATON_NOT_FOUND)
         err = baton_tokenizer_pair_read(model_path, read, why);
     if (err)

@@ -58,7 +58,7 @@ struct baton_tokenizer_tables {
     size_t n_added;
     bool splits_words; /* by the GPT-2 pattern; else the text between added tokens is one word */
     bool add_prefix_space;     /* before each piece of text that does not begin with one */
-    struct baton_json *parsed; /* what the texts are borrowed from */
+    struct baton_json *parsed; /* the texts are borrowed from it */
 };
 
 /* From the model at model_path: tokenizer.json, or vocab.json and merges.txt. NOT_FOUND when

@@ -4,7 +4,7 @@
  *     vocab:  {"h": 71, "\u0120the": 262, ...}       token in the byte-level alphabet -> id
  *     merges: ["h e", ...] or [["h","e"], ...]       in order of rank; or merges.txt, a line each
  *
- * Ownership: the tables own what is put into them; texts are borrowed from the JSON, which stays
+ * Ownership: the tables own their entries; texts are borrowed from the JSON, which stays
  *            with the tables (parsed) when the file is read to its end.
  * Threading: any thread.
  * Errors:    INVALID with the file and the token or merge, LIMIT, NO_MEMORY.

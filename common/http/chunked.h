@@ -54,7 +54,7 @@ struct baton_chunked {
 
 void baton_chunked_init(struct baton_chunked *chunked);
 
-/* Takes the n bytes that follow those of the last call and appends what they decode to to out. OK:
+/* Takes the n bytes after those of the last call and appends the decoded ones to out. OK:
  * the body ended and *n_used bytes belonged to it. AGAIN: all n were taken (*n_used is n). */
 enum baton_err baton_chunked_feed(struct baton_chunked *chunked, const char *bytes, size_t n,
                                   size_t *n_used, struct baton_buf *out) BATON_MUST_CHECK;

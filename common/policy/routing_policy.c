@@ -29,7 +29,7 @@ static double best_rate(const struct baton_routing_prefill_view *views, size_t n
     return best > 0 ? best : 1; /* no rate is known: tokens are compared instead of times */
 }
 
-/* Seconds until the prompt begins, less what is saved of it. */
+/* Seconds until the prompt begins, less the seconds that its cached prefix saves. */
 static double prefill_cost(enum baton_routing_policy policy,
                            const struct baton_routing_prefill_view *view, double best)
 {

@@ -1,4 +1,4 @@
-/* Which of several workers a request is routed to: rules over what is known of the workers.
+/* Chooses the worker that a request is routed to, by rules over the workers' reported state.
  *
  *     round-robin   the worker that was chosen longest ago
  *     least-loaded  prefill: the shortest wait, queued tokens / tokens per second
@@ -55,8 +55,8 @@ size_t baton_routing_decode(enum baton_routing_policy policy,
  * wait_s: until they are, NAN when that is not known. */
 bool baton_routing_is_backlogged(int64_t n_requests, double wait_s);
 
-/* A prompt that the decode worker could run itself, beside its steps, and the alternative: a prefill
- * worker and a hand-off. */
+/* A prompt that the decode worker could run itself, beside its steps, and the alternative: a
+ * prefill worker and a hand-off. */
 struct baton_routing_colocated_view {
     int64_t prompt_tokens;           /* not cached */
     int64_t colocated_queued_tokens; /* of other such prompts, at the decode worker */

@@ -118,7 +118,7 @@ static double entropy_bits(const struct baton_sampler *sampler, const struct bat
     return fmax(0, (log(shaped->total) - sum / shaped->total) / log(2));
 }
 
-/* Chooses as pick does, and keeps what it was chosen from. */
+/* Chooses as pick does, and keeps the candidates of the choice. */
 static uint32_t choose(struct baton_sampler *sampler, const struct baton_sampling_params *params,
                        struct scene *scene, double uniform)
 {

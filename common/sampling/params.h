@@ -33,7 +33,7 @@ struct baton_sampling_params {
     double temperature; /* 0: greedy, the lowest id wins ties; the filters do not run */
     uint32_t top_k;     /* 0: off; ties at the k-th are kept */
     double top_p;       /* (0, 1]; 1: off; smallest set whose cumulative probability reaches p */
-    double min_p;       /* [0, 1]; 0: off; drops what is below min_p x the highest probability */
+    double min_p;       /* [0, 1]; 0: off; drops tokens below min_p x the highest probability */
     double repetition_penalty; /* > 0; 1: off; logits of seen tokens: divided when positive, else
                                   multiplied (Keskar et al., CTRL, 2019) */
     double presence_penalty;   /* subtracted from the logit of every token generated so far */

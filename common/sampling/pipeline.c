@@ -141,7 +141,7 @@ double baton_pipeline_weigh(struct baton_sampler *sampler, const float *logits, 
 
 enum { GROUP = 256, GROUP_MAXIMA = 16 };
 
-/* Gathers what is left. -infinity keeps everything, NaN as well. */
+/* Gathers the tokens that are left. -infinity keeps all of them, even NaN. */
 static void keep_from(struct baton_sampler *sampler, float least, struct baton_shaped *shaped)
 {
     if (!(least > -INFINITY))

@@ -34,7 +34,8 @@ struct baton_sampler {
     double *block_sums;       /* [V / BATON_DRAW_BLOCK] */
 };
 
-/* What one filter did: it kept every token above least, and of those equal to it the ids up to last.
+/* What one filter did: it kept every token above least, and of those equal to it the ids up to
+ * last.
  */
 struct baton_cut {
     enum baton_removal removal;
@@ -43,8 +44,8 @@ struct baton_cut {
     size_t n_left;
 };
 
-/* A row after its adjustments, and what the filters left of it. A weight is a probability before it
- * is divided by the total: exp((logit - max) / temperature). */
+/* A row after its adjustments, and the tokens that the filters left. A weight is a probability
+ * before it is divided by the total: exp((logit - max) / temperature). */
 struct baton_shaped {
     float max; /* the greatest adjusted logit */
     double temperature;
@@ -73,7 +74,7 @@ uint32_t baton_pipeline_argmax(struct baton_sampler *sampler, const float *logit
 double baton_pipeline_weigh(struct baton_sampler *sampler, const float *logits, size_t n, float max,
                             double temperature);
 
-/* Top-k, top-p, min-p and the weights of what is left. */
+/* Top-k, top-p, min-p and the weights of the tokens that are left. */
 void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted, float max,
                            const struct baton_sampling_params *params, struct baton_shaped *shaped);
 

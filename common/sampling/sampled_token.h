@@ -1,4 +1,4 @@
-/* One token sampled from its logits, with what the client asked to know about it, ready for the
+/* One token sampled from its logits, with the details that the client asked for, ready for the
  * wire.
  *
  * Ownership: plain data; the messages point into the struct, which must not move while they are

@@ -39,7 +39,7 @@ static inline float baton_select_value(uint32_t key)
 struct baton_selected {
     uint32_t key;   /* of the item */
     size_t n_equal; /* items with that key, itself included */
-    double above;   /* what the items with greater keys weigh */
+    double above;   /* the weight of the items with greater keys */
 };
 
 /* Finds the greatest key for which the items with that key or a greater one weigh at least wanted;

@@ -1,8 +1,8 @@
-/* What sampling knows of one sequence: its parameters, and of its tokens what penalties remember.
+/* The sampling state of one sequence: its parameters, and the history of tokens for penalties.
  *
- * Prompt and output are told apart: presence and frequency penalties are about what was generated
- * alone. A sequence that goes on elsewhere is made there of its prompt, with a note per token of its
- * output so far, and is then the same state.
+ * Prompt and output are told apart: presence and frequency penalties count the output alone. A
+ * sequence that moves to another worker gets the same state there from its prompt and a note per
+ * token of its output so far.
  *
  * Ownership: a state owns its parameters and history; zeroed it is valid to fini.
  * Threading: set once on the main thread, then used by the engine thread.
@@ -20,7 +20,7 @@ struct baton_sampling_state {
     bool keeps_history;
 };
 
-/* prompt [n_prompt] and at most max_new_tokens more are what the history has to remember. */
+/* The history must hold prompt [n_prompt] and at most max_new_tokens more tokens. */
 enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
                                          const Baton__V1__Sampling *message, const uint32_t *prompt,
                                          size_t n_prompt, size_t max_new_tokens) BATON_MUST_CHECK;

@@ -40,18 +40,18 @@ struct baton_text_stream {
 /* stops[i] has stop_bytes[i] bytes; n_stops may be 0. */
 enum baton_err baton_text_stream_init(struct baton_text_stream *stream, const char *const *stops,
                                       const size_t *stop_bytes, int n_stops) BATON_MUST_CHECK;
-/* Frees the stop strings and what was held. */
+/* Frees the stop strings and the held text. */
 void baton_text_stream_fini(struct baton_text_stream *stream);
 
 /* Forgets every byte so far; the stop strings stay. */
 void baton_text_stream_restart(struct baton_text_stream *stream);
 
-/* Takes n more bytes and appends to out what may be shown now. After a stop string was met, stopped
- * is true, out holds what came before the match, and everything later is swallowed. */
+/* Takes n more bytes and appends to out the text that may be shown now. After a stop string was
+ * met, stopped is true, out holds the text before the match, and later bytes are dropped. */
 void baton_text_stream_push(struct baton_text_stream *stream, const char *bytes, size_t n,
                             struct baton_buf *out);
 
-/* No more bytes will come: appends what was held (an incomplete character as one U+FFFD). */
+/* No more bytes will come: appends the held text (an incomplete character as one U+FFFD). */
 void baton_text_stream_end(struct baton_text_stream *stream, struct baton_buf *out);
 
 #endif

@@ -31,7 +31,7 @@ struct baton_vocab {
     size_t longest_bytes;
 };
 
-/* An empty vocabulary; fini frees what was put into it. */
+/* An empty vocabulary; fini frees its tokens. */
 void baton_vocab_init(struct baton_vocab *vocab);
 void baton_vocab_fini(struct baton_vocab *vocab);
 

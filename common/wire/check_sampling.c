@@ -1,4 +1,4 @@
-/* The ranges of what says how tokens are chosen, and of what comes back about a choice. */
+/* Checks the ranges of sampling parameters, and of the details of sampled tokens. */
 #include <math.h>
 #include <stdio.h>
 

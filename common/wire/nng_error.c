@@ -42,8 +42,8 @@ enum baton_err baton_nng_fail(struct baton_why *why, int nng_result, const char 
 
 #ifdef WITH_LEAK_SANITIZER
 /* NNG up to 1.6 leaks a message that was about to leave when its connection ended
- * (nanomsg/nng#1713) and, up to 1.5.2, a connection ended while it shakes hands. What is unpacked
- * from a message is not allocated by NNG, so a message of ours that is never finished still shows.
+ * (nanomsg/nng#1713) and, up to 1.5.2, a connection ended while it shakes hands. NNG does not
+ * allocate unpacked envelopes, so a message of ours that is never finished still shows.
  */
 const char *__lsan_default_suppressions(void);
 

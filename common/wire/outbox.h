@@ -35,7 +35,7 @@ enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
                                  struct baton_outbox **outbox,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
-/* Drops what is queued; gives a message already on its way up to 50 ms to leave. Not from a
+/* Drops the queue; gives a message already on its way up to 50 ms to leave. Not from a
  * callback. */
 void baton_outbox_close(struct baton_outbox *outbox);
 

@@ -33,7 +33,7 @@ static bool is_ipv6_char(char c)
     return isxdigit((unsigned char)c) || c == ':' || c == '.';
 }
 
-/* Returns what follows the host, NULL when there is no host. */
+/* Returns the text after the host, NULL when there is no host. */
 static const char *parse_host(const char *text, struct baton_url *url)
 {
     bool bracketed = *text == '[';

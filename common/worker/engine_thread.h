@@ -1,5 +1,5 @@
-/* The engine thread of a worker: takes what the main thread submits, runs step after step while
- * there is something to run, hands back what is done, and measures.
+/* The engine thread of a worker: takes items that the main thread submits, runs step after step
+ * while there is something to run, hands back items that are done, and measures.
  *
  *                          +------------ a step was found ------------+
  *                          |                                          v
@@ -7,8 +7,8 @@
  *                          ^                                                      |
  *                          +------------------------------------------------------+
  *
- * What takes part in a step and what a step does are the worker's: three hooks. While there are
- * steps the worker's cores are busy; otherwise other workers may use them (common/cores).
+ * The worker decides which items take part in a step and what the step does: three hooks. While
+ * there are steps the worker's cores are busy; otherwise other workers may use them (common/cores).
  *
  * Ownership: items are borrowed from submit until take_done returns them.
  * Threading: create, start, stop, submit, wake and take_done from the main thread; hand_back and
@@ -24,7 +24,7 @@ struct baton_engine_thread;
 
 /* What a step tells of itself. */
 struct baton_step_report {
-    int n_tokens;        /* what the worker's rate counts: computed (prefill) or made (decode) */
+    int n_tokens;        /* for the worker's rate: computed (prefill) or made (decode) */
     int n_rows;          /* that the step's cost is fitted to; 0: this step tells nothing of it */
     int64_t computed_ns; /* when the engine was through, if that is not the step's end; else 0 */
 };
@@ -33,8 +33,9 @@ struct baton_engine_hooks {
     void *arg;
     /* An item that was submitted. */
     void (*add)(void *arg, void *item);
-    /* Hands back what is done and chooses the next step. False when there is none: *wait_ns is then
-     * when to be asked again at the latest, in nanoseconds; -1: when something is submitted. */
+    /* Hands back items that are done, and chooses the next step. False: there is none. *wait_ns
+     * is then when to be asked again at the latest, in nanoseconds; -1: when something is
+     * submitted. */
     bool (*schedule)(void *arg, int64_t *wait_ns);
     /* Runs the step that schedule chose. False when it failed and tells nothing. */
     bool (*run)(void *arg, int64_t begin_ns, struct baton_step_report *report);
@@ -57,15 +58,15 @@ struct baton_engine_stats {
     double step_base_s, step_row_s; /* as Status tells them */
 };
 
-/* Makes the queues; no thread yet, so that the hooks may be given what they need. */
+/* Makes the queues but no thread, so that the hooks' state can be completed before start. */
 enum baton_err baton_engine_thread_create(const struct baton_engine_thread_options *options,
                                           struct baton_engine_thread **thread,
                                           struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_engine_thread_start(struct baton_engine_thread *thread,
                                          struct baton_why *why) BATON_MUST_CHECK;
 
-/* Waits for the step that runs; what is still inside is forgotten, and take_done may be called no
- * more. Harmless with NULL. */
+/* Waits for the step that runs and forgets the items still inside. No other call may follow.
+ * Harmless with NULL. */
 void baton_engine_thread_destroy(struct baton_engine_thread *thread);
 
 enum baton_err baton_engine_thread_submit(struct baton_engine_thread *thread,

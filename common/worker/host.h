@@ -74,7 +74,7 @@ struct baton_host;
 
 struct baton_host_hooks {
     void *arg;
-    /* A message of a joined gateway; link is borrowed, message too. */
+    /* A message of a joined gateway; link and message are borrowed. */
     void (*from_gateway)(void *arg, struct baton_link *gateway,
                          const struct baton_message *message);
     /* KvAck, the one message another worker sends here. NULL where none comes. */

@@ -1,4 +1,4 @@
-/* How much KV cache a worker takes at start: what its options ask for, turned into blocks.
+/* The size of a worker's KV cache: its options, turned into blocks at start.
  *
  * Ownership: nothing; the pool is its creator's.
  * Threading: at start, on the main thread.
@@ -30,7 +30,7 @@ struct baton_kv_needs {
     size_t block_bytes; /* in all layers */
     int64_t context_tokens;
     int n_contexts;        /* the default: this many times context_tokens */
-    uint64_t memory_bytes; /* what the machine has left */
+    uint64_t memory_bytes; /* free on the machine */
 };
 
 struct baton_kv_budget {

@@ -15,7 +15,7 @@ static void begin_span(struct baton_kv_order *order, struct baton_kv_progress pr
     int n_complete = baton_kv_progress_complete(progress, order->n_layers);
     order->end = order->begin < n_complete ? n_complete : progress.n_end;
     if (order->end < order->begin)
-        order->end = order->begin; /* what is computed now is not wanted */
+        order->end = order->begin; /* the blocks being computed are not wanted */
 }
 
 /* Layers of the span under way that are ready. */

@@ -81,7 +81,7 @@ void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns);
 void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct baton_origin *origin,
                              struct baton_seq *seq, int n_tokens);
 
-/* Forgets the transfer; what still comes of it is ignored. */
+/* Forgets the transfer; later messages of it are ignored. */
 void baton_kv_receive_fini(struct baton_kv_receive *receive);
 
 #endif

@@ -9,8 +9,8 @@
  *
  * A transfer may be closed in every state, and is IDLE then.
  *
- * Ownership: the sender owns links; transfers are their callers' and borrow what they send from
- *            open to close.
+ * Ownership: the sender owns links; transfers are their callers' and borrow their source
+ *            from open to close.
  * Threading: main thread. The engine thread may read `overlaps` of a transfer that was opened
  *            before it got the sequence.
  * Errors:    open: as baton_link_open. A transfer that breaks is reported to its origin as Failed
@@ -86,7 +86,7 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
                                   const struct baton_kv_source *source,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* Sends what is ready. True when the transfer is over: ACKED, or broken. */
+/* Sends the blocks that are ready. True when the transfer is over: ACKED, or broken. */
 bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_send *send);
 
 /* Lets go of the link. Harmless when IDLE. */

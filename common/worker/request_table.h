@@ -1,9 +1,9 @@
-/* The requests of a worker, found by what a message says about itself.
+/* The requests of a worker, found by the ids in a message.
  *
  * Request ids begin at random in each gateway's life and count up: their last bits spread evenly.
  *
- * Ownership: the table owns nothing; a node is part of what it finds, and is removed before that is
- *            freed.
+ * Ownership: the table owns nothing; a node is part of its request's struct, and is removed before
+ *            that is freed.
  * Threading: main thread.
  * Errors:    none.
  */

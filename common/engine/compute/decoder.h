@@ -1,5 +1,5 @@
-/* The decoder: what a layer computes around its attention, for every architecture. The model says
- * what its parts are; the engine runs them, because it owns the KV cache:
+/* The decoder: a layer's computation around its attention, for every architecture. The model says
+ * which parts it has; the engine runs them, because it owns the KV cache:
  *
  *     embed; for each layer qkv, store K and V, attend, attn_out_and_mlp; logits
  *

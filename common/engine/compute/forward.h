@@ -28,7 +28,7 @@ struct baton_forward {
 
     int n_rows;
     struct baton_row *rows; /* [n_rows] */
-    int *groups;            /* [n_rows] first rows of what is attended together */
+    int *groups;            /* [n_rows] first rows of tiles and single rows (attention.c) */
     float *x;               /* [n_rows][C] the residual stream */
     float *normed;          /* [n_rows][C] */
     float *qkv;             /* [n_rows][(H + 2 G) D] */

@@ -1,5 +1,5 @@
-/* Floats as sums of two bfloat16: the nearest one and the nearest to what is left, 2^-16 of the
- * number at most being left out; part of amx.c. What is infinite becomes NaN.
+/* Floats as sums of two bfloat16: the nearest one, and the nearest to the rest. At most 2^-16 of
+ * the number is left out. Infinities become NaN. Part of amx.c.
  *
  *     rows      [K/32] { 32 high parts, 32 low parts }, K = n_in rounded up to 32, zeros past n_in
  *     weights   [K/32] { [16]{16 x 2} high parts, [16]{16 x 2} low parts }: a step of a panel as

@@ -170,7 +170,7 @@ INLINE float most_of(const float *x)
 /* x [64] as bytes, whose sum is returned. */
 INLINE uint32_t store_q8(const float *x, float most, int8_t *bytes)
 {
-    const float least = 1e-30F;    /* what is smaller counts as zero */
+    const float least = 1e-30F;    /* anything smaller counts as zero */
     const float magic = 0x1.8p23F; /* adding it rounds, and leaves the integer in the low bits */
     float inverse = most > least ? 127 / most : 0;
     ureg sum = {0};

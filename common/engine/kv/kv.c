@@ -158,7 +158,7 @@ enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv, int n_
     return baton_seq_init_shared(seq, kv, n_tokens, NULL, 0);
 }
 
-/* Held before anything is taken, so that what the sequence needs is not evicted for it. */
+/* Before any block is allocated: an allocation could evict a block that the sequence shares. */
 static void acquire_registered(struct baton_seq *seq, const struct baton_block_hash *hashes,
                                int n_hashes)
 {

@@ -33,7 +33,7 @@ void baton_kv_blocks_fini(struct baton_kv_blocks *blocks);
 /* At most n blocks are cached, from now on. 0: blocks are neither registered nor found. */
 void baton_kv_blocks_bound(struct baton_kv_blocks *blocks, int n);
 
-/* Empty and cached ones: what can be allocated. */
+/* The blocks that can be allocated: empty and cached ones. */
 int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks);
 
 /* A free block, held once: an empty one, or else the least recently used of the cached, which is
