@@ -77,8 +77,8 @@ static bool is_busy(const struct gw_throughput *throughput)
 }
 
 /* By how many seconds the load misses its deadline or the longest wait; 0: it is in time. A load
- * that would miss its deadline even on an idle fleet is admitted, unless it would spend much of its
- * time in the queue: rejecting it would not help it. */
+ * that would miss its deadline even on an idle fleet is admitted, because its client gets as much
+ * as can be had, unless it would spend much of its time in the queue. */
 static double late_by_s(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load, double turn_s)
 {

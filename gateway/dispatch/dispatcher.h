@@ -35,7 +35,7 @@ struct gw_dispatcher {
     struct gw_fleet *fleet;
 };
 
-/* The dispatcher stays where it is: its parts point at each other. */
+/* Do not move a dispatcher: its parts point at each other. */
 enum baton_err gw_dispatcher_init(struct gw_dispatcher *dispatcher,
                                   const struct gw_dispatcher_options *options) BATON_MUST_CHECK;
 void gw_dispatcher_fini(struct gw_dispatcher *dispatcher);

@@ -2,8 +2,8 @@
  *
  * Ownership: borrows the message.
  * Threading: loop thread.
- * Errors:    what belongs to no request, or to an earlier attempt, is ignored; what contradicts the
- *            request's story breaks its attempt, and no other's.
+ * Errors:    a message of no request, or of an earlier attempt, is ignored. One that contradicts
+ *            the request's state breaks its attempt, and no other's.
  */
 #ifndef BATON_GATEWAY_DISPATCH_WORKER_MESSAGES_H
 #define BATON_GATEWAY_DISPATCH_WORKER_MESSAGES_H

@@ -21,7 +21,7 @@ struct gw_identity {
     const struct baton_model_facts *facts;
 };
 
-/* What every worker of a fleet must share. */
+/* The terms that all workers of a fleet share. */
 struct gw_fleet_terms {
     char weights[BATON_SHA256_HEX], dtype[BATON_MAX_ID_BYTES + 1], kv_dtype[BATON_MAX_ID_BYTES + 1];
     uint32_t kv_block_tokens;     /* 0: the fleet is empty, and nothing is settled */

@@ -19,7 +19,7 @@
 struct gw_work {
     int64_t n_requests;
     int64_t n_queued_tokens; /* of prompts, not computed yet */
-    int64_t n_blocks;        /* promised or in use */
+    int64_t n_blocks;        /* reserved or in use */
 };
 
 struct gw_worker_load {

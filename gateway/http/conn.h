@@ -149,11 +149,11 @@ void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal);
 void gw_conn_response_ended(struct gw_conn *conn);
 /* FLUSH has nothing left to write. */
 void gw_conn_flushed(struct gw_conn *conn);
-/* What the sweep does: cuts the connection, or reads on in what came ahead. */
+/* For the sweep: cuts the connection, or reads the requests that came ahead. */
 void gw_conn_attend(struct gw_conn *conn);
 /* Whether the client has bytes to read and took none for limit_ms. */
 bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms);
-/* What the janitor does: the time of its state is up. */
+/* For the janitor: the time of the connection's state is up. */
 void gw_conn_expire(struct gw_conn *conn);
 
 /* ---- output.c ---- */
@@ -167,9 +167,9 @@ static inline uv_buf_t gw_part(const char *bytes, size_t n)
 /* Writes the parts at once as far as the kernel takes them and queues the rest, or all of them
  * while the server gathers; n <= 3. A connection that is closing or cut takes nothing. */
 void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
-/* What libuv and conn->out hold, the kernel not counted. */
+/* The bytes that libuv and conn->out hold, without the kernel's. */
 size_t gw_conn_queued_bytes(const struct gw_conn *conn);
-/* The same with what the kernel has and the client has not acknowledged. */
+/* The same with the bytes that the kernel has and the client has not acknowledged. */
 size_t gw_conn_untaken_bytes(const struct gw_conn *conn);
 
 /* ---- exchange.c ---- */

@@ -120,7 +120,7 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
 void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, size_t n);
 /* Its end; ends the exchange. */
 void gw_exchange_stream_end(struct gw_exchange *exchange);
-/* What the client has not been sent yet. */
+/* The bytes that were not sent to the client yet. */
 size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange);
 
 #endif

@@ -12,7 +12,7 @@
 /* "Not Found"; "Unknown" for a code that is not in the table. */
 const char *gw_status_reason(int status);
 
-/* What a failed request is answered with. */
+/* The error that answers a failed request. */
 struct gw_error {
     int status;
     const char *code, *message;

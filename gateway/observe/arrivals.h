@@ -20,7 +20,7 @@ struct gw_arrivals {
     double output_tokens, context_tokens; /* of those that finished; prompt and output */
 };
 
-/* Per request, lately. */
+/* Recent means per request. */
 struct gw_arrivals_mean {
     double rate_per_s, prefill_tokens, output_tokens, context_tokens;
 };

@@ -30,10 +30,10 @@ void gw_busy_rate_begin(struct gw_busy_rate *rate, int64_t now_ns);
 /* Counts work that was done. The work must still be open: call this before gw_busy_rate_end. */
 void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns);
 void gw_busy_rate_end(struct gw_busy_rate *rate, int64_t now_ns);
-/* Time passes, whether or not anything happens. */
+/* Advances the clock to now_ns, without work. */
 void gw_busy_rate_pass(struct gw_busy_rate *rate, int64_t now_ns);
 
-/* The clock's time for one; while nothing was done yet, as long as it has lasted. */
+/* The clock's time per unit. Before the first unit is done, the clock's time so far. */
 double gw_busy_rate_per_unit_s(const struct gw_busy_rate *rate);
 
 #endif

@@ -5,8 +5,8 @@
  *     |<---- overlap_s ---->|                    |<------------ exposed_s ------------>|
  *
  * The interval between them is hidden behind the first token's trip to the gateway and back. A
- * transfer that is over before DecodeStart comes exposes nothing; one that begins after the first
- * token overlaps nothing, and one that begins after DecodeStart exposes more than itself.
+ * transfer that ends before DecodeStart comes exposes nothing. One that begins after the first
+ * token overlaps nothing. One that begins after DecodeStart exposes more than itself.
  *
  * Ownership: plain data.
  * Threading: loop thread.
@@ -25,14 +25,14 @@ struct gw_handoff_stats {
     struct baton_hist exposed;
 };
 
-/* Enters it, if anything travelled. */
+/* Adds a hand-off, if anything was sent. */
 void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats,
                            const struct gw_handoff *handoff);
 
 /* As Prometheus text; the transfers' time is the stage kv_transfer's. */
 void gw_handoff_stats_write(const struct gw_handoff_stats *handoff_stats, struct baton_buf *out);
 
-/* As the member "handoff" of an answer; null when nothing travelled. */
+/* As the member "handoff" of an answer; null when nothing was sent. */
 void gw_handoff_put(struct baton_json_out *out, const struct gw_handoff *handoff);
 
 #endif

@@ -46,12 +46,12 @@ void gw_throughput_finished(struct gw_throughput *throughput, uint64_t n_output,
  * empty. Call about every 25 ms, because this call detects a backlog. */
 void gw_throughput_tick(struct gw_throughput *throughput, double waited_s, int64_t now_ns);
 
-/* Until so many more requests than those that wait would be routed, and so many more tokens than
- * those with workers would be run; 0, 0: until all there are had their turn. */
+/* Seconds until the waiting requests and n_requests more are routed, and the tokens with workers
+ * and n_tokens more are computed. With 0 and 0: the wait of a request that comes now. */
 double gw_throughput_wait_s(const struct gw_throughput *throughput, size_t n_requests,
                             size_t n_tokens);
 
-/* Until so many of the waiting requests are routed; 0 without a backlog. */
+/* Seconds until n_requests of the waiting requests are routed; 0 without a backlog. */
 double gw_throughput_routing_s(const struct gw_throughput *throughput, size_t n_requests);
 
 /* Seconds to serve n_more requests beside all requests that are with workers now: n_tokens of

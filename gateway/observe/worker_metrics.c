@@ -4,7 +4,7 @@
 
 #include "common/obs/prom.h"
 
-/* How a figure is written as JSON. Prometheus has but one kind of number. */
+/* How a figure is written as JSON. Prometheus has only one kind of number. */
 enum kind {
     COUNT,
     REAL,
@@ -36,7 +36,7 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
     X(requests_max, METRIC_ONLY, "gauge", "baton_worker_requests_max",                             \
       "Most requests, waiting or computed, that were there at once.", status->n_requests_max)      \
     X(routed, COUNT, "counter", "baton_worker_routed_requests_total",                              \
-      "Requests this gateway ever routed there.", worker->n_routed)                                \
+      "Requests that this gateway has routed there.", worker->n_routed)                            \
     X(active, COUNT, "gauge", "baton_worker_active_requests",                                      \
       "Requests of this gateway that are there now.", worker->n_active)                            \
     X(kv_blocks_total, COUNT, "gauge", "baton_worker_kv_blocks", "KV blocks in all.",              \
@@ -46,9 +46,9 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
     X(kv_blocks_cached, COUNT, "gauge", "baton_worker_kv_blocks_cached",                           \
       "KV blocks free, but kept for prompts with the same prefix.", status->kv_blocks_cached)      \
     X(kv_blocks_reserved, COUNT, "gauge", "baton_worker_kv_blocks_reserved",                       \
-      "KV blocks promised or in use.", status->kv_blocks_reserved)                                 \
-    X(last_step_s, REAL, "gauge", "baton_worker_last_step_seconds",                                \
-      "Duration of the last step or pass.", status->last_step_s)                                   \
+      "KV blocks reserved or in use.", status->kv_blocks_reserved)                                 \
+    X(last_step_s, REAL, "gauge", "baton_worker_last_step_seconds", "Duration of the last step.",  \
+      status->last_step_s)                                                                         \
     X(busy_s, METRIC_ONLY, "counter", "baton_worker_busy_seconds_total",                           \
       "Time in which its engine computed.", status->busy_s)                                        \
     X(tokens_per_s, RATE, "gauge", "baton_worker_tokens_per_second",                               \
@@ -58,7 +58,7 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
     X(step_row_s, REAL, NULL, NULL, NULL, step_cost(status, status->step_row_s))                   \
     X(step_max_rows, COUNT, NULL, NULL, NULL, status->step_max_rows)                               \
     X(prompt_tokens_per_s, RATE, "gauge", "baton_worker_prompt_tokens_per_second",                 \
-      "Rate that predictions about prompts go by; 0: not known.", gw_worker_prompt_rate(worker))   \
+      "Rate that predictions about prompts use; 0: not known.", gw_worker_prompt_rate(worker))     \
     X(predicted_wait_s, REAL, "gauge", "baton_worker_predicted_wait_seconds",                      \
       "How long a prompt routed there now would wait; NaN: not known.", gw_worker_wait_s(worker))  \
     X(prefix_hit_rate, REAL, NULL, NULL, NULL, prefix_hit_rate(status))                            \

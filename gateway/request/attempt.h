@@ -1,4 +1,4 @@
-/* One attempt to serve a request: its workers, and what they promised, measured and did.
+/* One attempt to serve a request: its workers, and what they reserved, measured and did.
  *
  *     prefill   from routing until decoding began, or until the decode worker was found faster
  *     decode    from routing to the end, with the blocks that were reserved for it
@@ -35,7 +35,7 @@ struct gw_attempt {
     char prefill_id[BATON_MAX_ID_BYTES + 1], decode_id[BATON_MAX_ID_BYTES + 1]; /* who serves or
                                                      served, also after they are gone; "": none */
     int64_t n_prompt_tokens;  /* that prompt_at was sent */
-    int64_t n_blocks;         /* promised, or to be, by the decode worker */
+    int64_t n_blocks;         /* that the decode worker reserves */
     uint32_t n_cached_blocks; /* of these, already in its cache */
 
     size_t n_scored;        /* prompt tokens whose logprobs came */
@@ -66,16 +66,16 @@ int64_t gw_attempt_n_blocks(size_t n_prompt_tokens, int64_t max_new_tokens, uint
 /* The prompt is sent to the prefill worker, or to the decode worker where there is none. */
 void gw_attempt_prompt_begins(struct gw_attempt *attempt, size_t n_tokens, int64_t now_ns);
 
-/* The decode worker, which promised its blocks, runs the prompt itself; nothing is handed over. */
+/* The decode worker, which has reserved its blocks, runs the prompt itself, without a hand-off. */
 void gw_attempt_colocate(struct gw_attempt *attempt);
 
-/* Its first token came: n_computed tokens in compute_s tell the worker's rate. */
+/* Its first token came. n_computed tokens in compute_s update the worker's rate. */
 void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, double compute_s);
 
 /* The hand-off as the decode worker that received it reports it. */
 struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began);
 
-/* The decode worker makes its first step. began is NULL where the message tells nothing of it. */
+/* The decode worker makes its first step. began is NULL when the message does not describe it. */
 void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__DecodeBegan *began,
                               int64_t began_ns);
 

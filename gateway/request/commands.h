@@ -16,7 +16,7 @@
 /* Tokens that may be in flight to the gateway. */
 uint32_t gw_command_credit(const struct gw_request *request);
 
-/* To the decode worker: promise blocks for prompt and output. */
+/* To the decode worker: reserve blocks for prompt and output. */
 void gw_command_reserve(const struct gw_request *request);
 
 /* To the worker at prompt_at: run the prompt, and deliver the context to the decode worker if that

@@ -102,7 +102,7 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
 
 const char *gw_state_name(enum gw_state state);
 
-/* What turns a model's token ids into text, and knows which of them end one. */
+/* Turns a model's token ids into text, and knows which ids end a text. */
 struct gw_detokenizer {
     struct baton_tokenizer *tokenizer;
     const struct baton_model_facts *facts;

@@ -4,7 +4,7 @@ import { $, el, seconds } from "./dom.js";
 
 const MEANINGS = {
   parse: "JSON to request", tokenize: "text to tokens", queue: "waiting for workers", prefill_queue: "waiting in the prefill worker",
-  prefill_compute: "the prompt's passes", first_token: "sampling and travel", kv_transfer: "the context's hand-off",
+  prefill_compute: "the prompt's steps", first_token: "sampling and travel", kv_transfer: "the context's hand-off",
   decode_queue: "waiting for a slot in the batch", decode: "token by token", detokenize: "tokens to text", flush: "to the socket",
 };
 

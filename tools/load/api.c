@@ -36,7 +36,7 @@ const char *ld_api_path(enum ld_api api)
     return apis[api].path;
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 static void put_messages(const struct ld_workload *workload, const struct ld_plan *plan,
                          struct baton_json_out *out)
@@ -85,7 +85,7 @@ void ld_api_put_body(const struct ld_api_options *options, const struct ld_workl
     baton_json_close(&out, '}');
 }
 
-/* ---- what comes ---- */
+/* ---- events ---- */
 
 static bool is_number(const struct baton_json *value)
 {

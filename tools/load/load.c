@@ -216,7 +216,7 @@ static void on_turn(uv_prepare_t *turn)
         set_alarm(load, next_event_ns(load, now_ns));
 }
 
-/* ---- the whole ---- */
+/* ---- a run ---- */
 
 static void begin(struct ld_load *load)
 {

@@ -265,7 +265,7 @@ void ld_command_fini(struct ld_command *command)
     *command = (struct ld_command){0};
 }
 
-/* ---- told again ---- */
+/* ---- the options in the report ---- */
 
 void ld_options_put(const struct ld_command *command, struct baton_json_out *out)
 {

@@ -34,7 +34,7 @@ struct ld_options {
 extern const struct baton_option ld_option_table[];
 extern const size_t ld_n_options;
 
-/* What is to be done. */
+/* A checked command line. */
 struct ld_command {
     const struct ld_options *options;
     struct ld_url url;

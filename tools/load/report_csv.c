@@ -4,7 +4,7 @@
 #include "common/base/clock.h"
 #include "tools/load/report.h"
 
-/* Quotes a field that may hold a comma or a quote. A line break becomes a space. */
+/* Writes a field that may hold a comma or a quote, quoted. A line break becomes a space. */
 static void put_text(const char *text, FILE *to)
 {
     (void)fputc('"', to);

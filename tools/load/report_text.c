@@ -25,7 +25,7 @@ static void put_times(const struct ld_figures *figures, enum ld_time first, enum
         put_row(ld_time_title((enum ld_time)i), &figures->times[i], to);
 }
 
-/* ---- what became of the requests ---- */
+/* ---- outcomes ---- */
 
 static void put_counts(const struct ld_figures *figures, FILE *to)
 {
@@ -97,7 +97,7 @@ static void put_client(const struct ld_run *run, FILE *to)
     (void)fputc('\n', to);
 }
 
-/* ---- the server's own ---- */
+/* ---- the server's figures ---- */
 
 static void put_server(const struct ld_figures *figures, FILE *to)
 {
@@ -142,7 +142,7 @@ static void put_interference(const struct ld_run *run, FILE *to)
     (void)fputs("readers: ", to);
 }
 
-/* ---- all ---- */
+/* ---- the whole report ---- */
 
 void ld_report_head(const struct ld_command *command, FILE *to)
 {

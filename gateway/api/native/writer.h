@@ -1,4 +1,4 @@
-/* What the native routes answer with (docs/http-api.md, "Generation").
+/* The answers of the native routes (docs/http-api.md, "Generation").
  *
  *     whole:  one JSON object, for a batch {"results":[...]} of them
  *     stream: meta (step? token?)... summary | error

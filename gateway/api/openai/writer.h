@@ -1,4 +1,4 @@
-/* What the OpenAI routes answer with: completions and chat completions, whole or in chunks.
+/* The answers of the OpenAI routes: completions and chat completions, whole or in chunks.
  *
  *     stream:  chat: chunk with the role | completions with echo: chunk with the prompt
  *              chunk with text ...

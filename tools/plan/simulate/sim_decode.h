@@ -20,7 +20,7 @@ struct sim_decode {
     uint64_t n_steps, n_tokens;
     double last_step_s;
     uint32_t index;
-    /* what was promised */
+    /* what was reserved */
     int64_t n_requests, n_blocks, max_blocks;
     uint64_t turn;
 };

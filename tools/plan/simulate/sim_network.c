@@ -29,6 +29,7 @@ int64_t sim_network_send(const struct sim_network *network, struct sim_nic_queue
 {
     double whole_s = (double)n_tokens * network->token_s;
     int64_t ready_ns = overlaps ? began_ns : ended_ns;
+    /* A transfer occupies both NICs, so it begins when both are free. */
     int64_t begin_ns = later(ready_ns, later(from->free_ns, to->free_ns));
     int64_t end_ns = begin_ns + ns_of(whole_s);
     if (overlaps)

@@ -16,6 +16,7 @@ void sim_relay_fini(struct sim_relay *relay)
 
 int64_t sim_relay_token(struct sim_relay *relay, struct ld_record *record, int64_t now_ns)
 {
+    /* One gateway serves a request to its end, as a client's connection does. */
     int64_t *free_ns = &relay->free_ns[record->plan.index % (uint64_t)relay->n_gateways];
     int64_t begin_ns = *free_ns > now_ns ? *free_ns : now_ns;
     *free_ns = begin_ns + relay->token_ns;

@@ -23,7 +23,7 @@ struct sim_request {
     int64_t n_prompt, n_output; /* tokens, at least 1 each */
     int64_t n_computed;         /* of the prompt */
     int64_t n_made;             /* tokens of the answer */
-    int64_t n_blocks;           /* promised by the decode worker */
+    int64_t n_blocks;           /* reserved by the decode worker */
     double way;                 /* factor of its way through the gateway */
     struct sim_prefill *prefill;
     struct sim_decode *decode; /* NULL: one token is all it wants */
