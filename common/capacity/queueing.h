@@ -1,15 +1,15 @@
 /* What a client of such a fleet would wait for: estimates in closed form.
  *
  * The first token: prompts arrive at random and wait for one of P workers, as in M/G/c (Erlang's C
- * for who waits at all, the Allen-Cunneen factor (1 + cv^2) / 2 for how long), then run.
+ * for the share that waits at all, the Allen-Cunneen factor (1 + cv^2) / 2 for how long), then run.
  *
- *     TTFT = wait + base x passes + prompt_tokens x per_row
+ *     TTFT = wait + base x prefill_steps + prompt_tokens x per_row
  *
  * Later tokens: each of D workers steps all its n sequences together. By Little's law
  *
  *     n = arrivals at a worker x steps x (base + per_row (n + 1)),    ITL = base + per_row (n + 1)
  *
- * because a sequence meets n others and itself. Tails: who waits does so exponentially long; the
+ * because a sequence meets n others and itself. Tails: waits are exponential; the
  * number of sequences is taken as Poisson's.
  *
  * Ownership: plain values.

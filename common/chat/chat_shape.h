@@ -4,7 +4,7 @@
  *     BOS  lead  (open[role] content close[role])...  generation
  *
  * The lead is a system message that comes first. A family may have several shapes: models of one
- * family differ in who trims what, or in where the system message goes.
+ * family differ in which texts they trim, or in where the system message goes.
  *
  * Ownership: shapes are constants; a style owns default_system.
  * Threading: pure.

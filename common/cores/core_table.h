@@ -1,4 +1,5 @@
-/* The table that the workers of one user share on one host: who lives, who is busy, where.
+/* The table that the workers of one user share on one host: which of them live, are busy, and on
+ * which processors.
  *
  *     offset 0  magic "BATNCORE" | version u32 | bytes u32
  *           64  generation u32: one more with every change of a slot's state

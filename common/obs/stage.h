@@ -19,8 +19,8 @@
     X(prefill_queue, "prefill worker: waiting for the engine")                                     \
     X(prefill_compute, "prefill worker: first pass to logits")                                     \
     X(first_token, "sampling the first token and bringing it to the gateway")                      \
-    X(kv_transfer, "context: transfer begun to last block placed")                                 \
-    X(decode_queue, "decode worker: context placed to first step")                                 \
+    X(kv_transfer, "context: transfer begun to last block received")                               \
+    X(decode_queue, "decode worker: context received to first step")                               \
     X(decode, "decode worker: sum over the request's steps")                                       \
     X(detokenize, "gateway: token ids to text")                                                    \
     X(flush, "gateway: text to the client's socket")

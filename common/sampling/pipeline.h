@@ -85,7 +85,7 @@ enum baton_removal baton_shaped_removal(const struct baton_shaped *shaped, float
 /* How many tokens there were after the filter of that name. */
 size_t baton_shaped_left(const struct baton_shaped *shaped, enum baton_removal removal);
 
-/* The kept token (its place in shaped) whose interval uniform falls into. */
+/* The kept token (its index in shaped) whose interval uniform falls into. */
 size_t baton_pipeline_draw(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
                            double uniform);
 

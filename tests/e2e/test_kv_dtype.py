@@ -1,4 +1,4 @@
-"""The KV cache in 32 or 16 bits: what travels, who may talk to whom, and the options that choose it."""
+"""The KV cache in 32 or 16 bits: the bytes on the wire, which workers may talk, and the options that choose it."""
 import re
 import subprocess
 

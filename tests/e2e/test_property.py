@@ -49,7 +49,7 @@ OUTCOMES = {"/generate": of_whole, "/generate/stream": of_stream, "/v1/completio
 
 
 def outcome(fleet, request):
-    """What must not depend on who served it: for each text of the answer, that text, its tokens and its end."""
+    """The fields that must not depend on the worker: for each text of the answer, that text, its tokens and its end."""
     path, body = request
     return OUTCOMES[path](fleet, body)
 

@@ -30,7 +30,8 @@ void baton_engine_destroy(struct baton_engine *engine);
 /* Runs fn for items 0..n_items-1 on the compute pool (pool.h), between forwards. */
 void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn fn, void *arg);
 
-/* Who says how many threads compute, and where (pool.h); by the thread that calls the engine. */
+/* Sets the rule for how many threads compute, and where (pool.h). Call it on the thread that calls
+ * the engine. */
 void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg);
 
 /* Called when layer's K and V of the positions just run are in the sequences' blocks; returning

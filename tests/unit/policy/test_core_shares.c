@@ -40,7 +40,7 @@ static struct uses use(const struct setting *setting)
     return uses;
 }
 
-/* Roles and who is busy from the bits of a number: 2 for each worker. */
+/* Each worker's role and whether it is busy, from two bits of a number per worker. */
 static struct setting setting_of(int n_workers, int n_cores, unsigned bits)
 {
     struct setting setting = {.n_workers = n_workers, .n_cores = n_cores};

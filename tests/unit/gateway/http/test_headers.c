@@ -20,7 +20,7 @@ TEARDOWN(teardown)
     return 0;
 }
 
-/* What a gateway adds as soon as it knows who asks. */
+/* The headers that a gateway adds as soon as it knows the client. */
 static void on_head(void *arg, struct gw_exchange *exchange)
 {
     const char *who = gw_exchange_header(exchange, "origin");
