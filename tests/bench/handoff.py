@@ -54,7 +54,7 @@ answer = answer_of("--bandwidth", "0.02", "--kv-dtype", "f16")
 assert kv["break_even"]["network"]["whole_tokens"] is None
 for line in kv["lengths"]:
     at_least = line["bytes"] / (0.02e9 / 8)
-    assert at_least < line["network_transfer_s"]
+    assert at_least * (1 - 1e-9) <= line["network_transfer_s"]  # a link may measure no set-up time
     assert 0 < line["network_exposed_s"] <= line["network_transfer_s"]
     if answer["network"].get("emulation_skipped"):
         assert line["emulated_transfer_s"] is None

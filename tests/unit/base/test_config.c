@@ -32,6 +32,7 @@ static enum baton_err load(int argc, const char *const *args)
 {
     char **argv = (char **)(uintptr_t)args; /* read only, but main's argv is not const */
     bool done = false;
+    baton_config_fini(&config); /* a test may load again */
     config = (struct baton_config){.process = "t",
                                    .summary = "test",
                                    .env_prefix = "T_CONFIG",
