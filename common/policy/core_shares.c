@@ -4,7 +4,7 @@ struct range {
     int begin, end;
 };
 
-enum { NOBODY = -1 };
+enum { NO_OWNER = -1 };
 
 static int count_role(const struct baton_core_worker *workers, int n, enum baton_core_role role)
 {
@@ -56,17 +56,17 @@ int baton_core_share(const struct baton_core_worker *workers, int n_workers, int
     int owner[BATON_CORES_MAX], n_owned[BATON_CORE_WORKERS_MAX] = {0}, n = 0;
     struct range home = home_of(workers, n_workers, me, n_cores);
     for (int c = 0; c < n_cores; c++)
-        owner[c] = NOBODY;
+        owner[c] = NO_OWNER;
     for (int i = 0; i < n_workers; i++) {
         struct range theirs = home_of(workers, n_workers, i, n_cores);
         for (int c = theirs.begin; c < theirs.end && (workers[i].busy || i == me); c++)
-            if (owner[c] == NOBODY) {
+            if (owner[c] == NO_OWNER) {
                 owner[c] = i;
                 n_owned[i]++;
             }
     }
     for (int c = 0; c < n_cores; c++)
-        if (owner[c] == NOBODY)
+        if (owner[c] == NO_OWNER)
             n_owned[owner[c] = neediest(workers, n_workers, me, n_owned)]++;
     for (int i = 0; i < n_cores; i++) {
         int c = (home.begin + i) % n_cores;

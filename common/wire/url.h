@@ -2,7 +2,7 @@
  *
  * HOST is a name, an IPv4 address, an IPv6 address in brackets, or "*" (any address when listening,
  * "the address I come from" when announced). Nothing follows the port. NNG accepts more, such as
- * ipc:// and a source address before a ';', which nobody here should be able to ask for.
+ * ipc:// and a source address before a ';', which no option or peer may ask for.
  *
  * Ownership: plain data in the caller's struct.
  * Threading: pure functions.
