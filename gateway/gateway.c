@@ -11,7 +11,7 @@
 #include "common/checkpoint/tokenizer_tables.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
-#include "gateway/api/routes.h"
+#include "gateway/api/routes/routes.h"
 #include "gateway/dispatch/worker_messages.h"
 #include "gateway/settings.h"
 

@@ -8,7 +8,7 @@
 #define BATON_GATEWAY_API_ANSWER_H
 
 #include "common/base/buf.h"
-#include "gateway/api/params/fields.h"
+#include "gateway/api/fields.h"
 #include "gateway/http/server.h"
 
 /* The body as JSON. */

@@ -9,7 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/chat/chat.h"
-#include "gateway/api/params/fields.h"
+#include "gateway/api/fields.h"
 #include "gateway/dispatch/dispatcher.h"
 #include "gateway/http/server.h"
 

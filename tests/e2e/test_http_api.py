@@ -90,7 +90,7 @@ def documented_routes():
 
 
 def test_the_routes_are_those_of_the_gateways_table():
-    source = (ROOT / "gateway/api/routes.c").read_text()
+    source = (ROOT / "gateway/api/routes/routes.c").read_text()
     routes = re.findall(r'\{"([A-Z]+)", "([^"]+)", gw_\w+\}', source)
     assert len(routes) > 10 and documented_routes() == {f"{method} {path}" for method, path in routes}
 

@@ -47,7 +47,7 @@ KEYS = {
 
 def routes():
     """(method, path) of the gateway's own table; * stands for a name."""
-    return re.findall(r'\{"(GET|POST)", "(/[^"]*)"', (ROOT / "gateway/api/routes.c").read_text())
+    return re.findall(r'\{"(GET|POST)", "(/[^"]*)"', (ROOT / "gateway/api/routes/routes.c").read_text())
 
 
 def pattern_of(path):

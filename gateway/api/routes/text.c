@@ -1,4 +1,4 @@
-#include "gateway/api/text.h"
+#include "gateway/api/routes/text.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * Threading: loop thread (large bodies are parsed on libuv's pool and come back to the loop).
  * Errors:    404, 405, 415 and bodies that are no JSON are answered here.
  */
-#ifndef BATON_GATEWAY_API_ROUTES_H
-#define BATON_GATEWAY_API_ROUTES_H
+#ifndef BATON_GATEWAY_API_ROUTES_ROUTES_H
+#define BATON_GATEWAY_API_ROUTES_ROUTES_H
 
 #include "gateway/api/api.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gateway/api/params/fields.h"
+#include "gateway/api/fields.h"
 
 static struct baton_json *body;
 

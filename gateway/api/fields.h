@@ -11,8 +11,8 @@
  * Threading: one owner at a time.
  * Errors:    problem names the field and the allowed range; after the first one readers do nothing.
  */
-#ifndef BATON_GATEWAY_API_PARAMS_FIELDS_H
-#define BATON_GATEWAY_API_PARAMS_FIELDS_H
+#ifndef BATON_GATEWAY_API_FIELDS_H
+#define BATON_GATEWAY_API_FIELDS_H
 
 #include "common/base/json.h"
 

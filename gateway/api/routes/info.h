@@ -4,8 +4,8 @@
  * Threading: loop thread.
  * Errors:    /ready answers 503 with the reason while no prompt could be served.
  */
-#ifndef BATON_GATEWAY_API_INFO_H
-#define BATON_GATEWAY_API_INFO_H
+#ifndef BATON_GATEWAY_API_ROUTES_INFO_H
+#define BATON_GATEWAY_API_ROUTES_INFO_H
 
 #include "gateway/api/api.h"
 

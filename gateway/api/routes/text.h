@@ -4,8 +4,8 @@
  * Threading: loop thread.
  * Errors:    400 with the field.
  */
-#ifndef BATON_GATEWAY_API_TEXT_H
-#define BATON_GATEWAY_API_TEXT_H
+#ifndef BATON_GATEWAY_API_ROUTES_TEXT_H
+#define BATON_GATEWAY_API_ROUTES_TEXT_H
 
 #include "gateway/api/api.h"
 

@@ -1,4 +1,4 @@
-#include "gateway/api/params/fields.h"
+#include "gateway/api/fields.h"
 
 #include <inttypes.h>
 #include <math.h>

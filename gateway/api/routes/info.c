@@ -1,4 +1,4 @@
-#include "gateway/api/info.h"
+#include "gateway/api/routes/info.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "gateway/api/routes.h"
+#include "gateway/api/routes/routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/completion.h"
-#include "gateway/api/info.h"
+#include "gateway/api/routes/info.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/models.h"
 #include "gateway/api/page.h"
-#include "gateway/api/text.h"
+#include "gateway/api/routes/text.h"
 #include "gateway/http/status.h"
 
 /* Parsing runs at 20-40 MB/s, so a larger body on the loop thread would delay every stream. */
