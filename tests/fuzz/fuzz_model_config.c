@@ -2,7 +2,7 @@
  * shape agree. */
 #include <stdlib.h>
 
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/arch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "common/checkpoint/checkpoint.h"
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/arch.h"
 #include "common/engine/model/model_pack.h"
 #include "common/engine/model/storage.h"
 #include "common/engine/model/tensors_load.h"

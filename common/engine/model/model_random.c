@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/arch.h"
 #include "common/engine/model/random_weights.h"
 #include "common/engine/model/storage.h"
 

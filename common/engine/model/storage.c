@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/arch.h"
 #include "common/engine/system/floats.h"
 
 enum { LINE_BYTES = 64 };

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/arch.h"
 #include "common/engine/model/model_parts.h"
 
 static int size_of(enum baton_dim dim, const struct baton_model_shape *shape)

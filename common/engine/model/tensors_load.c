@@ -1,6 +1,6 @@
 #include "common/engine/model/tensors_load.h"
 
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/arch.h"
 
 /* The table's first row is a tensor that every checkpoint has. */
 bool baton_tensors_are_prefixed(const struct baton_arch *arch, const struct baton_weights *weights)

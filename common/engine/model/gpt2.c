@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/engine/model/arch/arch.h"
-#include "common/engine/model/arch/tensor_rows.h"
+#include "common/engine/model/arch.h"
+#include "common/engine/model/tensor_rows.h"
 
 static enum baton_err check_activation(const char *name, struct baton_why *why)
 {

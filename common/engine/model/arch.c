@@ -1,4 +1,4 @@
-#include "common/engine/model/arch/arch.h"
+#include "common/engine/model/arch.h"
 
 #include <stdio.h>
 #include <string.h>
