@@ -8,11 +8,11 @@
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/completion.h"
-#include "gateway/api/routes/info.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/models.h"
 #include "gateway/api/page.h"
+#include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
 #include "gateway/http/status.h"
 
