@@ -101,7 +101,7 @@ def retry_after(exchange):
 def test_a_full_queue_says_when_to_come_back():
     with Fleet(decode_args=SMALL, gateway_args=["--max-queued", "4"]) as fleet:
         [stream] = fleet.hold()
-        crowd = crowd_of(fleet, 40)
+        crowd = crowd_of(fleet, 40, max_new_tokens=16)
         wait_for(lambda: rejected(fleet, "queue_full") == 36 and queued(fleet) == 4, "all but four to be refused")
         stream.abandon()
         crowd.finish()
