@@ -132,7 +132,7 @@ static void multiply(void *arg, int item, int worker)
                                      .x = probe->quantized,
                                      .y = probe->y + (size_t)worker * N_ROWS * N_OUT,
                                      .n_rows = N_ROWS,
-                                     .epilogue = BATON_STORE};
+                                     .epilogue = {.kind = BATON_STORE, .scale = 1}};
     (void)item;
     baton_kernels_linear(probe->kernels, &job, 0, N_OUT);
 }

@@ -102,7 +102,7 @@ static int count_items(const struct baton_forward *forward, const struct baton_p
 }
 
 void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
-                          struct baton_input input, float *out, enum baton_epilogue epilogue)
+                          struct baton_input input, float *out, struct baton_epilogue epilogue)
 {
     struct linear_loop loop = {.kernels = forward->kernels,
                                .job = {.x = input.rows,

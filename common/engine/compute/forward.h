@@ -62,7 +62,7 @@ struct baton_input baton_forward_quantize(struct baton_forward *forward, enum ba
 
 /* out [n_rows][n_out] from an input of the matrix's dtype and width. */
 void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
-                          struct baton_input input, float *out, enum baton_epilogue epilogue);
+                          struct baton_input input, float *out, struct baton_epilogue epilogue);
 
 /* The rows' K and V, from qkv into their sequences' blocks. */
 void baton_forward_store_kv(struct baton_forward *forward, int layer);

@@ -30,11 +30,6 @@ INLINE void split_vec(char *to, vec v)
                         (__m256i)_mm512_cvtneps_pbh((__m512)(v - rounded)));
 }
 
-INLINE vec load_up_to(const float *p, int n)
-{
-    return n >= LANES ? load(p) : load_part(p, n > 0 ? n : 0);
-}
-
 static void split_rows(const float *x, int n_in, int first_row, int end_row, void *quantized)
 {
     const size_t row_bytes = baton_split_row_bytes(n_in);

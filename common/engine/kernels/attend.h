@@ -16,14 +16,6 @@ struct heads {
     size_t query_floats, head_bytes;
 };
 
-static void begin_states(const struct heads *heads)
-{
-    size_t n = (size_t)((heads->end_head - heads->first_head) * heads->n_queries);
-    memset(heads->job->state, 0, n * heads->query_floats * sizeof(float));
-    for (size_t i = 1; i <= n; i++)
-        heads->job->state[i * heads->query_floats - LANES] = -INFINITY;
-}
-
 /* Query i of a KV head is of row i / group. */
 static void set_query(const struct heads *heads, int head, int i, struct query *query)
 {
@@ -34,6 +26,26 @@ static void set_query(const struct heads *heads, int head, int i, struct query *
     query->mixed = job->state + index * heads->query_floats;
     query->sum = query->mixed + baton_kv_value_elements(job->head_dim);
     query->max = query->sum + LANES;
+}
+
+/* A sink is a score that was seen before, whose value is zero. */
+static void begin_query(const struct heads *heads, int head, int i)
+{
+    const struct baton_attend *job = heads->job;
+    struct query query;
+    set_query(heads, head, i, &query);
+    memset(query.mixed, 0, heads->query_floats * sizeof(float));
+    *query.max = -INFINITY;
+    if (job->sinks) {
+        *query.max = job->sinks[head * job->group + i % job->group];
+        query.sum[0] = 1;
+    }
+}
+
+/* The first position that the row at `position` looks at. */
+static int first_seen_from(const struct baton_attend *job, int position)
+{
+    return job->window && position >= job->window ? position - job->window + 1 : 0;
 }
 
 static const char *keys_of(const struct heads *heads, int head, int block)
@@ -47,11 +59,15 @@ static void set_step(const struct heads *heads, int head, int at, struct kv_step
     const struct baton_attend *job = heads->job;
     size_t key_bytes = baton_kv_key_elements(job->head_dim) * baton_kv_element_bytes(job->dtype);
     int n_blocks = baton_kv_blocks_for(job->first_position + job->n_rows);
+    int first_block = first_seen_from(job, job->first_position) / LANES;
     bool is_last = head + 1 == heads->end_head;
     *step = (struct kv_step){.head_dim = job->head_dim,
                              .value_elements = baton_kv_value_elements(job->head_dim),
-                             .scale = job->scale};
+                             .scale = job->scale,
+                             .score_cap = job->score_cap};
     for (int i = 0, b = at / LANES; i < STEP_BLOCKS && b < n_blocks; i++, b++) {
+        if (b < first_block)
+            continue;
         int ahead = is_last && b + STEP_BLOCKS < n_blocks ? b + STEP_BLOCKS : b;
         step->k[i] = keys_of(heads, head, b);
         step->v[i] = step->k[i] + key_bytes;
@@ -59,21 +75,37 @@ static void set_step(const struct heads *heads, int head, int at, struct kv_step
     }
 }
 
-/* The queries of one KV head that see position `at`, where the step begins. */
+static int lesser(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Row's share of the step at `at`. */
+static void aim_query(const struct heads *heads, int head, int i, int at, struct query *query)
+{
+    const struct baton_attend *job = heads->job;
+    int position = job->first_position + i / job->group;
+    int first_seen = first_seen_from(job, position) - at;
+    set_query(heads, head, i, query);
+    query->first_seen = first_seen > 0 ? first_seen : 0;
+    query->n_seen = lesser(position + 1 - at, STEP);
+}
+
+/* The queries of one KV head that see positions of the step at `at`: those of rows that are not
+ * before it, and whose window has not gone past it. */
 static void attend_step(const struct heads *heads, int head, int at)
 {
     const struct baton_attend *job = heads->job;
     struct kv_step step;
     struct query queries[TILE];
-    int hidden = at > job->first_position ? at - job->first_position : 0; /* rows before it */
+    int first_row = at > job->first_position ? at - job->first_position : 0, end_row = job->n_rows;
+    if (job->window)
+        end_row = lesser(end_row, at + STEP + job->window - 1 - job->first_position);
     set_step(heads, head, at, &step);
-    for (int i = hidden * job->group, n; i < heads->n_queries; i += n) {
-        n = i + TILE <= heads->n_queries ? TILE : 1;
-        for (int r = 0; r < n; r++) {
-            int n_seen = job->first_position + (i + r) / job->group + 1 - at;
-            set_query(heads, head, i + r, &queries[r]);
-            queries[r].n_seen = n_seen < STEP ? n_seen : STEP;
-        }
+    for (int i = first_row * job->group, end = end_row * job->group, n; i < end; i += n) {
+        n = i + TILE <= end ? TILE : 1;
+        for (int r = 0; r < n; r++)
+            aim_query(heads, head, i + r, at, &queries[r]);
         attend_tile(job->dtype, &step, queries, n);
     }
 }
@@ -102,8 +134,11 @@ static void attend(const struct baton_attend *job, int first_head, int end_head)
                                 .query_floats = baton_attend_query_floats(job->head_dim),
                                 .head_bytes = baton_kv_head_elements(job->head_dim) *
                                               baton_kv_element_bytes(job->dtype)};
-    begin_states(&heads);
-    for (int at = 0; at < job->first_position + job->n_rows; at += STEP)
+    int first = first_seen_from(job, job->first_position) / STEP * STEP;
+    for (int head = first_head; head < end_head; head++)
+        for (int i = 0; i < heads.n_queries; i++)
+            begin_query(&heads, head, i);
+    for (int at = first; at < job->first_position + job->n_rows; at += STEP)
         for (int head = first_head; head < end_head; head++)
             attend_step(&heads, head, at);
     for (int head = first_head; head < end_head; head++)

@@ -26,14 +26,15 @@ struct kv_step {
     const char *k[STEP_BLOCKS], *v[STEP_BLOCKS], *next[STEP_BLOCKS];
     int head_dim;
     size_t value_elements;
-    float scale;
+    float scale, score_cap;
 };
 
 struct query {
     const float *q;      /* [D] */
     float *mixed;        /* [D'] */
     float *sum, *max;    /* [16], to be added up in the end; [1] */
-    int n_seen;          /* positions of this step it looks at, 1..STEP */
+    int first_seen;      /* it looks at positions first_seen..n_seen - 1 of this step */
+    int n_seen;          /* 1..STEP */
     float weights[STEP]; /* scores at first */
 };
 
@@ -71,9 +72,10 @@ INLINE void score(enum baton_kv_dtype dtype, const struct kv_step *step, struct 
 INLINE void score_all(enum baton_kv_dtype dtype, const struct kv_step *step, struct query *queries,
                       int n_queries)
 {
-    /* The last query sees the most. An earlier query is also scored for blocks past its end;
-     * weigh_scores drops those scores. */
-    int n_blocks = (queries[n_queries - 1].n_seen + LANES - 1) / LANES, b = 0;
+    /* The first query begins the earliest, the last one ends the latest. A query is also scored for
+     * blocks it does not see; weigh_scores drops those scores. */
+    int n_blocks = (queries[n_queries - 1].n_seen + LANES - 1) / LANES;
+    int b = queries[0].first_seen / LANES;
     for (; b + SPAN <= n_blocks; b += SPAN)
         score(dtype, step, queries, n_queries, b, SPAN);
     for (; b < n_blocks; b++)
@@ -90,24 +92,37 @@ static void raise_max(struct query *query, size_t value_elements, float max)
     *query->max = max;
 }
 
-/* Scores become weights. Not inlined: so it is compiled in one way for tiles of any size. */
-static __attribute__((noinline)) void weigh_scores(struct query *query, size_t value_elements)
+/* Scores that the query does not see become -infinity and their weights 0, so that sums over whole
+ * vectors need no mask. Returns the first vector. */
+INLINE int hide_scores(struct query *query, int n_vecs)
 {
-    int n_vecs = (query->n_seen + LANES - 1) / LANES;
-    /* Their weights become 0, so sums over whole vectors need no mask. */
+    int first = query->first_seen / LANES;
+    for (int i = first * LANES; i < query->first_seen; i++)
+        query->weights[i] = -INFINITY;
     for (int i = query->n_seen; i < n_vecs * LANES; i++)
         query->weights[i] = -INFINITY;
+    return first;
+}
+
+/* Scores become weights. Not inlined: so it is compiled in one way for tiles of any size. */
+static __attribute__((noinline)) void weigh_scores(struct query *query, const struct kv_step *step)
+{
+    int n_vecs = (query->n_seen + LANES - 1) / LANES;
+    if (step->score_cap > 0)
+        for (int i = query->first_seen / LANES * LANES; i < n_vecs * LANES; i += LANES)
+            store(query->weights + i, cap_vec(load(query->weights + i), step->score_cap));
+    int first = hide_scores(query, n_vecs);
     union vec_regs max = {splat(*query->max)};
-    for (int i = 0; i < n_vecs * REGS; i += REGS)
+    for (int i = first * REGS; i < n_vecs * REGS; i += REGS)
         for (int j = 0; j < REGS; j++) {
             reg scores = *(unaligned_reg *)(query->weights + (i + j) * REG_LANES);
             max.part[j] = MAX_OF(reg, ireg, scores, max.part[j]);
         }
     float greatest = max_lanes(max.whole);
     if (greatest > *query->max) /* seldom after the first steps: then nothing is scaled */
-        raise_max(query, value_elements, greatest);
+        raise_max(query, step->value_elements, greatest);
     union vec_regs sum = {load(query->sum)};
-    for (int i = 0; i < n_vecs * REGS; i += REGS)
+    for (int i = first * REGS; i < n_vecs * REGS; i += REGS)
         for (int j = 0; j < REGS; j++) {
             unaligned_reg *weights = (unaligned_reg *)(query->weights + (i + j) * REG_LANES);
             *weights = exp_reg(*weights - *query->max);
@@ -152,18 +167,27 @@ INLINE void mix_all(enum baton_kv_dtype dtype, const struct kv_step *step, struc
         mix(dtype, step, queries, n_queries, d, 1, first, end);
 }
 
-/* A later query sees no fewer positions. Slots that a query does not see may hold anything, and are
+/* A later query begins and ends no earlier. Loads of V are shared for the positions that all
+ * queries see; each sees its own before and after them, in order. Slots that a query does not see may hold anything, and are
  * not even multiplied by 0. */
 INLINE void attend_queries(enum baton_kv_dtype dtype, const struct kv_step *step,
                            struct query *queries, int n_queries)
 {
-    int n_common = queries[0].n_seen;
+    int first = queries[n_queries - 1].first_seen, end = queries[0].n_seen;
+    if (end < first) /* a narrow window: no position is common to all */
+        end = first;
     score_all(dtype, step, queries, n_queries);
     for (int r = 0; r < n_queries; r++)
-        weigh_scores(&queries[r], step->value_elements);
-    mix_all(dtype, step, queries, n_queries, 0, n_common); /* loads of V are shared */
+        weigh_scores(&queries[r], step);
+    for (int r = 0; r < n_queries - 1; r++)
+        if (queries[r].first_seen < first)
+            mix_all(dtype, step, &queries[r], 1, queries[r].first_seen,
+                    queries[r].n_seen < first ? queries[r].n_seen : first);
+    if (first < end)
+        mix_all(dtype, step, queries, n_queries, first, end);
     for (int r = 1; r < n_queries; r++)
-        mix_all(dtype, step, &queries[r], 1, n_common, queries[r].n_seen);
+        if (end < queries[r].n_seen)
+            mix_all(dtype, step, &queries[r], 1, end, queries[r].n_seen);
 }
 
 /* n_queries: TILE or 1. */

@@ -6,12 +6,14 @@
  */
 #include "common/engine/kernels/attend.h"
 #include "common/engine/kernels/choose.h"
+#include "common/engine/kernels/elementwise.h"
 #include "common/engine/kernels/linear_bf16.h"
 #include "common/engine/kernels/linear_f32.h"
 #include "common/engine/kernels/linear_q8.h"
 #include "common/engine/kernels/linear_rows.h"
 #include "common/engine/kernels/norm.h"
 #include "common/engine/kernels/quantize.h"
+#include "common/engine/kernels/rope.h"
 #include "common/engine/kernels/store_kv.h"
 #include "common/engine/kernels/variants.h"
 
@@ -27,6 +29,12 @@ const struct baton_kernels KERNELS = {
          DTYPE(q8, BATON_Q8)},
     .fastest = FASTEST,
     .norm = norm,
+    .norm_add = norm_add,
+    .norm_heads = norm_heads,
+    .rope = rope,
+    .cap = cap_all,
+    .clamp = clamp_all,
+    .add_scaled = add_scaled,
     .store_kv = store_kv,
     .attend = attend,
     .max = max_of,

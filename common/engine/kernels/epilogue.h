@@ -1,41 +1,55 @@
-/* What becomes of a product on its way to y. Part of body.h.
+/* What becomes of a product on its way to y. Part of body.h and amx.c.
  *
  * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_EPILOGUE_H
 #define BATON_KERNELS_EPILOGUE_H
 
-#include "common/engine/kernels/vectors.h"
+#include "common/engine/kernels/activate.h"
 
-INLINE vec apply(enum baton_epilogue epilogue, vec result, vec before)
+/* A panel of the gate's outputs comes before the panel of the same outputs of up: its results wait
+ * for them in y. */
+INLINE void finish_gated(const struct baton_linear *job, int row, int out, vec result)
 {
-    switch (epilogue) {
-    case BATON_ADD:
-        return before + result;
-    case BATON_GELU_TANH:
-        return gelu_tanh(result);
-    case BATON_STORE:
-        break;
-    }
-    return result;
+    int n_ff = job->epilogue.n_ff, at = baton_gated_output(out);
+    int n = n_ff - at < LANES ? n_ff - at : LANES;
+    float *y = job->y + (size_t)row * (size_t)n_ff + at;
+    if (baton_is_up_row(out))
+        result = open_gate(job->epilogue.activation, load_up_to(y, n), result);
+    store_up_to(y, result, n);
 }
 
 /* Bias and epilogue of one row's outputs out..out + n_outs - 1, n_outs <= 16, whose products are
  * the lanes of result. */
 INLINE void finish_vec(const struct baton_linear *job, int row, int out, int n_outs, vec result)
 {
-    float *y = job->y + (size_t)row * (size_t)job->weights->n_out + out;
-    if (n_outs == LANES) {
-        if (job->bias)
-            result += load(job->bias + out);
-        vec before = job->epilogue == BATON_ADD ? load(y) : splat(0);
-        store(y, apply(job->epilogue, result, before));
+    if (job->bias)
+        result += load_up_to(job->bias + out, n_outs);
+    if (job->epilogue.kind == BATON_GATE) {
+        finish_gated(job, row, out, result);
         return;
     }
-    if (job->bias)
-        result += load_part(job->bias + out, n_outs);
-    vec before = job->epilogue == BATON_ADD ? load_part(y, n_outs) : splat(0);
-    store_part(y, apply(job->epilogue, result, before), n_outs);
+    float *y = job->y + (size_t)row * (size_t)job->weights->n_out + out;
+    if (job->epilogue.kind == BATON_ACTIVATE)
+        result = activate(job->epilogue.activation, result);
+    else
+        result *= job->epilogue.scale;
+    if (job->epilogue.kind == BATON_ADD)
+        result += load_up_to(y, n_outs);
+    store_up_to(y, result, n_outs);
+}
+
+/* Of n_rows rows from `row` on and the outputs first_out..end_out-1, whose products lie `stride`
+ * floats from one row to the next. */
+INLINE void finish_block(const struct baton_linear *job, int row, int n_rows, int first_out,
+                         int end_out, const float *products, size_t stride)
+{
+    for (int r = 0; r < n_rows; r++)
+        for (int out = first_out; out < end_out; out += LANES) {
+            int n = end_out - out < LANES ? end_out - out : LANES;
+            finish_vec(job, row + r, out, n,
+                       load_up_to(products + (size_t)r * stride + (out - first_out), n));
+        }
 }
 
 #endif

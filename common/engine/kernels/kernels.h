@@ -17,19 +17,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/arch/spec.h"
 #include "common/engine/kernels/kv_block.h"
 #include "common/engine/kernels/packed.h"
 
 /* What happens to a linear layer's result, the bias added, on its way to y. */
-enum baton_epilogue {
-    BATON_STORE,    /* y = result */
-    BATON_ADD,      /* y = y + result, the residual connection */
-    BATON_GELU_TANH /* y = gelu(result), the tanh form */
+enum baton_epilogue_kind {
+    BATON_STORE,    /* y = scale * result */
+    BATON_ADD,      /* y = y + scale * result, the residual connection */
+    BATON_ACTIVATE, /* y = activation(result) */
+    BATON_GATE      /* y [n_rows][F] = activation(gate) * up, a pair of matrices (packed.h) */
 };
 
-/* How a row is normalised. */
-enum baton_norm_kind {
-    BATON_LAYER_NORM /* (x - mean) / sqrt(variance + epsilon) * weight + bias */
+struct baton_epilogue {
+    enum baton_epilogue_kind kind;
+    enum baton_activation activation; /* ACTIVATE: none of the gated forms */
+    float scale;                      /* STORE and ADD: 1 changes nothing */
+    int n_ff;                         /* GATE: F */
 };
 
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]
@@ -41,12 +45,17 @@ struct baton_linear {
     const void *x;
     float *y;
     int n_rows;
-    enum baton_epilogue epilogue;
+    struct baton_epilogue epilogue;
 };
 
-/* Neighbouring rows of one sequence: row r looks at positions 0..first_position + r, whose K and V
- * are stored. Block b of the sequence is block blocks[b] of layer (kv_block.h). Query head h looks
- * at KV head h / group. */
+/* Neighbouring rows of one sequence: row r is at position p = first_position + r and looks at
+ * positions 0..p, or with a window at the last `window` of them, whose K and V are stored. Block b
+ * of the sequence is block blocks[b] of layer (kv_block.h); blocks that no row looks at are not
+ * read. Query head h looks at KV head h / group.
+ *
+ *     s = scale q.k;  s = score_cap tanh(s / score_cap);  out = softmax(s) V
+ *
+ * A sink is a score without a value: it joins the softmax's sum and nothing else. */
 struct baton_attend {
     const float *q; /* [n_rows], q_stride floats apart, each [n_heads * group][D] */
     float *out;     /* [n_rows], out_stride floats apart, likewise */
@@ -56,7 +65,10 @@ struct baton_attend {
     enum baton_kv_dtype dtype;
     int n_rows, first_position;
     int n_heads, group, head_dim; /* G, H / G, D */
-    float scale;                  /* of the scores, before the softmax */
+    float scale;                  /* of the scores, before cap and softmax */
+    float score_cap;              /* 0: none */
+    int window;                   /* 0: none */
+    const float *sinks;           /* [H]; NULL: none */
     float *state; /* scratch: baton_attend_query_floats of each query, n_rows * group a KV head */
 };
 
@@ -77,8 +89,8 @@ struct baton_dtype_kernels {
     void (*quantize)(const float *x, int n_in, int first_row, int end_row, void *quantized);
     bool copies; /* quantize only copies: x itself will do */
 
-    /* Columns first_out..end_out-1 of y, first_out a multiple of 16. Any number of rows; each
-     * weight is read from memory once for up to 16 of them. A row's bits depend on nothing but the
+    /* Outputs first_out..end_out-1, first_out a multiple of 16 (GATE: of 32, and end_out too). Any
+     * number of rows; each weight is read from memory once for up to 16 of them. A row's bits depend on nothing but the
      * row and the weights (openblas: from some number of rows on, also on their number). */
     void (*linear)(const struct baton_linear *job, int first_out, int end_out);
 };
@@ -89,9 +101,33 @@ struct baton_kernels {
     struct baton_dtype_kernels dtypes[BATON_N_DTYPES];
     enum baton_dtype fastest; /* of these, all of which hold the bounds on accuracy */
 
-    /* y [n] = x [n], normalised; bias NULL: none. */
+    /* y [n] = x [n], normalised; weight or bias NULL: none. y may be x. */
     void (*norm)(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
                  const float *bias, int n, float epsilon);
+
+    /* y [n] = y + x [n], normalised. */
+    void (*norm_add)(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
+                     const float *bias, int n, float epsilon);
+
+    /* Each of the heads x [n_heads][D], normalised in place. Head h's weight [D] begins at weight +
+     * h * weight_stride: a stride of 0 is one weight for all heads, D is one for each. */
+    void (*norm_heads)(enum baton_norm_kind kind, float *x, const float *weight,
+                       size_t weight_stride, int n_heads, int head_dim, float epsilon);
+
+    /* Turns the heads x [n_heads][D] of one row in place: of each head the pairs (x[i],
+     * x[i + n_rotated / 2]) by the angles whose cosines and sines [n_rotated / 2] are given. The
+     * other elements stay. */
+    void (*rope)(float *x, const float *cosines, const float *sines, int n_heads, int head_dim,
+                 int n_rotated);
+
+    /* x [n] = cap tanh(x / cap), cap > 0. */
+    void (*cap)(float *x, float cap, size_t n);
+
+    /* x [n], held within +-limit. */
+    void (*clamp)(float *x, float limit, size_t n);
+
+    /* y [n] = y + scale * x [n]. */
+    void (*add_scaled)(float *y, const float *x, float scale, size_t n);
 
     /* K and V [n_heads][D] of one position, as `slot` of its block. */
     void (*store_kv)(enum baton_kv_dtype dtype, const float *k, const float *v, int n_heads,

@@ -94,15 +94,6 @@ INLINE void add_block_f32(struct f32_block *b, int n_panels, int n_rows)
     }
 }
 
-INLINE void finish_f32(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
-                       const float *sums)
-{
-    for (int r = 0; r < n_rows; r++)
-        for (int o = out; o < end_out; o += LANES)
-            finish_vec(job, row + r, o, end_out - o < LANES ? end_out - o : LANES,
-                       load(sums + r * F32_OUTS + o - out));
-}
-
 /* At most F32_STRIP rows. */
 INLINE void strip_f32(const struct baton_linear *job, int out, int end_out, int n_panels, int row,
                       int n_rows)
@@ -123,7 +114,7 @@ INLINE void strip_f32(const struct baton_linear *job, int out, int end_out, int 
             block.next = panels + (size_t)n_panels * n_in * LANES;
         add_block_f32(&block, n_panels, n_rows);
     }
-    finish_f32(job, out, end_out, row, n_rows, sums);
+    finish_block(job, row, n_rows, out, end_out, sums, F32_OUTS);
 }
 
 INLINE void panels_f32(const struct baton_linear *job, int out, int end_out, int n_panels)

@@ -25,11 +25,12 @@ INLINE void fetch_line(const float *p, bool first_level)
  * addresses: the loops alone would ask for n_outs short streams at a time, which DRAM serves at
  * half its speed. Where rows of x share the first-level cache with the weights, the second level is
  * room enough. */
-INLINE void linear_tile(const struct baton_row_linear *job, int out, int row, int n_outs,
-                        int n_rows, int n_fetch, const float *next, float *results)
+INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
+                        int n_fetch, const float *next, float *results)
 {
-    const size_t n_in = (size_t)job->n_in;
-    const float *w = job->weights + (size_t)out * n_in, *x = job->x + (size_t)row * n_in;
+    const size_t n_in = (size_t)job->weights->n_in;
+    const float *w = (const float *)job->weights->data + (size_t)out * n_in;
+    const float *x = (const float *)job->x + (size_t)row * n_in;
     union {
         reg part[REGS];
         vec whole;
@@ -59,8 +60,8 @@ INLINE void linear_tile(const struct baton_row_linear *job, int out, int row, in
 }
 
 /* At most a tile's rows. */
-INLINE void linear_rows(const struct baton_row_linear *job, int out, int row, int n_outs,
-                        int n_rows, int n_fetch, const float *next, float *results)
+INLINE void linear_rows(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
+                        int n_fetch, const float *next, float *results)
 {
     _Static_assert(TILE_ROWS == 2 || TILE_ROWS == 4, "one case for each");
     if (n_rows >= TILE_ROWS)
@@ -75,10 +76,11 @@ INLINE void linear_rows(const struct baton_row_linear *job, int out, int row, in
 
 /* All tiles of rows for n_outs outputs. The first rows' tiles fetch the next outputs' weights
  * between them, in equal shares, so that memory works while every one of them computes. */
-INLINE void linear_outs(const struct baton_row_linear *job, int out, int row, int n_outs,
-                        int n_rows, float *results)
+INLINE void linear_outs(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
+                        float *results)
 {
-    const float *next = job->weights + (size_t)(out + n_outs) * (size_t)job->n_in;
+    const size_t n_in = (size_t)job->weights->n_in;
+    const float *next = (const float *)job->weights->data + (size_t)(out + n_outs) * n_in;
     int n_tiles = (n_rows + TILE_ROWS - 1) / TILE_ROWS, n_fetched = row ? n_outs : 0;
     int share = n_tiles == 1 ? n_outs : n_tiles < n_outs ? n_outs / 2 : 1;
     for (int r = 0; r < n_rows; r += TILE_ROWS) {
@@ -92,19 +94,7 @@ INLINE void linear_outs(const struct baton_row_linear *job, int out, int row, in
         else
             linear_rows(job, out, row + r, n_outs, n_rows - r, n_outs / 2, next, to);
         n_fetched += share;
-        next += (size_t)share * (size_t)job->n_in;
-    }
-}
-
-static void apply_strip(const struct baton_row_linear *job, int out, int row, int n_outs,
-                        int n_rows, const float *results)
-{
-    vec bias = job->bias ? load_part(job->bias + out, n_outs) : splat(0);
-    for (int r = 0; r < n_rows; r++) {
-        float *y = job->y + (size_t)(row + r) * (size_t)job->n_out + out;
-        vec result = load(results + r * LANES) + bias;
-        vec before = job->epilogue == BATON_ADD ? load_part(y, n_outs) : splat(0);
-        store_part(y, apply(job->epilogue, result, before), n_outs);
+        next += (size_t)share * n_in;
     }
 }
 
@@ -112,7 +102,7 @@ static void apply_strip(const struct baton_row_linear *job, int out, int row, in
  * first rows and from the cache for the others. */
 enum { STRIP_ROWS = 32 };
 
-static void linear_strip(const struct baton_row_linear *job, int out, int n_outs)
+static void linear_strip(const struct baton_linear *job, int out, int n_outs)
 {
     float results[STRIP_ROWS * LANES];
     for (int row = 0; row < job->n_rows; row += STRIP_ROWS) {
@@ -122,30 +112,20 @@ static void linear_strip(const struct baton_row_linear *job, int out, int n_outs
             linear_outs(job, out + o, row, TILE_OUTS, n_rows, results + o);
         for (; o < n_outs; o++)
             linear_outs(job, out + o, row, 1, n_rows, results + o);
-        apply_strip(job, out, row, n_outs, n_rows, results);
+        finish_block(job, row, n_rows, out, out + n_outs, results, LANES);
     }
 }
 
-static void linear_by_rows(const struct baton_row_linear *job, int first_out, int end_out)
+static void linear_by_rows(const struct baton_linear *job, int first_out, int end_out)
 {
     for (int out = first_out; out < end_out; out += LANES)
         linear_strip(job, out, end_out - out < LANES ? end_out - out : LANES);
 }
 
-static void finish(const struct baton_row_linear *job, int first_out, int end_out)
+static void finish(const struct baton_linear *job, int row, int n_rows, int first_out, int end_out,
+                   const float *products, size_t stride)
 {
-    for (int row = 0; row < job->n_rows; row++) {
-        float *y = job->y + (size_t)row * (size_t)job->n_out;
-        for (int out = first_out; out < end_out; out += LANES) {
-            int n = end_out - out < LANES ? end_out - out : LANES;
-            vec result = load_part(y + out, n);
-            if (job->bias)
-                result += load_part(job->bias + out, n);
-            /* The residual is in y already. */
-            enum baton_epilogue epilogue = job->epilogue == BATON_ADD ? BATON_STORE : job->epilogue;
-            store_part(y + out, apply(epilogue, result, splat(0)), n);
-        }
-    }
+    finish_block(job, row, n_rows, first_out, end_out, products, stride);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Normalisation of one row. Part of body.h.
+/* Normalisation of a row, or of the heads in it. Part of body.h.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -28,29 +28,56 @@ static float sum_of_squares(const float *x, float mean, int n)
     return sum_lanes(sum + d * d);
 }
 
-INLINE void layer_norm(float *y, const float *x, const float *weight, const float *bias, int n,
-                       float epsilon)
+/* What is known of a row before its elements are normalised. RMS norm is layer norm without the
+ * mean. */
+struct moments {
+    float mean, scale;
+};
+
+static struct moments moments_of(enum baton_norm_kind kind, const float *x, int n, float epsilon)
 {
-    float mean = sum_of(x, n) / (float)n;
+    float mean = kind == BATON_LAYER_NORM ? sum_of(x, n) / (float)n : 0;
     float scale = 1.0F / sqrtf(sum_of_squares(x, mean, n) / (float)n + epsilon);
-    int i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vec gained = (load(x + i) - mean) * scale * load(weight + i);
-        store(y + i, bias ? gained + load(bias + i) : gained);
-    }
-    for (; i < n; i++) {
-        float gained = (x[i] - mean) * scale * weight[i];
-        y[i] = bias ? gained + bias[i] : gained;
-    }
+    return (struct moments){mean, scale};
+}
+
+INLINE vec normalised(struct moments moments, const float *x, const float *weight,
+                      const float *bias, int n)
+{
+    vec v = (load_up_to(x, n) - moments.mean) * moments.scale;
+    if (weight)
+        v *= load_up_to(weight, n);
+    return bias ? v + load_up_to(bias, n) : v;
 }
 
 static void norm(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
                  const float *bias, int n, float epsilon)
 {
-    switch (kind) {
-    case BATON_LAYER_NORM:
-        layer_norm(y, x, weight, bias, n, epsilon);
-        break;
+    struct moments moments = moments_of(kind, x, n, epsilon);
+    for (int i = 0; i < n; i += LANES)
+        store_up_to(
+            y + i,
+            normalised(moments, x + i, weight ? weight + i : NULL, bias ? bias + i : NULL, n - i),
+            n - i);
+}
+
+static void norm_add(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
+                     const float *bias, int n, float epsilon)
+{
+    struct moments moments = moments_of(kind, x, n, epsilon);
+    for (int i = 0; i < n; i += LANES) {
+        vec v =
+            normalised(moments, x + i, weight ? weight + i : NULL, bias ? bias + i : NULL, n - i);
+        store_up_to(y + i, load_up_to(y + i, n - i) + v, n - i);
+    }
+}
+
+static void norm_heads(enum baton_norm_kind kind, float *x, const float *weight,
+                       size_t weight_stride, int n_heads, int head_dim, float epsilon)
+{
+    for (size_t h = 0; h < (size_t)n_heads; h++) {
+        float *head = x + h * (size_t)head_dim;
+        norm(kind, head, head, weight + h * weight_stride, NULL, head_dim, epsilon);
     }
 }
 

@@ -4,30 +4,57 @@
 
 static const struct baton_row_kernels *row_kernels; /* set once, before linear is reachable */
 
-static void multiply(const struct baton_row_linear *job, int first_out, int end_out)
+/* A block of products that is finished outside of y: 128 KiB of the thread's stack. */
+enum { BLOCK_ROWS = 128, BLOCK_OUTS = 256 };
+
+/* to [n_rows][n_outs], `stride` floats from one row to the next, = keep * to + the bare products of
+ * rows row.. and outputs out.. */
+static void multiply(const struct baton_linear *job, int row, int n_rows, int out, int n_outs,
+                     float keep, float *to, int stride)
 {
-    const float *weights = job->weights + (size_t)first_out * (size_t)job->n_in;
-    float keep = job->epilogue == BATON_ADD ? 1.0F : 0.0F;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, job->n_rows, end_out - first_out,
-                job->n_in, 1.0F, job->x, job->n_in, weights, job->n_in, keep, job->y + first_out,
-                job->n_out);
-    row_kernels->finish(job, first_out, end_out);
+    const int n_in = job->weights->n_in;
+    const float *weights = (const float *)job->weights->data + (size_t)out * (size_t)n_in;
+    const float *x = (const float *)job->x + (size_t)row * (size_t)n_in;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_rows, n_outs, n_in, 1.0F, x, n_in,
+                weights, n_in, keep, to, stride);
 }
 
-static void linear(const struct baton_linear *packed, int first_out, int end_out)
+/* y takes the products, and with them the residual that it may hold. */
+static void multiply_in_place(const struct baton_linear *job, int first_out, int end_out)
 {
-    const struct baton_row_linear job = {.x = packed->x,
-                                         .weights = packed->weights->data,
-                                         .bias = packed->bias,
-                                         .y = packed->y,
-                                         .n_rows = packed->n_rows,
-                                         .n_in = packed->weights->n_in,
-                                         .n_out = packed->weights->n_out,
-                                         .epilogue = packed->epilogue};
-    if (job.n_rows >= row_kernels->dense_min_rows)
-        multiply(&job, first_out, end_out);
+    const bool adds = job->epilogue.kind == BATON_ADD;
+    const int n_out = job->weights->n_out;
+    struct baton_linear rest = *job;
+    multiply(job, 0, job->n_rows, first_out, end_out - first_out, adds ? 1.0F : 0.0F,
+             job->y + first_out, n_out);
+    if (adds)
+        rest.epilogue.kind = BATON_STORE;
+    row_kernels->finish(&rest, 0, job->n_rows, first_out, end_out, job->y + first_out,
+                        (size_t)n_out);
+}
+
+static void multiply_in_blocks(const struct baton_linear *job, int first_out, int end_out)
+{
+    float products[BLOCK_ROWS * BLOCK_OUTS];
+    for (int out = first_out; out < end_out; out += BLOCK_OUTS) {
+        int end = end_out - out < BLOCK_OUTS ? end_out : out + BLOCK_OUTS;
+        for (int row = 0; row < job->n_rows; row += BLOCK_ROWS) {
+            int n_rows = job->n_rows - row < BLOCK_ROWS ? job->n_rows - row : BLOCK_ROWS;
+            multiply(job, row, n_rows, out, end - out, 0, products, BLOCK_OUTS);
+            row_kernels->finish(job, row, n_rows, out, end, products, BLOCK_OUTS);
+        }
+    }
+}
+
+static void linear(const struct baton_linear *job, int first_out, int end_out)
+{
+    const struct baton_epilogue *epilogue = &job->epilogue;
+    if (job->n_rows < row_kernels->dense_min_rows)
+        row_kernels->linear(job, first_out, end_out);
+    else if (epilogue->kind == BATON_GATE || (epilogue->kind == BATON_ADD && epilogue->scale != 1))
+        multiply_in_blocks(job, first_out, end_out);
     else
-        row_kernels->linear(&job, first_out, end_out);
+        multiply_in_place(job, first_out, end_out);
 }
 
 void baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,

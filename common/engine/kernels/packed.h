@@ -24,6 +24,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A gate and an up projection of F outputs each are multiplied together as one matrix, whose panels
+ * alternate: 16 outputs of the gate, the same 16 of up, and so on. Outputs past F are zero. */
+static inline int baton_gated_n_out(int n_ff)
+{
+    return (n_ff + 15) / 16 * 32;
+}
+
+/* Whether row `out` of such a matrix belongs to up, and which of the F outputs it is. */
+static inline bool baton_is_up_row(int out)
+{
+    return out & 16;
+}
+
+static inline int baton_gated_output(int out)
+{
+    return out / 32 * 16 + out % 16;
+}
+
 enum baton_dtype { BATON_F32, BATON_BF16, BATON_Q8, BATON_N_DTYPES };
 enum baton_layout { BATON_PANELS, BATON_ROWS };
 

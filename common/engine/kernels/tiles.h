@@ -111,9 +111,8 @@ INLINE void advance(struct row_cursor *cursor, size_t n_bytes, int n_rows)
 static void finish_rows(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
                         const float *results)
 {
-    int n_outs = end_out - out < LANES ? end_out - out : LANES;
-    for (int r = 0; r < n_rows; r++)
-        finish_vec(job, row + r, out, n_outs, load(results + r * LANES));
+    finish_block(job, row, n_rows, out, end_out - out < LANES ? end_out : out + LANES, results,
+                 LANES);
 }
 
 /* The panel of output out times rows row..end_row-1, in as few and as equal tiles as can be: a tile

@@ -62,6 +62,20 @@ INLINE void store_part(float *p, vec v, int n)
     memcpy(p, &v, (size_t)n * sizeof *p);
 }
 
+/* The same for any n; none below 1, all above 15. */
+INLINE vec load_up_to(const float *p, int n)
+{
+    return n >= LANES ? load(p) : load_part(p, n > 0 ? n : 0);
+}
+
+INLINE void store_up_to(float *p, vec v, int n)
+{
+    if (n >= LANES)
+        store(p, v);
+    else
+        store_part(p, v, n);
+}
+
 INLINE vec splat(float value)
 {
     return value - (vec){0};
@@ -70,6 +84,13 @@ INLINE vec splat(float value)
 INLINE vec blend(ivec mask, vec yes, vec no)
 {
     return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+}
+
+/* A NaN stays one. */
+INLINE vec clamp_vec(vec x, float least, float most)
+{
+    x = blend(x > most, splat(most), x);
+    return blend(x < least, splat(least), x);
 }
 
 INLINE float sum_lanes(vec v)
@@ -158,11 +179,21 @@ INLINE vec exp_vec(vec x)
     return v.whole;
 }
 
-/* 0.5 x (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3), is x times the logistic function of 2u. */
-INLINE vec gelu_tanh(vec x)
+/* tanh: an odd polynomial below 0.625 (Cephes' tanhf), so that small numbers keep their digits. */
+INLINE vec tanh_vec(vec x)
 {
-    vec u = 0.797884560802865356F * (x + 0.044715F * (x * x * x));
-    return x / (1.0F + exp_vec(-2.0F * u));
+    vec a = blend(x < 0.0F, -x, x), s = x * x;
+    vec p = -5.70498872745E-3F * s + 2.06390887954E-2F;
+    p = p * s - 5.37397155531E-2F;
+    p = p * s + 1.33314422036E-1F;
+    p = p * s - 3.33332819422E-1F;
+    vec near = p * s * x + x, far = 1.0F - 2.0F / (exp_vec(2.0F * a) + 1.0F);
+    return blend(a < 0.625F, near, blend(x < 0.0F, -far, far));
+}
+
+INLINE vec cap_vec(vec x, float cap)
+{
+    return cap * tanh_vec(x * (1.0F / cap));
 }
 
 #endif

@@ -24,8 +24,8 @@ struct baton_arch {
     const struct baton_tensor_row *tensors;
     int n_tensors; /* at most 64 */
 
-    enum baton_norm_kind norm;      /* of all its norms */
-    enum baton_epilogue activation; /* of its MLP */
+    enum baton_norm_kind norm;        /* of all its norms */
+    enum baton_activation activation; /* of its MLP */
 };
 
 extern const struct baton_arch baton_arch_gpt2;

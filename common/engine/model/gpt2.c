@@ -102,5 +102,5 @@ const struct baton_arch baton_arch_gpt2 = {
     .tensors = tensors,
     .n_tensors = sizeof tensors / sizeof tensors[0],
     .norm = BATON_LAYER_NORM,
-    .activation = BATON_GELU_TANH,
+    .activation = BATON_ACT_GELU_TANH,
 };

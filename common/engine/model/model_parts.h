@@ -37,9 +37,9 @@ struct baton_attention {
 };
 
 struct baton_mlp {
-    struct baton_norm norm;         /* of its input */
-    struct baton_matrix up, down;   /* [F][C], [C][F] */
-    enum baton_epilogue activation; /* of up's result */
+    struct baton_norm norm;           /* of its input */
+    struct baton_matrix up, down;     /* [F][C], [C][F] */
+    enum baton_activation activation; /* of up's result */
 };
 
 struct baton_layer {

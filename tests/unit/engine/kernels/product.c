@@ -98,12 +98,14 @@ void product_fini(struct product *p)
     free(p->before);
 }
 
-struct baton_linear product_job(const struct product *p, int epilogue, bool with_bias)
+struct baton_linear product_job(const struct product *p, int kind, bool with_bias)
 {
     return (struct baton_linear){.weights = &p->packed,
                                  .bias = with_bias ? p->bias : NULL,
                                  .x = p->quantized,
                                  .y = p->y,
                                  .n_rows = p->n_rows,
-                                 .epilogue = (enum baton_epilogue)epilogue};
+                                 .epilogue = {.kind = (enum baton_epilogue_kind)kind,
+                                              .activation = BATON_ACT_GELU_TANH,
+                                              .scale = 1}};
 }

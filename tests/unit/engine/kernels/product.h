@@ -34,7 +34,7 @@ void product_pack(const struct product *p);
 size_t product_quantized_bytes(const struct product *p);
 size_t product_y_bytes(const struct product *p);
 
-/* For the kernels' linear, into y. */
-struct baton_linear product_job(const struct product *p, int epilogue, bool with_bias);
+/* For the kernels' linear, into y; a scale of 1, and gelu's tanh form where it activates. */
+struct baton_linear product_job(const struct product *p, int kind, bool with_bias);
 
 #endif
