@@ -3,16 +3,16 @@ import json
 import math
 import sys
 
-import numpy as np
 import pytest
 from fleet import MODEL, ROOT, Fleet
 from sampling import by_rank, entropy_bits, penalized, shape, softmax, uniform
 
-sys.path.insert(0, str(ROOT / "tests/golden"))
-import gpt2_reference  # noqa: E402
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import model as reference  # noqa: E402
 
 STORY = "Once upon a time"
 N_VOCAB, EOS = 2560, 2559
+TOLERANCE = 2e-3  # of a logit
 STEP_KEYS = {"index", "token_id", "text", "strategy", "logit", "logit_penalized", "logprob", "prob", "prob_raw",
              "rank", "kept", "draw", "interval", "entropy_bits", "phase", "reason", "candidates"}
 CANDIDATE_KEYS = {"token_id", "text", "logit", "logit_penalized", "prob_raw", "prob_shaped", "prob", "kept",
@@ -216,14 +216,14 @@ def test_filters_keep_a_prefix_of_the_ranking(runs, prompt):
 
 def test_the_logits_are_the_models_own(runs, prompt):
     """The same prefixes through the reference in float64: logits, and what depends on all of the vocabulary."""
-    config, weights = gpt2_reference.read_model(MODEL)
+    judge = reference.Model(MODEL)
     for sampling, answer in runs[::3]:
         output = [step["token_id"] for step in answer["steps"]]
         for step in answer["steps"][::7]:
             before = output[:step["index"]]
-            raw = dict(enumerate(gpt2_reference.last_logits(config, weights, np.array(prompt + before))))
+            raw = dict(enumerate(judge.logits(prompt + before)[-1]))
             for c in step["candidates"]:
-                assert close(c["logit"], raw[c["token_id"]], gpt2_reference.TOLERANCE)
+                assert close(c["logit"], raw[c["token_id"]], TOLERANCE)
             assert math.isclose(step["prob_raw"], softmax(raw)[step["token_id"]], rel_tol=5e-3)
             logits = {i: penalized(x, i, sampling, prompt, before) for i, x in raw.items()}
             probs = softmax(logits) if step["strategy"] == "greedy" else shape(logits, sampling).probs

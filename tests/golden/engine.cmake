@@ -12,8 +12,9 @@ add_test(NAME golden.amx COMMAND golden_amx WORKING_DIRECTORY ${CMAKE_SOURCE_DIR
 
 add_executable(golden_logits ${CMAKE_CURRENT_SOURCE_DIR}/logits.c)
 target_link_libraries(golden_logits PRIVATE baton_options baton_engine)
-add_test(NAME golden.gpt2_reference
-  COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/gpt2_reference.py
-    $<TARGET_FILE:golden_logits> models/tale tests/golden/tale.json
-  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-set_tests_properties(golden.engine golden.accuracy golden.amx golden.gpt2_reference PROPERTIES TIMEOUT 600)
+add_test(NAME golden.families
+  COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_families.py
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(golden.families PROPERTIES
+  ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
+set_tests_properties(golden.engine golden.accuracy golden.amx golden.families PROPERTIES TIMEOUT 600)

@@ -1,79 +1,171 @@
-/* Prints the logits of the last position, one a line: golden_logits MODEL_DIR prefill|decode|naive
- * ID... The reference script compares them with its own. */
+/* Runs token ids through a model and writes logits, as float32 without any text between: the engine
+ * as the reference scripts see it.
+ *
+ *     golden_logits [--dtype D] [--kv-dtype D] [--kernels K] [--threads N] MODEL_DIR
+ *
+ * Each line of standard input is one request of a fresh sequence, "MODE ID...":
+ *     score     the logits that follow each token, in one chunk: [T][V]
+ *     decode    the same, a step for each token
+ *     chunks    of the last position [V], the prompt in chunks of CHUNK tokens
+ *     prefill   of the last position, in one chunk
+ *     naive     of the last position, without a KV cache
+ */
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/engine/compute/engine.h"
 
-enum { MAX_TOKENS = 4096, N_THREADS = 2 };
+enum { MAX_TOKENS = 4096, LINE_BYTES = 64 << 10, CHUNK = 7 };
 
 struct machine {
     struct baton_model *model;
     struct baton_kv *kv;
     struct baton_engine *engine;
     struct baton_seq seq;
-    float *logits;
+    int n_vocab;
+    float *logits; /* [BATON_SCORE_ROWS][V] */
 };
 
-static enum baton_err set_up(struct machine *m, const char *dir, int n_tokens,
+struct choices {
+    struct baton_model_options model;
+    const char *kv_dtype;
+    int n_threads;
+};
+
+static enum baton_err set_up(struct machine *m, const char *dir, const struct choices *choices,
                              struct baton_why *why)
 {
-    const struct baton_engine_options options = {.max_rows = n_tokens, .n_threads = N_THREADS};
-    enum baton_err err = baton_model_open(dir, NULL, &m->model, why);
+    const struct baton_engine_options options = {.max_rows = MAX_TOKENS,
+                                                 .n_threads = choices->n_threads};
+    enum baton_err err = baton_model_open(dir, &choices->model, &m->model, why);
     if (!err)
-        err = baton_kv_create(baton_model_kv_layout(m->model), NULL, baton_kv_blocks_for(n_tokens),
-                              &m->kv, why);
+        err = baton_kv_create(baton_model_kv_layout(m->model), choices->kv_dtype,
+                              baton_kv_blocks_for(MAX_TOKENS), &m->kv, why);
     if (!err)
         err = baton_engine_create(m->model, &options, &m->engine, why);
-    if (!err)
-        err = baton_seq_init(&m->seq, m->kv, n_tokens);
-    if (!err)
-        m->logits = calloc((size_t)baton_model_shape(m->model)->n_vocab, sizeof *m->logits);
-    return err || m->logits ? err : BATON_NO_MEMORY;
+    if (err)
+        return err;
+    m->n_vocab = baton_model_shape(m->model)->n_vocab;
+    m->logits = calloc((size_t)BATON_SCORE_ROWS * (size_t)m->n_vocab, sizeof *m->logits);
+    return m->logits ? BATON_OK : BATON_NO_MEMORY;
 }
 
 static void tear_down(struct machine *m)
 {
     free(m->logits);
-    baton_seq_fini(&m->seq);
     baton_engine_destroy(m->engine);
     baton_kv_destroy(m->kv);
     baton_model_close(m->model);
 }
 
-static enum baton_err compute(struct machine *m, const char *mode, const uint32_t *tokens, int n)
+static void write_row(const struct machine *m, const float *row)
+{
+    (void)fwrite(row, sizeof *row, (size_t)m->n_vocab, stdout);
+}
+
+static void on_row(void *arg, int row, const float *logits)
+{
+    (void)row;
+    write_row(arg, logits);
+}
+
+static enum baton_err decode(struct machine *m, const uint32_t *tokens, int n)
 {
     struct baton_seq *seq = &m->seq;
+    for (int i = 0; i < n; i++) {
+        enum baton_err err = baton_engine_decode(m->engine, &seq, &tokens[i], 1, m->logits);
+        if (err)
+            return err;
+        write_row(m, m->logits);
+    }
+    return BATON_OK;
+}
+
+static enum baton_err prefill(struct machine *m, const uint32_t *tokens, int n, int chunk)
+{
     enum baton_err err = BATON_OK;
-    if (!strcmp(mode, "prefill"))
-        return baton_engine_prefill(m->engine, seq, tokens, n, NULL, NULL, m->logits);
-    if (!strcmp(mode, "naive"))
-        return baton_engine_naive(m->engine, seq, tokens, n, m->logits);
-    for (int i = 0; i < n && !err; i++)
-        err = baton_engine_decode(m->engine, &seq, &tokens[i], 1, m->logits);
+    for (int done = 0; done < n && !err; done += chunk) {
+        int n_now = n - done < chunk ? n - done : chunk;
+        err = baton_engine_prefill(m->engine, &m->seq, tokens + done, n_now, NULL, NULL, m->logits);
+    }
     return err;
+}
+
+/* A mode's name and its run. */
+static enum baton_err run(struct machine *m, const char *mode, const uint32_t *tokens, int n)
+{
+    enum baton_err err;
+    if (!strcmp(mode, "score"))
+        return baton_engine_score(m->engine, &m->seq, tokens, n, NULL, NULL, on_row, m, m->logits);
+    if (!strcmp(mode, "decode"))
+        return decode(m, tokens, n);
+    if (!strcmp(mode, "naive"))
+        err = baton_engine_naive(m->engine, &m->seq, tokens, n, m->logits);
+    else
+        err = prefill(m, tokens, n, strcmp(mode, "chunks") ? n : CHUNK);
+    if (!err)
+        write_row(m, m->logits);
+    return err;
+}
+
+/* One request: "MODE ID..." */
+static enum baton_err answer(struct machine *m, char *line)
+{
+    static uint32_t tokens[MAX_TOKENS];
+    int n = 0;
+    char *rest = NULL, *mode = strtok_r(line, " \n", &rest);
+    for (char *word; n < MAX_TOKENS && (word = strtok_r(NULL, " \n", &rest));)
+        tokens[n++] = (uint32_t)strtoul(word, NULL, 10);
+    if (!mode)
+        return BATON_INVALID;
+    enum baton_err err = baton_seq_init(&m->seq, m->kv, n);
+    if (err)
+        return err;
+    err = run(m, mode, tokens, n);
+    baton_seq_fini(&m->seq);
+    return err;
+}
+
+static const char *parse(int argc, char **argv, struct choices *choices)
+{
+    const struct option options[] = {{"dtype", required_argument, NULL, 'd'},
+                                     {"kv-dtype", required_argument, NULL, 'v'},
+                                     {"kernels", required_argument, NULL, 'k'},
+                                     {"threads", required_argument, NULL, 't'},
+                                     {0}};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
+        if (c == 'd')
+            choices->model.dtype = optarg;
+        else if (c == 'v')
+            choices->kv_dtype = optarg;
+        else if (c == 'k')
+            choices->model.kernels = optarg;
+        else if (c == 't')
+            choices->n_threads = (int)strtol(optarg, NULL, 10);
+        else
+            return NULL;
+    }
+    return optind == argc - 1 ? argv[optind] : NULL;
 }
 
 int main(int argc, char **argv)
 {
-    static uint32_t tokens[MAX_TOKENS];
+    static char line[LINE_BYTES];
+    struct choices choices = {.n_threads = 2};
     struct baton_why why = {.text = ""};
     struct machine m = {0};
-    int n = argc - 3;
-    if (n < 1 || n > MAX_TOKENS) {
-        (void)fprintf(stderr, "usage: golden_logits MODEL_DIR prefill|decode|naive ID...\n");
+    const char *dir = parse(argc, argv, &choices);
+    if (!dir) {
+        (void)fprintf(stderr, "usage: golden_logits [OPTIONS] MODEL_DIR, requests on stdin\n");
         return 2;
     }
-    for (int i = 0; i < n; i++)
-        tokens[i] = (uint32_t)strtoul(argv[i + 3], NULL, 10);
-    enum baton_err err = set_up(&m, argv[1], n, &why);
-    if (!err)
-        err = compute(&m, argv[2], tokens, n);
+    enum baton_err err = set_up(&m, dir, &choices, &why);
+    while (!err && fgets(line, sizeof line, stdin))
+        err = answer(&m, line);
     if (err)
         (void)fprintf(stderr, "%s: %s\n", baton_err_name(err), why.text);
-    for (int i = 0; !err && i < baton_model_shape(m.model)->n_vocab; i++)
-        (void)printf("%.9g\n", (double)m.logits[i]);
     tear_down(&m);
     return err ? 1 : 0;
 }

@@ -1,0 +1,99 @@
+"""Every family through the engine, held against numbers made elsewhere and against the float64 reference.
+
+The fixtures' expected.json come from another implementation, so they judge the reference too. Random models of each family
+then go where the fixtures do not: other shapes, options and storages.
+"""
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import engine  # noqa: E402
+import model  # noqa: E402
+import random_model  # noqa: E402
+
+FIXTURES = ROOT / "tests/fixtures/models"
+TALE = ROOT / "models/tale"
+TOLERANCE = 2e-3  # of a logit in f32; about 1e-5 is spent
+# Of each family that many random models; BATON_SEEDS asks for more, BATON_FIRST_SEED for others.
+SEEDS = range(int(os.environ.get("BATON_FIRST_SEED", 0)),
+              int(os.environ.get("BATON_FIRST_SEED", 0)) + int(os.environ.get("BATON_SEEDS", 2)))
+
+
+def cases(name):
+    return json.loads((FIXTURES / name / "expected.json").read_text())["cases"]
+
+
+def logprobs(rows, ids):
+    """Of each id but the first, given those before it: rows [T][V]."""
+    rows = np.asarray(rows[: len(ids) - 1], np.float64)
+    rows = rows - rows.max(-1, keepdims=True)
+    rows = rows - np.log(np.exp(rows).sum(-1, keepdims=True))
+    return rows[np.arange(len(ids) - 1), ids[1:]]
+
+
+def hold(case, rows):
+    """rows [T][V] follow the case's prompt and greedy tokens."""
+    n = len(case["prompt"])
+    if "logits" in case:
+        assert np.abs(rows[n - 1] - case["logits"]).max() <= TOLERANCE
+    for row, token, gap in zip(rows[n - 1:], case["greedy"], case["gaps"]):
+        if gap > 2 * TOLERANCE:
+            assert row.argmax() == token
+    if n > 1:
+        assert np.abs(logprobs(rows, case["prompt"]) - case["prompt_logprobs"][1:]).max() <= TOLERANCE
+
+
+def run(directory, ids):
+    """The engine's rows [T][V], the same in every mode."""
+    try:
+        return engine.all_ways(directory, ids, vocabulary(directory))
+    except engine.Refused as why:
+        pytest.xfail(str(why))
+
+
+def names():
+    return sorted(path.name for path in FIXTURES.iterdir())
+
+
+def vocabulary(directory):
+    return model.checkpoint.read_config(directory)["vocab_size"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_reference_gives_the_fixtures_numbers(name):
+    judge = model.Model(FIXTURES / name)
+    for case in cases(name):
+        hold(case, judge.logits(case["prompt"] + case["greedy"][:-1]))
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_engine_gives_the_fixtures_numbers_in_every_mode(name):
+    for case in cases(name):
+        hold(case, run(FIXTURES / name, case["prompt"] + case["greedy"][:-1]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("family", random_model.CONFIGS)
+def test_random_models_compute_what_the_reference_does(family, seed):
+    with tempfile.TemporaryDirectory() as directory:
+        config = random_model.write(directory, family, seed)
+        judge = model.Model(directory)
+        ids = np.random.default_rng(seed).integers(0, judge.plan.V, 1 + seed * 37 % 100 + 20).tolist()
+        wanted = judge.logits(ids)
+        found = run(directory, ids)
+        worst = np.abs(found - wanted).max()
+        assert worst <= TOLERANCE * max(1, wanted.std() / 3), f"{worst:.2e}, {json.dumps(config)}"
+
+
+def test_the_story_model_gives_the_references_logits():
+    judge, prompts = model.Model(TALE), json.loads((ROOT / "tests/golden/tale.json").read_text())["prompts"]
+    for i, prompt in enumerate(prompts):
+        ids = (prompt["ids"] + prompt["greedy_ids"])[: 40 * (i + 1)]
+        assert np.abs(run(TALE, ids) - judge.logits(ids)).max() <= TOLERANCE

@@ -1,0 +1,35 @@
+"""Asks the engine for logits through the tool golden_logits, and holds them against the reference's."""
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin")) / "golden_logits"
+
+
+class Refused(Exception):
+    """The engine does not take the model; the text says why."""
+
+
+def ask(directory, requests, n_vocab, *options):
+    """requests: [(mode, ids)]. The rows of each: [T][V] of score and decode, [1][V] of the other modes."""
+    text = "".join(f"{mode} {' '.join(map(str, ids))}\n" for mode, ids in requests)
+    done = subprocess.run([TOOL, *options, directory], input=text.encode(), capture_output=True)
+    if done.returncode:
+        raise Refused(done.stderr.decode(errors="replace").strip())
+    rows = np.frombuffer(done.stdout, "<f4").reshape(-1, n_vocab)
+    counts = [len(ids) if mode in ("score", "decode") else 1 for mode, ids in requests]
+    assert len(rows) == sum(counts), (len(rows), counts)
+    return np.split(rows, np.cumsum(counts)[:-1])
+
+
+def all_ways(directory, ids, n_vocab, *options):
+    """[T][V] of one prompt, which has the same bits in every mode."""
+    modes = ("score", "decode", "prefill", "chunks", "naive")
+    rows, steps, *last = ask(directory, [(mode, ids) for mode in modes], n_vocab, *options)
+    assert np.array_equal(rows.view(np.uint32), steps.view(np.uint32)), "decode differs from score"
+    for mode, row in zip(modes[2:], last):
+        assert np.array_equal(rows[-1:].view(np.uint32), row.view(np.uint32)), f"{mode} differs from score"
+    return rows

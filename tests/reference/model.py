@@ -1,0 +1,232 @@
+"""Any family in float64: the judge of the engine's logits.
+
+Written from the formulas, a whole sequence at a time, without a cache; slow and plain on purpose. Model(directory) gives
+logits of every position, greedy continuations and the log-probabilities of a prompt's tokens.
+"""
+import numpy as np
+
+import checkpoint
+import families
+
+
+def erf(x):
+    """Abramowitz and Stegun 7.1.5 below 3, continued fraction 26.2.14 above: about 1e-13."""
+    series, term = x.copy(), x.copy()
+    near = np.clip(x, -3.0, 3.0)
+    series, term = near.copy(), near.copy()
+    for n in range(1, 80):
+        term = -term * near * near / n
+        series = series + term / (2 * n + 1)
+    far, tail = np.maximum(np.abs(x), 3.0), np.zeros_like(x)
+    for n in range(60, 0, -1):
+        tail = n / 2 / (far + tail)
+    outside = 1 - np.exp(-far * far) / np.sqrt(np.pi) / (far + tail)
+    return np.where(np.abs(x) < 3.0, series * 2 / np.sqrt(np.pi), np.sign(x) * outside)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gelu_tanh(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+ACTIVATIONS = {
+    "silu": lambda x: x * sigmoid(x), "swish": lambda x: x * sigmoid(x),
+    "gelu": lambda x: 0.5 * x * (1 + erf(x / np.sqrt(2))),
+    "gelu_new": gelu_tanh, "gelu_pytorch_tanh": gelu_tanh, "gelu_fast": gelu_tanh,
+    "relu": lambda x: np.maximum(x, 0), "relu2": lambda x: np.maximum(x, 0) ** 2,
+}
+
+
+def clipped_gate(gate, up):
+    gate, up = np.minimum(gate, 7), np.clip(up, -7, 7)
+    return (up + 1) * gate * sigmoid(1.702 * gate)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+class Model:
+    def __init__(self, directory, n_context=None):
+        self.config = checkpoint.read_config(directory)
+        self.plan = families.plan(self.config, n_context)
+        self.tensors = checkpoint.read_tensors(directory)
+        self.used = set()
+
+    def get(self, name):
+        self.used.add(name)
+        return self.tensors[name]
+
+    def layer_name(self, i, role):
+        return self.plan.names["layer"].format(i) + self.plan.names[role]
+
+    def linear(self, x, name, bias):
+        y = x @ self.get(name + ".weight").T
+        return y + self.get(name + ".bias") if bias else y
+
+    def conv1d(self, x, name):
+        return x @ self.get(name + ".weight") + self.get(name + ".bias")
+
+    def normed(self, x, name):
+        plan = self.plan
+        weight = self.get(name + ".weight") + (plan.norm == "rms1")
+        if plan.norm == "layer":
+            x = x - x.mean(-1, keepdims=True)
+        y = x / np.sqrt((x * x).mean(-1, keepdims=True) + plan.epsilon) * weight
+        return y + self.get(name + ".bias") if plan.norm_bias else y
+
+    def qkv(self, x, i):
+        """Queries [T][H][D], keys and values [T][G][D], before any norm."""
+        plan, T = self.plan, len(x)
+        widths = np.cumsum([plan.H * plan.D, plan.G * plan.D])
+        if plan.attention == "separate":
+            q, k, v = (self.linear(x, self.layer_name(i, role), plan.qkv_bias) for role in "qkv")
+        elif plan.attention == "rows":
+            q, k, v = np.split(self.linear(x, self.layer_name(i, "qkv"), plan.qkv_bias), widths, -1)
+        elif plan.attention == "conv1d":
+            q, k, v = np.split(self.conv1d(x, self.layer_name(i, "qkv")), widths, -1)
+        else:
+            y = self.linear(x, self.layer_name(i, "qkv"), plan.qkv_bias).reshape(T, plan.H, 3, plan.D)
+            q, k, v = y[:, :, 0], y[:, :, 1], y[:, :, 2]
+        if plan.clip:
+            q, k, v = (np.clip(part, -plan.clip, plan.clip) for part in (q, k, v))
+        if plan.qk_norm == "whole":
+            q, k = self.normed(q, self.layer_name(i, "q_norm")), self.normed(k, self.layer_name(i, "k_norm"))
+        q, k, v = q.reshape(T, plan.H, plan.D), k.reshape(T, plan.G, plan.D), v.reshape(T, plan.G, plan.D)
+        if plan.qk_norm in ("head", "own"):
+            q, k = self.normed(q, self.layer_name(i, "q_norm")), self.normed(k, self.layer_name(i, "k_norm"))
+        return q, k, v
+
+    def attention(self, x, i):
+        plan, layer, T = self.plan, self.plan.layers[i], len(x)
+        q, k, v = self.qkv(x, i)
+        positions = np.arange(T)
+        if layer.rope:
+            q, k = layer.rope.turn(q, positions), layer.rope.turn(k, positions)
+        k, v = (np.repeat(part, plan.H // plan.G, 1) for part in (k, v))
+        scores = np.einsum("thd,shd->hts", q, k) * plan.score_scale
+        if plan.score_cap:
+            scores = plan.score_cap * np.tanh(scores / plan.score_cap)
+        distance = positions[:, None] - positions
+        seen = (distance >= 0) & (distance < (layer.window or T))
+        scores = np.where(seen, scores, -np.inf)
+        if plan.sinks:
+            sinks = self.get(self.layer_name(i, "sinks"))
+            scores = np.concatenate([scores, np.broadcast_to(sinks[:, None, None], (plan.H, T, 1))], -1)
+        weights = softmax(scores)[..., :T]
+        y = np.einsum("hts,shd->thd", weights, v).reshape(T, -1)
+        name = self.layer_name(i, "o")
+        return self.conv1d(y, name) if plan.attention == "conv1d" else self.linear(y, name, plan.o_bias)
+
+    def gated(self, x, gate, up, down, bias=False):
+        act = ACTIVATIONS[self.plan.activation]
+        return self.linear(act(self.linear(x, gate, bias)) * self.linear(x, up, bias), down, bias)
+
+    def dense(self, x, i):
+        plan, act = self.plan, ACTIVATIONS[self.plan.activation]
+        if plan.mlp == "gated":
+            return self.gated(x, *(self.layer_name(i, role) for role in ("gate", "up", "down")), plan.mlp_bias)
+        if plan.mlp == "fused":
+            gate, up = np.split(self.linear(x, self.layer_name(i, "gate_up"), plan.mlp_bias), 2, -1)
+            return self.linear(act(gate) * up, self.layer_name(i, "down"), plan.mlp_bias)
+        if plan.mlp == "conv1d":
+            return self.conv1d(act(self.conv1d(x, self.layer_name(i, "up"))), self.layer_name(i, "down"))
+        return self.linear(act(self.linear(x, self.layer_name(i, "up"), plan.mlp_bias)), self.layer_name(i, "down"),
+                           plan.mlp_bias)
+
+    def expert(self, x, i, e):
+        """Expert e of layer i of the rows x."""
+        plan, act = self.plan, ACTIVATIONS.get(self.plan.activation)
+        if plan.moe.kind == "experts":
+            prefix = self.layer_name(i, "expert").format(e)
+            return self.gated(x, *(prefix + plan.names["expert_" + part] for part in ("gate", "up", "down")))
+        into, out = self.layer_name(i, "experts_in"), self.layer_name(i, "experts_out")
+        if plan.moe.kind == "granite":
+            gate, up = np.split(x @ self.get(into + ".weight")[e].T, 2, -1)
+            return act(gate) * up @ self.get(out + ".weight")[e].T
+        both = x @ self.get(into)[e] + self.get(into + "_bias")[e]
+        return clipped_gate(both[:, 0::2], both[:, 1::2]) @ self.get(out)[e] + self.get(out + "_bias")[e]
+
+    def chosen(self, x, i):
+        """The experts of each row, best first, of equals the lowest id; and their weights: both [T][k]."""
+        moe = self.plan.moe
+        probabilities = softmax(self.linear(x, self.layer_name(i, "router"), moe.kind == "gpt_oss"))
+        ids = np.argsort(-probabilities, -1, kind="stable")[:, : moe.n_chosen]
+        weights = np.take_along_axis(probabilities, ids, -1)
+        return ids, weights / weights.sum(-1, keepdims=True) if moe.renormalises else weights
+
+    def shared(self, x, i):
+        plan = self.plan
+        if plan.moe.kind == "granite":
+            gate, up = np.split(self.linear(x, self.layer_name(i, "shared_in"), False), 2, -1)
+            return self.linear(ACTIVATIONS[plan.activation](gate) * up, self.layer_name(i, "shared_out"), False)
+        prefix = self.layer_name(i, "shared")
+        y = self.gated(x, *(prefix + part for part in ("gate_proj", "up_proj", "down_proj")))
+        return sigmoid(self.linear(x, self.layer_name(i, "shared_gate"), False)) * y
+
+    def mixture(self, x, i):
+        ids, weights = self.chosen(x, i)
+        y = self.shared(x, i) if self.plan.moe.n_shared else np.zeros_like(x)
+        for e in range(self.plan.moe.n_experts):
+            rows, ranks = np.nonzero(ids == e)
+            if len(rows):
+                y[rows] += weights[rows, ranks][:, None] * self.expert(x[rows], i, e)
+        return y
+
+    def feed_forward(self, x, i):
+        return self.mixture(x, i) if self.plan.layers[i].moe else self.dense(x, i)
+
+    def block(self, x, i):
+        plan = self.plan
+
+        def norm(x, role):
+            return self.normed(x, self.layer_name(i, role))
+
+        if plan.form == "pre":
+            x = x + plan.residual_scale * self.attention(norm(x, "n1"), i)
+            return x + plan.residual_scale * self.feed_forward(norm(x, "n2"), i)
+        if plan.form == "sandwich":
+            x = x + norm(self.attention(norm(x, "n1"), i), "n2")
+            return x + norm(self.feed_forward(norm(x, "n3"), i), "n4")
+        if plan.form == "post":
+            x = x + norm(self.attention(x, i), "n1")
+            return x + norm(self.feed_forward(x, i), "n2")
+        y = norm(x, "n1")
+        return x + self.attention(y, i) + self.feed_forward(norm(x, "n2") if plan.form == "parallel2" else y, i)
+
+    def logits(self, ids):
+        """Of every position: [T][V]"""
+        plan = self.plan
+        embedding = self.get(plan.names["embed"] + ".weight")
+        x = embedding[np.asarray(ids)] * plan.embed_scale
+        if plan.learned_positions:
+            x = x + self.get(plan.names["positions"] + ".weight")[: len(ids)]
+        for i in range(plan.L):
+            x = self.block(x, i)
+        x = self.normed(x, plan.names["norm"])
+        head = embedding if plan.tied else self.get(plan.names["head"] + ".weight")
+        y = (x @ head.T + (self.get(plan.names["head"] + ".bias") if plan.head_bias else 0)) * plan.logit_scale
+        return plan.logit_cap * np.tanh(y / plan.logit_cap) if plan.logit_cap else y
+
+    def greedy(self, ids, n):
+        """[n] tokens, and [n][V] the logits that each was taken from; of equals the lowest id."""
+        ids, rows = list(ids), []
+        for _ in range(n):
+            rows.append(self.logits(ids)[-1])
+            ids.append(int(rows[-1].argmax()))
+        return ids[-n:], np.array(rows)
+
+    def prompt_logprobs(self, ids):
+        """Of each token but the first, given those before it."""
+        rows = self.logits(ids)[:-1]
+        rows = rows - rows.max(-1, keepdims=True)
+        rows = rows - np.log(np.exp(rows).sum(-1, keepdims=True))
+        return rows[np.arange(len(ids) - 1), ids[1:]]
+
+    def unused(self):
+        """Tensors that the computation so far has not asked for."""
+        return sorted(set(self.tensors) - self.used)
