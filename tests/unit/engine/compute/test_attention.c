@@ -3,7 +3,7 @@
 #include "common/engine/kernels/f16.h"
 #include "common/engine/kernels/kernels.h"
 
-enum { BLOCK = BATON_KV_BLOCK_TOKENS, SPARE = 16 };
+enum { BLOCK = BATON_KV_BLOCK_TOKENS, SPARE = 16, MAX_DIM = 512 };
 
 /* One sequence's K and V of one layer, each position twice: as plain numbers, rounded as they are
  * stored, and in scattered blocks. Slots past the last position hold NaN. */
@@ -16,6 +16,9 @@ struct context {
     float *q;     /* [positions][H][D] */
     float *state;
     double *weights; /* [positions], of the naive sum */
+    int window;      /* what init leaves out: 0 */
+    float score_cap;
+    const float *sinks;
 };
 
 static void *allocate(size_t n_bytes)
@@ -122,18 +125,22 @@ static void attend_naively(const struct context *c, int position, int h, double 
 {
     int stride = c->n_heads * c->dim, at = h / c->group * c->dim;
     const float *q = c->q + (size_t)(position * c->n_heads * c->group + h) * (size_t)c->dim;
-    double sum = 0, max = -INFINITY;
-    for (int p = 0; p <= position; p++) {
+    double cap = (double)c->score_cap, max = c->sinks ? (double)c->sinks[h] : -INFINITY;
+    int first = c->window && position >= c->window ? position - c->window + 1 : 0;
+    for (int p = first; p <= position; p++) {
         c->weights[p] = 0;
         for (int d = 0; d < c->dim; d++)
             c->weights[p] += (double)q[d] * c->k[p * stride + at + d] * scale;
+        if (cap > 0)
+            c->weights[p] = cap * tanh(c->weights[p] / cap);
         max = fmax(max, c->weights[p]);
     }
-    for (int p = 0; p <= position; p++)
+    double sum = c->sinks ? exp((double)c->sinks[h] - max) : 0;
+    for (int p = first; p <= position; p++)
         sum += c->weights[p] = exp(c->weights[p] - max);
     for (int d = 0; d < c->dim; d++) {
         out[d] = 0;
-        for (int p = 0; p <= position; p++)
+        for (int p = first; p <= position; p++)
             out[d] += c->weights[p] / sum * c->v[p * stride + at + d];
     }
 }
@@ -156,6 +163,9 @@ static void run(const struct baton_kernels *kernels, const struct context *c, in
                                      .group = c->group,
                                      .head_dim = c->dim,
                                      .scale = scale,
+                                     .score_cap = c->score_cap,
+                                     .window = c->window,
+                                     .sinks = c->sinks,
                                      .state = c->state};
     kernels->attend(&job, first_head, end_head);
 }
@@ -168,17 +178,17 @@ static float *make_out(const struct context *c, int n_rows)
 
 static void assert_row_matches(const struct context *c, int position, const float *row)
 {
-    double exact[128];
+    double exact[MAX_DIM], tolerance = 4e-6 * fmax(1, c->dim / 64.0); /* a score's rounding */
     for (int h = 0; h < c->n_heads * c->group; h++) {
         attend_naively(c, position, h, exact);
         for (int d = 0; d < c->dim; d++)
-            assert_true(fabs((double)row[h * c->dim + d] - exact[d]) < 4e-6);
+            assert_true(fabs((double)row[h * c->dim + d] - exact[d]) < tolerance);
     }
     for (int i = 0; i < SPARE; i++)
         assert_true(isnan(row[c->n_heads * c->group * c->dim + i]));
 }
 
-static const int dims[] = {1, 7, 16, 20, 32, 64, 80, 128};
+static const int dims[] = {1, 7, 16, 20, 32, 64, 80, 128, 256, 500};
 
 enum { N_DIMS = sizeof dims / sizeof dims[0] };
 
@@ -223,10 +233,12 @@ TEST(long_contexts_match_the_naive_sum)
 TEST(groups_of_queries_share_their_heads_k_and_v)
 {
     enum { N = 75 };
+    const int groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
     const struct baton_kernels *kernels;
     for (int dtype = 0; dtype < BATON_N_KV_DTYPES; dtype++)
-        for (int group = 1; group <= 4; group++) {
+        for (int g = 0; g < (int)(sizeof groups / sizeof groups[0]); g++) {
             struct context c;
+            int group = groups[g];
             init(&c, (enum baton_kv_dtype)dtype, 3, group, 20, N);
             float *out = make_out(&c, N);
             for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
@@ -276,6 +288,84 @@ TEST(a_row_has_the_same_bits_alone_and_among_others)
         free(alone);
         fini(&c);
     }
+}
+
+/* ---- windows, caps, sinks ---- */
+
+static const int windows[] = {1, 2, 5, 16, 33, 64, 65, 100, 500};
+
+enum { N_WINDOWS = sizeof windows / sizeof windows[0] };
+
+static const float sinks[] = {-1, 3, 0.5F, -30, 8, 0};
+
+/* Form i of what scores may go through: a window, a cap, sinks, and all of it together. */
+static void set_form(struct context *c, int i)
+{
+    c->window = windows[i % N_WINDOWS];
+    c->score_cap = i / N_WINDOWS & 1 ? 2.0F : 0.0F;
+    c->sinks = i / N_WINDOWS & 2 ? sinks : NULL;
+}
+
+TEST(windows_caps_and_sinks_match_the_naive_sum)
+{
+    enum { N = 230, HEADS = 2 };
+    const int forms_dims[] = {7, 32, 64, 96, 256};
+    const struct baton_kernels *kernels;
+    for (int i = 0; i < 4 * N_WINDOWS; i++) {
+        struct context c;
+        init(&c, (enum baton_kv_dtype)(i % BATON_N_KV_DTYPES), HEADS, 1 + i % 3, forms_dims[i % 5],
+             N);
+        size_t stride = (size_t)(HEADS * c.group * c.dim + SPARE);
+        float *out = make_out(&c, N);
+        set_form(&c, i);
+        for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
+            run(kernels, &c, 3, N - 3, 0, HEADS, out);
+            for (int p = 3; p < N; p += 1 + p % 7)
+                assert_row_matches(&c, p, out + (size_t)(p - 3) * stride);
+        }
+        free(out);
+        fini(&c);
+    }
+}
+
+TEST(a_row_of_any_form_has_the_same_bits_alone_and_among_others)
+{
+    enum { N = 230 };
+    const int layouts[][2] = {{0, 16}, {3, 70}, {61, 6}, {64, 64}, {100, 130}};
+    const struct baton_kernels *kernels;
+    for (int i = 0; i < 4 * N_WINDOWS; i++) {
+        struct context c;
+        init(&c, (enum baton_kv_dtype)(i % BATON_N_KV_DTYPES), 2, 1 + i % 3, i % 2 ? 32 : 23, N);
+        float *together = make_out(&c, N), *alone = make_out(&c, 1);
+        set_form(&c, i);
+        for (int k = 0; (kernels = baton_kernels_at(k)); k++)
+            for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++)
+                assert_rows_are_independent(kernels, &c, layouts[l][0], layouts[l][1], together,
+                                            alone);
+        free(together);
+        free(alone);
+        fini(&c);
+    }
+}
+
+/* Blocks that were given back lie anywhere, here past all memory. */
+TEST(blocks_before_every_window_are_not_read)
+{
+    enum { N = 230, WINDOW = 50, FIRST = 170 };
+    const struct baton_kernels *kernels;
+    struct context c;
+    init(&c, BATON_KV_F16, 1, 2, 64, N);
+    c.window = WINDOW;
+    float *out = make_out(&c, N - FIRST);
+    for (int b = 0; b < (FIRST - WINDOW + 1) / BLOCK; b++)
+        c.blocks[b] = 1 << 30;
+    for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
+        run(kernels, &c, FIRST, N - FIRST, 0, 1, out);
+        assert_row_matches(&c, FIRST, out);
+        assert_row_matches(&c, N - 1, out + (N - 1 - FIRST) * (2 * 64 + SPARE));
+    }
+    free(out);
+    fini(&c);
 }
 
 /* Not even a NaN in a later position, which is in the same block and the same tile. */
@@ -401,6 +491,9 @@ int main(void)
         cmocka_unit_test(long_contexts_match_the_naive_sum),
         cmocka_unit_test(groups_of_queries_share_their_heads_k_and_v),
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_others),
+        cmocka_unit_test(windows_caps_and_sinks_match_the_naive_sum),
+        cmocka_unit_test(a_row_of_any_form_has_the_same_bits_alone_and_among_others),
+        cmocka_unit_test(blocks_before_every_window_are_not_read),
         cmocka_unit_test(a_row_sees_nothing_of_later_positions),
         cmocka_unit_test(avx2_and_avx512_give_the_same_bits),
         cmocka_unit_test(stored_rows_are_where_the_block_says_and_nowhere_else),

@@ -177,6 +177,35 @@ TEST(a_row_has_the_same_bits_alone_and_among_any_others)
     for_each_set(check_rows_alone);
 }
 
+/* Rows may be listed in any order and more than once; enough of them for several blocks. */
+static void check_listed_rows(const struct baton_kernels *kernels, int dtype)
+{
+    enum { N_IN = 1500, N_LISTED = 110, N_OUT = 37 };
+    struct product p;
+    int n_rows = n_invariant_rows(kernels), rows[N_LISTED];
+    int n_listed = n_rows < N_LISTED ? n_rows : N_LISTED;
+    product_init(&p, kernels, dtype, n_rows, N_IN, N_OUT);
+    struct baton_linear job = product_job(&p, BATON_STORE, true);
+    float *listed = random_floats((size_t)n_listed * N_OUT, 0);
+    baton_kernels_linear(kernels, &job, 0, N_OUT);
+    for (int r = 0; r < n_listed; r++)
+        rows[r] = r * 7 % n_rows / 2;
+    job.rows = rows;
+    job.n_rows = n_listed;
+    job.y = listed;
+    baton_kernels_linear(kernels, &job, 16, N_OUT);
+    baton_kernels_linear(kernels, &job, 0, 16);
+    for (int r = 0; r < n_listed; r++)
+        assert_memory_equal(listed + r * N_OUT, p.y + rows[r] * N_OUT, N_OUT * sizeof *listed);
+    free(listed);
+    product_fini(&p);
+}
+
+TEST(listed_rows_have_the_bits_they_have_in_order)
+{
+    for_each_set(check_listed_rows);
+}
+
 static void check_prepared_in_parts(const struct baton_kernels *kernels, int dtype)
 {
     for (int n_in = 1; n_in < 300; n_in += 1 + n_in / 2) {
@@ -236,6 +265,7 @@ int main(void)
         cmocka_unit_test(every_product_matches_the_plain_sum_on_odd_shapes),
         cmocka_unit_test(every_product_matches_over_many_panels),
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_any_others),
+        cmocka_unit_test(listed_rows_have_the_bits_they_have_in_order),
         cmocka_unit_test(rows_are_prepared_to_the_same_bits_in_any_parts),
         cmocka_unit_test(avx2_and_avx512_give_the_same_bits_in_f32),
         cmocka_unit_test(q8_activations_are_rounded_to_the_nearest_step),

@@ -1,6 +1,7 @@
 #include "tests/unit/engine/unit.h"
 
 #include "common/engine/kernels/kernels.h"
+#include "common/engine/kernels/rope_angles.h"
 
 enum { HEADS = 3, POSITION = 1234 };
 
@@ -42,10 +43,24 @@ TEST(the_first_elements_of_every_head_turn_and_the_others_stay)
             check_heads(kernels, sizes[i][0], sizes[i][1]);
 }
 
+TEST(angles_are_those_of_the_position_times_the_factor)
+{
+    struct baton_rope_spec rope = {.n_rotated = 6, .attention_factor = 1.25};
+    float cosines[3], sines[3];
+    for (int i = 0; i < 3; i++)
+        rope.inverse[i] = pow(500000, -i / 3.0);
+    baton_rope_angles(&rope, 131071, cosines, sines);
+    for (int i = 0; i < 3; i++) {
+        assert_true(cosines[i] == (float)(1.25 * cos(131071 * rope.inverse[i])));
+        assert_true(sines[i] == (float)(1.25 * sin(131071 * rope.inverse[i])));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_elements_of_every_head_turn_and_the_others_stay),
+        cmocka_unit_test(angles_are_those_of_the_position_times_the_factor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
