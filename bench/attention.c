@@ -7,6 +7,7 @@
 
 #include "bench/bench.h"
 #include "bench/line.h"
+#include "common/arch/gpt2.h"
 #include "common/base/clock.h"
 #include "common/engine/compute/forward.h"
 #include "common/engine/system/floats.h"
@@ -89,13 +90,12 @@ static enum baton_err time_rows(void *arg, const struct bench_line *line, double
 static struct bench_work work_of(const struct stand *stand, const struct bench_line *line,
                                  bool prefill)
 {
-    const struct baton_model_shape *shape = baton_model_shape(stand->model);
+    const struct baton_spec *spec = baton_model_spec(stand->model);
     double n = line->batch, last = line->prompt;
     double attended = prefill ? n * (last - (n - 1) / 2) : n * last;
     double token_bytes = (double)baton_kv_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS;
-    return (struct bench_work){
-        .attention = {.flops = attended * 4.0 * shape->n_heads * shape->head_dim,
-                      .bytes = (prefill ? 1 : n) * last * token_bytes}};
+    return (struct bench_work){.attention = {.flops = attended * 4.0 * baton_spec_q_width(spec, 0),
+                                             .bytes = (prefill ? 1 : n) * last * token_bytes}};
 }
 
 static enum baton_err measure(struct stand *stand, const char *phase, int positions, int batch)
@@ -153,18 +153,19 @@ static enum baton_err open_model(struct stand *stand, struct baton_why *why)
     if (options->heads % options->kv_heads)
         return baton_fail(why, BATON_INVALID, "--kv-heads: must divide --heads, %lld",
                           (long long)options->heads);
-    const struct baton_model_shape shape = {.n_layers = 1,
-                                            .n_embd = (int)(options->heads * options->head_dim),
-                                            .n_heads = (int)options->heads,
-                                            .n_kv_heads = (int)options->kv_heads,
-                                            .head_dim = (int)options->head_dim,
-                                            .n_ff = SMALL,
-                                            .n_vocab = SMALL,
-                                            .n_context = cli_list_greatest(&stand->positions),
-                                            .norm_epsilon = 1e-5F};
-    int n_blocks = baton_kv_blocks_for(shape.n_context) * cli_list_greatest(&stand->batches);
+    const struct baton_gpt2_sizes sizes = {.n_layers = 1,
+                                           .n_embd = (int)(options->heads * options->head_dim),
+                                           .n_heads = (int)options->heads,
+                                           .n_kv_heads = (int)options->kv_heads,
+                                           .head_dim = (int)options->head_dim,
+                                           .n_ff = SMALL,
+                                           .n_vocab = SMALL,
+                                           .n_context = cli_list_greatest(&stand->positions)};
+    struct baton_spec spec;
+    baton_gpt2_spec(&sizes, &spec);
+    int n_blocks = baton_kv_blocks_for(sizes.n_context) * cli_list_greatest(&stand->batches);
     enum baton_err err = baton_model_random(
-        &shape, 1, &(struct baton_model_options){.kernels = options->kernels}, &stand->model, why);
+        &spec, 1, &(struct baton_model_options){.kernels = options->kernels}, &stand->model, why);
     return err ? err
                : baton_kv_create(baton_model_kv_layout(stand->model), options->kv_dtype, n_blocks,
                                  &stand->kv, why);
@@ -172,9 +173,9 @@ static enum baton_err open_model(struct stand *stand, struct baton_why *why)
 
 static enum baton_err init_forward(struct stand *stand, struct baton_why *why)
 {
-    const struct baton_model_shape *shape = baton_model_shape(stand->model);
+    const struct baton_spec *spec = baton_model_spec(stand->model);
     size_t n_rows = (size_t)most_rows(stand), n_threads = (size_t)stand->options->threads;
-    size_t n_qkv = n_rows * (size_t)baton_shape_qkv_width(shape);
+    size_t n_qkv = n_rows * (size_t)baton_spec_qkv_width(spec, 0);
     struct baton_forward *forward = &stand->forward;
     *forward = (struct baton_forward){
         .model = stand->model, .kernels = baton_kernels_find(baton_model_kernels(stand->model))};

@@ -53,9 +53,9 @@ struct stand {
     struct baton_json_out out;
 };
 
-static const struct baton_model_shape *shape_of(const struct stand *stand)
+static const struct baton_spec *spec_of(const struct stand *stand)
 {
-    return baton_model_shape(stand->machine.model);
+    return baton_model_spec(stand->machine.model);
 }
 
 /* ---- one line ---- */
@@ -106,20 +106,20 @@ static enum baton_err measure(struct stand *stand, bench_time_fn time, struct be
 
 static struct bench_work prefill_work(const struct stand *stand, int n_prompt)
 {
-    return bench_prefill_work(shape_of(stand), &stand->sizes, n_prompt);
+    return bench_prefill_work(spec_of(stand), &stand->sizes, n_prompt);
 }
 
 static struct bench_work decode_work(const struct stand *stand, int n_prompt, int n_seqs)
 {
     double n_past = n_prompt + (double)(stand->options->new - 1) / 2;
-    return bench_decode_work(shape_of(stand), &stand->sizes, n_past, n_seqs);
+    return bench_decode_work(spec_of(stand), &stand->sizes, n_past, n_seqs);
 }
 
 /* Gives every sequence the K and V that the first one's prompt left. */
 static void share_prompt(struct stand *stand, int n_prompt, int n_seqs)
 {
     size_t n_bytes = baton_kv_block_bytes(stand->machine.kv);
-    for (int layer = 0; layer < shape_of(stand)->n_layers; layer++)
+    for (int layer = 0; layer < spec_of(stand)->n_layers; layer++)
         for (int block = 0; block < baton_kv_blocks_for(n_prompt); block++)
             for (int b = 1; b < n_seqs; b++)
                 memcpy(baton_seq_block(&stand->seqs[b], layer, block),
@@ -198,10 +198,10 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
         .engine = {.max_rows = longest > largest ? longest : largest, .n_threads = n_threads},
         .max_logits = largest};
     enum baton_err err = bench_machine_init(&stand->machine, &machine_options, why);
-    if (!err && n_tokens > shape_of(stand)->n_context)
+    if (!err && n_tokens > spec_of(stand)->n_context)
         err = baton_fail(why, BATON_INVALID,
                          "--prompt %d and --new %lld need %d positions, the model has %d", longest,
-                         (long long)options->new, n_tokens, shape_of(stand)->n_context);
+                         (long long)options->new, n_tokens, spec_of(stand)->n_context);
     return err;
 }
 
@@ -218,7 +218,7 @@ static void describe(struct stand *stand)
     stand->sizes =
         (struct bench_sizes){.weight_bytes = (double)baton_model_step_bytes(model),
                              .kv_token_bytes = (double)baton_kv_block_bytes(stand->machine.kv) /
-                                               BATON_KV_BLOCK_TOKENS * shape_of(stand)->n_layers};
+                                               BATON_KV_BLOCK_TOKENS * spec_of(stand)->n_layers};
 }
 
 static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
@@ -254,7 +254,7 @@ static enum baton_err init_sequences(struct stand *stand)
     if (!stand->ids || !stand->seqs || !stand->batch)
         return BATON_NO_MEMORY;
     for (int i = 0; i < n_ids; i++)
-        stand->ids[i] = (uint32_t)(7 * i % shape_of(stand)->n_vocab);
+        stand->ids[i] = (uint32_t)(7 * i % spec_of(stand)->n_vocab);
     for (int b = 0; b < n_seqs; b++)
         stand->batch[b] = &stand->seqs[b];
     return BATON_OK;

@@ -211,15 +211,15 @@ static enum baton_err prepare(struct generation *g, struct baton_why *why)
     enum baton_err err = bench_machine_init(&g->machine, &machine_options, why);
     if (err)
         return err;
-    const struct baton_model_shape *shape = baton_model_shape(g->machine.model);
-    if (n > shape->n_context)
+    const struct baton_spec *spec = baton_model_spec(g->machine.model);
+    if (n > spec->n_context)
         return baton_fail(why, BATON_INVALID, "prompt and --max-new need %lld positions of %d",
-                          (long long)n, shape->n_context);
+                          (long long)n, spec->n_context);
     for (size_t i = 0; i < g->n_prompt; i++)
-        if (g->tokens.ids[i] >= (uint32_t)shape->n_vocab)
+        if (g->tokens.ids[i] >= (uint32_t)spec->n_vocab)
             return baton_fail(why, BATON_INVALID, "--tokens: %u is not below the vocabulary of %d",
-                              g->tokens.ids[i], shape->n_vocab);
-    g->sampler = baton_sampler_create(shape->n_vocab);
+                              g->tokens.ids[i], spec->n_vocab);
+    g->sampler = baton_sampler_create(spec->n_vocab);
     if (!g->sampler)
         return BATON_NO_MEMORY;
     return baton_seq_init(&g->seq, g->machine.kv, (int)n);

@@ -9,11 +9,11 @@ static enum baton_err open_model(const struct bench_machine_options *options,
                                  struct baton_model **model, struct baton_why *why)
 {
     const char *shape_name = bench_shape_name(options->name);
-    struct baton_model_shape shape;
+    struct baton_spec spec;
     if (!shape_name)
         return baton_model_open(options->name, &options->model, model, why);
-    enum baton_err err = bench_shape_find("--model", shape_name, &shape, why);
-    return err ? err : baton_model_random(&shape, BENCH_SHAPE_SEED, &options->model, model, why);
+    enum baton_err err = bench_shape_find("--model", shape_name, &spec, why);
+    return err ? err : baton_model_random(&spec, BENCH_SHAPE_SEED, &options->model, model, why);
 }
 
 enum baton_err bench_machine_init(struct bench_machine *machine,
@@ -28,7 +28,7 @@ enum baton_err bench_machine_init(struct bench_machine *machine,
     if (!err)
         err = baton_engine_create(made.model, &options->engine, &made.engine, why);
     if (!err) {
-        size_t n_vocab = (size_t)baton_model_shape(made.model)->n_vocab;
+        size_t n_vocab = (size_t)baton_model_spec(made.model)->n_vocab;
         made.logits = calloc((size_t)options->max_logits * n_vocab, sizeof *made.logits);
         if (!made.logits)
             err = baton_fail(why, BATON_NO_MEMORY, "logits: out of memory");

@@ -87,9 +87,8 @@ static enum baton_err copy_tokenizer(const struct options *options, int n_vocab,
     return err;
 }
 
-static enum baton_err write_config(const struct options *options,
-                                   const struct baton_model_shape *shape, uint32_t end_id,
-                                   struct baton_why *why)
+static enum baton_err write_config(const struct options *options, const struct baton_spec *spec,
+                                   uint32_t end_id, struct baton_why *why)
 {
     struct baton_buf text;
     char epsilon[32];
@@ -100,15 +99,15 @@ static enum baton_err write_config(const struct options *options,
     baton_json_open(&out, "architectures", '[');
     baton_json_put_string(&out, NULL, "GPT2LMHeadModel");
     baton_json_close(&out, ']');
-    baton_json_put_int(&out, "n_layer", shape->n_layers);
-    baton_json_put_int(&out, "n_embd", shape->n_embd);
-    baton_json_put_int(&out, "n_head", shape->n_heads);
-    baton_json_put_int(&out, "n_inner", shape->n_ff);
-    baton_json_put_int(&out, "n_positions", shape->n_context);
-    baton_json_put_int(&out, "n_ctx", shape->n_context);
-    baton_json_put_int(&out, "vocab_size", shape->n_vocab);
+    baton_json_put_int(&out, "n_layer", spec->n_layers);
+    baton_json_put_int(&out, "n_embd", spec->n_embd);
+    baton_json_put_int(&out, "n_head", spec->n_heads);
+    baton_json_put_int(&out, "n_inner", spec->layers[0].n_ff);
+    baton_json_put_int(&out, "n_positions", spec->n_context);
+    baton_json_put_int(&out, "n_ctx", spec->n_context);
+    baton_json_put_int(&out, "vocab_size", spec->n_vocab);
     baton_json_put_string(&out, "activation_function", "gelu_new");
-    int n = snprintf(epsilon, sizeof epsilon, "%g", (double)shape->norm_epsilon);
+    int n = snprintf(epsilon, sizeof epsilon, "%g", (double)spec->norm_epsilon);
     baton_json_put_raw(&out, "layer_norm_epsilon", epsilon, (size_t)n);
     baton_json_put_bool(&out, "tie_word_embeddings", true);
     baton_json_put_uint(&out, "bos_token_id", end_id);
@@ -125,8 +124,8 @@ static enum baton_err write_config(const struct options *options,
 }
 
 /* Under another name until they are whole. */
-static enum baton_err write_weights(const struct options *options,
-                                    const struct baton_model_shape *shape, struct baton_why *why)
+static enum baton_err write_weights(const struct options *options, const struct baton_spec *spec,
+                                    struct baton_why *why)
 {
     char path[PATH_MAX], part[PATH_MAX];
     enum baton_element dtype =
@@ -135,7 +134,7 @@ static enum baton_err write_weights(const struct options *options,
     if (!err)
         err = baton_file_path(part, options->out, "model.safetensors.part", why);
     if (!err)
-        err = bench_weights_write(part, shape, (uint64_t)options->seed, dtype, why);
+        err = bench_weights_write(part, spec, (uint64_t)options->seed, dtype, why);
     if (!err && rename(part, path))
         err = baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
     return err;
@@ -155,22 +154,22 @@ static enum baton_err make_directory(const char *dir, struct baton_why *why)
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
-    struct baton_model_shape shape;
+    struct baton_spec spec;
     if (!options->out)
         return baton_fail(why, BATON_INVALID, "--out: name the directory to write");
     if (strcmp(options->dtype, "f32") != 0 && strcmp(options->dtype, "bf16") != 0)
         return baton_fail(why, BATON_INVALID, "--dtype: must be f32 or bf16, not \"%.40s\"",
                           options->dtype);
-    enum baton_err err = bench_shape_find("--shape", options->shape, &shape, why);
+    enum baton_err err = bench_shape_find("--shape", options->shape, &spec, why);
     if (err)
         return err;
-    uint32_t end_id = (uint32_t)shape.n_vocab - 1;
+    uint32_t end_id = (uint32_t)spec.n_vocab - 1;
     err = make_directory(options->out, why);
     if (!err)
-        err = copy_tokenizer(options, shape.n_vocab, &end_id, why);
+        err = copy_tokenizer(options, spec.n_vocab, &end_id, why);
     if (!err)
-        err = write_config(options, &shape, end_id, why);
-    return err ? err : write_weights(options, &shape, why);
+        err = write_config(options, &spec, end_id, why);
+    return err ? err : write_weights(options, &spec, why);
 }
 
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why)

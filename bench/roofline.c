@@ -1,5 +1,7 @@
 #include "bench/roofline.h"
 
+#include "common/arch/spec_weights.h"
+
 double bench_work_flops(const struct bench_work *work)
 {
     return work->matrices.flops + work->attention.flops + work->head.flops;
@@ -27,57 +29,68 @@ struct bench_estimate bench_estimate_of(struct bench_work work, struct bench_lim
 }
 
 /* One row through the matrices of a layer, before its attention and after it. */
-static double project_flops(const struct baton_model_shape *shape)
+static double project_flops(const struct baton_spec *spec, int layer)
 {
-    return 2.0 * shape->n_embd * (shape->n_heads + 2 * shape->n_kv_heads) * shape->head_dim;
+    return 2.0 * spec->n_embd * baton_spec_qkv_width(spec, layer);
 }
 
-static double complete_flops(const struct baton_model_shape *shape)
+static double complete_flops(const struct baton_spec *spec, int layer)
 {
-    return 2.0 * shape->n_embd * (shape->n_heads * shape->head_dim + 2 * shape->n_ff);
+    return 2.0 *
+               (baton_spec_attention_weights(spec, layer) + baton_spec_ff_weights(spec, layer, 1)) -
+           project_flops(spec, layer);
 }
 
-/* Scores and mix of one row over one position, in one layer. */
-static double attend_flops(const struct baton_model_shape *shape)
+/* Scores and mix of one row over one position. */
+static double attend_flops(const struct baton_spec *spec, int layer)
 {
-    return 4.0 * shape->n_heads * shape->head_dim;
+    return 4.0 * baton_spec_q_width(spec, layer);
 }
 
-static double head_flops(const struct baton_model_shape *shape)
+static double head_flops(const struct baton_spec *spec)
 {
-    return 2.0 * shape->n_embd * shape->n_vocab;
+    return 2.0 * baton_spec_head_weights(spec);
+}
+
+/* Of all layers. */
+static double layers_flops(const struct baton_spec *spec)
+{
+    double flops = 0;
+    for (int i = 0; i < spec->n_layers; i++)
+        flops += project_flops(spec, i) + complete_flops(spec, i);
+    return flops;
 }
 
 /* The weights of the head, and of all else that a pass multiplies with. */
-static double head_share(const struct baton_model_shape *shape)
+static double head_share(const struct baton_spec *spec)
 {
-    double layers = shape->n_layers * (project_flops(shape) + complete_flops(shape));
-    return head_flops(shape) / (head_flops(shape) + layers);
+    return head_flops(spec) / (head_flops(spec) + layers_flops(spec));
 }
 
-struct bench_work bench_prefill_work(const struct baton_model_shape *shape,
-                                     const struct bench_sizes *sizes, int n_tokens)
+struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
+                                     int n_tokens)
 {
-    double n = n_tokens, n_whole = shape->n_layers - 1,
-           head_bytes = sizes->weight_bytes * head_share(shape);
-    double attended = n_whole * n * (n + 1) / 2 + n;
-    return (struct bench_work){.matrices = {.flops = shape->n_layers * n * project_flops(shape) +
-                                                     (n_whole * n + 1) * complete_flops(shape),
-                                            .bytes = sizes->weight_bytes - head_bytes},
-                               .attention = {.flops = attended * attend_flops(shape),
-                                             .bytes = 2 * n * sizes->kv_token_bytes},
-                               .head = {.flops = head_flops(shape), .bytes = head_bytes}};
-}
-
-struct bench_work bench_decode_work(const struct baton_model_shape *shape,
-                                    const struct bench_sizes *sizes, double n_past, int n_seqs)
-{
-    double n = n_seqs, n_layers = shape->n_layers,
-           head_bytes = sizes->weight_bytes * head_share(shape);
+    double n = n_tokens, head_bytes = sizes->weight_bytes * head_share(spec);
+    double matrices = 0, attention = 0;
+    for (int i = 0; i < spec->n_layers; i++) {
+        bool is_last = i == spec->n_layers - 1;
+        matrices += n * project_flops(spec, i) + (is_last ? 1 : n) * complete_flops(spec, i);
+        attention += (is_last ? n : n * (n + 1) / 2) * attend_flops(spec, i);
+    }
     return (struct bench_work){
-        .matrices = {.flops = n * n_layers * (project_flops(shape) + complete_flops(shape)),
-                     .bytes = sizes->weight_bytes - head_bytes},
-        .attention = {.flops = n * n_layers * (n_past + 1) * attend_flops(shape),
-                      .bytes = n * (n_past + 1) * sizes->kv_token_bytes},
-        .head = {.flops = n * head_flops(shape), .bytes = head_bytes}};
+        .matrices = {.flops = matrices, .bytes = sizes->weight_bytes - head_bytes},
+        .attention = {.flops = attention, .bytes = 2 * n * sizes->kv_token_bytes},
+        .head = {.flops = head_flops(spec), .bytes = head_bytes}};
+}
+
+struct bench_work bench_decode_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
+                                    double n_past, int n_seqs)
+{
+    double n = n_seqs, attention = 0, head_bytes = sizes->weight_bytes * head_share(spec);
+    for (int i = 0; i < spec->n_layers; i++)
+        attention += n * (n_past + 1) * attend_flops(spec, i);
+    return (struct bench_work){
+        .matrices = {.flops = n * layers_flops(spec), .bytes = sizes->weight_bytes - head_bytes},
+        .attention = {.flops = attention, .bytes = n * (n_past + 1) * sizes->kv_token_bytes},
+        .head = {.flops = n * head_flops(spec), .bytes = head_bytes}};
 }

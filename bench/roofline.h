@@ -46,12 +46,12 @@ struct bench_sizes {
 
 /* One pass over a prompt, with the logits of its last position. From the last layer's attention on
  * only that position is computed. K and V are written and read once. */
-struct bench_work bench_prefill_work(const struct baton_model_shape *shape,
-                                     const struct bench_sizes *sizes, int n_tokens);
+struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
+                                     int n_tokens);
 
 /* One step of n_seqs sequences that have n_past positions each; a mean of steps when n_past is not
  * an integer. K and V of the past are read, those of the step written. */
-struct bench_work bench_decode_work(const struct baton_model_shape *shape,
-                                    const struct bench_sizes *sizes, double n_past, int n_seqs);
+struct bench_work bench_decode_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
+                                    double n_past, int n_seqs);
 
 #endif

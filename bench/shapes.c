@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/arch/gpt2.h"
+
 static const char prefix[] = "shape:";
 
 static const struct {
@@ -21,21 +23,21 @@ const char *bench_shape_name(const char *model)
     return strncmp(model, prefix, sizeof prefix - 1) ? NULL : model + sizeof prefix - 1;
 }
 
-enum baton_err bench_shape_find(const char *option, const char *name,
-                                struct baton_model_shape *shape, struct baton_why *why)
+enum baton_err bench_shape_find(const char *option, const char *name, struct baton_spec *spec,
+                                struct baton_why *why)
 {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (strcmp(shapes[i].name, name) != 0)
             continue;
-        *shape = (struct baton_model_shape){.n_layers = shapes[i].n_layers,
-                                            .n_embd = shapes[i].n_embd,
-                                            .n_heads = shapes[i].n_heads,
-                                            .n_kv_heads = shapes[i].n_heads,
-                                            .head_dim = shapes[i].n_embd / shapes[i].n_heads,
-                                            .n_ff = 4 * shapes[i].n_embd,
-                                            .n_vocab = shapes[i].n_vocab,
-                                            .n_context = shapes[i].n_context,
-                                            .norm_epsilon = 1e-5F};
+        const struct baton_gpt2_sizes sizes = {.n_layers = shapes[i].n_layers,
+                                               .n_embd = shapes[i].n_embd,
+                                               .n_heads = shapes[i].n_heads,
+                                               .n_kv_heads = shapes[i].n_heads,
+                                               .head_dim = shapes[i].n_embd / shapes[i].n_heads,
+                                               .n_ff = 4 * shapes[i].n_embd,
+                                               .n_vocab = shapes[i].n_vocab,
+                                               .n_context = shapes[i].n_context};
+        baton_gpt2_spec(&sizes, spec);
         return BATON_OK;
     }
     return baton_fail(why, BATON_INVALID,

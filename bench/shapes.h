@@ -15,8 +15,7 @@ enum { BENCH_SHAPE_SEED = 1 }; /* of the weights of "shape:NAME" */
 const char *bench_shape_name(const char *model);
 
 /* option is what the name was given with, for the message. */
-enum baton_err bench_shape_find(const char *option, const char *name,
-                                struct baton_model_shape *shape,
+enum baton_err bench_shape_find(const char *option, const char *name, struct baton_spec *spec,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

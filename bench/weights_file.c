@@ -5,20 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/arch/arch.h"
 #include "common/base/json.h"
 #include "common/engine/kernels/bf16.h"
-#include "common/engine/model/arch.h"
 #include "common/engine/model/random_weights.h"
 
 enum { HEADER_MAX_BYTES = 1 << 24, HEADER_ALIGNMENT = 8, WRITE_BYTES = 1 << 20 };
 
-/* As stored: rows and columns, 0 rows for a vector. */
+/* As stored: rows and columns, 0 columns for a vector. */
 struct tensor {
     char name[BATON_TENSOR_NAME_BYTES];
+    struct baton_named_tensor named;
     int n_rows, n_columns;
-    bool transposed; /* [in][out], while the sequence of weights goes along [out][in] */
     float center;
-    uint64_t seed; /* that enters the sequence at the tensor's first weight */
+    uint64_t seed; /* that enters the sequence at the array's first weight */
 };
 
 struct catalogue {
@@ -29,40 +29,54 @@ struct catalogue {
 
 static size_t n_elements(const struct tensor *tensor)
 {
-    return (size_t)(tensor->n_rows ? tensor->n_rows : 1) * (size_t)tensor->n_columns;
+    return (size_t)tensor->n_rows * (size_t)(tensor->n_columns ? tensor->n_columns : 1);
 }
 
-static void add(struct catalogue *all, const struct baton_arch *arch,
-                const struct baton_model_tensor *found)
+static void add(struct catalogue *all, const struct baton_spec *spec,
+                const struct baton_tensor_names *names, const struct baton_array *array,
+                const struct baton_tensor_row *row)
 {
-    const struct baton_tensor_row *row = found->row;
     struct tensor *tensor = &all->tensors[all->n++];
-    *tensor = (struct tensor){.n_rows = row->n_rows == BATON_DIM_ONE ? 0 : found->n_rows,
-                              .n_columns = found->n_columns,
-                              .transposed = row->transposed,
-                              .center = row->center,
+    struct baton_named_tensor named = baton_tensor_of(spec, array, row);
+    *tensor = (struct tensor){.named = named,
+                              .n_rows = named.n_rows,
+                              .n_columns = named.is_vector ? 0 : named.n_columns,
+                              .center = array->center - (names->norms_less_one ? array->center : 0),
                               .seed = all->seed};
     if (row->transposed) {
-        tensor->n_rows = found->n_columns;
-        tensor->n_columns = found->n_rows;
+        tensor->n_rows = named.n_columns;
+        tensor->n_columns = named.n_rows;
     }
-    (void)baton_model_tensor_name(arch, found, true, tensor->name);
-    all->seed += n_elements(tensor) * BATON_RANDOM_STEP;
+    (void)baton_tensor_name(names, row, array->layer, names->prefix, tensor->name);
 }
 
-/* All tensors but the optional ones, which random models do without. */
-static enum baton_err list(struct catalogue *all, const struct baton_model_shape *shape,
-                           uint64_t seed)
+/* The tensors of an array: of each of its parts the first row of the names. */
+static void add_array(struct catalogue *all, const struct baton_spec *spec,
+                      const struct baton_tensor_names *names, const struct baton_array *array)
 {
-    const struct baton_arch *arch = baton_arch_find("gpt2");
-    int n = baton_model_n_tensors(arch, shape);
-    *all = (struct catalogue){.tensors = calloc((size_t)n, sizeof *all->tensors), .seed = seed};
+    const struct baton_tensor_row *row;
+    int n_rows = 0;
+    for (int i = 0; n_rows < array->n_rows && (row = baton_tensor_row_at(names, i)); i++) {
+        if (row->slot != array->slot)
+            continue;
+        add(all, spec, names, array, row);
+        n_rows += all->tensors[all->n - 1].named.n_rows;
+    }
+    all->seed += baton_array_n_elements(array) * BATON_RANDOM_STEP;
+}
+
+static enum baton_err list(struct catalogue *all, const struct baton_spec *spec, uint64_t seed)
+{
+    const struct baton_tensor_names *names = baton_arch_gpt2.tensors;
+    int n = baton_n_arrays(spec);
+    *all = (struct catalogue){
+        .tensors = calloc((size_t)n * BATON_MAX_TENSOR_PARTS, sizeof *all->tensors), .seed = seed};
     if (!all->tensors)
         return BATON_NO_MEMORY;
     for (int i = 0; i < n; i++) {
-        struct baton_model_tensor tensor = baton_model_tensor_at(arch, shape, i);
-        if (!tensor.row->optional)
-            add(all, arch, &tensor);
+        struct baton_array array = baton_array_at(spec, i);
+        if (array.n_rows)
+            add_array(all, spec, names, &array);
     }
     return BATON_OK;
 }
@@ -73,9 +87,9 @@ static void put_tensor(struct baton_json_out *out, const struct tensor *tensor,
     baton_json_open(out, tensor->name, '{');
     baton_json_put_string(out, "dtype", baton_element_name(dtype));
     baton_json_open(out, "shape", '[');
-    if (tensor->n_rows)
-        baton_json_put_int(out, NULL, tensor->n_rows);
-    baton_json_put_int(out, NULL, tensor->n_columns);
+    baton_json_put_int(out, NULL, tensor->n_rows);
+    if (tensor->n_columns)
+        baton_json_put_int(out, NULL, tensor->n_columns);
     baton_json_close(out, ']');
     baton_json_open(out, "data_offsets", '[');
     baton_json_put_uint(out, NULL, *offset);
@@ -107,26 +121,42 @@ static bool write_header(FILE *file, const struct catalogue *all, enum baton_ele
     return written;
 }
 
-struct row_buffer {
+struct line_buffer {
     float *floats;
     uint16_t *halves;
+    uint64_t *numbers;
 };
 
-static void fill_row(const struct tensor *tensor, int row, float *floats)
+/* The sequence's number of the first weight of each row of the tensor. */
+static void number_rows(const struct baton_named_tensor *named, uint64_t *numbers)
 {
-    uint64_t first = tensor->transposed ? (uint64_t)row : (uint64_t)row * tensor->n_columns;
-    uint64_t step = tensor->transposed ? (uint64_t)tensor->n_rows : 1;
-    for (int i = 0; i < tensor->n_columns; i++)
-        floats[i] = tensor->center + baton_random_weight(tensor->seed, first + i * step);
+    for (int p = 0; p < named->n_parts; p++) {
+        const struct baton_tensor_part *part = &named->parts[p];
+        for (int r = 0; r < part->n; r++)
+            numbers[baton_row_order_at(&part->order, r)] =
+                (uint64_t)(part->first + r) * (uint64_t)named->n_columns;
+    }
+}
+
+/* One line as stored: of a transposed tensor a column of what the model has. */
+static void fill_line(const struct tensor *tensor, int line, const uint64_t *numbers, float *floats)
+{
+    bool transposed = tensor->named.row->transposed;
+    int n = tensor->n_columns ? tensor->n_columns : 1;
+    for (int i = 0; i < n; i++) {
+        uint64_t number = transposed ? numbers[i] + (uint64_t)line : numbers[line] + (uint64_t)i;
+        floats[i] = tensor->center + baton_random_weight(tensor->seed, number);
+    }
 }
 
 static bool write_tensor(FILE *file, const struct tensor *tensor, enum baton_element dtype,
-                         const struct row_buffer *buffer)
+                         const struct line_buffer *buffer)
 {
-    size_t n = (size_t)tensor->n_columns;
-    for (int row = 0; row < tensor->n_rows || row == 0; row++) {
+    size_t n = (size_t)(tensor->n_columns ? tensor->n_columns : 1);
+    number_rows(&tensor->named, buffer->numbers);
+    for (int line = 0; line < tensor->n_rows; line++) {
         const void *bytes = buffer->floats;
-        fill_row(tensor, row, buffer->floats);
+        fill_line(tensor, line, buffer->numbers, buffer->floats);
         if (dtype == BATON_ELEMENT_BF16) {
             for (size_t i = 0; i < n; i++)
                 buffer->halves[i] = baton_bf16_from(buffer->floats[i]);
@@ -140,25 +170,30 @@ static bool write_tensor(FILE *file, const struct tensor *tensor, enum baton_ele
 
 static bool write_all(FILE *file, const struct catalogue *all, enum baton_element dtype)
 {
-    int widest = 0;
-    for (int i = 0; i < all->n; i++)
-        if (all->tensors[i].n_columns > widest)
-            widest = all->tensors[i].n_columns;
-    struct row_buffer buffer = {.floats = calloc((size_t)widest, sizeof(float)),
-                                .halves = calloc((size_t)widest, sizeof(uint16_t))};
-    bool written = buffer.floats && buffer.halves && write_header(file, all, dtype);
+    int widest = 1, longest = 1;
+    for (int i = 0; i < all->n; i++) {
+        const struct tensor *tensor = &all->tensors[i];
+        widest = tensor->n_columns > widest ? tensor->n_columns : widest;
+        longest = tensor->named.n_rows > longest ? tensor->named.n_rows : longest;
+    }
+    struct line_buffer buffer = {.floats = calloc((size_t)widest, sizeof(float)),
+                                 .halves = calloc((size_t)widest, sizeof(uint16_t)),
+                                 .numbers = calloc((size_t)longest, sizeof(uint64_t))};
+    bool written =
+        buffer.floats && buffer.halves && buffer.numbers && write_header(file, all, dtype);
     for (int i = 0; i < all->n && written; i++)
         written = write_tensor(file, &all->tensors[i], dtype, &buffer);
     free(buffer.floats);
     free(buffer.halves);
+    free(buffer.numbers);
     return written;
 }
 
-enum baton_err bench_weights_write(const char *path, const struct baton_model_shape *shape,
-                                   uint64_t seed, enum baton_element dtype, struct baton_why *why)
+enum baton_err bench_weights_write(const char *path, const struct baton_spec *spec, uint64_t seed,
+                                   enum baton_element dtype, struct baton_why *why)
 {
     struct catalogue all;
-    enum baton_err err = list(&all, shape, seed);
+    enum baton_err err = list(&all, spec, seed);
     if (err)
         return err;
     FILE *file = fopen(path, "wbe");

@@ -11,9 +11,9 @@
 #include "common/checkpoint/convert.h"
 #include "common/engine/model/model.h"
 
-/* The weights of baton_model_random(shape, seed); dtype F32, or BF16 rounded to nearest even. */
-enum baton_err bench_weights_write(const char *path, const struct baton_model_shape *shape,
-                                   uint64_t seed, enum baton_element dtype,
+/* The weights of baton_model_random(spec, seed); dtype F32, or BF16 rounded to nearest even. */
+enum baton_err bench_weights_write(const char *path, const struct baton_spec *spec, uint64_t seed,
+                                   enum baton_element dtype,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -194,7 +194,7 @@ static bool schedule(void *arg, int64_t *wait_ns)
 static enum baton_err reserve_memory(struct dc_engine *engine,
                                      const struct dc_engine_options *options, struct baton_why *why)
 {
-    size_t n_vocab = (size_t)baton_model_shape(options->model)->n_vocab;
+    size_t n_vocab = (size_t)baton_model_spec(options->model)->n_vocab;
     size_t n_sequences = (size_t)options->max_batch, n_rows = n_sequences + DC_MAX_PROMPTS;
     enum baton_err err =
         dc_scheduler_init(&engine->scheduler, options->max_batch, options->colocated_chunk);

@@ -81,7 +81,7 @@ static enum baton_err create_receiver(struct dc_service *service, const char *bu
     return baton_kv_receiver_create(
         &(struct baton_kv_receiver_options){.bulk_url = bulk_url,
                                             .epoch = host->epoch,
-                                            .n_layers = baton_model_shape(host->model)->n_layers,
+                                            .n_layers = baton_model_spec(host->model)->n_layers,
                                             .wake = baton_host_wake,
                                             .wake_arg = host,
                                             .arg = service,

@@ -155,7 +155,7 @@ static void fail(struct pf_job *job, enum baton_err err)
  * chunks. */
 static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
 {
-    size_t n_vocab = (size_t)baton_model_shape(engine->options.model)->n_vocab;
+    size_t n_vocab = (size_t)baton_model_spec(engine->options.model)->n_vocab;
     const float *logits = engine->logits;
     for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
@@ -210,7 +210,7 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
 
 static enum baton_err reserve_memory(struct pf_engine *engine, struct baton_why *why)
 {
-    int n_vocab = baton_model_shape(engine->options.model)->n_vocab;
+    int n_vocab = baton_model_spec(engine->options.model)->n_vocab;
     engine->sampler = baton_sampler_create(n_vocab);
     engine->logits = calloc((size_t)LOGITS_ROWS * (size_t)n_vocab, sizeof *engine->logits);
     engine->score = pf_score_create(engine->sampler, n_vocab);

@@ -51,7 +51,7 @@ static enum baton_err create_sender(struct pf_service *service,
     service->sender = baton_kv_sender_create(&(struct baton_kv_sender_options){
         .epoch = host->epoch,
         .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
-        .n_layers = baton_model_shape(host->model)->n_layers,
+        .n_layers = baton_model_spec(host->model)->n_layers,
         .overlap = options->overlap,
         .wake = baton_host_wake,
         .wake_arg = host});
@@ -188,7 +188,7 @@ static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job
 static int count_complete(const struct pf_service *service, struct pf_job *job)
 {
     return baton_kv_progress_complete(baton_kv_progress_read(&job->progress),
-                                      baton_model_shape(service->host->model)->n_layers);
+                                      baton_model_spec(service->host->model)->n_layers);
 }
 
 static enum baton_err open_transfer(struct pf_service *service, struct pf_job *job,

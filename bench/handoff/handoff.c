@@ -79,7 +79,7 @@ static enum baton_err time_prefill(struct stand *stand, struct baton_seq *seq, c
 static enum baton_err measure_prefills(struct stand *stand)
 {
     int longest = cli_list_greatest(&stand->prompts);
-    int n_vocab = baton_model_shape(stand->machine.model)->n_vocab;
+    int n_vocab = baton_model_spec(stand->machine.model)->n_vocab;
     uint32_t *ids = calloc((size_t)longest, sizeof *ids);
     struct baton_seq seq = {0};
     enum baton_err err = ids ? baton_seq_init(&seq, stand->machine.kv, longest) : BATON_NO_MEMORY;
@@ -152,7 +152,7 @@ static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
                                     struct baton_why *why)
 {
     struct ho_figures *figures = &stand->report.figures[stand->report.n_figures++];
-    int n_layers = baton_model_shape(stand->machine.model)->n_layers;
+    int n_layers = baton_model_spec(stand->machine.model)->n_layers;
     struct ho_geometry geometry = {.n_layers = n_layers,
                                    .max_blocks =
                                        baton_kv_blocks_for(cli_list_greatest(&stand->prompts))};
@@ -242,7 +242,7 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
     stand->report.dtype = baton_model_dtype(model);
     stand->report.kernels = baton_model_kernels(model);
     stand->report.n_threads = n_threads;
-    stand->report.n_context = baton_model_shape(model)->n_context;
+    stand->report.n_context = baton_model_spec(model)->n_context;
     if (longest > stand->report.n_context)
         return baton_fail(why, BATON_INVALID, "--prompt %d: the model has %d positions", longest,
                           stand->report.n_context);

@@ -82,11 +82,11 @@ struct baton_layer_spec {
 };
 
 struct baton_moe_spec {
-    int n_experts;       /* E; 0: no layer is a mixture */
-    int n_chosen;        /* experts of a row */
-    int n_ff;            /* F of an expert */
-    int n_ff_shared;     /* F of the expert that every row takes; 0: there is none */
-    bool renormalises;   /* the chosen experts' weights sum to 1; else a softmax over all E */
+    int n_experts;        /* E; 0: no layer is a mixture */
+    int n_chosen;         /* experts of a row */
+    int n_ff;             /* F of an expert */
+    int n_ff_shared;      /* F of the expert that every row takes; 0: there is none */
+    bool renormalises;    /* the chosen experts' weights sum to 1; else a softmax over all E */
     bool has_shared_gate; /* the shared expert's result is multiplied by sigmoid(gate x) */
 };
 
@@ -141,9 +141,16 @@ static inline int baton_spec_kv_width(const struct baton_spec *spec, int layer)
     return spec->layers[layer].n_kv_heads * spec->layers[layer].head_dim;
 }
 
+/* Whether a layer computes K and V of its own. */
+static inline bool baton_spec_stores_kv(const struct baton_spec *spec, int layer)
+{
+    return spec->layers[layer].kv_from == layer;
+}
+
 static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
 {
-    return baton_spec_q_width(spec, layer) + 2 * baton_spec_kv_width(spec, layer);
+    int n_kv = baton_spec_stores_kv(spec, layer) ? baton_spec_kv_width(spec, layer) : 0;
+    return baton_spec_q_width(spec, layer) + 2 * n_kv;
 }
 
 /* The widest layer's. */

@@ -1,5 +1,6 @@
 #include "common/checkpoint/weights.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,11 @@ void baton_weights_close(struct baton_weights *weights)
     free(weights);
 }
 
+const struct baton_tensor *baton_weights_at(const struct baton_weights *weights, size_t index)
+{
+    return index < weights->n_tensors ? weights->by_name[index] : NULL;
+}
+
 const struct baton_tensor *baton_weights_find(const struct baton_weights *weights, const char *name)
 {
     const struct baton_tensor wanted = {.name = name}, *key = &wanted;
@@ -116,9 +122,16 @@ size_t baton_weights_n_elements(const struct baton_weights *weights)
     return n;
 }
 
-static enum baton_err find_shaped(const struct baton_weights *weights, const char *name, int n_dims,
-                                  const int64_t shape[2], const struct baton_tensor **tensor,
-                                  struct baton_why *why)
+static void write_shape(char *text, size_t n_text, int n_dims, const int64_t *shape)
+{
+    size_t n = 0;
+    for (int i = 0; i < n_dims && n < n_text; i++)
+        n += (size_t)snprintf(text + n, n_text - n, "%s%lld", i ? ", " : "", (long long)shape[i]);
+}
+
+enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, const char *name,
+                                         int n_dims, const int64_t *shape,
+                                         const struct baton_tensor **tensor, struct baton_why *why)
 {
     const struct baton_tensor *found = baton_weights_find(weights, name);
     if (!found)
@@ -129,77 +142,77 @@ static enum baton_err find_shaped(const struct baton_weights *weights, const cha
     bool same = found->n_dims == n_dims;
     for (int i = 0; i < n_dims && same; i++)
         same = found->shape[i] == shape[i];
-    if (!same && n_dims == 1)
-        return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%lld]", name,
-                          (long long)shape[0]);
-    if (!same)
-        return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%lld, %lld]", name,
-                          (long long)shape[0], (long long)shape[1]);
+    if (!same) {
+        char wanted[64];
+        write_shape(wanted, sizeof wanted, n_dims, shape);
+        return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%s]", name, wanted);
+    }
     *tensor = found;
     return BATON_OK;
 }
 
-enum baton_err baton_weights_vector(const struct baton_weights *weights, const char *name, int n,
-                                    float *floats, struct baton_why *why)
+/* How many rows from r on, n at most, stand behind each other. */
+static int count_run(const struct baton_row_order *order, int r, int n)
 {
-    const struct baton_tensor *tensor = NULL;
-    enum baton_err err = find_shaped(weights, name, 1, (int64_t[2]){n, 0}, &tensor, why);
-    if (!err)
-        baton_convert(tensor->dtype, tensor->data, (size_t)n, floats);
-    return err;
+    int first = baton_row_order_at(order, r), run = 1;
+    while (run < n && baton_row_order_at(order, r + run) == first + run)
+        run++;
+    return run;
 }
 
-enum baton_err baton_weights_matrix(const struct baton_weights *weights, const char *name,
-                                    int n_rows, int n_columns, float *floats, struct baton_why *why)
+/* n elements of a line, of the rows from r on. */
+static void read_line(const struct baton_weights_part *part, size_t line, int r, int n,
+                      float *floats)
 {
-    const struct baton_tensor *tensor = NULL;
-    enum baton_err err =
-        find_shaped(weights, name, 2, (int64_t[2]){n_rows, n_columns}, &tensor, why);
-    if (!err)
-        baton_convert(tensor->dtype, tensor->data, (size_t)n_rows * (size_t)n_columns, floats);
-    return err;
-}
-
-enum baton_err baton_weights_source(const struct baton_weights *weights, const char *name,
-                                    int n_out, int n_in, bool transposed,
-                                    struct baton_weights_source *source, struct baton_why *why)
-{
-    const int64_t shape[2] = {transposed ? n_in : n_out, transposed ? n_out : n_in};
-    const struct baton_tensor *tensor = NULL;
-    enum baton_err err = find_shaped(weights, name, 2, shape, &tensor, why);
-    if (!err)
-        *source = (struct baton_weights_source){
-            .tensor = tensor, .n_out = n_out, .n_in = n_in, .transposed = transposed};
-    return err;
-}
-
-/* Reads n lines of n_outs elements from (k, first) on and transposes them. A tile of lines is small
- * enough to stay in the cache, and its columns fill whole cache lines. */
-static void read_tile(const struct baton_weights_source *source, size_t k, size_t n, size_t first,
-                      size_t n_outs, float *rows)
-{
-    const struct baton_tensor *tensor = source->tensor;
-    size_t n_bytes = baton_element_bytes(tensor->dtype), n_in = (size_t)source->n_in;
-    float tile[TILE_LINES][BATON_WEIGHTS_READ_MAX];
-    for (size_t i = 0; i < n; i++) {
-        size_t at = (k + i) * (size_t)source->n_out + first;
-        baton_convert(tensor->dtype, tensor->data + at * n_bytes, n_outs, tile[i]);
+    const struct baton_tensor *tensor = part->tensor;
+    size_t n_bytes = baton_element_bytes(tensor->dtype);
+    for (int i = 0, run; i < n; i += run) {
+        size_t at = line * (size_t)part->n_stored + (size_t)baton_row_order_at(&part->order, r + i);
+        run = count_run(&part->order, r + i, n - i);
+        baton_convert(tensor->dtype, tensor->data + at * n_bytes, (size_t)run, floats + i);
     }
-    for (size_t o = 0; o < n_outs; o++)
+}
+
+/* Reads n lines from k on and transposes them. A tile of lines is small enough to stay in the
+ * cache, and its columns fill whole cache lines. */
+static void read_tile(const struct baton_weights_part *part, size_t k, size_t n, int r, int n_rows,
+                      float *rows, size_t n_in)
+{
+    float tile[TILE_LINES][BATON_WEIGHTS_READ_MAX];
+    for (size_t i = 0; i < n; i++)
+        read_line(part, k + i, r, n_rows, tile[i]);
+    for (size_t o = 0; o < (size_t)n_rows; o++)
         for (size_t i = 0; i < n; i++)
             rows[o * n_in + k + i] = tile[i][o];
 }
 
-void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows)
+/* n rows of a part, from its r-th on. */
+static void read_part(const struct baton_weights_part *part, int r, int n, float *rows, size_t n_in)
 {
-    const struct baton_tensor *tensor = source->tensor;
-    size_t n_bytes = baton_element_bytes(tensor->dtype), n_in = (size_t)source->n_in;
-    if (!source->transposed) {
-        baton_convert(tensor->dtype, tensor->data + (size_t)first * n_in * n_bytes,
-                      (size_t)n * n_in, rows);
+    const struct baton_tensor *tensor = part->tensor;
+    size_t row_bytes = n_in * baton_element_bytes(tensor->dtype);
+    if (part->transposed) {
+        for (size_t k = 0; k < n_in; k += TILE_LINES)
+            read_tile(part, k, n_in - k < TILE_LINES ? n_in - k : TILE_LINES, r, n, rows, n_in);
         return;
     }
-    for (size_t k = 0; k < n_in; k += TILE_LINES)
-        read_tile(source, k, n_in - k < TILE_LINES ? n_in - k : TILE_LINES, (size_t)first,
-                  (size_t)n, rows);
+    for (int i = 0, run; i < n; i += run) {
+        size_t at = (size_t)baton_row_order_at(&part->order, r + i);
+        run = count_run(&part->order, r + i, n - i);
+        baton_convert(tensor->dtype, tensor->data + at * row_bytes, (size_t)run * n_in,
+                      rows + (size_t)i * n_in);
+    }
+}
+
+void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows)
+{
+    size_t n_in = (size_t)source->n_in;
+    for (int i = 0; i < source->n_parts; i++) {
+        const struct baton_weights_part *part = &source->parts[i];
+        int begin = first > part->first ? first : part->first;
+        int end = first + n < part->first + part->n ? first + n : part->first + part->n;
+        if (begin < end)
+            read_part(part, begin - part->first, end - begin, rows + (size_t)(begin - first) * n_in,
+                      n_in);
+    }
 }

@@ -3,12 +3,13 @@
  * Ownership: owns the mappings; tensors are borrowed from them.
  * Threading: immutable once open.
  * Errors:    open: as baton_model_files_visit and baton_safetensors_parse, with the file; INVALID
- *            for a name in two files. vector, matrix, source: INVALID naming the tensor and the
- *            shape or dtype that is wanted.
+ *            for a name in two files. find_shaped: INVALID naming the tensor and the shape or
+ *            dtype that is wanted.
  */
 #ifndef BATON_CHECKPOINT_WEIGHTS_H
 #define BATON_CHECKPOINT_WEIGHTS_H
 
+#include "common/checkpoint/row_order.h"
 #include "common/checkpoint/safetensors.h"
 
 struct baton_weights;
@@ -19,6 +20,9 @@ enum baton_err baton_weights_open(const char *model_path, struct baton_weights *
 /* Unmaps them, and with them every tensor. NULL is fine. */
 void baton_weights_close(struct baton_weights *weights);
 
+/* The index-th tensor, by name; NULL past the last. */
+const struct baton_tensor *baton_weights_at(const struct baton_weights *weights, size_t index);
+
 /* NULL when there is no such tensor. */
 const struct baton_tensor *baton_weights_find(const struct baton_weights *weights,
                                               const char *name);
@@ -26,28 +30,29 @@ const struct baton_tensor *baton_weights_find(const struct baton_weights *weight
 /* Elements of all tensors together. */
 size_t baton_weights_n_elements(const struct baton_weights *weights);
 
-/* The vector [n]. */
-enum baton_err baton_weights_vector(const struct baton_weights *weights, const char *name, int n,
-                                    float *floats, struct baton_why *why) BATON_MUST_CHECK;
+/* Finds the tensor and checks its dtype and its shape [shape[0], ..]. */
+enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, const char *name,
+                                         int n_dims, const int64_t *shape,
+                                         const struct baton_tensor **tensor,
+                                         struct baton_why *why) BATON_MUST_CHECK;
 
-/* The matrix [n_rows][n_columns], row-major. */
-enum baton_err baton_weights_matrix(const struct baton_weights *weights, const char *name,
-                                    int n_rows, int n_columns, float *floats,
-                                    struct baton_why *why) BATON_MUST_CHECK;
-
-/* A matrix [n_out][n_in] to be read a few outputs at a time; transposed: stored as [n_in][n_out].
- */
-struct baton_weights_source {
+/* Rows first..first + n - 1 of a matrix, from one tensor; r of the order is counted from first. */
+struct baton_weights_part {
     const struct baton_tensor *tensor;
-    int n_out, n_in;
-    bool transposed;
+    int first, n;
+    struct baton_row_order order;
+    int n_stored;    /* rows of the tensor */
+    bool transposed; /* stored as [n_in][n_stored] */
 };
 
-/* Finds the tensor and checks its shape and dtype; reads nothing yet. */
-enum baton_err baton_weights_source(const struct baton_weights *weights, const char *name,
-                                    int n_out, int n_in, bool transposed,
-                                    struct baton_weights_source *source,
-                                    struct baton_why *why) BATON_MUST_CHECK;
+/* A matrix [n_out][n_in] to be read a few outputs at a time. Its parts cover all outputs; they may
+ * stand in any order. */
+enum { BATON_WEIGHTS_MAX_PARTS = 3 };
+
+struct baton_weights_source {
+    int n_out, n_in, n_parts;
+    struct baton_weights_part parts[BATON_WEIGHTS_MAX_PARTS];
+};
 
 enum { BATON_WEIGHTS_READ_MAX = 32 };
 

@@ -112,7 +112,7 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       const struct baton_model *model, const char *dtype,
                                       int n_contexts, struct baton_kv **kv, struct baton_why *why)
 {
-    struct baton_kv_needs needs = {.context_tokens = baton_model_shape(model)->n_context,
+    struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context,
                                    .n_contexts = n_contexts,
                                    .memory_bytes = memory_left_bytes()};
     struct baton_kv_budget budget;

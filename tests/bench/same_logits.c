@@ -12,7 +12,7 @@ enum { N_TOKENS = 21 };
 static enum baton_err compute(const struct baton_model *model, float *logits, struct baton_why *why)
 {
     const struct baton_engine_options options = {.max_rows = N_TOKENS, .n_threads = 1};
-    int n_vocab = baton_model_shape(model)->n_vocab;
+    int n_vocab = baton_model_spec(model)->n_vocab;
     uint32_t tokens[N_TOKENS];
     struct baton_kv *kv = NULL;
     struct baton_engine *engine = NULL;
@@ -41,14 +41,14 @@ static enum baton_err compare(const char *shape_name, const char *dir, bool *sam
     const struct baton_model_options options = {.dtype = "f32"};
     struct baton_model *random = NULL, *stored = NULL;
     float *logits = NULL;
-    struct baton_model_shape shape;
-    enum baton_err err = bench_shape_find("SHAPE", shape_name, &shape, why);
+    struct baton_spec spec;
+    enum baton_err err = bench_shape_find("SHAPE", shape_name, &spec, why);
     if (!err)
-        err = baton_model_random(&shape, BENCH_SHAPE_SEED, &options, &random, why);
+        err = baton_model_random(&spec, BENCH_SHAPE_SEED, &options, &random, why);
     if (!err)
         err = baton_model_open(dir, &options, &stored, why);
     if (!err) {
-        size_t n = 2 * (size_t)shape.n_vocab;
+        size_t n = 2 * (size_t)spec.n_vocab;
         logits = calloc(2 * n, sizeof *logits);
         err = logits ? compute(random, logits, why) : BATON_NO_MEMORY;
         if (!err)

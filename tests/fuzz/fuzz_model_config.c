@@ -2,7 +2,7 @@
  * shape agree. */
 #include <stdlib.h>
 
-#include "common/engine/model/arch.h"
+#include "common/arch/arch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct baton_arch *arch = NULL;
     struct baton_model_config config;
-    struct baton_model_shape shape;
+    struct baton_spec spec;
     struct baton_why why = {.text = ""};
     if (baton_model_config_parse(data, size, &config, &why)) {
         check(why.text[0]);
@@ -25,9 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(config.bos_id < config.n_vocab && config.n_eos <= BATON_MODEL_MAX_EOS);
     for (int i = 0; i < config.n_eos; i++)
         check(config.eos_ids[i] >= 0 && config.eos_ids[i] < config.n_vocab);
-    if (baton_arch_configure(&config, &arch, &shape, &why))
+    if (baton_arch_configure(&config, &arch, &spec, &why))
         check(why.text[0]);
     else
-        check(arch && !baton_arch_check_shape(&shape, &why));
+        check(arch && !baton_spec_check(&spec, &why));
     return 0;
 }

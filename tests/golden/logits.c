@@ -47,7 +47,7 @@ static enum baton_err set_up(struct machine *m, const char *dir, const struct ch
         err = baton_engine_create(m->model, &options, &m->engine, why);
     if (err)
         return err;
-    m->n_vocab = baton_model_shape(m->model)->n_vocab;
+    m->n_vocab = baton_model_spec(m->model)->n_vocab;
     m->logits = calloc((size_t)BATON_SCORE_ROWS * (size_t)m->n_vocab, sizeof *m->logits);
     return m->logits ? BATON_OK : BATON_NO_MEMORY;
 }

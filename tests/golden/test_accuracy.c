@@ -54,7 +54,7 @@ static void open_machine(struct machine *m, const char *dtype)
         err = baton_engine_create(m->model, &options, &m->engine, &why);
     if (err)
         fail_msg("%s", why.text);
-    m->n_vocab = baton_model_shape(m->model)->n_vocab;
+    m->n_vocab = baton_model_spec(m->model)->n_vocab;
     m->logits = calloc((size_t)BATCH * (size_t)m->n_vocab, sizeof *m->logits);
     assert_non_null(m->logits);
 }

@@ -82,7 +82,7 @@ static void open_machine(struct machine *m, const char *dtype, const struct bato
                         &m->kv, &why) ||
         baton_engine_create(m->model, &options, &m->engine, &why))
         fail_msg("%s", why.text);
-    n_vocab = baton_model_shape(m->model)->n_vocab;
+    n_vocab = baton_model_spec(m->model)->n_vocab;
 }
 
 static void close_machine(struct machine *m)

@@ -39,7 +39,7 @@ SETUP(set_up)
         print_error("%s\n", why.text);
         return -1;
     }
-    n_vocab = baton_model_shape(model)->n_vocab;
+    n_vocab = baton_model_spec(model)->n_vocab;
     logits = calloc((size_t)N_PROMPTS * (size_t)n_vocab, sizeof *logits);
     return logits ? 0 : -1;
 }

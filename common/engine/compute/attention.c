@@ -23,17 +23,19 @@ static void store_rows(void *arg, int item, int worker)
 {
     const struct layer_loop *loop = arg;
     const struct baton_forward *forward = loop->forward;
-    const struct baton_model_shape *shape = &forward->model->shape;
+    const struct baton_spec *spec = &forward->model->spec;
+    const struct baton_layer_spec *of = &spec->layers[loop->layer];
     int first = item * STORE_ROWS_PER_ITEM, end = first + STORE_ROWS_PER_ITEM;
-    size_t qkv_width = (size_t)baton_shape_qkv_width(shape);
+    size_t qkv_width = (size_t)baton_spec_qkv_width(spec, loop->layer);
+    int q_width = baton_spec_q_width(spec, loop->layer),
+        kv_width = baton_spec_kv_width(spec, loop->layer);
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++) {
         const struct baton_row *row = &forward->rows[r];
-        const float *k = forward->qkv + (size_t)r * qkv_width + baton_shape_q_width(shape);
+        const float *k = forward->qkv + (size_t)r * qkv_width + q_width;
         forward->kernels->store_kv(
-            baton_kv_element(row->seq->kv), k, k + baton_shape_kv_width(shape), shape->n_kv_heads,
-            shape->head_dim, baton_seq_block(row->seq, loop->layer, row->position / BLOCK),
-            row->position % BLOCK);
+            baton_kv_element(row->seq->kv), k, k + kv_width, of->n_kv_heads, of->head_dim,
+            baton_seq_block(row->seq, loop->layer, row->position / BLOCK), row->position % BLOCK);
     }
 }
 
@@ -46,11 +48,16 @@ void baton_forward_store_kv(struct baton_forward *forward, int layer)
 
 /* An item is a tile of rows of one KV head, or one row of several KV heads. The scratch of a thread
  * holds the queries of either. */
-size_t baton_forward_attn_scratch_floats(const struct baton_model_shape *shape)
+size_t baton_forward_attn_scratch_floats(const struct baton_spec *spec)
 {
-    int n_tile = TILE_ROWS * (shape->n_heads / shape->n_kv_heads);
-    int n_queries = n_tile > shape->n_heads ? n_tile : shape->n_heads;
-    return (size_t)n_queries * baton_attend_query_floats(shape->head_dim);
+    size_t most = 0;
+    for (int i = 0; i < spec->n_layers; i++) {
+        int n_tile = TILE_ROWS * (spec->n_heads / spec->layers[i].n_kv_heads);
+        int n_queries = n_tile > spec->n_heads ? n_tile : spec->n_heads;
+        size_t n = (size_t)n_queries * baton_attend_query_floats(spec->layers[i].head_dim);
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 /* How many rows from `first` on follow each other in one sequence, up to a tile. */
@@ -68,25 +75,26 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
                             int worker)
 {
     const struct baton_forward *forward = loop->forward;
-    const struct baton_model_shape *shape = &forward->model->shape;
+    const struct baton_spec *spec = &forward->model->spec;
+    const struct baton_layer_spec *of = &spec->layers[loop->layer];
     const struct baton_row *row = &forward->rows[first];
-    size_t qkv_width = (size_t)baton_shape_qkv_width(shape);
-    size_t q_width = (size_t)baton_shape_q_width(shape), at = (size_t)first;
+    size_t qkv_width = (size_t)baton_spec_qkv_width(spec, loop->layer);
+    size_t q_width = (size_t)baton_spec_q_width(spec, loop->layer), at = (size_t)first;
     const struct baton_attend job = {
         .q = forward->qkv + at * qkv_width,
         .q_stride = qkv_width,
         .out = forward->attn_out + at * q_width,
         .out_stride = q_width,
-        .layer = baton_kv_layer(row->seq->kv, loop->layer),
+        .layer = baton_kv_layer(row->seq->kv, of->kv_from),
         .blocks = row->seq->blocks,
         .dtype = baton_kv_element(row->seq->kv),
         .n_rows = n,
         .first_position = row->position,
-        .n_heads = shape->n_kv_heads,
-        .group = shape->n_heads / shape->n_kv_heads,
-        .head_dim = shape->head_dim,
-        .scale = forward->model->layers[loop->layer].attention.scale,
-        .state = forward->attn_scratch + (size_t)worker * baton_forward_attn_scratch_floats(shape),
+        .n_heads = of->n_kv_heads,
+        .group = spec->n_heads / of->n_kv_heads,
+        .head_dim = of->head_dim,
+        .scale = spec->score_scale,
+        .state = forward->attn_scratch + (size_t)worker * forward->attn_scratch_floats,
     };
     forward->kernels->attend(&job, head, end_head < job.n_heads ? end_head : job.n_heads);
 }
@@ -110,7 +118,7 @@ static void attend_single(const struct layer_loop *loop, int item, int worker)
 static void attend_item(void *arg, int item, int worker)
 {
     const struct layer_loop *loop = arg;
-    int n_tile_items = loop->n_tiles * loop->forward->model->shape.n_kv_heads;
+    int n_tile_items = loop->n_tiles * loop->forward->model->spec.layers[loop->layer].n_kv_heads;
     if (item < n_tile_items)
         attend_tile(loop, item, worker);
     else
@@ -142,10 +150,9 @@ static size_t group_rows(struct layer_loop *loop)
 static int share_out(struct layer_loop *loop)
 {
     const struct baton_forward *forward = loop->forward;
-    const struct baton_model_shape *shape = &forward->model->shape;
-    int n_heads = shape->n_kv_heads,
-        n_items = baton_pool_n_threads(forward->pool) * ITEMS_PER_THREAD;
-    size_t n_elements = group_rows(loop) * (size_t)(2 * n_heads * shape->head_dim);
+    const struct baton_layer_spec *of = &forward->model->spec.layers[loop->layer];
+    int n_heads = of->n_kv_heads, n_items = baton_pool_n_threads(forward->pool) * ITEMS_PER_THREAD;
+    size_t n_elements = group_rows(loop) * (size_t)(2 * n_heads * of->head_dim);
     if (!loop->n_singles)
         return loop->n_tiles * n_heads;
     loop->heads_per_single = n_elements < 2 * ITEM_MIN_ELEMENTS

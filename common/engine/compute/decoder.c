@@ -3,7 +3,7 @@
 void baton_decoder_embed(struct baton_forward *forward)
 {
     const struct baton_model *model = forward->model;
-    size_t n_embd = (size_t)model->shape.n_embd;
+    size_t n_embd = (size_t)model->spec.n_embd;
     for (int r = 0; r < forward->n_rows; r++) {
         const struct baton_row *row = &forward->rows[r];
         float *x = forward->x + (size_t)r * n_embd;
@@ -38,7 +38,8 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer)
 /* `down` adds to x, the residual stream, in the kernel: no pass over memory of its own. */
 static void run_mlp(struct baton_forward *forward, const struct baton_mlp *mlp)
 {
-    const struct baton_epilogue activate = {.kind = BATON_ACTIVATE, .activation = mlp->activation};
+    const struct baton_epilogue activate = {.kind = BATON_ACTIVATE,
+                                            .activation = forward->model->spec.activation};
     baton_forward_norm(forward, &mlp->norm);
     multiply(forward, &mlp->up, forward->normed, forward->hidden, activate);
     multiply(forward, &mlp->down, forward->hidden, forward->x, add);

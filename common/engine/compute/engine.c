@@ -77,15 +77,15 @@ void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void
 }
 
 /* A sequence may not write into its shared blocks: other sequences read them. */
-static bool fits(const struct baton_model_shape *shape, const struct baton_seq *seq,
-                 const uint32_t *tokens, int n_tokens)
+static bool fits(const struct baton_spec *spec, const struct baton_seq *seq, const uint32_t *tokens,
+                 int n_tokens)
 {
     int64_t end = (int64_t)seq->n_tokens + n_tokens;
-    if (seq->n_tokens < seq->n_shared * BATON_KV_BLOCK_TOKENS || end > shape->n_context ||
+    if (seq->n_tokens < seq->n_shared * BATON_KV_BLOCK_TOKENS || end > spec->n_context ||
         end > (int64_t)seq->n_blocks * BATON_KV_BLOCK_TOKENS)
         return false;
     for (int i = 0; i < n_tokens; i++)
-        if (tokens[i] >= (uint32_t)shape->n_vocab)
+        if (tokens[i] >= (uint32_t)spec->n_vocab)
             return false;
     return true;
 }
@@ -96,7 +96,7 @@ static bool fits(const struct baton_model_shape *shape, const struct baton_seq *
  * logits end before the last layer's attention. */
 static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn on_layer, void *arg)
 {
-    int n_layers = forward->model->shape.n_layers;
+    int n_layers = forward->model->spec.n_layers;
     baton_decoder_embed(forward);
     for (int layer = 0; layer < n_layers; layer++) {
         if (layer) {
@@ -114,7 +114,7 @@ static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn o
 /* The rest of the last layer, and the logits [n_rows][V]. */
 static void finish_rows(struct baton_forward *forward, float *logits)
 {
-    int last = forward->model->shape.n_layers - 1;
+    int last = forward->model->spec.n_layers - 1;
     baton_forward_attend(forward, last);
     baton_decoder_attn_out_and_mlp(forward, last);
     baton_decoder_logits(forward, logits);
@@ -125,7 +125,7 @@ static bool add_rows(const struct baton_engine *engine, struct baton_forward *fo
                      const struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
 {
     if (n_tokens < 1 || n_tokens > engine->options.max_rows - forward->n_rows ||
-        !fits(&forward->model->shape, seq, tokens, n_tokens))
+        !fits(&forward->model->spec, seq, tokens, n_tokens))
         return false;
     for (int i = 0; i < n_tokens; i++)
         forward->rows[forward->n_rows++] =
@@ -191,7 +191,7 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
                                   float *scratch)
 {
     struct baton_forward forward = begin_forward(engine);
-    size_t n_vocab = (size_t)forward.model->shape.n_vocab;
+    size_t n_vocab = (size_t)forward.model->spec.n_vocab;
     if (!add_rows(engine, &forward, seq, tokens, n_tokens))
         return BATON_INVALID;
     enum baton_err err = run_layers(&forward, on_layer, layer_arg);

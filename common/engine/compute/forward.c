@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/engine/model/tensors.h"
+#include "common/engine/model/arrays.h"
 
 enum {
     LINE_FLOATS = 16,
@@ -22,7 +22,7 @@ static void norm_rows(void *arg, int item, int worker)
 {
     const struct norm_loop *loop = arg;
     const struct baton_forward *forward = loop->forward;
-    int first = item * ROWS_PER_ITEM, end = first + ROWS_PER_ITEM, n = forward->model->shape.n_embd;
+    int first = item * ROWS_PER_ITEM, end = first + ROWS_PER_ITEM, n = forward->model->spec.n_embd;
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++)
         forward->kernels->norm(loop->norm->kind, forward->normed + (size_t)r * n,
@@ -120,13 +120,13 @@ void baton_forward_linear(struct baton_forward *forward, const struct baton_matr
 
 size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows)
 {
-    int n = baton_model_n_tensors(model->arch, &model->shape);
+    int n = baton_n_arrays(&model->spec);
     size_t most = 0;
     for (int i = 0; i < n; i++) {
-        struct baton_model_tensor tensor = baton_model_tensor_at(model->arch, &model->shape, i);
-        if (tensor.row->kind != BATON_TENSOR_MATRIX)
+        struct baton_array array = baton_array_at(&model->spec, i);
+        if (!array.is_matrix || !array.n_rows)
             continue;
-        const struct baton_packed *packed = baton_model_packed(model, &tensor);
+        const struct baton_packed *packed = baton_model_packed(model, &array);
         size_t n_bytes = baton_quantized_bytes(model->kernels, packed->dtype, n_rows, packed->n_in);
         most = n_bytes > most ? n_bytes : most;
     }
@@ -144,14 +144,14 @@ struct row_array {
 
 static void list_arrays(struct baton_forward *forward, struct row_array arrays[N_ROW_ARRAYS])
 {
-    const struct baton_model_shape *shape = &forward->model->shape;
+    const struct baton_spec *spec = &forward->model->spec;
     /* Kept: the residual stream, and the queries in qkv, which attention reads. */
     const struct row_array all[N_ROW_ARRAYS] = {
-        {&forward->x, (size_t)shape->n_embd, true},
-        {&forward->normed, (size_t)shape->n_embd, false},
-        {&forward->qkv, (size_t)baton_shape_qkv_width(shape), true},
-        {&forward->attn_out, (size_t)baton_shape_q_width(shape), false},
-        {&forward->hidden, (size_t)shape->n_ff, false},
+        {&forward->x, (size_t)spec->n_embd, true},
+        {&forward->normed, (size_t)spec->n_embd, false},
+        {&forward->qkv, (size_t)baton_spec_most_qkv_width(spec), true},
+        {&forward->attn_out, (size_t)baton_spec_most_q_width(spec), false},
+        {&forward->hidden, (size_t)baton_spec_most_n_ff(spec), false},
     };
     memcpy(arrays, all, sizeof all);
 }
@@ -171,8 +171,8 @@ size_t baton_forward_place(struct baton_forward *forward, float *memory, int n_r
     list_arrays(forward, arrays);
     for (int i = 0; i < N_ROW_ARRAYS; i++)
         *arrays[i].array = take(memory, &n_taken, (size_t)n_rows * arrays[i].width);
-    forward->attn_scratch = take(
-        memory, &n_taken, baton_forward_attn_scratch_floats(&forward->model->shape) * n_threads);
+    forward->attn_scratch_floats = baton_forward_attn_scratch_floats(&forward->model->spec);
+    forward->attn_scratch = take(memory, &n_taken, forward->attn_scratch_floats * n_threads);
     return n_taken;
 }
 

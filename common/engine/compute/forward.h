@@ -31,11 +31,12 @@ struct baton_forward {
     int *groups;            /* [n_rows] first rows of tiles and single rows (attention.c) */
     float *x;               /* [n_rows][C] the residual stream */
     float *normed;          /* [n_rows][C] */
-    float *qkv;             /* [n_rows][(H + 2 G) D] */
-    float *attn_out;        /* [n_rows][H D] what attention gives */
-    float *hidden;          /* [n_rows][F] */
-    void *quantized;        /* a linear's input as its kernels read it */
-    float *attn_scratch;    /* [n_threads] state of the queries attended together */
+    float *qkv;          /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
+    float *attn_out;     /* [n_rows][H D] what attention gives */
+    float *hidden;       /* [n_rows][F] */
+    void *quantized;     /* a linear's input as its kernels read it */
+    float *attn_scratch; /* [n_threads] state of the queries attended together */
+    size_t attn_scratch_floats; /* of one thread */
 };
 
 /* Points the arrays of rows and the threads' scratch into memory for n_rows rows, or measures them
@@ -77,6 +78,6 @@ void baton_forward_narrow(struct baton_forward *forward, int first, int n);
 void baton_forward_move_row(struct baton_forward *forward, int from, int to);
 
 /* Floats of attention's state one thread needs. */
-size_t baton_forward_attn_scratch_floats(const struct baton_model_shape *shape);
+size_t baton_forward_attn_scratch_floats(const struct baton_spec *spec);
 
 #endif

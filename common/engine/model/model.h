@@ -1,9 +1,5 @@
-/* A loaded model: its configuration and its immutable weights, mapped from a Hugging Face
+/* A loaded model: its spec (arch/spec.h) and its immutable weights, mapped from a Hugging Face
  * directory.
- *
- * Dimension letters, here and everywhere below: B sequences, T tokens in this call, P past tokens,
- * C model width, H query heads, G key/value heads, D head dimension, F feed-forward width,
- * V vocabulary, L layers.
  *
  * Ownership: the model owns its mappings and packed copies; engines and pools borrow it.
  * Threading: immutable after open; shared by any number of threads.
@@ -16,24 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/arch/spec.h"
 #include "common/base/fingerprint.h"
 #include "common/checkpoint/cache_dir.h"
 #include "common/engine/kv/kv.h"
 
 struct baton_checkpoint;
 struct baton_model;
-
-struct baton_model_shape {
-    int n_layers;   /* L */
-    int n_embd;     /* C */
-    int n_heads;    /* H */
-    int n_kv_heads; /* G; equal to H for GPT-2 */
-    int head_dim;   /* D */
-    int n_ff;       /* F */
-    int n_vocab;    /* V */
-    int n_context;  /* positions the model knows */
-    float norm_epsilon;
-};
 
 /* How a model is kept. Zeroed, it is in f32, by the best kernels, on one thread, private to the
  * process. */
@@ -50,8 +35,7 @@ struct baton_model_options {
     bool show_progress;                          /* on stderr, if it is a terminal */
 };
 
-/* The model that checkpoint holds: single file or sharded; F32, F16 or BF16; tensor names with or
- * without the "transformer." prefix. INVALID also for a dtype or kernels that this CPU or this
+/* The model that checkpoint holds: single file or sharded; F32, F16 or BF16. INVALID also for a dtype or kernels that this CPU or this
  * combination cannot do, with the reason. */
 enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
                                 const struct baton_model_options *options,
@@ -61,37 +45,20 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
 enum baton_err baton_model_open(const char *path, const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
 
-/* The shape that the model of a checkpoint has; INVALID, with the field, when the engine cannot
- * compute it. */
-enum baton_err baton_model_shape_of(const struct baton_checkpoint *checkpoint,
-                                    struct baton_model_shape *shape,
-                                    struct baton_why *why) BATON_MUST_CHECK;
+/* What the model of a checkpoint computes; INVALID, with the field, when the engine cannot compute
+ * it. */
+enum baton_err baton_model_spec_of(const struct baton_checkpoint *checkpoint,
+                                   struct baton_spec *spec, struct baton_why *why) BATON_MUST_CHECK;
 
 void baton_model_close(struct baton_model *model);
 
-/* A GPT-2 of this shape with pseudo-random weights from seed, for benchmarks and tests of speed and
- * consistency. Errors: INVALID (a shape config.json could not have), NO_MEMORY. */
-enum baton_err baton_model_random(const struct baton_model_shape *shape, uint64_t seed,
+/* A model of this spec with pseudo-random weights from seed, for benchmarks and tests of speed and
+ * consistency. Errors: INVALID (a spec config.json could not have), NO_MEMORY. */
+enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
                                   const struct baton_model_options *options,
                                   struct baton_model **model,
                                   struct baton_why *why) BATON_MUST_CHECK;
-const struct baton_model_shape *baton_model_shape(const struct baton_model *model);
-
-/* Floats of a row: all query heads, all KV heads, and queries, keys and values side by side. */
-static inline int baton_shape_q_width(const struct baton_model_shape *shape)
-{
-    return shape->n_heads * shape->head_dim;
-}
-
-static inline int baton_shape_kv_width(const struct baton_model_shape *shape)
-{
-    return shape->n_kv_heads * shape->head_dim;
-}
-
-static inline int baton_shape_qkv_width(const struct baton_model_shape *shape)
-{
-    return baton_shape_q_width(shape) + 2 * baton_shape_kv_width(shape);
-}
+const struct baton_spec *baton_model_spec(const struct baton_model *model);
 
 /* For pools of its K and V: "auto" is f32 beside f32 weights, else f16, whose error is small beside
  * that of the weights. */

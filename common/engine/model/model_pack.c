@@ -11,6 +11,7 @@ enum { PACK_WAIT_S = 120, LINE_BYTES = 64 };
 
 struct build {
     struct baton_model *model;
+    const struct baton_tensor_names *names;
     const struct baton_model_options *options;
     const struct baton_weights *weights;
     struct baton_pool *pool;
@@ -37,7 +38,8 @@ static uint32_t packing_signature(const struct baton_model *model)
 static enum baton_err pack(const struct build *build, struct baton_why *why)
 {
     struct baton_packing packing = {0};
-    enum baton_err err = baton_tensors_load(build->model, build->weights, &packing, why);
+    enum baton_err err =
+        baton_tensors_load(build->model, build->names, build->weights, &packing, why);
     if (!err) {
         err = baton_packing_run(&packing, build->pool, build->options->show_progress);
         if (err)
@@ -146,11 +148,11 @@ static enum baton_err fill(const struct build *build, struct baton_why *why)
     return err ? err : pack(build, why);
 }
 
-enum baton_err baton_model_fill(struct baton_model *model,
+enum baton_err baton_model_fill(struct baton_model *model, const struct baton_tensor_names *names,
                                 const struct baton_model_options *options,
                                 const struct baton_weights *weights, struct baton_why *why)
 {
-    struct build build = {.model = model, .options = options, .weights = weights};
+    struct build build = {.model = model, .names = names, .options = options, .weights = weights};
     enum baton_err err =
         baton_pool_create(options->n_threads ? options->n_threads : 1, &build.pool, why);
     if (!err)

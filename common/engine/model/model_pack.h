@@ -9,12 +9,13 @@
 #ifndef BATON_ENGINE_MODEL_PACK_H
 #define BATON_ENGINE_MODEL_PACK_H
 
+#include "common/arch/tensor_names.h"
 #include "common/checkpoint/weights.h"
 #include "common/engine/model/model_parts.h"
 
 /* Fills a measured model: from the file that options describe, which is made if need be, else into
  * private memory. */
-enum baton_err baton_model_fill(struct baton_model *model,
+enum baton_err baton_model_fill(struct baton_model *model, const struct baton_tensor_names *names,
                                 const struct baton_model_options *options,
                                 const struct baton_weights *weights,
                                 struct baton_why *why) BATON_MUST_CHECK;

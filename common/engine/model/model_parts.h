@@ -29,17 +29,20 @@ struct baton_norm {
     float *weight, *bias; /* [C]; bias may be NULL */
 };
 
+/* What the model's form has no use for is NULL: weights of norms, sinks, biases. */
 struct baton_attention {
-    struct baton_norm norm;  /* of its input */
-    struct baton_matrix qkv; /* [(H + 2 G) D][C]: queries, keys, values */
-    struct baton_matrix out; /* [C][H D] */
-    float scale;             /* of the scores, before the softmax */
+    struct baton_norm norm;      /* of its input */
+    struct baton_norm post_norm; /* of its result */
+    struct baton_matrix qkv;     /* [(H + 2 G) D][C]: queries, keys, values */
+    struct baton_matrix out;     /* [C][H D] */
+    float *q_norm, *k_norm;      /* of heads, or of all of them together (spec.qk_norm) */
+    float *sinks;                /* [H] */
 };
 
 struct baton_mlp {
-    struct baton_norm norm;           /* of its input */
-    struct baton_matrix up, down;     /* [F][C], [C][F] */
-    enum baton_activation activation; /* of up's result */
+    struct baton_norm norm;       /* of its input */
+    struct baton_norm post_norm;  /* of its result */
+    struct baton_matrix up, down; /* [F][C], [C][F] */
 };
 
 struct baton_layer {
@@ -48,22 +51,18 @@ struct baton_layer {
 };
 
 struct baton_model {
-    const struct baton_arch *arch;
-    struct baton_model_shape shape;
+    struct baton_spec spec;
     enum baton_dtype dtype;              /* of its matrices, where none has another */
     const struct baton_kernels *kernels; /* whose layout the matrices have */
-    uint64_t optional; /* bit r: the checkpoint has row r of arch->tensors, an optional one */
 
     struct baton_matrix token_embedding; /* [V][C] */
     float *position_embedding;           /* [n_context][C], or NULL */
     struct baton_layer *layers;          /* [L] */
     struct baton_norm final_norm;
-    struct baton_matrix head; /* [V][C] */
-    bool has_tied_head;       /* the head is the token embedding */
+    struct baton_matrix head; /* [V][C]; the token embedding if spec.has_tied_head */
 
     char *slab;                  /* NULL while it is only being measured */
     size_t n_taken;              /* bytes of it */
-    size_t n_weights;            /* elements, without padding */
     struct baton_pack_file pack; /* which the slab is the payload of; zeroed: the slab is private */
 };
 

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/model/arch.h"
+#include "common/arch/arch.h"
+#include "common/engine/model/arrays.h"
 #include "common/engine/model/random_weights.h"
 #include "common/engine/model/storage.h"
 
@@ -33,31 +34,30 @@ static enum baton_err fill_matrix(const struct baton_packed *packed, float cente
 /* The same weights whatever they are kept in. */
 static enum baton_err fill_all(struct baton_model *model, uint64_t seed)
 {
-    int n = baton_model_n_tensors(model->arch, &model->shape);
+    int n = baton_n_arrays(&model->spec);
     enum baton_err err = BATON_OK;
     for (int i = 0; i < n && !err; i++) {
-        struct baton_model_tensor tensor = baton_model_tensor_at(model->arch, &model->shape, i);
-        if (!baton_model_has(model, &tensor))
+        struct baton_array array = baton_array_at(&model->spec, i);
+        if (!array.n_rows)
             continue;
-        if (tensor.row->kind == BATON_TENSOR_MATRIX)
-            err = fill_matrix(baton_model_matrix(model, &tensor), tensor.row->center, &seed);
+        if (array.is_matrix)
+            err = fill_matrix(baton_model_matrix(model, &array), array.center, &seed);
         else
-            fill(*baton_model_floats(model, &tensor),
-                 (size_t)tensor.n_rows * (size_t)tensor.n_columns, tensor.row->center, &seed);
+            fill(*baton_model_floats(model, &array), baton_array_n_elements(&array), array.center,
+                 &seed);
     }
     return err;
 }
 
-enum baton_err baton_model_random(const struct baton_model_shape *shape, uint64_t seed,
+enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
                                   const struct baton_model_options *options,
                                   struct baton_model **model, struct baton_why *why)
 {
-    const struct baton_model_spec spec = {.arch = baton_arch_find("gpt2"), .shape = *shape};
     const struct baton_model_options none = {0};
     struct baton_model *made = NULL;
-    enum baton_err err = baton_arch_check_shape(shape, why);
+    enum baton_err err = baton_spec_check(spec, why);
     if (!err)
-        err = baton_model_measure(&spec, options ? options : &none, &made, why);
+        err = baton_model_measure(spec, options ? options : &none, &made, why);
     if (!err)
         err = baton_model_allocate(made, why);
     if (!err)

@@ -1,6 +1,5 @@
 /* The pseudo-random weights of models that have only a shape: one sequence per seed, which can be
- * entered anywhere. Tensors take it in the order of the architecture's table (tensors.h), without
- * the optional ones, matrices as [out][in] row by row. Pure.
+ * entered anywhere. Arrays take it in their order (arch/arrays.h), row by row. Pure.
  */
 #ifndef BATON_ENGINE_RANDOM_WEIGHTS_H
 #define BATON_ENGINE_RANDOM_WEIGHTS_H

@@ -1,12 +1,11 @@
 #include "common/engine/model/storage.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/digest.h"
-#include "common/engine/model/arch.h"
+#include "common/engine/model/arrays.h"
 #include "common/engine/system/floats.h"
 
 enum { LINE_BYTES = 64 };
@@ -20,46 +19,39 @@ static void *take(struct baton_model *model, size_t n_bytes)
     return taken;
 }
 
-static void place_floats(struct baton_model *model, const struct baton_model_tensor *tensor)
+static void place_floats(struct baton_model *model, const struct baton_array *array)
 {
-    float **floats = baton_model_floats(model, tensor);
-    *floats = NULL;
-    if (baton_model_has(model, tensor)) {
-        size_t n = (size_t)tensor->n_rows * (size_t)tensor->n_columns;
-        model->n_weights += n;
-        *floats = take(model, n * sizeof(float));
-    }
+    size_t n = baton_array_n_elements(array);
+    *baton_model_floats(model, array) = n ? take(model, n * sizeof(float)) : NULL;
 }
 
-static void place_matrix(struct baton_model *model, const struct baton_model_tensor *tensor)
+static void place_matrix(struct baton_model *model, const struct baton_array *array)
 {
-    struct baton_packed *packed = baton_model_matrix(model, tensor);
+    struct baton_packed *packed = baton_model_matrix(model, array);
     *packed = (struct baton_packed){0};
-    if (baton_model_has(model, tensor)) {
+    if (array->n_rows) {
         *packed = (struct baton_packed){.dtype = model->dtype,
                                         .layout = model->kernels->layout,
-                                        .n_out = tensor->n_rows,
-                                        .n_in = tensor->n_columns};
-        model->n_weights += (size_t)packed->n_out * (size_t)packed->n_in;
+                                        .n_out = array->n_rows,
+                                        .n_in = array->n_columns};
         packed->data = take(model, baton_packed_read_bytes(packed));
     }
 }
 
 void baton_model_place(struct baton_model *model, char *slab)
 {
-    int n = baton_model_n_tensors(model->arch, &model->shape);
+    int n = baton_n_arrays(&model->spec);
     model->slab = slab;
-    model->n_taken = model->n_weights = 0;
+    model->n_taken = 0;
     for (int i = 0; i < n; i++) {
-        struct baton_model_tensor tensor = baton_model_tensor_at(model->arch, &model->shape, i);
-        if (tensor.row->kind == BATON_TENSOR_MATRIX)
-            place_matrix(model, &tensor);
+        struct baton_array array = baton_array_at(&model->spec, i);
+        if (array.is_matrix)
+            place_matrix(model, &array);
         else
-            place_floats(model, &tensor);
+            place_floats(model, &array);
     }
-    model->has_tied_head = !model->head.packed.n_out;
-    if (model->has_tied_head)
-        model->head = model->token_embedding;
+    if (model->spec.has_tied_head)
+        model->head.packed = model->token_embedding.packed;
 }
 
 enum baton_err baton_model_allocate(struct baton_model *model, struct baton_why *why)
@@ -67,30 +59,37 @@ enum baton_err baton_model_allocate(struct baton_model *model, struct baton_why 
     char *slab = (char *)baton_floats_create(model->n_taken / sizeof(float));
     if (!slab)
         return baton_fail(why, BATON_NO_MEMORY, "model: no memory for %zu weights",
-                          model->n_weights);
+                          baton_spec_n_weights(&model->spec));
     baton_model_place(model, slab);
     return BATON_OK;
 }
 
+/* The order of rows that loading turns counts as well. */
+static uint32_t digest_order(const struct baton_spec *spec, uint32_t crc)
+{
+    for (int i = 0; i < spec->n_layers && spec->rotates_pairs; i++) {
+        int rope = spec->layers[i].rope, n_rotated = rope < 0 ? 0 : spec->ropes[rope].n_rotated;
+        crc = baton_crc32c(crc, &n_rotated, sizeof n_rotated);
+    }
+    return crc;
+}
+
 uint32_t baton_model_layout_digest(const struct baton_model *model)
 {
-    int n = baton_model_n_tensors(model->arch, &model->shape);
+    int n = baton_n_arrays(&model->spec);
     uint32_t crc = 0;
     for (int i = 0; i < n; i++) {
-        struct baton_model_tensor tensor = baton_model_tensor_at(model->arch, &model->shape, i);
-        char name[BATON_TENSOR_NAME_BYTES];
-        (void)baton_model_tensor_name(model->arch, &tensor, true, name);
-        if (!baton_model_has(model, &tensor))
+        struct baton_array array = baton_array_at(&model->spec, i);
+        const int sizes[] = {(int)array.slot, array.layer, array.n_rows, array.n_columns};
+        if (!array.n_rows)
             continue;
-        const int sizes[] = {tensor.n_rows, tensor.n_columns};
-        crc = baton_crc32c(crc, name, strlen(name) + 1);
         crc = baton_crc32c(crc, sizes, sizeof sizes);
-        if (tensor.row->kind == BATON_TENSOR_MATRIX) {
-            const char *dtype = baton_dtype_name(baton_model_packed(model, &tensor)->dtype);
+        if (array.is_matrix) {
+            const char *dtype = baton_dtype_name(baton_model_packed(model, &array)->dtype);
             crc = baton_crc32c(crc, dtype, strlen(dtype) + 1);
         }
     }
-    return crc;
+    return digest_order(&model->spec, crc);
 }
 
 static bool is_auto(const char *option)
@@ -146,31 +145,27 @@ static enum baton_err choose(struct baton_model *model, const struct baton_model
 /* What every layer's parts are, but for their arrays. */
 static void describe_parts(struct baton_model *model)
 {
-    const struct baton_norm norm = {.kind = model->arch->norm,
-                                    .epsilon = model->shape.norm_epsilon};
-    for (int i = 0; i < model->shape.n_layers; i++) {
+    const struct baton_norm norm = {.kind = model->spec.norm, .epsilon = model->spec.norm_epsilon};
+    for (int i = 0; i < model->spec.n_layers; i++) {
         struct baton_layer *layer = &model->layers[i];
-        layer->attention.norm = layer->mlp.norm = norm;
-        layer->attention.scale = 1.0F / sqrtf((float)model->shape.head_dim);
-        layer->mlp.activation = model->arch->activation;
+        layer->attention.norm = layer->attention.post_norm = norm;
+        layer->mlp.norm = layer->mlp.post_norm = norm;
     }
     model->final_norm = norm;
 }
 
-enum baton_err baton_model_measure(const struct baton_model_spec *spec,
+enum baton_err baton_model_measure(const struct baton_spec *spec,
                                    const struct baton_model_options *options,
                                    struct baton_model **model, struct baton_why *why)
 {
     struct baton_model *made = calloc(1, sizeof *made);
-    struct baton_layer *layers = calloc((size_t)spec->shape.n_layers, sizeof *layers);
+    struct baton_layer *layers = calloc((size_t)spec->n_layers, sizeof *layers);
     if (!made || !layers) {
         free(made);
         free(layers);
         return baton_fail(why, BATON_NO_MEMORY, "model: out of memory");
     }
-    made->arch = spec->arch;
-    made->shape = spec->shape;
-    made->optional = spec->optional;
+    made->spec = *spec;
     made->layers = layers;
     enum baton_err err = choose(made, options, why);
     if (err) {
@@ -195,16 +190,16 @@ void baton_model_close(struct baton_model *model)
     free(model);
 }
 
-const struct baton_model_shape *baton_model_shape(const struct baton_model *model)
+const struct baton_spec *baton_model_spec(const struct baton_model *model)
 {
-    return &model->shape;
+    return &model->spec;
 }
 
 struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
 {
-    return (struct baton_kv_layout){.n_layers = model->shape.n_layers,
-                                    .n_kv_heads = model->shape.n_kv_heads,
-                                    .head_dim = model->shape.head_dim,
+    return (struct baton_kv_layout){.n_layers = model->spec.n_layers,
+                                    .n_kv_heads = model->spec.layers[0].n_kv_heads,
+                                    .head_dim = model->spec.layers[0].head_dim,
                                     .auto_dtype = model->dtype == BATON_F32 ? "f32" : "f16"};
 }
 
@@ -212,7 +207,7 @@ struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
 size_t baton_model_step_bytes(const struct baton_model *model)
 {
     size_t n = baton_packed_read_bytes(&model->head.packed);
-    for (int i = 0; i < model->shape.n_layers; i++) {
+    for (int i = 0; i < model->spec.n_layers; i++) {
         const struct baton_layer *layer = &model->layers[i];
         n += baton_packed_read_bytes(&layer->attention.qkv.packed) +
              baton_packed_read_bytes(&layer->attention.out.packed) +

@@ -9,15 +9,8 @@
 
 #include "common/engine/model/model_parts.h"
 
-/* What a model is to be. */
-struct baton_model_spec {
-    const struct baton_arch *arch;
-    struct baton_model_shape shape;
-    uint64_t optional; /* as in struct baton_model */
-};
-
 /* Kernels and dtype are chosen, every array is measured, but there is no slab yet. */
-enum baton_err baton_model_measure(const struct baton_model_spec *spec,
+enum baton_err baton_model_measure(const struct baton_spec *spec,
                                    const struct baton_model_options *options,
                                    struct baton_model **model,
                                    struct baton_why *why) BATON_MUST_CHECK;
@@ -29,7 +22,7 @@ void baton_model_place(struct baton_model *model, char *slab);
 enum baton_err baton_model_allocate(struct baton_model *model,
                                     struct baton_why *why) BATON_MUST_CHECK;
 
-/* Stands for where each tensor is in the slab, and as what: models with the same one can share a
+/* Stands for where each array is in the slab, and as what: models with the same one can share a
  * slab. */
 uint32_t baton_model_layout_digest(const struct baton_model *model);
 

@@ -1,52 +1,248 @@
 #include "common/engine/model/tensors_load.h"
 
-#include "common/engine/model/arch.h"
+#include <stdlib.h>
+#include <string.h>
 
-/* The table's first row is a tensor that every checkpoint has. */
-bool baton_tensors_are_prefixed(const struct baton_arch *arch, const struct baton_weights *weights)
+#include "common/engine/model/arrays.h"
+
+static const struct baton_tensor *find(const struct baton_tensor_names *names,
+                                       const struct baton_weights *weights,
+                                       const struct baton_tensor_row *row, int layer,
+                                       const char *prefix, char name[BATON_TENSOR_NAME_BYTES])
 {
-    const struct baton_model_tensor first = {.row = &arch->tensors[0]};
+    return baton_weights_find(weights, baton_tensor_name(names, row, layer, prefix, name));
+}
+
+/* Every checkpoint has a token embedding. */
+const char *baton_tensors_prefix(const struct baton_tensor_names *names,
+                                 const struct baton_weights *weights)
+{
+    const struct baton_tensor_row *row;
+    const char *prefix;
     char name[BATON_TENSOR_NAME_BYTES];
-    return baton_weights_find(weights, baton_model_tensor_name(arch, &first, true, name)) != NULL;
+    for (int p = 0; (prefix = baton_tensor_prefix_at(names, p)); p++)
+        for (int i = 0; (row = baton_tensor_row_at(names, i)); i++)
+            if (row->slot == BATON_SLOT_TOKEN_EMBEDDING &&
+                find(names, weights, row, 0, prefix, name))
+                return prefix;
+    return names->prefix;
 }
 
-static enum baton_err load_floats(struct baton_model *model,
-                                  const struct baton_model_tensor *tensor,
-                                  const struct baton_weights *weights, const char *name,
-                                  struct baton_why *why)
+bool baton_tensors_have(const struct baton_tensor_names *names, const struct baton_weights *weights,
+                        enum baton_slot slot)
 {
-    float *floats = *baton_model_floats(model, tensor);
-    if (tensor->row->n_rows == BATON_DIM_ONE)
-        return baton_weights_vector(weights, name, tensor->n_columns, floats, why);
-    return baton_weights_matrix(weights, name, tensor->n_rows, tensor->n_columns, floats, why);
+    const char *prefix = baton_tensors_prefix(names, weights);
+    const struct baton_tensor_row *row;
+    char name[BATON_TENSOR_NAME_BYTES];
+    for (int i = 0; (row = baton_tensor_row_at(names, i)); i++)
+        if (row->slot == slot && find(names, weights, row, 0, prefix, name))
+            return true;
+    return false;
 }
 
-static enum baton_err list_matrix(struct baton_model *model,
-                                  const struct baton_model_tensor *tensor,
-                                  const struct baton_weights *weights, const char *name,
-                                  struct baton_packing *packing, struct baton_why *why)
+/* The layer that a name is of, and what follows; -1 for none of layers. */
+static int layer_of(const struct baton_tensor_names *names, const char *prefix, const char *name,
+                    const char **rest)
 {
-    struct baton_weights_source source;
-    enum baton_err err = baton_weights_source(weights, name, tensor->n_rows, tensor->n_columns,
-                                              tensor->row->transposed, &source, why);
-    return err ? err : baton_packing_add(packing, &source, baton_model_matrix(model, tensor));
+    size_t n = strlen(prefix), n_layer = strlen(names->layer_prefix);
+    if (strncmp(name, prefix, n) != 0 || strncmp(name + n, names->layer_prefix, n_layer) != 0)
+        return -1;
+    char *end;
+    const char *digits = name + n + n_layer;
+    long layer = strtol(digits, &end, 10);
+    *rest = end + 1;
+    return end > digits && *end == '.' && layer >= 0 && layer < BATON_MAX_LAYERS ? (int)layer : -1;
 }
 
-enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_weights *weights,
-                                  struct baton_packing *packing, struct baton_why *why)
+static bool is_row_of_model(const struct baton_spec *spec, const struct baton_tensor_row *row,
+                            int layer)
 {
-    bool prefixed = baton_tensors_are_prefixed(model->arch, weights);
-    int n = baton_model_n_tensors(model->arch, &model->shape);
-    enum baton_err err = BATON_OK;
-    for (int i = 0; i < n && !err; i++) {
-        struct baton_model_tensor tensor = baton_model_tensor_at(model->arch, &model->shape, i);
-        char name[BATON_TENSOR_NAME_BYTES];
-        if (!baton_model_has(model, &tensor))
+    if (!baton_slot_is_of_layer(row->slot))
+        return baton_array_of(spec, row->slot, 0).n_rows || row->slot == BATON_SLOT_HEAD;
+    return layer < spec->n_layers && baton_array_of(spec, row->slot, layer).n_rows;
+}
+
+static bool is_known(const struct baton_spec *spec, const struct baton_tensor_names *names,
+                     const char *prefix, const char *name)
+{
+    const char *rest = NULL;
+    int layer = layer_of(names, prefix, name, &rest);
+    const struct baton_tensor_row *row;
+    char of_row[BATON_TENSOR_NAME_BYTES];
+    for (int i = 0; (row = baton_tensor_row_at(names, i)); i++) {
+        if (baton_slot_is_of_layer(row->slot) != (layer >= 0) || !is_row_of_model(spec, row, layer))
             continue;
-        (void)baton_model_tensor_name(model->arch, &tensor, prefixed, name);
-        err = tensor.row->kind == BATON_TENSOR_MATRIX
-                  ? list_matrix(model, &tensor, weights, name, packing, why)
-                  : load_floats(model, &tensor, weights, name, why);
+        if (layer >= 0 ? !strcmp(row->name, rest)
+                       : !strcmp(baton_tensor_name(names, row, 0, prefix, of_row), name))
+            return true;
+    }
+    return false;
+}
+
+/* Refuses a tensor that would change the result if the model knew it. */
+static enum baton_err check_known(const struct baton_spec *spec,
+                                  const struct baton_tensor_names *names,
+                                  const struct baton_weights *weights, struct baton_why *why)
+{
+    const char *prefix = baton_tensors_prefix(names, weights);
+    const struct baton_tensor *tensor;
+    for (size_t i = 0; (tensor = baton_weights_at(weights, i)); i++)
+        if (!is_known(spec, names, prefix, tensor->name) &&
+            !baton_tensor_is_ignored(names, prefix, tensor->name))
+            return baton_fail(why, BATON_INVALID,
+                              "tensor %s: the model that config.json describes has none",
+                              tensor->name);
+    return BATON_OK;
+}
+
+struct loading {
+    const struct baton_spec *spec;
+    const struct baton_tensor_names *names;
+    const struct baton_weights *weights;
+    const char *prefix;
+    struct baton_why *why;
+};
+
+/* The shape of a tensor as it is stored. */
+static int shape_of(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
+                    int64_t shape[2])
+{
+    bool is_norm_of_heads =
+        tensor->row->slot == BATON_SLOT_Q_NORM || tensor->row->slot == BATON_SLOT_K_NORM;
+    if (is_norm_of_heads && spec->qk_norm == BATON_QK_NORM_OWN_HEAD) {
+        shape[1] = spec->layers[tensor->layer].head_dim;
+        shape[0] = tensor->n_rows / shape[1];
+        return 2;
+    }
+    shape[0] = tensor->row->transposed ? tensor->n_columns : tensor->n_rows;
+    shape[1] = tensor->row->transposed ? tensor->n_rows : tensor->n_columns;
+    return tensor->is_vector ? 1 : 2;
+}
+
+/* The rows of a source that have a tensor so far are counted in n_out. */
+static enum baton_err add_tensor(const struct loading *loading, const struct baton_array *array,
+                                 const struct baton_tensor_row *row, const char *name,
+                                 struct baton_weights_source *source)
+{
+    struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
+    const struct baton_tensor *tensor = NULL;
+    int64_t shape[2];
+    int n_dims = shape_of(loading->spec, &named, shape);
+    enum baton_err err =
+        baton_weights_find_shaped(loading->weights, name, n_dims, shape, &tensor, loading->why);
+    for (int i = 0; !err && i < named.n_parts; i++) {
+        source->parts[source->n_parts++] =
+            (struct baton_weights_part){.tensor = tensor,
+                                        .first = named.parts[i].first,
+                                        .n = named.parts[i].n,
+                                        .order = named.parts[i].order,
+                                        .n_stored = named.n_rows,
+                                        .transposed = row->transposed};
+        source->n_out += named.parts[i].n;
+    }
+    return err;
+}
+
+static bool has_part(const struct baton_weights_source *source, int first)
+{
+    for (int i = 0; i < source->n_parts; i++)
+        if (source->parts[i].first == first)
+            return true;
+    return false;
+}
+
+static enum baton_err refuse_missing(const struct loading *loading, const struct baton_array *array,
+                                     const struct baton_weights_source *source)
+{
+    const struct baton_tensor_row *row;
+    char name[BATON_TENSOR_NAME_BYTES] = "";
+    for (int i = 0; (row = baton_tensor_row_at(loading->names, i)); i++) {
+        if (row->slot != array->slot)
+            continue;
+        struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
+        if (!has_part(source, named.parts[0].first)) {
+            (void)baton_tensor_name(loading->names, row, array->layer, loading->prefix, name);
+            break;
+        }
+    }
+    return baton_fail(loading->why, BATON_INVALID, "tensor %s is missing", name);
+}
+
+/* Which tensors hold the rows of an array: of each part the first row of the names whose tensor is
+ * there. */
+static enum baton_err find_source(const struct loading *loading, const struct baton_array *array,
+                                  struct baton_weights_source *source)
+{
+    const struct baton_tensor_row *row;
+    char name[BATON_TENSOR_NAME_BYTES];
+    enum baton_err err = BATON_OK;
+    *source = (struct baton_weights_source){.n_in = array->n_columns};
+    for (int i = 0; !err && (row = baton_tensor_row_at(loading->names, i)); i++) {
+        if (row->slot != array->slot || source->n_out == array->n_rows ||
+            !find(loading->names, loading->weights, row, array->layer, loading->prefix, name))
+            continue;
+        struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
+        if (!has_part(source, named.parts[0].first))
+            err = add_tensor(loading, array, row, name, source);
+    }
+    if (!err && source->n_out != array->n_rows)
+        return refuse_missing(loading, array, source);
+    return err;
+}
+
+static void read_floats(const struct loading *loading, const struct baton_array *array,
+                        const struct baton_weights_source *source, float *floats)
+{
+    size_t n_columns = (size_t)array->n_columns;
+    for (int r = 0; r < array->n_rows; r += BATON_WEIGHTS_READ_MAX) {
+        int n =
+            array->n_rows - r < BATON_WEIGHTS_READ_MAX ? array->n_rows - r : BATON_WEIGHTS_READ_MAX;
+        baton_weights_read(source, r, n, floats + (size_t)r * n_columns);
+    }
+    if (loading->names->norms_less_one && array->center > 0)
+        for (int r = 0; r < array->n_rows; r++)
+            floats[r] += 1;
+}
+
+enum baton_err baton_tensors_check(const struct baton_spec *spec,
+                                   const struct baton_tensor_names *names,
+                                   const struct baton_weights *weights, struct baton_why *why)
+{
+    const struct loading loading = {.spec = spec,
+                                    .names = names,
+                                    .weights = weights,
+                                    .prefix = baton_tensors_prefix(names, weights),
+                                    .why = why};
+    enum baton_err err = BATON_OK;
+    for (int i = 0; i < baton_n_arrays(spec) && !err; i++) {
+        struct baton_array array = baton_array_at(spec, i);
+        struct baton_weights_source source;
+        if (array.n_rows)
+            err = find_source(&loading, &array, &source);
+    }
+    return err ? err : check_known(spec, names, weights, why);
+}
+
+enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_tensor_names *names,
+                                  const struct baton_weights *weights,
+                                  struct baton_packing *packing, struct baton_why *why)
+{
+    const struct loading loading = {.spec = &model->spec,
+                                    .names = names,
+                                    .weights = weights,
+                                    .prefix = baton_tensors_prefix(names, weights),
+                                    .why = why};
+    enum baton_err err = BATON_OK;
+    for (int i = 0; i < baton_n_arrays(&model->spec) && !err; i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        struct baton_weights_source source;
+        if (!array.n_rows)
+            continue;
+        err = find_source(&loading, &array, &source);
+        if (!err && array.is_matrix)
+            err = baton_packing_add(packing, &source, baton_model_matrix(model, &array));
+        else if (!err)
+            read_floats(&loading, &array, &source, *baton_model_floats(model, &array));
     }
     return err;
 }

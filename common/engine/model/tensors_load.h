@@ -1,22 +1,35 @@
-/* A model's tensors from a checkpoint: vectors and tables are read, matrices listed for packing.
+/* A model's arrays from a checkpoint's tensors: floats are read, matrices listed for packing.
  *
  * Ownership: arguments are borrowed; the packing borrows weights and model until it has run.
  * Threading: one owner until the model is filled.
- * Errors:    INVALID with the tensor, its shape or its dtype; NO_MEMORY.
+ * Errors:    INVALID with the tensor and what is wrong with it; NO_MEMORY.
  */
 #ifndef BATON_ENGINE_TENSORS_LOAD_H
 #define BATON_ENGINE_TENSORS_LOAD_H
 
+#include "common/arch/tensor_names.h"
 #include "common/checkpoint/weights.h"
 #include "common/engine/model/model_parts.h"
 #include "common/engine/model/packing.h"
 
-/* Whether the names of these tensors have the architecture's prefix: a checkpoint of the model
- * without its head does without. */
-bool baton_tensors_are_prefixed(const struct baton_arch *arch, const struct baton_weights *weights);
+/* How the names of this checkpoint's tensors begin. */
+const char *baton_tensors_prefix(const struct baton_tensor_names *names,
+                                 const struct baton_weights *weights);
+
+/* Whether the checkpoint has a tensor for this slot outside of the layers. */
+bool baton_tensors_have(const struct baton_tensor_names *names, const struct baton_weights *weights,
+                        enum baton_slot slot);
+
+/* Whether the checkpoint has every tensor of the model, in the right shape, and none that would
+ * change the result if the model knew it. */
+enum baton_err baton_tensors_check(const struct baton_spec *spec,
+                                   const struct baton_tensor_names *names,
+                                   const struct baton_weights *weights,
+                                   struct baton_why *why) BATON_MUST_CHECK;
 
 /* Into a model whose arrays have memory. */
-enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_weights *weights,
+enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_tensor_names *names,
+                                  const struct baton_weights *weights,
                                   struct baton_packing *packing,
                                   struct baton_why *why) BATON_MUST_CHECK;
 

@@ -9,7 +9,8 @@ static void make_dense(struct baton_spec *spec)
     *spec = (struct baton_spec){
         .n_layers = 2, .n_embd = 10, .n_heads = 4, .n_vocab = 100, .mlp = BATON_MLP_GATED};
     for (int i = 0; i < spec->n_layers; i++)
-        spec->layers[i] = (struct baton_layer_spec){.n_kv_heads = 2, .head_dim = 3, .n_ff = 20};
+        spec->layers[i] =
+            (struct baton_layer_spec){.n_kv_heads = 2, .head_dim = 3, .n_ff = 20, .kv_from = i};
 }
 
 TEST(a_dense_model_reads_all_its_weights_whatever_the_batch)

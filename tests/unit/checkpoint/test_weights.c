@@ -56,20 +56,61 @@ TEARDOWN(remove_dir)
     return rmdir(dir);
 }
 
-TEST(a_matrix_is_read_as_stored_or_transposed)
+static struct baton_weights *open_six(int n_rows, int n_columns)
 {
+    char header[128];
     struct baton_weights *weights;
-    float floats[6];
-    write_tensors("model.safetensors",
-                  "{\"m\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}");
+    (void)snprintf(header, sizeof header,
+                   "{\"m\":{\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[0,24]}}", n_rows,
+                   n_columns);
+    write_tensors("model.safetensors", header);
     assert_int_equal(baton_weights_open(dir, &weights, NULL), BATON_OK);
     assert_int_equal(baton_weights_n_elements(weights), 6);
-    assert_int_equal(baton_weights_matrix(weights, "m", 2, 3, floats, NULL), BATON_OK);
+    return weights;
+}
+
+TEST(a_matrix_is_read_as_stored_or_transposed)
+{
+    struct baton_weights *weights = open_six(2, 3);
+    float floats[6];
+    struct baton_weights_source source = {
+        .n_out = 2,
+        .n_in = 3,
+        .n_parts = 1,
+        .parts = {{.tensor = baton_weights_find(weights, "m"), .n = 2, .n_stored = 2}}};
+    baton_weights_read(&source, 0, 2, floats);
     assert_memory_equal(floats, six, sizeof six);
-    struct baton_weights_source source;
-    assert_int_equal(baton_weights_source(weights, "m", 3, 2, true, &source, NULL), BATON_OK);
+    source.n_out = 3;
+    source.n_in = 2;
+    source.parts[0].n = source.parts[0].n_stored = 3;
+    source.parts[0].transposed = true;
     baton_weights_read(&source, 0, 3, floats);
     assert_memory_equal(floats, ((float[]){0, 3, 1, 4, 2, 5}), sizeof six);
+    baton_weights_read(&source, 1, 2, floats);
+    assert_memory_equal(floats, ((float[]){1, 4, 2, 5}), 4 * sizeof *six);
+    baton_weights_close(weights);
+}
+
+TEST(a_matrix_has_its_rows_from_parts_in_an_order_of_their_own)
+{
+    struct baton_weights *weights = open_six(6, 1);
+    const struct baton_tensor *tensor = baton_weights_find(weights, "m");
+    float floats[6];
+    /* Row 0 of each of two heads of three rows; then a head of two pairs. */
+    const struct baton_weights_source source = {
+        .n_out = 6,
+        .n_in = 1,
+        .n_parts = 2,
+        .parts = {{.tensor = tensor,
+                   .first = 2,
+                   .n = 4,
+                   .n_stored = 6,
+                   .order = {.head_dim = 4, .n_rotated = 4, .first = 1}},
+                  {.tensor = tensor, .n = 2, .n_stored = 6, .order = {.head_dim = 1, .step = 3}}}};
+    baton_weights_read(&source, 0, 6, floats);
+    assert_memory_equal(floats, ((float[]){0, 3, 1, 3, 2, 4}), sizeof six);
+    baton_weights_read(&source, 1, 3, floats);
+    assert_memory_equal(floats, ((float[]){3, 1, 3}), 3 * sizeof *six);
     baton_weights_close(weights);
 }
 
@@ -77,18 +118,22 @@ TEST(wrong_shapes_dtypes_and_names_are_refused_by_name)
 {
     struct baton_weights *weights;
     struct baton_why why;
-    float floats[6];
+    const struct baton_tensor *tensor = NULL;
     write_tensors("model.safetensors",
                   "{\"m\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]},"
                   "\"i\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[16,24]}}");
     assert_int_equal(baton_weights_open(dir, &weights, NULL), BATON_OK);
-    assert_int_equal(baton_weights_matrix(weights, "m", 2, 3, floats, &why), BATON_INVALID);
+    assert_int_equal(baton_weights_find_shaped(weights, "m", 2, (int64_t[]){2, 3}, &tensor, &why),
+                     BATON_INVALID);
     assert_non_null(strstr(why.text, "tensor m: must have shape [2, 3]"));
-    assert_int_equal(baton_weights_vector(weights, "m", 4, floats, &why), BATON_INVALID);
+    assert_int_equal(baton_weights_find_shaped(weights, "m", 1, (int64_t[]){4}, &tensor, &why),
+                     BATON_INVALID);
     assert_non_null(strstr(why.text, "tensor m: must have shape [4]"));
-    assert_int_equal(baton_weights_vector(weights, "i", 1, floats, &why), BATON_INVALID);
+    assert_int_equal(baton_weights_find_shaped(weights, "i", 1, (int64_t[]){1}, &tensor, &why),
+                     BATON_INVALID);
     assert_non_null(strstr(why.text, "dtype I64"));
-    assert_int_equal(baton_weights_vector(weights, "x", 1, floats, &why), BATON_INVALID);
+    assert_int_equal(baton_weights_find_shaped(weights, "x", 1, (int64_t[]){1}, &tensor, &why),
+                     BATON_INVALID);
     assert_non_null(strstr(why.text, "tensor x is missing"));
     baton_weights_close(weights);
 }
@@ -129,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_DIR(a_matrix_is_read_as_stored_or_transposed),
+        IN_DIR(a_matrix_has_its_rows_from_parts_in_an_order_of_their_own),
         IN_DIR(wrong_shapes_dtypes_and_names_are_refused_by_name),
         IN_DIR(a_tensor_in_two_shards_is_refused),
         IN_DIR(a_corrupt_file_is_named),

@@ -8,18 +8,18 @@
 #include "common/sampling/philox.h"
 #include "common/sampling/sampler.h"
 #include "tests/support/mailbox.h"
+#include "tests/support/random_gpt2.h"
 
 enum { GATEWAY = 1001, WORKER = 2002, PREFILL = 4004, TO_GATEWAY = 3003, PATIENCE_MS = 60000 };
 
-static const struct baton_model_shape shape = {.n_layers = N_LAYERS,
-                                               .n_embd = 64,
-                                               .n_heads = 4,
-                                               .n_kv_heads = 4,
-                                               .head_dim = 16,
-                                               .n_ff = 128,
-                                               .n_vocab = N_VOCAB,
-                                               .n_context = N_CONTEXT,
-                                               .norm_epsilon = 1e-5F};
+static const struct baton_gpt2_sizes sizes = {.n_layers = N_LAYERS,
+                                              .n_embd = 64,
+                                              .n_heads = 4,
+                                              .n_kv_heads = 4,
+                                              .head_dim = 16,
+                                              .n_ff = 128,
+                                              .n_vocab = N_VOCAB,
+                                              .n_context = N_CONTEXT};
 
 struct heard heard[MAX_REQUESTS];
 size_t most_events;
@@ -43,7 +43,7 @@ static void open_host(int n_threads)
                                .cores = {.n = 1, .n_threads = n_threads ? n_threads : 2},
                                .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
     assert_int_equal(baton_doorbell_init(&host.bell), BATON_OK);
-    assert_int_equal(baton_model_random(&shape, 1, NULL, &host.model, NULL), BATON_OK);
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &host.model), BATON_OK);
 }
 
 void open_gateway(void)

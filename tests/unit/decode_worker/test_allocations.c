@@ -7,18 +7,18 @@
 #include "decode_worker/stream.h"
 #include "tests/support/allocations.h"
 #include "tests/support/mailbox.h"
+#include "tests/support/random_gpt2.h"
 
 enum { N_SEQUENCES = 3, N_VOCAB = 20000, N_STEPS = 300, N_PROMPT = 40, BULK_BYTES = 1 << 20 };
 
-static const struct baton_model_shape shape = {.n_layers = 2,
-                                               .n_embd = 64,
-                                               .n_heads = 4,
-                                               .n_kv_heads = 4,
-                                               .head_dim = 16,
-                                               .n_ff = 128,
-                                               .n_vocab = N_VOCAB,
-                                               .n_context = 256,
-                                               .norm_epsilon = 1e-5F};
+static const struct baton_gpt2_sizes sizes = {.n_layers = 2,
+                                              .n_embd = 64,
+                                              .n_heads = 4,
+                                              .n_kv_heads = 4,
+                                              .head_dim = 16,
+                                              .n_ff = 128,
+                                              .n_vocab = N_VOCAB,
+                                              .n_context = 256};
 
 static struct mailbox box;
 static struct baton_link *link_without_listener;
@@ -114,7 +114,7 @@ TEST(a_step_allocates_nothing_but_its_message)
 {
     const struct baton_engine_options options = {.max_rows = dc_scheduler_max_rows(N_SEQUENCES, 7),
                                                  .n_threads = 2};
-    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
     assert_int_equal(baton_kv_create(baton_model_kv_layout(model), NULL, 100, &kv, NULL), BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
     assert_int_equal(dc_scheduler_init(&scheduler, N_SEQUENCES, 7), BATON_OK);

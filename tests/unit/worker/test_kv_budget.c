@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/worker/kv_budget.h"
+#include "tests/support/random_gpt2.h"
 
 /* A context of 100 tokens takes 7 blocks. */
 static const struct baton_kv_needs needs = {
@@ -85,20 +86,19 @@ TEST(a_count_beyond_int_is_refused)
 
 TEST(a_worker_gets_the_pool_its_options_describe)
 {
-    static const struct baton_model_shape shape = {.n_layers = 3,
-                                                   .n_embd = 8,
-                                                   .n_heads = 2,
-                                                   .n_kv_heads = 2,
-                                                   .head_dim = 4,
-                                                   .n_ff = 8,
-                                                   .n_vocab = 5,
-                                                   .n_context = 64,
-                                                   .norm_epsilon = 1e-5F};
+    static const struct baton_gpt2_sizes sizes = {.n_layers = 3,
+                                                  .n_embd = 8,
+                                                  .n_heads = 2,
+                                                  .n_kv_heads = 2,
+                                                  .head_dim = 4,
+                                                  .n_ff = 8,
+                                                  .n_vocab = 5,
+                                                  .n_context = 64};
     struct baton_kv_options options = {.prefix_cache_tokens = 32};
     struct baton_model *model;
     struct baton_kv *kv = NULL;
     struct baton_why why = {""};
-    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
     assert_int_equal(baton_kv_budget_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
     assert_int_equal(baton_kv_n_blocks(kv), 8);
     /* 3 layers x 2 heads x (K [4][16] and V [16][16]) x 2 bytes */

@@ -41,13 +41,12 @@ static const struct baton_option table[] = {
 
 /* ---- the model ---- */
 
-static enum baton_err read_shape(const char *path, struct baton_model_shape *shape,
-                                 struct baton_why *why)
+static enum baton_err read_spec(const char *path, struct baton_spec *spec, struct baton_why *why)
 {
     struct baton_checkpoint *checkpoint = NULL;
     enum baton_err err = baton_checkpoint_open(path, &checkpoint, why);
     if (!err)
-        err = baton_model_shape_of(checkpoint, shape, why);
+        err = baton_model_spec_of(checkpoint, spec, why);
     baton_checkpoint_close(checkpoint);
     return err;
 }
@@ -58,20 +57,23 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
 {
     const char *model = options->model ? options->model : options->url;
     const char *shape_name = options->model ? bench_shape_name(options->model) : NULL;
-    struct baton_model_shape shape;
+    struct baton_spec spec;
     enum baton_err err = BATON_OK;
     (void)snprintf(costs->model, sizeof costs->model, "%s %s", model, options->dtype);
     if (!options->model)
         return BATON_OK;
     if (shape_name)
-        err = bench_shape_find("--model", shape_name, &shape, why);
+        err = bench_shape_find("--model", shape_name, &spec, why);
     else
-        err = read_shape(options->model, &shape, why);
+        err = read_spec(options->model, &spec, why);
     if (err)
         return err;
     int n_bytes = strcmp(options->dtype, "f32") ? 2 : 4; /* of a KV element, as --kv-dtype auto */
-    costs->n_layers = shape.n_layers;
-    costs->kv_token_bytes = 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * n_bytes;
+    costs->n_layers = spec.n_layers;
+    costs->kv_token_bytes = 0;
+    for (int i = 0; i < spec.n_layers; i++)
+        if (baton_spec_stores_kv(&spec, i))
+            costs->kv_token_bytes += 2.0 * baton_spec_kv_width(&spec, i) * n_bytes;
     return BATON_OK;
 }
 

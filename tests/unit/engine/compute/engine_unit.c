@@ -3,17 +3,17 @@
 #include <stdio.h>
 
 #include "tests/support/kernel_sets.h"
+#include "tests/support/random_gpt2.h"
 
 /* Sizes that fill neither vectors nor tiles. */
-const struct baton_model_shape shape = {.n_layers = 3,
-                                        .n_embd = 6 * 7,
-                                        .n_heads = 6,
-                                        .n_kv_heads = 6,
-                                        .head_dim = 7,
-                                        .n_ff = 61,
-                                        .n_vocab = N_VOCAB,
-                                        .n_context = CONTEXT,
-                                        .norm_epsilon = 1e-5F};
+const struct baton_gpt2_sizes sizes = {.n_layers = 3,
+                                       .n_embd = 6 * 7,
+                                       .n_heads = 6,
+                                       .n_kv_heads = 6,
+                                       .head_dim = 7,
+                                       .n_ff = 61,
+                                       .n_vocab = N_VOCAB,
+                                       .n_context = CONTEXT};
 
 /* What the tests run on now. */
 static const struct baton_kernels *kernels;
@@ -32,7 +32,7 @@ SETUP(set_up)
         tokens[i] = (uint32_t)(baton_philox_uniform(2, (uint64_t)i) * N_VOCAB);
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
                                              .kernels = kernel_sets_name(kernels)};
-    if (baton_model_random(&shape, 3, &kept, &model, NULL))
+    if (random_gpt2(&sizes, 3, &kept, &model))
         return -1;
     kernel_sets_give(model, kernels);
     return baton_kv_create(baton_model_kv_layout(model), NULL, 200, &kv, NULL) ||

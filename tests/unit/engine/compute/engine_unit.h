@@ -8,11 +8,12 @@
 
 #include "tests/unit/engine/unit.h"
 
+#include "common/arch/gpt2.h"
 #include "common/engine/compute/engine.h"
 
 enum { CONTEXT = 200, N_TOKENS = 100, MAX_BATCH = 9, MAX_PREFILL = 160, N_VOCAB = 83 };
 
-extern const struct baton_model_shape shape;
+extern const struct baton_gpt2_sizes sizes;
 extern struct baton_model *model;
 extern struct baton_kv *kv;
 extern struct baton_engine *engine;

@@ -5,16 +5,16 @@
 
 #include "common/engine/compute/engine.h"
 #include "tests/support/allocations.h"
+#include "tests/support/random_gpt2.h"
 
-static const struct baton_model_shape shape = {.n_layers = 2,
-                                               .n_embd = 64,
-                                               .n_heads = 4,
-                                               .n_kv_heads = 4,
-                                               .head_dim = 16,
-                                               .n_ff = 128,
-                                               .n_vocab = 300,
-                                               .n_context = 1100,
-                                               .norm_epsilon = 1e-5F};
+static const struct baton_gpt2_sizes sizes = {.n_layers = 2,
+                                              .n_embd = 64,
+                                              .n_heads = 4,
+                                              .n_kv_heads = 4,
+                                              .head_dim = 16,
+                                              .n_ff = 128,
+                                              .n_vocab = 300,
+                                              .n_context = 1100};
 
 enum { BATCH = 3, N_STEPS = 1000 };
 
@@ -45,7 +45,7 @@ static void assert_steps_allocate_nothing(const char *dtype, int n_threads)
     struct baton_seq seqs[BATCH], *batch[BATCH];
     uint32_t tokens[BATCH] = {0};
     float *logits = random_floats((size_t)BATCH * 300, 1);
-    assert_int_equal(baton_model_random(&shape, 1, &model_options, &model, NULL), BATON_OK);
+    assert_int_equal(random_gpt2(&sizes, 1, &model_options, &model), BATON_OK);
     assert_int_equal(baton_kv_create(baton_model_kv_layout(model), NULL, BATCH * 70, &kv, NULL),
                      BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);

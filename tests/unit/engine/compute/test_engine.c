@@ -136,8 +136,8 @@ TEST(each_layers_kv_is_complete_when_its_callback_runs)
     struct layers_seen seen = {.seq = &seq, .stop_at = -1};
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, N_TOKENS, see_layer, &seen, NULL),
                      BATON_OK);
-    assert_int_equal(seen.n, shape.n_layers);
-    for (int layer = 0; layer < shape.n_layers; layer++)
+    assert_int_equal(seen.n, sizes.n_layers);
+    for (int layer = 0; layer < sizes.n_layers; layer++)
         assert_memory_equal(&seen.first_k[layer], baton_seq_block(&seq, layer, 0),
                             sizeof(uint32_t));
     baton_seq_fini(&seq);
@@ -148,7 +148,7 @@ TEST(a_callback_that_says_stop_cancels_and_the_sequence_can_start_again)
     struct baton_seq seq;
     compute_expected();
     assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
-    for (int stop_at = 0; stop_at < shape.n_layers; stop_at++) {
+    for (int stop_at = 0; stop_at < sizes.n_layers; stop_at++) {
         struct layers_seen seen = {.seq = &seq, .stop_at = stop_at};
         assert_int_equal(
             baton_engine_prefill(engine, &seq, tokens, N_TOKENS, see_layer, &seen, logits[0]),
@@ -167,7 +167,7 @@ TEST(blocks_copied_to_another_sequence_continue_it)
     assert_int_equal(baton_seq_init(&first, kv, 40), BATON_OK);
     assert_int_equal(baton_seq_init(&other, kv, 40), BATON_OK);
     prefill(&first, tokens, 21, NULL);
-    for (int layer = 0; layer < shape.n_layers; layer++)
+    for (int layer = 0; layer < sizes.n_layers; layer++)
         for (int i = 0; i < baton_kv_blocks_for(21); i++)
             memcpy(baton_seq_block(&other, layer, i), baton_seq_block(&first, layer, i),
                    baton_kv_block_bytes(kv));

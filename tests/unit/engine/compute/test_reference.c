@@ -5,6 +5,7 @@
 
 #include "common/engine/compute/engine.h"
 #include "common/engine/model/model_parts.h"
+#include "tests/support/random_gpt2.h"
 
 enum { N_TOKENS = 37, CONTEXT = 50, CHUNK = 11 };
 
@@ -66,14 +67,14 @@ static void attend(const double *q, const double *k, const double *v, int n_past
 }
 
 /* x [n][C], as the layer leaves it. */
-static void run_layer(const struct baton_model_shape *shape, const struct baton_layer *layer,
-                      double *x, int n)
+static void run_layer(const struct baton_spec *spec, const struct baton_layer *layer, double *x,
+                      int n)
 {
-    int n_embd = shape->n_embd, dim = shape->head_dim, n_q = shape->n_heads * dim;
-    int n_kv = shape->n_kv_heads * dim, n_qkv = n_q + 2 * n_kv;
-    int group = shape->n_heads / shape->n_kv_heads;
+    int n_embd = spec->n_embd, dim = spec->layers[0].head_dim, n_q = spec->n_heads * dim;
+    int n_kv = spec->layers[0].n_kv_heads * dim, n_qkv = n_q + 2 * n_kv;
+    int group = spec->n_heads / spec->layers[0].n_kv_heads;
     double *normed = doubles((size_t)n_embd), *qkv = doubles((size_t)n * (size_t)n_qkv);
-    double *heads = doubles((size_t)n_q), *hidden = doubles((size_t)shape->n_ff);
+    double *heads = doubles((size_t)n_q), *hidden = doubles((size_t)spec->layers[0].n_ff);
     double *added = doubles((size_t)n_embd);
     for (int r = 0; r < n; r++) {
         normalise(&layer->attention.norm, x + r * n_embd, n_embd, normed);
@@ -81,7 +82,7 @@ static void run_layer(const struct baton_model_shape *shape, const struct baton_
     }
     for (int r = 0; r < n; r++) {
         double *row = x + r * n_embd;
-        for (int h = 0; h < shape->n_heads; h++)
+        for (int h = 0; h < spec->n_heads; h++)
             attend(qkv + r * n_qkv + h * dim, qkv + n_q + h / group * dim,
                    qkv + n_q + n_kv + h / group * dim, r + 1, n_qkv, dim, heads + h * dim);
         multiply(&layer->attention.out, heads, added);
@@ -89,7 +90,7 @@ static void run_layer(const struct baton_model_shape *shape, const struct baton_
             row[i] += added[i];
         normalise(&layer->mlp.norm, row, n_embd, normed);
         multiply(&layer->mlp.up, normed, hidden);
-        for (int i = 0; i < shape->n_ff; i++)
+        for (int i = 0; i < spec->layers[0].n_ff; i++)
             hidden[i] = gelu(hidden[i]);
         multiply(&layer->mlp.down, hidden, added);
         for (int i = 0; i < n_embd; i++)
@@ -106,8 +107,8 @@ static void run_layer(const struct baton_model_shape *shape, const struct baton_
 static void run_plainly(const struct baton_model *model, const uint32_t *tokens, int n,
                         double *logits)
 {
-    const struct baton_model_shape *shape = &model->shape;
-    size_t n_embd = (size_t)shape->n_embd;
+    const struct baton_spec *spec = &model->spec;
+    size_t n_embd = (size_t)spec->n_embd;
     double *x = doubles((size_t)n * n_embd), *normed = doubles(n_embd);
     float *row = calloc(n_embd, sizeof *row);
     assert_non_null(row);
@@ -116,16 +117,16 @@ static void run_plainly(const struct baton_model *model, const uint32_t *tokens,
         for (size_t i = 0; i < n_embd; i++)
             x[r * n_embd + i] = (double)row[i] + model->position_embedding[r * n_embd + i];
     }
-    for (int layer = 0; layer < shape->n_layers; layer++)
-        run_layer(shape, &model->layers[layer], x, n);
-    normalise(&model->final_norm, x + (size_t)(n - 1) * n_embd, shape->n_embd, normed);
+    for (int layer = 0; layer < spec->n_layers; layer++)
+        run_layer(spec, &model->layers[layer], x, n);
+    normalise(&model->final_norm, x + (size_t)(n - 1) * n_embd, spec->n_embd, normed);
     multiply(&model->head, normed, logits);
     free(x);
     free(normed);
     free(row);
 }
 
-static void check(const struct baton_model_shape *shape, const char *kernels)
+static void check(const struct baton_gpt2_sizes *sizes, const char *kernels)
 {
     const struct baton_model_options kept = {.kernels = kernels};
     const struct baton_engine_options options = {.max_rows = CHUNK, .n_threads = 2};
@@ -134,12 +135,12 @@ static void check(const struct baton_model_shape *shape, const char *kernels)
     struct baton_engine *engine;
     struct baton_seq seq;
     uint32_t tokens[N_TOKENS];
-    float *logits = calloc((size_t)shape->n_vocab, sizeof *logits);
-    double *expected = doubles((size_t)shape->n_vocab);
+    float *logits = calloc((size_t)sizes->n_vocab, sizeof *logits);
+    double *expected = doubles((size_t)sizes->n_vocab);
     assert_non_null(logits);
     for (int i = 0; i < N_TOKENS; i++)
-        tokens[i] = (uint32_t)(i * i * 7 % shape->n_vocab);
-    assert_int_equal(baton_model_random(shape, 5, &kept, &model, NULL), BATON_OK);
+        tokens[i] = (uint32_t)(i * i * 7 % sizes->n_vocab);
+    assert_int_equal(random_gpt2(sizes, 5, &kept, &model), BATON_OK);
     assert_int_equal(baton_kv_create(baton_model_kv_layout(model), NULL, 4, &kv, NULL), BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
     assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
@@ -149,7 +150,7 @@ static void check(const struct baton_model_shape *shape, const char *kernels)
                          BATON_OK);
     }
     run_plainly(model, tokens, N_TOKENS, expected);
-    for (int i = 0; i < shape->n_vocab; i++)
+    for (int i = 0; i < sizes->n_vocab; i++)
         assert_true(fabs(logits[i] - expected[i]) < 1e-4);
     baton_seq_fini(&seq);
     baton_engine_destroy(engine);
@@ -174,16 +175,15 @@ TEST(heads_may_be_wider_or_narrower_than_the_model_and_share_keys_and_values)
     const struct baton_kernels *kernels;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
         for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
-            const struct baton_model_shape shape = {.n_layers = 2,
-                                                    .n_embd = odd[i].n_embd,
-                                                    .n_heads = odd[i].n_heads,
-                                                    .n_kv_heads = odd[i].n_kv_heads,
-                                                    .head_dim = odd[i].head_dim,
-                                                    .n_ff = 61,
-                                                    .n_vocab = 83,
-                                                    .n_context = CONTEXT,
-                                                    .norm_epsilon = 1e-5F};
-            check(&shape, kernels->name);
+            const struct baton_gpt2_sizes sizes = {.n_layers = 2,
+                                                   .n_embd = odd[i].n_embd,
+                                                   .n_heads = odd[i].n_heads,
+                                                   .n_kv_heads = odd[i].n_kv_heads,
+                                                   .head_dim = odd[i].head_dim,
+                                                   .n_ff = 61,
+                                                   .n_vocab = 83,
+                                                   .n_context = CONTEXT};
+            check(&sizes, kernels->name);
         }
 }
 

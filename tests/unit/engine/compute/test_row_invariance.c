@@ -7,6 +7,7 @@
 
 #include "common/engine/compute/engine.h"
 #include "tests/support/kernel_sets.h"
+#include "tests/support/random_gpt2.h"
 
 enum { MAX_SEQS = 64, LENGTH = 70, MAX_ROWS = 300, N_VOCAB = 83, N_ENGINES = 3 };
 
@@ -16,15 +17,14 @@ struct extent {
 
 static const struct extent chosen = {MAX_SEQS, 1000}, others = {MAX_SEQS, 100}, emulated = {17, 6};
 
-static const struct baton_model_shape shape = {.n_layers = 2,
-                                               .n_embd = 36,
-                                               .n_heads = 3,
-                                               .n_kv_heads = 3,
-                                               .head_dim = 12,
-                                               .n_ff = 70,
-                                               .n_vocab = N_VOCAB,
-                                               .n_context = LENGTH,
-                                               .norm_epsilon = 1e-5F};
+static const struct baton_gpt2_sizes sizes = {.n_layers = 2,
+                                              .n_embd = 36,
+                                              .n_heads = 3,
+                                              .n_kv_heads = 3,
+                                              .head_dim = 12,
+                                              .n_ff = 70,
+                                              .n_vocab = N_VOCAB,
+                                              .n_context = LENGTH};
 
 struct text {
     uint32_t tokens[LENGTH];
@@ -65,7 +65,7 @@ SETUP(set_up)
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
                                              .kernels = kernel_sets_name(kernels)};
     int n_blocks = (MAX_SEQS + 1) * baton_kv_blocks_for(LENGTH);
-    if (baton_model_random(&shape, 3, &kept, &model, NULL) ||
+    if (random_gpt2(&sizes, 3, &kept, &model) ||
         baton_kv_create(baton_model_kv_layout(model), NULL, n_blocks, &kv, NULL))
         return -1;
     kernel_sets_give(model, kernels);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/engine/model/arch.h"
+#include "common/arch/arch.h"
 
 static const char small[] = "{\"model_type\":\"gpt2\",\"n_layer\":2,\"n_head\":3,\"n_embd\":12,"
                             "\"vocab_size\":50,\"n_positions\":32%s}";
@@ -11,7 +11,7 @@ static const char small[] = "{\"model_type\":\"gpt2\",\"n_layer\":2,\"n_head\":3
 struct configured {
     const struct baton_arch *arch;
     struct baton_model_config config;
-    struct baton_model_shape shape;
+    struct baton_spec spec;
 };
 
 static enum baton_err parse_text(const char *text, struct configured *configured,
@@ -19,7 +19,7 @@ static enum baton_err parse_text(const char *text, struct configured *configured
 {
     enum baton_err err = baton_model_config_parse(text, strlen(text), &configured->config, why);
     return err ? err
-               : baton_arch_configure(&configured->config, &configured->arch, &configured->shape,
+               : baton_arch_configure(&configured->config, &configured->arch, &configured->spec,
                                       why);
 }
 
@@ -35,13 +35,13 @@ TEST(gpt2_defaults_are_those_of_its_authors)
 {
     struct configured configured;
     assert_int_equal(parse("", &configured, NULL), BATON_OK);
-    assert_int_equal(configured.shape.n_layers, 2);
-    assert_int_equal(configured.shape.n_heads, 3);
-    assert_int_equal(configured.shape.n_kv_heads, 3);
-    assert_int_equal(configured.shape.head_dim, 4);
-    assert_int_equal(configured.shape.n_ff, 48);
-    assert_int_equal(configured.shape.n_context, 32);
-    assert_true(configured.shape.norm_epsilon == 1e-5F);
+    assert_int_equal(configured.spec.n_layers, 2);
+    assert_int_equal(configured.spec.n_heads, 3);
+    assert_int_equal(configured.spec.layers[0].n_kv_heads, 3);
+    assert_int_equal(configured.spec.layers[0].head_dim, 4);
+    assert_int_equal(configured.spec.layers[0].n_ff, 48);
+    assert_int_equal(configured.spec.n_context, 32);
+    assert_true(configured.spec.norm_epsilon == 1e-5F);
     assert_true(configured.config.tied_head);
 }
 
@@ -53,9 +53,9 @@ TEST(given_fields_are_taken)
                            "\"scale_attn_weights\":true,\"add_cross_attention\":false",
                            &configured, NULL),
                      BATON_OK);
-    assert_int_equal(configured.shape.n_ff, 20);
-    assert_int_equal(configured.shape.n_context, 32); /* n_positions wins over the old name */
-    assert_true(configured.shape.norm_epsilon == 0.001F);
+    assert_int_equal(configured.spec.layers[0].n_ff, 20);
+    assert_int_equal(configured.spec.n_context, 32); /* n_positions wins over the old name */
+    assert_true(configured.spec.norm_epsilon == 0.001F);
     assert_false(configured.config.tied_head);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/engine/model/model.h"
+#include "tests/support/random_gpt2.h"
 
 static char dir[] = "/tmp/baton-model-XXXXXX";
 
@@ -70,50 +71,50 @@ TEST(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for)
                "{\"model_type\":\"gpt2\",\"n_layer\":1024,\"n_head\":1,\"n_embd\":32768,"
                "\"vocab_size\":16777216,\"n_positions\":16777216}");
     assert_int_equal(baton_model_open(dir, NULL, &model, &why), BATON_INVALID);
-    assert_non_null(strstr(why.text, "the files hold 6"));
+    assert_non_null(strstr(why.text, "tensor transformer.wte.weight is missing"));
 }
 
-TEST(a_random_model_keeps_its_shape)
+TEST(a_random_model_keeps_its_spec)
 {
-    struct baton_model_shape shape = {.n_layers = 1,
-                                      .n_embd = 6,
-                                      .n_heads = 2,
-                                      .n_kv_heads = 2,
-                                      .head_dim = 3,
-                                      .n_ff = 5,
-                                      .n_vocab = 7,
-                                      .n_context = 8,
-                                      .norm_epsilon = 1e-5F};
+    struct baton_gpt2_sizes sizes = {.n_layers = 1,
+                                     .n_embd = 6,
+                                     .n_heads = 2,
+                                     .n_kv_heads = 2,
+                                     .head_dim = 3,
+                                     .n_ff = 5,
+                                     .n_vocab = 7,
+                                     .n_context = 8};
     struct baton_model *model;
-    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_OK);
-    assert_memory_equal(baton_model_shape(model), &shape, sizeof shape);
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
+    assert_int_equal(baton_model_spec(model)->n_vocab, 7);
+    assert_int_equal(baton_model_spec(model)->layers[0].n_ff, 5);
     assert_string_equal(baton_model_dtype(model), "f32");
     /* The embedding as head, one layer of matrices: panels of 16 outputs, 64 bytes an input. */
     assert_int_equal(baton_model_step_bytes(model), 64 * (6 + 2 * 6 + 6 + 6 + 5));
     baton_model_close(model);
 }
 
-TEST(a_shape_that_no_config_could_have_is_refused)
+TEST(a_spec_that_no_config_could_have_is_refused)
 {
-    const struct baton_model_shape good = {.n_layers = 1,
-                                           .n_embd = 6,
-                                           .n_heads = 4,
-                                           .n_kv_heads = 2,
-                                           .head_dim = 3,
-                                           .n_ff = 5,
-                                           .n_vocab = 7,
-                                           .n_context = 8,
-                                           .norm_epsilon = 1e-5F};
-    struct baton_model_shape shape = good;
+    const struct baton_gpt2_sizes good = {.n_layers = 1,
+                                          .n_embd = 6,
+                                          .n_heads = 4,
+                                          .n_kv_heads = 2,
+                                          .head_dim = 3,
+                                          .n_ff = 5,
+                                          .n_vocab = 7,
+                                          .n_context = 8};
+    struct baton_gpt2_sizes sizes = good;
+    struct baton_spec spec;
     struct baton_model *model = NULL;
-    shape.n_kv_heads = 3; /* does not divide the heads */
-    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_INVALID);
-    shape = good;
-    shape.n_heads = shape.head_dim = 1 << 12; /* each is allowed, the product is not */
-    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_INVALID);
-    shape = good;
-    shape.norm_epsilon = 0;
-    assert_int_equal(baton_model_random(&shape, 1, NULL, &model, NULL), BATON_INVALID);
+    sizes.n_kv_heads = 3; /* does not divide the heads */
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_INVALID);
+    sizes = good;
+    sizes.n_heads = sizes.head_dim = 1 << 12; /* each is allowed, the product is not */
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_INVALID);
+    baton_gpt2_spec(&good, &spec);
+    spec.norm_epsilon = 0;
+    assert_int_equal(baton_model_random(&spec, 1, NULL, &model, NULL), BATON_INVALID);
     assert_null(model);
 }
 
@@ -121,20 +122,19 @@ TEST(a_shape_that_no_config_could_have_is_refused)
 
 TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
 {
-    static const struct baton_model_shape shape = {.n_layers = 3,
-                                                   .n_embd = 12,
-                                                   .n_heads = 4,
-                                                   .n_kv_heads = 2,
-                                                   .head_dim = 3,
-                                                   .n_ff = 5,
-                                                   .n_vocab = 7,
-                                                   .n_context = 50,
-                                                   .norm_epsilon = 1e-5F};
+    static const struct baton_gpt2_sizes sizes = {.n_layers = 3,
+                                                  .n_embd = 12,
+                                                  .n_heads = 4,
+                                                  .n_kv_heads = 2,
+                                                  .head_dim = 3,
+                                                  .n_ff = 5,
+                                                  .n_vocab = 7,
+                                                  .n_context = 50};
     static const char *const kv_dtypes[][2] = {{"f32", "f32"}, {"bf16", "f16"}, {"q8", "f16"}};
     for (size_t i = 0; i < sizeof kv_dtypes / sizeof kv_dtypes[0]; i++) {
         const struct baton_model_options options = {.dtype = kv_dtypes[i][0]};
         struct baton_model *model;
-        assert_int_equal(baton_model_random(&shape, 1, &options, &model, NULL), BATON_OK);
+        assert_int_equal(random_gpt2(&sizes, 1, &options, &model), BATON_OK);
         struct baton_kv_layout layout = baton_model_kv_layout(model);
         assert_string_equal(layout.auto_dtype, kv_dtypes[i][1]);
         assert_int_equal(layout.n_layers, 3);
@@ -149,8 +149,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DIR(a_directory_without_weights_is_not_found),
         IN_DIR(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for),
-        cmocka_unit_test(a_random_model_keeps_its_shape),
-        cmocka_unit_test(a_shape_that_no_config_could_have_is_refused),
+        cmocka_unit_test(a_random_model_keeps_its_spec),
+        cmocka_unit_test(a_spec_that_no_config_could_have_is_refused),
         cmocka_unit_test(kv_is_by_default_as_wide_as_the_weights_deserve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,97 @@
+#include "common/arch/arch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct baton_arch *const archs[] = {&baton_arch_gpt2};
+
+const struct baton_arch *baton_arch_find(const char *model_type)
+{
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++)
+        if (!strcmp(archs[i]->model_type, model_type))
+            return archs[i];
+    return NULL;
+}
+
+const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0] && n < BATON_ARCH_NAMES_BYTES; i++)
+        n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
+                              i ? ", " : "supported: ", archs[i]->model_type);
+    return text;
+}
+
+enum baton_err baton_arch_configure(const struct baton_model_config *config,
+                                    const struct baton_arch **arch, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    const struct baton_arch *found = baton_arch_find(config->model_type);
+    char names[BATON_ARCH_NAMES_BYTES];
+    if (!config->model_type[0])
+        return baton_fail(why, BATON_INVALID, "model_type: must be given as text");
+    if (!found)
+        return baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported (%s)",
+                          config->model_type, baton_arch_names(names));
+    enum baton_err err = found->configure(config, spec, why);
+    if (!err)
+        err = baton_spec_check(spec, why);
+    if (!err)
+        *arch = found;
+    return err;
+}
+
+static enum baton_err check_range(const char *name, int value, int max, struct baton_why *why)
+{
+    if (value >= 1 && value <= max)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID, "%s: must be in 1..%d, not %d", name, max, value);
+}
+
+static enum baton_err check_layer(const struct baton_spec *spec, int layer, struct baton_why *why)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    enum baton_err err = check_range("KV heads", of->n_kv_heads, BATON_MAX_WIDTH, why);
+    if (!err)
+        err = check_range("head dimension", of->head_dim, BATON_MAX_WIDTH, why);
+    if (!err && !of->is_moe)
+        err = check_range("feed-forward width", of->n_ff, BATON_MAX_WIDTH, why);
+    if (err)
+        return err;
+    if ((int64_t)spec->n_heads * of->head_dim > BATON_MAX_WIDTH)
+        return baton_fail(why, BATON_INVALID, "%d heads of %d are wider than %d", spec->n_heads,
+                          of->head_dim, BATON_MAX_WIDTH);
+    if (spec->n_heads % of->n_kv_heads)
+        return baton_fail(why, BATON_INVALID, "%d KV heads do not divide %d heads", of->n_kv_heads,
+                          spec->n_heads);
+    if (of->rope >= spec->n_ropes ||
+        (of->rope >= 0 && spec->ropes[of->rope].n_rotated > of->head_dim))
+        return baton_fail(why, BATON_INVALID, "layer %d: heads of %d cannot be rotated so", layer,
+                          of->head_dim);
+    if (of->kv_from < 0 || of->kv_from > layer)
+        return baton_fail(why, BATON_INVALID, "layer %d: its K and V cannot be those of layer %d",
+                          layer, of->kv_from);
+    return BATON_OK;
+}
+
+enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why *why)
+{
+    const struct {
+        const char *name;
+        int value, max;
+    } sizes[] = {
+        {"layers", spec->n_layers, BATON_MAX_LAYERS},
+        {"width", spec->n_embd, BATON_MAX_WIDTH},
+        {"heads", spec->n_heads, BATON_MAX_WIDTH},
+        {"vocabulary", spec->n_vocab, BATON_MAX_VOCAB},
+        {"context", spec->n_context, BATON_MAX_CONTEXT},
+    };
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !err; i++)
+        err = check_range(sizes[i].name, sizes[i].value, sizes[i].max, why);
+    for (int i = 0; !err && i < spec->n_layers; i++)
+        err = check_layer(spec, i, why);
+    if (!err && !(spec->norm_epsilon > 0 && spec->norm_epsilon < 1))
+        return baton_fail(why, BATON_INVALID, "norm epsilon: must be between 0 and 1");
+    return err;
+}

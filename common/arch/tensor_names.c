@@ -1,0 +1,159 @@
+#include "common/arch/tensor_names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Of models inside larger ones, and of models saved without their head. */
+static const char *const prefixes[] = {
+    "model.",          "language_model.model.", "model.language_model.",
+    "language_model.", "transformer.",          "",
+};
+
+/* Constants that older files hold. */
+static const char *const constants[] = {
+    ".rotary_emb.inv_freq",   ".attn.bias", ".attn.masked_bias", ".attention.bias",
+    ".attention.masked_bias",
+};
+
+const struct baton_tensor_row *baton_tensor_row_at(const struct baton_tensor_names *names,
+                                                   int index)
+{
+    for (int i = 0; i < BATON_MAX_TENSOR_LISTS && names->lists[i].rows; i++) {
+        if (index < names->lists[i].n)
+            return &names->lists[i].rows[index];
+        index -= names->lists[i].n;
+    }
+    return NULL;
+}
+
+const char *baton_tensor_prefix_at(const struct baton_tensor_names *names, int prefix)
+{
+    if (!prefix)
+        return names->prefix;
+    return prefix <= (int)(sizeof prefixes / sizeof prefixes[0]) ? prefixes[prefix - 1] : NULL;
+}
+
+/* A larger model's prefix stands before the head's name as well, but its "model." does not. */
+static const char *head_prefix(const char *prefix)
+{
+    return strncmp(prefix, "language_model.", strlen("language_model.")) ? "" : "language_model.";
+}
+
+const char *baton_tensor_name(const struct baton_tensor_names *names,
+                              const struct baton_tensor_row *row, int layer, const char *prefix,
+                              char name[BATON_TENSOR_NAME_BYTES])
+{
+    if (baton_slot_is_of_layer(row->slot))
+        (void)snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s%d.%s", prefix, names->layer_prefix,
+                       layer, row->name);
+    else if (row->slot == BATON_SLOT_HEAD || row->slot == BATON_SLOT_HEAD_BIAS)
+        (void)snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s", head_prefix(prefix), row->name);
+    else
+        (void)snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s", prefix, row->name);
+    return name;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && !strcmp(text + n - n_end, end);
+}
+
+static bool begins_with(const char *text, const char *begin)
+{
+    return !strncmp(text, begin, strlen(begin));
+}
+
+bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char *prefix,
+                             const char *name)
+{
+    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
+        if (ends_with(name, constants[i]))
+            return true;
+    if (begins_with(name, head_prefix(prefix)) &&
+        (begins_with(name + strlen(head_prefix(prefix)), "lm_head.") ||
+         begins_with(name + strlen(head_prefix(prefix)), "embed_out.")))
+        return false;
+    if (*prefix)
+        return !begins_with(name, prefix);
+    return !begins_with(name, names->layer_prefix);
+}
+
+/* Q, K and V of qkv: whose heads, and where they begin. */
+static struct baton_tensor_part part_of_qkv(const struct baton_spec *spec, int layer,
+                                            enum baton_part part)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    int q_width = baton_spec_q_width(spec, layer), kv_width = baton_spec_kv_width(spec, layer);
+    struct baton_tensor_part found = {
+        .first = part == BATON_PART_Q   ? 0
+                 : part == BATON_PART_K ? q_width
+                                        : q_width + kv_width,
+        .n = part == BATON_PART_Q ? q_width : kv_width,
+    };
+    if (spec->rotates_pairs && of->rope >= 0 && part != BATON_PART_V)
+        found.order = (struct baton_row_order){.head_dim = of->head_dim,
+                                               .step = of->head_dim,
+                                               .n_rotated = spec->ropes[of->rope].n_rotated};
+    return found;
+}
+
+/* All of qkv: three parts, one after the other or head by head. */
+static void split_qkv(const struct baton_spec *spec, struct baton_named_tensor *tensor)
+{
+    static const enum baton_part parts[] = {BATON_PART_Q, BATON_PART_K, BATON_PART_V};
+    int head_dim = spec->layers[tensor->layer].head_dim;
+    tensor->n_parts = 3;
+    for (int i = 0; i < tensor->n_parts; i++) {
+        struct baton_tensor_part *part = &tensor->parts[i];
+        *part = part_of_qkv(spec, tensor->layer, parts[i]);
+        part->order.first = part->first;
+        if (!tensor->row->by_heads)
+            continue;
+        part->order.first = i * head_dim;
+        part->order.head_dim = head_dim;
+        part->order.step = 3 * head_dim;
+    }
+}
+
+/* Weights that act on heads' elements stand in the order of those. */
+static struct baton_row_order order_in_heads(const struct baton_spec *spec, int layer)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    if (!spec->rotates_pairs || of->rope < 0)
+        return (struct baton_row_order){0};
+    return (struct baton_row_order){.head_dim = of->head_dim,
+                                    .step = of->head_dim,
+                                    .n_rotated = spec->ropes[of->rope].n_rotated};
+}
+
+static struct baton_tensor_part half_of_up(int n_rows, enum baton_part part)
+{
+    return (struct baton_tensor_part){.first = part == BATON_PART_GATE ? 0 : n_rows / 2,
+                                      .n = n_rows / 2};
+}
+
+struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
+                                          const struct baton_array *array,
+                                          const struct baton_tensor_row *row)
+{
+    struct baton_named_tensor tensor = {.row = row,
+                                        .layer = array->layer,
+                                        .n_rows = array->n_rows,
+                                        .n_columns = array->n_columns,
+                                        .is_vector = !array->is_matrix && array->n_columns == 1,
+                                        .n_parts = 1,
+                                        .parts = {{.n = array->n_rows}}};
+    bool is_qkv = row->slot == BATON_SLOT_QKV || row->slot == BATON_SLOT_QKV_BIAS;
+    if (is_qkv && row->part == BATON_PART_ALL)
+        split_qkv(spec, &tensor);
+    else if (is_qkv)
+        tensor.parts[0] = part_of_qkv(spec, array->layer, row->part);
+    else if (row->part != BATON_PART_ALL)
+        tensor.parts[0] = half_of_up(array->n_rows, row->part);
+    else if (row->slot == BATON_SLOT_Q_NORM || row->slot == BATON_SLOT_K_NORM)
+        tensor.parts[0].order = order_in_heads(spec, array->layer);
+    if (row->part != BATON_PART_ALL)
+        tensor.n_rows = tensor.parts[0].n;
+    return tensor;
+}

@@ -1,0 +1,20 @@
+/* A GPT-2 of these sizes with pseudo-random weights.
+ *
+ * Ownership: the model is the caller's, closed with baton_model_close.
+ */
+#ifndef BATON_TEST_SUPPORT_RANDOM_GPT2_H
+#define BATON_TEST_SUPPORT_RANDOM_GPT2_H
+
+#include "common/arch/gpt2.h"
+#include "common/engine/model/model.h"
+
+static inline enum baton_err random_gpt2(const struct baton_gpt2_sizes *of, uint64_t seed,
+                                         const struct baton_model_options *options,
+                                         struct baton_model **made)
+{
+    struct baton_spec spec;
+    baton_gpt2_spec(of, &spec);
+    return baton_model_random(&spec, seed, options, made, NULL);
+}
+
+#endif
