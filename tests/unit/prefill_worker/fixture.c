@@ -202,7 +202,7 @@ static void hear(const baton_envelope *envelope)
     }
 }
 
-void work_once(void)
+void work_alone(void)
 {
     struct baton_message message;
     while (baton_inbox_take(inbox.inbox, &message)) {
@@ -210,6 +210,12 @@ void work_once(void)
         baton_message_fini(&message);
     }
     (void)hooks.work(hooks.arg, baton_now_ns());
+}
+
+void work_once(void)
+{
+    struct baton_message message;
+    work_alone();
     if (receiver)
         baton_kv_receiver_work(receiver, baton_now_ns());
     while (baton_inbox_take(gateway.inbox, &message)) {

@@ -56,6 +56,9 @@ void say_ack(const struct request_params *params, uint64_t next_index, uint32_t 
 /* Lets the decode worker vanish with what it has. */
 void drop_decode_worker(void);
 
+/* What the prefill worker's main thread does, once. */
+void work_alone(void);
+
 /* What the main threads of the three processes do, once. */
 void work_once(void);
 

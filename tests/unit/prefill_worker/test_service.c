@@ -182,7 +182,7 @@ TEST(a_decode_worker_that_goes_away_fails_the_hand_off)
     params.id = 2;
     params.n_prompt = 500;
     say_prompt(&params);
-    work_once();
+    work_alone(); /* so the hand-off cannot be through */
     drop_decode_worker();
     await(&heard[2].n_failed, 1);
     assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
