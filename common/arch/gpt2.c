@@ -81,7 +81,7 @@ void baton_gpt2_spec(const struct baton_gpt2_sizes *sizes, struct baton_spec *sp
 static enum baton_err configure(const struct baton_model_config *config, struct baton_spec *spec,
                                 struct baton_why *why)
 {
-    enum baton_err err = check_activation(config->activation, why);
+    enum baton_err err = check_activation(config->activation_function, why);
     if (!err)
         err = check_variants(config, why);
     if (!err)
@@ -103,8 +103,8 @@ static enum baton_err configure(const struct baton_model_config *config, struct 
     };
     baton_gpt2_spec(&sizes, spec);
     spec->has_tied_head = config->tied_head;
-    if (config->norm_epsilon > 0)
-        spec->norm_epsilon = (float)config->norm_epsilon;
+    if (config->layer_norm_epsilon > 0)
+        spec->norm_epsilon = (float)config->layer_norm_epsilon;
     return BATON_OK;
 }
 

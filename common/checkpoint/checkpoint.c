@@ -31,6 +31,7 @@ static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct bato
     facts->n_vocab = config->n_vocab;
     facts->n_context_tokens = config->n_context;
     facts->bos_id = config->bos_id;
+    facts->sampling = config->sampling;
     facts->n_eos = config->n_eos;
     memcpy(facts->eos_ids, config->eos_ids, sizeof facts->eos_ids);
     set_name(checkpoint);

@@ -15,7 +15,8 @@ struct baton_model_facts {
     int64_t n_context_tokens; /* prompt and output together */
     int64_t eos_ids[BATON_MODEL_MAX_EOS];
     int n_eos;
-    int64_t bos_id; /* what an empty prompt stands for; -1: none */
+    int64_t bos_id;                          /* what an empty prompt stands for; -1: none */
+    struct baton_sampling_defaults sampling; /* what the model's authors sample with */
 };
 
 #endif

@@ -73,9 +73,10 @@ TEST(a_config_that_is_missing_or_lacks_what_every_process_needs_is_refused)
 {
     assert_refused(BATON_NOT_FOUND, "/config.json");
     write_scratch("config.json", "{\"n_positions\":32}");
-    assert_refused(BATON_INVALID, "/config.json: vocab_size: must be a whole number");
+    assert_refused(BATON_INVALID, "/config.json: vocab_size: must be given, a whole number");
     write_scratch("config.json", "{\"vocab_size\":50}");
-    assert_refused(BATON_INVALID, "/config.json: n_positions: must be a whole number");
+    assert_refused(BATON_INVALID,
+                   "/config.json: n_positions (n_ctx, max_position_embeddings): must be given");
     write_scratch("config.json", "{\"vocab_size\":50,\"n_positions\":32");
     assert_refused(BATON_INVALID, "/config.json: line 1");
     write_scratch("config.json", GPT2);
