@@ -1,4 +1,5 @@
-/* Short words for lists of tensor names (tensor_names.h), for the architectures' files only:
+/* The names that families of architectures share, and short words for lists of names
+ * (tensor_names.h), for the architectures' files only:
  *
  *     static const struct baton_tensor_row rows[] = {
  *         {TENSOR("wte.weight", TOKEN_EMBEDDING)},
@@ -19,5 +20,11 @@
     {                                                                                              \
         rows, sizeof(rows) / sizeof(rows)[0]                                                       \
     }
+
+/* Llama's serve every architecture that has some of its parts: Mistral, Qwen 2 and 3, Granite,
+ * SmolLM 3, MiniCPM, Cohere. Gemma 2's are those of Gemma 3. */
+extern const struct baton_tensor_names baton_names_llama, baton_names_phi3, baton_names_gemma,
+    baton_names_gemma2, baton_names_glm4, baton_names_olmo2, baton_names_starcoder2,
+    baton_names_phi, baton_names_gpt_neox, baton_names_gptj, baton_names_gpt_neo;
 
 #endif

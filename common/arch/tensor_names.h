@@ -43,7 +43,7 @@ struct baton_tensor_list {
     int n;
 };
 
-enum { BATON_MAX_TENSOR_LISTS = 4 };
+enum { BATON_MAX_TENSOR_LISTS = 6 };
 
 struct baton_tensor_names {
     const char *prefix;       /* as saved today, of all names but the head's: "transformer." */
