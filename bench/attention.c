@@ -203,7 +203,7 @@ static void fill(struct stand *stand, const struct baton_seq *seq, int n_positio
         stand->forward.n_rows = n;
         for (int r = 0; r < n; r++)
             stand->forward.rows[r] = (struct baton_row){.seq = seq, .position = first + r};
-        baton_forward_store_kv(&stand->forward, 0);
+        baton_forward_finish_qkv(&stand->forward, 0);
     }
 }
 

@@ -53,15 +53,12 @@ static bool has_mlp_norm(const struct baton_spec *spec)
     return spec->form == BATON_BLOCK_PARALLEL ? spec->mlp_has_norm : spec->form != BATON_BLOCK_POST;
 }
 
-static bool has_post_norms(const struct baton_spec *spec)
+/* up, with the gate before it, or its bias. */
+static struct baton_array up(const struct baton_spec *spec, int n_ff, int n_columns)
 {
-    return spec->form == BATON_BLOCK_POST || spec->form == BATON_BLOCK_SANDWICH;
-}
-
-/* Rows of up, with the gate's. */
-static int up_rows(const struct baton_spec *spec, int layer)
-{
-    return (spec->mlp == BATON_MLP_GATED ? 2 : 1) * spec->layers[layer].n_ff;
+    bool gated = spec->mlp == BATON_MLP_GATED;
+    return (struct baton_array){
+        .n_rows = gated ? 2 * n_ff : n_ff, .n_columns = n_columns, .is_gated = gated};
 }
 
 static struct baton_array norm_of_layer(const struct baton_spec *spec, enum baton_slot slot)
@@ -77,10 +74,10 @@ static struct baton_array norm_of_layer(const struct baton_spec *spec, enum bato
         return norm_bias(spec, has_mlp_norm(spec));
     case BATON_SLOT_ATTN_POST_NORM:
     case BATON_SLOT_MLP_POST_NORM:
-        return norm(spec, has_post_norms(spec));
+        return norm(spec, baton_spec_has_post_norms(spec));
     case BATON_SLOT_ATTN_POST_NORM_BIAS:
     case BATON_SLOT_MLP_POST_NORM_BIAS:
-        return norm_bias(spec, has_post_norms(spec));
+        return norm_bias(spec, baton_spec_has_post_norms(spec));
     default:
         return none();
     }
@@ -90,13 +87,16 @@ static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton
                                        int layer)
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
+    struct baton_array array;
     if (of->is_moe)
         return none();
     switch (slot) {
     case BATON_SLOT_UP:
-        return matrix(up_rows(spec, layer), spec->n_embd);
+        array = up(spec, of->n_ff, spec->n_embd);
+        array.is_matrix = true;
+        return array;
     case BATON_SLOT_UP_BIAS:
-        return vector(spec->has_mlp_bias ? up_rows(spec, layer) : 0);
+        return up(spec, spec->has_mlp_bias ? of->n_ff : 0, 1);
     case BATON_SLOT_DOWN:
         return matrix(spec->n_embd, of->n_ff);
     case BATON_SLOT_DOWN_BIAS:

@@ -59,6 +59,7 @@ struct baton_array {
     int n_rows,
         n_columns;  /* 0 rows: the model has no such array; a vector has rows of one column */
     bool is_matrix; /* multiplied with, so kernels choose its form; else kept as floats */
+    bool is_gated;  /* rows of a gate, then as many of up; kernels read them in turn */
     float center;   /* random weights scatter around it: 1 for the weights of a norm */
 };
 

@@ -141,6 +141,12 @@ static inline int baton_spec_kv_width(const struct baton_spec *spec, int layer)
     return spec->layers[layer].n_kv_heads * spec->layers[layer].head_dim;
 }
 
+/* Whether what attention and the MLP give is normed. */
+static inline bool baton_spec_has_post_norms(const struct baton_spec *spec)
+{
+    return spec->form == BATON_BLOCK_POST || spec->form == BATON_BLOCK_SANDWICH;
+}
+
 /* Whether a layer computes K and V of its own. */
 static inline bool baton_spec_stores_kv(const struct baton_spec *spec, int layer)
 {

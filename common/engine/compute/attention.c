@@ -1,11 +1,9 @@
 #include "common/engine/compute/forward.h"
 
 enum {
-    STORE_ROWS_PER_ITEM = 16,
     TILE_ROWS = 16,       /* neighbouring rows of one sequence that load its K and V together */
     ITEMS_PER_THREAD = 2, /* of single rows */
-    ITEM_MIN_ELEMENTS = 16 << 10, /* of K and V: one core reads fewer before another joins in */
-    BLOCK = BATON_KV_BLOCK_TOKENS
+    ITEM_MIN_ELEMENTS = 16 << 10 /* of K and V: one core reads fewer before another joins in */
 };
 
 struct layer_loop {
@@ -17,33 +15,6 @@ struct layer_loop {
 static int divide_up(int n, int by)
 {
     return (n + by - 1) / by;
-}
-
-static void store_rows(void *arg, int item, int worker)
-{
-    const struct layer_loop *loop = arg;
-    const struct baton_forward *forward = loop->forward;
-    const struct baton_spec *spec = &forward->model->spec;
-    const struct baton_layer_spec *of = &spec->layers[loop->layer];
-    int first = item * STORE_ROWS_PER_ITEM, end = first + STORE_ROWS_PER_ITEM;
-    size_t qkv_width = (size_t)baton_spec_qkv_width(spec, loop->layer);
-    int q_width = baton_spec_q_width(spec, loop->layer),
-        kv_width = baton_spec_kv_width(spec, loop->layer);
-    (void)worker;
-    for (int r = first; r < end && r < forward->n_rows; r++) {
-        const struct baton_row *row = &forward->rows[r];
-        const float *k = forward->qkv + (size_t)r * qkv_width + q_width;
-        forward->kernels->store_kv(
-            baton_kv_element(row->seq->kv), k, k + kv_width, of->n_kv_heads, of->head_dim,
-            baton_seq_block(row->seq, loop->layer, row->position / BLOCK), row->position % BLOCK);
-    }
-}
-
-void baton_forward_store_kv(struct baton_forward *forward, int layer)
-{
-    struct layer_loop loop = {.forward = forward, .layer = layer};
-    baton_pool_run(forward->pool, divide_up(forward->n_rows, STORE_ROWS_PER_ITEM), store_rows,
-                   &loop);
 }
 
 /* An item is a tile of rows of one KV head, or one row of several KV heads. The scratch of a thread
@@ -94,6 +65,9 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
         .group = spec->n_heads / of->n_kv_heads,
         .head_dim = of->head_dim,
         .scale = spec->score_scale,
+        .score_cap = spec->score_cap,
+        .window = of->window,
+        .sinks = forward->model->layers[loop->layer].attention.sinks,
         .state = forward->attn_scratch + (size_t)worker * forward->attn_scratch_floats,
     };
     forward->kernels->attend(&job, head, end_head < job.n_heads ? end_head : job.n_heads);
@@ -125,11 +99,17 @@ static void attend_item(void *arg, int item, int worker)
         attend_single(loop, item - n_tile_items, worker);
 }
 
+static int count_seen(int position, int window)
+{
+    return window && window <= position ? window : position + 1;
+}
+
 /* Fills the groups with tiles from the front and with single rows from the back, so one array
  * serves both. Returns the positions that the single rows look at. */
 static size_t group_rows(struct layer_loop *loop)
 {
     const struct baton_forward *forward = loop->forward;
+    int window = forward->model->spec.layers[loop->layer].window;
     size_t n_positions = 0;
     for (int r = 0, n; r < forward->n_rows; r += n) {
         n = count_together(forward, r);
@@ -137,7 +117,7 @@ static size_t group_rows(struct layer_loop *loop)
             forward->groups[loop->n_tiles++] = r;
         } else {
             forward->groups[forward->n_rows - 1 - loop->n_singles++] = r;
-            n_positions += (size_t)forward->rows[r].position + 1;
+            n_positions += (size_t)count_seen(forward->rows[r].position, window);
         }
     }
     return n_positions;

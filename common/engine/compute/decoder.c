@@ -1,23 +1,46 @@
 #include "common/engine/compute/decoder.h"
 
+static void add_position(const struct baton_model *model, int position, float *x)
+{
+    size_t n_embd = (size_t)model->spec.n_embd;
+    const float *embedding = model->position_embedding + (size_t)position * n_embd;
+    for (size_t i = 0; i < n_embd; i++)
+        x[i] += embedding[i];
+}
+
+static void embed_row(const struct baton_model *model, const struct baton_row *row, float *x)
+{
+    float scale = model->spec.embed_scale;
+    baton_packed_row(&model->token_embedding.packed, (int)row->token, x);
+    for (int i = 0; scale != 1 && i < model->spec.n_embd; i++)
+        x[i] *= scale;
+    if (model->position_embedding)
+        add_position(model, row->position, x);
+}
+
+static void embed_rows(void *arg, int item, int worker)
+{
+    const struct baton_forward *forward = arg;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    (void)worker;
+    for (int r = first; r < end && r < forward->n_rows; r++)
+        embed_row(forward->model, &forward->rows[r],
+                  forward->x + (size_t)r * (size_t)forward->model->spec.n_embd);
+}
+
 void baton_decoder_embed(struct baton_forward *forward)
 {
-    const struct baton_model *model = forward->model;
-    size_t n_embd = (size_t)model->spec.n_embd;
-    for (int r = 0; r < forward->n_rows; r++) {
-        const struct baton_row *row = &forward->rows[r];
-        float *x = forward->x + (size_t)r * n_embd;
-        baton_packed_row(&model->token_embedding.packed, (int)row->token, x);
-        if (!model->position_embedding)
-            continue;
-        const float *position = model->position_embedding + (size_t)row->position * n_embd;
-        for (size_t i = 0; i < n_embd; i++)
-            x[i] += position[i];
-    }
+    baton_forward_share_rows(forward, embed_rows, forward);
+    baton_forward_rotate(forward);
 }
 
 static const struct baton_epilogue store = {.kind = BATON_STORE, .scale = 1};
-static const struct baton_epilogue add = {.kind = BATON_ADD, .scale = 1};
+
+/* Onto x, the residual stream, in the kernel: no pass over memory of its own. */
+static struct baton_epilogue add(const struct baton_model *model)
+{
+    return (struct baton_epilogue){.kind = BATON_ADD, .scale = model->spec.residual_scale};
+}
 
 /* A product whose input no other matrix reads, so its quantized form need not last. */
 static void multiply(struct baton_forward *forward, const struct baton_matrix *matrix,
@@ -28,32 +51,122 @@ static void multiply(struct baton_forward *forward, const struct baton_matrix *m
     baton_forward_linear(forward, matrix, input, out, epilogue);
 }
 
+/* What a part reads: x by its norm, or in form POST x itself. */
+static const float *norm_input(struct baton_forward *forward, const struct baton_norm *norm)
+{
+    if (forward->model->spec.form == BATON_BLOCK_POST)
+        return forward->x;
+    baton_forward_norm(forward, norm);
+    return forward->normed;
+}
+
 void baton_decoder_qkv(struct baton_forward *forward, int layer)
 {
     const struct baton_attention *attention = &forward->model->layers[layer].attention;
-    baton_forward_norm(forward, &attention->norm);
-    multiply(forward, &attention->qkv, forward->normed, forward->qkv, store);
+    const float *in = norm_input(forward, &attention->norm);
+    multiply(forward, &attention->qkv, in, forward->qkv, store);
+    baton_forward_finish_qkv(forward, layer);
 }
 
-/* `down` adds to x, the residual stream, in the kernel: no pass over memory of its own. */
-static void run_mlp(struct baton_forward *forward, const struct baton_mlp *mlp)
+/* hidden = what down is to multiply */
+static void widen(struct baton_forward *forward, int layer, const float *in)
 {
-    const struct baton_epilogue activate = {.kind = BATON_ACTIVATE,
-                                            .activation = forward->model->spec.activation};
-    baton_forward_norm(forward, &mlp->norm);
-    multiply(forward, &mlp->up, forward->normed, forward->hidden, activate);
-    multiply(forward, &mlp->down, forward->hidden, forward->x, add);
+    const struct baton_spec *spec = &forward->model->spec;
+    const struct baton_epilogue activate = {
+        .kind = spec->mlp == BATON_MLP_GATED ? BATON_GATE : BATON_ACTIVATE,
+        .activation = spec->activation,
+        .n_ff = spec->layers[layer].n_ff,
+    };
+    multiply(forward, &forward->model->layers[layer].mlp.up, in, forward->hidden, activate);
+}
+
+static void attn_out_to(struct baton_forward *forward, int layer, float *out,
+                        struct baton_epilogue epilogue)
+{
+    multiply(forward, &forward->model->layers[layer].attention.out, forward->attn_out, out,
+             epilogue);
+}
+
+static void down_to(struct baton_forward *forward, int layer, float *out,
+                    struct baton_epilogue epilogue)
+{
+    multiply(forward, &forward->model->layers[layer].mlp.down, forward->hidden, out, epilogue);
+}
+
+/* Form PRE. */
+static void finish_pre(struct baton_forward *forward, int layer)
+{
+    const struct baton_model *model = forward->model;
+    attn_out_to(forward, layer, forward->x, add(model));
+    widen(forward, layer, norm_input(forward, &model->layers[layer].mlp.norm));
+    down_to(forward, layer, forward->x, add(model));
+}
+
+/* Both parts read x as it was before either. */
+static void finish_parallel(struct baton_forward *forward, int layer)
+{
+    const struct baton_model *model = forward->model;
+    const struct baton_layer *of = &model->layers[layer];
+    widen(forward, layer,
+          norm_input(forward, model->spec.mlp_has_norm ? &of->mlp.norm : &of->attention.norm));
+    attn_out_to(forward, layer, forward->x, add(model));
+    down_to(forward, layer, forward->x, add(model));
+}
+
+/* Forms SANDWICH and POST: what a part gives is normed before it joins x. */
+static void finish_post(struct baton_forward *forward, int layer)
+{
+    const struct baton_layer *of = &forward->model->layers[layer];
+    attn_out_to(forward, layer, forward->branch, store);
+    baton_forward_norm_add(forward, &of->attention.post_norm);
+    widen(forward, layer, norm_input(forward, &of->mlp.norm));
+    down_to(forward, layer, forward->branch, store);
+    baton_forward_norm_add(forward, &of->mlp.post_norm);
 }
 
 void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer)
 {
-    const struct baton_layer *of = &forward->model->layers[layer];
-    multiply(forward, &of->attention.out, forward->attn_out, forward->x, add);
-    run_mlp(forward, &of->mlp);
+    switch (forward->model->spec.form) {
+    case BATON_BLOCK_PRE:
+        finish_pre(forward, layer);
+        break;
+    case BATON_BLOCK_PARALLEL:
+        finish_parallel(forward, layer);
+        break;
+    case BATON_BLOCK_SANDWICH:
+    case BATON_BLOCK_POST:
+        finish_post(forward, layer);
+        break;
+    }
+}
+
+struct cap_loop {
+    const struct baton_forward *forward;
+    float *logits;
+};
+
+enum { CAPPED_PER_ITEM = 16 << 10 };
+
+static void cap_some(void *arg, int item, int worker)
+{
+    const struct cap_loop *loop = arg;
+    const struct baton_spec *spec = &loop->forward->model->spec;
+    size_t n = (size_t)loop->forward->n_rows * (size_t)spec->n_vocab;
+    size_t first = (size_t)item * CAPPED_PER_ITEM, rest = n - first;
+    (void)worker;
+    loop->forward->kernels->cap(loop->logits + first, spec->logit_cap,
+                                rest < CAPPED_PER_ITEM ? rest : CAPPED_PER_ITEM);
 }
 
 void baton_decoder_logits(struct baton_forward *forward, float *logits)
 {
+    const struct baton_spec *spec = &forward->model->spec;
+    const struct baton_epilogue scaled = {.kind = BATON_STORE, .scale = spec->logit_scale};
+    struct cap_loop loop = {.forward = forward, .logits = logits};
     baton_forward_norm(forward, &forward->model->final_norm);
-    multiply(forward, &forward->model->head, forward->normed, logits, store);
+    multiply(forward, &forward->model->head, forward->normed, logits, scaled);
+    size_t n = (size_t)forward->n_rows * (size_t)spec->n_vocab;
+    if (spec->logit_cap > 0)
+        baton_pool_run(forward->pool, (int)((n + CAPPED_PER_ITEM - 1) / CAPPED_PER_ITEM), cap_some,
+                       &loop);
 }

@@ -1,7 +1,7 @@
 /* The decoder: a layer's computation around its attention, for every architecture. The model says
  * which parts it has; the engine runs them, because it owns the KV cache:
  *
- *     embed; for each layer qkv, store K and V, attend, attn_out_and_mlp; logits
+ *     embed; for each layer qkv, attend, attn_out_and_mlp; logits
  *
  * Ownership: the forward state is borrowed.
  * Threading: the engine thread, which shares the work with its pool.
@@ -12,10 +12,10 @@
 
 #include "common/engine/compute/forward.h"
 
-/* Rows' tokens and positions -> x. */
+/* Rows' tokens and positions -> x, and what positions turn queries and keys by. */
 void baton_decoder_embed(struct baton_forward *forward);
 
-/* x -> qkv */
+/* x -> qkv, and K and V in their sequences' blocks */
 void baton_decoder_qkv(struct baton_forward *forward, int layer);
 
 /* attn_out, x -> x */

@@ -104,8 +104,7 @@ static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn o
             baton_decoder_attn_out_and_mlp(forward, layer - 1);
         }
         baton_decoder_qkv(forward, layer);
-        baton_forward_store_kv(forward, layer);
-        if (on_layer && !on_layer(arg, layer))
+        if (on_layer && baton_spec_stores_kv(&forward->model->spec, layer) && !on_layer(arg, layer))
             return BATON_CANCELED;
     }
     return BATON_OK;

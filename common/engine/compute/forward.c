@@ -7,11 +7,16 @@
 
 enum {
     LINE_FLOATS = 16,
-    ROWS_PER_ITEM = 16,
     ITEMS_PER_THREAD = 4, /* so that a thread that lost its core delays a quarter of its share */
     ROWS_PER_READ = 8,    /* their arithmetic takes about as long as reading the weights */
     ITEM_MIN_BYTES = 64 << 10, /* one core reads them before another has joined in */
 };
+
+void baton_forward_share_rows(struct baton_forward *forward, baton_item_fn fn, void *arg)
+{
+    baton_pool_run(forward->pool, (forward->n_rows + BATON_ROWS_PER_ITEM - 1) / BATON_ROWS_PER_ITEM,
+                   fn, arg);
+}
 
 struct norm_loop {
     struct baton_forward *forward;
@@ -22,7 +27,8 @@ static void norm_rows(void *arg, int item, int worker)
 {
     const struct norm_loop *loop = arg;
     const struct baton_forward *forward = loop->forward;
-    int first = item * ROWS_PER_ITEM, end = first + ROWS_PER_ITEM, n = forward->model->spec.n_embd;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    int n = forward->model->spec.n_embd;
     (void)worker;
     for (int r = first; r < end && r < forward->n_rows; r++)
         forward->kernels->norm(loop->norm->kind, forward->normed + (size_t)r * n,
@@ -33,8 +39,26 @@ static void norm_rows(void *arg, int item, int worker)
 void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm)
 {
     struct norm_loop loop = {.forward = forward, .norm = norm};
-    baton_pool_run(forward->pool, (forward->n_rows + ROWS_PER_ITEM - 1) / ROWS_PER_ITEM, norm_rows,
-                   &loop);
+    baton_forward_share_rows(forward, norm_rows, &loop);
+}
+
+static void norm_add_rows(void *arg, int item, int worker)
+{
+    const struct norm_loop *loop = arg;
+    const struct baton_forward *forward = loop->forward;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    int n = forward->model->spec.n_embd;
+    (void)worker;
+    for (int r = first; r < end && r < forward->n_rows; r++)
+        forward->kernels->norm_add(loop->norm->kind, forward->x + (size_t)r * n,
+                                   forward->branch + (size_t)r * n, loop->norm->weight,
+                                   loop->norm->bias, n, loop->norm->epsilon);
+}
+
+void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm)
+{
+    struct norm_loop loop = {.forward = forward, .norm = norm};
+    baton_forward_share_rows(forward, norm_add_rows, &loop);
 }
 
 struct linear_loop {
@@ -64,7 +88,7 @@ static void quantize_rows(void *arg, int item, int worker)
 {
     const struct quantize_loop *loop = arg;
     const struct baton_forward *forward = loop->forward;
-    int first = item * ROWS_PER_ITEM, end = first + ROWS_PER_ITEM;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
     (void)worker;
     forward->kernels->dtypes[loop->dtype].quantize(loop->in, loop->n_in, first,
                                                    end < forward->n_rows ? end : forward->n_rows,
@@ -84,8 +108,7 @@ struct baton_input baton_forward_quantize(struct baton_forward *forward, enum ba
     if (forward->kernels->dtypes[dtype].copies) /* a copy would have the same bits */
         input.rows = in;
     else
-        baton_pool_run(forward->pool, divide_up(forward->n_rows, ROWS_PER_ITEM), quantize_rows,
-                       &loop);
+        baton_forward_share_rows(forward, quantize_rows, &loop);
     return input;
 }
 
@@ -113,8 +136,9 @@ void baton_forward_linear(struct baton_forward *forward, const struct baton_matr
                                        .epilogue = epilogue}};
     assert(input.dtype == matrix->packed.dtype && input.n_in == matrix->packed.n_in);
     int n_out = matrix->packed.n_out, n_items = count_items(forward, &matrix->packed);
-    /* Whole panels: kernels take columns in multiples of one. */
-    loop.outs_per_item = divide_up(divide_up(n_out, n_items), BATON_PANEL) * BATON_PANEL;
+    /* Whole panels, or pairs of them: kernels take columns in multiples of those. */
+    int step = epilogue.kind == BATON_GATE ? 2 * BATON_PANEL : BATON_PANEL;
+    loop.outs_per_item = divide_up(divide_up(n_out, n_items), step) * step;
     baton_pool_run(forward->pool, divide_up(n_out, loop.outs_per_item), linear_outs, &loop);
 }
 
@@ -134,24 +158,28 @@ size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows
 }
 
 /* The arrays of rows. Only this list says how many floats a row of each has. */
-enum { N_ROW_ARRAYS = 5 };
+enum { N_ROW_ARRAYS = 7 };
 
 struct row_array {
     float **array;
-    size_t width;
-    bool is_kept; /* a row needs it from before a layer's attention until after it */
+    size_t width;  /* of a row of the widest layer */
+    size_t stride; /* from a row to the next before the last layer's attention; 0: holds nothing */
 };
 
 static void list_arrays(struct baton_forward *forward, struct row_array arrays[N_ROW_ARRAYS])
 {
     const struct baton_spec *spec = &forward->model->spec;
-    /* Kept: the residual stream, and the queries in qkv, which attention reads. */
+    size_t n_embd = (size_t)spec->n_embd;
+    /* The residual stream, and the queries in qkv, which attention reads. */
     const struct row_array all[N_ROW_ARRAYS] = {
-        {&forward->x, (size_t)spec->n_embd, true},
-        {&forward->normed, (size_t)spec->n_embd, false},
-        {&forward->qkv, (size_t)baton_spec_most_qkv_width(spec), true},
-        {&forward->attn_out, (size_t)baton_spec_most_q_width(spec), false},
-        {&forward->hidden, (size_t)baton_spec_most_n_ff(spec), false},
+        {&forward->x, n_embd, n_embd},
+        {&forward->normed, n_embd, 0},
+        {&forward->qkv, (size_t)baton_spec_most_qkv_width(spec),
+         (size_t)baton_spec_qkv_width(spec, spec->n_layers - 1)},
+        {&forward->attn_out, (size_t)baton_spec_most_q_width(spec), 0},
+        {&forward->hidden, (size_t)baton_spec_most_n_ff(spec), 0},
+        {&forward->branch, baton_spec_has_post_norms(spec) ? n_embd : 0, 0},
+        {&forward->rotations, baton_forward_rotation_floats(spec), 0},
     };
     memcpy(arrays, all, sizeof all);
 }
@@ -181,7 +209,7 @@ void baton_forward_narrow(struct baton_forward *forward, int first, int n)
     struct row_array arrays[N_ROW_ARRAYS];
     list_arrays(forward, arrays);
     for (int i = 0; i < N_ROW_ARRAYS; i++)
-        *arrays[i].array += (size_t)first * arrays[i].width;
+        *arrays[i].array += (size_t)first * arrays[i].stride;
     forward->rows += first;
     forward->n_rows = n;
 }
@@ -195,8 +223,9 @@ void baton_forward_move_row(struct baton_forward *forward, int from, int to)
     forward->rows[to] = forward->rows[from];
     for (int i = 0; i < N_ROW_ARRAYS; i++) {
         float *array = *arrays[i].array;
-        size_t width = arrays[i].width;
-        if (arrays[i].is_kept)
-            memcpy(array + (size_t)to * width, array + (size_t)from * width, width * sizeof *array);
+        size_t stride = arrays[i].stride;
+        if (stride)
+            memcpy(array + (size_t)to * stride, array + (size_t)from * stride,
+                   stride * sizeof *array);
     }
 }

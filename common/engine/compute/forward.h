@@ -34,6 +34,8 @@ struct baton_forward {
     float *qkv;          /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
     float *attn_out;     /* [n_rows][H D] what attention gives */
     float *hidden;       /* [n_rows][F] */
+    float *branch;       /* [n_rows][C] a part's result that is normed before it joins x */
+    float *rotations;    /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
     void *quantized;     /* a linear's input as its kernels read it */
     float *attn_scratch; /* [n_threads] state of the queries attended together */
     size_t attn_scratch_floats; /* of one thread */
@@ -46,8 +48,15 @@ size_t baton_forward_place(struct baton_forward *forward, float *memory, int n_r
 /* Bytes of quantized input that n_rows rows of any matrix need at most. */
 size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows);
 
+/* Runs fn for items of up to BATON_ROWS_PER_ITEM neighbouring rows. */
+enum { BATON_ROWS_PER_ITEM = 16 };
+void baton_forward_share_rows(struct baton_forward *forward, baton_item_fn fn, void *arg);
+
 /* normed = norm(x) */
 void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm);
+
+/* x += norm(branch) */
+void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm);
 
 /* The rows of an input as products with weights of one dtype read them. */
 struct baton_input {
@@ -61,21 +70,31 @@ struct baton_input {
 struct baton_input baton_forward_quantize(struct baton_forward *forward, enum baton_dtype dtype,
                                           const float *in, int n_in);
 
-/* out [n_rows][n_out] from an input of the matrix's dtype and width. */
+/* out [n_rows][n_out], or [n_rows][F] for a gated matrix, from an input of the matrix's dtype and
+ * width. */
 void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
                           struct baton_input input, float *out, struct baton_epilogue epilogue);
 
-/* The rows' K and V, from qkv into their sequences' blocks. */
-void baton_forward_store_kv(struct baton_forward *forward, int layer);
+/* What the rows' positions turn queries and keys by, for all layers. */
+void baton_forward_rotate(struct baton_forward *forward);
 
-/* attn_out = causal attention of each row's queries over positions 0..its own. */
+/* Queries and keys as attention wants them: normed, held within bounds, turned. Then the rows' K
+ * and V go from qkv into their sequences' blocks, if the layer has any. */
+void baton_forward_finish_qkv(struct baton_forward *forward, int layer);
+
+/* attn_out = causal attention of each row's queries over the positions up to its own, or those of
+ * the layer's window. */
 void baton_forward_attend(struct baton_forward *forward, int layer);
 
-/* Goes on with n rows only, from the first-th on. */
+/* Goes on with n rows only, from the first-th on. This and moving are for the last layer, between its
+ * qkv and its attention. */
 void baton_forward_narrow(struct baton_forward *forward, int first, int n);
 
 /* Copies what a row needs from its attention on over another row. */
 void baton_forward_move_row(struct baton_forward *forward, int from, int to);
+
+/* Floats of a row's rotations. */
+size_t baton_forward_rotation_floats(const struct baton_spec *spec);
 
 /* Floats of attention's state one thread needs. */
 size_t baton_forward_attn_scratch_floats(const struct baton_spec *spec);

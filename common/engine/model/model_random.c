@@ -4,31 +4,45 @@
 
 #include "common/arch/arch.h"
 #include "common/engine/model/arrays.h"
+#include "common/engine/model/packing.h"
 #include "common/engine/model/random_weights.h"
 #include "common/engine/model/storage.h"
 
-static void fill(float *floats, size_t n, float center, uint64_t *seed)
+/* n weights of an array whose first the seed enters at, from the first-th on. */
+static void fill(float *floats, size_t first, size_t n, float center, uint64_t seed)
 {
     for (size_t i = 0; i < n; i++)
-        floats[i] = center + baton_random_weight(*seed, i);
-    *seed += n * BATON_RANDOM_STEP;
+        floats[i] = center + baton_random_weight(seed, first + i);
 }
 
-static enum baton_err fill_matrix(const struct baton_packed *packed, float center, uint64_t *seed)
+static enum baton_err fill_matrix(const struct baton_array *array,
+                                  const struct baton_packed *packed, uint64_t seed)
 {
     size_t n_in = (size_t)packed->n_in;
     float *rows = calloc(BATON_PANEL * n_in, sizeof *rows);
     if (!rows)
         return BATON_NO_MEMORY;
     for (int panel = 0; panel < baton_packed_n_panels(packed); panel++) {
-        int n = packed->n_out - panel * BATON_PANEL;
-        n = n < BATON_PANEL ? n : BATON_PANEL;
+        struct baton_panel_rows of = baton_panel_rows(array->n_rows, array->is_gated, panel);
         memset(rows, 0, BATON_PANEL * n_in * sizeof *rows);
-        fill(rows, (size_t)n * n_in, center, seed);
+        fill(rows, (size_t)of.first * n_in, (size_t)of.n * n_in, array->center, seed);
         baton_packed_write(packed, panel, rows);
     }
     free(rows);
     return BATON_OK;
+}
+
+static void fill_floats(const struct baton_array *array, float *floats, uint64_t seed)
+{
+    if (!array->is_gated) {
+        fill(floats, 0, baton_array_n_elements(array), array->center, seed);
+        return;
+    }
+    for (int panel = 0; panel < baton_gated_n_out(array->n_rows / 2) / BATON_PANEL; panel++) {
+        struct baton_panel_rows of = baton_panel_rows(array->n_rows, true, panel);
+        fill(floats + (size_t)panel * BATON_PANEL, (size_t)of.first, (size_t)of.n, array->center,
+             seed);
+    }
 }
 
 /* The same weights whatever they are kept in. */
@@ -41,10 +55,10 @@ static enum baton_err fill_all(struct baton_model *model, uint64_t seed)
         if (!array.n_rows)
             continue;
         if (array.is_matrix)
-            err = fill_matrix(baton_model_matrix(model, &array), array.center, &seed);
+            err = fill_matrix(&array, baton_model_matrix(model, &array), seed);
         else
-            fill(*baton_model_floats(model, &array), baton_array_n_elements(&array), array.center,
-                 &seed);
+            fill_floats(&array, *baton_model_floats(model, &array), seed);
+        seed += baton_array_n_elements(&array) * BATON_RANDOM_STEP;
     }
     return err;
 }

@@ -11,7 +11,7 @@
 enum { PANELS_PER_ITEM = BATON_WEIGHTS_READ_MAX / BATON_PANEL, SHOW_EVERY_MS = 100 };
 
 enum baton_err baton_packing_add(struct baton_packing *packing,
-                                 const struct baton_weights_source *source,
+                                 const struct baton_weights_source *source, bool is_gated,
                                  const struct baton_packed *packed)
 {
     int n_items = (baton_packed_n_panels(packed) + PANELS_PER_ITEM - 1) / PANELS_PER_ITEM;
@@ -21,7 +21,7 @@ enum baton_err baton_packing_add(struct baton_packing *packing,
         return BATON_NO_MEMORY;
     packing->jobs = jobs;
     jobs[packing->n_jobs++] = (struct baton_packing_job){
-        .source = *source, .packed = *packed, .first_item = packing->n_items};
+        .source = *source, .packed = *packed, .is_gated = is_gated, .first_item = packing->n_items};
     packing->n_items += n_items;
     return BATON_OK;
 }
@@ -65,6 +65,24 @@ static void show(struct pack_loop *loop)
                   (int)(100 * (int64_t)atomic_load(&loop->n_done) / loop->packing->n_items));
 }
 
+/* The rows of an item's panels, zeros past the matrix. Both panels of a matrix that is not gated are
+ * read at once: a transposed one is stored in lines. */
+static void read_panels(const struct baton_packing_job *job, int panel, float *rows)
+{
+    size_t n_in = (size_t)job->source.n_in;
+    struct baton_panel_rows first = baton_panel_rows(job->source.n_out, job->is_gated, panel);
+    memset(rows, 0, BATON_WEIGHTS_READ_MAX * n_in * sizeof *rows);
+    if (!job->is_gated) {
+        int n = job->source.n_out - first.first;
+        baton_weights_read(&job->source, first.first,
+                           n < BATON_WEIGHTS_READ_MAX ? n : BATON_WEIGHTS_READ_MAX, rows);
+        return;
+    }
+    struct baton_panel_rows second = baton_panel_rows(job->source.n_out, true, panel + 1);
+    baton_weights_read(&job->source, first.first, first.n, rows);
+    baton_weights_read(&job->source, second.first, second.n, rows + BATON_PANEL * n_in);
+}
+
 static void pack_item(void *arg, int item, int worker)
 {
     struct pack_loop *loop = arg;
@@ -72,13 +90,12 @@ static void pack_item(void *arg, int item, int worker)
     const struct baton_packed *packed = &job->packed;
     size_t n_in = (size_t)packed->n_in;
     float *rows = loop->rows + (size_t)worker * loop->rows_per_thread;
-    int panel = (item - job->first_item) * PANELS_PER_ITEM, first = panel * BATON_PANEL;
-    int n = packed->n_out - first;
-    n = n < BATON_WEIGHTS_READ_MAX ? n : BATON_WEIGHTS_READ_MAX;
-    baton_weights_read(&job->source, first, n, rows);
-    memset(rows + (size_t)n * n_in, 0, (size_t)(BATON_WEIGHTS_READ_MAX - n) * n_in * sizeof *rows);
-    for (int o = 0; o < n; o += BATON_PANEL)
-        baton_packed_write(packed, panel++, rows + (size_t)o * n_in);
+    int panel = (item - job->first_item) * PANELS_PER_ITEM, end = panel + PANELS_PER_ITEM;
+    read_panels(job, panel, rows);
+    if (end > baton_packed_n_panels(packed))
+        end = baton_packed_n_panels(packed);
+    for (; panel < end; panel++, rows += BATON_PANEL * n_in)
+        baton_packed_write(packed, panel, rows);
     atomic_fetch_add(&loop->n_done, 1);
     if (loop->shows && !worker)
         show(loop);

@@ -15,6 +15,7 @@
 struct baton_packing_job {
     struct baton_weights_source source;
     struct baton_packed packed;
+    bool is_gated;  /* the source has the gate's rows, then up's (arch/arrays.h) */
     int first_item; /* of this matrix in the loop over all */
 };
 
@@ -23,8 +24,22 @@ struct baton_packing {
     int n_jobs, n_items;
 };
 
+/* The rows of a matrix of n rows that one of its panels holds. Panels of a gated one hold the gate's
+ * and up's in turn. */
+struct baton_panel_rows {
+    int first, n;
+};
+
+static inline struct baton_panel_rows baton_panel_rows(int n_rows, bool is_gated, int panel)
+{
+    int n_half = is_gated ? n_rows / 2 : n_rows;
+    int first = (is_gated ? panel / 2 : panel) * BATON_PANEL, n = n_half - first;
+    return (struct baton_panel_rows){.first = first + (is_gated && panel % 2 ? n_half : 0),
+                                     .n = n < BATON_PANEL ? n : BATON_PANEL};
+}
+
 enum baton_err baton_packing_add(struct baton_packing *packing,
-                                 const struct baton_weights_source *source,
+                                 const struct baton_weights_source *source, bool is_gated,
                                  const struct baton_packed *packed) BATON_MUST_CHECK;
 
 /* show_progress: a line on stderr, if that is a terminal. */

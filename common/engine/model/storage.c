@@ -19,9 +19,15 @@ static void *take(struct baton_model *model, size_t n_bytes)
     return taken;
 }
 
+/* Outputs as kernels read them. */
+static int n_packed_rows(const struct baton_array *array)
+{
+    return array->is_gated ? baton_gated_n_out(array->n_rows / 2) : array->n_rows;
+}
+
 static void place_floats(struct baton_model *model, const struct baton_array *array)
 {
-    size_t n = baton_array_n_elements(array);
+    size_t n = (size_t)n_packed_rows(array) * (size_t)array->n_columns;
     *baton_model_floats(model, array) = n ? take(model, n * sizeof(float)) : NULL;
 }
 
@@ -32,7 +38,7 @@ static void place_matrix(struct baton_model *model, const struct baton_array *ar
     if (array->n_rows) {
         *packed = (struct baton_packed){.dtype = model->dtype,
                                         .layout = model->kernels->layout,
-                                        .n_out = array->n_rows,
+                                        .n_out = n_packed_rows(array),
                                         .n_in = array->n_columns};
         packed->data = take(model, baton_packed_read_bytes(packed));
     }

@@ -190,10 +190,26 @@ static enum baton_err find_source(const struct loading *loading, const struct ba
     return err;
 }
 
+/* A bias in the order of its matrix's panels. */
+static void read_gated(const struct baton_array *array, const struct baton_weights_source *source,
+                       float *floats)
+{
+    int n_panels = baton_gated_n_out(array->n_rows / 2) / BATON_PANEL;
+    memset(floats, 0, (size_t)n_panels * BATON_PANEL * sizeof *floats);
+    for (int panel = 0; panel < n_panels; panel++) {
+        struct baton_panel_rows rows = baton_panel_rows(array->n_rows, true, panel);
+        baton_weights_read(source, rows.first, rows.n, floats + (size_t)panel * BATON_PANEL);
+    }
+}
+
 static void read_floats(const struct loading *loading, const struct baton_array *array,
                         const struct baton_weights_source *source, float *floats)
 {
     size_t n_columns = (size_t)array->n_columns;
+    if (array->is_gated) {
+        read_gated(array, source, floats);
+        return;
+    }
     for (int r = 0; r < array->n_rows; r += BATON_WEIGHTS_READ_MAX) {
         int n =
             array->n_rows - r < BATON_WEIGHTS_READ_MAX ? array->n_rows - r : BATON_WEIGHTS_READ_MAX;
@@ -240,7 +256,8 @@ enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_
             continue;
         err = find_source(&loading, &array, &source);
         if (!err && array.is_matrix)
-            err = baton_packing_add(packing, &source, baton_model_matrix(model, &array));
+            err = baton_packing_add(packing, &source, array.is_gated,
+                                    baton_model_matrix(model, &array));
         else if (!err)
             read_floats(&loading, &array, &source, *baton_model_floats(model, &array));
     }
