@@ -67,7 +67,7 @@ static void add_array(struct catalogue *all, const struct baton_spec *spec,
 
 static enum baton_err list(struct catalogue *all, const struct baton_spec *spec, uint64_t seed)
 {
-    const struct baton_tensor_names *names = baton_arch_gpt2.tensors;
+    const struct baton_tensor_names *names = baton_arch_find("gpt2")->tensors;
     int n = baton_n_arrays(spec);
     *all = (struct catalogue){
         .tensors = calloc((size_t)n * BATON_MAX_TENSOR_PARTS, sizeof *all->tensors), .seed = seed};

@@ -3,26 +3,53 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct baton_arch *const archs[] = {&baton_arch_gpt2};
+#include "common/arch/families.h"
+
+const struct baton_arch *baton_arch_at(int index)
+{
+    return index >= 0 && index < baton_n_families ? &baton_families[index] : NULL;
+}
 
 const struct baton_arch *baton_arch_find(const char *model_type)
 {
-    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++)
-        if (!strcmp(archs[i]->model_type, model_type))
-            return archs[i];
+    for (int i = 0; i < baton_n_families; i++)
+        if (!strcmp(baton_families[i].model_type, model_type))
+            return &baton_families[i];
     return NULL;
 }
 
 const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES])
 {
     size_t n = 0;
-    for (size_t i = 0; i < sizeof archs / sizeof archs[0] && n < BATON_ARCH_NAMES_BYTES; i++)
+    for (int i = 0; i < baton_n_families && n < BATON_ARCH_NAMES_BYTES; i++)
         n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
-                              i ? ", " : "supported: ", archs[i]->model_type);
+                              i ? ", " : "supported: ", baton_families[i].model_type);
     return text;
 }
 
-enum baton_err baton_arch_configure(const struct baton_model_config *config,
+/* Models of pictures and text whose language model is computed alone, and what that may be. */
+static const struct {
+    const char *wrapper, *model_type;
+} wrappers[] = {{"gemma3", "gemma3_text"}, {"mistral3", "mistral"}, {"mistral3", "ministral3"}};
+
+static enum baton_err check_wrapper(const struct baton_model_config *config, struct baton_why *why)
+{
+    bool is_wrapper = false;
+    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
+        is_wrapper = is_wrapper || !strcmp(wrappers[i].wrapper, config->model_type);
+        if (!config->wrapper[0] || (!strcmp(wrappers[i].wrapper, config->wrapper) &&
+                                    !strcmp(wrappers[i].model_type, config->model_type)))
+            return is_wrapper
+                       ? baton_fail(why, BATON_INVALID, "text_config: must be given in a %s model",
+                                    config->model_type)
+                       : BATON_OK;
+    }
+    return baton_fail(why, BATON_INVALID,
+                      "model_type: \"%.40s\" with a text_config of \"%.40s\" is not supported",
+                      config->wrapper, config->model_type);
+}
+
+enum baton_err baton_arch_configure(const struct baton_model_config *config, int n_context,
                                     const struct baton_arch **arch, struct baton_spec *spec,
                                     struct baton_why *why)
 {
@@ -30,10 +57,12 @@ enum baton_err baton_arch_configure(const struct baton_model_config *config,
     char names[BATON_ARCH_NAMES_BYTES];
     if (!config->model_type[0])
         return baton_fail(why, BATON_INVALID, "model_type: must be given as text");
-    if (!found)
-        return baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported (%s)",
-                          config->model_type, baton_arch_names(names));
-    enum baton_err err = found->configure(config, spec, why);
+    enum baton_err err = check_wrapper(config, why);
+    if (!err && !found)
+        err = baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported (%s)",
+                         config->model_type, baton_arch_names(names));
+    if (!err)
+        err = baton_arch_make_spec(found, config, n_context, spec, why);
     if (!err)
         err = baton_spec_check(spec, why);
     if (!err)

@@ -23,8 +23,9 @@
 
 /* Llama's serve every architecture that has some of its parts: Mistral, Qwen 2 and 3, Granite,
  * SmolLM 3, MiniCPM, Cohere. Gemma 2's are those of Gemma 3. */
-extern const struct baton_tensor_names baton_names_llama, baton_names_phi3, baton_names_gemma,
-    baton_names_gemma2, baton_names_glm4, baton_names_olmo2, baton_names_starcoder2,
-    baton_names_phi, baton_names_gpt_neox, baton_names_gptj, baton_names_gpt_neo;
+extern const struct baton_tensor_names baton_names_gpt2, baton_names_llama, baton_names_phi3,
+    baton_names_gemma, baton_names_gemma2, baton_names_glm4, baton_names_olmo2,
+    baton_names_starcoder2, baton_names_phi, baton_names_gpt_neox, baton_names_gptj,
+    baton_names_gpt_neo;
 
 #endif

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(config.bos_id < config.n_vocab && config.n_eos <= BATON_MODEL_MAX_EOS);
     for (int i = 0; i < config.n_eos; i++)
         check(config.eos_ids[i] >= 0 && config.eos_ids[i] < config.n_vocab);
-    if (baton_arch_configure(&config, &arch, &spec, &why))
+    if (baton_arch_configure(&config, 0, &arch, &spec, &why))
         check(why.text[0]);
     else
         check(arch && !baton_spec_check(&spec, &why));

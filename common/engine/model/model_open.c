@@ -11,7 +11,7 @@ static enum baton_err configure(const struct baton_checkpoint *checkpoint,
                                 struct baton_why *why)
 {
     struct baton_why reason;
-    enum baton_err err = baton_arch_configure(&checkpoint->config, arch, spec, &reason);
+    enum baton_err err = baton_arch_configure(&checkpoint->config, 0, arch, spec, &reason);
     if (err)
         (void)baton_fail(why, err, "%s: %s", checkpoint->config_path, reason.text);
     return err;

@@ -19,7 +19,7 @@ static enum baton_err parse_text(const char *text, struct configured *configured
 {
     enum baton_err err = baton_model_config_parse(text, strlen(text), &configured->config, why);
     return err ? err
-               : baton_arch_configure(&configured->config, &configured->arch, &configured->spec,
+               : baton_arch_configure(&configured->config, 0, &configured->arch, &configured->spec,
                                       why);
 }
 
@@ -62,8 +62,8 @@ TEST(given_fields_are_taken)
 TEST(settings_that_are_not_computed_are_refused_by_name)
 {
     const char *const refused[][2] = {
-        {",\"activation_function\":\"relu\"", "activation_function"},
-        {",\"activation_function\":\"gelu\"", "activation_function"},
+        {",\"activation_function\":\"mish\"", "activation_function"},
+        {",\"activation_function\":\"quick_gelu\"", "activation_function"},
         {",\"activation_function\":3", "activation_function"},
         {",\"scale_attn_weights\":false", "scale_attn_weights"},
         {",\"scale_attn_by_inverse_layer_idx\":true", "scale_attn_by_inverse_layer_idx"},
