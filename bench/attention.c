@@ -93,7 +93,7 @@ static struct bench_work work_of(const struct stand *stand, const struct bench_l
     const struct baton_spec *spec = baton_model_spec(stand->model);
     double n = line->batch, last = line->prompt;
     double attended = prefill ? n * (last - (n - 1) / 2) : n * last;
-    double token_bytes = (double)baton_kv_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS;
+    double token_bytes = (double)baton_kv_all_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS;
     return (struct bench_work){.attention = {.flops = attended * 4.0 * baton_spec_q_width(spec, 0),
                                              .bytes = (prefill ? 1 : n) * last * token_bytes}};
 }

@@ -118,12 +118,14 @@ static struct bench_work decode_work(const struct stand *stand, int n_prompt, in
 /* Gives every sequence the K and V that the first one's prompt left. */
 static void share_prompt(struct stand *stand, int n_prompt, int n_seqs)
 {
-    size_t n_bytes = baton_kv_block_bytes(stand->machine.kv);
-    for (int layer = 0; layer < spec_of(stand)->n_layers; layer++)
+    int n_layers;
+    const int *layers = baton_kv_held_layers(stand->machine.kv, &n_layers);
+    for (int i = 0; i < n_layers; i++)
         for (int block = 0; block < baton_kv_blocks_for(n_prompt); block++)
             for (int b = 1; b < n_seqs; b++)
-                memcpy(baton_seq_block(&stand->seqs[b], layer, block),
-                       baton_seq_block(&stand->seqs[0], layer, block), n_bytes);
+                memcpy(baton_seq_block(&stand->seqs[b], layers[i], block),
+                       baton_seq_block(&stand->seqs[0], layers[i], block),
+                       baton_kv_block_bytes(stand->machine.kv, layers[i]));
 }
 
 static enum baton_err measure_prompt(struct stand *stand, int n_prompt)
@@ -217,8 +219,8 @@ static void describe(struct stand *stand)
                                .n_threads = (int)stand->options->threads};
     stand->sizes =
         (struct bench_sizes){.weight_bytes = (double)baton_model_step_bytes(model),
-                             .kv_token_bytes = (double)baton_kv_block_bytes(stand->machine.kv) /
-                                               BATON_KV_BLOCK_TOKENS * spec_of(stand)->n_layers};
+                             .kv_token_bytes = (double)baton_kv_all_block_bytes(stand->machine.kv) /
+                                               BATON_KV_BLOCK_TOKENS};
 }
 
 static enum baton_err init_probe(struct stand *stand, struct baton_why *why)

@@ -16,7 +16,9 @@ static const struct baton_option option_table[] = {
                    "where contexts arrive; port 0 takes a free one"),
     BATON_ROW_TEXT(struct options, bulk_advertise, "bulk-advertise", NULL,
                    "bulk url told to others; host * is the address they see"),
-    BATON_KV_OPTIONS(struct options, kv, "KV cache for every running request; 0: sixteen contexts"),
+    BATON_KV_OPTIONS(struct options, kv,
+                     "KV cache for every running request; 0: sixteen contexts, or fewer as memory "
+                     "allows"),
     BATON_ROW_INT(struct options, max_batch, "max-batch", "64", 1, 1024, "sequences",
                   "in one step"),
     BATON_ROW_INT(struct options, colocated_prefill_chunk, "colocated-prefill-chunk", "16", 1, 4096,
@@ -45,7 +47,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
         struct baton_host_hooks hooks = dc_service_hooks(service);
         const char *bulk =
             options->bulk_advertise ? options->bulk_advertise : dc_service_bulk_url(service);
-        err = baton_host_join(&host, bulk, dc_service_kv_dtype(service), &hooks, why);
+        err = baton_host_join(&host, bulk, dc_service_kv(service), &hooks, why);
     }
     if (!err)
         baton_host_run(&host);

@@ -24,7 +24,7 @@ static enum baton_err create_pool(struct dc_service *service,
 {
     const struct baton_host *host = options->host;
     enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
-                                                DC_KV_CONTEXTS, &service->kv, why);
+                                                true, host->claim, &service->kv, why);
     service->reserve = (struct dc_reserve){.host = options->host,
                                            .contexts = &service->contexts,
                                            .cache = &service->prefix_cache,
@@ -81,7 +81,6 @@ static enum baton_err create_receiver(struct dc_service *service, const char *bu
     return baton_kv_receiver_create(
         &(struct baton_kv_receiver_options){.bulk_url = bulk_url,
                                             .epoch = host->epoch,
-                                            .n_layers = baton_model_spec(host->model)->n_layers,
                                             .wake = baton_host_wake,
                                             .wake_arg = host,
                                             .arg = service,
@@ -148,9 +147,9 @@ void dc_service_destroy(struct dc_service *service)
     free(service);
 }
 
-const char *dc_service_kv_dtype(const struct dc_service *service)
+const struct baton_kv *dc_service_kv(const struct dc_service *service)
 {
-    return baton_kv_dtype(service->kv);
+    return service->kv;
 }
 
 const char *dc_service_bulk_url(const struct dc_service *service)

@@ -15,12 +15,10 @@
 
 struct dc_service;
 
-enum { DC_KV_CONTEXTS = 16 };
-
 struct dc_service_options {
     struct baton_host *host;
     const char *bulk_url;
-    struct baton_kv_options kv; /* default: DC_KV_CONTEXTS contexts */
+    struct baton_kv_options kv; /* default: common/worker/kv_budget.h */
     int64_t max_batch;
     int64_t colocated_chunk; /* prompt tokens in a step beside running sequences */
     bool prefix_cache;       /* prompts with the same prefix share its blocks */
@@ -34,7 +32,8 @@ void dc_service_destroy(struct dc_service *service);
 /* What the host calls; arg is the service. */
 struct baton_host_hooks dc_service_hooks(struct dc_service *service);
 
-const char *dc_service_kv_dtype(const struct dc_service *service);
+/* Its pool, borrowed. */
+const struct baton_kv *dc_service_kv(const struct dc_service *service);
 
 /* The bulk inbox as listened on. */
 const char *dc_service_bulk_url(const struct dc_service *service);

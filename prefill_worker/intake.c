@@ -1,11 +1,26 @@
 #include "prefill_worker/intake.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/worker/prompt.h"
+
+/* A job that the whole pool cannot hold would wait for ever, and others behind it. */
+static enum baton_err check_pool(const struct baton_kv *kv,
+                                 const Baton__V1__PrefillRequest *request, struct baton_why *why)
+{
+    int64_t n_output = request->naive ? (int64_t)request->max_new_tokens - 1 : 0;
+    int64_t n_held = (int64_t)baton_kv_n_blocks(kv) * BATON_KV_BLOCK_TOKENS;
+    if ((int64_t)request->n_tokens + n_output <= n_held)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID,
+                      "tokens: %zu with an output of %" PRId64 " are more than the %" PRId64
+                      " that this worker's KV cache holds",
+                      request->n_tokens, n_output, n_held);
+}
 
 static enum baton_err check(const struct baton_model_facts *facts,
                             const Baton__V1__PrefillRequest *request, struct baton_why *why)
@@ -93,7 +108,7 @@ struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
     struct baton_why why = {""};
     baton_origin_init(&origin, gateway, envelope);
     struct pf_job *job = NULL;
-    if (check(facts, request, &why))
+    if (check(facts, request, &why) || check_pool(cache->kv, request, &why))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID, why.text);
     else if (!(job = new_job(request)))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");

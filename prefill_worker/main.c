@@ -13,7 +13,8 @@ struct options {
 static const struct baton_option option_table[] = {
     BATON_WORKER_OPTIONS(struct options, worker),
     BATON_KV_OPTIONS(struct options, kv,
-                     "KV cache for prompts running, being handed over, or kept; 0: eight contexts"),
+                     "KV cache for prompts running, being handed over, or kept; 0: eight contexts, "
+                     "or fewer as memory allows"),
     BATON_ROW_INT(struct options, chunk, "chunk", "128", 16, 1 << 16, "tokens",
                   "of all prompts that one step computes; rounded down to whole blocks of 16"),
     BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto",
@@ -39,7 +40,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
         err = pf_service_create(&service_options, &service, why);
     if (!err) {
         struct baton_host_hooks hooks = pf_service_hooks(service);
-        err = baton_host_join(&host, NULL, pf_service_kv_dtype(service), &hooks, why);
+        err = baton_host_join(&host, NULL, pf_service_kv(service), &hooks, why);
     }
     if (!err)
         baton_host_run(&host);

@@ -24,7 +24,7 @@ static enum baton_err create_kv(struct pf_service *service,
 {
     struct baton_host *host = service->host;
     enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
-                                                PF_KV_CONTEXTS, &service->kv, why);
+                                                false, host->claim, &service->kv, why);
     return err ? err
                : baton_prefix_cache_init(&service->prefix_cache, service->kv,
                                          baton_model_dtype(host->model), &host->fingerprint,
@@ -51,7 +51,6 @@ static enum baton_err create_sender(struct pf_service *service,
     service->sender = baton_kv_sender_create(&(struct baton_kv_sender_options){
         .epoch = host->epoch,
         .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
-        .n_layers = baton_model_spec(host->model)->n_layers,
         .overlap = options->overlap,
         .wake = baton_host_wake,
         .wake_arg = host});
@@ -120,9 +119,9 @@ void pf_service_destroy(struct pf_service *service)
     free(service);
 }
 
-const char *pf_service_kv_dtype(const struct pf_service *service)
+const struct baton_kv *pf_service_kv(const struct pf_service *service)
 {
-    return baton_kv_dtype(service->kv);
+    return service->kv;
 }
 
 static struct pf_job *find(const struct pf_service *service, const baton_envelope *envelope)
@@ -187,8 +186,9 @@ static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job
 /* Blocks of the job that are computed in all layers. */
 static int count_complete(const struct pf_service *service, struct pf_job *job)
 {
-    return baton_kv_progress_complete(baton_kv_progress_read(&job->progress),
-                                      baton_model_spec(service->host->model)->n_layers);
+    int n_held;
+    const int *held = baton_kv_held_layers(service->kv, &n_held);
+    return baton_kv_progress_complete(baton_kv_progress_read(&job->progress), held[n_held - 1]);
 }
 
 static enum baton_err open_transfer(struct pf_service *service, struct pf_job *job,
@@ -222,9 +222,8 @@ static void pump_transfer(struct pf_service *service, struct pf_job *job)
 static void try_start(struct pf_service *service, struct pf_job *job, bool *pool_full)
 {
     struct baton_why why = {""};
-    int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens : 0);
-    if (n_positions > service->host->facts.n_context_tokens)
-        n_positions = (int)service->host->facts.n_context_tokens;
+    /* The last token of an output is never an input. */
+    int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens - 1 : 0);
     /* Blocks and link are kept when a later step here fails: the job is tried again as it is. */
     if (!job->seq.kv && take_blocks(service, job, n_positions)) {
         *pool_full = true; /* first come, first served: a shorter prompt does not overtake */

@@ -13,11 +13,9 @@
 
 struct pf_service;
 
-enum { PF_KV_CONTEXTS = 8 };
-
 struct pf_service_options {
     struct baton_host *host;
-    struct baton_kv_options kv; /* default: PF_KV_CONTEXTS contexts */
+    struct baton_kv_options kv; /* default: common/worker/kv_budget.h */
     int chunk;                  /* tokens of a step */
     enum baton_overlap overlap;
     bool prefix_cache;
@@ -31,6 +29,7 @@ void pf_service_destroy(struct pf_service *service);
 /* What the host calls; arg is the service. */
 struct baton_host_hooks pf_service_hooks(struct pf_service *service);
 
-const char *pf_service_kv_dtype(const struct pf_service *service);
+/* Its pool, borrowed. */
+const struct baton_kv *pf_service_kv(const struct pf_service *service);
 
 #endif

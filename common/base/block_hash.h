@@ -30,6 +30,7 @@ struct baton_block_hash {
 struct baton_block_salt {
     const char *config, *weights, *dtype, *kv_dtype;
     uint32_t block_tokens;
+    const char *kv_layout; /* "": of workers that name none */
 };
 
 /* The hash before the first block's. */

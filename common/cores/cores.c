@@ -54,17 +54,22 @@ static const char *find_lease_dir(const char *option)
     return runtime && runtime[0] == '/' ? runtime : "";
 }
 
+bool baton_cores_shared_path(const char *lease_dir, const char *name, char path[PATH_MAX])
+{
+    const char *dir = find_lease_dir(lease_dir);
+    int n = snprintf(path, PATH_MAX, "%s/%s-%u", dir, name, (unsigned)geteuid());
+    return *dir && n > 0 && n < PATH_MAX;
+}
+
 /* A failure is only a warning: sharing saves time, and a worker alone is correct without it. */
 static void open_lease(struct baton_cores *cores, const struct baton_cores_options *options,
                        const cpu_set_t *allowed)
 {
     char path[PATH_MAX];
     struct baton_why why = {"no directory for it"};
-    const char *dir = find_lease_dir(options->lease_dir);
-    int n = snprintf(path, sizeof path, "%s/baton-cores-%u", dir, (unsigned)geteuid());
     if (!*options->lease_dir)
         return;
-    if (!*dir || n < 0 || n >= (int)sizeof path ||
+    if (!baton_cores_shared_path(options->lease_dir, "baton-cores", path) ||
         baton_core_lease_open(path, options->role, allowed, &cores->lease, &why))
         baton_log(BATON_LOG_WARN, "no_core_lease", BATON_S("why", why.text),
                   BATON_S("instead", "all cores"));

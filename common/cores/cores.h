@@ -13,6 +13,8 @@
 #ifndef BATON_CORES_CORES_H
 #define BATON_CORES_CORES_H
 
+#include <limits.h>
+
 #include "common/cores/core_lease.h"
 #include "common/engine/compute/engine.h"
 
@@ -35,6 +37,10 @@ enum baton_err baton_cores_init(struct baton_cores *cores,
                                 const struct baton_cores_options *options,
                                 struct baton_why *why) BATON_MUST_CHECK;
 void baton_cores_fini(struct baton_cores *cores);
+
+/* The path of a file that the workers of one user on one host share, NAME-UID in the directory that
+ * lease_dir names as above. False: there is none. */
+bool baton_cores_shared_path(const char *lease_dir, const char *name, char path[PATH_MAX]);
 
 /* By the engine thread, once, before it uses the engine. */
 void baton_cores_attach(struct baton_cores *cores, struct baton_engine *engine);

@@ -30,6 +30,13 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     range(c, "prefix_hit_tokens", m->prefix_hit_tokens, 0, m->prefix_tokens);
 }
 
+/* "" comes from a worker of an earlier version. */
+static void kv_layout(struct checker *c, const char *value)
+{
+    if (value && *value)
+        sha256(c, "kv_layout", value);
+}
+
 static void check_hello_urls(struct checker *c, const Baton__V1__Hello *m)
 {
     url(c, "inbox_url", m->inbox_url, HOST_OR_STAR);
@@ -51,6 +58,7 @@ static void check_hello(struct checker *c, const Baton__V1__Hello *m)
     text(c, "model", m->model, BATON_MAX_TEXT_BYTES);
     name(c, "dtype", m->dtype);
     name(c, "kv_dtype", m->kv_dtype);
+    kv_layout(c, m->kv_layout);
     range(c, "kv_block_tokens", m->kv_block_tokens, 1, MAX_BLOCK_TOKENS);
     range(c, "n_context_tokens", m->n_context_tokens, 1, MAX_TOKENS);
     range(c, "n_cores", m->n_cores, 1, MAX_CORES);
@@ -210,6 +218,7 @@ static void check_kv_begin(struct checker *c, const Baton__V1__KvBegin *m)
     range(c, "block_tokens", m->block_tokens, 1, MAX_BLOCK_TOKENS);
     range(c, "total_bytes", m->total_bytes, 1, max_kv_bytes);
     name(c, "kv_dtype", m->kv_dtype);
+    kv_layout(c, m->kv_layout);
     range(c, "first_block", m->first_block, 0, m->n_tokens - 1);
 }
 

@@ -103,6 +103,25 @@ static enum baton_err init_cores(struct baton_host *host, struct baton_why *why)
         why);
 }
 
+/* Before the model is loaded, so that workers which start together see each other when they size
+ * their pools. A failure only means that this worker sees none. */
+static void open_claim(struct baton_host *host)
+{
+    struct baton_why why = {""};
+    bool decodes = host->role == BATON__V1__ROLE__ROLE_DECODE;
+    if (baton_memory_claim_open(host->options->lease_dir, decodes, &host->claim, &why))
+        baton_log(BATON_LOG_DEBUG, "no_memory_claim", BATON_S("why", why.text));
+}
+
+/* Once memory lies behind the pool the kernel no longer counts it as free. */
+static void settle_claim(struct baton_host *host)
+{
+    if (host->is_claim_settled || !baton_kv_is_backed(host->kv))
+        return;
+    baton_memory_claim_settle(host->claim);
+    host->is_claim_settled = true;
+}
+
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
                                Baton__V1__Role role, struct baton_why *why)
 {
@@ -116,6 +135,7 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
     if (err)
         return err;
     catch_signals(&host->bell);
+    open_claim(host);
     err = load_model(host, why);
     if (err)
         return err;
@@ -139,13 +159,15 @@ static void gateway_lost(void *arg, uint64_t gateway_epoch)
     host->hooks.lost(host->hooks.arg, gateway_epoch);
 }
 
-enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url, const char *kv_dtype,
-                               const struct baton_host_hooks *hooks, struct baton_why *why)
+enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
+                               const struct baton_kv *kv, const struct baton_host_hooks *hooks,
+                               struct baton_why *why)
 {
     const struct baton_worker_options *options = host->options;
     int64_t beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND);
     int64_t silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND);
     host->hooks = *hooks;
+    host->kv = kv;
     struct baton_member_options member = {
         .gateways = options->gateway,
         .epoch = host->epoch,
@@ -159,7 +181,8 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url, co
         .fingerprint = &host->fingerprint,
         .model = host->facts.name,
         .dtype = baton_model_dtype(host->model),
-        .kv_dtype = kv_dtype,
+        .kv_dtype = baton_kv_dtype(kv),
+        .kv_layout = baton_kv_layout_name(kv),
         .cluster_token = options->cluster_token,
         .kv_block_tokens = BATON_KV_BLOCK_TOKENS,
         .n_context_tokens = (uint32_t)host->facts.n_context_tokens,
@@ -233,6 +256,7 @@ void baton_host_run(struct baton_host *host)
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());
         int64_t cores_ns = baton_cores_tick(&host->cores, now_ns);
         touch_alive_file(host, now_ns);
+        settle_claim(host);
         next_ns = earlier(next_ns, earlier(work_ns, cores_ns));
         now_ns = baton_now_ns();
         baton_doorbell_wait(&host->bell, next_ns > now_ns ? next_ns - now_ns : 0);
@@ -249,6 +273,7 @@ void baton_host_close(struct baton_host *host)
         baton_inbox_close(host->inbox);
     if (host->model)
         baton_model_close(host->model);
+    baton_memory_claim_close(host->claim);
     baton_cores_fini(&host->cores);
     baton_doorbell_fini(&host->bell);
 }

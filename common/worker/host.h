@@ -23,6 +23,7 @@
 #include "common/engine/kv/kv.h"
 #include "common/engine/model/model.h"
 #include "common/wire/member.h"
+#include "common/worker/memory_claims.h"
 
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
@@ -56,7 +57,8 @@ struct baton_worker_options {
                        "processors to compute on: auto (all; workers of one host share them by "   \
                        "who is busy), all, or a fixed list as 0 or 0,2-3"),                        \
         BATON_ROW_TEXT(type, in.lease_dir, "lease-dir", "auto",                                    \
-                       "where workers tell each other who is busy: a directory; \"\": nowhere; "   \
+                       "where workers tell each other who is busy and what memory they take: a "   \
+                       "directory; \"\": nowhere; "                                                \
                        "auto: /dev/shm, or the user's runtime directory"),                         \
         BATON_ROW_INT(type, in.threads, "threads", "0", 0, 256, "",                                \
                       "to compute with, at most; 0: as cores"),                                    \
@@ -97,6 +99,9 @@ struct baton_host {
     struct baton_fingerprint fingerprint;
     struct baton_model *model;
     double model_load_s;
+    struct baton_memory_claim *claim; /* NULL: the worker sees no others */
+    const struct baton_kv *kv;        /* the worker's, since join */
+    bool is_claim_settled;
     struct baton_doorbell bell;
     struct baton_inbox *inbox;
     struct baton_member *member;
@@ -108,9 +113,10 @@ struct baton_host {
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
                                Baton__V1__Role role, struct baton_why *why) BATON_MUST_CHECK;
 
-/* Second half, when the worker is able to work: joins the gateways. bulk_url may be NULL. */
-enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url, const char *kv_dtype,
-                               const struct baton_host_hooks *hooks,
+/* Second half, when the worker is able to work: joins the gateways. bulk_url may be NULL. kv: the
+ * worker's pool, borrowed until close. */
+enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
+                               const struct baton_kv *kv, const struct baton_host_hooks *hooks,
                                struct baton_why *why) BATON_MUST_CHECK;
 
 /* Returns after SIGTERM or SIGINT, drained. */

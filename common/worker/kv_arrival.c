@@ -3,13 +3,16 @@
 #include <stdlib.h>
 
 enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t n_layers,
-                                     uint32_t first_block, uint32_t end_block)
+                                     const int *held, int n_held, uint32_t first_block,
+                                     uint32_t end_block)
 {
     uint32_t *next_block = calloc(n_layers, sizeof *next_block);
     if (!next_block)
         return BATON_NO_MEMORY;
     for (uint32_t layer = 0; layer < n_layers; layer++)
-        next_block[layer] = first_block;
+        next_block[layer] = end_block;
+    for (int i = 0; i < n_held; i++)
+        next_block[held[i]] = first_block;
     *arrival = (struct baton_kv_arrival){n_layers, end_block, next_block};
     return BATON_OK;
 }

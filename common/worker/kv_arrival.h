@@ -19,9 +19,11 @@ struct baton_kv_arrival {
     uint32_t *next_block; /* [n_layers]: those below it are here */
 };
 
-/* Blocks first_block..end_block - 1 of each of n_layers are to arrive. */
+/* Blocks first_block..end_block - 1 are to arrive of each of the layers held [n_held], which are
+ * below n_layers; of the others none. */
 enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t n_layers,
-                                     uint32_t first_block, uint32_t end_block) BATON_MUST_CHECK;
+                                     const int *held, int n_held, uint32_t first_block,
+                                     uint32_t end_block) BATON_MUST_CHECK;
 void baton_kv_arrival_fini(struct baton_kv_arrival *arrival);
 
 /* Notes blocks first..first + n - 1 of layer; false, and nothing noted, when one of them is not

@@ -1,24 +1,52 @@
 #include "common/worker/kv_budget.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/memory.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
 /* Blocks beyond this need memory that no machine has, and arithmetic that int has not. */
 static const int64_t max_blocks = (1 << 28) / BLOCK;
 
+/* Of the memory that is left, pools take so much by default; the rest is for activations, buffers
+ * and other programs. */
+static const double pools_share = 0.75;
+
+uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
+                               const struct baton_memory_peers *peers)
+{
+    int n_prefill = peers->n_unsized_prefill + !decodes,
+        n_decode = peers->n_unsized_decode + decodes;
+    int own = decodes ? BATON_KV_DECODE_CONTEXTS : BATON_KV_PREFILL_CONTEXTS;
+    n_prefill += decodes && !peers->n_prefill;
+    n_decode += !decodes && !peers->n_decode;
+    double n_contexts =
+        (double)n_prefill * BATON_KV_PREFILL_CONTEXTS + (double)n_decode * BATON_KV_DECODE_CONTEXTS;
+    if (memory_bytes == UINT64_MAX) /* unknown */
+        return memory_bytes;
+    return (uint64_t)((double)memory_bytes * pools_share * own / n_contexts);
+}
+
+static int64_t blocks_for(int64_t tokens)
+{
+    return (tokens + BLOCK - 1) / BLOCK;
+}
+
+static int64_t default_blocks(const struct baton_kv_needs *needs)
+{
+    int64_t wanted = needs->n_contexts * blocks_for(needs->context_tokens);
+    uint64_t most = needs->share_bytes / needs->block_bytes;
+    return most < (uint64_t)wanted ? (int64_t)most : wanted;
+}
+
 static int64_t wanted_blocks(const struct baton_kv_options *options,
                              const struct baton_kv_needs *needs)
 {
     if (options->bytes)
         return options->bytes / (int64_t)needs->block_bytes;
-    int64_t tokens = options->tokens ? options->tokens : needs->n_contexts * needs->context_tokens;
-    return (tokens + BLOCK - 1) / BLOCK;
+    return options->tokens ? blocks_for(options->tokens) : default_blocks(needs);
 }
 
 static const char *option_name(const struct baton_kv_options *options)
@@ -30,18 +58,17 @@ static enum baton_err check_least(const struct baton_kv_options *options,
                                   const struct baton_kv_needs *needs, int64_t n_blocks,
                                   struct baton_why *why)
 {
-    int64_t least = (needs->context_tokens + BLOCK - 1) / BLOCK;
-    if (n_blocks >= least)
+    if (n_blocks >= 1)
         return BATON_OK;
     if (options->bytes)
         return baton_fail(why, BATON_INVALID,
-                          "kv-bytes: must hold at least the model's context: %" PRId64
-                          " bytes for %" PRId64 " tokens, not %" PRId64,
-                          least * (int64_t)needs->block_bytes, needs->context_tokens,
-                          options->bytes);
-    return baton_fail(why, BATON_INVALID,
-                      "kv-tokens: must be at least the model's context, %" PRId64 ", not %" PRId64,
-                      needs->context_tokens, options->tokens);
+                          "kv-bytes: must hold at least a block of %d tokens: %zu bytes, not "
+                          "%" PRId64,
+                          BLOCK, needs->block_bytes, options->bytes);
+    return baton_fail(why, BATON_NO_MEMORY,
+                      "KV cache: a block of %d tokens takes %zu bytes, and this worker's share of "
+                      "the memory that is left is %" PRIu64 "; kv-tokens or kv-bytes override it",
+                      BLOCK, needs->block_bytes, needs->share_bytes);
 }
 
 static enum baton_err check_most(const struct baton_kv_options *options,
@@ -91,31 +118,49 @@ enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
     return BATON_OK;
 }
 
-/* The kernel's own estimate, or no limit. Memory it has not got is refused here: taken, it would
- * cost some process its life. */
-static uint64_t memory_left_bytes(void)
+static uint64_t less(uint64_t a, uint64_t b)
 {
-    static const char name[] = "MemAvailable:";
-    FILE *file = fopen("/proc/meminfo", "re");
-    uint64_t kib = 0;
-    char line[128];
-    if (!file)
-        return UINT64_MAX;
-    while (!kib && fgets(line, sizeof line, file))
-        if (!strncmp(line, name, sizeof name - 1))
-            kib = strtoull(line + sizeof name - 1, NULL, 10);
-    (void)fclose(file);
-    return kib ? kib * 1024 : UINT64_MAX;
+    return a > b ? a - b : 0;
+}
+
+/* Memory that is not there is refused here: taken, it would cost some process its life. Weights that
+ * are mapped from a file count as page cache, which the kernel calls free. */
+static void measure_memory(const struct baton_model *model, bool decodes,
+                           struct baton_memory_claim *claim, struct baton_kv_needs *needs)
+{
+    struct baton_memory_peers peers;
+    baton_memory_claim_look(claim, &peers);
+    uint64_t left = baton_memory_available_bytes();
+    needs->memory_bytes = left == UINT64_MAX ? left
+                                             : less(less(left, peers.unbacked_bytes),
+                                                    baton_model_mapped_bytes(model));
+    needs->share_bytes = baton_kv_budget_share(needs->memory_bytes, decodes, &peers);
+    needs->n_contexts = decodes ? BATON_KV_DECODE_CONTEXTS : BATON_KV_PREFILL_CONTEXTS;
+}
+
+static void log_pool(const struct baton_kv *kv, const struct baton_kv_needs *needs,
+                     const struct baton_kv_budget *budget)
+{
+    int64_t n_tokens = (int64_t)budget->n_blocks * BLOCK;
+    baton_log(BATON_LOG_INFO, "kv_cache", BATON_I("tokens", n_tokens),
+              BATON_I("prefix_cache_tokens", budget->n_cached * BLOCK),
+              BATON_F("mib", (double)budget->n_blocks * (double)needs->block_bytes / (1 << 20)),
+              BATON_F("mib_left", (double)needs->memory_bytes / (1 << 20)),
+              BATON_S("dtype", baton_kv_dtype(kv)));
+    if (n_tokens < needs->context_tokens)
+        baton_log(BATON_LOG_WARN, "kv_cache_below_context", BATON_I("tokens", n_tokens),
+                  BATON_I("context_tokens", needs->context_tokens),
+                  BATON_S("consequence", "longer requests are refused"));
 }
 
 enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       const struct baton_model *model, const char *dtype,
-                                      int n_contexts, struct baton_kv **kv, struct baton_why *why)
+                                      bool decodes, struct baton_memory_claim *claim,
+                                      struct baton_kv **kv, struct baton_why *why)
 {
-    struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context,
-                                   .n_contexts = n_contexts,
-                                   .memory_bytes = memory_left_bytes()};
+    struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context};
     struct baton_kv_budget budget;
+    measure_memory(model, decodes, claim, &needs);
     enum baton_err err =
         baton_kv_measure(baton_model_kv_layout(model), dtype, &needs.block_bytes, why);
     if (!err)
@@ -124,10 +169,8 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
         err = baton_kv_create(baton_model_kv_layout(model), dtype, budget.n_blocks, kv, why);
     if (err)
         return err;
+    baton_memory_claim_take(claim, (uint64_t)budget.n_blocks * needs.block_bytes);
     baton_kv_bound_cache(*kv, budget.n_cached);
-    baton_log(BATON_LOG_INFO, "kv_cache", BATON_I("tokens", budget.n_blocks * BLOCK),
-              BATON_I("prefix_cache_tokens", budget.n_cached * BLOCK),
-              BATON_F("mib", (double)budget.n_blocks * (double)needs.block_bytes / (1 << 20)),
-              BATON_S("dtype", baton_kv_dtype(*kv)));
+    log_pool(*kv, &needs, &budget);
     return BATON_OK;
 }

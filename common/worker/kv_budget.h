@@ -9,6 +9,11 @@
 
 #include "common/base/config.h"
 #include "common/engine/model/model.h"
+#include "common/worker/memory_claims.h"
+
+/* Contexts that a worker's pool has by default, where memory allows: a decode worker holds a context
+ * for as long as it makes tokens, a prefill worker while it computes and sends it. */
+enum { BATON_KV_PREFILL_CONTEXTS = 8, BATON_KV_DECODE_CONTEXTS = 16 };
 
 struct baton_kv_options {
     int64_t tokens, bytes;       /* one of them, or neither: both 0 */
@@ -29,27 +34,35 @@ struct baton_kv_options {
 struct baton_kv_needs {
     size_t block_bytes; /* in all layers */
     int64_t context_tokens;
-    int n_contexts;        /* the default: this many times context_tokens */
-    uint64_t memory_bytes; /* free on the machine */
+    int n_contexts;        /* the default: this many times context_tokens, */
+    uint64_t share_bytes;  /* but no more than this */
+    uint64_t memory_bytes; /* that there are, after the weights */
 };
+
+/* A worker's share of memory_bytes for its pool, by default: three quarters go to pools, and are
+ * divided among the workers of the host that are still to decide, by their contexts. A worker of
+ * the other role is expected where none is yet. */
+uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
+                               const struct baton_memory_peers *peers);
 
 struct baton_kv_budget {
     int n_blocks;
     int n_cached; /* of them, at most so many are kept for others */
 };
 
-/* Capacity for at least one context, in whole blocks: tokens are rounded up, bytes and
- * prefix_cache_tokens down. */
+/* Capacity for at least one block, in whole blocks: tokens are rounded up, bytes and
+ * prefix_cache_tokens down. It may be less than a context: then prompts and outputs are bounded by
+ * it. */
 enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
                                       const struct baton_kv_needs *needs,
                                       struct baton_kv_budget *budget,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
 /* Makes the pool of a worker, bounds its cache and logs its size. dtype: of the KV cache, as
- * baton_kv_create takes it. */
+ * baton_kv_create takes it. claim: the worker's, which is told of it; may be NULL. */
 enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       const struct baton_model *model, const char *dtype,
-                                      int n_contexts, struct baton_kv **kv,
-                                      struct baton_why *why) BATON_MUST_CHECK;
+                                      bool decodes, struct baton_memory_claim *claim,
+                                      struct baton_kv **kv, struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -1,27 +1,34 @@
 #include "common/worker/kv_order.h"
 
-void baton_kv_order_init(struct baton_kv_order *order, int n_layers, int first_block, int n_blocks)
+void baton_kv_order_init(struct baton_kv_order *order, const int *layers, int n_layers,
+                         int first_block, int n_blocks)
 {
-    *order = (struct baton_kv_order){.n_layers = n_layers,
+    *order = (struct baton_kv_order){.layers = layers,
+                                     .n_layers = n_layers,
                                      .n_blocks = n_blocks,
                                      .begin = first_block,
                                      .end = first_block,
                                      .block = first_block};
 }
 
+static int count_complete(const struct baton_kv_order *order, struct baton_kv_progress progress)
+{
+    return baton_kv_progress_complete(progress, order->layers[order->n_layers - 1]);
+}
+
 /* As many blocks as possible: whole ones if there are any, else those being computed. */
 static void begin_span(struct baton_kv_order *order, struct baton_kv_progress progress)
 {
-    int n_complete = baton_kv_progress_complete(progress, order->n_layers);
+    int n_complete = count_complete(order, progress);
     order->end = order->begin < n_complete ? n_complete : progress.n_end;
     if (order->end < order->begin)
         order->end = order->begin; /* the blocks being computed are not wanted */
 }
 
-/* Layers of the span under way that are ready. */
-static int ready_layers(const struct baton_kv_order *order, struct baton_kv_progress progress)
+/* Whether the span's blocks of the next layer can leave. */
+static bool is_ready(const struct baton_kv_order *order, struct baton_kv_progress progress)
 {
-    return order->end <= progress.n_done ? order->n_layers : progress.n_layers;
+    return order->end <= progress.n_done || order->layers[order->layer] < progress.n_layers;
 }
 
 bool baton_kv_order_next(struct baton_kv_order *order, struct baton_kv_progress progress,
@@ -29,10 +36,11 @@ bool baton_kv_order_next(struct baton_kv_order *order, struct baton_kv_progress 
 {
     if (!order->layer && order->block == order->begin)
         begin_span(order, progress);
-    if (order->begin == order->end || order->layer >= ready_layers(order, progress))
+    if (order->begin == order->end || !is_ready(order, progress))
         return false;
-    *extent = (struct baton_kv_extent){
-        .layer = order->layer, .block = order->block, .n_blocks = order->end - order->block};
+    *extent = (struct baton_kv_extent){.layer = order->layers[order->layer],
+                                       .block = order->block,
+                                       .n_blocks = order->end - order->block};
     return true;
 }
 
@@ -47,6 +55,11 @@ void baton_kv_order_sent(struct baton_kv_order *order, int n_blocks)
         order->begin = order->end;
     }
     order->block = order->begin;
+}
+
+bool baton_kv_order_is_ready(const struct baton_kv_order *order, struct baton_kv_progress progress)
+{
+    return count_complete(order, progress) >= order->n_blocks;
 }
 
 bool baton_kv_order_is_over(const struct baton_kv_order *order)

@@ -16,9 +16,10 @@
 #include "common/worker/kv_progress.h"
 
 struct baton_kv_order {
+    const int *layers; /* [n_layers], ascending: those that are sent; borrowed */
     int n_layers, n_blocks;
     int begin, end;   /* blocks of the span under way; begin == end: none */
-    int layer, block; /* next of it */
+    int layer, block; /* next of it; the layer as an index of layers */
 };
 
 /* Adjacent blocks of one layer, counted in the sequence. */
@@ -26,8 +27,9 @@ struct baton_kv_extent {
     int layer, block, n_blocks;
 };
 
-/* The blocks first_block..n_blocks - 1 of n_layers layers. */
-void baton_kv_order_init(struct baton_kv_order *order, int n_layers, int first_block, int n_blocks);
+/* The blocks first_block..n_blocks - 1 of layers [n_layers], at least one. */
+void baton_kv_order_init(struct baton_kv_order *order, const int *layers, int n_layers,
+                         int first_block, int n_blocks);
 
 /* What can go next, as far as the progress reaches; false when nothing can. */
 bool baton_kv_order_next(struct baton_kv_order *order, struct baton_kv_progress progress,
@@ -35,6 +37,9 @@ bool baton_kv_order_next(struct baton_kv_order *order, struct baton_kv_progress 
 
 /* The first n_blocks of the extent that next gave are gone. */
 void baton_kv_order_sent(struct baton_kv_order *order, int n_blocks);
+
+/* Whether everything is computed. */
+bool baton_kv_order_is_ready(const struct baton_kv_order *order, struct baton_kv_progress progress);
 
 /* Everything is gone. */
 bool baton_kv_order_is_over(const struct baton_kv_order *order);

@@ -37,10 +37,10 @@ static inline struct baton_kv_progress baton_kv_progress_read(baton_kv_progress_
                                       .n_layers = (int)(value & 0xffff)};
 }
 
-/* Blocks that are ready in all of the model's layers. */
-static inline int baton_kv_progress_complete(struct baton_kv_progress progress, int n_model_layers)
+/* Blocks that are ready in all layers; last_layer: the last one that holds K and V. */
+static inline int baton_kv_progress_complete(struct baton_kv_progress progress, int last_layer)
 {
-    return progress.n_layers == n_model_layers ? progress.n_end : progress.n_done;
+    return progress.n_layers > last_layer ? progress.n_end : progress.n_done;
 }
 
 #endif

@@ -93,12 +93,18 @@ void baton_kv_receive_fini(struct baton_kv_receive *receive)
     baton_kv_arrival_fini(&receive->arrival);
 }
 
+static void fail_with(const struct baton_kv_receiver *receiver, struct baton_kv_receive *receive,
+                      Baton__V1__Failed__Code code, const char *message)
+{
+    leave_sender(receive);
+    baton_origin_fail(receive->origin, code, message);
+    receiver->options.failed(receiver->options.arg, receive);
+}
+
 static void fail(const struct baton_kv_receiver *receiver, struct baton_kv_receive *receive,
                  const char *message)
 {
-    leave_sender(receive);
-    baton_origin_fail(receive->origin, BATON__V1__FAILED__CODE__CONTEXT_LOST, message);
-    receiver->options.failed(receiver->options.arg, receive);
+    fail_with(receiver, receive, BATON__V1__FAILED__CODE__CONTEXT_LOST, message);
 }
 
 static void send_ack(const struct baton_kv_remote *remote, struct baton_kv_receive *receive,
@@ -120,38 +126,41 @@ static void send_ack(const struct baton_kv_remote *remote, struct baton_kv_recei
 }
 
 /* The size of the blocks that the sequence does not share. */
-static uint64_t bytes_to_come(const struct baton_kv_receiver *receiver,
-                              const struct baton_kv_receive *receive)
+static uint64_t bytes_to_come(const struct baton_kv_receive *receive)
 {
     int n_blocks = baton_kv_blocks_for(receive->n_tokens) - receive->seq->n_shared;
-    return (uint64_t)receiver->options.n_layers * (uint64_t)n_blocks *
-           baton_kv_block_bytes(receive->seq->kv);
+    return (uint64_t)n_blocks * baton_kv_all_block_bytes(receive->seq->kv);
 }
 
 /* Checked once, at KvBegin. Chunks name only their layer and blocks within this shape. */
-static bool is_as_expected(const struct baton_kv_receiver *receiver,
-                           const struct baton_kv_receive *receive, const Baton__V1__KvBegin *kv)
+static bool is_as_expected(const struct baton_kv_receive *receive, const Baton__V1__KvBegin *kv)
 {
     return receive->state == BATON_KV_RECEIVE_EXPECTED &&
-           kv->n_layers == (uint32_t)receiver->options.n_layers &&
+           kv->n_layers == (uint32_t)baton_kv_n_layers(receive->seq->kv) &&
            kv->n_tokens == (uint32_t)receive->n_tokens &&
            kv->block_tokens == BATON_KV_BLOCK_TOKENS &&
            kv->first_block == (uint32_t)receive->seq->n_shared &&
            !strcmp(kv->kv_dtype, baton_kv_dtype(receive->seq->kv)) &&
-           kv->total_bytes == bytes_to_come(receiver, receive);
+           kv->total_bytes == bytes_to_come(receive);
 }
 
 static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                   struct baton_kv_receive *receive, const baton_envelope *envelope, int64_t now_ns)
 {
     const Baton__V1__KvBegin *kv = envelope->kv_begin;
-    if (!is_as_expected(receiver, receive, kv) ||
-        !receiver->options.begin(receiver->options.arg, receive)) {
+    int n_held;
+    const int *held = baton_kv_held_layers(receive->seq->kv, &n_held);
+    if (strcmp(kv->kv_layout, baton_kv_layout_name(receive->seq->kv)) != 0) {
+        fail_with(receiver, receive, BATON__V1__FAILED__CODE__OTHER_LAYOUT,
+                  "the K and V that arrived are laid out in another way than this worker's");
+        return;
+    }
+    if (!is_as_expected(receive, kv) || !receiver->options.begin(receiver->options.arg, receive)) {
         fail(receiver, receive,
              "the context that arrived has another shape than the one reserved for");
         return;
     }
-    if (baton_kv_arrival_init(&receive->arrival, kv->n_layers, kv->first_block,
+    if (baton_kv_arrival_init(&receive->arrival, kv->n_layers, held, n_held, kv->first_block,
                               (uint32_t)baton_kv_blocks_for(receive->n_tokens))) {
         fail(receiver, receive, "no memory to receive the context");
         return;
@@ -164,19 +173,29 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
     receive->began_ns = now_ns;
 }
 
+/* Whether the chunk is the next one of what is awaited; then it is noted. */
+static bool is_awaited(struct baton_kv_receive *receive, const Baton__V1__KvChunk *chunk,
+                       size_t payload_bytes)
+{
+    const struct baton_kv *kv = receive->seq->kv;
+    return receive->state == BATON_KV_RECEIVE_RECEIVING &&
+           chunk->offset == receive->received_bytes &&
+           chunk->layer < (uint32_t)baton_kv_n_layers(kv) &&
+           payload_bytes == chunk->n_blocks * baton_kv_block_bytes(kv, (int)chunk->layer) &&
+           baton_kv_arrival_take(&receive->arrival, chunk->layer, chunk->first_block,
+                                 chunk->n_blocks);
+}
+
 static void take_chunk(const struct baton_kv_receiver *receiver,
                        const struct baton_kv_remote *remote, struct baton_kv_receive *receive,
                        const struct baton_message *message)
 {
     const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
-    size_t block_bytes = baton_kv_block_bytes(receive->seq->kv);
-    if (receive->state != BATON_KV_RECEIVE_RECEIVING || chunk->offset != receive->received_bytes ||
-        message->payload_bytes != chunk->n_blocks * block_bytes ||
-        !baton_kv_arrival_take(&receive->arrival, chunk->layer, chunk->first_block,
-                               chunk->n_blocks)) {
+    if (!is_awaited(receive, chunk, message->payload_bytes)) {
         fail(receiver, receive, "a piece of the context is missing, or does not fit");
         return;
     }
+    size_t block_bytes = message->payload_bytes / chunk->n_blocks;
     /* Block by block: here they need not be neighbours in the pool. */
     for (uint32_t i = 0; i < chunk->n_blocks; i++)
         memcpy(baton_seq_block(receive->seq, (int)chunk->layer, (int)(chunk->first_block + i)),

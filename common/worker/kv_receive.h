@@ -10,8 +10,8 @@
  *            caller's, from expect to fini, and borrows the sequence.
  * Threading: main thread.
  * Errors:    create: as baton_inbox_open. A gap, a bad frame, a message that does not fit and a
- *            sender that goes away fail the transfer: its origin is sent CONTEXT_LOST, and the hook
- *            `failed` is called.
+ *            sender that goes away fail the transfer: its origin is sent CONTEXT_LOST, or
+ *            OTHER_LAYOUT for K and V that are laid out otherwise, and the hook `failed` is called.
  */
 #ifndef BATON_WORKER_KV_RECEIVE_H
 #define BATON_WORKER_KV_RECEIVE_H
@@ -50,7 +50,6 @@ struct baton_kv_receive {
 struct baton_kv_receiver_options {
     const char *bulk_url; /* where to listen */
     uint64_t epoch;
-    int n_layers;
     void (*wake)(void *arg);
     void *wake_arg;
 

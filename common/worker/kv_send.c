@@ -123,7 +123,9 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
                                           source->n_tokens - source->n_cached_tokens),
         .credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES};
     send_list_push_back(&peer->sends, send);
-    baton_kv_order_init(&send->order, sender->options.n_layers, source->first_block,
+    int n_layers;
+    const int *layers = baton_kv_held_layers(source->seq->kv, &n_layers);
+    baton_kv_order_init(&send->order, layers, n_layers, source->first_block,
                         baton_kv_blocks_for(source->n_tokens));
     return BATON_OK;
 }
@@ -151,13 +153,13 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     int n_blocks = baton_kv_blocks_for(source->n_tokens) - source->first_block;
     begin.reply_url = baton_envelope_text(sender->options.reply_url);
-    begin.n_layers = (uint32_t)sender->options.n_layers;
+    begin.n_layers = (uint32_t)baton_kv_n_layers(source->seq->kv);
     begin.n_tokens = (uint32_t)source->n_tokens;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
-    begin.total_bytes = (uint64_t)sender->options.n_layers * (uint64_t)n_blocks *
-                        baton_kv_block_bytes(source->seq->kv);
+    begin.total_bytes = (uint64_t)n_blocks * baton_kv_all_block_bytes(source->seq->kv);
     begin.first_block = (uint32_t)source->first_block;
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(source->seq->kv));
+    begin.kv_layout = baton_envelope_text(baton_kv_layout_name(source->seq->kv));
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
     enum baton_err err = send_message(send, &envelope, NULL, 0);
@@ -183,7 +185,7 @@ static int contiguous_blocks(const struct baton_seq *seq, const struct baton_kv_
 static enum baton_err send_chunk(struct baton_kv_send *send, const struct baton_kv_extent *extent)
 {
     const struct baton_seq *seq = send->source.seq;
-    size_t block_bytes = baton_kv_block_bytes(seq->kv);
+    size_t block_bytes = baton_kv_block_bytes(seq->kv, extent->layer);
     int n = contiguous_blocks(seq, extent, (int)(BATON_HANDOFF_CHUNK_BYTES / block_bytes));
     Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -239,8 +241,7 @@ static enum baton_err send_ready(const struct baton_kv_sender *sender, struct ba
     struct baton_kv_extent extent;
     enum baton_err err = BATON_OK;
     /* Without overlap nothing leaves before all is computed: sending would slow the computation. */
-    if (!send->overlaps &&
-        baton_kv_progress_complete(progress, sender->options.n_layers) < send->order.n_blocks)
+    if (!send->overlaps && !baton_kv_order_is_ready(&send->order, progress))
         return BATON_OK;
     while (!err && has_credit(send) && baton_kv_order_next(&send->order, progress, &extent)) {
         if (send->state == BATON_KV_SEND_OPEN) /* not earlier: a canceled prompt sends no KvBegin */

@@ -30,7 +30,6 @@ struct baton_kv_sender;
 struct baton_kv_sender_options {
     uint64_t epoch;
     const char *reply_url; /* this worker's inbox as others reach it */
-    int n_layers;
     enum baton_overlap overlap;
     void (*wake)(void *arg);
     void *wake_arg;

@@ -14,7 +14,8 @@ enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct 
                                           .weights = fingerprint->weights,
                                           .dtype = dtype,
                                           .kv_dtype = baton_kv_dtype(kv),
-                                          .block_tokens = BLOCK};
+                                          .block_tokens = BLOCK,
+                                          .kv_layout = baton_kv_layout_name(kv)};
     *cache = (struct baton_prefix_cache){.kv = kv, .on = on};
     if (!on) /* the pool keeps no block without a holder */
         baton_kv_bound_cache(kv, 0);

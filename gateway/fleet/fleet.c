@@ -72,6 +72,35 @@ size_t gw_fleet_n(const struct gw_fleet *fleet, Baton__V1__Role role, enum gw_wo
     return n;
 }
 
+/* Tokens of the largest KV cache of a role; 0 without a worker. */
+static int64_t largest_pool(const struct gw_fleet *fleet, Baton__V1__Role role)
+{
+    int64_t n = 0;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == role && worker->status.kv_blocks_total > n)
+            n = worker->status.kv_blocks_total;
+    return n * fleet->terms.kv_block_tokens;
+}
+
+static int64_t at_most(int64_t pool_tokens, int64_t context_tokens)
+{
+    return pool_tokens && pool_tokens < context_tokens ? pool_tokens : context_tokens;
+}
+
+/* The last token of an output is never an input, so it takes no position. */
+int64_t gw_fleet_context_tokens(const struct gw_fleet *fleet)
+{
+    int64_t pool = largest_pool(fleet, BATON__V1__ROLE__ROLE_DECODE);
+    return at_most(pool ? pool + 1 : 0, fleet->options.identity.facts->n_context_tokens);
+}
+
+int64_t gw_fleet_prompt_tokens(const struct gw_fleet *fleet)
+{
+    return at_most(largest_pool(fleet, BATON__V1__ROLE__ROLE_PREFILL),
+                   gw_fleet_context_tokens(fleet));
+}
+
 /* ---- joining ---- */
 
 static struct gw_worker *find_id(const struct gw_fleet *fleet, const char *id)

@@ -59,4 +59,9 @@ void gw_fleet_goodbye(struct gw_fleet *fleet);
 /* How many workers of a role are in a state. */
 size_t gw_fleet_n(const struct gw_fleet *fleet, Baton__V1__Role role, enum gw_worker_state state);
 
+/* The longest prompt, and the longest prompt and output together, that the workers here can hold in
+ * their KV caches; at most the model's context, which it is while no worker is known. */
+int64_t gw_fleet_prompt_tokens(const struct gw_fleet *fleet);
+int64_t gw_fleet_context_tokens(const struct gw_fleet *fleet);
+
 #endif

@@ -63,6 +63,12 @@ static bool same_terms(const struct gw_identity *identity, const struct gw_fleet
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__OTHER_BLOCK_SIZE,
                                    "KV blocks of %u tokens: this fleet has %u",
                                    hello->kv_block_tokens, terms->kv_block_tokens);
+    if (strcmp(terms->kv_layout, hello->kv_layout) != 0)
+        return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__OTHER_LAYOUT,
+                                   "the layout of K and V is %.12s: this fleet has %.12s (layers, "
+                                   "heads, windows or the rotation of positions differ)",
+                                   *hello->kv_layout ? hello->kv_layout : "not named",
+                                   *terms->kv_layout ? terms->kv_layout : "none named");
     return true;
 }
 
@@ -152,10 +158,12 @@ void gw_handshake_settle(struct gw_fleet_terms *terms, const Baton__V1__Hello *h
                                     .weights = hello->fingerprint->weights,
                                     .dtype = hello->dtype,
                                     .kv_dtype = hello->kv_dtype,
-                                    .block_tokens = hello->kv_block_tokens};
+                                    .block_tokens = hello->kv_block_tokens,
+                                    .kv_layout = hello->kv_layout};
     copy(terms->weights, sizeof terms->weights, hello->fingerprint->weights);
     copy(terms->dtype, sizeof terms->dtype, hello->dtype);
     copy(terms->kv_dtype, sizeof terms->kv_dtype, hello->kv_dtype);
+    copy(terms->kv_layout, sizeof terms->kv_layout, hello->kv_layout);
     terms->kv_block_tokens = hello->kv_block_tokens;
     terms->has_root = !baton_block_hash_root(&salt, &terms->root);
 }

@@ -24,8 +24,9 @@ struct gw_identity {
 /* The terms that all workers of a fleet share. */
 struct gw_fleet_terms {
     char weights[BATON_SHA256_HEX], dtype[BATON_MAX_ID_BYTES + 1], kv_dtype[BATON_MAX_ID_BYTES + 1];
-    uint32_t kv_block_tokens;     /* 0: the fleet is empty, and nothing is settled */
-    struct baton_block_hash root; /* of the hashes of its KV blocks */
+    char kv_layout[BATON_SHA256_HEX]; /* "": workers of an earlier version, which name none */
+    uint32_t kv_block_tokens;         /* 0: the fleet is empty, and nothing is settled */
+    struct baton_block_hash root;     /* of the hashes of its KV blocks */
     bool has_root;
 };
 

@@ -118,6 +118,7 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_string(out, "model", worker->model);
     baton_json_put_string(out, "fingerprint", worker->fingerprint.weights);
     baton_json_put_uint(out, "kv_block_tokens", block_tokens);
+    baton_json_put_uint(out, "kv_tokens", (uint64_t)worker->status.kv_blocks_total * block_tokens);
     for (int i = 0; i < N_FIGURES; i++)
         put_figure(out, &figures[i], figures[i].read(worker));
     baton_json_close(out, '}');

@@ -11,6 +11,9 @@ static const struct gw_failure no_prefill = {503, "no_worker",
                                              "no prefill worker is ready; try again shortly"};
 static const struct gw_failure no_decode = {503, "no_worker",
                                             "no decode worker is ready; try again shortly"};
+static const struct gw_failure no_memory = {
+    400, "context_length_exceeded",
+    "prompt and output are more tokens than any worker's KV cache holds"};
 
 /* The weight of the newest hand-off in the running mean. */
 #define NEWEST_WEIGHT 0.2
@@ -113,6 +116,18 @@ static bool is_backlogged(const struct gw_worker *worker)
                                        gw_worker_wait_s(worker));
 }
 
+/* Whether the worker's KV cache, when it is empty, holds the request: its context in a decode
+ * worker; in a prefill worker its prompt, in naive mode with the output. */
+static bool holds(const struct gw_routing *routing, const struct gw_worker *worker,
+                  const struct gw_request *request)
+{
+    const struct gw_params *params = &request->params;
+    bool is_prompt = worker->role == BATON__V1__ROLE__ROLE_PREFILL && params->kv_cache;
+    int64_t n_new = is_prompt ? 1 : params->max_new_tokens;
+    return gw_attempt_n_blocks(params->prompt.n, n_new, routing->fleet->terms.kv_block_tokens) <=
+           (int64_t)worker->status.kv_blocks_total;
+}
+
 static struct gw_worker *choose_prefill(struct gw_routing *routing,
                                         const struct gw_request *request)
 {
@@ -122,7 +137,7 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing,
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY ||
-            is_backlogged(worker))
+            is_backlogged(worker) || !holds(routing, worker, request))
             continue;
         routing->candidates[n] = worker;
         routing->prefill_views[n++] = (struct baton_routing_prefill_view){
@@ -260,6 +275,19 @@ static bool has_worker(const struct gw_routing *routing, Baton__V1__Role role)
     return gw_fleet_n(fleet, role, GW_WORKER_READY) || gw_fleet_n(fleet, role, GW_WORKER_SUSPECT);
 }
 
+/* Whether a worker of the role, even if all of it were free, could take the request. */
+static bool has_worker_for(const struct gw_routing *routing, Baton__V1__Role role,
+                           const struct gw_request *request)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == role && holds(routing, worker, request) &&
+            (worker->state == GW_WORKER_READY || worker->state == GW_WORKER_SUSPECT))
+            return true;
+    return false;
+}
+
 /* Whether there is no prefill worker and the decode worker may run this prompt. */
 static bool must_colocate(const struct gw_routing *routing, const struct gw_request *request)
 {
@@ -305,6 +333,11 @@ const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
         return &no_prefill;
     if (wants_decode(routing, request) && !has_worker(routing, BATON__V1__ROLE__ROLE_DECODE))
         return &no_decode;
+    if ((has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL) &&
+         !has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request)) ||
+        (wants_decode(routing, request) &&
+         !has_worker_for(routing, BATON__V1__ROLE__ROLE_DECODE, request)))
+        return &no_memory;
     return NULL;
 }
 

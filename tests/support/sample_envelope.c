@@ -101,6 +101,7 @@ static void init_hello(struct sample_envelope *s)
     hello->model = baton_envelope_text("tale");
     hello->dtype = baton_envelope_text("f32");
     hello->kv_dtype = baton_envelope_text("f32");
+    hello->kv_layout = baton_envelope_text(DIGEST);
     hello->kv_block_tokens = 16;
     hello->n_context_tokens = 512;
     hello->n_cores = 1;
@@ -172,6 +173,7 @@ static void init_kv_begin(struct sample_envelope *s)
     s->body.kv_begin.block_tokens = 16;
     s->body.kv_begin.total_bytes = 1 << 20;
     s->body.kv_begin.kv_dtype = baton_envelope_text("f32");
+    s->body.kv_begin.kv_layout = baton_envelope_text(DIGEST);
 }
 
 /* Kinds of few fields; those of many have a function above. */

@@ -155,6 +155,7 @@ static int run_member(const char *gateway, const char *token, const char *digit)
         .model = "none",
         .dtype = "f32",
         .kv_dtype = "f32",
+        .kv_layout = "",
         .cluster_token = token,
         .kv_block_tokens = 16,
         .n_context_tokens = 512,

@@ -4,15 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/arch/kv_layout.h"
 #include "common/engine/kv/kv_blocks.h"
 #include "common/engine/system/reserve.h"
+
+struct kv_layer {
+    int from;           /* the layer whose K and V it reads: itself, or an earlier one */
+    size_t block_bytes; /* 0: it holds none */
+    char *memory;       /* [n_blocks][block_bytes], of the layer it reads */
+};
 
 struct baton_kv {
     struct baton_kv_blocks blocks;
     enum baton_kv_dtype dtype;
-    size_t block_bytes, layer_bytes;
+    size_t all_block_bytes;
+    char layout_name[BATON_SHA256_HEX];
     struct baton_reserve *reserve;
-    char *memory; /* [L][n_blocks][block_bytes] */
+    int n_layers, n_held;
+    struct kv_layer *layers; /* [L] */
+    int *held;               /* [n_held], ascending */
 };
 
 static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16"};
@@ -30,43 +40,76 @@ static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_kv_la
     return baton_fail(why, BATON_INVALID, "kv-dtype: \"%s\" is none of auto, f32, f16", name);
 }
 
+/* Bytes of one block of a layer, as kv_block.h draws it. */
+static bool measure_layer(const struct baton_layer_spec *layer, enum baton_kv_dtype dtype,
+                          size_t *bytes)
+{
+    size_t head_bytes = baton_kv_head_elements(layer->head_dim) * baton_kv_element_bytes(dtype);
+    return !__builtin_mul_overflow(head_bytes, (size_t)layer->n_kv_heads, bytes);
+}
+
 static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout *layout,
                                const char *dtype, struct baton_why *why)
 {
+    const struct baton_spec *spec = layout->spec;
     enum baton_err err = choose_dtype(kv, layout, dtype, why);
     if (err)
         return err;
-    size_t n_elements = baton_kv_head_elements(layout->head_dim);
-    if (__builtin_mul_overflow(n_elements * baton_kv_element_bytes(kv->dtype),
-                               (size_t)layout->n_kv_heads, &kv->block_bytes))
-        return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory holds a block of this model");
+    kv->n_layers = spec->n_layers;
+    kv->layers = calloc((size_t)spec->n_layers, sizeof *kv->layers);
+    kv->held = calloc((size_t)spec->n_layers, sizeof *kv->held);
+    if (!kv->layers || !kv->held)
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
+    for (int i = 0; i < spec->n_layers; i++) {
+        struct kv_layer *layer = &kv->layers[i];
+        layer->from = spec->layers[i].kv_from;
+        if (layer->from != i)
+            continue;
+        kv->held[kv->n_held++] = i;
+        if (!measure_layer(&spec->layers[i], kv->dtype, &layer->block_bytes) ||
+            __builtin_add_overflow(kv->all_block_bytes, layer->block_bytes, &kv->all_block_bytes))
+            return baton_fail(why, BATON_NO_MEMORY,
+                              "KV cache: no memory holds a block of this model");
+    }
     return BATON_OK;
+}
+
+static void forget_layers(struct baton_kv *kv)
+{
+    free(kv->layers);
+    free(kv->held);
 }
 
 enum baton_err baton_kv_measure(struct baton_kv_layout layout, const char *dtype, size_t *bytes,
                                 struct baton_why *why)
 {
     struct baton_kv kv = {0};
-    size_t n_layers = (size_t)layout.n_layers, n_bytes;
     enum baton_err err = describe(&kv, &layout, dtype, why);
-    if (err)
-        return err;
-    if (__builtin_mul_overflow(kv.block_bytes, n_layers, &n_bytes))
-        return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory holds a block of this model");
-    *bytes = n_bytes;
-    return BATON_OK;
+    if (!err)
+        *bytes = kv.all_block_bytes;
+    forget_layers(&kv);
+    return err;
 }
 
-static enum baton_err allocate(struct baton_kv *kv, int n_layers, int n_blocks)
+/* Layer behind layer; one that holds nothing reads the memory of an earlier one. */
+static void divide(struct baton_kv *kv, char *memory, int n_blocks)
+{
+    for (int i = 0; i < kv->n_layers; i++) {
+        struct kv_layer *layer = &kv->layers[i];
+        layer->memory = layer->from == i ? memory : kv->layers[layer->from].memory;
+        memory += layer->block_bytes * (size_t)n_blocks;
+    }
+}
+
+static enum baton_err allocate(struct baton_kv *kv, int n_blocks)
 {
     size_t n_bytes;
-    if (__builtin_mul_overflow(kv->block_bytes, (size_t)n_blocks, &kv->layer_bytes) ||
-        __builtin_mul_overflow(kv->layer_bytes, (size_t)n_layers, &n_bytes))
+    if (__builtin_mul_overflow(kv->all_block_bytes, (size_t)n_blocks, &n_bytes))
         return BATON_NO_MEMORY;
     enum baton_err err = baton_reserve_create(n_bytes, &kv->reserve);
     if (err)
         return err;
-    kv->memory = baton_reserve_memory(kv->reserve);
+    divide(kv, baton_reserve_memory(kv->reserve), n_blocks);
     return baton_kv_blocks_init(&kv->blocks, n_blocks);
 }
 
@@ -76,7 +119,10 @@ static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *
     enum baton_err err = describe(kv, layout, dtype, why);
     if (err)
         return err;
-    if (allocate(kv, layout->n_layers, n_blocks))
+    if (baton_kv_layout_digest(layout->spec, baton_kv_dtype(kv), BATON_KV_BLOCK_TOKENS,
+                               kv->layout_name))
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
+    if (allocate(kv, n_blocks))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
                           n_blocks, BATON_KV_BLOCK_TOKENS);
     return BATON_OK;
@@ -105,6 +151,7 @@ void baton_kv_destroy(struct baton_kv *kv)
         return;
     baton_reserve_destroy(kv->reserve);
     baton_kv_blocks_fini(&kv->blocks);
+    forget_layers(kv);
     free(kv);
 }
 
@@ -123,6 +170,11 @@ int baton_kv_n_cached(const struct baton_kv *kv)
     return kv->blocks.n_cached;
 }
 
+bool baton_kv_is_backed(const struct baton_kv *kv)
+{
+    return baton_reserve_is_backed(kv->reserve);
+}
+
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)
 {
     baton_kv_blocks_bound(&kv->blocks, n_blocks);
@@ -133,19 +185,40 @@ bool baton_kv_is_consistent(const struct baton_kv *kv)
     return baton_kv_blocks_are_consistent(&kv->blocks);
 }
 
-size_t baton_kv_block_bytes(const struct baton_kv *kv)
+int baton_kv_n_layers(const struct baton_kv *kv)
 {
-    return kv->block_bytes;
+    return kv->n_layers;
+}
+
+const int *baton_kv_held_layers(const struct baton_kv *kv, int *n)
+{
+    *n = kv->n_held;
+    return kv->held;
+}
+
+size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer)
+{
+    return kv->layers[layer].block_bytes;
+}
+
+size_t baton_kv_all_block_bytes(const struct baton_kv *kv)
+{
+    return kv->all_block_bytes;
 }
 
 const void *baton_kv_layer(const struct baton_kv *kv, int layer)
 {
-    return kv->memory + (size_t)layer * kv->layer_bytes;
+    return kv->layers[layer].memory;
 }
 
 enum baton_kv_dtype baton_kv_element(const struct baton_kv *kv)
 {
     return kv->dtype;
+}
+
+const char *baton_kv_layout_name(const struct baton_kv *kv)
+{
+    return kv->layout_name;
 }
 
 const char *baton_kv_dtype(const struct baton_kv *kv)
@@ -213,8 +286,7 @@ void baton_seq_fini(struct baton_seq *seq)
 
 void *baton_seq_block(const struct baton_seq *seq, int layer, int index)
 {
-    const struct baton_kv *kv = seq->kv;
-    assert(index >= 0 && index < seq->n_blocks);
-    return kv->memory + (size_t)layer * kv->layer_bytes +
-           (size_t)seq->blocks[index] * kv->block_bytes;
+    const struct kv_layer *at = &seq->kv->layers[layer];
+    assert(index >= 0 && index < seq->n_blocks && at->from == layer);
+    return at->memory + (size_t)seq->blocks[index] * at->block_bytes;
 }

@@ -2,8 +2,9 @@
  *
  * A block holds BATON_KV_BLOCK_TOKENS consecutive positions, fixed at absolute positions: position
  * p of a sequence is slot p % BLOCK of its block p / BLOCK. The pool's memory is [L][n_blocks]
- * blocks, laid out as kernels/kv_block.h says. So one block of one layer is one contiguous piece of
- * baton_kv_block_bytes bytes, which is also exactly what travels from prefill to decode.
+ * blocks, laid out as kernels/kv_block.h says, with the layer's own G and D. So one block of one
+ * layer is one contiguous piece of baton_kv_block_bytes bytes, which is also exactly what travels
+ * from prefill to decode. A layer that reads another layer's K and V holds no block.
  *
  * A block that is whole and will not be written again may be registered under its block hash.
  * Sequences with the same prefix find it there and share it. A registered block that no sequence
@@ -29,6 +30,7 @@
 
 #include <stdbool.h>
 
+#include "common/arch/spec.h"
 #include "common/base/block_hash.h"
 #include "common/engine/kernels/kv_block.h"
 
@@ -36,10 +38,8 @@ struct baton_kv;
 
 /* What of a model decides how its K and V are laid out. */
 struct baton_kv_layout {
-    int n_layers;           /* L */
-    int n_kv_heads;         /* G */
-    int head_dim;           /* D */
-    const char *auto_dtype; /* what the dtype "auto" stands for: "f32" or "f16" */
+    const struct baton_spec *spec; /* read by create and measure, and not kept */
+    const char *auto_dtype;        /* what the dtype "auto" stands for: "f32" or "f16" */
 };
 
 /* dtype of the elements: "f32", "f16", or "auto" (or NULL): the layout's. */
@@ -56,6 +56,9 @@ int baton_kv_n_blocks(const struct baton_kv *kv);
 int baton_kv_n_free(const struct baton_kv *kv);
 int baton_kv_n_cached(const struct baton_kv *kv);
 
+/* Whether memory lies behind all of the pool, which comes in the background. */
+bool baton_kv_is_backed(const struct baton_kv *kv);
+
 /* At most n_blocks that no sequence holds stay registered; 0: none, and nothing is shared. Without
  * this call there is no bound. */
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
@@ -63,15 +66,28 @@ void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
 /* Whether every block is where the picture above has it; O(n_blocks), for tests. */
 bool baton_kv_is_consistent(const struct baton_kv *kv);
 
-/* Bytes of one block of one layer. */
-size_t baton_kv_block_bytes(const struct baton_kv *kv);
+/* The model's layers: L. */
+int baton_kv_n_layers(const struct baton_kv *kv);
 
-/* Block 0 of a layer; block b is baton_kv_block_bytes * b further on. */
+/* The layers that hold K and V of their own, in order: [*n], the pool's. */
+const int *baton_kv_held_layers(const struct baton_kv *kv, int *n);
+
+/* Bytes of one block of a layer; 0 for a layer that reads another's K and V. */
+size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer);
+
+/* Bytes of one block in all layers. */
+size_t baton_kv_all_block_bytes(const struct baton_kv *kv);
+
+/* Block 0 of the K and V that a layer reads, its own or another layer's; block b is
+ * baton_kv_block_bytes * b of the layer that holds them further on. */
 const void *baton_kv_layer(const struct baton_kv *kv, int layer);
 
 /* The element type as stored and as sent, and its name. */
 enum baton_kv_dtype baton_kv_element(const struct baton_kv *kv);
 const char *baton_kv_dtype(const struct baton_kv *kv);
+
+/* The digest that names this layout (common/arch/kv_layout.h). */
+const char *baton_kv_layout_name(const struct baton_kv *kv);
 
 /* One timeline: which blocks hold its positions, and how many positions are filled. */
 struct baton_seq {
@@ -102,7 +118,8 @@ void baton_seq_register(struct baton_seq *seq, int first, const struct baton_blo
 /* Gives the blocks back; harmless on a zeroed struct and when called twice. */
 void baton_seq_fini(struct baton_seq *seq);
 
-/* Memory of block index (counted in the sequence) of one layer: baton_kv_block_bytes bytes. */
+/* Memory of block index (counted in the sequence) of a layer that holds K and V:
+ * baton_kv_block_bytes bytes. */
 void *baton_seq_block(const struct baton_seq *seq, int layer, int index);
 
 #endif

@@ -67,6 +67,9 @@ struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model);
 /* Bytes of weights that one decode step reads, whatever its batch. */
 size_t baton_model_step_bytes(const struct baton_model *model);
 
+/* Bytes of the weights that are mapped from a file, and thus page cache; 0: they are private. */
+size_t baton_model_mapped_bytes(const struct baton_model *model);
+
 /* The dtype of the weights: "f32", "bf16", "q8"; and whose kernels compute: "avx512", .... */
 const char *baton_model_dtype(const struct baton_model *model);
 const char *baton_model_kernels(const struct baton_model *model);

@@ -203,9 +203,7 @@ const struct baton_spec *baton_model_spec(const struct baton_model *model)
 
 struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
 {
-    return (struct baton_kv_layout){.n_layers = model->spec.n_layers,
-                                    .n_kv_heads = model->spec.layers[0].n_kv_heads,
-                                    .head_dim = model->spec.layers[0].head_dim,
+    return (struct baton_kv_layout){.spec = &model->spec,
                                     .auto_dtype = model->dtype == BATON_F32 ? "f32" : "f16"};
 }
 
@@ -221,6 +219,11 @@ size_t baton_model_step_bytes(const struct baton_model *model)
              baton_packed_read_bytes(&layer->mlp.down.packed);
     }
     return n;
+}
+
+size_t baton_model_mapped_bytes(const struct baton_model *model)
+{
+    return model->pack.payload ? model->n_taken : 0;
 }
 
 const char *baton_model_dtype(const struct baton_model *model)

@@ -19,7 +19,7 @@ struct baton_reserve {
     size_t n_mapped, n_bytes;
     pthread_t thread;
     bool has_thread;
-    atomic_bool stopping;
+    atomic_bool stopping, is_backed;
 };
 
 /* An older kernel refuses, and pages come as they are touched. */
@@ -31,8 +31,9 @@ static void *back(void *arg)
         size_t left = reserve->n_bytes - at;
         if (madvise(reserve->memory + at, left < STEP_BYTES ? left : STEP_BYTES,
                     MADV_POPULATE_WRITE))
-            break;
+            return NULL;
     }
+    atomic_store(&reserve->is_backed, !atomic_load(&reserve->stopping));
     return NULL;
 }
 
@@ -76,6 +77,11 @@ void baton_reserve_destroy(struct baton_reserve *reserve)
         pthread_join(reserve->thread, NULL);
     (void)munmap(reserve->mapping, reserve->n_mapped);
     free(reserve);
+}
+
+bool baton_reserve_is_backed(const struct baton_reserve *reserve)
+{
+    return atomic_load(&reserve->is_backed);
 }
 
 void *baton_reserve_memory(const struct baton_reserve *reserve)

@@ -11,6 +11,7 @@
 #ifndef BATON_ENGINE_RESERVE_H
 #define BATON_ENGINE_RESERVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/error.h"
@@ -21,6 +22,9 @@ enum baton_err baton_reserve_create(size_t n_bytes,
                                     struct baton_reserve **reserve) BATON_MUST_CHECK;
 /* NULL is harmless. */
 void baton_reserve_destroy(struct baton_reserve *reserve);
+
+/* Whether all of it is backed by memory. */
+bool baton_reserve_is_backed(const struct baton_reserve *reserve);
 
 /* n_bytes, aligned to a huge page. */
 void *baton_reserve_memory(const struct baton_reserve *reserve);

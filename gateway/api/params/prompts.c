@@ -35,7 +35,12 @@ static void too_long(const struct gw_api *api, struct gw_fields *fields,
                      const struct gw_prompt *prompt)
 {
     const char *name = prompt->name;
-    if (api->max_prompt_tokens < api->facts->n_context_tokens)
+    int64_t held = gw_fleet_prompt_tokens(api->fleet);
+    if (held < api->max_prompt_tokens)
+        gw_fields_fail(fields, name, "context_length_exceeded",
+                       "%s: longer than the %" PRId64 " tokens that the workers' KV caches hold",
+                       name, held);
+    else if (api->max_prompt_tokens < api->facts->n_context_tokens)
         gw_fields_fail(fields, name, "context_length_exceeded",
                        "%s: longer than the %" PRId64 " tokens that are accepted here", name,
                        api->max_prompt_tokens);
@@ -57,11 +62,17 @@ static void take_bos(const struct gw_api *api, struct baton_tokens *tokens)
     *tokens = (struct baton_tokens){.ids = ids, .n = 1, .cap = 1};
 }
 
+static size_t most_tokens(const struct gw_api *api)
+{
+    int64_t held = gw_fleet_prompt_tokens(api->fleet);
+    return (size_t)(held < api->max_prompt_tokens ? held : api->max_prompt_tokens);
+}
+
 static void read_text(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
                       struct gw_prompt *prompt)
 {
     struct baton_why why = {""};
-    size_t n, max_tokens = (size_t)api->max_prompt_tokens;
+    size_t n, max_tokens = most_tokens(api);
     const char *text = baton_json_string(json, &n);
     enum baton_err err = n / api->longest_token_bytes > max_tokens
                              ? BATON_LIMIT
@@ -91,7 +102,7 @@ static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct 
 {
     struct baton_tokens *tokens = &prompt->tokens;
     size_t n = baton_json_size(array);
-    if (n > (size_t)api->max_prompt_tokens) {
+    if (n > most_tokens(api)) {
         too_long(api, fields, prompt);
         return;
     }
@@ -193,13 +204,15 @@ static int64_t length_of(const struct gw_api *api, struct gw_fields *fields,
                          const struct gw_prompt *prompt, const char *name, int64_t wanted,
                          int64_t fallback)
 {
-    int64_t n_left = api->facts->n_context_tokens - (int64_t)prompt->tokens.n;
+    int64_t context = gw_fleet_context_tokens(api->fleet);
+    int64_t n_left = context - (int64_t)prompt->tokens.n;
+    bool is_model = context == api->facts->n_context_tokens;
     if (n_left < 1 || wanted > n_left)
-        gw_fields_fail(fields, n_left < 1 ? prompt->name : name, "context_length_exceeded",
-                       "%s and %s: %zu + %" PRId64
-                       " tokens are more than the model's context of %" PRId64,
-                       prompt->name, name, prompt->tokens.n, wanted ? wanted : 1,
-                       api->facts->n_context_tokens);
+        gw_fields_fail(
+            fields, n_left < 1 ? prompt->name : name, "context_length_exceeded",
+            "%s and %s: %zu + %" PRId64 " tokens are more than %s %" PRId64, prompt->name, name,
+            prompt->tokens.n, wanted ? wanted : 1,
+            is_model ? "the model's context of" : "the workers' KV caches hold:", context);
     return wanted ? wanted : n_left < fallback ? n_left : fallback;
 }
 

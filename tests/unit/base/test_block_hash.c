@@ -7,8 +7,12 @@
 
 enum { BLOCK = 16, N_HASHES = 4 };
 
-static const struct baton_block_salt salt = {
-    .config = "c0", .weights = "77", .dtype = "q8", .kv_dtype = "f16", .block_tokens = BLOCK};
+static const struct baton_block_salt salt = {.config = "c0",
+                                             .weights = "77",
+                                             .dtype = "q8",
+                                             .kv_dtype = "f16",
+                                             .block_tokens = BLOCK,
+                                             .kv_layout = "1a"};
 
 static uint32_t tokens[N_HASHES * BLOCK];
 
@@ -33,12 +37,12 @@ SETUP(set_up)
 
 TEST(a_key_is_the_digest_its_header_says)
 {
-    /* hashlib.sha256(hashlib.sha256(b"baton KV\nc0\n77\nq8\nf16\n16\n").digest()[:16] +
+    /* hashlib.sha256(hashlib.sha256(b"baton KV\nc0\n77\nq8\nf16\n16\n1a\n").digest()[:16] +
      *                struct.pack("<16I", *tokens[:16])).digest()[:16], and so on */
-    static const uint8_t first[] = {0xa6, 0x38, 0xff, 0xf6, 0x16, 0x54, 0x7b, 0xab,
-                                    0xf9, 0xcd, 0xd6, 0x90, 0xe3, 0xd0, 0x22, 0x88},
-                         last[] = {0x38, 0x22, 0x73, 0x63, 0xf6, 0xb1, 0x03, 0xbe,
-                                   0x66, 0x8b, 0x0a, 0xc8, 0xf0, 0x07, 0x40, 0xcc};
+    static const uint8_t first[] = {0xb5, 0x3d, 0x6e, 0x1e, 0x63, 0xc4, 0x59, 0xf9,
+                                    0x99, 0x1e, 0xa6, 0x9e, 0xf7, 0x25, 0xe9, 0xda},
+                         last[] = {0x62, 0x30, 0x3f, 0x32, 0x64, 0x3a, 0x13, 0xa2,
+                                   0x95, 0x9b, 0x99, 0x33, 0x10, 0xdb, 0xb2, 0xe0};
     struct baton_block_hash hashes[N_HASHES];
     make(&salt, hashes);
     assert_memory_equal(hashes[0].bytes, first, sizeof first);
@@ -67,13 +71,15 @@ TEST(equal_blocks_at_other_positions_have_other_hashes)
 
 TEST(whatever_else_k_and_v_depend_on_changes_every_key)
 {
-    struct baton_block_salt others[] = {salt, salt, salt, salt, salt};
+    struct baton_block_salt others[] = {salt, salt, salt, salt, salt, salt, salt};
     struct baton_block_hash hashes[N_HASHES], other[N_HASHES];
     others[0].config = "c1";
     others[1].weights = "78";
     others[2].dtype = "bf16";
     others[3].kv_dtype = "f32";
     others[4].block_tokens = 32;
+    others[5].kv_layout = "1b";
+    others[6].kv_layout = "";
     make(&salt, hashes);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         make(&others[i], other);

@@ -401,9 +401,11 @@ static void send_begin(const struct shipment *shipment)
     begin.n_tokens = (uint32_t)shipment->params->n_prompt;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
     begin.first_block = shipment->first_block;
-    begin.total_bytes = (uint64_t)N_LAYERS * (shipment->n_blocks - shipment->first_block) *
-                        baton_kv_block_bytes(shipment->seq.kv);
+    begin.total_bytes = (uint64_t)(shipment->n_blocks - shipment->first_block) *
+                        baton_kv_all_block_bytes(shipment->seq.kv);
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(shipment->seq.kv));
+    const char *layout = shipment->params->kv_layout;
+    begin.kv_layout = baton_envelope_text(layout ? layout : baton_kv_layout_name(shipment->seq.kv));
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
     send_bulk(shipment->params, &envelope, NULL, 0);
@@ -413,7 +415,7 @@ static void send_block(struct shipment *shipment, uint32_t layer, uint32_t block
 {
     Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    size_t n_bytes = baton_kv_block_bytes(shipment->seq.kv);
+    size_t n_bytes = baton_kv_block_bytes(shipment->seq.kv, (int)layer);
     chunk.offset = shipment->n_bytes;
     chunk.layer = layer;
     chunk.first_block = block;

@@ -28,6 +28,7 @@ struct request_params {
     uint32_t deadline_ms; /* 0: none */
     uint32_t explain;     /* candidates */
     bool with_hashes;
+    const char *kv_layout; /* that KvBegin names; NULL: the worker's own */
 };
 
 /* What the gateway has heard of a request. */

@@ -270,6 +270,21 @@ TEST(a_context_other_than_reserved_is_refused)
     worker_close();
 }
 
+TEST(a_context_of_another_layout_is_refused_with_its_own_code)
+{
+    static const char another[] =
+        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    struct request_params params = {
+        .id = 1, .n_prompt = 40, .n_new = 3, .words = 7, .stop = STOP_NONE, .kv_layout = another};
+    worker_open(&(struct worker_options){0});
+    say_reserve(&params);
+    await(&heard[1].n_reserved, 1);
+    ship(&params, 0, 3, 1);
+    await(&heard[1].n_failed, 1);
+    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__OTHER_LAYOUT);
+    worker_close();
+}
+
 TEST(one_token_or_a_stop_token_frees_the_blocks_at_once)
 {
     struct request_params params = {
@@ -534,6 +549,7 @@ int main(void)
         cmocka_unit_test(sequences_share_blocks_while_both_run),
         cmocka_unit_test(the_cache_can_be_turned_off),
         cmocka_unit_test(a_context_other_than_reserved_is_refused),
+        cmocka_unit_test(a_context_of_another_layout_is_refused_with_its_own_code),
         cmocka_unit_test(one_token_or_a_stop_token_frees_the_blocks_at_once),
         cmocka_unit_test(a_paused_sequence_gives_its_slot_to_the_next),
         cmocka_unit_test(a_full_batch_promises_no_more_until_one_ends_or_pauses),

@@ -299,6 +299,7 @@ struct gw_worker *hello(struct far_worker *worker)
     says.model = baton_envelope_text("tale");
     says.dtype = baton_envelope_text(worker->dtype);
     says.kv_dtype = baton_envelope_text("f32");
+    says.kv_layout = baton_envelope_text(worker->kv_layout ? worker->kv_layout : "");
     says.kv_block_tokens = worker->kv_block_tokens;
     says.n_context_tokens = worker->n_context_tokens;
     says.cluster_token = baton_envelope_text(worker->token);

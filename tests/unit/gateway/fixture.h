@@ -22,7 +22,7 @@ enum { BLOCK_TOKENS = 16, BEAT_MS = 250, MAX_ATTEMPTS = 3, KV_BLOCKS = 64 };
 
 /* A worker as its own process would be. Change what it says of itself before hello. */
 struct far_worker {
-    const char *id, *token, *dtype, *config;
+    const char *id, *token, *dtype, *kv_layout, *config;
     Baton__V1__Role role;
     uint64_t epoch, link;
     uint32_t kv_block_tokens, n_context_tokens;

@@ -73,7 +73,6 @@ static void open_decode_worker(void)
 {
     const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
                                                       .epoch = DECODE,
-                                                      .n_layers = N_LAYERS,
                                                       .wake = baton_host_wake,
                                                       .wake_arg = &host,
                                                       .find = find,
@@ -267,8 +266,9 @@ static size_t fill_hashes(const struct request_params *params, const uint32_t *t
         .config = host.fingerprint.config,
         .weights = params->hashes == FOREIGN_HASHES ? "another" : host.fingerprint.weights,
         .dtype = baton_model_dtype(host.model),
-        .kv_dtype = pf_service_kv_dtype(service),
-        .block_tokens = BATON_KV_BLOCK_TOKENS};
+        .kv_dtype = baton_kv_dtype(pf_service_kv(service)),
+        .block_tokens = BATON_KV_BLOCK_TOKENS,
+        .kv_layout = baton_kv_layout_name(pf_service_kv(service))};
     struct baton_block_hash root;
     size_t n = baton_block_hash_count((size_t)params->n_prompt, BATON_KV_BLOCK_TOKENS);
     assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);
@@ -349,7 +349,7 @@ bool equals_own_run(const struct request_params *params)
         for (int block = 0; block < n_whole; block++)
             equal = equal && !memcmp(baton_seq_block(&seq, layer, block),
                                      baton_seq_block(&seqs[params->id], layer, block),
-                                     baton_kv_block_bytes(kv));
+                                     baton_kv_block_bytes(kv, layer));
     baton_seq_fini(&seq);
     baton_engine_destroy(engine);
     baton_kv_destroy(kv);

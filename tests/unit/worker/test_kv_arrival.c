@@ -2,13 +2,15 @@
 
 #include "common/worker/kv_arrival.h"
 
-enum { N_LAYERS = 3, FIRST = 2, END = 9 };
+/* Of four layers the last holds no K and V. */
+enum { N_LAYERS = 4, FIRST = 2, END = 9 };
+static const int held[] = {0, 1, 2};
 
 static struct baton_kv_arrival arrival;
 
 SETUP(set_up)
 {
-    return baton_kv_arrival_init(&arrival, N_LAYERS, FIRST, END);
+    return baton_kv_arrival_init(&arrival, N_LAYERS, held, 3, FIRST, END);
 }
 
 TEARDOWN(tear_down)
@@ -45,6 +47,8 @@ TEST(nothing_else_comes)
     assert_false(baton_kv_arrival_take(&arrival, 0, 2, UINT32_MAX));
     assert_false(baton_kv_arrival_take(&arrival, 0, UINT32_MAX, 2));
     assert_false(baton_kv_arrival_take(&arrival, N_LAYERS, 2, 1));
+    assert_false(baton_kv_arrival_take(&arrival, N_LAYERS - 1, 2, 1));
+    assert_false(baton_kv_arrival_take(&arrival, N_LAYERS - 1, 9, 1));
     assert_true(baton_kv_arrival_take(&arrival, 0, 2, 7));
 }
 

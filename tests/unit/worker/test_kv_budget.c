@@ -6,8 +6,11 @@
 #include "tests/support/random_gpt2.h"
 
 /* A context of 100 tokens takes 7 blocks. */
-static const struct baton_kv_needs needs = {
-    .block_bytes = 1000, .context_tokens = 100, .n_contexts = 8, .memory_bytes = 1000000};
+static const struct baton_kv_needs needs = {.block_bytes = 1000,
+                                            .context_tokens = 100,
+                                            .n_contexts = 8,
+                                            .share_bytes = 500000,
+                                            .memory_bytes = 1000000};
 
 static void assert_room(const struct baton_kv_options *options, int n_blocks, int n_cached)
 {
@@ -31,7 +34,45 @@ static void assert_refused(const struct baton_kv_options *options, enum baton_er
 
 TEST(nothing_asked_is_so_many_contexts_and_no_bound)
 {
-    assert_room(&(struct baton_kv_options){.prefix_cache_tokens = -1}, 50, 50);
+    assert_room(&(struct baton_kv_options){.prefix_cache_tokens = -1}, 56, 56);
+}
+
+TEST(where_memory_is_short_it_is_the_workers_share)
+{
+    struct baton_kv_needs few = needs;
+    struct baton_kv_budget budget;
+    struct baton_why why = {""};
+    few.share_bytes = 5500; /* less than a context */
+    assert_int_equal(baton_kv_budget_choose(&(struct baton_kv_options){0}, &few, &budget, &why),
+                     BATON_OK);
+    assert_int_equal(budget.n_blocks, 5);
+    few.share_bytes = 999;
+    assert_int_equal(baton_kv_budget_choose(&(struct baton_kv_options){0}, &few, &budget, &why),
+                     BATON_NO_MEMORY);
+    assert_non_null(strstr(why.text, "kv-tokens or kv-bytes override"));
+    /* An option decides, whatever the share. */
+    assert_int_equal(
+        baton_kv_budget_choose(&(struct baton_kv_options){.tokens = 160}, &few, &budget, &why),
+        BATON_OK);
+    assert_int_equal(budget.n_blocks, 10);
+}
+
+TEST(workers_that_start_together_divide_three_quarters)
+{
+    const struct baton_memory_peers none = {0},
+                                    one_prefill = {.n_prefill = 1, .n_unsized_prefill = 1};
+    const struct baton_memory_peers pairs = {
+        .n_prefill = 2, .n_decode = 1, .n_unsized_prefill = 2, .n_unsized_decode = 1};
+    const struct baton_memory_peers settled = {.n_prefill = 3, .n_decode = 2};
+    /* One of the other role is expected, whether it is here or not. */
+    assert_int_equal(baton_kv_budget_share(24000, true, &none), 12000);
+    assert_int_equal(baton_kv_budget_share(24000, true, &one_prefill), 12000);
+    assert_int_equal(baton_kv_budget_share(24000, false, &none), 6000);
+    /* Two of each role: 16 + 16 + 8 + 8 contexts. */
+    assert_int_equal(baton_kv_budget_share(24000, true, &pairs), 6000);
+    /* The others have theirs. */
+    assert_int_equal(baton_kv_budget_share(24000, true, &settled), 18000);
+    assert_true(baton_kv_budget_share(UINT64_MAX, true, &none) == UINT64_MAX);
 }
 
 TEST(tokens_are_rounded_up_to_whole_blocks)
@@ -62,11 +103,12 @@ TEST(both_at_once_are_refused)
                    "kv-bytes:", "kv-tokens");
 }
 
-TEST(less_than_a_context_is_refused_with_what_it_takes)
+TEST(less_than_a_context_is_allowed_and_less_than_a_block_is_not)
 {
-    assert_refused(&(struct baton_kv_options){.tokens = 96}, BATON_INVALID, "kv-tokens:", "100");
-    assert_refused(&(struct baton_kv_options){.bytes = 6999}, BATON_INVALID, "kv-bytes:", "7000");
-    assert_refused(&(struct baton_kv_options){.bytes = 1}, BATON_INVALID, "kv-bytes:", "7000");
+    assert_room(&(struct baton_kv_options){.tokens = 96}, 6, 0);
+    assert_room(&(struct baton_kv_options){.tokens = 1}, 1, 0);
+    assert_room(&(struct baton_kv_options){.bytes = 1999}, 1, 0);
+    assert_refused(&(struct baton_kv_options){.bytes = 999}, BATON_INVALID, "kv-bytes:", "1000");
 }
 
 TEST(more_than_the_memory_left_is_refused_by_name)
@@ -99,18 +141,22 @@ TEST(a_worker_gets_the_pool_its_options_describe)
     struct baton_kv *kv = NULL;
     struct baton_why why = {""};
     assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
-    assert_int_equal(baton_kv_budget_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
-    assert_int_equal(baton_kv_n_blocks(kv), 8);
+    assert_int_equal(baton_kv_budget_create(&options, model, "f16", false, NULL, &kv, &why),
+                     BATON_OK);
+    assert_int_equal(baton_kv_n_blocks(kv), 8 * 4);
     /* 3 layers x 2 heads x (K [4][16] and V [16][16]) x 2 bytes */
-    options.bytes = (int64_t)3 * baton_kv_block_bytes(kv) * 5;
+    options.bytes = (int64_t)baton_kv_all_block_bytes(kv) * 5;
     assert_int_equal(options.bytes, 3 * 2 * (64 + 256) * 2 * 5);
     baton_kv_destroy(kv);
-    assert_int_equal(baton_kv_budget_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
+    assert_int_equal(baton_kv_budget_create(&options, model, "f16", false, NULL, &kv, &why),
+                     BATON_OK);
     assert_int_equal(baton_kv_n_blocks(kv), 5);
     baton_kv_destroy(kv);
-    assert_int_equal(baton_kv_budget_create(&options, model, "f8", 2, &kv, &why), BATON_INVALID);
+    assert_int_equal(baton_kv_budget_create(&options, model, "f8", false, NULL, &kv, &why),
+                     BATON_INVALID);
     options.bytes = 1LL << 40;
-    assert_int_not_equal(baton_kv_budget_create(&options, model, "f16", 2, &kv, &why), BATON_OK);
+    assert_int_not_equal(baton_kv_budget_create(&options, model, "f16", false, NULL, &kv, &why),
+                         BATON_OK);
     baton_model_close(model);
 }
 
@@ -118,11 +164,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_asked_is_so_many_contexts_and_no_bound),
+        cmocka_unit_test(where_memory_is_short_it_is_the_workers_share),
+        cmocka_unit_test(workers_that_start_together_divide_three_quarters),
         cmocka_unit_test(tokens_are_rounded_up_to_whole_blocks),
         cmocka_unit_test(bytes_are_rounded_down_to_whole_blocks),
         cmocka_unit_test(the_cache_is_bounded_in_whole_blocks_of_what_there_is),
         cmocka_unit_test(both_at_once_are_refused),
-        cmocka_unit_test(less_than_a_context_is_refused_with_what_it_takes),
+        cmocka_unit_test(less_than_a_context_is_allowed_and_less_than_a_block_is_not),
         cmocka_unit_test(more_than_the_memory_left_is_refused_by_name),
         cmocka_unit_test(a_count_beyond_int_is_refused),
         cmocka_unit_test(a_worker_gets_the_pool_its_options_describe),

@@ -5,6 +5,8 @@
 
 enum { MAX_LAYERS = 5, MAX_BLOCKS = 40 };
 
+static const int all_layers[MAX_LAYERS] = {0, 1, 2, 3, 4};
+
 struct receiver {
     int n_layers, first_block, n_blocks;
     int n_received[MAX_LAYERS][MAX_BLOCKS];
@@ -44,7 +46,7 @@ TEST(a_layer_goes_as_soon_as_it_is_ready)
 {
     struct baton_kv_order order;
     struct baton_kv_extent extent;
-    baton_kv_order_init(&order, 3, 0, 4);
+    baton_kv_order_init(&order, all_layers, 3, 0, 4);
     assert_false(baton_kv_order_next(&order, (struct baton_kv_progress){0, 0, 0}, &extent));
     assert_false(baton_kv_order_next(&order, (struct baton_kv_progress){0, 4, 0}, &extent));
     assert_true(baton_kv_order_next(&order, (struct baton_kv_progress){0, 4, 1}, &extent));
@@ -59,7 +61,7 @@ TEST(spans_that_wait_until_all_is_computed_become_one)
 {
     struct baton_kv_order order;
     struct baton_kv_extent extent;
-    baton_kv_order_init(&order, 2, 1, 9);
+    baton_kv_order_init(&order, all_layers, 2, 1, 9);
     assert_true(baton_kv_order_next(&order, (struct baton_kv_progress){8, 9, 2}, &extent));
     assert_int_equal(extent.block, 1);
     assert_int_equal(extent.n_blocks, 8);
@@ -69,7 +71,7 @@ TEST(cached_blocks_go_before_the_rest_is_computed)
 {
     struct baton_kv_order order;
     struct receiver receiver = {.n_layers = 2, .n_blocks = 6};
-    baton_kv_order_init(&order, 2, 0, 6);
+    baton_kv_order_init(&order, all_layers, 2, 0, 6);
     pump(&order, (struct baton_kv_progress){5, 5, 0}, &receiver, 100, 100);
     assert_int_equal(receiver.n_received[1][4], 1);
     pump(&order, (struct baton_kv_progress){5, 6, 2}, &receiver, 100, 100);
@@ -80,11 +82,31 @@ TEST(blocks_that_the_receiver_has_stay_here)
 {
     struct baton_kv_order order;
     struct receiver receiver = {.n_layers = 2, .first_block = 5, .n_blocks = 7};
-    baton_kv_order_init(&order, 2, 5, 7);
+    baton_kv_order_init(&order, all_layers, 2, 5, 7);
     pump(&order, (struct baton_kv_progress){0, 4, 2}, &receiver, 100, 100);
     pump(&order, (struct baton_kv_progress){4, 7, 1}, &receiver, 100, 100);
     pump(&order, (struct baton_kv_progress){4, 7, 2}, &receiver, 100, 100);
     assert_complete(&order, &receiver);
+}
+
+/* Of five layers the second, fourth and last hold none: no block of theirs leaves, and the context
+ * is complete with the third. */
+TEST(layers_without_k_and_v_are_passed_over)
+{
+    const int held[] = {0, 2};
+    struct baton_kv_order order;
+    struct baton_kv_extent extent;
+    baton_kv_order_init(&order, held, 2, 0, 4);
+    assert_true(baton_kv_order_next(&order, (struct baton_kv_progress){0, 4, 1}, &extent));
+    assert_int_equal(extent.layer, 0);
+    baton_kv_order_sent(&order, 4);
+    assert_false(baton_kv_order_next(&order, (struct baton_kv_progress){0, 4, 2}, &extent));
+    assert_false(baton_kv_order_is_ready(&order, (struct baton_kv_progress){0, 4, 2}));
+    assert_true(baton_kv_order_is_ready(&order, (struct baton_kv_progress){0, 4, 3}));
+    assert_true(baton_kv_order_next(&order, (struct baton_kv_progress){0, 4, 3}, &extent));
+    assert_int_equal(extent.layer, 2);
+    baton_kv_order_sent(&order, 4);
+    assert_true(baton_kv_order_is_over(&order));
 }
 
 /* The same numbers every run (Knuth's MMIX). */
@@ -103,7 +125,8 @@ TEST(whatever_the_pace_each_block_leaves_once)
                                     .n_blocks = 1 + below(MAX_BLOCKS)};
         struct baton_kv_order order;
         receiver.first_block = below(receiver.n_blocks);
-        baton_kv_order_init(&order, receiver.n_layers, receiver.first_block, receiver.n_blocks);
+        baton_kv_order_init(&order, all_layers, receiver.n_layers, receiver.first_block,
+                            receiver.n_blocks);
         int n_cached = below(receiver.n_blocks);
         struct baton_kv_progress progress = {.n_done = n_cached, .n_end = n_cached};
         pump(&order, progress, &receiver, below(3), 1 + below(9));
@@ -138,6 +161,7 @@ int main(void)
         cmocka_unit_test(spans_that_wait_until_all_is_computed_become_one),
         cmocka_unit_test(cached_blocks_go_before_the_rest_is_computed),
         cmocka_unit_test(blocks_that_the_receiver_has_stay_here),
+        cmocka_unit_test(layers_without_k_and_v_are_passed_over),
         cmocka_unit_test(whatever_the_pace_each_block_leaves_once),
         cmocka_unit_test(progress_survives_its_word),
     };

@@ -170,7 +170,7 @@ TEST(blocks_copied_to_another_sequence_continue_it)
     for (int layer = 0; layer < sizes.n_layers; layer++)
         for (int i = 0; i < baton_kv_blocks_for(21); i++)
             memcpy(baton_seq_block(&other, layer, i), baton_seq_block(&first, layer, i),
-                   baton_kv_block_bytes(kv));
+                   baton_kv_block_bytes(kv, layer));
     other.n_tokens = 21;
     assert_int_equal(baton_engine_decode(engine, one, &tokens[21], 1, logits[0]), BATON_OK);
     assert_int_equal(baton_engine_decode(engine, two, &tokens[21], 1, logits[1]), BATON_OK);

@@ -4,8 +4,13 @@
 
 enum { N_BLOCKS = 10 };
 
-static const struct baton_kv_layout layout = {
-    .n_layers = 3, .n_kv_heads = 2, .head_dim = 3, .auto_dtype = "f32"};
+/* The second layer is wider than the first, the third reads the first one's K and V. */
+static const struct baton_spec spec = {.n_layers = 4,
+                                       .layers = {{.n_kv_heads = 2, .head_dim = 3, .kv_from = 0},
+                                                  {.n_kv_heads = 1, .head_dim = 40, .kv_from = 1},
+                                                  {.n_kv_heads = 2, .head_dim = 3, .kv_from = 0},
+                                                  {.n_kv_heads = 3, .head_dim = 3, .kv_from = 3}}};
+static const struct baton_kv_layout layout = {.spec = &spec, .auto_dtype = "f32"};
 
 static struct baton_kv *kv;
 
@@ -22,15 +27,36 @@ TEARDOWN(tear_down)
 
 TEST(a_block_holds_k_and_v_of_sixteen_positions)
 {
-    /* For each of two heads K [3][16], V [16][3 rounded up to 16]. */
-    const size_t n_elements = (size_t)2 * (3 * 16 + 16 * 16);
+    /* For each head K [D][16], V [16][D rounded up to 16]. */
+    const size_t n_elements[] = {2 * (3 * 16 + 16 * 16), 40 * 16 + 16 * 48, 0,
+                                 3 * (3 * 16 + 16 * 16)};
+    size_t n_all = 0, all_bytes;
     struct baton_kv *half;
     assert_int_equal(baton_kv_create(layout, "f16", 4, &half, NULL), BATON_OK);
-    assert_int_equal(baton_kv_block_bytes(kv), n_elements * 4);
-    assert_int_equal(baton_kv_block_bytes(half), n_elements * 2);
+    for (int layer = 0; layer < spec.n_layers; layer++) {
+        assert_int_equal(baton_kv_block_bytes(kv, layer), n_elements[layer] * 4);
+        assert_int_equal(baton_kv_block_bytes(half, layer), n_elements[layer] * 2);
+        n_all += n_elements[layer];
+    }
+    assert_int_equal(baton_kv_all_block_bytes(kv), n_all * 4);
+    assert_int_equal(baton_kv_all_block_bytes(half), n_all * 2);
+    assert_int_equal(baton_kv_measure(layout, "f16", &all_bytes, NULL), BATON_OK);
+    assert_int_equal(all_bytes, n_all * 2);
     assert_int_equal(baton_kv_n_blocks(kv), N_BLOCKS);
     assert_int_equal(baton_kv_n_blocks(half), 4);
     baton_kv_destroy(half);
+}
+
+TEST(a_layer_that_reads_anothers_k_and_v_holds_none)
+{
+    int n_held;
+    const int *held = baton_kv_held_layers(kv, &n_held);
+    const int expected[] = {0, 1, 3};
+    assert_int_equal(baton_kv_n_layers(kv), 4);
+    assert_int_equal(n_held, 3);
+    assert_memory_equal(held, expected, sizeof expected);
+    assert_ptr_equal(baton_kv_layer(kv, 2), baton_kv_layer(kv, 0));
+    assert_ptr_not_equal(baton_kv_layer(kv, 1), baton_kv_layer(kv, 0));
 }
 
 static void assert_dtype(struct baton_kv_layout of, const char *asked, const char *wanted)
@@ -106,16 +132,18 @@ TEST(senseless_sizes_are_refused)
 TEST(no_two_blocks_of_any_layer_share_memory)
 {
     struct baton_seq seq;
-    size_t n_bytes = baton_kv_block_bytes(kv);
+    int n_held;
+    const int *held = baton_kv_held_layers(kv, &n_held);
     assert_int_equal(baton_seq_init(&seq, kv, N_BLOCKS * 16), BATON_OK);
-    for (int layer = 0; layer < layout.n_layers; layer++)
+    for (int at = 0; at < n_held; at++)
         for (int i = 0; i < N_BLOCKS; i++)
-            memset(baton_seq_block(&seq, layer, i), layer * N_BLOCKS + i, n_bytes);
-    for (int layer = 0; layer < layout.n_layers; layer++)
+            memset(baton_seq_block(&seq, held[at], i), at * N_BLOCKS + i,
+                   baton_kv_block_bytes(kv, held[at]));
+    for (int at = 0; at < n_held; at++)
         for (int i = 0; i < N_BLOCKS; i++) {
-            const uint8_t *bytes = baton_seq_block(&seq, layer, i);
-            assert_int_equal(bytes[0], layer * N_BLOCKS + i);
-            assert_int_equal(bytes[n_bytes - 1], layer * N_BLOCKS + i);
+            const uint8_t *bytes = baton_seq_block(&seq, held[at], i);
+            assert_int_equal(bytes[0], at * N_BLOCKS + i);
+            assert_int_equal(bytes[baton_kv_block_bytes(kv, held[at]) - 1], at * N_BLOCKS + i);
         }
     baton_seq_fini(&seq);
 }
@@ -124,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_holds_k_and_v_of_sixteen_positions),
+        cmocka_unit_test(a_layer_that_reads_anothers_k_and_v_holds_none),
         cmocka_unit_test(elements_are_as_asked_or_as_the_layout_says),
         cmocka_unit_test(an_unknown_dtype_is_refused_by_name),
         cmocka_unit_test(a_sequence_takes_whole_blocks_and_gives_them_back),

@@ -137,9 +137,9 @@ TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
         assert_int_equal(random_gpt2(&sizes, 1, &options, &model), BATON_OK);
         struct baton_kv_layout layout = baton_model_kv_layout(model);
         assert_string_equal(layout.auto_dtype, kv_dtypes[i][1]);
-        assert_int_equal(layout.n_layers, 3);
-        assert_int_equal(layout.n_kv_heads, 2);
-        assert_int_equal(layout.head_dim, 3);
+        assert_int_equal(layout.spec->n_layers, 3);
+        assert_int_equal(layout.spec->layers[2].n_kv_heads, 2);
+        assert_int_equal(layout.spec->layers[2].head_dim, 3);
         baton_model_close(model);
     }
 }

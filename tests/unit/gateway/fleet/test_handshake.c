@@ -60,6 +60,17 @@ TEST(the_first_worker_settles_what_the_others_must_share)
     assert_non_null(hello(&other));
 }
 
+TEST(a_worker_of_another_kv_layout_is_refused)
+{
+    first.kv_layout = "1a";
+    join(&first);
+    assert_refused(&other, BATON__V1__REFUSED__CODE__OTHER_LAYOUT); /* it names none */
+    other.kv_layout = "1b";
+    assert_refused(&other, BATON__V1__REFUSED__CODE__OTHER_LAYOUT);
+    other.kv_layout = "1a";
+    assert_non_null(hello(&other));
+}
+
 TEST(a_fleet_that_emptied_may_agree_on_something_else)
 {
     join(&first);
@@ -107,6 +118,7 @@ int main(void)
         ROW(another_model_is_refused),
         ROW(another_context_is_refused),
         ROW(the_first_worker_settles_what_the_others_must_share),
+        ROW(a_worker_of_another_kv_layout_is_refused),
         ROW(a_fleet_that_emptied_may_agree_on_something_else),
         ROW(a_name_is_taken_while_its_bearer_answers),
         ROW(a_suspect_gives_its_name_up),

@@ -114,6 +114,17 @@ TEST(nothing_overtakes_a_request_that_does_not_fit)
     assert_int_equal(second.request->state, GW_QUEUED);
 }
 
+TEST(a_request_that_no_worker_could_ever_hold_fails_at_once)
+{
+    decode.status.kv_blocks_total = decode.status.kv_blocks_free = 3;
+    say_status(&decode);
+    ask(&client, &(struct wanted){.n_prompt = 32, .n_new = 18}); /* 49 positions */
+    assert_int_equal(client.status, 400);
+    assert_string_equal(client.code, "context_length_exceeded");
+    ask(&second, &(struct wanted){.n_prompt = 32, .n_new = 17});
+    assert_int_equal(second.request->state, GW_RESERVING);
+}
+
 TEST(an_end_lets_the_next_request_be_routed)
 {
     decode.status.kv_blocks_total = decode.status.kv_blocks_free = 3;
@@ -190,6 +201,7 @@ int main(void)
         ROW(a_worker_that_rejected_is_left_alone_until_its_next_status),
         ROW(a_worker_that_rejected_lately_is_asked_for_one_request_at_a_time),
         ROW(nothing_overtakes_a_request_that_does_not_fit),
+        ROW(a_request_that_no_worker_could_ever_hold_fails_at_once),
         ROW(an_end_lets_the_next_request_be_routed),
         ROW(without_a_prefill_worker_a_request_fails_and_a_suspect_is_waited_for),
         ROW(a_draining_worker_gets_no_more_requests),

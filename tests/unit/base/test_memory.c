@@ -1,0 +1,99 @@
+/* What is left of memory, by files as the kernel writes them. */
+#include <sys/stat.h>
+
+#include "tests/support/scratch.h"
+
+#include "common/base/memory.h"
+
+static void make_dirs(const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(mkdir(in_scratch(names[i]), 0700), 0);
+}
+
+/* A machine with 1 MiB left; its process is in the group /a/b. */
+static void make_machine(const char *groups)
+{
+    static const char *const dirs[] = {"proc",
+                                       "proc/self",
+                                       "sys",
+                                       "sys/fs",
+                                       "sys/fs/cgroup",
+                                       "sys/fs/cgroup/a",
+                                       "sys/fs/cgroup/a/b",
+                                       "sys/fs/cgroup/memory",
+                                       "sys/fs/cgroup/memory/a"};
+    make_dirs(dirs, sizeof dirs / sizeof dirs[0]);
+    write_scratch("proc/meminfo", "MemTotal:  4096 kB\nMemFree:  10 kB\nMemAvailable:  1024 kB\n");
+    write_scratch("proc/self/cgroup", groups);
+}
+
+TEST(without_limits_it_is_what_the_kernel_estimates)
+{
+    make_machine("0::/a/b\n");
+    assert_int_equal(baton_memory_available_under(scratch), 1 << 20);
+}
+
+TEST(where_nothing_tells_there_is_no_limit)
+{
+    assert_true(baton_memory_available_under(scratch) == UINT64_MAX);
+}
+
+TEST(a_groups_limit_counts_and_its_page_cache_does_not)
+{
+    make_machine("0::/a/b\n");
+    write_scratch("sys/fs/cgroup/a/b/memory.max", "600000\n");
+    write_scratch("sys/fs/cgroup/a/b/memory.current", "500000\n");
+    write_scratch("sys/fs/cgroup/a/b/memory.stat",
+                  "anon 7\nfile 300000\ninactive_file 100000\nactive_file 200000\n");
+    assert_int_equal(baton_memory_available_under(scratch), 400000);
+    write_scratch("sys/fs/cgroup/a/b/memory.max", "max\n");
+    assert_int_equal(baton_memory_available_under(scratch), 1 << 20);
+}
+
+TEST(the_tightest_of_the_groups_around_decides)
+{
+    make_machine("0::/a/b\n");
+    write_scratch("sys/fs/cgroup/a/b/memory.max", "600000\n");
+    write_scratch("sys/fs/cgroup/a/b/memory.current", "100000\n");
+    write_scratch("sys/fs/cgroup/a/memory.max", "700000\n");
+    write_scratch("sys/fs/cgroup/a/memory.current", "690000\n");
+    assert_int_equal(baton_memory_available_under(scratch), 10000);
+}
+
+TEST(in_a_container_the_mounted_root_is_the_group)
+{
+    make_machine("0::/of/the/host\n");
+    write_scratch("sys/fs/cgroup/memory.max", "5000\n");
+    write_scratch("sys/fs/cgroup/memory.current", "6000\n");
+    assert_int_equal(baton_memory_available_under(scratch), 0);
+}
+
+TEST(the_first_version_of_groups_is_read_as_well)
+{
+    make_machine("7:cpu,cpuacct:/a\n5:memory:/a\n0::/\n");
+    write_scratch("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "300000\n");
+    write_scratch("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "200000\n");
+    write_scratch("sys/fs/cgroup/memory/a/memory.stat",
+                  "inactive_file 1\ntotal_inactive_file 50000\ntotal_active_file 20000\n");
+    assert_int_equal(baton_memory_available_under(scratch), 170000);
+}
+
+TEST(this_machine_has_some)
+{
+    assert_true(baton_memory_available_bytes() > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(without_limits_it_is_what_the_kernel_estimates),
+        IN_SCRATCH(where_nothing_tells_there_is_no_limit),
+        IN_SCRATCH(a_groups_limit_counts_and_its_page_cache_does_not),
+        IN_SCRATCH(the_tightest_of_the_groups_around_decides),
+        IN_SCRATCH(in_a_container_the_mounted_root_is_the_group),
+        IN_SCRATCH(the_first_version_of_groups_is_read_as_well),
+        cmocka_unit_test(this_machine_has_some),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

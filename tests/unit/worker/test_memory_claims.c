@@ -1,0 +1,70 @@
+/* Two claims of one process stand for two workers: each view has locks of its own. */
+#include "tests/support/scratch.h"
+
+#include "common/worker/memory_claims.h"
+
+static struct baton_memory_claim *open_claim(bool decodes)
+{
+    struct baton_memory_claim *claim = NULL;
+    struct baton_why why = {""};
+    assert_int_equal(baton_memory_claim_open(scratch, decodes, &claim, &why), BATON_OK);
+    return claim;
+}
+
+static void assert_peers(struct baton_memory_claim *claim, struct baton_memory_peers expected)
+{
+    struct baton_memory_peers peers;
+    baton_memory_claim_look(claim, &peers);
+    assert_int_equal(peers.n_prefill, expected.n_prefill);
+    assert_int_equal(peers.n_decode, expected.n_decode);
+    assert_int_equal(peers.n_unsized_prefill, expected.n_unsized_prefill);
+    assert_int_equal(peers.n_unsized_decode, expected.n_unsized_decode);
+    assert_int_equal(peers.unbacked_bytes, expected.unbacked_bytes);
+}
+
+TEST(a_worker_sees_who_is_still_to_decide)
+{
+    struct baton_memory_claim *decode = open_claim(true);
+    assert_peers(decode, (struct baton_memory_peers){0});
+    struct baton_memory_claim *prefill = open_claim(false);
+    assert_peers(decode, (struct baton_memory_peers){.n_prefill = 1, .n_unsized_prefill = 1});
+    assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1, .n_unsized_decode = 1});
+    baton_memory_claim_close(prefill);
+    assert_peers(decode, (struct baton_memory_peers){0});
+    baton_memory_claim_close(decode);
+}
+
+TEST(what_is_taken_counts_until_it_is_backed)
+{
+    struct baton_memory_claim *decode = open_claim(true), *prefill = open_claim(false);
+    baton_memory_claim_take(decode, (3 << 20) - 1);
+    assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1, .unbacked_bytes = 3 << 20});
+    baton_memory_claim_settle(decode);
+    assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1});
+    baton_memory_claim_close(decode);
+    decode = open_claim(true); /* its slot, with nothing of the old worker's */
+    assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1, .n_unsized_decode = 1});
+    baton_memory_claim_close(decode);
+    baton_memory_claim_close(prefill);
+}
+
+TEST(without_a_claim_there_are_no_others)
+{
+    struct baton_memory_claim *none = NULL;
+    struct baton_why why = {""};
+    assert_int_equal(baton_memory_claim_open("", true, &none, &why), BATON_NOT_FOUND);
+    assert_peers(NULL, (struct baton_memory_peers){0});
+    baton_memory_claim_take(NULL, 1);
+    baton_memory_claim_settle(NULL);
+    baton_memory_claim_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(a_worker_sees_who_is_still_to_decide),
+        IN_SCRATCH(what_is_taken_counts_until_it_is_backed),
+        IN_SCRATCH(without_a_claim_there_are_no_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
