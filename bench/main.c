@@ -10,6 +10,7 @@ static const struct cli_command commands[] = {
     {"estimate", "the roofline's answer for any model and machine", bench_estimate},
     {"handoff", "hand-offs over a real link, and from which prompt on they pay", bench_handoff},
     {"make-model", "random weights of a known shape as a Hugging Face directory", bench_make_model},
+    {"products", "one product by every kernel set of this CPU, in turn", bench_products},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample},
     {"selftest", "the sampler against figures computed by hand, expected beside got",
      bench_selftest},

@@ -1,0 +1,233 @@
+/* One product, by every kernel set this CPU has, in turn: which set is the fastest, by rows.
+ * One thread is timed by its own clock, several by the wall's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench/bench.h"
+#include "common/base/clock.h"
+#include "common/engine/kernels/kernels.h"
+#include "common/engine/system/floats.h"
+#include "common/engine/system/pool.h"
+
+enum {
+    MAX_SETS = 8,
+    MAX_RUNS = 1001,
+    MAX_ROWS = 4096,
+    MAX_SIZE = 1 << 20,
+    ITEMS_PER_THREAD = 4,
+    LEAST_RUN_NS = 2000000
+};
+
+struct options {
+    const char *dtype, *rows;
+    int64_t n_in, n_out, memory, threads, runs;
+};
+
+static const struct baton_option table[] = {
+    BATON_ROW_INT(struct options, n_in, "inputs", "2048", 1, MAX_SIZE, "", "of the matrix"),
+    BATON_ROW_INT(struct options, n_out, "outputs", "2048", 1, MAX_SIZE, "", "of the matrix"),
+    BATON_ROW_TEXT(struct options, dtype, "dtype", "bf16", "of the weights: f32, bf16 or q8"),
+    BATON_ROW_TEXT(struct options, rows, "rows", "1,8,16,64,512", "of the input"),
+    BATON_ROW_INT(struct options, memory, "memory", "256", 1, 1 << 20, "MiB",
+                  "of copies of the matrix, which follow each other"),
+    BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
+    BATON_ROW_INT(struct options, runs, "runs", "11", 1, MAX_RUNS, "",
+                  "of each set, in turn, that a figure is the median of"),
+};
+
+/* A kernel set and what it multiplies. */
+struct subject {
+    const struct baton_kernels *kernels;
+    struct baton_packed weights; /* the copy whose turn it is */
+    char *copies;
+    size_t copy_bytes;
+    int n_copies, next;
+    void *quantized;
+    double seconds[MAX_RUNS];
+};
+
+struct stand {
+    const struct options *options;
+    enum baton_dtype dtype;
+    struct cli_list rows;
+    struct baton_pool *pool;
+    struct subject subjects[MAX_SETS];
+    int n_subjects;
+    float *x, *y;
+};
+
+struct loop {
+    const struct subject *subject;
+    struct baton_linear job;
+    int outs_per_item;
+};
+
+static void multiply_item(void *arg, int item, int worker)
+{
+    const struct loop *loop = arg;
+    int n_out = loop->subject->weights.n_out, first = item * loop->outs_per_item;
+    int end = first + loop->outs_per_item;
+    (void)worker;
+    if (first < n_out)
+        baton_kernels_linear(loop->subject->kernels, &loop->job, first, end < n_out ? end : n_out);
+}
+
+/* Of the calling thread alone: what other processes take of its core is no time of the product. */
+static int64_t thread_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Seconds of a product, over as many as the clock needs. */
+static double run_once(struct stand *stand, struct subject *subject, int n_rows)
+{
+    int n_items =
+        (int)stand->options->threads == 1 ? 1 : (int)stand->options->threads * ITEMS_PER_THREAD;
+    int n_panels = baton_packed_n_panels(&subject->weights), n = 0;
+    struct loop loop = {.subject = subject,
+                        .outs_per_item = (n_panels + n_items - 1) / n_items * BATON_PANEL};
+    int64_t (*now_ns)(void) = stand->options->threads == 1 ? thread_ns : baton_now_ns;
+    int64_t start = now_ns(), now = start;
+    for (; now - start < LEAST_RUN_NS; n++, now = now_ns()) {
+        subject->weights.data = subject->copies + (size_t)subject->next * subject->copy_bytes;
+        subject->next = (subject->next + 1) % subject->n_copies;
+        loop.job = (struct baton_linear){.weights = &subject->weights,
+                                         .x = subject->quantized,
+                                         .y = stand->y,
+                                         .n_rows = n_rows,
+                                         .epilogue = {.kind = BATON_STORE, .scale = 1}};
+        baton_pool_run(stand->pool, n_items, multiply_item, &loop);
+    }
+    return baton_seconds(now - start) / n;
+}
+
+static enum baton_err measure(struct stand *stand, int n_rows)
+{
+    int n_runs = (int)stand->options->runs;
+    double flops = 2.0 * n_rows * (double)stand->options->n_in * (double)stand->options->n_out;
+    for (int run = -1; run < n_runs; run++) /* the first is not counted */
+        for (int i = 0; i < stand->n_subjects; i++)
+            stand->subjects[i].seconds[run < 0 ? 0 : run] =
+                run_once(stand, &stand->subjects[i], n_rows);
+    bool failed = printf("| %d |", n_rows) < 0;
+    for (int i = 0; i < stand->n_subjects; i++) {
+        struct subject *subject = &stand->subjects[i];
+        double seconds = cli_median(subject->seconds, n_runs);
+        failed |= printf(" %.0f GFLOP/s, %.1f GB/s |", flops / seconds / 1e9,
+                         (double)subject->copy_bytes / seconds / 1e9) < 0;
+    }
+    failed |= printf("\n") < 0 || fflush(stdout) != 0;
+    return failed ? BATON_IO : BATON_OK;
+}
+
+/* ---- set up ---- */
+
+static float *make_floats(size_t n)
+{
+    float *floats = baton_floats_create(n);
+    for (size_t i = 0; floats && i < n; i++)
+        floats[i] = (float)(i * 2654435761U % 1009) / 1009 - 0.5F;
+    return floats;
+}
+
+static bool add_subject(struct stand *stand, const struct baton_kernels *kernels,
+                        const float *weights)
+{
+    int n_in = (int)stand->options->n_in, n_out = (int)stand->options->n_out;
+    int most_rows = cli_list_greatest(&stand->rows);
+    struct subject *subject = &stand->subjects[stand->n_subjects++];
+    subject->kernels = kernels;
+    subject->copy_bytes = baton_packed_bytes(stand->dtype, kernels->layout, n_out, n_in);
+    subject->n_copies = (int)(((size_t)stand->options->memory << 20) / subject->copy_bytes) + 1;
+    subject->weights = (struct baton_packed){
+        .dtype = stand->dtype, .layout = kernels->layout, .n_out = n_out, .n_in = n_in};
+    size_t n_floats = subject->copy_bytes / sizeof(float) * (size_t)subject->n_copies;
+    subject->copies = (char *)baton_floats_create(n_floats);
+    subject->quantized = baton_floats_create(
+        baton_quantized_bytes(kernels, stand->dtype, most_rows, n_in) / sizeof(float) + 1);
+    if (!subject->copies || !subject->quantized)
+        return false;
+    for (int c = 0; c < subject->n_copies; c++) {
+        subject->weights.data = subject->copies + (size_t)c * subject->copy_bytes;
+        for (int panel = 0; panel < baton_packed_n_panels(&subject->weights); panel++)
+            baton_packed_write(&subject->weights, panel, weights);
+    }
+    kernels->dtypes[stand->dtype].quantize(stand->x, n_in, 0, most_rows, subject->quantized);
+    return true;
+}
+
+static enum baton_err init(struct stand *stand, struct baton_why *why)
+{
+    const struct options *options = stand->options;
+    enum baton_err err = cli_list_parse("--rows", options->rows, 1, MAX_ROWS, &stand->rows, why);
+    if (!err && !baton_dtype_parse(options->dtype, &stand->dtype))
+        err = baton_fail(why, BATON_INVALID, "--dtype: \"%.40s\" is not f32, bf16 or q8",
+                         options->dtype);
+    if (!err)
+        err = baton_pool_create((int)options->threads, &stand->pool, why);
+    if (err)
+        return err;
+    size_t n_rows = (size_t)cli_list_greatest(&stand->rows), n_in = (size_t)options->n_in;
+    float *weights = make_floats(BATON_PANEL * n_in); /* of every panel */
+    const struct baton_kernels *kernels;
+    stand->x = make_floats(n_rows * n_in);
+    stand->y = make_floats(n_rows * (size_t)options->n_out);
+    bool has_memory = weights && stand->x && stand->y;
+    for (int i = 0; has_memory && (kernels = baton_kernels_at(i)); i++)
+        if (kernels->dtypes[stand->dtype].linear)
+            has_memory = add_subject(stand, kernels, weights);
+    free(weights);
+    return has_memory ? BATON_OK : baton_fail(why, BATON_NO_MEMORY, "no memory for the copies");
+}
+
+static void fini(struct stand *stand)
+{
+    for (int i = 0; i < stand->n_subjects; i++) {
+        free(stand->subjects[i].copies);
+        free(stand->subjects[i].quantized);
+    }
+    free(stand->x);
+    free(stand->y);
+    baton_pool_destroy(stand->pool);
+}
+
+static enum baton_err print_head(const struct stand *stand)
+{
+    bool failed = printf("%s [%lld][%lld], %lld threads\n| rows |", stand->options->dtype,
+                         (long long)stand->options->n_out, (long long)stand->options->n_in,
+                         (long long)stand->options->threads) < 0;
+    for (int i = 0; i < stand->n_subjects; i++)
+        failed |= printf(" %s |", stand->subjects[i].kernels->name) < 0;
+    failed |= printf("\n") < 0;
+    return failed ? BATON_IO : BATON_OK;
+}
+
+static enum baton_err run(const void *arg, struct baton_why *why)
+{
+    struct stand *stand = calloc(1, sizeof *stand);
+    if (!stand)
+        return BATON_NO_MEMORY;
+    stand->options = arg;
+    enum baton_err err = init(stand, why);
+    if (!err)
+        err = print_head(stand);
+    for (int i = 0; i < stand->rows.n && !err; i++)
+        err = measure(stand, stand->rows.values[i]);
+    fini(stand);
+    free(stand);
+    return err;
+}
+
+enum baton_err bench_products(int argc, char **argv, struct baton_why *why)
+{
+    struct options options = {0};
+    struct baton_config config = {.process = "baton-bench products",
+                                  .env_prefix = "BATON_BENCH",
+                                  .summary = "one product by every kernel set, in turn",
+                                  .options = table,
+                                  .n_options = sizeof table / sizeof table[0]};
+    return cli_run(&config, &options, argc, argv, run, why);
+}
