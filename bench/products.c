@@ -2,6 +2,7 @@
  * One thread is timed by its own clock, several by the wall's. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "bench/bench.h"
@@ -20,7 +21,7 @@ enum {
 };
 
 struct options {
-    const char *dtype, *rows;
+    const char *dtype, *kernels, *rows;
     int64_t n_in, n_out, memory, threads, runs;
 };
 
@@ -28,6 +29,7 @@ static const struct baton_option table[] = {
     BATON_ROW_INT(struct options, n_in, "inputs", "2048", 1, MAX_SIZE, "", "of the matrix"),
     BATON_ROW_INT(struct options, n_out, "outputs", "2048", 1, MAX_SIZE, "", "of the matrix"),
     BATON_ROW_TEXT(struct options, dtype, "dtype", "bf16", "of the weights: f32, bf16 or q8"),
+    BATON_ROW_TEXT(struct options, kernels, "kernels", "all", "or the name of one set"),
     BATON_ROW_TEXT(struct options, rows, "rows", "1,8,16,64,512", "of the input"),
     BATON_ROW_INT(struct options, memory, "memory", "256", 1, 1 << 20, "MiB",
                   "of copies of the matrix, which follow each other"),
@@ -159,6 +161,11 @@ static bool add_subject(struct stand *stand, const struct baton_kernels *kernels
     return true;
 }
 
+static bool is_wanted(const char *names, const char *name)
+{
+    return !strcmp(names, "all") || !strcmp(names, name);
+}
+
 static enum baton_err init(struct stand *stand, struct baton_why *why)
 {
     const struct options *options = stand->options;
@@ -177,9 +184,12 @@ static enum baton_err init(struct stand *stand, struct baton_why *why)
     stand->y = make_floats(n_rows * (size_t)options->n_out);
     bool has_memory = weights && stand->x && stand->y;
     for (int i = 0; has_memory && (kernels = baton_kernels_at(i)); i++)
-        if (kernels->dtypes[stand->dtype].linear)
+        if (kernels->dtypes[stand->dtype].linear && is_wanted(options->kernels, kernels->name))
             has_memory = add_subject(stand, kernels, weights);
     free(weights);
+    if (has_memory && !stand->n_subjects)
+        return baton_fail(why, BATON_INVALID, "--kernels: no set \"%.40s\" has products in %s here",
+                          options->kernels, options->dtype);
     return has_memory ? BATON_OK : baton_fail(why, BATON_NO_MEMORY, "no memory for the copies");
 }
 

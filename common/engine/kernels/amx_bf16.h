@@ -1,8 +1,9 @@
 /* Products with bf16 panels; part of amx.c.
  *
  * Every element is one chain over its inputs in order, 32 at a time. Two tiles of rows times two
- * panels share their loads, and no sum waits for the one before; one tile of rows waits for memory
- * only, which serves one stream of addresses best.
+ * panels share their loads, and no sum waits for the one before. A few steps of two panels meet all
+ * rows of a block before the next ones do: rows come from the second-level cache, weights from the
+ * first. One tile of rows waits for memory only, which serves one stream of addresses best.
  *
  * Pure but for the tiles of the calling thread, which the caller has configured.
  */
@@ -11,11 +12,17 @@
 
 #include "common/engine/kernels/amx_rows.h"
 
-static void multiply_bf16(const struct pass *aimed)
+enum { BF16_STEPS = 8 }; /* of two panels: 16 KiB, which stay in the first-level cache */
+
+/* Begins the sums, or goes on with them. */
+static void multiply_bf16(const struct pass *aimed, bool begins)
 {
     const struct pass pass = *aimed;
     struct fetch fetch = pass.fetch;
-    zero_sums();
+    if (begins)
+        zero_sums();
+    else
+        load_sums(&pass);
     for (size_t step = 0; step < (size_t)pass.n_steps; step++) {
         fetch_step(&fetch, pass.n_panels);
         load_rows(&pass, step * LINE_BYTES);
@@ -25,29 +32,61 @@ static void multiply_bf16(const struct pass *aimed)
     store_sums(&pass);
 }
 
-/* One panel or two, from output out on, times tiles first_tile..end_tile-1. */
+/* One panel or two on their way through a block of rows. */
+struct bf16_strip {
+    _Alignas(LINE_BYTES) float sums[BLOCK_MAX_TILES][PAIR][TILE_FLOATS];
+    const char *panel; /* the first; the other, and those after them, follow */
+    size_t panel_bytes;
+    int n_panels, n_steps; /* of a whole panel */
+};
+
+/* Of the weights that follow those of `most` steps from `step` on, what pass number i asks for. */
+static struct fetch fetch_bf16(const struct bf16_strip *strip, int step, int most, int i,
+                               int n_passes)
+{
+    const char *next = strip->panel + (size_t)(step + most) * TILE_BYTES;
+    if (step + most >= strip->n_steps)
+        next = strip->panel + PAIR * strip->panel_bytes;
+    return fetch_share(next, next + strip->panel_bytes, (size_t)most * TILE_BYTES, i, n_passes,
+                       most);
+}
+
+/* Up to `most` steps of inputs, times tiles first_tile..end_tile-1. */
+static void add_steps_bf16(struct bf16_strip *strip, const struct row_tiles *tiles, int first_tile,
+                           int end_tile, int step, int most)
+{
+    const char *panel = strip->panel + (size_t)step * TILE_BYTES;
+    int n_passes = (end_tile - first_tile + PAIR - 1) / PAIR;
+    struct pass pass = {.panels = {panel, panel + strip->panel_bytes},
+                        .n_panels = strip->n_panels,
+                        .n_steps = strip->n_steps - step < most ? strip->n_steps - step : most};
+    for (int tile = first_tile, i = 0; tile < end_tile; tile += PAIR, i++) {
+        aim_at_tiles(&pass, tiles, tile, end_tile);
+        for (int t = 0; t < pass.n_tiles; t++)
+            pass.rows[t] += (size_t)step * LINE_BYTES;
+        pass.fetch = tiles->n_tiles == 1
+                         ? (struct fetch){{panel + FETCH_AHEAD}, TILE_BYTES / LINE_BYTES}
+                         : fetch_bf16(strip, step, most, i, n_passes);
+        pass.sums = strip->sums + (tile - first_tile);
+        multiply_bf16(&pass, step == 0);
+    }
+}
+
+/* One panel or two, from output out on, times tiles first_tile..end_tile-1. One tile of rows uses
+ * each weight once, and needs no blocks of inputs. */
 static void panels_bf16(const struct baton_linear *job, const struct row_tiles *tiles,
                         int first_tile, int end_tile, int out, int end_out)
 {
-    _Alignas(LINE_BYTES) float sums[PAIR][PAIR][TILE_FLOATS];
     const struct baton_packed *w = job->weights;
-    const size_t panel_bytes = baton_packed_panel_bytes(w->dtype, w->n_in);
-    const char *panel = (const char *)w->data + (size_t)(out / BATON_PANEL) * panel_bytes;
-    const char *next = panel + PAIR * panel_bytes;
-    int n_passes = (end_tile - first_tile + PAIR - 1) / PAIR;
-    struct pass pass = {.panels = {panel, panel + panel_bytes},
-                        .n_panels = end_out - out > LANES ? PAIR : 1,
-                        .n_steps = baton_packed_n_in(w->dtype, w->n_in) / BATON_BF16_STEP,
-                        .sums = sums};
-    for (int tile = first_tile, i = 0; tile < end_tile; tile += PAIR, i++) {
-        aim_at_tiles(&pass, tiles, tile, end_tile);
-        pass.fetch =
-            tiles->n_tiles == 1
-                ? (struct fetch){{panel + FETCH_AHEAD}, TILE_BYTES / LINE_BYTES}
-                : fetch_share(next, next + panel_bytes, panel_bytes, i, n_passes, pass.n_steps);
-        multiply_bf16(&pass);
-        finish_tiles(job, tiles, tile, pass.n_tiles, out, end_out, sums);
-    }
+    struct bf16_strip strip;
+    strip.panel_bytes = baton_packed_panel_bytes(w->dtype, w->n_in);
+    strip.panel = (const char *)w->data + (size_t)(out / BATON_PANEL) * strip.panel_bytes;
+    strip.n_panels = end_out - out > LANES ? PAIR : 1;
+    strip.n_steps = baton_packed_n_in(w->dtype, w->n_in) / BATON_BF16_STEP;
+    const int most = tiles->n_tiles == 1 ? strip.n_steps : BF16_STEPS;
+    for (int step = 0; step < strip.n_steps; step += most)
+        add_steps_bf16(&strip, tiles, first_tile, end_tile, step, most);
+    finish_tiles(job, tiles, first_tile, end_tile - first_tile, out, end_out, strip.sums);
 }
 
 static void linear_bf16(const struct baton_linear *job, int first_out, int end_out)
