@@ -7,7 +7,7 @@
 
 #include "common/engine/compute/engine.h"
 #include "tests/support/kernel_sets.h"
-#include "tests/support/random_gpt2.h"
+#include "tests/unit/engine/compute/forms.h"
 
 enum { MAX_SEQS = 64, LENGTH = 70, MAX_ROWS = 300, N_VOCAB = 83, N_ENGINES = 3 };
 
@@ -17,14 +17,8 @@ struct extent {
 
 static const struct extent chosen = {MAX_SEQS, 1000}, others = {MAX_SEQS, 100}, emulated = {17, 6};
 
-static const struct baton_gpt2_sizes sizes = {.n_layers = 2,
-                                              .n_embd = 36,
-                                              .n_heads = 3,
-                                              .n_kv_heads = 3,
-                                              .head_dim = 12,
-                                              .n_ff = 70,
-                                              .n_vocab = N_VOCAB,
-                                              .n_context = LENGTH};
+/* Of each further form. */
+static const struct extent form_chosen = {17, 100}, form_others = {9, 10}, form_emulated = {5, 2};
 
 struct text {
     uint32_t tokens[LENGTH];
@@ -34,6 +28,7 @@ struct text {
 
 static const struct baton_kernels *kernels;
 static enum baton_dtype dtype;
+static struct baton_spec spec;
 static struct extent extent;
 static uint64_t n_drawn;
 
@@ -65,7 +60,7 @@ SETUP(set_up)
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
                                              .kernels = kernel_sets_name(kernels)};
     int n_blocks = (MAX_SEQS + 1) * baton_kv_blocks_for(LENGTH);
-    if (random_gpt2(&sizes, 3, &kept, &model) ||
+    if (baton_model_random(&spec, 3, &kept, &model, NULL) ||
         baton_kv_create(baton_model_kv_layout(model), NULL, n_blocks, &kv, NULL))
         return -1;
     kernel_sets_give(model, kernels);
@@ -186,22 +181,33 @@ TEST(a_positions_bits_do_not_depend_on_the_layout)
     }
 }
 
+static const struct extent *extent_of(const struct baton_kernels *set, int form)
+{
+    if (kernel_sets_is_emulated(set))
+        return form ? &form_emulated : &emulated;
+    if (set == baton_kernels_best())
+        return form ? &form_chosen : &chosen;
+    return form ? &form_others : &others;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_positions_bits_do_not_depend_on_the_layout),
     };
     int n_failed = 0;
-    for (int i = 0; (kernels = kernel_sets_at(i)); i++) {
-        extent = kernel_sets_is_emulated(kernels)  ? emulated
-                 : kernels == baton_kernels_best() ? chosen
-                                                   : others;
-        for (int d = 0; d < BATON_N_DTYPES && kernels->layout == BATON_PANELS; d++) {
-            char name[64];
-            dtype = (enum baton_dtype)d;
-            (void)snprintf(name, sizeof name, "%s, %s", kernels->name, baton_dtype_name(dtype));
-            n_failed += cmocka_run_group_tests_name(name, tests, set_up, tear_down);
+    const char *form;
+    for (int i = 0; (kernels = kernel_sets_at(i)); i++)
+        for (int f = 0;
+             kernels->layout == BATON_PANELS && (form = forms_at(f, N_VOCAB, LENGTH, &spec)); f++) {
+            extent = *extent_of(kernels, f);
+            for (int d = 0; d < BATON_N_DTYPES; d++) {
+                char name[96];
+                dtype = (enum baton_dtype)d;
+                (void)snprintf(name, sizeof name, "%s, %s, %s", kernels->name,
+                               baton_dtype_name(dtype), form);
+                n_failed += cmocka_run_group_tests_name(name, tests, set_up, tear_down);
+            }
         }
-    }
     return n_failed;
 }

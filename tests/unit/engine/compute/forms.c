@@ -1,0 +1,142 @@
+#include "tests/unit/engine/compute/forms.h"
+
+#include <math.h>
+
+#include "common/arch/gpt2.h"
+
+static void add_rope(struct baton_spec *spec, int n_rotated, double theta, double factor)
+{
+    struct baton_rope_spec *rope = &spec->ropes[spec->n_ropes++];
+    rope->n_rotated = n_rotated;
+    rope->attention_factor = factor;
+    for (int i = 0; i < n_rotated / 2; i++)
+        rope->inverse[i] = pow(theta, -2.0 * i / n_rotated);
+}
+
+static void gpt2(struct baton_spec *spec)
+{
+    (void)spec;
+}
+
+static void no_biases(struct baton_spec *spec)
+{
+    spec->norm = BATON_RMS_NORM;
+    spec->norm_has_bias = false;
+    spec->has_qkv_bias = spec->has_out_bias = spec->has_mlp_bias = false;
+    spec->has_learned_positions = false;
+    spec->mlp = BATON_MLP_GATED;
+    spec->activation = BATON_ACT_SILU;
+}
+
+static void llama(struct baton_spec *spec)
+{
+    no_biases(spec);
+    spec->has_tied_head = false;
+    spec->residual_scale = 0.3F;
+    spec->logit_scale = 0.25F;
+    spec->embed_scale = 12;
+    add_rope(spec, 10, 500, 1);
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i].rope = i % 2 ? -1 : 0;
+}
+
+static void gemma(struct baton_spec *spec)
+{
+    no_biases(spec);
+    spec->form = BATON_BLOCK_SANDWICH;
+    spec->activation = BATON_ACT_GELU_TANH;
+    spec->qk_norm = BATON_QK_NORM_HEAD;
+    spec->score_cap = 5;
+    spec->logit_cap = 3;
+    add_rope(spec, 12, 100, 1);
+    add_rope(spec, 12, 10000, 1);
+    for (int i = 0; i < spec->n_layers; i++) {
+        spec->layers[i].rope = i % 2;
+        spec->layers[i].window = i % 2 ? 0 : 11;
+    }
+}
+
+static void olmo(struct baton_spec *spec)
+{
+    no_biases(spec);
+    spec->form = BATON_BLOCK_POST;
+    spec->qk_norm = BATON_QK_NORM_WHOLE;
+    spec->clip_qkv = 1;
+    add_rope(spec, 12, 100, 1.2);
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i].rope = 0;
+}
+
+static void cohere(struct baton_spec *spec)
+{
+    no_biases(spec);
+    spec->form = BATON_BLOCK_PARALLEL;
+    spec->norm = BATON_LAYER_NORM;
+    spec->qk_norm = BATON_QK_NORM_OWN_HEAD;
+    add_rope(spec, 12, 100, 1);
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i].rope = 0;
+}
+
+static void gpt_neox(struct baton_spec *spec)
+{
+    spec->form = BATON_BLOCK_PARALLEL;
+    spec->mlp_has_norm = true;
+    spec->activation = BATON_ACT_GELU_ERF;
+    spec->has_learned_positions = false;
+    spec->has_head_bias = true;
+    spec->has_tied_head = false;
+    add_rope(spec, 4, 100, 1);
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i].rope = 0;
+}
+
+static void gpt_oss(struct baton_spec *spec)
+{
+    no_biases(spec);
+    spec->activation = BATON_ACT_SWIGLU_CLIP;
+    spec->has_qkv_bias = spec->has_out_bias = spec->has_mlp_bias = true;
+    spec->has_sinks = true;
+    spec->has_q_scaling = true;
+    spec->q_scaling_beta = 0.1F;
+    spec->q_scaling_period = 16;
+    add_rope(spec, 12, 100, 1);
+    for (int i = 0; i < spec->n_layers; i++) {
+        spec->layers[i].rope = 0;
+        spec->layers[i].window = i % 2 ? 0 : 7;
+    }
+}
+
+/* Later layers read the first one's K and V. */
+static void shared_kv(struct baton_spec *spec)
+{
+    llama(spec);
+    for (int i = 1; i < spec->n_layers; i++)
+        spec->layers[i].kv_from = 0;
+}
+
+const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *spec)
+{
+    static const struct {
+        const char *name;
+        void (*change)(struct baton_spec *);
+    } forms[] = {
+        {"gpt2", gpt2},       {"llama", llama},
+        {"gemma", gemma},     {"olmo", olmo},
+        {"cohere", cohere},   {"gpt_neox", gpt_neox},
+        {"gpt_oss", gpt_oss}, {"shared K and V", shared_kv},
+    };
+    const struct baton_gpt2_sizes sizes = {.n_layers = 3,
+                                           .n_embd = 36,
+                                           .n_heads = 6,
+                                           .n_kv_heads = index % 2 ? 2 : 3,
+                                           .head_dim = 12,
+                                           .n_ff = index % 2 ? 70 : 53,
+                                           .n_vocab = n_vocab,
+                                           .n_context = n_context};
+    if (index >= (int)(sizeof forms / sizeof forms[0]))
+        return NULL;
+    baton_gpt2_spec(&sizes, spec);
+    forms[index].change(spec);
+    return forms[index].name;
+}

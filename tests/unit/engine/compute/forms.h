@@ -1,0 +1,13 @@
+/* Small models of every form that a spec can ask for, of sizes that fill neither vectors nor tiles.
+ *
+ * Ownership: specs are the caller's.
+ */
+#ifndef BATON_TEST_ENGINE_FORMS_H
+#define BATON_TEST_ENGINE_FORMS_H
+
+#include "common/arch/spec.h"
+
+/* The index-th form's name, and its spec; NULL past the last. */
+const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *spec);
+
+#endif
