@@ -16,6 +16,7 @@ enum { HEADER_MAX_BYTES = 1 << 24, HEADER_ALIGNMENT = 8, WRITE_BYTES = 1 << 20 }
 struct tensor {
     char name[BATON_TENSOR_NAME_BYTES];
     struct baton_named_tensor named;
+    int n_copies; /* [n_copies] of what follows, where one tensor is all experts' */
     int n_rows, n_columns;
     float center;
     uint64_t seed; /* that enters the sequence at the array's first weight */
@@ -29,7 +30,8 @@ struct catalogue {
 
 static size_t n_elements(const struct tensor *tensor)
 {
-    return (size_t)tensor->n_rows * (size_t)(tensor->n_columns ? tensor->n_columns : 1);
+    return (size_t)tensor->n_copies * (size_t)tensor->n_rows *
+           (size_t)(tensor->n_columns ? tensor->n_columns : 1);
 }
 
 static void add(struct catalogue *all, const struct baton_spec *spec,
@@ -39,6 +41,7 @@ static void add(struct catalogue *all, const struct baton_spec *spec,
     struct tensor *tensor = &all->tensors[all->n++];
     struct baton_named_tensor named = baton_tensor_of(spec, array, row);
     *tensor = (struct tensor){.named = named,
+                              .n_copies = named.n_experts ? named.n_experts : 1,
                               .n_rows = named.n_rows,
                               .n_columns = named.is_vector ? 0 : named.n_columns,
                               .center = array->center - (names->norms_less_one ? array->center : 0),
@@ -47,20 +50,23 @@ static void add(struct catalogue *all, const struct baton_spec *spec,
         tensor->n_rows = named.n_columns;
         tensor->n_columns = named.n_rows;
     }
-    (void)baton_tensor_name(names, row, array->layer, names->prefix, tensor->name);
+    (void)baton_tensor_name(names, row, array->layer, array->expert, names->prefix, tensor->name);
 }
 
-/* The tensors of an array: of each of its parts the first row of the names. */
+/* The tensors of an array: of each of its parts the first row of the names. A tensor of all experts
+ * comes with the first one's array. */
 static void add_array(struct catalogue *all, const struct baton_spec *spec,
                       const struct baton_tensor_names *names, const struct baton_array *array)
 {
     const struct baton_tensor_row *row;
     int n_rows = 0;
     for (int i = 0; n_rows < array->n_rows && (row = baton_tensor_row_at(names, i)); i++) {
-        if (row->slot != array->slot)
+        if (!baton_tensor_row_fills(row, array))
             continue;
-        add(all, spec, names, array, row);
-        n_rows += all->tensors[all->n - 1].named.n_rows;
+        struct baton_named_tensor named = baton_tensor_of(spec, array, row);
+        if (!named.n_experts || !array->expert)
+            add(all, spec, names, array, row);
+        n_rows += named.n_rows;
     }
     all->seed += baton_array_n_elements(array) * BATON_RANDOM_STEP;
 }
@@ -68,14 +74,19 @@ static void add_array(struct catalogue *all, const struct baton_spec *spec,
 static enum baton_err list(struct catalogue *all, const struct baton_spec *spec, uint64_t seed)
 {
     const struct baton_tensor_names *names = baton_arch_find("gpt2")->tensors;
-    int n = baton_n_arrays(spec);
+    int n = baton_n_arrays(spec), n_copies = 0;
+    for (int i = 0; i < n; i++) {
+        struct baton_array array = baton_array_at(spec, i);
+        n_copies += baton_array_n_copies(&array);
+    }
     *all = (struct catalogue){
-        .tensors = calloc((size_t)n * BATON_MAX_TENSOR_PARTS, sizeof *all->tensors), .seed = seed};
+        .tensors = calloc((size_t)n_copies * BATON_MAX_TENSOR_PARTS, sizeof *all->tensors),
+        .seed = seed};
     if (!all->tensors)
         return BATON_NO_MEMORY;
     for (int i = 0; i < n; i++) {
         struct baton_array array = baton_array_at(spec, i);
-        if (array.n_rows)
+        for (; array.n_rows && array.expert < baton_array_n_copies(&array); array.expert++)
             add_array(all, spec, names, &array);
     }
     return BATON_OK;
@@ -87,6 +98,8 @@ static void put_tensor(struct baton_json_out *out, const struct tensor *tensor,
     baton_json_open(out, tensor->name, '{');
     baton_json_put_string(out, "dtype", baton_element_name(dtype));
     baton_json_open(out, "shape", '[');
+    if (tensor->named.n_experts)
+        baton_json_put_int(out, NULL, tensor->n_copies);
     baton_json_put_int(out, NULL, tensor->n_rows);
     if (tensor->n_columns)
         baton_json_put_int(out, NULL, tensor->n_columns);
@@ -139,13 +152,15 @@ static void number_rows(const struct baton_named_tensor *named, uint64_t *number
 }
 
 /* One line as stored: of a transposed tensor a column of what the model has. */
-static void fill_line(const struct tensor *tensor, int line, const uint64_t *numbers, float *floats)
+static void fill_line(const struct tensor *tensor, int copy, int line, const uint64_t *numbers,
+                      float *floats)
 {
+    const size_t n_passed = n_elements(tensor) / (size_t)tensor->n_copies * (size_t)copy;
     bool transposed = tensor->named.row->transposed;
     int n = tensor->n_columns ? tensor->n_columns : 1;
     for (int i = 0; i < n; i++) {
         uint64_t number = transposed ? numbers[i] + (uint64_t)line : numbers[line] + (uint64_t)i;
-        floats[i] = tensor->center + baton_random_weight(tensor->seed, number);
+        floats[i] = tensor->center + baton_random_weight(tensor->seed, n_passed + number);
     }
 }
 
@@ -154,12 +169,12 @@ static bool write_tensor(FILE *file, const struct tensor *tensor, enum baton_ele
 {
     size_t n = (size_t)(tensor->n_columns ? tensor->n_columns : 1);
     number_rows(&tensor->named, buffer->numbers);
-    for (int line = 0; line < tensor->n_rows; line++) {
+    for (int i = 0; i < tensor->n_copies * tensor->n_rows; i++) {
         const void *bytes = buffer->floats;
-        fill_line(tensor, line, buffer->numbers, buffer->floats);
+        fill_line(tensor, i / tensor->n_rows, i % tensor->n_rows, buffer->numbers, buffer->floats);
         if (dtype == BATON_ELEMENT_BF16) {
-            for (size_t i = 0; i < n; i++)
-                buffer->halves[i] = baton_bf16_from(buffer->floats[i]);
+            for (size_t k = 0; k < n; k++)
+                buffer->halves[k] = baton_bf16_from(buffer->floats[k]);
             bytes = buffer->halves;
         }
         if (fwrite(bytes, baton_element_bytes(dtype), n, file) != n)

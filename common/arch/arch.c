@@ -103,6 +103,30 @@ static enum baton_err check_layer(const struct baton_spec *spec, int layer, stru
     return BATON_OK;
 }
 
+static bool has_mixtures(const struct baton_spec *spec)
+{
+    for (int i = 0; i < spec->n_layers; i++)
+        if (spec->layers[i].is_moe)
+            return true;
+    return false;
+}
+
+static enum baton_err check_moe(const struct baton_spec *spec, struct baton_why *why)
+{
+    const struct baton_moe_spec *moe = &spec->moe;
+    enum baton_err err = check_range("experts", moe->n_experts, BATON_MAX_EXPERTS, why);
+    if (!err)
+        err = check_range("experts of a token", moe->n_chosen, moe->n_experts, why);
+    if (!err)
+        err = check_range("experts' feed-forward width", moe->n_ff, BATON_MAX_WIDTH, why);
+    if (!err && (moe->n_ff_shared < 0 || moe->n_ff_shared > BATON_MAX_WIDTH))
+        return baton_fail(why, BATON_INVALID, "shared expert's feed-forward width: must be in 0..%d",
+                          BATON_MAX_WIDTH);
+    if (!err && spec->mlp != BATON_MLP_GATED)
+        return baton_fail(why, BATON_INVALID, "experts must have a gate");
+    return err;
+}
+
 enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why *why)
 {
     const struct {
@@ -120,6 +144,8 @@ enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why 
         err = check_range(sizes[i].name, sizes[i].value, sizes[i].max, why);
     for (int i = 0; !err && i < spec->n_layers; i++)
         err = check_layer(spec, i, why);
+    if (!err && has_mixtures(spec))
+        err = check_moe(spec, why);
     if (!err && !(spec->norm_epsilon > 0 && spec->norm_epsilon < 1))
         return baton_fail(why, BATON_INVALID, "norm epsilon: must be between 0 and 1");
     return err;

@@ -61,6 +61,13 @@ static struct baton_array up(const struct baton_spec *spec, int n_ff, int n_colu
         .n_rows = gated ? 2 * n_ff : n_ff, .n_columns = n_columns, .is_gated = gated};
 }
 
+static struct baton_array up_matrix(const struct baton_spec *spec, int n_ff)
+{
+    struct baton_array array = up(spec, n_ff, spec->n_embd);
+    array.is_matrix = true;
+    return array;
+}
+
 static struct baton_array norm_of_layer(const struct baton_spec *spec, enum baton_slot slot)
 {
     switch (slot) {
@@ -87,20 +94,40 @@ static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton
                                        int layer)
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
-    struct baton_array array;
-    if (of->is_moe)
-        return none();
+    int n_ff = of->is_moe ? spec->moe.n_ff : of->n_ff;
     switch (slot) {
     case BATON_SLOT_UP:
-        array = up(spec, of->n_ff, spec->n_embd);
-        array.is_matrix = true;
-        return array;
+        return up_matrix(spec, n_ff);
     case BATON_SLOT_UP_BIAS:
-        return up(spec, spec->has_mlp_bias ? of->n_ff : 0, 1);
+        return up(spec, spec->has_mlp_bias ? n_ff : 0, 1);
     case BATON_SLOT_DOWN:
-        return matrix(spec->n_embd, of->n_ff);
+        return matrix(spec->n_embd, n_ff);
     case BATON_SLOT_DOWN_BIAS:
         return vector(spec->has_mlp_bias ? spec->n_embd : 0);
+    default:
+        return none();
+    }
+}
+
+/* What a mixture has beside its experts. A router's small error may choose another expert, so its
+ * weights keep all their bits. */
+static struct baton_array mixture_of_layer(const struct baton_spec *spec, enum baton_slot slot,
+                                           int layer)
+{
+    const struct baton_moe_spec *moe = &spec->moe;
+    struct baton_array router = matrix(moe->n_experts + moe->has_shared_gate, spec->n_embd);
+    router.is_exact = true;
+    if (!spec->layers[layer].is_moe)
+        return none();
+    switch (slot) {
+    case BATON_SLOT_ROUTER:
+        return router;
+    case BATON_SLOT_ROUTER_BIAS:
+        return vector(spec->has_router_bias ? router.n_rows : 0);
+    case BATON_SLOT_SHARED_UP:
+        return up_matrix(spec, moe->n_ff_shared);
+    case BATON_SLOT_SHARED_DOWN:
+        return moe->n_ff_shared ? matrix(spec->n_embd, moe->n_ff_shared) : none();
     default:
         return none();
     }
@@ -147,6 +174,11 @@ static struct baton_array of_layer(const struct baton_spec *spec, enum baton_slo
     case BATON_SLOT_DOWN:
     case BATON_SLOT_DOWN_BIAS:
         return mlp_of_layer(spec, slot, layer);
+    case BATON_SLOT_ROUTER:
+    case BATON_SLOT_ROUTER_BIAS:
+    case BATON_SLOT_SHARED_UP:
+    case BATON_SLOT_SHARED_DOWN:
+        return mixture_of_layer(spec, slot, layer);
     default:
         return norm_of_layer(spec, slot);
     }
@@ -172,12 +204,19 @@ static struct baton_array of_model(const struct baton_spec *spec, enum baton_slo
     }
 }
 
+static bool is_of_experts(const struct baton_spec *spec, enum baton_slot slot, int layer)
+{
+    return spec->layers[layer].is_moe && (slot == BATON_SLOT_UP || slot == BATON_SLOT_UP_BIAS ||
+                                          slot == BATON_SLOT_DOWN || slot == BATON_SLOT_DOWN_BIAS);
+}
+
 struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_slot slot, int layer)
 {
     bool in_layer = baton_slot_is_of_layer(slot);
     struct baton_array array = in_layer ? of_layer(spec, slot, layer) : of_model(spec, slot);
     array.slot = slot;
     array.layer = in_layer ? layer : 0;
+    array.n_experts = in_layer && is_of_experts(spec, slot, layer) ? spec->moe.n_experts : 0;
     return array;
 }
 
@@ -206,7 +245,7 @@ size_t baton_spec_n_weights(const struct baton_spec *spec)
     size_t n = 0;
     for (int i = 0; i < baton_n_arrays(spec); i++) {
         struct baton_array array = baton_array_at(spec, i);
-        n += baton_array_n_elements(&array);
+        n += baton_array_n_elements(&array) * (size_t)baton_array_n_copies(&array);
     }
     return n;
 }

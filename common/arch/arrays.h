@@ -34,6 +34,10 @@ enum baton_slot {
     BATON_SLOT_UP_BIAS,
     BATON_SLOT_DOWN, /* [C][F] */
     BATON_SLOT_DOWN_BIAS,
+    BATON_SLOT_ROUTER, /* [E][C], and a last row for the shared expert's gate */
+    BATON_SLOT_ROUTER_BIAS,
+    BATON_SLOT_SHARED_UP,   /* UP and DOWN of the expert that every row takes */
+    BATON_SLOT_SHARED_DOWN, /* (those of the others are UP and DOWN themselves) */
     BATON_SLOT_ATTN_POST_NORM, /* [C] of what attention gives: SANDWICH's n2, POST's n1 */
     BATON_SLOT_ATTN_POST_NORM_BIAS,
     BATON_SLOT_MLP_POST_NORM, /* [C] of what the MLP gives: SANDWICH's n4, POST's n2 */
@@ -58,6 +62,9 @@ struct baton_array {
     int layer; /* 0 outside of the layers */
     int n_rows,
         n_columns;  /* 0 rows: the model has no such array; a vector has rows of one column */
+    int n_experts;  /* so many experts have one each; 0: it is not experts' */
+    int expert;     /* which of them */
+    bool is_exact;  /* kept in f32 whatever the dtype of the others */
     bool is_matrix; /* multiplied with, so kernels choose its form; else kept as floats */
     bool is_gated;  /* rows of a gate, then as many of up; kernels read them in turn */
     float center;   /* random weights scatter around it: 1 for the weights of a norm */
@@ -68,14 +75,20 @@ static inline bool baton_slot_is_of_layer(enum baton_slot slot)
     return slot >= BATON_FIRST_LAYER_SLOT && slot < BATON_END_LAYER_SLOT;
 }
 
-/* layer counts only for the slots of layers. */
+/* layer counts only for the slots of layers. The array is the first expert's. */
 struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_slot slot, int layer);
 
 /* How many arrays the walk visits, absent ones included; and the index-th of them. */
 int baton_n_arrays(const struct baton_spec *spec);
 struct baton_array baton_array_at(const struct baton_spec *spec, int index);
 
-/* Elements of an array, and of all arrays together. */
+/* How many there are of it: one, or one for each expert. */
+static inline int baton_array_n_copies(const struct baton_array *array)
+{
+    return array->n_experts ? array->n_experts : 1;
+}
+
+/* Elements of one copy, and of all arrays together. */
 static inline size_t baton_array_n_elements(const struct baton_array *array)
 {
     return (size_t)array->n_rows * (size_t)array->n_columns;

@@ -114,6 +114,77 @@ const struct baton_tensor_names baton_names_starcoder2 = {
     .layer_prefix = "layers.",
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(starcoder2_mlp)}};
 
+/* ---- Mixtures of experts ---- */
+
+/* As newer files fuse them, [E][2 F][C] and [E][C][F]. */
+static const struct baton_tensor_row fused_experts[] = {
+    {EXPERTS("mlp.experts.gate_up_proj", UP)},
+    {EXPERTS("mlp.experts.down_proj", DOWN)},
+};
+
+static const struct baton_tensor_row mixtral_experts[] = {
+    {TENSOR("block_sparse_moe.gate.weight", ROUTER)},
+    {TENSOR("mlp.gate.weight", ROUTER)},
+    {EXPERTS("block_sparse_moe.experts.*.w1.weight", UP), PART(GATE)},
+    {EXPERTS("block_sparse_moe.experts.*.w3.weight", UP), PART(UP)},
+    {EXPERTS("block_sparse_moe.experts.*.w2.weight", DOWN)},
+};
+
+const struct baton_tensor_names baton_names_mixtral = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(mixtral_experts),
+              LIST(fused_experts)}};
+
+static const struct baton_tensor_row qwen_experts[] = {
+    {TENSOR("mlp.gate.weight", ROUTER), PART(EXPERTS)},
+    {TENSOR("mlp.shared_expert_gate.weight", ROUTER), PART(SHARED_GATE)},
+    {EXPERTS("mlp.experts.*.gate_proj.weight", UP), PART(GATE)},
+    {EXPERTS("mlp.experts.*.up_proj.weight", UP), PART(UP)},
+    {EXPERTS("mlp.experts.*.down_proj.weight", DOWN)},
+    {TENSOR("mlp.shared_expert.gate_proj.weight", SHARED_UP), PART(GATE)},
+    {TENSOR("mlp.shared_expert.up_proj.weight", SHARED_UP), PART(UP)},
+    {TENSOR("mlp.shared_expert.down_proj.weight", SHARED_DOWN)},
+};
+
+const struct baton_tensor_names baton_names_qwen_moe = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp),
+              LIST(qwen_experts), LIST(fused_experts)}};
+
+static const struct baton_tensor_row granite_experts[] = {
+    {TENSOR("block_sparse_moe.router.layer.weight", ROUTER)},
+    {EXPERTS("block_sparse_moe.input_linear.weight", UP)},
+    {EXPERTS("block_sparse_moe.output_linear.weight", DOWN)},
+    {TENSOR("shared_mlp.input_linear.weight", SHARED_UP)},
+    {TENSOR("shared_mlp.output_linear.weight", SHARED_DOWN)},
+};
+
+const struct baton_tensor_names baton_names_granite_moe = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(granite_experts)}};
+
+/* Plain or as MXFP4, which is stored by outputs. */
+static const struct baton_tensor_row gpt_oss_experts[] = {
+    {TENSOR("mlp.router.weight", ROUTER)},
+    {TENSOR("mlp.router.bias", ROUTER_BIAS)},
+    {EXPERTS("mlp.experts.gate_up_proj", UP), .transposed = true, .alternates = true},
+    {EXPERTS("mlp.experts.gate_up_proj_blocks", UP),
+     .alternates = true,
+     .scales = "mlp.experts.gate_up_proj_scales"},
+    {EXPERTS("mlp.experts.gate_up_proj_bias", UP_BIAS), .alternates = true},
+    {EXPERTS("mlp.experts.down_proj", DOWN), .transposed = true},
+    {EXPERTS("mlp.experts.down_proj_blocks", DOWN), .scales = "mlp.experts.down_proj_scales"},
+    {EXPERTS("mlp.experts.down_proj_bias", DOWN_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gpt_oss = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(gpt_oss_experts)}};
+
 /* ---- Phi 1 and 2 ---- */
 
 static const struct baton_tensor_row phi_rest[] = {

@@ -14,18 +14,20 @@
 
 #include "common/arch/tensor_names.h"
 
-#define TENSOR(text, of) .name = (text), .slot = BATON_SLOT_##of
-#define PART(of)         .part = BATON_PART_##of
+#define TENSOR(text, of)  .name = (text), .slot = BATON_SLOT_##of
+#define EXPERTS(text, of) TENSOR(text, of), .of_experts = true
+#define PART(of)          .part = BATON_PART_##of
 #define LIST(rows)                                                                                 \
     {                                                                                              \
         rows, sizeof(rows) / sizeof(rows)[0]                                                       \
     }
 
 /* Llama's serve every architecture that has some of its parts: Mistral, Qwen 2 and 3, Granite,
- * SmolLM 3, MiniCPM, Cohere. Gemma 2's are those of Gemma 3. */
+ * SmolLM 3, MiniCPM, Cohere. Gemma 2's are those of Gemma 3, Qwen's mixtures those of OLMoE. */
 extern const struct baton_tensor_names baton_names_gpt2, baton_names_llama, baton_names_phi3,
     baton_names_gemma, baton_names_gemma2, baton_names_glm4, baton_names_olmo2,
     baton_names_starcoder2, baton_names_phi, baton_names_gpt_neox, baton_names_gptj,
-    baton_names_gpt_neo;
+    baton_names_gpt_neo, baton_names_mixtral, baton_names_qwen_moe, baton_names_granite_moe,
+    baton_names_gpt_oss;
 
 #endif

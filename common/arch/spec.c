@@ -23,7 +23,7 @@ int baton_spec_most_qkv_width(const struct baton_spec *spec)
 
 int baton_spec_most_n_ff(const struct baton_spec *spec)
 {
-    int most = 0;
+    int most = spec->moe.n_ff_shared;
     for (int i = 0; i < spec->n_layers; i++)
         most = larger(most, spec->layers[i].n_ff);
     return most;

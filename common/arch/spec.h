@@ -159,7 +159,7 @@ static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
     return baton_spec_q_width(spec, layer) + 2 * n_kv;
 }
 
-/* The widest layer's. */
+/* The widest layer's; of n_ff also a shared expert's. */
 int baton_spec_most_q_width(const struct baton_spec *spec);
 int baton_spec_most_qkv_width(const struct baton_spec *spec);
 int baton_spec_most_n_ff(const struct baton_spec *spec);

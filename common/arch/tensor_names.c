@@ -1,6 +1,7 @@
 #include "common/arch/tensor_names.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of models inside larger ones, and of models saved without their head. */
@@ -39,18 +40,46 @@ static const char *head_prefix(const char *prefix)
     return strncmp(prefix, "language_model.", strlen("language_model.")) ? "" : "language_model.";
 }
 
-const char *baton_tensor_name(const struct baton_tensor_names *names,
-                              const struct baton_tensor_row *row, int layer, const char *prefix,
-                              char name[BATON_TENSOR_NAME_BYTES])
+/* Writes a row's name with the expert's number for its *. */
+static void write_row_name(const char *row, int expert, char *name, size_t n_bytes)
 {
-    if (baton_slot_is_of_layer(row->slot))
-        (void)snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s%d.%s", prefix, names->layer_prefix,
-                       layer, row->name);
-    else if (row->slot == BATON_SLOT_HEAD || row->slot == BATON_SLOT_HEAD_BIAS)
-        (void)snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s", head_prefix(prefix), row->name);
+    const char *star = strchr(row, '*');
+    if (star)
+        (void)snprintf(name, n_bytes, "%.*s%d%s", (int)(star - row), row, expert, star + 1);
     else
-        (void)snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s", prefix, row->name);
+        (void)snprintf(name, n_bytes, "%s", row);
+}
+
+const char *baton_tensor_name(const struct baton_tensor_names *names,
+                              const struct baton_tensor_row *row, int layer, int expert,
+                              const char *prefix, char name[BATON_TENSOR_NAME_BYTES])
+{
+    int n = 0;
+    if (baton_slot_is_of_layer(row->slot))
+        n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s%d.", prefix, names->layer_prefix, layer);
+    else if (row->slot == BATON_SLOT_HEAD || row->slot == BATON_SLOT_HEAD_BIAS)
+        n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", head_prefix(prefix));
+    else
+        n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", prefix);
+    write_row_name(row->name, expert, name + n, BATON_TENSOR_NAME_BYTES - (size_t)n);
     return name;
+}
+
+static bool is_of_some_expert(const char *row, const char *name, int n_experts)
+{
+    size_t n = strcspn(row, "*");
+    char *end;
+    if (strncmp(row, name, n) != 0 || name[n] < '0' || name[n] > '9')
+        return false;
+    long expert = strtol(name + n, &end, 10);
+    return expert < n_experts && !strcmp(end, row + n + 1);
+}
+
+bool baton_tensor_row_has_name(const struct baton_tensor_row *row, const char *name, int n_experts)
+{
+    if (strchr(row->name, '*'))
+        return is_of_some_expert(row->name, name, n_experts);
+    return !strcmp(row->name, name) || (row->scales && !strcmp(row->scales, name));
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -133,12 +162,30 @@ static struct baton_tensor_part half_of_up(int n_rows, enum baton_part part)
                                       .n = n_rows / 2};
 }
 
+/* Rows 0, 2, 4, .. are the gate's. */
+static void split_alternating(struct baton_named_tensor *tensor)
+{
+    tensor->n_parts = 2;
+    for (int i = 0; i < tensor->n_parts; i++) {
+        tensor->parts[i] = half_of_up(tensor->n_rows, i ? BATON_PART_UP : BATON_PART_GATE);
+        tensor->parts[i].order = (struct baton_row_order){.first = i, .head_dim = 1, .step = 2};
+    }
+}
+
+static struct baton_tensor_part part_of_router(const struct baton_spec *spec, enum baton_part part)
+{
+    int n = spec->moe.n_experts;
+    return part == BATON_PART_EXPERTS ? (struct baton_tensor_part){.n = n}
+                                      : (struct baton_tensor_part){.first = n, .n = 1};
+}
+
 struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                           const struct baton_array *array,
                                           const struct baton_tensor_row *row)
 {
     struct baton_named_tensor tensor = {.row = row,
                                         .layer = array->layer,
+                                        .n_experts = strchr(row->name, '*') ? 0 : array->n_experts,
                                         .n_rows = array->n_rows,
                                         .n_columns = array->n_columns,
                                         .is_vector = !array->is_matrix && array->n_columns == 1,
@@ -149,6 +196,10 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
         split_qkv(spec, &tensor);
     else if (is_qkv)
         tensor.parts[0] = part_of_qkv(spec, array->layer, row->part);
+    else if (row->slot == BATON_SLOT_ROUTER && row->part != BATON_PART_ALL)
+        tensor.parts[0] = part_of_router(spec, row->part);
+    else if (row->alternates)
+        split_alternating(&tensor);
     else if (row->part != BATON_PART_ALL)
         tensor.parts[0] = half_of_up(array->n_rows, row->part);
     else if (row->slot == BATON_SLOT_Q_NORM || row->slot == BATON_SLOT_K_NORM)

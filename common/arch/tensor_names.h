@@ -7,6 +7,8 @@
  *     q_proj                [H D][C]      rows of Q of qkv; pairs side by side if rotates_pairs
  *     c_attn                [C][3 C]      all of qkv, transposed
  *     query_key_value       [H][3][D][C]  all of qkv, by heads
+ *     experts.*.up_proj     [F][C]        up's rows of the expert whose number stands for *
+ *     experts.gate_up_proj  [E][2 F][C]   all of up, of all experts
  *
  * Ownership: rows are constants.
  * Threading: pure.
@@ -27,15 +29,21 @@ enum baton_part {
     BATON_PART_K,
     BATON_PART_V,
     BATON_PART_GATE, /* of up and its bias, where they are GATED */
-    BATON_PART_UP
+    BATON_PART_UP,
+    BATON_PART_EXPERTS, /* of the router */
+    BATON_PART_SHARED_GATE
 };
 
 struct baton_tensor_row {
-    const char *name; /* after the prefixes */
+    const char *name; /* after the prefixes; * is an expert's number */
     enum baton_slot slot;
     enum baton_part part;
     bool transposed; /* stored as [n_columns][n_rows] */
     bool by_heads;   /* qkv: for each head its rows of q, k and v, [H][3][D] */
+    bool of_experts; /* of a mixture's experts: one's where the name has a *, else all of theirs */
+    bool alternates; /* up: rows of gate and up alternate */
+    const char *scales; /* of a tensor of MXFP4 blocks [..][32 columns][16 bytes], the tensor with
+                           their scales [..][32 columns]; NULL: the tensor holds plain numbers */
 };
 
 struct baton_tensor_list {
@@ -64,11 +72,19 @@ enum { BATON_MAX_TENSOR_PARTS = 3 };
 struct baton_named_tensor {
     const struct baton_tensor_row *row;
     int layer;
+    int n_experts;         /* whose arrays the tensor holds, [n_experts] of what follows; 0: one's */
     int n_rows, n_columns; /* of the tensor, as the array has them: before transposition */
     bool is_vector;        /* its shape is [n_rows] */
     int n_parts;
     struct baton_tensor_part parts[BATON_MAX_TENSOR_PARTS];
 };
+
+/* Whether a row's tensor fills (a part of) this array. */
+static inline bool baton_tensor_row_fills(const struct baton_tensor_row *row,
+                                          const struct baton_array *array)
+{
+    return row->slot == array->slot && row->of_experts == (array->n_experts > 0);
+}
 
 /* The tensor of a row that fills (a part of) this array. */
 struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
@@ -83,11 +99,15 @@ const struct baton_tensor_row *baton_tensor_row_at(const struct baton_tensor_nam
  * they are saved today. NULL past the last. */
 const char *baton_tensor_prefix_at(const struct baton_tensor_names *names, int prefix);
 
-/* The name of a row's tensor in a layer, in a checkpoint of this prefix. */
+/* The name of a row's tensor in a layer, of an expert, in a checkpoint of this prefix. */
 enum { BATON_TENSOR_NAME_BYTES = 192 };
 const char *baton_tensor_name(const struct baton_tensor_names *names,
-                              const struct baton_tensor_row *row, int layer, const char *prefix,
-                              char name[BATON_TENSOR_NAME_BYTES]);
+                              const struct baton_tensor_row *row, int layer, int expert,
+                              const char *prefix, char name[BATON_TENSOR_NAME_BYTES]);
+
+/* Whether name, without what stands before a row's name, is this row's for one of n_experts; or that
+ * of its scales. */
+bool baton_tensor_row_has_name(const struct baton_tensor_row *row, const char *name, int n_experts);
 
 /* Whether the model does without a tensor of this name, which no row of it has: of another part of
  * a larger model, or a constant. Any other unknown tensor would change the result. */

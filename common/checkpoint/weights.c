@@ -6,6 +6,7 @@
 
 #include "common/base/file.h"
 #include "common/checkpoint/model_files.h"
+#include "common/checkpoint/mxfp4.h"
 
 enum { TILE_LINES = 16 };
 
@@ -122,11 +123,26 @@ size_t baton_weights_n_elements(const struct baton_weights *weights)
     return n;
 }
 
+enum { SHAPE_BYTES = 96 };
+
 static void write_shape(char *text, size_t n_text, int n_dims, const int64_t *shape)
 {
     size_t n = 0;
     for (int i = 0; i < n_dims && n < n_text; i++)
         n += (size_t)snprintf(text + n, n_text - n, "%s%lld", i ? ", " : "", (long long)shape[i]);
+}
+
+static enum baton_err check_shape(const struct baton_tensor *tensor, int n_dims,
+                                  const int64_t *shape, struct baton_why *why)
+{
+    char wanted[SHAPE_BYTES] = "";
+    bool same = tensor->n_dims == n_dims;
+    for (int i = 0; i < n_dims && same; i++)
+        same = tensor->shape[i] == shape[i];
+    if (same)
+        return BATON_OK;
+    write_shape(wanted, sizeof wanted, n_dims, shape);
+    return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%s]", tensor->name, wanted);
 }
 
 enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, const char *name,
@@ -139,16 +155,41 @@ enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, co
     if (!baton_element_converts(found->dtype))
         return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; F32, F16 or BF16 is wanted",
                           name, baton_element_name(found->dtype));
-    bool same = found->n_dims == n_dims;
-    for (int i = 0; i < n_dims && same; i++)
-        same = found->shape[i] == shape[i];
-    if (!same) {
-        char wanted[64];
-        write_shape(wanted, sizeof wanted, n_dims, shape);
-        return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%s]", name, wanted);
-    }
+    enum baton_err err = check_shape(found, n_dims, shape, why);
+    if (!err)
+        *tensor = found;
+    return err;
+}
+
+static enum baton_err find_bytes(const struct baton_weights *weights, const char *name, int n_dims,
+                                 const int64_t *shape, const struct baton_tensor **tensor,
+                                 struct baton_why *why)
+{
+    const struct baton_tensor *found = baton_weights_find(weights, name);
+    if (!found)
+        return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
+    if (found->dtype != BATON_ELEMENT_U8)
+        return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; U8 is wanted", name,
+                          baton_element_name(found->dtype));
     *tensor = found;
-    return BATON_OK;
+    return check_shape(found, n_dims, shape, why);
+}
+
+enum baton_err baton_weights_find_mxfp4(const struct baton_weights *weights, const char *blocks,
+                                        const char *scales, int n_dims, const int64_t *shape,
+                                        const struct baton_tensor **blocks_tensor,
+                                        const struct baton_tensor **scales_tensor,
+                                        struct baton_why *why)
+{
+    int64_t stored[BATON_TENSOR_MAX_DIMS];
+    if (shape[n_dims - 1] % BATON_MXFP4_BLOCK)
+        return baton_fail(why, BATON_INVALID, "tensor %s: rows of %lld are no multiple of %d", blocks,
+                          (long long)shape[n_dims - 1], BATON_MXFP4_BLOCK);
+    memcpy(stored, shape, (size_t)n_dims * sizeof *shape);
+    stored[n_dims - 1] /= BATON_MXFP4_BLOCK;
+    stored[n_dims] = BATON_MXFP4_BLOCK_BYTES;
+    enum baton_err err = find_bytes(weights, blocks, n_dims + 1, stored, blocks_tensor, why);
+    return err ? err : find_bytes(weights, scales, n_dims, stored, scales_tensor, why);
 }
 
 /* How many rows from r on, n at most, stand behind each other. */
@@ -167,7 +208,8 @@ static void read_line(const struct baton_weights_part *part, size_t line, int r,
     const struct baton_tensor *tensor = part->tensor;
     size_t n_bytes = baton_element_bytes(tensor->dtype);
     for (int i = 0, run; i < n; i += run) {
-        size_t at = line * (size_t)part->n_stored + (size_t)baton_row_order_at(&part->order, r + i);
+        size_t at = part->skip + line * (size_t)part->n_stored +
+                    (size_t)baton_row_order_at(&part->order, r + i);
         run = count_run(&part->order, r + i, n - i);
         baton_convert(tensor->dtype, tensor->data + at * n_bytes, (size_t)run, floats + i);
     }
@@ -186,11 +228,23 @@ static void read_tile(const struct baton_weights_part *part, size_t k, size_t n,
             rows[o * n_in + k + i] = tile[i][o];
 }
 
+/* n elements of a tensor that lie behind each other, from `at` on: a multiple of a block for
+ * MXFP4. */
+static void read_run(const struct baton_weights_part *part, size_t at, size_t n, float *floats)
+{
+    const struct baton_tensor *tensor = part->tensor;
+    size_t block = at / BATON_MXFP4_BLOCK;
+    if (part->scales)
+        baton_mxfp4_decode(tensor->data + block * BATON_MXFP4_BLOCK_BYTES,
+                           part->scales->data + block, n / BATON_MXFP4_BLOCK, floats);
+    else
+        baton_convert(tensor->dtype, tensor->data + at * baton_element_bytes(tensor->dtype), n,
+                      floats);
+}
+
 /* n rows of a part, from its r-th on. */
 static void read_part(const struct baton_weights_part *part, int r, int n, float *rows, size_t n_in)
 {
-    const struct baton_tensor *tensor = part->tensor;
-    size_t row_bytes = n_in * baton_element_bytes(tensor->dtype);
     if (part->transposed) {
         for (size_t k = 0; k < n_in; k += TILE_LINES)
             read_tile(part, k, n_in - k < TILE_LINES ? n_in - k : TILE_LINES, r, n, rows, n_in);
@@ -199,8 +253,7 @@ static void read_part(const struct baton_weights_part *part, int r, int n, float
     for (int i = 0, run; i < n; i += run) {
         size_t at = (size_t)baton_row_order_at(&part->order, r + i);
         run = count_run(&part->order, r + i, n - i);
-        baton_convert(tensor->dtype, tensor->data + at * row_bytes, (size_t)run * n_in,
-                      rows + (size_t)i * n_in);
+        read_run(part, part->skip + at * n_in, (size_t)run * n_in, rows + (size_t)i * n_in);
     }
 }
 

@@ -36,9 +36,18 @@ enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, co
                                          const struct baton_tensor **tensor,
                                          struct baton_why *why) BATON_MUST_CHECK;
 
+/* Finds MXFP4 blocks and their scales (mxfp4.h), whose values have the shape [shape[0], ..]. */
+enum baton_err baton_weights_find_mxfp4(const struct baton_weights *weights, const char *blocks,
+                                        const char *scales, int n_dims, const int64_t *shape,
+                                        const struct baton_tensor **blocks_tensor,
+                                        const struct baton_tensor **scales_tensor,
+                                        struct baton_why *why) BATON_MUST_CHECK;
+
 /* Rows first..first + n - 1 of a matrix, from one tensor; r of the order is counted from first. */
 struct baton_weights_part {
     const struct baton_tensor *tensor;
+    const struct baton_tensor *scales; /* the tensor's, which is MXFP4; NULL: it is not */
+    size_t skip;                       /* elements of the tensor before the matrix */
     int first, n;
     struct baton_row_order order;
     int n_stored;    /* rows of the tensor */

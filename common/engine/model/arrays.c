@@ -20,6 +20,10 @@ static const size_t members[BATON_N_SLOTS] = {
     [BATON_SLOT_UP_BIAS] = IN_LAYER(mlp.up.bias),
     [BATON_SLOT_DOWN] = IN_LAYER(mlp.down.packed),
     [BATON_SLOT_DOWN_BIAS] = IN_LAYER(mlp.down.bias),
+    [BATON_SLOT_ROUTER] = IN_LAYER(mlp.router.packed),
+    [BATON_SLOT_ROUTER_BIAS] = IN_LAYER(mlp.router.bias),
+    [BATON_SLOT_SHARED_UP] = IN_LAYER(mlp.shared_up.packed),
+    [BATON_SLOT_SHARED_DOWN] = IN_LAYER(mlp.shared_down.packed),
     [BATON_SLOT_ATTN_POST_NORM] = IN_LAYER(attention.post_norm.weight),
     [BATON_SLOT_ATTN_POST_NORM_BIAS] = IN_LAYER(attention.post_norm.bias),
     [BATON_SLOT_MLP_POST_NORM] = IN_LAYER(mlp.post_norm.weight),
@@ -54,4 +58,26 @@ const struct baton_packed *baton_model_packed(const struct baton_model *model,
                                               const struct baton_array *array)
 {
     return member_of((struct baton_model *)model, array); /* which is only read through it */
+}
+
+int baton_model_n_packed_rows(const struct baton_array *array)
+{
+    return array->is_gated ? baton_gated_n_out(array->n_rows / 2) : array->n_rows;
+}
+
+size_t baton_model_n_floats(const struct baton_array *array)
+{
+    return (size_t)baton_model_n_packed_rows(array) * (size_t)array->n_columns;
+}
+
+float *baton_model_floats_of(struct baton_model *model, const struct baton_array *array)
+{
+    return *baton_model_floats(model, array) +
+           (size_t)array->expert * baton_model_n_floats(array);
+}
+
+struct baton_packed baton_model_packed_of(struct baton_model *model,
+                                          const struct baton_array *array)
+{
+    return baton_packed_of_expert(baton_model_matrix(model, array), array->expert);
 }

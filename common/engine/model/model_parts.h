@@ -23,6 +23,24 @@ struct baton_matrix {
     float *bias;                /* [n_out], or NULL */
 };
 
+/* Where experts have a matrix each, they lie behind each other, and so do their biases; the model
+ * names the first. */
+static inline struct baton_packed baton_packed_of_expert(const struct baton_packed *first,
+                                                         int expert)
+{
+    struct baton_packed packed = *first;
+    packed.data = (char *)first->data + (size_t)expert * baton_packed_read_bytes(first);
+    return packed;
+}
+
+static inline struct baton_matrix baton_matrix_of_expert(const struct baton_matrix *first,
+                                                         int expert)
+{
+    return (struct baton_matrix){
+        .packed = baton_packed_of_expert(&first->packed, expert),
+        .bias = first->bias ? first->bias + (size_t)expert * (size_t)first->packed.n_out : NULL};
+}
+
 struct baton_norm {
     enum baton_norm_kind kind;
     float epsilon;
@@ -42,7 +60,9 @@ struct baton_attention {
 struct baton_mlp {
     struct baton_norm norm;       /* of its input */
     struct baton_norm post_norm;  /* of its result */
-    struct baton_matrix up, down; /* [F][C], [C][F] */
+    struct baton_matrix up, down; /* [F][C], [C][F]; a mixture's: of each of E experts */
+    struct baton_matrix router;   /* a mixture's, [E][C]; last comes the shared expert's gate */
+    struct baton_matrix shared_up, shared_down; /* of the expert that every row takes */
 };
 
 struct baton_layer {

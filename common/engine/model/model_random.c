@@ -45,6 +45,17 @@ static void fill_floats(const struct baton_array *array, float *floats, uint64_t
     }
 }
 
+static enum baton_err fill_array(struct baton_model *model, const struct baton_array *array,
+                                 uint64_t seed)
+{
+    if (array->is_matrix) {
+        struct baton_packed packed = baton_model_packed_of(model, array);
+        return fill_matrix(array, &packed, seed);
+    }
+    fill_floats(array, baton_model_floats_of(model, array), seed);
+    return BATON_OK;
+}
+
 /* The same weights whatever they are kept in. */
 static enum baton_err fill_all(struct baton_model *model, uint64_t seed)
 {
@@ -52,13 +63,9 @@ static enum baton_err fill_all(struct baton_model *model, uint64_t seed)
     enum baton_err err = BATON_OK;
     for (int i = 0; i < n && !err; i++) {
         struct baton_array array = baton_array_at(&model->spec, i);
-        if (!array.n_rows)
-            continue;
-        if (array.is_matrix)
-            err = fill_matrix(&array, baton_model_matrix(model, &array), seed);
-        else
-            fill_floats(&array, *baton_model_floats(model, &array), seed);
-        seed += baton_array_n_elements(&array) * BATON_RANDOM_STEP;
+        for (; array.n_rows && !err && array.expert < baton_array_n_copies(&array);
+             array.expert++, seed += baton_array_n_elements(&array) * BATON_RANDOM_STEP)
+            err = fill_array(model, &array, seed);
     }
     return err;
 }

@@ -19,15 +19,9 @@ static void *take(struct baton_model *model, size_t n_bytes)
     return taken;
 }
 
-/* Outputs as kernels read them. */
-static int n_packed_rows(const struct baton_array *array)
-{
-    return array->is_gated ? baton_gated_n_out(array->n_rows / 2) : array->n_rows;
-}
-
 static void place_floats(struct baton_model *model, const struct baton_array *array)
 {
-    size_t n = (size_t)n_packed_rows(array) * (size_t)array->n_columns;
+    size_t n = baton_model_n_floats(array) * (size_t)baton_array_n_copies(array);
     *baton_model_floats(model, array) = n ? take(model, n * sizeof(float)) : NULL;
 }
 
@@ -36,11 +30,12 @@ static void place_matrix(struct baton_model *model, const struct baton_array *ar
     struct baton_packed *packed = baton_model_matrix(model, array);
     *packed = (struct baton_packed){0};
     if (array->n_rows) {
-        *packed = (struct baton_packed){.dtype = model->dtype,
+        *packed = (struct baton_packed){.dtype = array->is_exact ? BATON_F32 : model->dtype,
                                         .layout = model->kernels->layout,
-                                        .n_out = n_packed_rows(array),
+                                        .n_out = baton_model_n_packed_rows(array),
                                         .n_in = array->n_columns};
-        packed->data = take(model, baton_packed_read_bytes(packed));
+        packed->data = take(model, baton_packed_read_bytes(packed) *
+                                       (size_t)baton_array_n_copies(array));
     }
 }
 
@@ -86,7 +81,8 @@ uint32_t baton_model_layout_digest(const struct baton_model *model)
     uint32_t crc = 0;
     for (int i = 0; i < n; i++) {
         struct baton_array array = baton_array_at(&model->spec, i);
-        const int sizes[] = {(int)array.slot, array.layer, array.n_rows, array.n_columns};
+        const int sizes[] = {(int)array.slot, array.layer, array.n_experts, array.n_rows,
+                             array.n_columns};
         if (!array.n_rows)
             continue;
         crc = baton_crc32c(crc, sizes, sizeof sizes);

@@ -7,10 +7,10 @@
 
 static const struct baton_tensor *find(const struct baton_tensor_names *names,
                                        const struct baton_weights *weights,
-                                       const struct baton_tensor_row *row, int layer,
+                                       const struct baton_tensor_row *row, int layer, int expert,
                                        const char *prefix, char name[BATON_TENSOR_NAME_BYTES])
 {
-    return baton_weights_find(weights, baton_tensor_name(names, row, layer, prefix, name));
+    return baton_weights_find(weights, baton_tensor_name(names, row, layer, expert, prefix, name));
 }
 
 /* Every checkpoint has a token embedding. */
@@ -23,7 +23,7 @@ const char *baton_tensors_prefix(const struct baton_tensor_names *names,
     for (int p = 0; (prefix = baton_tensor_prefix_at(names, p)); p++)
         for (int i = 0; (row = baton_tensor_row_at(names, i)); i++)
             if (row->slot == BATON_SLOT_TOKEN_EMBEDDING &&
-                find(names, weights, row, 0, prefix, name))
+                find(names, weights, row, 0, 0, prefix, name))
                 return prefix;
     return names->prefix;
 }
@@ -35,7 +35,7 @@ bool baton_tensors_have(const struct baton_tensor_names *names, const struct bat
     const struct baton_tensor_row *row;
     char name[BATON_TENSOR_NAME_BYTES];
     for (int i = 0; (row = baton_tensor_row_at(names, i)); i++)
-        if (row->slot == slot && find(names, weights, row, 0, prefix, name))
+        if (row->slot == slot && find(names, weights, row, 0, 0, prefix, name))
             return true;
     return false;
 }
@@ -59,7 +59,10 @@ static bool is_row_of_model(const struct baton_spec *spec, const struct baton_te
 {
     if (!baton_slot_is_of_layer(row->slot))
         return baton_array_of(spec, row->slot, 0).n_rows || row->slot == BATON_SLOT_HEAD;
-    return layer < spec->n_layers && baton_array_of(spec, row->slot, layer).n_rows;
+    if (layer >= spec->n_layers)
+        return false;
+    const struct baton_array array = baton_array_of(spec, row->slot, layer);
+    return array.n_rows && baton_tensor_row_fills(row, &array);
 }
 
 static bool is_known(const struct baton_spec *spec, const struct baton_tensor_names *names,
@@ -72,8 +75,8 @@ static bool is_known(const struct baton_spec *spec, const struct baton_tensor_na
     for (int i = 0; (row = baton_tensor_row_at(names, i)); i++) {
         if (baton_slot_is_of_layer(row->slot) != (layer >= 0) || !is_row_of_model(spec, row, layer))
             continue;
-        if (layer >= 0 ? !strcmp(row->name, rest)
-                       : !strcmp(baton_tensor_name(names, row, 0, prefix, of_row), name))
+        if (layer >= 0 ? baton_tensor_row_has_name(row, rest, spec->moe.n_experts)
+                       : !strcmp(baton_tensor_name(names, row, 0, 0, prefix, of_row), name))
             return true;
     }
     return false;
@@ -103,20 +106,48 @@ struct loading {
     struct baton_why *why;
 };
 
-/* The shape of a tensor as it is stored. */
+enum { MAX_DIMS = 3 };
+
+/* The shape of a tensor as it is stored; of MXFP4, as its values have it. Returns how many
+ * dimensions that are. */
 static int shape_of(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
-                    int64_t shape[2])
+                    int64_t shape[MAX_DIMS])
 {
     bool is_norm_of_heads =
         tensor->row->slot == BATON_SLOT_Q_NORM || tensor->row->slot == BATON_SLOT_K_NORM;
+    int n = 0;
     if (is_norm_of_heads && spec->qk_norm == BATON_QK_NORM_OWN_HEAD) {
         shape[1] = spec->layers[tensor->layer].head_dim;
         shape[0] = tensor->n_rows / shape[1];
         return 2;
     }
-    shape[0] = tensor->row->transposed ? tensor->n_columns : tensor->n_rows;
-    shape[1] = tensor->row->transposed ? tensor->n_rows : tensor->n_columns;
-    return tensor->is_vector ? 1 : 2;
+    if (tensor->n_experts)
+        shape[n++] = tensor->n_experts;
+    if (tensor->row->transposed)
+        shape[n++] = tensor->n_columns;
+    shape[n++] = tensor->n_rows;
+    if (!tensor->row->transposed && !tensor->is_vector)
+        shape[n++] = tensor->n_columns;
+    return n;
+}
+
+/* Finds a row's tensor of this name, and its scales if it has some. */
+static enum baton_err find_tensor(const struct loading *loading, const struct baton_array *array,
+                                  const struct baton_named_tensor *named, const char *name,
+                                  struct baton_weights_part *part)
+{
+    int64_t shape[MAX_DIMS];
+    int n_dims = shape_of(loading->spec, named, shape);
+    char scales[BATON_TENSOR_NAME_BYTES];
+    const struct baton_tensor_row row_of_scales = {.name = named->row->scales,
+                                                   .slot = named->row->slot};
+    if (!named->row->scales)
+        return baton_weights_find_shaped(loading->weights, name, n_dims, shape, &part->tensor,
+                                         loading->why);
+    (void)baton_tensor_name(loading->names, &row_of_scales, array->layer, array->expert,
+                            loading->prefix, scales);
+    return baton_weights_find_mxfp4(loading->weights, name, scales, n_dims, shape, &part->tensor,
+                                    &part->scales, loading->why);
 }
 
 /* The rows of a source that have a tensor so far are counted in n_out. */
@@ -125,19 +156,16 @@ static enum baton_err add_tensor(const struct loading *loading, const struct bat
                                  struct baton_weights_source *source)
 {
     struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
-    const struct baton_tensor *tensor = NULL;
-    int64_t shape[2];
-    int n_dims = shape_of(loading->spec, &named, shape);
-    enum baton_err err =
-        baton_weights_find_shaped(loading->weights, name, n_dims, shape, &tensor, loading->why);
+    struct baton_weights_part whole = {.n_stored = named.n_rows, .transposed = row->transposed};
+    if (named.n_experts)
+        whole.skip = (size_t)array->expert * (size_t)named.n_rows * (size_t)named.n_columns;
+    enum baton_err err = find_tensor(loading, array, &named, name, &whole);
     for (int i = 0; !err && i < named.n_parts; i++) {
-        source->parts[source->n_parts++] =
-            (struct baton_weights_part){.tensor = tensor,
-                                        .first = named.parts[i].first,
-                                        .n = named.parts[i].n,
-                                        .order = named.parts[i].order,
-                                        .n_stored = named.n_rows,
-                                        .transposed = row->transposed};
+        struct baton_weights_part *part = &source->parts[source->n_parts++];
+        *part = whole;
+        part->first = named.parts[i].first;
+        part->n = named.parts[i].n;
+        part->order = named.parts[i].order;
         source->n_out += named.parts[i].n;
     }
     return err;
@@ -157,11 +185,12 @@ static enum baton_err refuse_missing(const struct loading *loading, const struct
     const struct baton_tensor_row *row;
     char name[BATON_TENSOR_NAME_BYTES] = "";
     for (int i = 0; (row = baton_tensor_row_at(loading->names, i)); i++) {
-        if (row->slot != array->slot)
+        if (!baton_tensor_row_fills(row, array))
             continue;
         struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
         if (!has_part(source, named.parts[0].first)) {
-            (void)baton_tensor_name(loading->names, row, array->layer, loading->prefix, name);
+            (void)baton_tensor_name(loading->names, row, array->layer, array->expert,
+                                    loading->prefix, name);
             break;
         }
     }
@@ -178,8 +207,9 @@ static enum baton_err find_source(const struct loading *loading, const struct ba
     enum baton_err err = BATON_OK;
     *source = (struct baton_weights_source){.n_in = array->n_columns};
     for (int i = 0; !err && (row = baton_tensor_row_at(loading->names, i)); i++) {
-        if (row->slot != array->slot || source->n_out == array->n_rows ||
-            !find(loading->names, loading->weights, row, array->layer, loading->prefix, name))
+        if (!baton_tensor_row_fills(row, array) || source->n_out == array->n_rows ||
+            !find(loading->names, loading->weights, row, array->layer, array->expert,
+                  loading->prefix, name))
             continue;
         struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
         if (!has_part(source, named.parts[0].first))
@@ -233,10 +263,25 @@ enum baton_err baton_tensors_check(const struct baton_spec *spec,
     for (int i = 0; i < baton_n_arrays(spec) && !err; i++) {
         struct baton_array array = baton_array_at(spec, i);
         struct baton_weights_source source;
-        if (array.n_rows)
+        for (; array.n_rows && !err && array.expert < baton_array_n_copies(&array); array.expert++)
             err = find_source(&loading, &array, &source);
     }
     return err ? err : check_known(spec, names, weights, why);
+}
+
+static enum baton_err load_array(const struct loading *loading, struct baton_model *model,
+                                 const struct baton_array *array, struct baton_packing *packing)
+{
+    struct baton_weights_source source;
+    enum baton_err err = find_source(loading, array, &source);
+    if (err)
+        return err;
+    if (!array->is_matrix) {
+        read_floats(loading, array, &source, baton_model_floats_of(model, array));
+        return BATON_OK;
+    }
+    struct baton_packed packed = baton_model_packed_of(model, array);
+    return baton_packing_add(packing, &source, array->is_gated, &packed);
 }
 
 enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_tensor_names *names,
@@ -251,15 +296,8 @@ enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_
     enum baton_err err = BATON_OK;
     for (int i = 0; i < baton_n_arrays(&model->spec) && !err; i++) {
         struct baton_array array = baton_array_at(&model->spec, i);
-        struct baton_weights_source source;
-        if (!array.n_rows)
-            continue;
-        err = find_source(&loading, &array, &source);
-        if (!err && array.is_matrix)
-            err = baton_packing_add(packing, &source, array.is_gated,
-                                    baton_model_matrix(model, &array));
-        else if (!err)
-            read_floats(&loading, &array, &source, *baton_model_floats(model, &array));
+        for (; array.n_rows && !err && array.expert < baton_array_n_copies(&array); array.expert++)
+            err = load_array(&loading, model, &array, packing);
     }
     return err;
 }
