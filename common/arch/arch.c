@@ -120,8 +120,8 @@ static enum baton_err check_moe(const struct baton_spec *spec, struct baton_why 
     if (!err)
         err = check_range("experts' feed-forward width", moe->n_ff, BATON_MAX_WIDTH, why);
     if (!err && (moe->n_ff_shared < 0 || moe->n_ff_shared > BATON_MAX_WIDTH))
-        return baton_fail(why, BATON_INVALID, "shared expert's feed-forward width: must be in 0..%d",
-                          BATON_MAX_WIDTH);
+        return baton_fail(why, BATON_INVALID,
+                          "shared expert's feed-forward width: must be in 0..%d", BATON_MAX_WIDTH);
     if (!err && spec->mlp != BATON_MLP_GATED)
         return baton_fail(why, BATON_INVALID, "experts must have a gate");
     return err;

@@ -36,8 +36,8 @@ enum baton_slot {
     BATON_SLOT_DOWN_BIAS,
     BATON_SLOT_ROUTER, /* [E][C], and a last row for the shared expert's gate */
     BATON_SLOT_ROUTER_BIAS,
-    BATON_SLOT_SHARED_UP,   /* UP and DOWN of the expert that every row takes */
-    BATON_SLOT_SHARED_DOWN, /* (those of the others are UP and DOWN themselves) */
+    BATON_SLOT_SHARED_UP,      /* UP and DOWN of the expert that every row takes */
+    BATON_SLOT_SHARED_DOWN,    /* (those of the others are UP and DOWN themselves) */
     BATON_SLOT_ATTN_POST_NORM, /* [C] of what attention gives: SANDWICH's n2, POST's n1 */
     BATON_SLOT_ATTN_POST_NORM_BIAS,
     BATON_SLOT_MLP_POST_NORM, /* [C] of what the MLP gives: SANDWICH's n4, POST's n2 */

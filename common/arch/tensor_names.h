@@ -72,7 +72,7 @@ enum { BATON_MAX_TENSOR_PARTS = 3 };
 struct baton_named_tensor {
     const struct baton_tensor_row *row;
     int layer;
-    int n_experts;         /* whose arrays the tensor holds, [n_experts] of what follows; 0: one's */
+    int n_experts; /* whose arrays the tensor holds, [n_experts] of what follows; 0: one's */
     int n_rows, n_columns; /* of the tensor, as the array has them: before transposition */
     bool is_vector;        /* its shape is [n_rows] */
     int n_parts;

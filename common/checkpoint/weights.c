@@ -183,8 +183,8 @@ enum baton_err baton_weights_find_mxfp4(const struct baton_weights *weights, con
 {
     int64_t stored[BATON_TENSOR_MAX_DIMS];
     if (shape[n_dims - 1] % BATON_MXFP4_BLOCK)
-        return baton_fail(why, BATON_INVALID, "tensor %s: rows of %lld are no multiple of %d", blocks,
-                          (long long)shape[n_dims - 1], BATON_MXFP4_BLOCK);
+        return baton_fail(why, BATON_INVALID, "tensor %s: rows of %lld are no multiple of %d",
+                          blocks, (long long)shape[n_dims - 1], BATON_MXFP4_BLOCK);
     memcpy(stored, shape, (size_t)n_dims * sizeof *shape);
     stored[n_dims - 1] /= BATON_MXFP4_BLOCK;
     stored[n_dims] = BATON_MXFP4_BLOCK_BYTES;

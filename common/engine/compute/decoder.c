@@ -93,13 +93,25 @@ static void down_to(struct baton_forward *forward, int layer, float *out,
     multiply(forward, &forward->model->layers[layer].mlp.down, forward->hidden, out, epilogue);
 }
 
+/* What the MLP makes of `in`, or the layer's mixture of them. */
+static void run_mlp(struct baton_forward *forward, int layer, const float *in, float *out,
+                    struct baton_epilogue epilogue)
+{
+    if (forward->model->spec.layers[layer].is_moe) {
+        baton_moe_run(forward, &forward->model->layers[layer].mlp, in, out, epilogue);
+        return;
+    }
+    widen(forward, layer, in);
+    down_to(forward, layer, out, epilogue);
+}
+
 /* Form PRE. */
 static void finish_pre(struct baton_forward *forward, int layer)
 {
     const struct baton_model *model = forward->model;
     attn_out_to(forward, layer, forward->x, add(model));
-    widen(forward, layer, norm_input(forward, &model->layers[layer].mlp.norm));
-    down_to(forward, layer, forward->x, add(model));
+    run_mlp(forward, layer, norm_input(forward, &model->layers[layer].mlp.norm), forward->x,
+            add(model));
 }
 
 /* Both parts read x as it was before either. */
@@ -107,10 +119,10 @@ static void finish_parallel(struct baton_forward *forward, int layer)
 {
     const struct baton_model *model = forward->model;
     const struct baton_layer *of = &model->layers[layer];
-    widen(forward, layer,
-          norm_input(forward, model->spec.mlp_has_norm ? &of->mlp.norm : &of->attention.norm));
+    const float *in =
+        norm_input(forward, model->spec.mlp_has_norm ? &of->mlp.norm : &of->attention.norm);
     attn_out_to(forward, layer, forward->x, add(model));
-    down_to(forward, layer, forward->x, add(model));
+    run_mlp(forward, layer, in, forward->x, add(model));
 }
 
 /* Forms SANDWICH and POST: what a part gives is normed before it joins x. */
@@ -119,8 +131,7 @@ static void finish_post(struct baton_forward *forward, int layer)
     const struct baton_layer *of = &forward->model->layers[layer];
     attn_out_to(forward, layer, forward->branch, store);
     baton_forward_norm_add(forward, &of->attention.post_norm);
-    widen(forward, layer, norm_input(forward, &of->mlp.norm));
-    down_to(forward, layer, forward->branch, store);
+    run_mlp(forward, layer, norm_input(forward, &of->mlp.norm), forward->branch, store);
     baton_forward_norm_add(forward, &of->mlp.post_norm);
 }
 

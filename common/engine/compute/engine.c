@@ -12,6 +12,7 @@ struct baton_engine {
     struct baton_forward forward; /* a view of all scratch; each call works on a copy */
     float *scratch;
     void *quantized;
+    float *moe;
 };
 
 static enum baton_err allocate(struct baton_engine *engine, struct baton_why *why)
@@ -27,9 +28,14 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
     engine->quantized = baton_floats_create(
         baton_forward_quantized_bytes(engine->forward.model, n_rows) / sizeof(float) + 1);
     engine->forward.quantized = engine->quantized;
-    if (!engine->scratch || !engine->forward.rows || !engine->forward.groups || !engine->quantized)
+    engine->moe = baton_floats_create(
+        baton_moe_place(&engine->forward.moe, engine->forward.model, NULL, n_rows) / sizeof(float) +
+        1);
+    if (!engine->scratch || !engine->forward.rows || !engine->forward.groups ||
+        !engine->quantized || !engine->moe)
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
     (void)baton_forward_place(&engine->forward, engine->scratch, n_rows);
+    (void)baton_moe_place(&engine->forward.moe, engine->forward.model, (char *)engine->moe, n_rows);
     return BATON_OK;
 }
 
@@ -63,6 +69,7 @@ void baton_engine_destroy(struct baton_engine *engine)
     free(engine->forward.groups);
     free(engine->scratch);
     free(engine->quantized);
+    free(engine->moe);
     free(engine);
 }
 

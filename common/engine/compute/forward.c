@@ -112,14 +112,16 @@ struct baton_input baton_forward_quantize(struct baton_forward *forward, enum ba
     return input;
 }
 
-/* The caller alone does a small product sooner. Arithmetic counts beside the read: its share grows
- * with the rows. */
-static int count_items(const struct baton_forward *forward, const struct baton_packed *packed)
+/* Arithmetic counts beside the read: its share grows with the rows. */
+size_t baton_forward_work(size_t n_bytes, int n_rows)
+{
+    return n_bytes / ROWS_PER_READ * (size_t)(ROWS_PER_READ + n_rows);
+}
+
+int baton_forward_n_items(const struct baton_forward *forward, size_t work)
 {
     size_t n_threads = (size_t)baton_pool_n_threads(forward->pool),
            n_most = n_threads * ITEMS_PER_THREAD;
-    size_t work =
-        baton_packed_read_bytes(packed) / ROWS_PER_READ * (size_t)(ROWS_PER_READ + forward->n_rows);
     size_t n = work / ITEM_MIN_BYTES / n_threads * n_threads; /* as many for each */
     return (int)(n > n_most ? n_most : n ? n : 1);
 }
@@ -135,7 +137,9 @@ void baton_forward_linear(struct baton_forward *forward, const struct baton_matr
                                        .n_rows = forward->n_rows,
                                        .epilogue = epilogue}};
     assert(input.dtype == matrix->packed.dtype && input.n_in == matrix->packed.n_in);
-    int n_out = matrix->packed.n_out, n_items = count_items(forward, &matrix->packed);
+    int n_out = matrix->packed.n_out,
+        n_items = baton_forward_n_items(
+            forward, baton_forward_work(baton_packed_read_bytes(&matrix->packed), forward->n_rows));
     /* Whole panels, or pairs of them: kernels take columns in multiples of those. */
     int step = epilogue.kind == BATON_GATE ? 2 * BATON_PANEL : BATON_PANEL;
     loop.outs_per_item = divide_up(divide_up(n_out, n_items), step) * step;

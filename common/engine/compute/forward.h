@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "common/engine/compute/moe.h"
 #include "common/engine/kernels/kernels.h"
 #include "common/engine/kv/kv.h"
 #include "common/engine/model/model_parts.h"
@@ -31,13 +32,14 @@ struct baton_forward {
     int *groups;            /* [n_rows] first rows of tiles and single rows (attention.c) */
     float *x;               /* [n_rows][C] the residual stream */
     float *normed;          /* [n_rows][C] */
-    float *qkv;          /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
-    float *attn_out;     /* [n_rows][H D] what attention gives */
-    float *hidden;       /* [n_rows][F] */
-    float *branch;       /* [n_rows][C] a part's result that is normed before it joins x */
-    float *rotations;    /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
-    void *quantized;     /* a linear's input as its kernels read it */
-    float *attn_scratch; /* [n_threads] state of the queries attended together */
+    float *qkv;       /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
+    float *attn_out;  /* [n_rows][H D] what attention gives */
+    float *hidden;    /* [n_rows][F] */
+    float *branch;    /* [n_rows][C] a part's result that is normed before it joins x */
+    float *rotations; /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
+    void *quantized;  /* a linear's input as its kernels read it */
+    struct baton_moe_state moe; /* of layers that are mixtures of experts */
+    float *attn_scratch;        /* [n_threads] state of the queries attended together */
     size_t attn_scratch_floats; /* of one thread */
 };
 
@@ -69,6 +71,12 @@ struct baton_input {
  * until the next input is quantized; for some dtypes it is `in` itself. */
 struct baton_input baton_forward_quantize(struct baton_forward *forward, enum baton_dtype dtype,
                                           const float *in, int n_in);
+
+/* The work of reading so many bytes of weights and multiplying them with n_rows rows, in bytes that
+ * take as long to read; and how many items such a loop should have. The caller alone does a small
+ * one sooner. */
+size_t baton_forward_work(size_t n_bytes, int n_rows);
+int baton_forward_n_items(const struct baton_forward *forward, size_t work);
 
 /* out [n_rows][n_out], or [n_rows][F] for a gated matrix, from an input of the matrix's dtype and
  * width. */

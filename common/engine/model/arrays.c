@@ -72,8 +72,7 @@ size_t baton_model_n_floats(const struct baton_array *array)
 
 float *baton_model_floats_of(struct baton_model *model, const struct baton_array *array)
 {
-    return *baton_model_floats(model, array) +
-           (size_t)array->expert * baton_model_n_floats(array);
+    return *baton_model_floats(model, array) + (size_t)array->expert * baton_model_n_floats(array);
 }
 
 struct baton_packed baton_model_packed_of(struct baton_model *model,

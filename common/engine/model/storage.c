@@ -34,8 +34,8 @@ static void place_matrix(struct baton_model *model, const struct baton_array *ar
                                         .layout = model->kernels->layout,
                                         .n_out = baton_model_n_packed_rows(array),
                                         .n_in = array->n_columns};
-        packed->data = take(model, baton_packed_read_bytes(packed) *
-                                       (size_t)baton_array_n_copies(array));
+        packed->data =
+            take(model, baton_packed_read_bytes(packed) * (size_t)baton_array_n_copies(array));
     }
 }
 
