@@ -283,17 +283,6 @@ static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
     return err;
 }
 
-static size_t longest_token(const struct baton_tokenizer *tokenizer)
-{
-    size_t longest = 1;
-    for (size_t id = 0; id < baton_tokenizer_n_vocab(tokenizer); id++) {
-        size_t n = 0;
-        if (baton_tokenizer_bytes(tokenizer, (uint32_t)id, &n) && n > longest)
-            longest = n;
-    }
-    return longest;
-}
-
 static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
 {
     int status = uv_loop_init(&gateway->loop);
@@ -396,7 +385,6 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .chat = gateway->chat,
                                    .started_s = (int64_t)time(NULL),
                                    .server = gateway->server,
-                                   .longest_token_bytes = longest_token(gateway->tokenizer),
                                    .timeout_s = options->timeout_s,
                                    .max_prompt_tokens = max_prompt_tokens(gateway),
                                    .max_batch = options->max_batch,

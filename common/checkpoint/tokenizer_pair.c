@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/checkpoint/steps_file.h"
 #include "common/checkpoint/vocab_file.h"
 
 #define END_OF_TEXT "<|endoftext|>"
@@ -65,6 +66,6 @@ enum baton_err baton_tokenizer_pair_read(const char *model_path,
     err = read_vocab_and_merges(tables, vocab_path, merges_path, why);
     if (!err)
         err = mark_end_of_text(tables, why);
-    tables->splits_words = true;
+    baton_steps_gpt2(&tables->steps);
     return err;
 }

@@ -8,8 +8,10 @@
 static struct baton_tokenizer_tables *create(const char *file)
 {
     struct baton_tokenizer_tables *tables = calloc(1, sizeof *tables);
-    if (tables)
-        (void)snprintf(tables->file, sizeof tables->file, "%s", file);
+    if (!tables)
+        return NULL;
+    tables->unk_id = BATON_NO_TOKEN;
+    (void)snprintf(tables->file, sizeof tables->file, "%s", file);
     return tables;
 }
 
@@ -52,7 +54,9 @@ void baton_tokenizer_tables_free(struct baton_tokenizer_tables *tables)
         return;
     free(tables->tokens);
     free(tables->merges);
+    free(tables->scores);
     free(tables->added);
     baton_json_free(tables->parsed);
+    baton_json_free(tables->config);
     free(tables);
 }

@@ -1,14 +1,15 @@
-/* What a model's files say of its tokenizer: a vocabulary, merges, added tokens and the steps
- * around them, in one shape for every format that they may be written in.
+/* What a model's files say of its tokenizer: a vocabulary, merges or scores, added tokens and the
+ * steps around them, in one shape for every format that they may be written in.
  *
- *     tokens   id -> text in the byte-level alphabet (tokenizer/byte_level.h draws it)
- *     merges   rank -> left, right and the token they become, all three in tokens
+ *     tokens   id -> text, as the file has it (with ByteLevel: in the alphabet of byte_level.h)
+ *     merges   BPE: rank -> left, right and the token they become, all three in tokens
+ *     scores   Unigram: id -> log probability
  *     added    texts that are found in a prompt before it is split into words
- *     steps    two flags, for the one pre-tokenizer that is supported
+ *     steps    normalizer, pre-tokenizer, post-processor and decoder (tokenizer_steps.h)
  *
  * The readers refuse a part that would change ids and has no place here. They check names and
- * ranges: every id in merges and added is below BATON_MAX_TOKEN_IDS, and every id in merges has a
- * token.
+ * ranges: every id in merges, added, flags and steps is below BATON_MAX_TOKEN_IDS, and every id in
+ * merges has a token.
  *
  * Ownership: free with baton_tokenizer_tables_free; texts are borrowed from the parsed file, which
  *            the tables own.
@@ -25,12 +26,15 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/checkpoint/tokenizer_steps.h"
 
 struct baton_json;
 
 /* Four times the largest vocabulary in use: bounds the memory that one huge id in a file can cost.
  */
 enum { BATON_MAX_TOKEN_IDS = 1 << 20 };
+
+#define BATON_NO_TOKEN UINT32_MAX
 
 struct baton_token_row {
     const char *text; /* NULL: no token has this id */
@@ -45,20 +49,30 @@ struct baton_added_row {
     const char *text; /* as it stands in a prompt, not in the byte-level alphabet */
     size_t n_bytes;   /* at least 1 */
     uint32_t id;      /* may be that of a token of the vocabulary */
-    bool special, normalized;
+    bool special;
+    bool normalized;     /* found in the normalised text, and its own text is normalised first */
+    bool lstrip, rstrip; /* takes the white space before it, after it */
+    bool single_word;    /* only where no word character is beside it */
 };
+
+enum baton_tokenizer_model { BATON_TOKENIZER_BPE, BATON_TOKENIZER_UNIGRAM };
 
 struct baton_tokenizer_tables {
     char file[PATH_MAX]; /* where it is from, for messages */
     struct baton_token_row *tokens;
     size_t n_tokens; /* one more than the highest id of the vocabulary */
-    struct baton_merge_row *merges;
+    enum baton_tokenizer_model model;
+    struct baton_merge_row *merges; /* BPE */
     size_t n_merges;
+    double *scores;     /* Unigram: [n_tokens] */
+    uint32_t unk_id;    /* what an unknown character becomes; BATON_NO_TOKEN: it is refused */
+    bool fuse_unk;      /* neighbouring unknown characters are one token */
+    bool byte_fallback; /* an unknown character becomes the tokens <0x..> of its bytes */
+    bool ignore_merges; /* a word that is a token is that token, whatever the merges say */
     struct baton_added_row *added;
     size_t n_added;
-    bool splits_words; /* by the GPT-2 pattern; else the text between added tokens is one word */
-    bool add_prefix_space;     /* before each piece of text that does not begin with one */
-    struct baton_json *parsed; /* the texts are borrowed from it */
+    struct baton_tokenizer_steps steps;
+    struct baton_json *parsed, *config; /* the texts are borrowed from them */
 };
 
 /* From the model at model_path: tokenizer.json, or vocab.json and merges.txt. NOT_FOUND when

@@ -67,13 +67,50 @@ static enum baton_err read_tokens(struct baton_tokenizer_tables *tables,
     return err;
 }
 
+/* ---- Unigram ---- */
+
+static enum baton_err read_scored(struct baton_tokenizer_tables *tables, size_t id,
+                                  const struct baton_json *pair, struct baton_why *why)
+{
+    struct baton_token_row *row = &tables->tokens[id];
+    const struct baton_json *score = baton_json_at(pair, 1);
+    enum baton_json_kind kind = baton_json_kind(score);
+    row->text = baton_json_string(baton_json_at(pair, 0), &row->n_bytes);
+    if (!row->text || (kind != BATON_JSON_INT && kind != BATON_JSON_REAL))
+        return baton_fail(why, BATON_INVALID, "%s: vocab: number %zu must be [token, score]",
+                          tables->file, id);
+    if (row->n_bytes > TOKEN_MAX_BYTES)
+        return baton_fail(why, BATON_LIMIT, "%s: vocab: a token of %zu bytes", tables->file,
+                          row->n_bytes);
+    tables->scores[id] = baton_json_number(score);
+    return BATON_OK;
+}
+
+enum baton_err baton_vocab_read_scores(struct baton_tokenizer_tables *tables,
+                                       const struct baton_json *vocab, struct baton_why *why)
+{
+    size_t n = baton_json_size(vocab);
+    enum baton_err err = BATON_OK;
+    if (baton_json_kind(vocab) != BATON_JSON_ARRAY || !n || n > BATON_MAX_TOKEN_IDS)
+        return baton_fail(why, BATON_INVALID, "%s: vocab: must be an array of 1..%d tokens",
+                          tables->file, BATON_MAX_TOKEN_IDS);
+    tables->tokens = calloc(n, sizeof *tables->tokens);
+    tables->scores = calloc(n, sizeof *tables->scores);
+    if (!tables->tokens || !tables->scores)
+        return out_of_memory(tables, why);
+    tables->n_tokens = n;
+    for (size_t id = 0; id < n && !err; id++)
+        err = read_scored(tables, id, baton_json_at(vocab, id), why);
+    return err;
+}
+
+/* ---- merges ---- */
+
 static uint32_t id_of(const struct baton_json *vocab, const char *token)
 {
     const struct baton_json *id = baton_json_get(vocab, token);
     return id ? (uint32_t)baton_json_int(id) : NO_ID;
 }
-
-/* ---- merges ---- */
 
 struct merges {
     struct baton_tokenizer_tables *tables; /* whose merges have room */

@@ -17,6 +17,11 @@
 
 enum { BATON_TOKENIZER_FILE_MAX_BYTES = 64 << 20 };
 
+/* Fills tokens and scores from Unigram's [["the", -3.5], ...], in order of id. */
+enum baton_err baton_vocab_read_scores(struct baton_tokenizer_tables *tables,
+                                       const struct baton_json *vocab,
+                                       struct baton_why *why) BATON_MUST_CHECK;
+
 /* Fills tokens, and merges from an array. */
 enum baton_err baton_vocab_read(struct baton_tokenizer_tables *tables,
                                 const struct baton_json *vocab, const struct baton_json *merges,

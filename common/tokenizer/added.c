@@ -1,11 +1,11 @@
 #include "common/tokenizer/added.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void baton_added_fini(struct baton_added *added)
 {
     free(added->tokens);
+    baton_text_set_fini(&added->texts);
     *added = (struct baton_added){0};
 }
 
@@ -21,59 +21,32 @@ enum baton_err baton_added_add(struct baton_added *added, struct baton_added_tok
         added->tokens = tokens;
         added->cap = cap;
     }
-    added->tokens[added->n_tokens++] = token;
-    added->begins[(unsigned char)token.text[0]] = true;
-    return BATON_OK;
-}
-
-/* By bytes, then by id; a token comes before the longer ones that begin with it. */
-static int by_text(const void *a, const void *b)
-{
-    const struct baton_added_token *x = a, *y = b;
-    size_t n = x->n_bytes < y->n_bytes ? x->n_bytes : y->n_bytes;
-    int order = memcmp(x->text, y->text, n);
-    if (!order)
-        order = (x->n_bytes > y->n_bytes) - (x->n_bytes < y->n_bytes);
-    return order ? order : (x->id > y->id) - (x->id < y->id);
+    struct baton_text_entry entry = {
+        .text = token.text, .n_bytes = token.n_bytes, .value = (uint32_t)added->n_tokens};
+    enum baton_err err = baton_text_set_add(&added->texts, entry);
+    if (!err)
+        added->tokens[added->n_tokens++] = token;
+    return err;
 }
 
 void baton_added_seal(struct baton_added *added)
 {
-    if (added->n_tokens)
-        qsort(added->tokens, added->n_tokens, sizeof *added->tokens, by_text);
-}
-
-/* In tokens low..high - 1, which agree in their first depth bytes, the first one whose next byte is
- * at least c (a token that ends at depth counts as less than every byte). */
-static size_t lower_bound(const struct baton_added *added, size_t low, size_t high, size_t depth,
-                          unsigned c)
-{
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct baton_added_token *token = &added->tokens[middle];
-        if (token->n_bytes == depth || (unsigned char)token->text[depth] < c)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    baton_text_set_seal(&added->texts);
 }
 
 static const struct baton_added_token *longest_at(const struct baton_added *added, const char *text,
                                                   size_t n)
 {
-    const struct baton_added_token *longest = NULL;
-    size_t low = 0, high = added->n_tokens;
-    for (size_t depth = 0; depth < n; depth++) {
-        unsigned c = (unsigned char)text[depth];
-        low = lower_bound(added, low, high, depth, c);
-        high = lower_bound(added, low, high, depth, c + 1);
-        if (low == high)
+    const struct baton_text_entry *longest = NULL;
+    struct baton_text_range range;
+    bool is_begun = baton_text_set_begin(&added->texts, text[0], &range);
+    while (is_begun) {
+        const struct baton_text_entry *entry = baton_text_set_complete(&added->texts, &range);
+        longest = entry ? entry : longest;
+        if (range.depth == n || !baton_text_set_narrow(&added->texts, text[range.depth], &range))
             break;
-        if (added->tokens[low].n_bytes == depth + 1)
-            longest = &added->tokens[low];
     }
-    return longest;
+    return longest ? &added->tokens[longest->value] : NULL;
 }
 
 const struct baton_added_token *baton_added_find(const struct baton_added *added, const char *text,
@@ -82,8 +55,6 @@ const struct baton_added_token *baton_added_find(const struct baton_added *added
     if (!added->n_tokens)
         return NULL;
     for (size_t i = start; i < n; i++) {
-        if (!added->begins[(unsigned char)text[i]])
-            continue;
         const struct baton_added_token *token = longest_at(added, text + i, n - i);
         if (token) {
             *at = i;

@@ -1,9 +1,6 @@
 /* A set of added tokens and the search for them in text, leftmost first and of those the longest;
  * private to common/tokenizer.
  *
- * The tokens are sorted by their bytes, so the tokens that begin with the bytes seen so far are one
- * range, which each further byte narrows by two binary searches.
- *
  * Ownership: the struct is embedded; texts are borrowed and must outlive it.
  * Threading: filled by one thread, read-only after seal.
  * Errors:    add: NO_MEMORY.
@@ -11,28 +8,24 @@
 #ifndef BATON_TOKENIZER_ADDED_H
 #define BATON_TOKENIZER_ADDED_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "common/base/error.h"
+#include "common/tokenizer/text_set.h"
 
 struct baton_added_token {
-    const char *text;
-    size_t n_bytes; /* at least 1 */
+    const char *text; /* as it is searched */
+    size_t n_bytes;   /* at least 1 */
     uint32_t id;
-    bool special;
+    bool special, lstrip, rstrip, single_word; /* tokenizer_tables.h */
 };
 
 struct baton_added {
     struct baton_added_token *tokens;
     size_t n_tokens, cap;
-    bool begins[256]; /* which bytes a token can begin with */
+    struct baton_text_set texts; /* -> index of tokens */
 };
 
 /* Frees the set, not the texts. */
 void baton_added_fini(struct baton_added *added);
-/* Adds one token, whose text is borrowed. */
+/* Adds one token, whose text is borrowed. Of equal texts the first one counts. */
 enum baton_err baton_added_add(struct baton_added *added,
                                struct baton_added_token token) BATON_MUST_CHECK;
 

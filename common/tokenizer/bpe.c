@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/tokenizer/character.h"
 #include "common/tokenizer/tokens.h"
 #include "common/tokenizer/vocab.h"
 
@@ -13,7 +14,7 @@ struct baton_bpe_pair {
     uint32_t left, right, rank, merged; /* left BATON_NO_TOKEN: a free slot */
 };
 
-/* One symbol per byte to begin with; a merge keeps the left one and kills the right one. */
+/* One symbol per byte or character to begin with; a merge keeps the left one and kills the right one. */
 struct baton_bpe_symbol {
     uint32_t id; /* BATON_NO_TOKEN: merged away */
     int32_t prev, next;
@@ -38,6 +39,8 @@ enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs)
     for (size_t i = 0; i < bpe->n_slots; i++)
         bpe->pairs[i].left = BATON_NO_TOKEN;
     memset(bpe->byte_ids, 0xff, sizeof bpe->byte_ids);
+    memset(bpe->fallback_ids, 0xff, sizeof bpe->fallback_ids);
+    bpe->unk_id = BATON_NO_TOKEN;
     return BATON_OK;
 }
 
@@ -53,6 +56,7 @@ static void drop_scratch(struct baton_bpe *bpe)
 void baton_bpe_fini(struct baton_bpe *bpe)
 {
     drop_scratch(bpe);
+    baton_token_index_fini(&bpe->characters);
     free(bpe->pairs);
     *bpe = (struct baton_bpe){0};
 }
@@ -166,17 +170,84 @@ static enum baton_err reserve_scratch(struct baton_bpe *bpe, size_t n)
     return BATON_OK;
 }
 
-static enum baton_err set_symbols(struct baton_bpe *bpe, const char *word, int32_t n,
-                                  struct baton_why *why)
+/* The symbols of a word while they are made. */
+struct filling {
+    struct baton_bpe *bpe;
+    int32_t n;
+    bool has_unknown; /* of the last characters, not yet a symbol */
+};
+
+static void put_symbol(struct filling *filling, uint32_t id)
 {
-    for (int32_t i = 0; i < n; i++) {
-        uint32_t id = bpe->byte_ids[(uint8_t)word[i]];
-        if (id == BATON_NO_TOKEN)
-            return baton_fail(why, BATON_INVALID, "the vocabulary has no token for byte 0x%02x",
-                              (unsigned)(uint8_t)word[i]);
-        bpe->symbols[i] =
-            (struct baton_bpe_symbol){.id = id, .prev = i - 1, .next = i + 1 < n ? i + 1 : -1};
+    int32_t i = filling->n++;
+    filling->bpe->symbols[i] = (struct baton_bpe_symbol){.id = id, .prev = i - 1, .next = i + 1};
+}
+
+static void put_unknown(struct filling *filling)
+{
+    if (filling->has_unknown)
+        put_symbol(filling, filling->bpe->unk_id);
+    filling->has_unknown = false;
+}
+
+/* The tokens of a character's bytes, if there is one for each. */
+static bool put_fallback(struct filling *filling, const char *character, size_t n)
+{
+    const uint32_t *ids = filling->bpe->fallback_ids;
+    for (size_t i = 0; i < n; i++)
+        if (ids[(uint8_t)character[i]] == BATON_NO_TOKEN)
+            return false;
+    for (size_t i = 0; i < n; i++)
+        put_symbol(filling, ids[(uint8_t)character[i]]);
+    return true;
+}
+
+static enum baton_err refuse(const struct filling *filling, const char *unit, struct baton_why *why)
+{
+    if (filling->bpe->by_characters)
+        return baton_fail(why, BATON_INVALID, "the vocabulary has no token for U+%04X",
+                          (unsigned)baton_character_at(unit, NULL));
+    return baton_fail(why, BATON_INVALID, "the vocabulary has no token for byte 0x%02x",
+                      (unsigned)(uint8_t)unit[0]);
+}
+
+/* Takes a byte or a character. The order of unknowns and bytes is that of the reference. */
+static enum baton_err put_unit(struct filling *filling, const char *unit, size_t n,
+                               struct baton_why *why)
+{
+    const struct baton_bpe *bpe = filling->bpe;
+    uint32_t id =
+        n == 1 ? bpe->byte_ids[(uint8_t)unit[0]] : baton_token_index_get(&bpe->characters, unit, n);
+    if (id != BATON_NO_TOKEN) {
+        put_unknown(filling);
+        put_symbol(filling, id);
+        return BATON_OK;
     }
+    if (put_fallback(filling, unit, n))
+        return BATON_OK;
+    if (bpe->unk_id == BATON_NO_TOKEN)
+        return refuse(filling, unit, why);
+    if (!bpe->fuse_unk)
+        put_unknown(filling);
+    filling->has_unknown = true;
+    return BATON_OK;
+}
+
+/* *n_symbols is at least 1 and at most n. */
+static enum baton_err set_symbols(struct baton_bpe *bpe, const char *word, size_t n,
+                                  int32_t *n_symbols, struct baton_why *why)
+{
+    struct filling filling = {.bpe = bpe};
+    for (size_t i = 0, length = 1; i < n; i += length) {
+        if (bpe->by_characters)
+            (void)baton_character_at(word + i, &length);
+        enum baton_err err = put_unit(&filling, word + i, length, why);
+        if (err)
+            return err;
+    }
+    put_unknown(&filling);
+    bpe->symbols[filling.n - 1].next = -1;
+    *n_symbols = filling.n;
     return BATON_OK;
 }
 
@@ -187,9 +258,10 @@ enum baton_err baton_bpe_encode(struct baton_bpe *bpe, const char *word, size_t 
         return baton_fail(why, BATON_LIMIT, "a word of %zu bytes", n);
     if (reserve_scratch(bpe, n) || baton_tokens_reserve(out, n))
         return baton_fail(why, BATON_NO_MEMORY, "out of memory for a word of %zu bytes", n);
-    enum baton_err err = set_symbols(bpe, word, (int32_t)n, why);
+    int32_t n_symbols;
+    enum baton_err err = set_symbols(bpe, word, n, &n_symbols, why);
     if (!err) {
-        merge_all(bpe, (int32_t)n);
+        merge_all(bpe, n_symbols);
         for (int32_t i = 0; i >= 0; i = bpe->symbols[i].next)
             out->ids[out->n++] = bpe->symbols[i].id;
     }

@@ -55,24 +55,36 @@ size_t baton_byte_level_encode(uint8_t byte, char text[BATON_BYTE_LEVEL_MAX + 1]
     return n;
 }
 
+/* The byte whose character begins the n >= 1 bytes at s, of which *length are its own; -1 when it is
+ * not of the alphabet. */
+static int next_byte(const unsigned char *s, size_t n, size_t *length)
+{
+    *length = 1;
+    if (s[0] < 0x80)
+        return byte_of(s[0]);
+    if (s[0] >= 0xe0 || n < 2)
+        return -1;
+    *length = 2;
+    return byte_of((s[0] & 0x1fu) << 6 | (s[1] & 0x3fu));
+}
+
+static bool is_of_alphabet(const unsigned char *s, size_t n)
+{
+    for (size_t i = 0, length; i < n; i += length)
+        if (next_byte(s + i, n - i, &length) < 0)
+            return false;
+    return true;
+}
+
 size_t baton_byte_level_decode(const char *text, size_t n, char *out)
 {
     const unsigned char *s = (const unsigned char *)text;
     size_t written = 0;
-    for (size_t i = 0; i < n; written++) {
-        int byte = -1;
-        if (s[i] < 0x80) {
-            byte = byte_of(s[i]);
-            i += 1;
-        } else if (s[i] < 0xe0 && i + 1 < n) {
-            byte = byte_of((s[i] & 0x1fu) << 6 | (s[i + 1] & 0x3fu));
-            i += 2;
-        }
-        if (byte < 0) {
-            memcpy(out, text, n);
-            return n;
-        }
-        out[written] = (char)byte;
+    if (!is_of_alphabet(s, n)) {
+        memmove(out, text, n);
+        return n;
     }
+    for (size_t i = 0, length; i < n; i += length)
+        out[written++] = (char)next_byte(s + i, n - i, &length);
     return written;
 }

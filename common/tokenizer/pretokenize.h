@@ -1,13 +1,13 @@
-/* Cuts text into the words that BPE may not merge across, by the GPT-2 pattern; private to
+/* Cuts text into the words that the model may not join, by a tokenizer's pre-tokenizer; private to
  * common/tokenizer.
  *
- *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
- *
- * \s is Unicode's White_Space. Every character belongs to exactly one word.
+ * Each step cuts a piece into smaller ones or rewrites it, and hands them to the next step. With
+ * ByteLevel the words are the raw bytes: its alphabet is written out only for steps behind it.
  *
  * Ownership: create/destroy; nothing of the text is kept.
- * Threading: one thread at a time (the match data is shared between calls).
- * Errors:    create: NO_MEMORY. next: NO_MEMORY, INTERNAL (the matcher gave up).
+ * Threading: one thread at a time (scratch).
+ * Errors:    create: INVALID (a pattern), NO_MEMORY. run: those of baton_pattern_find and of word,
+ *            NO_MEMORY.
  */
 #ifndef BATON_TOKENIZER_PRETOKENIZE_H
 #define BATON_TOKENIZER_PRETOKENIZE_H
@@ -16,19 +16,28 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/checkpoint/tokenizer_steps.h"
 
 struct baton_pretokenizer;
 
-/* want_jit: compile to machine code. Where the system refuses writable code (W^X) the interpreter
- * is used, with the same results. */
-enum baton_err baton_pretokenizer_create(bool want_jit, struct baton_pretokenizer **pretokenizer,
+/* want_jit: see pattern.h. */
+enum baton_err baton_pretokenizer_create(const struct baton_tokenizer_steps *steps, bool want_jit,
+                                         struct baton_pretokenizer **pretokenizer,
                                          struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is fine. */
 void baton_pretokenizer_destroy(struct baton_pretokenizer *pretokenizer);
 
-/* The word that begins at start (< n) of the n bytes of valid UTF-8 at text ends before *end. */
-enum baton_err baton_pretokenizer_next(struct baton_pretokenizer *pretokenizer, const char *text,
-                                       size_t n, size_t start, size_t *end,
-                                       struct baton_why *why) BATON_MUST_CHECK;
+/* Who takes the words, of at least one byte each and in order of the text. */
+struct baton_word_sink {
+    enum baton_err (*word)(void *arg, const char *bytes, size_t n);
+    void *arg;
+    struct baton_why *why;
+};
+
+/* Hands over the words of the n bytes of valid UTF-8 at text. is_first: it begins the whole text.
+ */
+enum baton_err baton_pretokenizer_run(struct baton_pretokenizer *pretokenizer, const char *text,
+                                      size_t n, bool is_first,
+                                      const struct baton_word_sink *sink) BATON_MUST_CHECK;
 
 #endif

@@ -132,6 +132,13 @@ static void feed(struct baton_text_stream *stream, const char *character, size_t
         baton_buf_reset(&stream->held);
 }
 
+/* Takes n bytes that are no character. */
+static void feed_bad(struct baton_text_stream *stream, size_t n, struct baton_buf *out)
+{
+    for (size_t i = 0; i < (stream->each_byte ? n : 1); i++)
+        feed(stream, REPLACEMENT, strlen(REPLACEMENT), out);
+}
+
 /* Takes the next character, or the first bytes of one, from the n >= 1 bytes. Returns how many it
  * used. */
 static size_t take(struct baton_text_stream *stream, const char *bytes, size_t n,
@@ -145,7 +152,7 @@ static size_t take(struct baton_text_stream *stream, const char *bytes, size_t n
         return n;
     }
     if (length == BATON_UTF8_BAD)
-        feed(stream, REPLACEMENT, strlen(REPLACEMENT), out);
+        feed_bad(stream, skip, out);
     else
         feed(stream, bytes, (size_t)length, out);
     return length == BATON_UTF8_BAD ? skip : (size_t)length;
@@ -184,7 +191,7 @@ void baton_text_stream_end(struct baton_text_stream *stream, struct baton_buf *o
     if (stream->stopped)
         return;
     if (stream->n_begun)
-        feed(stream, REPLACEMENT, strlen(REPLACEMENT), out);
+        feed_bad(stream, stream->n_begun, out);
     stream->n_begun = 0;
     if (!stream->stopped)
         baton_buf_append(out, stream->held.data, stream->held.len);

@@ -2,7 +2,8 @@
  *
  * Bytes go in as tokens produce them. The longest prefix that can be shown comes out: an incomplete
  * character waits for its rest, and bytes that may begin a stop string wait until that is decided.
- * Bad bytes come out as U+FFFD, as with Python's errors="replace". The first stop string to be
+ * Bad bytes come out as U+FFFD: one for each part of a character, as with Python's
+ * errors="replace", or one for each byte. The first stop string to be
  * complete ends the text; of several that are complete at the same byte, the longest counts.
  *
  * Ownership: the stream owns what waits; stop strings are copied.
@@ -35,6 +36,7 @@ struct baton_text_stream {
     struct baton_text_stop stops[BATON_STOP_MAX];
     int n_stops;
     bool stopped;
+    bool each_byte; /* one U+FFFD for each bad byte; may be set at any time */
 };
 
 /* stops[i] has stop_bytes[i] bytes; n_stops may be 0. */
@@ -51,7 +53,7 @@ void baton_text_stream_restart(struct baton_text_stream *stream);
 void baton_text_stream_push(struct baton_text_stream *stream, const char *bytes, size_t n,
                             struct baton_buf *out);
 
-/* No more bytes will come: appends the held text (an incomplete character as one U+FFFD). */
+/* No more bytes will come: appends the held text (an incomplete character as U+FFFD). */
 void baton_text_stream_end(struct baton_text_stream *stream, struct baton_buf *out);
 
 #endif

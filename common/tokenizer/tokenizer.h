@@ -1,13 +1,14 @@
-/* Text to token ids and back: byte-level BPE as Hugging Face's tokenizers library does it.
+/* Text to token ids and back, as Hugging Face's tokenizers library does it: BPE over bytes or
+ * characters, or Unigram, with the steps around them (checkpoint/tokenizer_steps.h).
  *
- * It is built from the tables of a checkpoint. Pre-tokenisation is the GPT-2 pattern through PCRE2;
- * special (added) tokens are found in the text first.
+ * It is built from the tables of a checkpoint. Added tokens are cut out of the text first.
  *
  * Ownership: results go to the caller's growable array or buffer.
  * Threading: a tokenizer is immutable once created, except for encode's scratch: one thread at a
  *            time may encode; decode is free for all.
  * Errors:    create: INVALID with the file and the reason, NO_MEMORY. encode: LIMIT (more than
- *            max_tokens), INVALID (not UTF-8), NO_MEMORY.
+ *            max_tokens), INVALID (not UTF-8, a character without a token, a text that the file's
+ *            pattern takes too many steps on), NO_MEMORY.
  */
 #ifndef BATON_TOKENIZER_TOKENIZER_H
 #define BATON_TOKENIZER_TOKENIZER_H
@@ -52,6 +53,15 @@ enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const c
                                       struct baton_tokens *out,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
+/* The ids of a text that is a prompt of its own: special tokens written out become their ids, and
+ * those that the model's post-processor puts around a text (often one at the start) are added. */
+enum baton_err baton_tokenizer_encode_prompt(struct baton_tokenizer *tokenizer, const char *text,
+                                             size_t n, size_t max_tokens, struct baton_tokens *out,
+                                             struct baton_why *why) BATON_MUST_CHECK;
+
+/* Whether any text of n bytes has more than max_tokens: known without reading it. */
+bool baton_tokenizer_exceeds(const struct baton_tokenizer *tokenizer, size_t n, size_t max_tokens);
+
 /* Bytes start .. end - 1 of a text. */
 struct baton_span {
     size_t start, end;
@@ -59,14 +69,15 @@ struct baton_span {
 
 /* As baton_tokenizer_encode, but a special token written out becomes its id only where all of it
  * lies in one of the spans, which are ascending and do not overlap. Everything else is encoded as
- * in a text without spans: words and merges run across a span's borders. */
+ * in a text without spans: words and merges run across a span's borders. Nothing is put around the
+ * text: who renders a conversation writes its first token. */
 enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, const char *text,
                                             size_t n, const struct baton_span *spans,
                                             size_t n_spans, size_t max_tokens,
                                             struct baton_tokens *out,
                                             struct baton_why *why) BATON_MUST_CHECK;
 
-/* The raw bytes of one token: not NUL-terminated, may be part of a UTF-8 character. NULL for an id
+/* The bytes that a token adds in the middle of a text: not NUL-terminated, may be part of a UTF-8 character. NULL for an id
  * that does not exist. Borrowed from the tokenizer. */
 const char *baton_tokenizer_bytes(const struct baton_tokenizer *tokenizer, uint32_t id, size_t *n);
 

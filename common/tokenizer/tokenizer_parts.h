@@ -1,26 +1,45 @@
 /* What a tokenizer is made of; private to common/tokenizer.
  *
- * Ownership: the struct owns its parts; added tokens borrow their text from vocab.
+ * Ownership: the struct owns its parts; added tokens and index borrow their texts from texts and
+ *            vocab.
  * Threading: as tokenizer.h.
  * Errors:    none.
  */
 #ifndef BATON_TOKENIZER_TOKENIZER_PARTS_H
 #define BATON_TOKENIZER_TOKENIZER_PARTS_H
 
+#include "common/base/arena.h"
 #include "common/tokenizer/added.h"
 #include "common/tokenizer/bpe.h"
+#include "common/tokenizer/normalize.h"
 #include "common/tokenizer/pretokenize.h"
+#include "common/tokenizer/token_bytes.h"
+#include "common/tokenizer/token_index.h"
 #include "common/tokenizer/tokenizer.h"
+#include "common/tokenizer/unigram.h"
 #include "common/tokenizer/vocab.h"
 
+/* Searched in this order: the tokens with "normalized": false in the text as it is, then the others
+ * in what lies between those, normalised. */
+enum { BATON_ADDED_RAW, BATON_ADDED_NORMALIZED, BATON_N_ADDED };
+
 struct baton_tokenizer {
-    struct baton_vocab vocab;
+    struct baton_vocab vocab; /* what each token adds to a text */
+    struct baton_text_rule text_rule;
+    enum baton_tokenizer_model model;
     struct baton_bpe bpe;
-    /* Searched in this order: first the tokens with "normalized": false, then, in what lies between
-     * those, the others. (No normalizer is supported, so only the order differs.) */
-    struct baton_added added[2];
-    struct baton_pretokenizer *pretokenizer; /* NULL: the text between added tokens is one word */
-    bool add_prefix_space;
+    struct baton_unigram unigram;
+    struct baton_token_index words; /* tokens that a word may be as a whole; empty: none */
+    struct baton_added added[BATON_N_ADDED];
+    struct baton_text_set specials; /* the special tokens' own texts -> id */
+    struct baton_normalizer *normalizer;
+    struct baton_pretokenizer *pretokenizer;
+    uint32_t first_ids[BATON_TOKENIZER_MAX_ENDS], last_ids[BATON_TOKENIZER_MAX_ENDS];
+    int n_first, n_last;
+    size_t word_bytes_per_token; /* a word of n bytes has at least n / that tokens; 0: may be one */
+    size_t text_bytes_per_token; /* the same of a text */
+    bool traces_special;         /* some special token is found in normalised text */
+    struct baton_arena *texts;
 };
 
 #endif

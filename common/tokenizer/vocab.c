@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/checkpoint/tokenizer_tables.h"
-
 enum { MAX_BYTES = 256 << 20 };
 
 void baton_vocab_init(struct baton_vocab *vocab)

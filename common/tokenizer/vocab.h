@@ -5,7 +5,7 @@
  *
  * Ownership: the struct is embedded and owns both blocks.
  * Threading: filled by one thread, read-only after.
- * Errors:    reserve: LIMIT, NO_MEMORY. put: INVALID (the id is taken), NO_MEMORY.
+ * Errors:    reserve: LIMIT, NO_MEMORY. put: INVALID (the id is taken), LIMIT, NO_MEMORY.
  */
 #ifndef BATON_TOKENIZER_VOCAB_H
 #define BATON_TOKENIZER_VOCAB_H
@@ -15,8 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
-
-#define BATON_NO_TOKEN UINT32_MAX
+#include "common/checkpoint/tokenizer_tables.h"
 
 struct baton_vocab_token {
     uint32_t offset; /* into bytes; BATON_NO_TOKEN marks a gap */

@@ -27,7 +27,6 @@ struct gw_api {
     const struct baton_fingerprint *fingerprint;
     const struct baton_chat *chat;
     const struct gw_http_server *server;
-    size_t longest_token_bytes; /* a text longer than context x this cannot fit */
     double timeout_s;           /* of a request; 0: none */
     int64_t max_prompt_tokens;  /* of one prompt; at most the context */
     int64_t max_batch;          /* generations of one request: prompts x n */

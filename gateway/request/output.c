@@ -43,8 +43,13 @@ void gw_output_restart(struct gw_output *output)
     output->finish = GW_FINISH_NONE;
 }
 
-struct gw_token gw_output_push(struct gw_output *output, const struct baton_tokenizer *tokenizer,
-                               uint32_t id, bool silent)
+void gw_output_begin(struct gw_output *output, const struct baton_tokenizer *tokenizer,
+                     bool begins_text)
+{
+    baton_detokenizer_init(&output->detokenizer, tokenizer, begins_text);
+}
+
+struct gw_token gw_output_push(struct gw_output *output, uint32_t id, bool silent)
 {
     const struct baton_buf *held = &output->text.held;
     struct gw_token token = {.index = output->tokens.n,
@@ -56,10 +61,8 @@ struct gw_token gw_output_push(struct gw_output *output, const struct baton_toke
     assert(output->tokens.n < output->tokens.cap);
     output->tokens.ids[output->tokens.n++] = id;
     int64_t begin_ns = baton_now_ns();
-    size_t n = 0;
-    const char *bytes = baton_tokenizer_bytes(tokenizer, id, &n);
-    if (bytes && !silent)
-        baton_text_stream_push(&output->text, bytes, n, &output->showable);
+    if (!silent)
+        baton_detokenizer_push(&output->detokenizer, id, &output->text, &output->showable);
     output->detokenize_ns += baton_now_ns() - begin_ns;
     return token;
 }

@@ -11,15 +11,15 @@
 #define BATON_GATEWAY_REQUEST_OUTPUT_H
 
 #include "common/base/buf.h"
-#include "common/tokenizer/stream.h"
-#include "common/tokenizer/tokenizer.h"
+#include "common/tokenizer/detokenizer.h"
 #include "common/tokenizer/tokens.h"
 #include "gateway/request/response_writer.h"
 
 enum gw_finish { GW_FINISH_NONE, GW_FINISH_LENGTH, GW_FINISH_STOP, GW_FINISH_EOS };
 
 struct gw_output {
-    struct baton_tokens tokens;      /* all of them, stop ids included */
+    struct baton_tokens tokens; /* all of them, stop ids included */
+    struct baton_detokenizer detokenizer;
     struct baton_text_stream text;   /* what is held back of the text: stop strings, characters */
     struct baton_buf showable;       /* scratch: what the last token made showable */
     size_t shown_bytes, shown_chars; /* of the generated text */
@@ -38,11 +38,15 @@ enum baton_err gw_output_reserve(struct gw_output *output, size_t n) BATON_MUST_
 /* Forgets every token. The stop strings and the reserved memory stay. */
 void gw_output_restart(struct gw_output *output);
 
+/* Before the first token. begins_text: no text precedes it, so a decoder that takes a space away at
+ * the start of a text does so. */
+void gw_output_begin(struct gw_output *output, const struct baton_tokenizer *tokenizer,
+                     bool begins_text);
+
 /* Adds a token and returns it with its position in the text. Appends to showable its text, and text
  * that was held back and is now known to be no part of a stop string. A silent token adds nothing
- * to the text. Precondition: memory for it is reserved. */
-struct gw_token gw_output_push(struct gw_output *output, const struct baton_tokenizer *tokenizer,
-                               uint32_t id, bool silent);
+ * to the text. Precondition: begun, and memory for it is reserved. */
+struct gw_token gw_output_push(struct gw_output *output, uint32_t id, bool silent);
 
 /* No more tokens come: what is held back becomes showable. */
 void gw_output_end(struct gw_output *output);

@@ -138,6 +138,17 @@ static void show(struct gw_request *request)
     baton_buf_reset(text);
 }
 
+/* Special tokens have no text. */
+static bool prompt_has_text(const struct gw_request *request,
+                            const struct gw_detokenizer *detokenizer)
+{
+    const struct baton_tokens *prompt = &request->params.prompt;
+    for (size_t i = 0; i < prompt->n; i++)
+        if (!baton_tokenizer_is_special(detokenizer->tokenizer, prompt->ids[i]))
+            return true;
+    return false;
+}
+
 bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
                            uint32_t id, const Baton__V1__Decision *decision,
                            const Baton__V1__Logprobs *logprobs)
@@ -145,7 +156,9 @@ bool gw_request_take_token(struct gw_request *request, const struct gw_detokeniz
     struct gw_output *output = &request->output;
     bool silent = baton_sampling_params_is_stop(&request->params.sampling, id) ||
                   baton_tokenizer_is_special(detokenizer->tokenizer, id);
-    struct gw_token token = gw_output_push(output, detokenizer->tokenizer, id, silent);
+    if (!output->tokens.n)
+        gw_output_begin(output, detokenizer->tokenizer, !prompt_has_text(request, detokenizer));
+    struct gw_token token = gw_output_push(output, id, silent);
     token.decision = decision;
     token.logprobs = logprobs;
     request->writer->token(request->choice, &token);

@@ -1,38 +1,50 @@
-/* A hostile tokenizer.json is refused with a reason, or gives a tokenizer whose ids decode to what
- * was encoded (after the space that it may put before each piece of text). */
+/* A hostile tokenizer.json is refused with a reason, or gives a tokenizer that encodes texts into ids
+ * that exist, the same for a text and its spans, and whose ids decode to UTF-8. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/utf8.h"
 #include "common/checkpoint/tokenizer_tables.h"
-#include "common/tokenizer/tokenizer_parts.h"
+#include "common/tokenizer/detokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+enum { MAX_TOKENS = 1 << 16, MAX_BYTES = 1 << 22 };
+
 static void check_ids(const struct baton_tokenizer *tokenizer, const struct baton_tokens *tokens,
-                      const char *text)
+                      bool parse_special)
 {
-    size_t size = strlen(text), at = 0, n;
-    for (size_t i = 0; i < tokens->n; i++, at += n) {
-        const char *bytes = baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n);
-        if (!bytes || tokens->ids[i] >= baton_tokenizer_n_vocab(tokenizer))
+    struct baton_buf text;
+    size_t n;
+    for (size_t i = 0; i < tokens->n; i++)
+        if (!baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n))
             abort();
-        if (!tokenizer->add_prefix_space && (n > size - at || memcmp(bytes, text + at, n) != 0))
-            abort();
-    }
-    if (!tokenizer->add_prefix_space && at != size)
+    baton_buf_init(&text, MAX_BYTES);
+    baton_detokenize(tokenizer, tokens->ids, tokens->n, parse_special, &text);
+    if (!baton_buf_err(&text) && !baton_utf8_valid(baton_buf_text(&text), text.len))
         abort();
+    baton_buf_fini(&text);
 }
 
-static void check(struct baton_tokenizer *tokenizer, const char *text)
+static void check(struct baton_tokenizer *tokenizer, const char *text, size_t n)
 {
-    struct baton_tokens tokens = {0};
-    size_t n = strlen(text);
-    if (!baton_tokenizer_encode(tokenizer, text, n, true, 2 * n, &tokens, NULL))
-        check_ids(tokenizer, &tokens, text);
-    else if (tokens.n)
-        abort();
+    struct baton_tokens tokens = {0}, halves = {0};
+    const struct baton_span spans[] = {{0, n / 2}, {n / 2, n}};
+    struct baton_why why = {""};
+    for (int parse_special = 0; parse_special < 2; parse_special++) {
+        tokens.n = 0;
+        if (!baton_tokenizer_encode(tokenizer, text, n, parse_special, MAX_TOKENS, &tokens, &why))
+            check_ids(tokenizer, &tokens, parse_special);
+        else if (tokens.n || !why.text[0])
+            abort();
+    }
+    if (!baton_tokenizer_encode_spans(tokenizer, text, n, spans, 2, MAX_TOKENS, &halves, &why))
+        check_ids(tokenizer, &halves, true);
+    if (!baton_tokenizer_encode_prompt(tokenizer, text, n, MAX_TOKENS, &tokens, &why))
+        check_ids(tokenizer, &tokens, true);
     baton_tokens_fini(&tokens);
+    baton_tokens_fini(&halves);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -45,8 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         err = baton_tokenizer_create(tables, &tokenizer, &why);
     baton_tokenizer_tables_free(tables);
     if (!err) {
-        check(tokenizer, "ab a<s>b!");
-        check(tokenizer, "aaabbbab");
+        static const char *const texts[] = {"ab a<s>b!", "aaabbbab", "",
+                                            " \u2581e\u0301\n\u4e2d 12'S",
+                                            "<|im_start|> x<0x41>\U0001f600"};
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            check(tokenizer, texts[i], strlen(texts[i]));
     } else if (!why.text[0]) {
         abort();
     }

@@ -8,3 +8,10 @@ foreach(vectors "tale models/tale tests/golden/tale.json tokenizer 220"
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(golden.tokenizer_${name} PROPERTIES TIMEOUT 300)
 endforeach()
+# One small tokenizer of each kind in use, with ids and texts from Hugging Face's library.
+foreach(kind deepseek falcon gemma2 gemma3 gpt2 granite llama2 llama2-metaspace llama3 o200k olmo2 phi3 phi4 qwen2
+        qwen35 smollm starcoder tekken unigram)
+  set(dir tests/fixtures/tokenizers/${kind})
+  add_test(NAME golden.tokenizer_kind_${kind} COMMAND golden_tokenizer ${dir} ${dir}/vectors.json - 21
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+endforeach()

@@ -219,18 +219,37 @@ static void put_top(const struct gw_logprobs *logprobs, size_t at, struct baton_
     baton_json_close(out, '}');
 }
 
+/* Characters of the prompt's tokens that its text lacks: those of the special tokens that the
+ * tokenizer put before it. */
+static size_t hidden_chars(const struct gw_logprobs *logprobs,
+                           const struct baton_tokenizer *tokenizer, size_t prompt_chars)
+{
+    size_t total = 0, n;
+    for (size_t i = logprobs->n_taken; i < logprobs->n_ready; i++) {
+        const struct gw_logprob_entry *entry = &logprobs->entries[i];
+        const char *bytes = baton_tokenizer_bytes(tokenizer, entry->self.token, &n);
+        if (entry->of_prompt && bytes)
+            total += baton_utf8_count(bytes, n);
+    }
+    return total > prompt_chars ? total - prompt_chars : 0;
+}
+
 static void put_text_offsets(const struct gw_logprobs *logprobs, struct baton_json_out *out,
                              const struct baton_tokenizer *tokenizer, size_t prompt_chars)
 {
     size_t at = 0; /* characters of the prompt so far; all its entries come in one answer */
+    size_t hidden = hidden_chars(logprobs, tokenizer, prompt_chars);
     baton_json_open(out, "text_offset", '[');
     for (size_t i = logprobs->n_taken; i < logprobs->n_ready; i++) {
         const struct gw_logprob_entry *entry = &logprobs->entries[i];
         size_t n = 0;
         const char *bytes = baton_tokenizer_bytes(tokenizer, entry->self.token, &n);
         baton_json_put_uint(out, NULL, entry->of_prompt ? at : prompt_chars + entry->begin_chars);
-        if (entry->of_prompt && bytes) /* the text stream counts characters of the output only */
-            at += baton_utf8_count(bytes, n);
+        if (!entry->of_prompt || !bytes) /* the text stream counts characters of the output only */
+            continue;
+        size_t n_chars = baton_utf8_count(bytes, n), n_hidden = n_chars < hidden ? n_chars : hidden;
+        hidden -= n_hidden;
+        at += n_chars - n_hidden;
     }
     baton_json_close(out, ']');
 }

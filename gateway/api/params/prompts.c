@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/tokenizer/detokenizer.h"
+
 enum { TEXT_MAX_BYTES = 64 << 20 };
 
 void gw_prompts_fini(struct gw_prompts *prompts)
@@ -74,10 +76,8 @@ static void read_text(struct gw_api *api, struct gw_fields *fields, const struct
     struct baton_why why = {""};
     size_t n, max_tokens = most_tokens(api);
     const char *text = baton_json_string(json, &n);
-    enum baton_err err = n / api->longest_token_bytes > max_tokens
-                             ? BATON_LIMIT
-                             : baton_tokenizer_encode(api->tokenizer, text, n, true, max_tokens,
-                                                      &prompt->tokens, &why);
+    enum baton_err err =
+        baton_tokenizer_encode_prompt(api->tokenizer, text, n, max_tokens, &prompt->tokens, &why);
     if (err == BATON_LIMIT)
         too_long(api, fields, prompt);
     else if (err)
@@ -89,9 +89,11 @@ static void read_text(struct gw_api *api, struct gw_fields *fields, const struct
 
 static void put_text(const struct gw_api *api, struct gw_prompt *prompt)
 {
+    struct baton_detokenizer detokenizer;
+    baton_detokenizer_init(&detokenizer, api->tokenizer, true);
     for (size_t i = 0; i < prompt->tokens.n; i++) {
         size_t n;
-        const char *bytes = baton_tokenizer_bytes(api->tokenizer, prompt->tokens.ids[i], &n);
+        const char *bytes = baton_detokenizer_next(&detokenizer, prompt->tokens.ids[i], &n);
         if (bytes)
             baton_buf_append(&prompt->text, bytes, n);
     }

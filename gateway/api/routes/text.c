@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/tokenizer/detokenizer.h"
 #include "gateway/api/answer.h"
 
 enum { MAX_TOKENS = 1 << 20, ANSWER_MAX_BYTES = 256 << 20 };
@@ -42,20 +43,29 @@ static void answer_tokens(struct gw_exchange *exchange, const struct gw_api *api
     baton_buf_fini(&body);
 }
 
+static enum baton_err encode(const struct gw_api *api, const char *text, size_t n, bool add_special,
+                             struct baton_tokens *tokens, struct baton_why *why)
+{
+    if (add_special)
+        return baton_tokenizer_encode_prompt(api->tokenizer, text, n, MAX_TOKENS, tokens, why);
+    return baton_tokenizer_encode(api->tokenizer, text, n, true, MAX_TOKENS, tokens, why);
+}
+
 void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_fields fields = gw_fields(body);
     struct baton_tokens tokens = {0};
     struct baton_why why = {""};
     const struct baton_json *text = gw_field(&fields, "text");
+    bool add_special = true;
     size_t n = 0;
     const char *bytes = baton_json_string(text, &n);
+    gw_field_bool(&fields, "add_special_tokens", &add_special);
     gw_fields_refuse_unknown(&fields);
     if (baton_json_kind(text) != BATON_JSON_STRING)
         gw_fields_fail(&fields, "text", text ? "invalid_type" : "missing_field",
                        "text: must be a string");
-    if (!fields.failed &&
-        baton_tokenizer_encode(api->tokenizer, bytes, n, true, MAX_TOKENS, &tokens, &why))
+    if (!fields.failed && encode(api, bytes, n, add_special, &tokens, &why))
         gw_fields_fail(&fields, "text", "invalid_value", "text: %s", why.text);
     if (fields.failed)
         gw_answer_problem(exchange, &fields.problem);
@@ -65,17 +75,12 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
 }
 
 static void answer_text(struct gw_exchange *exchange, const struct gw_api *api, const uint32_t *ids,
-                        size_t n_ids)
+                        size_t n_ids, bool skip_special)
 {
     struct baton_buf text, body;
     baton_buf_init(&text, ANSWER_MAX_BYTES);
     baton_buf_init(&body, ANSWER_MAX_BYTES);
-    for (size_t i = 0; i < n_ids; i++) {
-        size_t n;
-        const char *bytes = baton_tokenizer_bytes(api->tokenizer, ids[i], &n);
-        if (bytes)
-            baton_buf_append(&text, bytes, n);
-    }
+    baton_detokenize(api->tokenizer, ids, n_ids, skip_special, &text);
     struct baton_json_out out = baton_json_out(&body);
     baton_json_open(&out, NULL, '{');
     baton_json_put_text(&out, "text", baton_buf_text(&text), text.len);
@@ -89,8 +94,10 @@ void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struc
 {
     struct gw_fields fields = gw_fields(body);
     const struct baton_json *array = gw_field(&fields, "tokens");
+    bool skip_special = false;
     size_t n = baton_json_size(array);
     uint32_t *ids = malloc((n ? n : 1) * sizeof *ids);
+    gw_field_bool(&fields, "skip_special_tokens", &skip_special);
     gw_fields_refuse_unknown(&fields);
     if (!array)
         gw_fields_fail(&fields, "tokens", "missing_field", "tokens: must be an array of token ids");
@@ -100,6 +107,6 @@ void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struc
     if (fields.failed)
         gw_answer_problem(exchange, &fields.problem);
     else
-        answer_text(exchange, api, ids, n);
+        answer_text(exchange, api, ids, n, skip_special);
     free(ids);
 }

@@ -53,8 +53,9 @@ TEST(one_file_holds_vocabulary_merges_added_tokens_and_steps)
     assert_int_equal(tables->added[0].id, 9);
     assert_true(tables->added[0].special && !tables->added[0].normalized);
     assert_true(!tables->added[1].special && tables->added[1].normalized);
-    assert_true(tables->add_prefix_space);
-    assert_false(tables->splits_words);
+    assert_int_equal(tables->steps.n_pretokenizer, 2);
+    assert_int_equal(tables->steps.pretokenizer[0].kind, BATON_PRETOKENIZER_PREFIX_SPACE);
+    assert_int_equal(tables->steps.pretokenizer[1].kind, BATON_PRETOKENIZER_BYTE_LEVEL);
     baton_tokenizer_tables_free(tables);
 }
 
@@ -65,8 +66,9 @@ TEST(two_files_give_the_same_tables_and_the_end_of_text)
     struct baton_tokenizer_tables *tables = read_scratch();
     assert_small(tables);
     assert_int_equal(tables->n_added, 0);
-    assert_true(tables->splits_words);
-    assert_false(tables->add_prefix_space);
+    assert_int_equal(tables->steps.n_pretokenizer, 2);
+    assert_int_equal(tables->steps.pretokenizer[0].kind, BATON_PRETOKENIZER_SPLIT);
+    assert_int_equal(tables->steps.pretokenizer[1].kind, BATON_PRETOKENIZER_BYTE_LEVEL);
     baton_tokenizer_tables_free(tables);
     write_scratch("vocab.json", "{\"b\":1,\"ab\":4,\"a\":0,\"<|endoftext|>\":5}");
     tables = read_scratch();

@@ -7,7 +7,7 @@
 
 #include "common/base/buf.h"
 #include "common/checkpoint/tokenizer_tables.h"
-#include "common/tokenizer/tokenizer_parts.h"
+#include "common/tokenizer/detokenizer.h"
 
 /* The parts of a small tokenizer.json, each to be replaced by a test; NULL leaves one out. */
 struct parts {
@@ -221,26 +221,37 @@ TEST(unsupported_parts_are_named)
         parts.part = (value);                                                                      \
         refused(&parts, reason);                                                                   \
     } while (0)
-    REFUSED(model_extra, "\"type\":\"Unigram\",", "model: Unigram is not");
     REFUSED(model_extra, "\"type\":\"WordPiece\",", "model: WordPiece is not");
-    REFUSED(model_extra, "\"byte_fallback\":true,", "model: byte_fallback is not");
-    REFUSED(model_extra, "\"ignore_merges\":true,", "model: ignore_merges is not");
+    REFUSED(model_extra, "\"type\":\"WordLevel\",", "model: WordLevel is not");
     REFUSED(model_extra, "\"dropout\":0.1,", "model: dropout is not");
     REFUSED(model_extra, "\"end_of_word_suffix\":\"</w>\",", "end_of_word_suffix is not");
-    REFUSED(normalizer, "{\"type\":\"NFC\"}", "normalizer: NFC is not");
-    REFUSED(pre_tokenizer, "null", "pre_tokenizer: a model without ByteLevel is not");
-    REFUSED(pre_tokenizer, "{\"type\":\"Metaspace\"}", "pre_tokenizer: Metaspace is not");
+    REFUSED(normalizer, "{\"type\":\"BertNormalizer\"}", "normalizer: BertNormalizer is not");
+    REFUSED(normalizer, "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"ByteLevel\"}]}",
+            "normalizer: ByteLevel is not");
+    REFUSED(pre_tokenizer, "{\"type\":\"BertPreTokenizer\"}", "BertPreTokenizer is not");
     REFUSED(pre_tokenizer,
-            "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\"}," BYTE_LEVEL(
+            "{\"type\":\"Sequence\",\"pretokenizers\":[" BYTE_LEVEL("false", "true") "," BYTE_LEVEL(
                 "false", "true") "]}",
-            "pre_tokenizer: Digits is not");
-    REFUSED(pre_tokenizer, "{\"type\":\"Sequence\",\"pretokenizers\":[]}", "a Sequence of other");
-    REFUSED(post_processor, "{\"type\":\"TemplateProcessing\"}", "TemplateProcessing is not");
-    REFUSED(decoder, "{\"type\":\"Metaspace\"}", "decoder: Metaspace is not");
-    REFUSED(added_tokens, "[{\"id\":9,\"content\":\"x\",\"lstrip\":true}]", "lstrip is not");
-    REFUSED(added_tokens, "[{\"id\":9,\"content\":\"x\",\"rstrip\":true}]", "rstrip is not");
-    REFUSED(added_tokens, "[{\"id\":9,\"content\":\"x\",\"single_word\":true}]",
-            "single_word is not");
+            "pre_tokenizer: ByteLevel twice is not");
+    REFUSED(post_processor, "{\"type\":\"BertProcessing\"}", "BertProcessing is not");
+    REFUSED(post_processor, "{\"type\":\"TemplateProcessing\",\"single\":[]}",
+            "exactly one sequence");
+    REFUSED(decoder, "{\"type\":\"WordPiece\"}", "decoder: WordPiece is not");
+    REFUSED(
+        decoder,
+        "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"ByteFallback\"}]}",
+        "decoder: other than Strip after Fuse");
+    REFUSED(
+        decoder,
+        "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":"
+        "\" \",\"start\":0,\"stop\":1}]}",
+        "decoder: Strip other than");
+    {
+        struct parts parts = small;
+        parts.pre_tokenizer = "null";
+        parts.decoder = "null";
+        refused(&parts, "decoder: a model without one is not");
+    }
 }
 
 TEST(wrong_parts_are_named)
@@ -266,8 +277,152 @@ TEST(wrong_parts_are_named)
     REFUSED(added_tokens, "[{\"id\":-9,\"content\":\"x\"}]", "id must be");
     REFUSED(added_tokens, "[{\"id\":9,\"content\":\"x\",\"special\":1}]", "must be true or false");
     REFUSED(added_tokens, "[{\"id\":9,\"content\":\"a\"}]", "another one in the vocabulary");
-    REFUSED(added_tokens, "[{\"id\":0,\"content\":\"x\"}]", "id 0 stands for other bytes");
-    REFUSED(added_tokens, "[{\"id\":2,\"content\":\"\u0120\"}]", "id 2 stands for other bytes");
+    REFUSED(added_tokens, "[{\"id\":0,\"content\":\"x\"}]", "id 0 stands for other text");
+    REFUSED(normalizer, "{\"type\":\"Prepend\"}", "normalizer: Prepend: prepend must be a string");
+    REFUSED(normalizer, "{\"type\":\"Sequence\"}", "normalizer: normalizers must be an array");
+    REFUSED(normalizer, "{\"type\":\"Strip\",\"strip_left\":1}",
+            "strip_left must be true or false");
+    REFUSED(normalizer, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}",
+            "precompiled_charsmap: its sizes");
+    REFUSED(normalizer, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"!\"}", "not base64");
+    REFUSED(pre_tokenizer, "{\"type\":\"Split\",\"pattern\":\"x\"}", "pattern must be");
+    REFUSED(pre_tokenizer, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"}}", "PCRE2 error");
+    REFUSED(pre_tokenizer, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[^a&&[b]]\"}}",
+            "a negated intersection is not");
+    REFUSED(pre_tokenizer,
+            "{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"},\"behavior\":\"Gone\"}",
+            "behavior must be Isolated");
+    REFUSED(post_processor,
+            "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}},"
+            "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{}}",
+            "special_tokens must hold");
+    REFUSED(post_processor,
+            "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}},"
+            "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"x\":{\"ids\":[99]}}}",
+            "post_processor: id 99 has no token");
+}
+
+/* ---- parts that BPE over characters needs ---- */
+
+#define SPACE_MARK "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"_\"}"
+
+static const struct parts characters = {
+    .model_extra = "\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"fuse_unk\":true,",
+    .vocab = "{\"<unk>\":0,\"<0x21>\":1,\"_\":2,\"a\":3,\"b\":4,\"_a\":5,\"é\":6,\"<s>\":7}",
+    .merges = "[\"_ a\"]",
+    .normalizer = "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"_\"}"
+                  "," SPACE_MARK "]}",
+    .decoder =
+        "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":{\"String\":\"_\"},"
+        "\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":\"Strip\","
+        "\"content\":\" \",\"start\":1,\"stop\":0}]}",
+    .added_tokens = "[{\"id\":7,\"content\":\"<s>\",\"special\":true}]",
+};
+
+TEST(words_may_be_made_of_characters)
+{
+    struct parts parts = characters;
+    encodes_to(&parts, "a bé", true, "5 2 4 6");
+    encodes_to(&parts, "<s>a<s>", true, "7 5 7");
+    parts.normalizer = NULL;
+    encodes_to(&parts, "ab", true, "3 4");
+}
+
+TEST(unknown_characters_are_one_token_each_or_together)
+{
+    struct parts parts = characters;
+    encodes_to(&parts, "axx!b", true, "5 0 4");
+    parts.model_extra = "\"type\":\"BPE\",\"unk_token\":\"<unk>\",";
+    encodes_to(&parts, "axxb", true, "5 0 0 4");
+    parts.model_extra = "\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":true,";
+    encodes_to(&parts, "a!xb", true, "5 1 0 4");
+}
+
+TEST(a_word_that_is_a_token_may_ignore_the_merges)
+{
+    struct parts parts = small;
+    parts.vocab = "{\"a\":0,\"b\":1,\"ab\":2,\"aba\":3,\"!\":4}";
+    parts.merges = "[\"a b\"]";
+    encodes_to(&parts, "aba!", true, "2 0 4");
+    parts.model_extra = "\"type\":\"BPE\",\"ignore_merges\":true,";
+    encodes_to(&parts, "aba!", true, "3 4");
+}
+
+TEST(added_tokens_take_white_space_and_stand_alone)
+{
+    struct parts parts = characters;
+    parts.normalizer = SPACE_MARK;
+    parts.added_tokens = "[{\"id\":7,\"content\":\"<s>\",\"special\":true,\"rstrip\":true},"
+                         "{\"id\":9,\"content\":\"<l>\",\"special\":true,\"lstrip\":true},"
+                         "{\"id\":10,\"content\":\"aa\",\"single_word\":true}]";
+    encodes_to(&parts, "b<s> \n b", true, "4 7 4");
+    encodes_to(&parts, "b \n<l> b", true, "4 9 2 4");
+    encodes_to(&parts, "<s> <l>", true, "7 9");
+    encodes_to(&parts, "aa baa aa", true, "10 2 4 3 3 2 10");
+}
+
+TEST(a_special_token_in_normalised_text_belongs_to_who_wrote_it)
+{
+    struct parts parts = characters;
+    parts.normalizer = SPACE_MARK;
+    parts.added_tokens = "[{\"id\":7,\"content\":\"<s>\",\"special\":true},"
+                         "{\"id\":9,\"content\":\"b a\",\"special\":true,\"normalized\":true}]";
+    encodes_to(&parts, " b a", true, "2 9");
+    encodes_spans_to(&parts, "  b a", (struct baton_span){2, 5}, "2 2 9");
+    encodes_spans_to(&parts, "  b a", (struct baton_span){1, 5}, "2 2 9");
+    encodes_spans_to(&parts, "  b a", (struct baton_span){2, 4}, "2 2 4 5");
+    encodes_spans_to(&parts, "  b a", (struct baton_span){3, 5}, "2 2 4 5");
+}
+
+TEST(a_text_decodes_without_the_space_that_was_put_before_it)
+{
+    static const uint32_t ids[] = {5, 2, 2, 4}, special[] = {7, 5}, bytes[] = {5, 1, 6};
+    struct baton_why why;
+    struct baton_buf text;
+    struct baton_tokenizer *tokenizer = parse(&characters, BATON_OK, &why);
+    baton_buf_init(&text, 100);
+    baton_detokenize(tokenizer, ids, 4, true, &text);
+    assert_string_equal(text.data, "a  b");
+    baton_buf_reset(&text);
+    baton_detokenize(tokenizer, special, 2, true, &text);
+    assert_string_equal(text.data, "a");
+    baton_buf_reset(&text);
+    baton_detokenize(tokenizer, special, 2, false, &text);
+    assert_string_equal(text.data, "<s> a");
+    baton_buf_reset(&text);
+    baton_detokenize(tokenizer, bytes, 3, false, &text);
+    assert_string_equal(text.data, "a!é");
+    baton_buf_fini(&text);
+    baton_tokenizer_close(tokenizer);
+}
+
+#define TEMPLATE                                                                                   \
+    "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},{"           \
+    "\"Sequence\":{"                                                                               \
+    "\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"e\"}}],\"special_tokens\":{\"<s>\":{\"ids\":[7]}," \
+    "\"e\":{\"ids\":[0,7]}}}"
+
+TEST(a_prompt_has_what_the_template_puts_around_it)
+{
+    struct parts parts = characters;
+    struct baton_why why;
+    struct baton_tokens tokens = {0};
+    parts.post_processor = TEMPLATE;
+    encodes_to(&parts, "a", true, "5");
+    struct baton_tokenizer *tokenizer = parse(&parts, BATON_OK, &why);
+    assert_int_equal(baton_tokenizer_encode_prompt(tokenizer, "a", 1, 4, &tokens, &why), BATON_OK);
+    assert_int_equal(tokens.n, 4);
+    assert_int_equal(tokens.ids[0], 7);
+    assert_int_equal(tokens.ids[1], 5);
+    assert_int_equal(tokens.ids[2], 0);
+    assert_int_equal(tokens.ids[3], 7);
+    assert_int_equal(baton_tokenizer_encode_prompt(tokenizer, "a", 1, 3, &tokens, &why),
+                     BATON_LIMIT);
+    assert_int_equal(baton_tokenizer_encode_prompt(tokenizer, "a", 1, 2, &tokens, &why),
+                     BATON_LIMIT);
+    assert_int_equal(tokens.n, 4);
+    baton_tokens_fini(&tokens);
+    baton_tokenizer_close(tokenizer);
 }
 
 TEST(a_directory_without_a_tokenizer_is_not_found)
@@ -339,6 +494,13 @@ int main(void)
         cmocka_unit_test(a_missing_byte_is_refused_when_it_is_needed),
         cmocka_unit_test(unsupported_parts_are_named),
         cmocka_unit_test(wrong_parts_are_named),
+        cmocka_unit_test(words_may_be_made_of_characters),
+        cmocka_unit_test(unknown_characters_are_one_token_each_or_together),
+        cmocka_unit_test(a_word_that_is_a_token_may_ignore_the_merges),
+        cmocka_unit_test(added_tokens_take_white_space_and_stand_alone),
+        cmocka_unit_test(a_special_token_in_normalised_text_belongs_to_who_wrote_it),
+        cmocka_unit_test(a_text_decodes_without_the_space_that_was_put_before_it),
+        cmocka_unit_test(a_prompt_has_what_the_template_puts_around_it),
         cmocka_unit_test(a_directory_without_a_tokenizer_is_not_found),
         cmocka_unit_test(vocab_and_merges_are_read_from_two_files),
     };

@@ -1,0 +1,19 @@
+/* Makes a tokenizer's parts from a checkpoint's tables; private to common/tokenizer.
+ *
+ * Ownership: nothing of the tables is kept.
+ * Threading: one thread.
+ * Errors:    INVALID, with the part and the reason; NO_MEMORY, LIMIT. The parts made so far stay in
+ *            the tokenizer, whose close frees them.
+ */
+#ifndef BATON_TOKENIZER_TOKENIZER_BUILD_H
+#define BATON_TOKENIZER_TOKENIZER_BUILD_H
+
+#include "common/checkpoint/tokenizer_tables.h"
+#include "common/tokenizer/tokenizer_parts.h"
+
+/* Fills a zeroed tokenizer whose vocabulary is initialised. */
+enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,
+                                     const struct baton_tokenizer_tables *tables,
+                                     struct baton_why *why) BATON_MUST_CHECK;
+
+#endif
