@@ -15,6 +15,9 @@ target_link_libraries(golden_logits PRIVATE baton_options baton_engine)
 add_test(NAME golden.families
   COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_families.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-set_tests_properties(golden.families PROPERTIES
+add_test(NAME golden.llama_cpp
+  COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_llama_cpp.py
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(golden.families golden.llama_cpp PROPERTIES
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
-set_tests_properties(golden.engine golden.accuracy golden.amx golden.families PROPERTIES TIMEOUT 600)
+set_tests_properties(golden.engine golden.accuracy golden.amx golden.families golden.llama_cpp PROPERTIES TIMEOUT 600)

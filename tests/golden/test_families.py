@@ -59,7 +59,7 @@ def run(directory, ids):
 
 
 def names():
-    return sorted(path.name for path in FIXTURES.iterdir())
+    return sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
 
 
 def vocabulary(directory):

@@ -483,10 +483,10 @@ def save(directory, draw, tensors):
     (directory / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
 
 
-def write(directory, family, seed):
-    """A model of the family, of the seed's shape, in an existing directory. Its config."""
+def write(directory, family, seed, change=lambda config: config):
+    """A model of the family, of the seed's shape, in an existing directory. Its config, as change left it."""
     directory, draw = Path(directory), Draw([seed, list(CONFIGS).index(family)])
-    config = CONFIGS[family](draw, family)
+    config = change(CONFIGS[family](draw, family))
     (directory / "config.json").write_text(json.dumps(config))
     plan = families.plan(checkpoint.read_config(directory))
     tensors = stored(draw, plan, Writer(plan, draw).everything())

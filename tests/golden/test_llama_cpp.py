@@ -1,0 +1,101 @@
+"""A second judge: llama.cpp's library computes random models of the families that it shares with the reference.
+
+What it computes otherwise than the models themselves is kept out of the configurations here. It ignores the windows of
+Mistral, Mixtral, Qwen, Phi-3 and StarCoder2, and layer types that follow no pattern. Scores of Gemma 2 and 3 are divided by
+the root of the head's size. YaRN's range is always truncated and its ends are 32 and 1; OLMo 2 has no llama3 scaling, and
+dynamic scaling is unknown. SmolLM3 has no rotation in each fourth layer. Qwen 3's experts are always renormalised, those of
+OLMoE and Qwen 2 never. Every GELU is the tanh form, out of a table in float16.
+"""
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import gguf  # noqa: E402
+import llama_cpp  # noqa: E402
+import model  # noqa: E402
+import random_model  # noqa: E402
+
+SOURCE = ROOT / "tests/golden/llama_cpp"
+INSTALLED = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin")).parent / "llama-cpp"
+SEEDS = range(int(os.environ.get("BATON_SEEDS", 2)))
+TOLERANCE = 2e-3
+TOLERANCE_GELU = 5e-2  # of the table in float16
+
+
+@pytest.fixture(scope="module")
+def library():
+    shutil.copytree(SOURCE, INSTALLED, dirs_exist_ok=True)
+    lock, installed = INSTALLED / "package-lock.json", INSTALLED / "node_modules/.installed-lock.json"
+    if not installed.exists() or installed.read_bytes() != lock.read_bytes():
+        done = subprocess.run(["npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"],
+                              cwd=INSTALLED, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        shutil.copy(lock, installed)
+    name = "linux-" + {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
+    return llama_cpp.Library(INSTALLED / "node_modules/@node-llama-cpp" / name / "bins" / name)
+
+
+def shared_scaling(config):
+    scaling = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    kind = scaling.get("rope_type", scaling.get("type"))
+    for key in ("attention_factor", "truncate", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"):
+        scaling.pop(key, None)
+    if kind == "dynamic" or (kind, config["model_type"]) == ("llama3", "olmo2"):
+        scaling["rope_type"] = scaling["type"] = "default"
+    if config.get("original_max_position_embeddings") == 128:
+        config["original_max_position_embeddings"] = 48  # it rounds the context up to 256
+
+
+# Fields that a family must have to be computed alike.
+FIXED = dict(
+    gpt2={"activation_function": "gelu_new"}, gpt_neox={"hidden_act": "gelu_new", "attention_bias": True},
+    starcoder2={"sliding_window": None, "use_bias": True}, mistral={"sliding_window": None},
+    mixtral={"sliding_window": None}, phi3={"sliding_window": None}, qwen2={"use_sliding_window": False},
+    qwen3={"use_sliding_window": False, "attention_bias": False}, granite={"mlp_bias": False},
+    smollm3={"no_rope_layers": None, "attention_bias": False}, cohere={"use_qk_norm": False, "attention_bias": False},
+    cohere2={"attention_bias": False}, olmo2={"attention_bias": False, "tie_word_embeddings": False},
+    qwen3_moe={"norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []},
+    qwen2_moe={"norm_topk_prob": False, "decoder_sparse_step": 1, "mlp_only_layers": [], "tie_word_embeddings": False},
+    olmoe={"norm_topk_prob": False, "clip_qkv": None, "tie_word_embeddings": False}, gemma2={"attn_logit_softcapping": 8.0})
+
+
+def shared(config):
+    """The nearest configuration that both compute alike."""
+    config = config.get("text_config", config)
+    family = config["model_type"]
+    config.update(FIXED.get(family, {}))
+    config.pop("layer_types", None)
+    shared_scaling(config)
+    if family in ("gemma2", "gemma3_text"):
+        config["query_pre_attn_scalar"] = config["head_dim"]
+    if family == "gemma2":
+        config["final_logit_softcapping"] = config["final_logit_softcapping"] or 9.0
+    if family == "gemma3_text":
+        config["attn_logit_softcapping"] = None
+    if family == "olmoe":
+        config["num_key_value_heads"] = config["num_attention_heads"]
+    return config
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("family", [family for family in random_model.CONFIGS if family in gguf.ARCHITECTURES])
+def test_llama_cpp_gives_the_references_logits(library, family, seed):
+    with tempfile.TemporaryDirectory() as directory:
+        config = random_model.write(directory, family, 1000 + seed, shared)
+        judge = model.Model(directory)
+        ids = np.random.default_rng(seed).integers(0, judge.plan.V, 70).tolist()
+        path = Path(directory) / "model.gguf"
+        gguf.convert(judge, path)
+        wanted = judge.logits(ids)[len(ids) // 2 - 1:]
+        worst = np.abs(library.logits(path, ids, judge.plan.V) - wanted).max()
+        gelu = judge.plan.activation.startswith("gelu")
+        assert worst <= (TOLERANCE_GELU if gelu else TOLERANCE) * max(1, wanted.std() / 3), (worst, config)

@@ -1,0 +1,232 @@
+"""Writes a model of the reference as a GGUF file in float32, for llama.cpp to run.
+
+The format: "GGUF", version 3, counts, keys with typed values, tensor descriptions (dimensions fastest first), then aligned
+data. A file holds no family's constants and no tokenizer here; what llama.cpp takes for granted is the caller's to obey.
+"""
+import struct
+from pathlib import Path
+
+import numpy as np
+
+ALIGNMENT = 32
+U32, F32, BOOL, STRING = 4, 6, 7, 8
+ARCHITECTURES = dict(
+    llama="llama", mistral="llama", mixtral="llama", qwen2="qwen2", qwen2_moe="qwen2moe", qwen3="qwen3",
+    qwen3_moe="qwen3moe", gemma="gemma", gemma2="gemma2", gemma3="gemma3", gemma3_text="gemma3", phi="phi2", phi3="phi3",
+    smollm3="smollm3", olmo2="olmo2", olmoe="olmoe", granite="granite", granitemoe="granitemoe",
+    granitemoeshared="granitemoe", gpt2="gpt2", gpt_neox="gptneox", starcoder2="starcoder2", cohere="command-r",
+    cohere2="cohere2", glm4="glm4", minicpm="minicpm", gpt_oss="gpt-oss")
+# Their Q and K rows are stored in interleaved order.
+PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm")
+NORMS = {"pre": ("attn_norm", "ffn_norm"), "parallel": ("attn_norm",), "parallel2": ("attn_norm", "ffn_norm"),
+         "sandwich": ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"),
+         "post": ("post_attention_norm", "post_ffw_norm")}
+
+
+def text(value):
+    raw = value.encode()
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def entry(key, value):
+    if isinstance(value, bool):
+        return text(key) + struct.pack("<I?", BOOL, value)
+    if isinstance(value, int):
+        return text(key) + struct.pack("<II", U32, value)
+    if isinstance(value, float):
+        return text(key) + struct.pack("<If", F32, value)
+    return text(key) + struct.pack("<I", STRING) + text(value)
+
+
+def write(path, keys, tensors):
+    """keys: {name: bool, int, float or str}. tensors: {name: array}, written as F32."""
+    offset, head, data = 0, b"", []
+    for name, values in tensors.items():
+        head += text(name) + struct.pack("<I", values.ndim)
+        head += struct.pack(f"<{values.ndim}QIQ", *values.shape[::-1], 0, offset)
+        raw = np.ascontiguousarray(values, "<f4").tobytes()
+        raw += bytes(-len(raw) % ALIGNMENT)
+        data.append(raw)
+        offset += len(raw)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys)) + b"".join(map(entry, keys, keys.values())) + head
+    Path(path).write_bytes(head + bytes(-len(head) % ALIGNMENT) + b"".join(data))
+
+
+def interleaved(rows, n_heads):
+    """Each head's rows in the order 0, n/2, 1, n/2 + 1, .."""
+    halves = rows.reshape(n_heads, 2, -1, *rows.shape[1:])
+    return halves.swapaxes(1, 2).reshape(rows.shape)
+
+
+class Converter:
+    def __init__(self, model):
+        self.plan, self.config, self.source = model.plan, model.config, model.tensors
+        self.arch = ARCHITECTURES[self.config["model_type"]]
+        self.tensors = {}
+
+    def put(self, name, source, change=lambda values: values):
+        """weight, and bias where there is one"""
+        for part in (".weight", ".bias"):
+            if source + part in self.source:
+                self.tensors[name + part] = change(self.source[source + part])
+
+    def put_norm(self, name, source):
+        self.put(name, source, lambda values: values + (self.plan.norm == "rms1"))
+
+    def attention(self, block, of):
+        plan = self.plan
+        if plan.attention == "separate":
+            for role, n_heads in (("q", plan.H), ("k", plan.G), ("v", 0)):
+                permutes = n_heads and self.arch in PERMUTED
+                self.put(f"{block}attn_{role}", of(role),
+                         (lambda rows, n=n_heads: interleaved(rows, n)) if permutes else lambda rows: rows)
+        elif plan.attention == "per_head":
+            def split(rows):
+                return np.moveaxis(rows.reshape(plan.H, 3, plan.D, *rows.shape[1:]), 1, 0).reshape(rows.shape)
+            self.put(block + "attn_qkv", of("qkv"), split)
+        else:
+            self.put(block + "attn_qkv", of("qkv"), lambda rows: rows.T if plan.attention == "conv1d" else rows)
+        self.put(block + "attn_output", of("o"), lambda rows: rows.T if plan.attention == "conv1d" else rows)
+        if plan.qk_norm:
+            self.put_norm(block + "attn_q_norm", of("q_norm"))
+            self.put_norm(block + "attn_k_norm", of("k_norm"))
+        if plan.sinks:
+            self.tensors[block + "attn_sinks.weight"] = self.source[of("sinks")]
+
+    def dense(self, block, of):
+        if self.plan.mlp == "gated":
+            self.put(block + "ffn_gate", of("gate"))
+        self.put(block + "ffn_up", of("gate_up" if self.plan.mlp == "fused" else "up"),
+                 lambda rows: rows.T if self.plan.mlp == "conv1d" else rows)
+        self.put(block + "ffn_down", of("down"), lambda rows: rows.T if self.plan.mlp == "conv1d" else rows)
+
+    def put_split(self, block, kind, both):
+        """Gate rows above those of up: [..][2F][C]"""
+        gate, up = np.split(both, 2, -2)
+        self.tensors[f"{block}ffn_gate_{kind}.weight"], self.tensors[f"{block}ffn_up_{kind}.weight"] = gate, up
+
+    def experts(self, block, of):
+        plan, moe, source = self.plan, self.plan.moe, self.source
+        self.put(block + "ffn_gate_inp", of("router"))
+        if moe.kind == "experts":
+            for part in ("gate", "up", "down"):
+                each = [of("expert").format(e) + plan.names["expert_" + part] for e in range(moe.n_experts)]
+                self.tensors[f"{block}ffn_{part}_exps.weight"] = np.stack([source[name + ".weight"] for name in each])
+        elif moe.kind == "granite":
+            self.put_split(block, "exps", source[of("experts_in") + ".weight"])
+            self.tensors[block + "ffn_down_exps.weight"] = source[of("experts_out") + ".weight"]
+        else:
+            into, out = of("experts_in"), of("experts_out")
+            for i, part in enumerate(("gate", "up")):
+                self.tensors[f"{block}ffn_{part}_exps.weight"] = source[into].swapaxes(1, 2)[:, i::2]
+                self.tensors[f"{block}ffn_{part}_exps.bias"] = source[into + "_bias"][:, i::2]
+            self.tensors[block + "ffn_down_exps.weight"] = source[out].swapaxes(1, 2)
+            self.tensors[block + "ffn_down_exps.bias"] = source[out + "_bias"]
+        if moe.n_shared:
+            self.shared(block, of)
+
+    def shared(self, block, of):
+        if self.plan.moe.kind == "granite":
+            self.put_split(block, "shexp", self.source[of("shared_in") + ".weight"])
+            self.put(block + "ffn_down_shexp", of("shared_out"))
+            return
+        for part in ("gate", "up", "down"):
+            self.put(f"{block}ffn_{part}_shexp", of("shared") + part + "_proj")
+        self.put(block + "ffn_gate_inp_shexp", of("shared_gate"), lambda row: row[0])
+
+    def layer(self, i):
+        plan, block = self.plan, f"blk.{i}."
+
+        def of(role):
+            return plan.names["layer"].format(i) + plan.names[role]
+
+        for role, name in zip(("n1", "n2", "n3", "n4"), NORMS[plan.form]):
+            self.put_norm(block + ("post_attention_norm" if (self.arch, role) == ("gpt-oss", "n2") else name), of(role))
+        self.attention(block, of)
+        self.experts(block, of) if plan.layers[i].moe else self.dense(block, of)
+
+    def everything(self):
+        plan = self.plan
+        self.put("token_embd", plan.names["embed"])
+        if plan.learned_positions:
+            self.put("position_embd", plan.names["positions"])
+        self.put_norm("output_norm", plan.names["norm"])
+        if not plan.tied:
+            self.put("output", plan.names["head"])
+        for i in range(plan.L):
+            self.layer(i)
+        return self.tensors
+
+    def rope_keys(self):
+        plan, config = self.plan, self.config
+        turned = [layer.rope for layer in plan.layers if layer.rope]
+        if not turned:
+            return {}
+        parameters = config.get("rope_parameters") or {}
+        parameters = parameters.get("full_attention", parameters)
+        scaling = parameters or config.get("rope_scaling") or {}
+        kind = scaling.get("rope_type") or scaling.get("type") or "default"
+        n = 2 * len(turned[0].inverse)
+        theta = float(parameters.get("rope_theta") or config.get("rope_theta") or 10000.0)
+        original = (scaling.get("original_max_position_embeddings") or
+                    config.get("original_max_position_embeddings") or plan.n_positions)
+        keys = {"rope.dimension_count": n, "rope.freq_base": theta}
+        if kind in ("linear", "yarn"):
+            keys.update({"rope.scaling.type": kind, "rope.scaling.factor": float(scaling["factor"])})
+        if kind == "yarn":
+            keys["rope.scaling.original_context_length"] = original
+        if kind == "llama3":  # a divisor for each plain frequency
+            self.tensors["rope_freqs.weight"] = theta ** (-np.arange(0, n, 2) / n) / turned[0].inverse
+        if kind == "longrope":
+            keys.update({"rope.scaling.original_context_length": original,
+                         "rope.scaling.attn_factor": float(turned[0].factor)})
+            for length in ("short", "long"):
+                self.tensors[f"rope_factors_{length}.weight"] = np.array(scaling[length + "_factor"])
+        return keys
+
+    def keys(self):
+        plan, moe = self.plan, self.plan.moe
+        keys = {"context_length": plan.n_positions, "embedding_length": plan.C, "block_count": plan.L,
+                "feed_forward_length": plan.F, "vocab_size": plan.V, "attention.head_count": plan.H,
+                "attention.head_count_kv": plan.G, "attention.key_length": plan.D, "attention.value_length": plan.D,
+                "attention.layer_norm_rms_epsilon" if plan.norm.startswith("rms") else "attention.layer_norm_epsilon":
+                plan.epsilon, **self.rope_keys()}
+        windows = {layer.window for layer in plan.layers if layer.window}
+        if windows:
+            keys["attention.sliding_window"] = max(windows)
+        if self.config.get("sliding_window_pattern"):
+            keys["attention.sliding_window_pattern"] = self.config["sliding_window_pattern"]
+        if moe:
+            keys.update({"expert_count": moe.n_experts, "expert_used_count": moe.n_chosen,
+                         "expert_feed_forward_length": moe.n_ff})
+            if moe.n_shared:
+                keys["expert_shared_feed_forward_length"] = moe.n_shared
+        return {**keys, **self.family_keys()}
+
+    def family_keys(self):
+        plan, arch = self.plan, self.arch
+        if arch in ("granite", "granitemoe"):
+            return {"attention.scale": float(plan.score_scale), "embedding_scale": float(plan.embed_scale),
+                    "residual_scale": float(plan.residual_scale), "logit_scale": 1 / plan.logit_scale,
+                    "rope.scaling.finetuned": True}
+        if arch == "minicpm":
+            return {"embedding_scale": float(plan.embed_scale), "residual_scale": plan.residual_scale,
+                    "logit_scale": 1 / plan.logit_scale}
+        if arch in ("command-r", "cohere2"):
+            return {"logit_scale": float(plan.logit_scale)}
+        if arch == "gemma2":
+            return {"attn_logit_softcapping": plan.score_cap, "final_logit_softcapping": plan.logit_cap}
+        if arch == "gemma3":
+            return {"final_logit_softcapping": plan.logit_cap or 0.0, "rope.freq_base_swa": 10000.0}
+        if arch == "gptneox":
+            return {"use_parallel_residual": plan.form == "parallel2"}
+        return {}
+
+
+def convert(model, path):
+    """The GGUF file of a model.Model."""
+    converter = Converter(model)
+    tensors = converter.everything()
+    keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
+    keys.update((f"{converter.arch}.{key}", value) for key, value in converter.keys().items())
+    write(path, keys, tensors)
