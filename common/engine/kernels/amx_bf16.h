@@ -3,7 +3,7 @@
  * Every element is one chain over its inputs in order, 32 at a time. Two tiles of rows times two
  * panels share their loads, and no sum waits for the one before. A few steps of two panels meet all
  * rows of a block before the next ones do: rows come from the second-level cache, weights from the
- * first. One tile of rows waits for memory only, which serves one stream of addresses best.
+ * first. One tile of rows waits for memory only, which serves two panels' streams best.
  *
  * Pure but for the tiles of the calling thread, which the caller has configured.
  */
@@ -40,6 +40,13 @@ struct bf16_strip {
     int n_panels, n_steps; /* of a whole panel */
 };
 
+/* One tile of rows asks for what it uses soon. */
+static struct fetch fetch_ahead(const char *panel, size_t panel_bytes)
+{
+    const char *at = panel + FETCH_AHEAD;
+    return (struct fetch){{at, at + panel_bytes}, TILE_BYTES / LINE_BYTES};
+}
+
 /* Of the weights that follow those of `most` steps from `step` on, what pass number i asks for. */
 static struct fetch fetch_bf16(const struct bf16_strip *strip, int step, int most, int i,
                                int n_passes)
@@ -64,9 +71,8 @@ static void add_steps_bf16(struct bf16_strip *strip, const struct row_tiles *til
         aim_at_tiles(&pass, tiles, tile, end_tile);
         for (int t = 0; t < pass.n_tiles; t++)
             pass.rows[t] += (size_t)step * LINE_BYTES;
-        pass.fetch = tiles->n_tiles == 1
-                         ? (struct fetch){{panel + FETCH_AHEAD}, TILE_BYTES / LINE_BYTES}
-                         : fetch_bf16(strip, step, most, i, n_passes);
+        pass.fetch = tiles->n_tiles == 1 ? fetch_ahead(panel, strip->panel_bytes)
+                                         : fetch_bf16(strip, step, most, i, n_passes);
         pass.sums = strip->sums + (tile - first_tile);
         multiply_bf16(&pass, step == 0);
     }
@@ -94,7 +100,7 @@ static void linear_bf16(const struct baton_linear *job, int first_out, int end_o
     const int n_in = job->weights->n_in;
     const struct row_tiles tiles =
         cut_rows(job, baton_quantized_row_bytes(BATON_BF16, n_in), (size_t)n_in * sizeof(uint16_t));
-    const int n_outs = tiles.n_tiles == 1 ? LANES : PAIR * LANES;
+    const int n_outs = PAIR * LANES;
     for (int tile = 0, end; tile < tiles.n_tiles; tile = end) {
         end = end_of_block(&tiles, tile);
         for (int out = first_out; out < end_out; out += n_outs)

@@ -17,7 +17,7 @@ enum {
     TILE_BYTES = TILE_ROWS * LINE_BYTES,
     TILE_FLOATS = TILE_ROWS * LANES,
     PAIR = 2, /* tiles of rows, and panels, that are multiplied with each other at a time */
-    FETCH_AHEAD = 4 << 10 /* bytes that one tile of rows asks for weights ahead of their use */
+    FETCH_AHEAD = 2 << 10 /* bytes that one tile of rows asks for weights ahead of their use */
 };
 
 /* The intrinsics paste these into the instructions' text. SUMS_ij: of tile of rows i, panel j. */
