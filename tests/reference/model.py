@@ -92,10 +92,10 @@ class Model:
         else:
             y = self.linear(x, self.layer_name(i, "qkv"), plan.qkv_bias).reshape(T, plan.H, 3, plan.D)
             q, k, v = y[:, :, 0], y[:, :, 1], y[:, :, 2]
-        if plan.clip:
-            q, k, v = (np.clip(part, -plan.clip, plan.clip) for part in (q, k, v))
         if plan.qk_norm == "whole":
             q, k = self.normed(q, self.layer_name(i, "q_norm")), self.normed(k, self.layer_name(i, "k_norm"))
+        if plan.clip:
+            q, k, v = (np.clip(part, -plan.clip, plan.clip) for part in (q, k, v))
         q, k, v = q.reshape(T, plan.H, plan.D), k.reshape(T, plan.G, plan.D), v.reshape(T, plan.G, plan.D)
         if plan.qk_norm in ("head", "own"):
             q, k = self.normed(q, self.layer_name(i, "q_norm")), self.normed(k, self.layer_name(i, "k_norm"))
@@ -154,7 +154,11 @@ class Model:
     def chosen(self, x, i):
         """The experts of each row, best first, of equals the lowest id; and their weights: both [T][k]."""
         moe = self.plan.moe
-        probabilities = softmax(self.linear(x, self.layer_name(i, "router"), moe.kind == "gpt_oss"))
+        logits = self.linear(x, self.layer_name(i, "router"), moe.kind == "gpt_oss")
+        probabilities = softmax(logits)
+        if moe.n_chosen < logits.shape[-1]:
+            best = -np.sort(-logits, -1)
+            self.margins = np.minimum(self.margins, best[:, moe.n_chosen - 1] - best[:, moe.n_chosen])
         ids = np.argsort(-probabilities, -1, kind="stable")[:, : moe.n_chosen]
         weights = np.take_along_axis(probabilities, ids, -1)
         return ids, weights / weights.sum(-1, keepdims=True) if moe.renormalises else weights
@@ -201,6 +205,7 @@ class Model:
     def logits(self, ids):
         """Of every position: [T][V]"""
         plan = self.plan
+        self.margins = np.full(len(ids), np.inf)
         embedding = self.get(plan.names["embed"] + ".weight")
         x = embedding[np.asarray(ids)] * plan.embed_scale
         if plan.learned_positions:
@@ -211,6 +216,11 @@ class Model:
         head = embedding if plan.tied else self.get(plan.names["head"] + ".weight")
         y = (x @ head.T + (self.get(plan.names["head"] + ".bias") if plan.head_bias else 0)) * plan.logit_scale
         return plan.logit_cap * np.tanh(y / plan.logit_cap) if plan.logit_cap else y
+
+    def n_sure(self, margin=1e-3):
+        """How many rows of the last logits no router's near tie reaches: rounding decides such a choice."""
+        near = np.flatnonzero(self.margins < margin)
+        return int(near[0]) if len(near) else len(self.margins)
 
     def greedy(self, ids, n):
         """[n] tokens, and [n][V] the logits that each was taken from; of equals the lowest id."""
