@@ -217,10 +217,9 @@ static void describe(struct stand *stand)
                                .kernels = baton_model_kernels(model),
                                .kv_dtype = baton_kv_dtype(stand->machine.kv),
                                .n_threads = (int)stand->options->threads};
-    stand->sizes =
-        (struct bench_sizes){.weight_bytes = (double)baton_model_step_bytes(model),
-                             .kv_token_bytes = (double)baton_kv_all_block_bytes(stand->machine.kv) /
-                                               BATON_KV_BLOCK_TOKENS};
+    stand->sizes = (struct bench_sizes){
+        .weight_bytes = baton_model_bytes_per_weight(model),
+        .kv_element_bytes = (double)baton_kv_element_bytes(baton_kv_element(stand->machine.kv))};
 }
 
 static enum baton_err init_probe(struct stand *stand, struct baton_why *why)

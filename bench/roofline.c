@@ -1,5 +1,6 @@
 #include "bench/roofline.h"
 
+#include "common/arch/spec_attention.h"
 #include "common/arch/spec_weights.h"
 
 double bench_work_flops(const struct bench_work *work)
@@ -52,45 +53,61 @@ static double head_flops(const struct baton_spec *spec)
     return 2.0 * baton_spec_head_weights(spec);
 }
 
-/* Of all layers. */
-static double layers_flops(const struct baton_spec *spec)
+/* K and V of one position of a layer, as a row of it reads them. */
+static double kv_bytes(const struct baton_spec *spec, const struct bench_sizes *sizes, int layer)
 {
-    double flops = 0;
-    for (int i = 0; i < spec->n_layers; i++)
-        flops += project_flops(spec, i) + complete_flops(spec, i);
-    return flops;
+    int from = spec->layers[layer].kv_from;
+    return 2.0 * baton_spec_kv_width(spec, from) * sizes->kv_element_bytes;
 }
 
-/* The weights of the head, and of all else that a pass multiplies with. */
-static double head_share(const struct baton_spec *spec)
+/* The weights that n_rows rows read of all layers. */
+static double layers_bytes(const struct baton_spec *spec, const struct bench_sizes *sizes,
+                           double n_rows)
 {
-    return head_flops(spec) / (head_flops(spec) + layers_flops(spec));
+    return sizes->weight_bytes *
+           (baton_spec_step_weights(spec, n_rows) - baton_spec_head_weights(spec));
+}
+
+static struct bench_phase head_phase(const struct baton_spec *spec, const struct bench_sizes *sizes,
+                                     double n_rows)
+{
+    return (struct bench_phase){.flops = n_rows * head_flops(spec),
+                                .bytes = sizes->weight_bytes * baton_spec_head_weights(spec)};
 }
 
 struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                      int n_tokens)
 {
-    double n = n_tokens, head_bytes = sizes->weight_bytes * head_share(spec);
-    double matrices = 0, attention = 0;
+    double n = n_tokens, matrices = 0;
+    struct bench_phase attention = {0};
     for (int i = 0; i < spec->n_layers; i++) {
-        bool is_last = i == spec->n_layers - 1;
+        bool is_last = i == spec->n_layers - 1, stores = baton_spec_stores_kv(spec, i);
+        int window = spec->layers[i].window;
+        double seen = is_last ? baton_spec_seen(window, n) : baton_spec_seen_by_rows(window, 0, n);
         matrices += n * project_flops(spec, i) + (is_last ? 1 : n) * complete_flops(spec, i);
-        attention += (is_last ? n : n * (n + 1) / 2) * attend_flops(spec, i);
+        attention.flops += seen * attend_flops(spec, i);
+        attention.bytes += (is_last ? baton_spec_seen(window, n) : n) * kv_bytes(spec, sizes, i) +
+                           (stores ? n * kv_bytes(spec, sizes, i) : 0);
     }
     return (struct bench_work){
-        .matrices = {.flops = matrices, .bytes = sizes->weight_bytes - head_bytes},
-        .attention = {.flops = attention, .bytes = 2 * n * sizes->kv_token_bytes},
-        .head = {.flops = head_flops(spec), .bytes = head_bytes}};
+        .matrices = {.flops = matrices, .bytes = layers_bytes(spec, sizes, n)},
+        .attention = attention,
+        .head = head_phase(spec, sizes, 1)};
 }
 
 struct bench_work bench_decode_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                     double n_past, int n_seqs)
 {
-    double n = n_seqs, attention = 0, head_bytes = sizes->weight_bytes * head_share(spec);
-    for (int i = 0; i < spec->n_layers; i++)
-        attention += n * (n_past + 1) * attend_flops(spec, i);
+    double n = n_seqs, matrices = 0;
+    struct bench_phase attention = {0};
+    for (int i = 0; i < spec->n_layers; i++) {
+        double seen = n * baton_spec_seen(spec->layers[i].window, n_past + 1);
+        matrices += n * (project_flops(spec, i) + complete_flops(spec, i));
+        attention.flops += seen * attend_flops(spec, i);
+        attention.bytes += seen * kv_bytes(spec, sizes, i);
+    }
     return (struct bench_work){
-        .matrices = {.flops = n * layers_flops(spec), .bytes = sizes->weight_bytes - head_bytes},
-        .attention = {.flops = attention, .bytes = n * (n_past + 1) * sizes->kv_token_bytes},
-        .head = {.flops = n * head_flops(spec), .bytes = head_bytes}};
+        .matrices = {.flops = matrices, .bytes = layers_bytes(spec, sizes, n)},
+        .attention = attention,
+        .head = head_phase(spec, sizes, n)};
 }

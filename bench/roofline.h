@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "common/engine/model/model.h"
+#include "common/arch/spec.h"
 
 struct bench_phase {
     double flops; /* a product and its sum are two */
@@ -40,17 +40,18 @@ struct bench_estimate bench_estimate_of(struct bench_work work, struct bench_lim
 
 /* What is moved besides activations, which stay in caches. */
 struct bench_sizes {
-    double weight_bytes;   /* of all matrices, each read once per pass or step */
-    double kv_token_bytes; /* K and V of one position in all layers */
+    double weight_bytes;     /* of one weight; a pass or step reads each that it needs once */
+    double kv_element_bytes; /* of one element of K or V */
 };
 
 /* One pass over a prompt, with the logits of its last position. From the last layer's attention on
- * only that position is computed. K and V are written and read once. */
+ * only that position is computed. K and V are written and read once. Layers with a window attend to
+ * no more than that; of a mixture's experts those count that the rows are expected to choose. */
 struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                      int n_tokens);
 
 /* One step of n_seqs sequences that have n_past positions each; a mean of steps when n_past is not
- * an integer. K and V of the past are read, those of the step written. */
+ * an integer. K and V that the windows leave of the past are read, those of the step written. */
 struct bench_work bench_decode_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                     double n_past, int n_seqs);
 

@@ -64,8 +64,8 @@ const struct baton_spec *baton_model_spec(const struct baton_model *model);
  * that of the weights. */
 struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model);
 
-/* Bytes of weights that one decode step reads, whatever its batch. */
-size_t baton_model_step_bytes(const struct baton_model *model);
+/* Bytes that a weight takes as it is packed: those of the head's matrix over its weights. */
+double baton_model_bytes_per_weight(const struct baton_model *model);
 
 /* Bytes of the weights that are mapped from a file, and thus page cache; 0: they are private. */
 size_t baton_model_mapped_bytes(const struct baton_model *model);

@@ -203,18 +203,10 @@ struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
                                     .auto_dtype = model->dtype == BATON_F32 ? "f32" : "f16"};
 }
 
-/* Of the token embedding only one row is read, unless it is the head as well. */
-size_t baton_model_step_bytes(const struct baton_model *model)
+double baton_model_bytes_per_weight(const struct baton_model *model)
 {
-    size_t n = baton_packed_read_bytes(&model->head.packed);
-    for (int i = 0; i < model->spec.n_layers; i++) {
-        const struct baton_layer *layer = &model->layers[i];
-        n += baton_packed_read_bytes(&layer->attention.qkv.packed) +
-             baton_packed_read_bytes(&layer->attention.out.packed) +
-             baton_packed_read_bytes(&layer->mlp.up.packed) +
-             baton_packed_read_bytes(&layer->mlp.down.packed);
-    }
-    return n;
+    const struct baton_packed *head = &model->head.packed;
+    return (double)baton_packed_read_bytes(head) / ((double)head->n_out * head->n_in);
 }
 
 size_t baton_model_mapped_bytes(const struct baton_model *model)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/shapes.h"
+#include "common/arch/spec_attention.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/engine/model/model.h"
 #include "tools/plan/calibrate/probe_model.h"
@@ -69,11 +70,12 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
     if (err)
         return err;
     int n_bytes = strcmp(options->dtype, "f32") ? 2 : 4; /* of a KV element, as --kv-dtype auto */
-    costs->n_layers = spec.n_layers;
-    costs->kv_token_bytes = 0;
+    costs->n_layers = 0;
     for (int i = 0; i < spec.n_layers; i++)
-        if (baton_spec_stores_kv(&spec, i))
-            costs->kv_token_bytes += 2.0 * baton_spec_kv_width(&spec, i) * n_bytes;
+        costs->n_layers += baton_spec_stores_kv(&spec, i);
+    costs->kv_token_bytes = baton_spec_kv_elements(&spec) * n_bytes;
+    costs->window = (struct sim_window){.n_tokens = baton_spec_window(&spec),
+                                        .share = baton_spec_windowed_share(&spec)};
     return BATON_OK;
 }
 

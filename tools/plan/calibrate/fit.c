@@ -5,14 +5,15 @@
 
 /* ---- passes ---- */
 
-/* The time of a whole prompt is the time of its passes plus half its length squared times
- * position_s. A prompt of several whole chunks takes longer than as many prompts of one chunk, and
+/* The time of a whole prompt is the time of its passes plus what it attends to, half its length
+ * squared without windows, times position_s. A prompt of several whole chunks takes longer than as many prompts of one chunk, and
  * the difference gives position_s. */
 static double pass_position_s(const struct sim_measured *measured, double chunk_s)
 {
     const struct sim_prompt_point *last = &measured->prompts[measured->n_prompts - 1];
     double chunk = measured->chunk, n_chunks = last->n_tokens / chunk;
-    double positions = (last->n_tokens * last->n_tokens - n_chunks * chunk * chunk) / 2;
+    double positions = sim_attended(&measured->window, 0, last->n_tokens) -
+                       n_chunks * sim_attended(&measured->window, 0, chunk);
     return positions > 0 ? fmax((last->compute_s - n_chunks * chunk_s) / positions, 0) : 0;
 }
 
@@ -34,7 +35,7 @@ static void fit_passes(const struct sim_measured *measured, struct sim_stage_cos
         const struct sim_prompt_point *point = &measured->prompts[i];
         if (point->n_tokens > measured->chunk)
             break;
-        double attention_s = cost->position_s * point->n_tokens * point->n_tokens / 2;
+        double attention_s = cost->position_s * sim_attended(&measured->window, 0, point->n_tokens);
         curve->at[curve->n] = point->n_tokens;
         curve->s[curve->n++] = fmax(point->compute_s - attention_s, 1e-9);
     }
@@ -47,7 +48,8 @@ static double step_position_s(const struct sim_measured *measured)
     const struct sim_step_point *far = &measured->long_step;
     for (int i = 0; i < measured->n_steps; i++) {
         const struct sim_step_point *near = &measured->steps[i];
-        double positions = far->n * (far->positions - near->positions);
+        double positions = far->n * (sim_seen(&measured->window, far->positions) -
+                                     sim_seen(&measured->window, near->positions));
         if (near->n == far->n && positions > 0)
             return fmax((far->step_s - near->step_s) / positions, 0);
     }
@@ -61,7 +63,8 @@ static void fit_steps(const struct sim_measured *measured, struct sim_stage_cost
     curve->n = measured->n_steps;
     for (int i = 0; i < measured->n_steps; i++) {
         const struct sim_step_point *point = &measured->steps[i];
-        double attention_s = cost->position_s * point->n * point->positions;
+        double attention_s =
+            cost->position_s * point->n * sim_seen(&measured->window, point->positions);
         curve->at[i] = point->n;
         curve->s[i] = fmax(point->step_s - attention_s, 1e-9);
     }
@@ -90,10 +93,10 @@ static double median(double *values, int n)
 /* From the end of a prompt's last pass until its context was received. The second token came one
  * step later. */
 static double handoff_of(const struct sim_prompt_point *point, const struct sim_core_costs *costs,
-                         double after_s)
+                         const struct sim_window *window, double after_s)
 {
-    double step_s =
-        sim_curve_at(&costs->step.curve, 1) + costs->step.position_s * (point->n_tokens + 1);
+    double step_s = sim_curve_at(&costs->step.curve, 1) +
+                    costs->step.position_s * sim_seen(window, point->n_tokens + 1);
     return fmax(after_s + point->second_s - step_s, 0);
 }
 
@@ -104,8 +107,8 @@ static void fit_handoff(const struct sim_measured *measured, const struct sim_co
     const struct sim_prompt_point *first = &measured->prompts[0], *last = first;
     for (int i = 0; i < measured->n_prompts && measured->prompts[i].n_tokens < 128; i++)
         last = &measured->prompts[i];
-    double first_s = handoff_of(first, costs, all->after_s);
-    double more_s = handoff_of(last, costs, all->after_s) - first_s;
+    double first_s = handoff_of(first, costs, &measured->window, all->after_s);
+    double more_s = handoff_of(last, costs, &measured->window, all->after_s) - first_s;
     double more_tokens = last->n_tokens - first->n_tokens;
     all->handoff_token_s = more_tokens > 0 ? fmax(more_s / more_tokens, 0) : 0;
     all->handoff_s = fmax(first_s - first->n_tokens * all->handoff_token_s, 0);

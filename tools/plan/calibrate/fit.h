@@ -24,6 +24,7 @@ struct sim_step_point {
 
 struct sim_measured {
     int chunk;
+    struct sim_window window;                        /* of the model */
     struct sim_prompt_point prompts[SIM_MAX_POINTS]; /* ascending; the last one of several chunks */
     int n_prompts;                                   /* at least 2 */
     struct sim_step_point steps[SIM_MAX_POINTS];     /* ascending batches */

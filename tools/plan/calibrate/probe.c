@@ -154,7 +154,7 @@ static enum baton_err fit(struct sim_probe *probe, const struct sim_measured *me
 enum baton_err sim_probe_run(struct sim_probe *probe, struct sim_costs *costs,
                              struct baton_why *why)
 {
-    struct sim_measured measured = {.chunk = (int)probe->options->chunk};
+    struct sim_measured measured = {.chunk = (int)probe->options->chunk, .window = costs->window};
     enum baton_err err = check_sizes(probe->options, why);
     if (!err)
         err = measure_prompts(probe, &measured, why);

@@ -19,6 +19,21 @@ double sim_curve_at(const struct sim_curve *curve, double n)
     return fmax(s[i - 1] + slope * (n - at[i - 1]), 0);
 }
 
+/* ---- positions ---- */
+
+/* Row i after `past` attends to past + i, or to the window. */
+double sim_attended(const struct sim_window *window, double past, double n)
+{
+    double whole = n * (past + n / 2), growing = fmin(fmax(window->n_tokens - past, 0), n);
+    double windowed = growing * (past + growing / 2) + (n - growing) * window->n_tokens;
+    return whole - window->share * (whole - windowed);
+}
+
+double sim_seen(const struct sim_window *window, double context)
+{
+    return context - window->share * fmax(context - window->n_tokens, 0);
+}
+
 static double stage_s(const struct sim_stage_cost *cost, const struct sim_work *work)
 {
     return (sim_curve_at(&cost->curve, work->n) + cost->position_s * work->positions) *

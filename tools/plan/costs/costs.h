@@ -4,6 +4,7 @@
  *                                  rows x (positions before + rows / 2)
  *     step of n sequences        = curve(n) + position_s x sum of their contexts, from one step to
  *                                  the next: choosing and sending included
+ *     of the positions, `share` see no more than the window of layers that have one
  *     times a factor drawn from the stage's spread, times `beside` while others of the host compute
  *
  * A curve goes straight from point to point, stays at the first one below it, and goes on above the
@@ -49,10 +50,17 @@ struct sim_core_costs {
     struct sim_stage_cost pass, step;
 };
 
+/* Layers with a window: of attention's work this share looks no further back than n_tokens. */
+struct sim_window {
+    double n_tokens; /* 0: no layer has one */
+    double share;    /* 0..1 */
+};
+
 struct sim_costs {
     char model[SIM_NAME_BYTES];
     double kv_token_bytes; /* 0: not known */
-    int n_layers;          /* 0: not known */
+    int n_layers;          /* that hold K and V; 0: not known */
+    struct sim_window window;
     /* Times of a request whose workers are idle: to its first pass, from the end of its last pass
      * to the client, and how much both vary. */
     double before_s, after_s;
@@ -67,9 +75,14 @@ struct sim_costs {
 /* What one pass or step does. */
 struct sim_work {
     double n;         /* rows, or sequences */
-    double positions; /* as above */
+    double positions; /* as above: sim_attended */
     double factor;    /* drawn */
 };
+
+/* What n rows attend to that follow `past` positions, and what one step of a sequence does with so
+ * long a context. */
+double sim_attended(const struct sim_window *window, double past, double n);
+double sim_seen(const struct sim_window *window, double context);
 
 /* Seconds on so many cores of its own, at least as many as the first entry has; between entries it
  * goes by 1 / n_cores, above the last one it does not get faster. */

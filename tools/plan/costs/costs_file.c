@@ -139,6 +139,18 @@ static enum baton_err read_ways(const struct place *at, const struct baton_json 
     return err;
 }
 
+/* Files of models without windows say nothing of them. */
+static enum baton_err read_window(const struct place *at, const struct baton_json *root,
+                                  struct sim_window *window)
+{
+    const struct place in = {at->name, "window: ", at->why};
+    const struct baton_json *object = baton_json_get(root, "window");
+    if (!object)
+        return BATON_OK;
+    enum baton_err err = read_number(&in, object, "tokens", 1, MAX_SIZE, &window->n_tokens);
+    return err ? err : read_number(&in, object, "share", 0, 1, &window->share);
+}
+
 static enum baton_err read_costs(const struct place *at, const struct baton_json *root,
                                  struct sim_costs *costs)
 {
@@ -156,7 +168,9 @@ static enum baton_err read_costs(const struct place *at, const struct baton_json
     if (err)
         return err;
     costs->n_layers = (int)n_layers;
-    err = read_ways(at, root, costs);
+    err = read_window(at, root, &costs->window);
+    if (!err)
+        err = read_ways(at, root, costs);
     return err ? err : read_entries(at, root, costs);
 }
 
@@ -230,6 +244,12 @@ void sim_costs_file_put(const struct sim_costs *costs, const char *key, struct b
     baton_json_put_string(out, "model", costs->model);
     baton_json_put_real(out, "kv_token_bytes", costs->kv_token_bytes);
     baton_json_put_int(out, "layers", costs->n_layers);
+    if (costs->window.share > 0) {
+        baton_json_open(out, "window", '{');
+        baton_json_put_real(out, "tokens", costs->window.n_tokens);
+        baton_json_put_real(out, "share", costs->window.share);
+        baton_json_close(out, '}');
+    }
     put_ways(costs, out);
     baton_json_open(out, "cores", '[');
     for (int i = 0; i < costs->n; i++) {

@@ -33,11 +33,12 @@ void sim_decode_reserve(struct sim_decode *worker, struct sim_request *request)
 
 /* ---- a step ---- */
 
-static struct sim_work work_of(const struct sim_decode *worker)
+static struct sim_work work_of(const struct sim_decode *worker, const struct sim_window *window)
 {
     struct sim_work work = {.n = worker->n_step};
     for (int i = 0; i < worker->n_step; i++)
-        work.positions += (double)(worker->sequences[i]->n_prompt + worker->sequences[i]->n_made);
+        work.positions += sim_seen(
+            window, (double)(worker->sequences[i]->n_prompt + worker->sequences[i]->n_made));
     return work;
 }
 
@@ -53,7 +54,7 @@ void sim_decode_begin(struct sim_decode *worker, struct sim_shared *shared)
     int max_batch = shared->settings->max_batch;
     worker->n_step = worker->n < max_batch ? worker->n : max_batch;
     note_begun(worker, shared->now_ns);
-    struct sim_work work = work_of(worker);
+    struct sim_work work = work_of(worker, &shared->settings->costs.window);
     /* Numbers are a function of seed, worker and count, so no worker shifts another one's draws. */
     struct ld_rng rng = sim_rng(shared, LD_STREAM_STEP, worker->index, worker->n_steps++);
     work.factor = sim_spread_draw(&shared->step_spread, &rng);

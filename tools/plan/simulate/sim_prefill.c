@@ -36,14 +36,14 @@ static void plan(struct sim_prefill *worker, const struct sim_shared *shared)
 }
 
 /* The rows of the pass, and what they attend to. */
-static struct sim_work work_of(const struct sim_prefill *worker)
+static struct sim_work work_of(const struct sim_prefill *worker, const struct sim_window *window)
 {
     struct sim_work work = {.factor = 1}; /* sim_prefill_begin draws it */
     for (int i = 0; i < worker->n_chunks; i++) {
         const struct baton_prefill_chunk *chunk = &worker->chunks[i];
         double n = chunk->n_tokens, past = (double)worker->held[chunk->candidate]->n_computed;
         work.n += n;
-        work.positions += n * (past + n / 2); /* row i attends to past + i positions */
+        work.positions += sim_attended(window, past, n);
     }
     return work;
 }
@@ -56,7 +56,7 @@ void sim_prefill_begin(struct sim_prefill *worker, struct sim_shared *shared)
         if (!request->begun_ns)
             request->begun_ns = shared->now_ns;
     }
-    struct sim_work work = work_of(worker);
+    struct sim_work work = work_of(worker, &shared->settings->costs.window);
     struct ld_rng rng = sim_rng(shared, LD_STREAM_PASS, worker->index, worker->n_passes++);
     work.factor = sim_spread_draw(&shared->pass_spread, &rng);
     worker->n_rows += (uint64_t)work.n;

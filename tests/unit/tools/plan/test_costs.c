@@ -60,41 +60,44 @@ TEST(a_rare_long_time_does_not_make_all_others_longer)
 }
 
 /* What a worker with these costs would measure. */
-static struct sim_measured measure(const struct sim_core_costs *costs, double before_s,
-                                   double after_s, double handoff_s, double token_s)
+static struct sim_measured measure(const struct sim_core_costs *costs,
+                                   const struct sim_window *window, double before_s, double after_s,
+                                   double handoff_s, double token_s)
 {
     static const int lengths[] = {16, 64, 96, 128, 512}, batches[] = {1, 4, 16};
-    struct sim_measured measured = {.chunk = 128, .n_prompts = 5, .n_steps = 3};
+    struct sim_measured measured = {.chunk = 128, .window = *window, .n_prompts = 5, .n_steps = 3};
     for (int i = 0; i < 5; i++) {
         double n = lengths[i], n_passes = n > 128 ? n / 128 : 1;
-        double step_s = sim_curve_at(&costs->step.curve, 1) + costs->step.position_s * (n + 1);
+        double step_s =
+            sim_curve_at(&costs->step.curve, 1) + costs->step.position_s * sim_seen(window, n + 1);
         measured.prompts[i] = (struct sim_prompt_point){
             .n_tokens = n,
             .compute_s = n_passes * sim_curve_at(&costs->pass.curve, n / n_passes) +
-                         costs->pass.position_s * n * n / 2,
+                         costs->pass.position_s * sim_attended(window, 0, n),
             .before_s = before_s,
             .after_s = after_s,
             .second_s = handoff_s + token_s * n + step_s - after_s};
     }
     for (int i = 0; i < 3; i++)
-        measured.steps[i] =
-            (struct sim_step_point){.n = batches[i],
-                                    .positions = 40,
-                                    .step_s = sim_curve_at(&costs->step.curve, batches[i]) +
-                                              costs->step.position_s * batches[i] * 40};
+        measured.steps[i] = (struct sim_step_point){
+            .n = batches[i],
+            .positions = 40,
+            .step_s = sim_curve_at(&costs->step.curve, batches[i]) +
+                      costs->step.position_s * batches[i] * sim_seen(window, 40)};
     measured.long_step = measured.steps[1];
     measured.long_step.positions = 500;
-    measured.long_step.step_s += costs->step.position_s * 4 * 460;
+    measured.long_step.step_s +=
+        costs->step.position_s * 4 * (sim_seen(window, 500) - sim_seen(window, 40));
     return measured;
 }
 
-TEST(fitting_finds_the_costs_that_were_measured)
+static void assert_found(const struct sim_window *window)
 {
     const struct sim_core_costs costs = {
         .pass = {.curve = {.n = 4, .at = {16, 64, 96, 128}, .s = {.01, .03, .04, .05}},
                  .position_s = 1e-7},
         .step = {.curve = {.n = 3, .at = {1, 4, 16}, .s = {.004, .005, .011}}, .position_s = 2e-7}};
-    struct sim_measured measured = measure(&costs, 2e-4, 5e-4, 3e-3, 1e-5);
+    struct sim_measured measured = measure(&costs, window, 2e-4, 5e-4, 3e-3, 1e-5);
     struct sim_core_costs found = {0};
     struct sim_costs all = {0};
     sim_fit_costs(&measured, &found);
@@ -112,6 +115,24 @@ TEST(fitting_finds_the_costs_that_were_measured)
     assert_near(all.handoff_token_s, 1e-5, 1e-10);
 }
 
+TEST(fitting_finds_the_costs_that_were_measured)
+{
+    assert_found(&(struct sim_window){0});
+    assert_found(&(struct sim_window){.n_tokens = 200, .share = 0.75});
+}
+
+TEST(rows_attend_to_no_more_than_the_window_in_its_layers)
+{
+    const struct sim_window none = {0}, half = {.n_tokens = 100, .share = 0.5};
+    assert_near(sim_seen(&none, 300), 300, 1e-9);
+    assert_near(sim_seen(&half, 80), 80, 1e-9);
+    assert_near(sim_seen(&half, 300), (300 + 100) / 2.0, 1e-9);
+    assert_near(sim_attended(&none, 50, 100), 100 * 100, 1e-9);
+    /* 50 rows while the window fills, then 50 that see it whole. */
+    assert_near(sim_attended(&half, 50, 100), (100 * 100 + 50 * 75 + 50 * 100) / 2.0, 1e-9);
+    assert_near(sim_attended(&half, 400, 10), (10 * 405 + 10 * 100) / 2.0, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +141,7 @@ int main(void)
         cmocka_unit_test(a_spread_gives_back_the_quantiles_it_was_made_of),
         cmocka_unit_test(a_rare_long_time_does_not_make_all_others_longer),
         cmocka_unit_test(fitting_finds_the_costs_that_were_measured),
+        cmocka_unit_test(rows_attend_to_no_more_than_the_window_in_its_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ static struct sim_costs some_costs(void)
     costs.before_s = 0.5;
     costs.handoff_token_s = 0.0625;
     costs.n_layers = 6;
+    costs.window = (struct sim_window){.n_tokens = 512, .share = 0.75};
     costs.cores[0].pass.spread.factor[8] = 4;
     costs.cores[0].step.curve = (struct sim_curve){.n = 2, .at = {1, 64}, .s = {0.25, 0.5}};
     return costs;
@@ -84,6 +85,7 @@ TEST(a_bad_file_is_refused_by_field_and_range)
     assert_refused("[0.25,0.5]", "[0.25,0]", "step: at, s: must");
     assert_refused("[1,1,1,1,1,1,1,1,4]", "[1,1,1,1,1,1,1,4,1]", "pass: spread: must be 9");
     assert_refused("\"beside\":1", "\"beside\":0.5", "pass: beside: must be a number from 1");
+    assert_refused("\"share\":0.75", "\"share\":1.5", "window: share: must be a number from 0");
     assert_refused("{\"baton", "[{\"baton", "line 1");
 }
 

@@ -1,0 +1,84 @@
+/* What passes and steps compute and move, for models whose layers differ. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/support/test.h"
+
+#include "bench/roofline.h"
+
+enum { C = 8, H = 4, D = 4, V = 10 };
+
+static const struct bench_sizes sizes = {.weight_bytes = 2, .kv_element_bytes = 2};
+
+/* Two layers: the first with a window of 4 positions and one KV head, the second with two. */
+static struct baton_spec two_layers(void)
+{
+    struct baton_spec spec = {.n_layers = 2, .n_embd = C, .n_heads = H, .n_vocab = V};
+    spec.layers[0] =
+        (struct baton_layer_spec){.n_kv_heads = 1, .head_dim = D, .n_ff = 16, .window = 4};
+    spec.layers[1] =
+        (struct baton_layer_spec){.n_kv_heads = 2, .head_dim = D, .n_ff = 16, .kv_from = 1};
+    return spec;
+}
+
+static void assert_same(double a, double b)
+{
+    assert_true(fabs(a - b) <= 1e-9 * fabs(b));
+}
+
+TEST(a_step_reads_what_the_windows_leave)
+{
+    struct baton_spec spec = two_layers();
+    struct bench_work work = bench_decode_work(&spec, &sizes, 9, 3);
+    /* Ten positions: the first layer sees 4 of one KV head, the second all of two. */
+    assert_same(work.attention.bytes, 3 * (4 * 2 * D * 2 + 10 * 2 * 2 * D * 2));
+    assert_same(work.attention.flops, 3 * (4 + 10) * 4.0 * H * D);
+    double attention = C * (H * D + 2 * D + H * D) + C * (H * D + 4 * D + H * D);
+    double mlps = 2 * (2 * C * 16);
+    assert_same(work.matrices.bytes, 2 * (attention + mlps));
+    assert_same(work.matrices.flops, 3 * 2 * (attention + mlps));
+    assert_same(work.head.bytes, 2 * C * V);
+}
+
+TEST(a_prompts_rows_grow_until_the_window_is_full)
+{
+    struct baton_spec spec = two_layers();
+    struct bench_work work = bench_prefill_work(&spec, &sizes, 6);
+    double seen_by_first = 1 + 2 + 3 + 4 + 4 + 4, seen_by_last_row = 6;
+    assert_same(work.attention.flops, (seen_by_first + seen_by_last_row) * 4.0 * H * D);
+}
+
+TEST(a_layer_that_reads_anothers_k_and_v_writes_none)
+{
+    struct baton_spec spec = two_layers();
+    spec.layers[0].window = 0;
+    double own = bench_prefill_work(&spec, &sizes, 6).attention.bytes;
+    spec.layers[1].kv_from = 0; /* of one head, and not written */
+    assert_same(own, 2 * 6 * (1 + 2) * 2 * D * 2);
+    assert_same(bench_prefill_work(&spec, &sizes, 6).attention.bytes, (2 + 1) * 6 * 2 * D * 2);
+}
+
+TEST(of_a_mixtures_experts_those_are_read_that_rows_choose)
+{
+    struct baton_spec spec = two_layers();
+    spec.moe = (struct baton_moe_spec){.n_experts = 8, .n_chosen = 2, .n_ff = 16};
+    spec.layers[0].is_moe = spec.layers[1].is_moe = true;
+    double one = bench_decode_work(&spec, &sizes, 9, 1).matrices.bytes;
+    double many = bench_decode_work(&spec, &sizes, 9, 1000).matrices.bytes;
+    double expert = 2 * (2 * C * 16) * sizes.weight_bytes; /* in both layers */
+    assert_same(many - one, (8 - 2) * expert);
+    /* Each row computes with two, whatever the batch. */
+    assert_same(bench_decode_work(&spec, &sizes, 9, 1000).matrices.flops,
+                1000 * bench_decode_work(&spec, &sizes, 9, 1).matrices.flops);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_reads_what_the_windows_leave),
+        cmocka_unit_test(a_prompts_rows_grow_until_the_window_is_full),
+        cmocka_unit_test(a_layer_that_reads_anothers_k_and_v_writes_none),
+        cmocka_unit_test(of_a_mixtures_experts_those_are_read_that_rows_choose),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
