@@ -236,11 +236,13 @@ static void describe(struct stand *stand)
     (void)snprintf(stand->name, sizeof stand->name, "%lld heads of %lld, %lld of K and V",
                    (long long)options->heads, (long long)options->head_dim,
                    (long long)options->kv_heads);
-    stand->subject = (struct bench_subject){.model = stand->name,
-                                            .dtype = baton_kv_dtype(stand->kv),
-                                            .kernels = baton_model_kernels(stand->model),
-                                            .kv_dtype = baton_kv_dtype(stand->kv),
-                                            .n_threads = (int)options->threads};
+    stand->subject = (struct bench_subject){
+        .model = stand->name,
+        .dtype = baton_kv_dtype(stand->kv),
+        .kernels = baton_model_kernels(stand->model),
+        .kv_dtype = baton_kv_dtype(stand->kv),
+        .kv_token_bytes = (double)baton_kv_all_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS,
+        .n_threads = (int)options->threads};
 }
 
 static void fini(struct stand *stand)

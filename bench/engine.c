@@ -211,12 +211,14 @@ static void describe(struct stand *stand)
 {
     const struct baton_model *model = stand->machine.model;
     const char *shape_name = bench_shape_name(stand->options->model);
-    stand->subject =
-        (struct bench_subject){.model = shape_name ? shape_name : stand->options->model,
-                               .dtype = baton_model_dtype(model),
-                               .kernels = baton_model_kernels(model),
-                               .kv_dtype = baton_kv_dtype(stand->machine.kv),
-                               .n_threads = (int)stand->options->threads};
+    stand->subject = (struct bench_subject){
+        .model = shape_name ? shape_name : stand->options->model,
+        .dtype = baton_model_dtype(model),
+        .kernels = baton_model_kernels(model),
+        .kv_dtype = baton_kv_dtype(stand->machine.kv),
+        .kv_token_bytes =
+            (double)baton_kv_all_block_bytes(stand->machine.kv) / BATON_KV_BLOCK_TOKENS,
+        .n_threads = (int)stand->options->threads};
     stand->sizes = (struct bench_sizes){
         .weight_bytes = baton_model_bytes_per_weight(model),
         .kv_element_bytes = (double)baton_kv_element_bytes(baton_kv_element(stand->machine.kv))};

@@ -16,6 +16,7 @@ enum { BENCH_MIN_RUNS = 5, BENCH_MAX_RUNS = 101 };
 /* What all lines of one run share. */
 struct bench_subject {
     const char *model, *dtype, *kernels, *kv_dtype;
+    double kv_token_bytes; /* K and V of one position in all layers, as they lie and travel */
     int n_threads;
 };
 

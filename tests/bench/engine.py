@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 BENCH = sys.argv[1]
-KEYS = ["phase", "model", "dtype", "kernels", "threads", "prompt", "batch", "seconds", "tokens_per_s", "flops",
+KEYS = ["phase", "model", "dtype", "kernels", "threads", "kv_token_bytes", "prompt", "batch", "seconds", "tokens_per_s", "flops",
         "bytes", "bound", "estimate_s", "fraction"]
 TINY = ["--model", "shape:tiny", "--prompt", "1,20", "--new", "3", "--batch", "1,5"]
 # Of the tiny shape: layers, width, vocabulary.
@@ -25,6 +25,8 @@ def lines_of(*options):
 
 def check_line(line):
     assert list(line) == KEYS, line
+    kv_bytes = L * 2 * C * (4 if line["dtype"] == "f32" else 2)
+    assert kv_bytes <= line["kv_token_bytes"] < 2 * kv_bytes, line  # with padding
     assert line["seconds"] > 0 and line["bytes"] > 0 and line["estimate_s"] > 0
     assert line["bound"] in ("compute", "memory")
     n_tokens = line["batch"] * (line["prompt"] if line["phase"] == "prefill" else 1)

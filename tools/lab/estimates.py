@@ -6,7 +6,6 @@ from lab import loopback
 from lab.programs import json_of
 
 PASS_TOKENS = 128  # prompts share passes of so many: --chunk
-KV_BYTES = {"f32": 4, "bf16": 2, "q8": 2}  # of a number in the cache beside such weights
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Estimates:
                        "--runs", 5, "--json"]
         self.naive_tokens = n_prompt + (options.new - 1) // 2  # of the naive loop's passes: the mean
         self.pass_tokens = max(n_prompt, min(PASS_TOKENS, options.streams * n_prompt, model.context - 1))
-        self.prefill, self.decode, self.dtype = {}, {}, None
+        self.prefill, self.decode, self.kv_token_bytes = {}, {}, 0
         self.run({self.naive_tokens, self.pass_tokens}, 1, {1})
         self.run({n_prompt}, options.new, {1, options.streams})
         self.network_bytes_per_s = loopback.bytes_per_s()
@@ -56,11 +55,10 @@ class Estimates:
                 self.prefill[line["prompt"]] = cost
             else:
                 self.decode[line["batch"]] = cost
-            self.dtype = line["dtype"]
+            self.kv_token_bytes = line["kv_token_bytes"]
 
     def hand_off(self):
-        n_bytes = self.n * 2 * self.model.n_layers * self.model.width * KV_BYTES[self.dtype]
-        return Cost(n_bytes / self.network_bytes_per_s, "network")
+        return Cost(self.n * self.kv_token_bytes / self.network_bytes_per_s, "network")
 
     def one(self, second, token):
         """One stream: the first token, the second, and all that follow it."""

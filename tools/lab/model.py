@@ -14,9 +14,11 @@ class Model:
             raise LabError(f"--model {directory}: config.json: {getattr(error, 'strerror', None) or error}") from None
 
     def member(self, *names):
-        for name in names:
-            if isinstance(self.config.get(name), int):
-                return self.config[name]
+        """Of the config, or of the language model's part in one that sees as well."""
+        for config in (self.config, self.config.get("text_config") or {}):
+            for name in names:
+                if isinstance(config.get(name), int):
+                    return config[name]
         raise LabError(f"--model {self.directory}: config.json has no {names[0]}")
 
     @property
@@ -26,10 +28,6 @@ class Model:
     @property
     def n_layers(self):
         return self.member("n_layer", "num_hidden_layers")
-
-    @property
-    def width(self):
-        return self.member("n_embd", "hidden_size")
 
     def fitting(self, prompts, new):
         """The lengths, cut so that each prompt leaves the new tokens a part of the context."""
