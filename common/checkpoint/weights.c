@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/base/file.h"
 #include "common/checkpoint/model_files.h"
@@ -267,5 +269,18 @@ void baton_weights_read(const struct baton_weights_source *source, int first, in
         if (begin < end)
             read_part(part, begin - part->first, end - begin, rows + (size_t)(begin - first) * n_in,
                       n_in);
+    }
+}
+
+void baton_weights_release(const struct baton_weights_source *source)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < source->n_parts; i++) {
+        const struct baton_tensor *tensor = source->parts[i].tensor;
+        uintptr_t begin = ((uintptr_t)tensor->data + page - 1) / page * page;
+        uintptr_t end = ((uintptr_t)tensor->data + tensor->n_bytes) / page * page;
+        /* Whole pages of a mapped file that is only read. Advice: failing costs memory alone. */
+        if (begin < end)
+            (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
     }
 }

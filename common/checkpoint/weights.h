@@ -68,4 +68,7 @@ enum { BATON_WEIGHTS_READ_MAX = 32 };
 /* n <= BATON_WEIGHTS_READ_MAX outputs from first on, as float [n][n_in]. Any thread. */
 void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows);
 
+/* The process keeps no page of the source's tensors; reading them again maps them anew. */
+void baton_weights_release(const struct baton_weights_source *source);
+
 #endif

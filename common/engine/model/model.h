@@ -32,7 +32,8 @@ struct baton_model_options {
                                              is said about it */
     const struct baton_fingerprint *fingerprint; /* of the directory; names that file */
     int n_threads;                               /* to pack with; 0: one */
-    bool show_progress;                          /* on stderr, if it is a terminal */
+    bool
+        show_progress; /* of packing, on stderr: a line on a terminal, else one in the log each 10 s */
 };
 
 /* The model that checkpoint holds: single file or sharded; F32, F16 or BF16. INVALID also for a dtype or kernels that this CPU or this

@@ -7,8 +7,13 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 
-enum { PANELS_PER_ITEM = BATON_WEIGHTS_READ_MAX / BATON_PANEL, SHOW_EVERY_MS = 100 };
+enum {
+    PANELS_PER_ITEM = BATON_WEIGHTS_READ_MAX / BATON_PANEL,
+    SHOW_EVERY_MS = 100,
+    LOG_EVERY_MS = 10000
+};
 
 enum baton_err baton_packing_add(struct baton_packing *packing,
                                  const struct baton_weights_source *source, bool is_gated,
@@ -36,9 +41,10 @@ struct pack_loop {
     const struct baton_packing *packing;
     float *rows; /* [n_threads][outputs of an item][n_in] */
     size_t rows_per_thread;
-    atomic_int n_done;
-    bool shows;
-    int64_t show_next_ns;
+    atomic_int *n_left;    /* [n_jobs] items */
+    atomic_llong n_packed; /* weights */
+    int64_t n_all, begin_ns, tell_next_ns;
+    bool tells, is_terminal;
 };
 
 /* The matrix that an item of the whole loop belongs to. */
@@ -55,14 +61,22 @@ static const struct baton_packing_job *job_of(const struct baton_packing *packin
     return &packing->jobs[low];
 }
 
-static void show(struct pack_loop *loop)
+/* A line on a terminal that is written anew, or now and then one in the log. */
+static void tell(struct pack_loop *loop)
 {
-    int64_t now_ns = baton_now_ns();
-    if (now_ns < loop->show_next_ns)
+    int64_t now_ns = baton_now_ns(), n_packed = atomic_load(&loop->n_packed);
+    if (now_ns < loop->tell_next_ns || !n_packed)
         return;
-    loop->show_next_ns = now_ns + SHOW_EVERY_MS * BATON_MS;
-    (void)dprintf(STDERR_FILENO, "\rpacking weights: %3d %%",
-                  (int)(100 * (int64_t)atomic_load(&loop->n_done) / loop->packing->n_items));
+    int percent = (int)(100 * n_packed / loop->n_all);
+    double left_s = baton_seconds(now_ns - loop->begin_ns) * (double)(loop->n_all - n_packed) /
+                    (double)n_packed;
+    loop->tell_next_ns = now_ns + (loop->is_terminal ? SHOW_EVERY_MS : LOG_EVERY_MS) * BATON_MS;
+    if (loop->is_terminal)
+        (void)dprintf(STDERR_FILENO, "\rpacking weights: %3d %%, %.0f s left\033[K", percent,
+                      left_s);
+    else
+        baton_log(BATON_LOG_INFO, "weights_packing", BATON_I("percent", percent),
+                  BATON_F("left_s", left_s));
 }
 
 /* The rows of an item's panels, zeros past the matrix. Both panels of a matrix that is not gated are
@@ -94,30 +108,50 @@ static void pack_item(void *arg, int item, int worker)
     read_panels(job, panel, rows);
     if (end > baton_packed_n_panels(packed))
         end = baton_packed_n_panels(packed);
+    int n_rows = (end - panel) * BATON_PANEL;
     for (; panel < end; panel++, rows += BATON_PANEL * n_in)
         baton_packed_write(packed, panel, rows);
-    atomic_fetch_add(&loop->n_done, 1);
-    if (loop->shows && !worker)
-        show(loop);
+    if (atomic_fetch_sub(&loop->n_left[job - loop->packing->jobs], 1) == 1)
+        baton_weights_release(&job->source);
+    atomic_fetch_add(&loop->n_packed, (long long)n_rows * (long long)n_in);
+    if (loop->tells && !worker)
+        tell(loop);
+}
+
+/* Counts what there is to do. */
+static bool prepare(struct pack_loop *loop, const struct baton_packing *packing, int n_threads)
+{
+    size_t n_in = 1;
+    loop->n_left = calloc((size_t)packing->n_jobs + 1, sizeof *loop->n_left);
+    for (int i = 0; loop->n_left && i < packing->n_jobs; i++) {
+        const struct baton_packed *packed = &packing->jobs[i].packed;
+        int n_panels = baton_packed_n_panels(packed);
+        n_in = (size_t)packed->n_in > n_in ? (size_t)packed->n_in : n_in;
+        atomic_init(&loop->n_left[i], (n_panels + PANELS_PER_ITEM - 1) / PANELS_PER_ITEM);
+        loop->n_all += (int64_t)n_panels * BATON_PANEL * packed->n_in;
+    }
+    loop->rows_per_thread = BATON_WEIGHTS_READ_MAX * n_in;
+    loop->rows = calloc((size_t)n_threads, loop->rows_per_thread * sizeof(float));
+    return loop->n_left && loop->rows;
 }
 
 enum baton_err baton_packing_run(const struct baton_packing *packing, struct baton_pool *pool,
-                                 bool show_progress)
+                                 bool tells)
 {
+    int64_t now_ns = baton_now_ns();
+    bool is_terminal = isatty(STDERR_FILENO);
     struct pack_loop loop = {.packing = packing,
-                             .shows = show_progress && isatty(STDERR_FILENO),
-                             .show_next_ns = baton_now_ns() + SHOW_EVERY_MS * BATON_MS};
-    size_t n_in = 1;
-    for (int i = 0; i < packing->n_jobs; i++)
-        if ((size_t)packing->jobs[i].packed.n_in > n_in)
-            n_in = (size_t)packing->jobs[i].packed.n_in;
-    loop.rows_per_thread = BATON_WEIGHTS_READ_MAX * n_in;
-    loop.rows = calloc((size_t)baton_pool_n_threads(pool), loop.rows_per_thread * sizeof(float));
-    if (!loop.rows)
-        return BATON_NO_MEMORY;
-    baton_pool_run(pool, packing->n_items, pack_item, &loop);
-    if (loop.shows)
+                             .begin_ns = now_ns,
+                             .tell_next_ns =
+                                 now_ns + (is_terminal ? SHOW_EVERY_MS : LOG_EVERY_MS) * BATON_MS,
+                             .tells = tells,
+                             .is_terminal = is_terminal};
+    bool prepared = prepare(&loop, packing, baton_pool_n_threads(pool));
+    if (prepared)
+        baton_pool_run(pool, packing->n_items, pack_item, &loop);
+    if (tells && is_terminal)
         (void)dprintf(STDERR_FILENO, "\r\033[K");
     free(loop.rows);
-    return BATON_OK;
+    free(loop.n_left);
+    return prepared ? BATON_OK : BATON_NO_MEMORY;
 }

@@ -42,9 +42,10 @@ enum baton_err baton_packing_add(struct baton_packing *packing,
                                  const struct baton_weights_source *source, bool is_gated,
                                  const struct baton_packed *packed) BATON_MUST_CHECK;
 
-/* show_progress: a line on stderr, if that is a terminal. */
+/* Gives the pages of a source back as soon as its matrix is packed: a checkpoint of any size takes
+ * no more memory than its largest tensors. tells: progress and the time left, on stderr. */
 enum baton_err baton_packing_run(const struct baton_packing *packing, struct baton_pool *pool,
-                                 bool show_progress) BATON_MUST_CHECK;
+                                 bool tells) BATON_MUST_CHECK;
 void baton_packing_fini(struct baton_packing *packing);
 
 #endif
