@@ -9,10 +9,11 @@ static enum baton_err open_model(const struct bench_machine_options *options,
                                  struct baton_model **model, struct baton_why *why)
 {
     const char *shape_name = bench_shape_name(options->name);
+    const struct baton_arch *arch;
     struct baton_spec spec;
     if (!shape_name)
         return baton_model_open(options->name, &options->model, model, why);
-    enum baton_err err = bench_shape_find("--model", shape_name, &spec, why);
+    enum baton_err err = bench_shape_find("--model", shape_name, &arch, &spec, why);
     return err ? err : baton_model_random(&spec, BENCH_SHAPE_SEED, &options->model, model, why);
 }
 

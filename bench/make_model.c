@@ -87,35 +87,14 @@ static enum baton_err copy_tokenizer(const struct options *options, int n_vocab,
     return err;
 }
 
-static enum baton_err write_config(const struct options *options, const struct baton_spec *spec,
-                                   uint32_t end_id, struct baton_why *why)
+static enum baton_err write_config(const struct options *options, uint32_t end_id,
+                                   struct baton_why *why)
 {
     struct baton_buf text;
-    char epsilon[32];
     baton_buf_init(&text, CONFIG_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&text);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "model_type", "gpt2");
-    baton_json_open(&out, "architectures", '[');
-    baton_json_put_string(&out, NULL, "GPT2LMHeadModel");
-    baton_json_close(&out, ']');
-    baton_json_put_int(&out, "n_layer", spec->n_layers);
-    baton_json_put_int(&out, "n_embd", spec->n_embd);
-    baton_json_put_int(&out, "n_head", spec->n_heads);
-    baton_json_put_int(&out, "n_inner", spec->layers[0].n_ff);
-    baton_json_put_int(&out, "n_positions", spec->n_context);
-    baton_json_put_int(&out, "n_ctx", spec->n_context);
-    baton_json_put_int(&out, "vocab_size", spec->n_vocab);
-    baton_json_put_string(&out, "activation_function", "gelu_new");
-    int n = snprintf(epsilon, sizeof epsilon, "%g", (double)spec->norm_epsilon);
-    baton_json_put_raw(&out, "layer_norm_epsilon", epsilon, (size_t)n);
-    baton_json_put_bool(&out, "tie_word_embeddings", true);
-    baton_json_put_uint(&out, "bos_token_id", end_id);
-    baton_json_put_uint(&out, "eos_token_id", end_id);
-    baton_json_put_string(&out, "torch_dtype",
-                          strcmp(options->dtype, "bf16") ? "float32" : "bfloat16");
-    baton_json_close(&out, '}');
-    baton_buf_putc(&text, '\n');
+    baton_buf_printf(&text, "%s,\"bos_token_id\":%u,\"eos_token_id\":%u,\"torch_dtype\":\"%s\"}\n",
+                     bench_shape_config(options->shape), end_id, end_id,
+                     strcmp(options->dtype, "bf16") ? "float32" : "bfloat16");
     enum baton_err err = baton_buf_err(&text);
     if (!err)
         err = write_file(options->out, "config.json", &text, why);
@@ -124,8 +103,9 @@ static enum baton_err write_config(const struct options *options, const struct b
 }
 
 /* Under another name until they are whole. */
-static enum baton_err write_weights(const struct options *options, const struct baton_spec *spec,
-                                    struct baton_why *why)
+static enum baton_err write_weights(const struct options *options,
+                                    const struct baton_tensor_names *names,
+                                    const struct baton_spec *spec, struct baton_why *why)
 {
     char path[PATH_MAX], part[PATH_MAX];
     enum baton_element dtype =
@@ -134,7 +114,7 @@ static enum baton_err write_weights(const struct options *options, const struct 
     if (!err)
         err = baton_file_path(part, options->out, "model.safetensors.part", why);
     if (!err)
-        err = bench_weights_write(part, spec, (uint64_t)options->seed, dtype, why);
+        err = bench_weights_write(part, names, spec, (uint64_t)options->seed, dtype, why);
     if (!err && rename(part, path))
         err = baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
     return err;
@@ -154,13 +134,14 @@ static enum baton_err make_directory(const char *dir, struct baton_why *why)
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
+    const struct baton_arch *arch;
     struct baton_spec spec;
     if (!options->out)
         return baton_fail(why, BATON_INVALID, "--out: name the directory to write");
     if (strcmp(options->dtype, "f32") != 0 && strcmp(options->dtype, "bf16") != 0)
         return baton_fail(why, BATON_INVALID, "--dtype: must be f32 or bf16, not \"%.40s\"",
                           options->dtype);
-    enum baton_err err = bench_shape_find("--shape", options->shape, &spec, why);
+    enum baton_err err = bench_shape_find("--shape", options->shape, &arch, &spec, why);
     if (err)
         return err;
     uint32_t end_id = (uint32_t)spec.n_vocab - 1;
@@ -168,8 +149,8 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     if (!err)
         err = copy_tokenizer(options, spec.n_vocab, &end_id, why);
     if (!err)
-        err = write_config(options, &spec, end_id, why);
-    return err ? err : write_weights(options, &spec, why);
+        err = write_config(options, end_id, why);
+    return err ? err : write_weights(options, arch->tensors, &spec, why);
 }
 
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why)

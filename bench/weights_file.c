@@ -71,9 +71,9 @@ static void add_array(struct catalogue *all, const struct baton_spec *spec,
     all->seed += baton_array_n_elements(array) * BATON_RANDOM_STEP;
 }
 
-static enum baton_err list(struct catalogue *all, const struct baton_spec *spec, uint64_t seed)
+static enum baton_err list(struct catalogue *all, const struct baton_tensor_names *names,
+                           const struct baton_spec *spec, uint64_t seed)
 {
-    const struct baton_tensor_names *names = baton_arch_find("gpt2")->tensors;
     int n = baton_n_arrays(spec), n_copies = 0;
     for (int i = 0; i < n; i++) {
         struct baton_array array = baton_array_at(spec, i);
@@ -204,11 +204,12 @@ static bool write_all(FILE *file, const struct catalogue *all, enum baton_elemen
     return written;
 }
 
-enum baton_err bench_weights_write(const char *path, const struct baton_spec *spec, uint64_t seed,
+enum baton_err bench_weights_write(const char *path, const struct baton_tensor_names *names,
+                                   const struct baton_spec *spec, uint64_t seed,
                                    enum baton_element dtype, struct baton_why *why)
 {
     struct catalogue all;
-    enum baton_err err = list(&all, spec, seed);
+    enum baton_err err = list(&all, names, spec, seed);
     if (err)
         return err;
     FILE *file = fopen(path, "wbe");

@@ -1,5 +1,5 @@
-/* Random weights of a GPT-2 shape as a safetensors file, with the names and the transposed Conv1D
- * matrices that Hugging Face's GPT2LMHeadModel stores. Written row by row: memory holds one row.
+/* Random weights of a shape as a safetensors file, with the names and the orders of rows that a
+ * family's checkpoints have. Written row by row: memory holds one row.
  *
  * Ownership: nothing outlives the call.
  * Threading: any thread.
@@ -8,11 +8,13 @@
 #ifndef BATON_BENCH_WEIGHTS_FILE_H
 #define BATON_BENCH_WEIGHTS_FILE_H
 
+#include "common/arch/tensor_names.h"
 #include "common/checkpoint/convert.h"
 #include "common/engine/model/model.h"
 
 /* The weights of baton_model_random(spec, seed); dtype F32, or BF16 rounded to nearest even. */
-enum baton_err bench_weights_write(const char *path, const struct baton_spec *spec, uint64_t seed,
+enum baton_err bench_weights_write(const char *path, const struct baton_tensor_names *names,
+                                   const struct baton_spec *spec, uint64_t seed,
                                    enum baton_element dtype,
                                    struct baton_why *why) BATON_MUST_CHECK;
 

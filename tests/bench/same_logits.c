@@ -41,8 +41,9 @@ static enum baton_err compare(const char *shape_name, const char *dir, bool *sam
     const struct baton_model_options options = {.dtype = "f32"};
     struct baton_model *random = NULL, *stored = NULL;
     float *logits = NULL;
+    const struct baton_arch *arch;
     struct baton_spec spec;
-    enum baton_err err = bench_shape_find("SHAPE", shape_name, &spec, why);
+    enum baton_err err = bench_shape_find("SHAPE", shape_name, &arch, &spec, why);
     if (!err)
         err = baton_model_random(&spec, BENCH_SHAPE_SEED, &options, &random, why);
     if (!err)

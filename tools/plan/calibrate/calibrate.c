@@ -58,13 +58,14 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
 {
     const char *model = options->model ? options->model : options->url;
     const char *shape_name = options->model ? bench_shape_name(options->model) : NULL;
+    const struct baton_arch *arch;
     struct baton_spec spec;
     enum baton_err err = BATON_OK;
     (void)snprintf(costs->model, sizeof costs->model, "%s %s", model, options->dtype);
     if (!options->model)
         return BATON_OK;
     if (shape_name)
-        err = bench_shape_find("--model", shape_name, &spec, why);
+        err = bench_shape_find("--model", shape_name, &arch, &spec, why);
     else
         err = read_spec(options->model, &spec, why);
     if (err)
