@@ -20,4 +20,11 @@ add_test(NAME golden.llama_cpp
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(golden.families golden.llama_cpp PROPERTIES
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
+add_executable(golden_spec ${CMAKE_CURRENT_SOURCE_DIR}/spec.c)
+target_link_libraries(golden_spec PRIVATE baton_options baton_arch)
+add_test(NAME golden.specs
+  COMMAND ${PYTHON3} -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_specs.py
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(golden.specs PROPERTIES
+  ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
 set_tests_properties(golden.engine golden.accuracy golden.amx golden.families golden.llama_cpp PROPERTIES TIMEOUT 600)

@@ -300,10 +300,17 @@ def gpt2(draw, family):
     return config
 
 
+def attention_types(draw, L):
+    """The kinds of L layers: lists and how often each is repeated."""
+    parts = draw.of([(["global"], 1), (["local"], L - 1)], [(["local"], L)],
+                    [(["global", "local"], L // 2), (["global"], L % 2)])
+    return [[kinds, times] for kinds, times in parts if times]
+
+
 def gpt_neo(draw, family):
     H, L = draw.between(1, 6), draw.between(1, 4)
     return dict(model_type=family, hidden_size=H * draw.between(3, 27), num_heads=H, num_layers=L,
-                attention_types=draw.of([[["global", "local"], L]], [[["global"], 1], [["local"], 2 * L]]),
+                attention_types=attention_types(draw, L),
                 window_size=draw.of(3, 9, 20), intermediate_size=draw.of(None, draw.between(9, 90)),
                 vocab_size=draw.between(61, 300), max_position_embeddings=128, layer_norm_epsilon=1e-5,
                 activation_function=draw.of("gelu_new", "gelu"), tie_word_embeddings=True, eos_token_id=1, bos_token_id=1)
