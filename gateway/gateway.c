@@ -1,9 +1,11 @@
 #include "gateway/gateway.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
+#include "common/arch/arch.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
@@ -267,6 +269,18 @@ static enum baton_err make_chat(struct gateway *gateway, const struct baton_chec
     return err;
 }
 
+/* A model that no worker could compute is refused here too, before any worker is asked. */
+static enum baton_err check_model(const struct baton_checkpoint *checkpoint, struct baton_why *why)
+{
+    const struct baton_arch *arch;
+    struct baton_spec *spec = malloc(sizeof *spec);
+    if (!spec)
+        return BATON_NO_MEMORY;
+    enum baton_err err = baton_arch_configure_model(checkpoint, 0, &arch, spec, why);
+    free(spec);
+    return err;
+}
+
 static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
 {
     struct baton_checkpoint *checkpoint = NULL;
@@ -274,7 +288,9 @@ static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
     if (err)
         return err;
     gateway->facts = checkpoint->facts;
-    err = take_fingerprint(gateway, checkpoint, why);
+    err = check_model(checkpoint, why);
+    if (!err)
+        err = take_fingerprint(gateway, checkpoint, why);
     if (!err)
         err = make_tokenizer(gateway, checkpoint, why);
     if (!err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/arch/families.h"
+#include "common/checkpoint/checkpoint.h"
 
 const struct baton_arch *baton_arch_at(int index)
 {
@@ -67,6 +68,17 @@ enum baton_err baton_arch_configure(const struct baton_model_config *config, int
         err = baton_spec_check(spec, why);
     if (!err)
         *arch = found;
+    return err;
+}
+
+enum baton_err baton_arch_configure_model(const struct baton_checkpoint *checkpoint, int n_context,
+                                          const struct baton_arch **arch, struct baton_spec *spec,
+                                          struct baton_why *why)
+{
+    struct baton_why reason;
+    enum baton_err err = baton_arch_configure(&checkpoint->config, n_context, arch, spec, &reason);
+    if (err)
+        (void)baton_fail(why, err, "%s: %s", checkpoint->config_path, reason.text);
     return err;
 }
 

@@ -80,6 +80,12 @@ enum baton_err baton_arch_configure(const struct baton_model_config *config, int
                                     const struct baton_arch **arch, struct baton_spec *spec,
                                     struct baton_why *why) BATON_MUST_CHECK;
 
+/* The same for a model on disk; messages name its config's file. */
+struct baton_checkpoint;
+enum baton_err baton_arch_configure_model(const struct baton_checkpoint *checkpoint, int n_context,
+                                          const struct baton_arch **arch, struct baton_spec *spec,
+                                          struct baton_why *why) BATON_MUST_CHECK;
+
 /* The bounds that hold for every architecture: KV heads divide the heads, no size is absurd. H x D
  * need not be C. */
 enum baton_err baton_spec_check(const struct baton_spec *spec,

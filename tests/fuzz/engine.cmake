@@ -1,1 +1,1 @@
-baton_fuzzer(model_config LIBS baton_engine)
+baton_fuzzer(model_config LIBS baton_arch m)

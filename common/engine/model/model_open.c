@@ -6,22 +6,11 @@
 #include "common/engine/model/storage.h"
 #include "common/engine/model/tensors_load.h"
 
-static enum baton_err configure(const struct baton_checkpoint *checkpoint,
-                                const struct baton_arch **arch, struct baton_spec *spec,
-                                struct baton_why *why)
-{
-    struct baton_why reason;
-    enum baton_err err = baton_arch_configure(&checkpoint->config, 0, arch, spec, &reason);
-    if (err)
-        (void)baton_fail(why, err, "%s: %s", checkpoint->config_path, reason.text);
-    return err;
-}
-
 enum baton_err baton_model_spec_of(const struct baton_checkpoint *checkpoint,
                                    struct baton_spec *spec, struct baton_why *why)
 {
     const struct baton_arch *arch;
-    return configure(checkpoint, &arch, spec, why);
+    return baton_arch_configure_model(checkpoint, 0, &arch, spec, why);
 }
 
 static enum baton_err load(const struct baton_spec *spec, const struct baton_tensor_names *names,
@@ -52,7 +41,7 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
     struct baton_spec spec;
     struct baton_weights *weights = NULL;
     struct baton_why reason;
-    enum baton_err err = configure(checkpoint, &arch, &spec, why);
+    enum baton_err err = baton_arch_configure_model(checkpoint, 0, &arch, &spec, why);
     if (!err)
         err = baton_checkpoint_weights(checkpoint, &weights, why);
     if (err)
