@@ -18,6 +18,8 @@ struct tensor {
     struct baton_named_tensor named;
     int n_copies; /* [n_copies] of what follows, where one tensor is all experts' */
     int n_rows, n_columns;
+    int n_dims;
+    int64_t shape[BATON_TENSOR_MAX_SHAPE];
     float center;
     uint64_t seed; /* that enters the sequence at the array's first weight */
 };
@@ -50,6 +52,7 @@ static void add(struct catalogue *all, const struct baton_spec *spec,
         tensor->n_rows = named.n_columns;
         tensor->n_columns = named.n_rows;
     }
+    tensor->n_dims = baton_tensor_shape(spec, &named, tensor->shape);
     (void)baton_tensor_name(names, row, array->layer, array->expert, names->prefix, tensor->name);
 }
 
@@ -98,11 +101,8 @@ static void put_tensor(struct baton_json_out *out, const struct tensor *tensor,
     baton_json_open(out, tensor->name, '{');
     baton_json_put_string(out, "dtype", baton_element_name(dtype));
     baton_json_open(out, "shape", '[');
-    if (tensor->named.n_experts)
-        baton_json_put_int(out, NULL, tensor->n_copies);
-    baton_json_put_int(out, NULL, tensor->n_rows);
-    if (tensor->n_columns)
-        baton_json_put_int(out, NULL, tensor->n_columns);
+    for (int i = 0; i < tensor->n_dims; i++)
+        baton_json_put_int(out, NULL, tensor->shape[i]);
     baton_json_close(out, ']');
     baton_json_open(out, "data_offsets", '[');
     baton_json_put_uint(out, NULL, *offset);

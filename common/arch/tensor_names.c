@@ -208,3 +208,24 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
         tensor.n_rows = tensor.parts[0].n;
     return tensor;
 }
+
+int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
+                       int64_t shape[BATON_TENSOR_MAX_SHAPE])
+{
+    bool is_norm_of_heads =
+        tensor->row->slot == BATON_SLOT_Q_NORM || tensor->row->slot == BATON_SLOT_K_NORM;
+    int n = 0;
+    if (is_norm_of_heads && spec->qk_norm == BATON_QK_NORM_OWN_HEAD) {
+        shape[1] = spec->layers[tensor->layer].head_dim;
+        shape[0] = tensor->n_rows / shape[1];
+        return 2;
+    }
+    if (tensor->n_experts)
+        shape[n++] = tensor->n_experts;
+    if (tensor->row->transposed)
+        shape[n++] = tensor->n_columns;
+    shape[n++] = tensor->n_rows;
+    if (!tensor->row->transposed && !tensor->is_vector)
+        shape[n++] = tensor->n_columns;
+    return n;
+}

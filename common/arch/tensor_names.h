@@ -18,6 +18,7 @@
 #define BATON_ARCH_TENSOR_NAMES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/arch/arrays.h"
 #include "common/checkpoint/row_order.h"
@@ -90,6 +91,12 @@ static inline bool baton_tensor_row_fills(const struct baton_tensor_row *row,
 struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                           const struct baton_array *array,
                                           const struct baton_tensor_row *row);
+
+/* The shape of a tensor as it is stored; of MXFP4, as its values have it. Returns how many dimensions
+ * that are. */
+enum { BATON_TENSOR_MAX_SHAPE = 3 };
+int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
+                       int64_t shape[BATON_TENSOR_MAX_SHAPE]);
 
 /* The index-th row of the names, NULL past the last. */
 const struct baton_tensor_row *baton_tensor_row_at(const struct baton_tensor_names *names,

@@ -106,38 +106,13 @@ struct loading {
     struct baton_why *why;
 };
 
-enum { MAX_DIMS = 3 };
-
-/* The shape of a tensor as it is stored; of MXFP4, as its values have it. Returns how many
- * dimensions that are. */
-static int shape_of(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
-                    int64_t shape[MAX_DIMS])
-{
-    bool is_norm_of_heads =
-        tensor->row->slot == BATON_SLOT_Q_NORM || tensor->row->slot == BATON_SLOT_K_NORM;
-    int n = 0;
-    if (is_norm_of_heads && spec->qk_norm == BATON_QK_NORM_OWN_HEAD) {
-        shape[1] = spec->layers[tensor->layer].head_dim;
-        shape[0] = tensor->n_rows / shape[1];
-        return 2;
-    }
-    if (tensor->n_experts)
-        shape[n++] = tensor->n_experts;
-    if (tensor->row->transposed)
-        shape[n++] = tensor->n_columns;
-    shape[n++] = tensor->n_rows;
-    if (!tensor->row->transposed && !tensor->is_vector)
-        shape[n++] = tensor->n_columns;
-    return n;
-}
-
 /* Finds a row's tensor of this name, and its scales if it has some. */
 static enum baton_err find_tensor(const struct loading *loading, const struct baton_array *array,
                                   const struct baton_named_tensor *named, const char *name,
                                   struct baton_weights_part *part)
 {
-    int64_t shape[MAX_DIMS];
-    int n_dims = shape_of(loading->spec, named, shape);
+    int64_t shape[BATON_TENSOR_MAX_SHAPE];
+    int n_dims = baton_tensor_shape(loading->spec, named, shape);
     char scales[BATON_TENSOR_NAME_BYTES];
     const struct baton_tensor_row row_of_scales = {.name = named->row->scales,
                                                    .slot = named->row->slot};
