@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/make_tokenizer.h"
 #include "bench/shapes.h"
 #include "bench/weights_file.h"
 #include "common/base/file.h"
@@ -26,22 +27,8 @@ static const struct baton_option table[] = {
                   "of the weights; that of shape:NAME is 1"),
     BATON_ROW_TEXT(struct options, dtype, "dtype", "f32", "of the file: f32 or bf16"),
     BATON_ROW_TEXT(struct options, tokenizer, "tokenizer", NULL,
-                   "model directory whose tokenizer is copied"),
+                   "model directory whose tokenizer is copied; none: one of single bytes"),
 };
-
-static enum baton_err write_file(const char *dir, const char *name, const struct baton_buf *text,
-                                 struct baton_why *why)
-{
-    char path[PATH_MAX];
-    enum baton_err err = baton_file_path(path, dir, name, why);
-    if (err)
-        return err;
-    FILE *file = fopen(path, "wbe");
-    bool written = file && fwrite(baton_buf_text(text), 1, text->len, file) == text->len;
-    if (file && fclose(file))
-        written = false;
-    return written ? BATON_OK : baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
-}
 
 /* A missing file is no error: the tokenizer's loader says which files it needs. */
 static enum baton_err copy_file(const char *from, const char *to, const char *name,
@@ -57,26 +44,31 @@ static enum baton_err copy_file(const char *from, const char *to, const char *na
     if (err == BATON_NOT_FOUND)
         err = BATON_OK;
     else if (!err)
-        err = write_file(to, name, &text, why);
+        err = bench_write_file(to, name, &text, why);
     baton_buf_fini(&text);
     return err;
 }
 
-/* end_id leaves as it came when there is no tokenizer, or it knows no end of text. */
-static enum baton_err copy_tokenizer(const struct options *options, int n_vocab, uint32_t *end_id,
+/* Which ids begin and end a text. */
+struct ends {
+    uint32_t bos, eos[2];
+    int n_eos;
+};
+
+static enum baton_err copy_tokenizer(const struct options *options, int n_vocab, struct ends *ends,
                                      struct baton_why *why)
 {
-    static const char *const names[] = {"tokenizer.json", "vocab.json", "merges.txt",
-                                        "tokenizer_config.json"};
+    static const char *const names[] = {"tokenizer.json",      "vocab.json",
+                                        "merges.txt",          "tokenizer_config.json",
+                                        "chat_template.jinja", "special_tokens_map.json"};
     static const char end_of_text[] = "<|endoftext|>";
     struct baton_tokenizer *tokenizer = NULL;
-    if (!options->tokenizer)
-        return BATON_OK;
     enum baton_err err = baton_tokenizer_open(options->tokenizer, &tokenizer, why);
     if (err)
         return err;
     size_t n_tokens = baton_tokenizer_n_vocab(tokenizer);
-    (void)baton_tokenizer_special_id(tokenizer, end_of_text, sizeof end_of_text - 1, end_id);
+    (void)baton_tokenizer_special_id(tokenizer, end_of_text, sizeof end_of_text - 1, &ends->bos);
+    ends->eos[0] = ends->bos;
     baton_tokenizer_close(tokenizer);
     if (n_tokens > (size_t)n_vocab)
         return baton_fail(why, BATON_INVALID,
@@ -87,19 +79,53 @@ static enum baton_err copy_tokenizer(const struct options *options, int n_vocab,
     return err;
 }
 
-static enum baton_err write_config(const struct options *options, uint32_t end_id,
-                                   struct baton_why *why)
+static enum baton_err write_tokenizer(const struct options *options, int n_vocab, struct ends *ends,
+                                      struct baton_why *why)
+{
+    *ends = (struct ends){.bos = (uint32_t)n_vocab - 1, .eos = {(uint32_t)n_vocab - 1}, .n_eos = 1};
+    if (options->tokenizer)
+        return copy_tokenizer(options, n_vocab, ends, why);
+    *ends = (struct ends){
+        .bos = BENCH_END_OF_TEXT, .eos = {BENCH_END_OF_TEXT, BENCH_END_OF_TURN}, .n_eos = 2};
+    return bench_tokenizer_write(options->out, why);
+}
+
+static void put_ends(struct baton_json_out *out, const struct ends *ends)
+{
+    baton_json_put_uint(out, "bos_token_id", ends->bos);
+    baton_json_open(out, "eos_token_id", '[');
+    for (int i = 0; i < ends->n_eos; i++)
+        baton_json_put_uint(out, NULL, ends->eos[i]);
+    baton_json_close(out, ']');
+}
+
+static enum baton_err write_generation_config(const struct options *options,
+                                              const struct ends *ends, struct baton_why *why)
 {
     struct baton_buf text;
     baton_buf_init(&text, CONFIG_MAX_BYTES);
-    baton_buf_printf(&text, "%s,\"bos_token_id\":%u,\"eos_token_id\":%u,\"torch_dtype\":\"%s\"}\n",
-                     bench_shape_config(options->shape), end_id, end_id,
-                     strcmp(options->dtype, "bf16") ? "float32" : "bfloat16");
-    enum baton_err err = baton_buf_err(&text);
-    if (!err)
-        err = write_file(options->out, "config.json", &text, why);
+    struct baton_json_out out = baton_json_out(&text);
+    baton_json_open(&out, NULL, '{');
+    put_ends(&out, ends);
+    baton_json_close(&out, '}');
+    enum baton_err err = bench_write_file(options->out, "generation_config.json", &text, why);
     baton_buf_fini(&text);
     return err;
+}
+
+static enum baton_err write_config(const struct options *options, const struct ends *ends,
+                                   struct baton_why *why)
+{
+    struct baton_buf text;
+    char config[BENCH_CONFIG_BYTES];
+    (void)bench_shape_config(options->shape, config); /* it was found before */
+    baton_buf_init(&text, CONFIG_MAX_BYTES);
+    baton_buf_printf(
+        &text, "%s, \"bos_token_id\": %u, \"eos_token_id\": %u, \"torch_dtype\": \"%s\"}\n", config,
+        ends->bos, ends->eos[0], strcmp(options->dtype, "bf16") ? "float32" : "bfloat16");
+    enum baton_err err = bench_write_file(options->out, "config.json", &text, why);
+    baton_buf_fini(&text);
+    return err ? err : write_generation_config(options, ends, why);
 }
 
 /* Under another name until they are whole. */
@@ -144,12 +170,12 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     enum baton_err err = bench_shape_find("--shape", options->shape, &arch, &spec, why);
     if (err)
         return err;
-    uint32_t end_id = (uint32_t)spec.n_vocab - 1;
+    struct ends ends;
     err = make_directory(options->out, why);
     if (!err)
-        err = copy_tokenizer(options, spec.n_vocab, &end_id, why);
+        err = write_tokenizer(options, spec.n_vocab, &ends, why);
     if (!err)
-        err = write_config(options, end_id, why);
+        err = write_config(options, &ends, why);
     return err ? err : write_weights(options, arch->tensors, &spec, why);
 }
 

@@ -1,4 +1,4 @@
-/* Shapes of published models by name, for random weights.
+/* Shapes by name, for random weights: of published models, and a tiny one of every family.
  *
  * Ownership: constants.
  * Threading: any thread.
@@ -14,8 +14,9 @@ enum { BENCH_SHAPE_SEED = 1 }; /* of the weights of "shape:NAME" */
 /* The NAME of "shape:NAME"; NULL for anything else, which is a directory. */
 const char *bench_shape_name(const char *model);
 
-/* Its config.json without the last brace, so that more can be said; NULL: no such shape. */
-const char *bench_shape_config(const char *name);
+/* Its config.json without the last brace, so that more can be said. false: no such shape. */
+enum { BENCH_CONFIG_BYTES = 2048 };
+bool bench_shape_config(const char *name, char text[BENCH_CONFIG_BYTES]);
 
 /* option is what the name was given with, for the message. */
 enum baton_err bench_shape_find(const char *option, const char *name,

@@ -1,5 +1,6 @@
 """`baton-bench make-model` writes what "shape:NAME" computes with, in the layout others load."""
 import json
+import shutil
 import struct
 import subprocess
 import sys
@@ -8,6 +9,10 @@ from pathlib import Path
 
 BENCH, SAME_LOGITS = sys.argv[1:3]
 TALE = "models/tale"
+TINY = [f"tiny-{family}" for family in (
+    "gpt_neo", "gpt_neox", "gptj", "llama", "smollm3", "mistral", "ministral3", "mixtral", "qwen2", "qwen2_moe", "qwen3",
+    "qwen3_moe", "gemma", "gemma2", "gemma3", "phi", "phi3", "granite", "granitemoe", "granitemoeshared", "olmo2", "olmoe",
+    "cohere", "cohere2", "glm4", "starcoder2", "minicpm", "gpt_oss")]
 L, C, F, V, N_CONTEXT = 2, 80, 320, 2560, 256
 
 
@@ -56,9 +61,19 @@ with tempfile.TemporaryDirectory() as temporary:
     check_shapes(tensors)
     subprocess.run([SAME_LOGITS, "tiny", exact], check=True)
 
+    assert config["eos_token_id"] == json.loads((exact / "generation_config.json").read_text())["eos_token_id"][0]
     generated = subprocess.run([BENCH, "generate", "--model", exact, "--prompt", "Once upon", "--max-new", "4"],
                                check=True, capture_output=True, text=True)
     assert len(json.loads(generated.stdout)["tokens"]) == 4
+
+    for shape in TINY:
+        out = Path(temporary) / shape
+        done = subprocess.run([BENCH, "make-model", "--shape", shape, "--out", out], capture_output=True, text=True)
+        assert done.returncode == 0, (shape, done.stderr)
+        same = subprocess.run([SAME_LOGITS, shape, out], capture_output=True, text=True)
+        assert same.returncode == 0, (shape, same.stderr)
+        assert json.loads((out / "generation_config.json").read_text())["eos_token_id"] == [256, 258]
+        shutil.rmtree(out)
 
     assert make("--out", brief, "--dtype", "bf16").returncode == 0
     for name, (dtype, shape, data) in read_safetensors(brief / "model.safetensors").items():
