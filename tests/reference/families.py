@@ -12,7 +12,8 @@ LLAMA = dict(prefix="model.", layer="layers.{}.", embed="embed_tokens", norm="no
              n1="input_layernorm", n2="post_attention_layernorm", q="self_attn.q_proj", k="self_attn.k_proj",
              v="self_attn.v_proj", o="self_attn.o_proj", q_norm="self_attn.q_norm", k_norm="self_attn.k_norm",
              gate="mlp.gate_proj", up="mlp.up_proj", down="mlp.down_proj", router="mlp.gate", expert="mlp.experts.{}.",
-             expert_gate="gate_proj", expert_up="up_proj", expert_down="down_proj")
+             expert_gate="gate_proj", expert_up="up_proj", expert_down="down_proj",
+             experts_in="mlp.experts.gate_up_proj", experts_out="mlp.experts.down_proj")
 GEMMA2 = dict(LLAMA, n2="post_attention_layernorm", n3="pre_feedforward_layernorm", n4="post_feedforward_layernorm")
 GLM4 = dict(LLAMA, n2="post_self_attn_layernorm", n3="post_attention_layernorm", n4="post_mlp_layernorm",
             gate_up="mlp.gate_up_proj")
@@ -35,8 +36,7 @@ GRANITE_MOE = dict(LLAMA, router="block_sparse_moe.router.layer", experts_in="bl
                    experts_out="block_sparse_moe.output_linear", shared_in="shared_mlp.input_linear",
                    shared_out="shared_mlp.output_linear")
 QWEN_MOE = dict(LLAMA, shared="mlp.shared_expert.", shared_gate="mlp.shared_expert_gate")
-GPT_OSS = dict(LLAMA, router="mlp.router", experts_in="mlp.experts.gate_up_proj", experts_out="mlp.experts.down_proj",
-               sinks="self_attn.sinks")
+GPT_OSS = dict(LLAMA, router="mlp.router", sinks="self_attn.sinks")
 
 
 @dataclass

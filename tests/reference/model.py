@@ -141,13 +141,14 @@ class Model:
     def expert(self, x, i, e):
         """Expert e of layer i of the rows x."""
         plan, act = self.plan, ACTIVATIONS.get(self.plan.activation)
-        if plan.moe.kind == "experts":
+        into, out = self.layer_name(i, "experts_in"), self.layer_name(i, "experts_out")
+        if plan.moe.kind == "experts" and into not in self.tensors:
             prefix = self.layer_name(i, "expert").format(e)
             return self.gated(x, *(prefix + plan.names["expert_" + part] for part in ("gate", "up", "down")))
-        into, out = self.layer_name(i, "experts_in"), self.layer_name(i, "experts_out")
-        if plan.moe.kind == "granite":
-            gate, up = np.split(x @ self.get(into + ".weight")[e].T, 2, -1)
-            return act(gate) * up @ self.get(out + ".weight")[e].T
+        if plan.moe.kind != "gpt_oss":
+            end = ".weight" if plan.moe.kind == "granite" else ""
+            gate, up = np.split(x @ self.get(into + end)[e].T, 2, -1)
+            return act(gate) * up @ self.get(out + end)[e].T
         both = x @ self.get(into)[e] + self.get(into + "_bias")[e]
         return clipped_gate(both[:, 0::2], both[:, 1::2]) @ self.get(out)[e] + self.get(out + "_bias")[e]
 

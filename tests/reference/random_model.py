@@ -348,6 +348,7 @@ class Writer:
 
     def __init__(self, plan, draw):
         self.plan, self.draw, self.tensors = plan, draw, {}
+        self.fuses = plan.moe and plan.moe.kind == "experts" and draw.chance(0.3)  # experts, as newer files do
 
     def normal(self, name, shape, deviation):
         self.tensors[name] = self.draw.rng.normal(0, deviation, shape)
@@ -380,7 +381,10 @@ class Writer:
         plan, names, moe = self.plan, self.plan.names, self.plan.moe
         E, F, C = moe.n_experts, moe.n_ff, plan.C
         self.matrix(name + names["router"], (E, C), moe.kind == "gpt_oss", gain=2.0)
-        if moe.kind == "experts":
+        if moe.kind == "experts" and self.fuses:
+            self.normal(name + names["experts_in"], (E, 2 * F, C), 1.3 / np.sqrt(C))
+            self.normal(name + names["experts_out"], (E, C, F), 1.3 / np.sqrt(F))
+        elif moe.kind == "experts":
             for e in range(E):
                 prefix = name + names["expert"].format(e)
                 for part, shape in (("gate", (F, C)), ("up", (F, C)), ("down", (C, F))):

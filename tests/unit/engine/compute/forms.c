@@ -100,11 +100,25 @@ static void gpt_oss(struct baton_spec *spec)
     spec->has_q_scaling = true;
     spec->q_scaling_beta = 0.1F;
     spec->q_scaling_period = 16;
+    spec->has_router_bias = true;
+    spec->moe =
+        (struct baton_moe_spec){.n_experts = 12, .n_chosen = 4, .n_ff = 20, .renormalises = true};
     add_rope(spec, 12, 100, 1);
     for (int i = 0; i < spec->n_layers; i++) {
         spec->layers[i].rope = 0;
         spec->layers[i].window = i % 2 ? 0 : 7;
+        spec->layers[i].is_moe = true;
     }
+}
+
+/* A dense layer among mixtures, which have a shared expert. */
+static void qwen_moe(struct baton_spec *spec)
+{
+    llama(spec);
+    spec->moe = (struct baton_moe_spec){
+        .n_experts = 5, .n_chosen = 2, .n_ff = 33, .n_ff_shared = 90, .has_shared_gate = true};
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i].is_moe = i != 1;
 }
 
 /* Later layers read the first one's K and V. */
@@ -121,10 +135,9 @@ const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *s
         const char *name;
         void (*change)(struct baton_spec *);
     } forms[] = {
-        {"gpt2", gpt2},       {"llama", llama},
-        {"gemma", gemma},     {"olmo", olmo},
-        {"cohere", cohere},   {"gpt_neox", gpt_neox},
-        {"gpt_oss", gpt_oss}, {"shared K and V", shared_kv},
+        {"gpt2", gpt2},       {"llama", llama},       {"gemma", gemma},
+        {"olmo", olmo},       {"cohere", cohere},     {"gpt_neox", gpt_neox},
+        {"gpt_oss", gpt_oss}, {"qwen_moe", qwen_moe}, {"shared K and V", shared_kv},
     };
     const struct baton_gpt2_sizes sizes = {.n_layers = 3,
                                            .n_embd = 36,

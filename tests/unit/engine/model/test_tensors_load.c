@@ -90,6 +90,11 @@ TEST(a_tensor_that_is_missing_is_named)
         {"gemma2", "model.layers.1.pre_feedforward_layernorm.weight"},
         {"phi3", "model.layers.0.mlp.gate_up_proj.weight"},
         {"gpt2", "h.1.attn.c_attn.weight"},
+        {"mixtral", "model.layers.1.block_sparse_moe.experts.2.w3.weight"},
+        {"mixtral", "model.layers.2.block_sparse_moe.gate.weight"},
+        {"granite-moe", "model.layers.0.block_sparse_moe.output_linear.weight"},
+        {"gpt-oss", "model.layers.0.mlp.experts.gate_up_proj_scales"},
+        {"gpt-oss", "model.layers.1.mlp.router.bias"},
     };
     for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
         char reason[128];
@@ -107,6 +112,12 @@ TEST(a_tensor_of_another_shape_is_named_with_the_right_one)
     assert_refused("tensor model.layers.0.self_attn.k_proj.weight: must have shape [24, 48]");
     write_tensors("llama", "\"shape\":[48],", "\"shape\":[1,48],");
     assert_refused("tensor model.layers.0.input_layernorm.weight: must have shape [48]");
+    write_config("granite-moe", "", "");
+    write_tensors("granite-moe", "\"shape\":[4,160,48]", "\"shape\":[160,4,48]");
+    assert_refused("input_linear.weight: must have shape [4, 160, 48]");
+    write_config("gpt-oss", "", "");
+    write_tensors("gpt-oss", "\"shape\":[4,64,2]", "\"shape\":[4,2,64]");
+    assert_refused("mlp.experts.down_proj_scales: must have shape [4, 64, 2]");
     write_config("llama", "\"vocab_size\": 768", "\"vocab_size\": 767");
     write_tensors("llama", "", "");
     assert_refused("tensor model.embed_tokens.weight: must have shape [767, 48]");
