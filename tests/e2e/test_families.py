@@ -1,7 +1,6 @@
 """Every family through gateway, prefill and decode worker: the tokens, the steps' logits and the log-probabilities are those
 of the float64 reference, and the same in whatever way a request runs."""
 import concurrent.futures
-import contextlib
 import json
 import sys
 
@@ -14,8 +13,9 @@ import model as reference  # noqa: E402
 
 FIXTURES = ROOT / "tests/fixtures/models"
 NAMES = sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
-# Of a logit or log-probability, whose standard deviation is 3: with K and V in f32; and in f16, a relative error of 5e-4.
-TOLERANCE = {"f32": 2e-3, "f16": 5e-2}
+# Of a logit, in standard deviations of the logits, which are 2 to 8 here: with K and V in f32; and in f16, whose elements have
+# a relative error of 5e-4. phi3-longrope and phi4-mini, whose scores are four times as large as usual, spend 3e-2 of it.
+TOLERANCE = {"f32": 7e-4, "f16": 5e-2}
 N_NEW = 10
 
 
@@ -36,10 +36,15 @@ def logprobs(rows):
     return rows - np.log(np.exp(rows).sum(-1, keepdims=True))
 
 
+def fleet_tokens(fleet):
+    return json.loads((fleet.model / "tokenizer.json").read_text())["added_tokens"]
+
+
 def check_steps(judge, prompt, answer, tolerance):
     """Each step's candidates have the reference's logits, and the first of them was chosen."""
     ids = chosen(answer)
     rows = judge.logits(prompt + ids[:-1])[len(prompt) - 1:]
+    tolerance *= rows.std()
     for step, row in zip(answer["steps"], rows):
         listed = [c["token_id"] for c in step["candidates"]]
         assert np.abs(np.array([c["logit"] for c in step["candidates"]]) - row[listed]).max() <= tolerance
@@ -49,37 +54,32 @@ def check_steps(judge, prompt, answer, tolerance):
 
 def check_completion(fleet, judge, prompt, ids, tolerance):
     """OpenAI's log-probabilities of the prompt and of what follows it."""
+    ids = prompt + ids
+    special = {token["id"] for token in fleet_tokens(fleet) if token["special"]}
+    listed = [i for i in range(1, len(ids)) if i < len(prompt) or ids[i] not in special]  # those that have a text
     body = dict(prompt=prompt, max_tokens=N_NEW, temperature=0, ignore_eos=True, logprobs=2, echo=True)
     status, answer, _ = fleet.request("POST", "/v1/completions", body)
     assert status == 200, answer
     found = answer["choices"][0]["logprobs"]["token_logprobs"]
-    wanted = logprobs(judge.logits(prompt + ids))[np.arange(len(prompt) + N_NEW - 1), (prompt + ids)[1:]]
+    rows = logprobs(judge.logits(ids))
+    tolerance *= rows.std()
+    wanted = [rows[i - 1, ids[i]] for i in listed]
     assert found[0] is None and np.abs(np.array(found[1:]) - wanted).max() <= 2 * tolerance
-
-
-@contextlib.contextmanager
-def fleet_of(name, **args):
-    """A fleet of the model, or an expected failure where a process does not take it yet."""
-    with contextlib.ExitStack() as stack:
-        try:
-            fleet = stack.enter_context(Fleet(model=FIXTURES / name, **args))
-        except AssertionError as why:
-            pytest.xfail(str(why))
-        yield fleet
 
 
 @pytest.mark.parametrize("kv", TOLERANCE)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_processes_together_compute_the_references_logits(name, kv):
     judge = reference.Model(FIXTURES / name)
-    with fleet_of(name, worker_args=["--kv-dtype", kv]) as fleet:
+    deviation = judge.logits(cases(name)[-1]["prompt"]).std()
+    with Fleet(model=FIXTURES / name, worker_args=["--kv-dtype", kv]) as fleet:
         for case in cases(name)[1:]:
             answer = fleet.generate(**continued(case["prompt"]))
             assert answer["served_by"]["prefill"] and answer["served_by"]["decode"]
             check_steps(judge, case["prompt"], answer, TOLERANCE[kv])
             check_completion(fleet, judge, case["prompt"], chosen(answer), TOLERANCE[kv])
             for token, wanted, gap in zip(chosen(answer), case["greedy"], case["gaps"]):
-                if gap <= 2 * TOLERANCE[kv]:
+                if gap <= 2 * TOLERANCE[kv] * deviation:
                     break
                 assert token == wanted
 
@@ -114,7 +114,7 @@ def test_a_request_has_the_same_logits_in_every_way_it_can_run(name):
     prompts = [case["prompt"] for case in cases(name)]
     wanted = None
     for way, args in WAYS.items():
-        with fleet_of(name, **args) as fleet:
+        with Fleet(model=FIXTURES / name, **args) as fleet:
             fleet.wait_ready(len(fleet.workers))
             for cached in (False, True, True):
                 for detail, answers in runs(fleet, prompts, cache_prompt=cached):

@@ -20,7 +20,8 @@ import random_model  # noqa: E402
 
 FIXTURES = ROOT / "tests/fixtures/models"
 TALE = ROOT / "models/tale"
-TOLERANCE = 2e-3  # of a logit in f32; about 1e-5 is spent
+TOLERANCE = 2e-3  # of a logit in f32, whose standard deviation is 3; the best kernels of a CPU may spend some of it
+TOLERANCE_EXACT = 2e-4  # of those whose products are in f32 throughout
 # Of each family that many random models; BATON_SEEDS asks for more, BATON_FIRST_SEED for others.
 SEEDS = range(int(os.environ.get("BATON_FIRST_SEED", 0)),
               int(os.environ.get("BATON_FIRST_SEED", 0)) + int(os.environ.get("BATON_SEEDS", 2)))
@@ -47,15 +48,12 @@ def hold(case, rows):
         if gap > 2 * TOLERANCE:
             assert row.argmax() == token
     if n > 1:
-        assert np.abs(logprobs(rows, case["prompt"]) - case["prompt_logprobs"][1:]).max() <= TOLERANCE
+        assert np.abs(logprobs(rows, case["prompt"]) - case["prompt_logprobs"][1:]).max() <= 2 * TOLERANCE
 
 
-def run(directory, ids):
+def run(directory, ids, *options):
     """The engine's rows [T][V], the same in every mode."""
-    try:
-        return engine.all_ways(directory, ids, vocabulary(directory))
-    except engine.Refused as why:
-        pytest.xfail(str(why))
+    return engine.all_ways(directory, ids, vocabulary(directory), *options)
 
 
 def names():
@@ -87,10 +85,10 @@ def test_random_models_compute_what_the_reference_does(family, seed):
         judge = model.Model(directory)
         ids = np.random.default_rng(seed).integers(0, judge.plan.V, 1 + seed * 37 % 100 + 20).tolist()
         wanted = judge.logits(ids)
-        found = run(directory, ids)
-        n = judge.n_sure()
-        worst = np.abs(found[:n] - wanted[:n]).max(initial=0)
-        assert worst <= TOLERANCE * max(1, wanted.std() / 3), f"{worst:.2e}, {json.dumps(config)}"
+        for kernels, tolerance in (("auto", TOLERANCE), ("portable", TOLERANCE_EXACT)):
+            n = judge.n_sure(tolerance / 2)
+            worst = np.abs(run(directory, ids, "--kernels", kernels) - wanted)[:n].max(initial=0)
+            assert worst <= tolerance * max(1, wanted.std() / 3), f"{kernels} {worst:.2e}, {json.dumps(config)}"
 
 
 def test_the_story_model_gives_the_references_logits():

@@ -368,7 +368,9 @@ class Writer:
         plan, names = self.plan, self.plan.names
         for role, shape in attention_shapes(plan):
             bias = plan.o_bias if role == "o" else plan.qkv_bias
-            self.matrix(name + names[role], shape, bias, plan.attention == "conv1d")
+            # Unscaled scores (GPT-Neo) would have one position take all: an error of a score would be one of the output.
+            gain = 1.3 * min(1, plan.D ** -0.5 / plan.score_scale) ** 0.5 if role in "qk" else 1.3
+            self.matrix(name + names[role], shape, bias, plan.attention == "conv1d", gain)
         norms = {"head": ((plan.D,), (plan.D,)), "own": ((plan.H, plan.D), (plan.G, plan.D)),
                  "whole": ((plan.H * plan.D,), (plan.G * plan.D,))}
         if plan.qk_norm:
