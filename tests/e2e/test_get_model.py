@@ -2,6 +2,7 @@
 
 import hashlib
 import http.server
+import json
 import os
 import pathlib
 import random
@@ -15,21 +16,30 @@ GET_MODEL = REPO / "deploy" / "get-model"
 AT = "/distilbert/distilgpt2/resolve/2290a62682d06624634c1f46a6ad5be0f47f38aa/"
 
 
+COMMIT = "c1d2" * 10
+
+
 class Hub(http.server.ThreadingHTTPServer):
     """Serves `files`; so many answers break off half-way; `asked` records the requests."""
 
-    def __init__(self, files):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, files, handler=None):
+        super().__init__(("127.0.0.1", 0), handler or Handler)
         self.files, self.breaks, self.ranges_work, self.asked = files, 0, True, []
         self.url = f"http://127.0.0.1:{self.server_port}"
+        self.token, self.moved, self.sums = None, False, {}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    at = AT
+
     def do_GET(self):
-        hub, name = self.server, self.path.removeprefix(AT)
+        hub, name = self.server, self.path.removeprefix(self.at)
         hub.asked.append((name, self.headers.get("Range")))
-        if not self.path.startswith(AT) or name not in hub.files:
+        if not self.path.startswith(self.at) or name not in hub.files:
             return self.send_error(404)
+        self.send_file(hub, name)
+
+    def send_file(self, hub, name):
         body, start = hub.files[name], 0
         if self.headers.get("Range") and hub.ranges_work:
             start = int(self.headers["Range"].removeprefix("bytes=").rstrip("-"))
@@ -50,6 +60,93 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
+
+
+class MetadataHandler(Handler):
+    """The Hub's protocol: HEAD of a file tells its sum, large files are redirected to a storage."""
+
+    def name(self):
+        for prefix in (f"/Qwen/Qwen3-0.6B/resolve/{COMMIT}/", "/Qwen/Qwen3-0.6B/resolve/main/"):
+            if self.path.startswith(prefix):
+                return self.path.removeprefix(prefix)
+        return None
+
+    def is_refused(self, name):
+        if self.server.token and self.headers.get("Authorization") != f"Bearer {self.server.token}":
+            self.send_error(401)
+        elif name not in self.server.files:
+            self.send_error(404)
+        else:
+            return False
+        return True
+
+    def do_HEAD(self):
+        hub, name = self.server, self.name()
+        if name is None and self.path.startswith("/moved/"):
+            self.path = self.path.removeprefix("/moved")
+            name = self.name()
+        elif hub.moved:
+            self.send_response(307)
+            self.send_header("Location", "/moved" + self.path)
+            return self.end_headers()
+        if self.is_refused(name):
+            return None
+        body = hub.files[name]
+        is_large = name.endswith(".safetensors")
+        blob = b"blob %d\0" % len(body) + body
+        found = (hashlib.sha256(body) if is_large else hashlib.sha1(blob)).hexdigest()
+        self.send_response(302 if is_large else 200)
+        self.send_header("X-Repo-Commit", COMMIT)
+        if is_large:
+            self.send_header("Location", f"{hub.url}/storage/{name}")
+            self.send_header("X-Linked-Size", str(len(body)))
+            self.send_header("X-Linked-Etag", f'"{hub.sums.get(name, found)}"')
+        else:
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("ETag", f'W/"{hub.sums.get(name, found)}"')
+        self.end_headers()
+
+    def do_GET(self):
+        hub, name = self.server, self.name()
+        if self.path.startswith("/storage/"):
+            name = self.path.removeprefix("/storage/")
+            hub.asked.append((name, self.headers.get("Range")))
+            return self.send_file(hub, name)
+        if self.is_refused(name):
+            return None
+        if not name.endswith(".safetensors"):
+            hub.asked.append((name, self.headers.get("Range")))
+            return self.send_file(hub, name)
+        self.send_response(302)
+        self.send_header("Location", f"/storage/{name}")
+        self.send_header("Content-Length", "0")
+        return self.end_headers()
+
+
+def serve(files, handler=None):
+    server = Hub(files, handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture
+def metadata_hub():
+    shards = [f"model-{i:05}-of-00002.safetensors" for i in (1, 2)]
+    index = {"weight_map": {f"layer.{i}": shard for i, shard in enumerate(shards * 2)}}
+    server = serve(
+        {
+            "config.json": b'{"model_type":"qwen3"}',
+            "tokenizer.json": b"{}",
+            "generation_config.json": b'{"eos_token_id":1}',
+            "model.safetensors.index.json": json.dumps(index).encode(),
+            shards[0]: random.Random(8).randbytes(500_000),
+            shards[1]: random.Random(9).randbytes(300_000),
+            "README.md": b"not asked for",
+        },
+        MetadataHandler,
+    )
+    yield server
+    server.shutdown()
 
 
 @pytest.fixture
@@ -73,11 +170,14 @@ def sums(hub, tmp_path):
     return path
 
 
-def get_model(tmp_path, url, sums=None, timeout=60, extra=()):
-    command = [GET_MODEL, "distilgpt2", "--dir", tmp_path / "models", "--base-url", url, *extra]
+def get_model(tmp_path, url, sums=None, timeout=60, extra=(), name="distilgpt2", token=None):
+    command = [GET_MODEL, name, "--dir", tmp_path / "models", "--base-url", url, *extra]
     if sums:
         command += ["--checksums", sums]
     env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    env.pop("HF_TOKEN", None)
+    if token:
+        env["HF_TOKEN"] = token
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
 
 
@@ -159,6 +259,112 @@ def test_a_name_outside_the_directory_is_refused(hub, tmp_path):
     sums.write_text(f"{'0' * 64}  ../config.json\n")
     refused = get_model(tmp_path, hub.url, sums)
     assert refused.returncode == 1 and "is no name" in refused.stderr and not hub.asked
+
+
+# ---- models whose sums the Hub tells ----
+
+
+def get_qwen(tmp_path, hub, **options):
+    return get_model(tmp_path, hub.url, name=options.pop("name", "qwen3-0.6b"), **options)
+
+
+def test_the_hubs_own_sums_check_every_file_of_one_commit(metadata_hub, tmp_path):
+    done = get_qwen(tmp_path, metadata_hub)
+    assert done.returncode == 0, done.stderr
+    found = tmp_path / "models/qwen3-0.6b"
+    assert "licence: Apache-2.0" in done.stdout and f"at {COMMIT[:12]}" in done.stdout
+    for name, body in metadata_hub.files.items():
+        assert (found / name).exists() == (name != "README.md")
+        assert name == "README.md" or (found / name).read_bytes() == body
+    lines = (found / "SHA256SUMS").read_text().splitlines()
+    assert sorted(lines) == sorted(
+        f"{hashlib.sha256(body).hexdigest()}  {name}"
+        for name, body in metadata_hub.files.items() if name != "README.md"
+    )
+    assert {path.name for path in found.iterdir()} == set(metadata_hub.files) - {"README.md"} | {"SHA256SUMS"}
+
+
+def test_one_file_of_weights_and_a_tokenizer_of_two_files_will_do(metadata_hub, tmp_path):
+    files = metadata_hub.files
+    for name in list(files):
+        if "safetensors" in name or name == "tokenizer.json":
+            del files[name]
+    files.update({"model.safetensors": b"weights", "vocab.json": b"{}", "merges.txt": b"#"})
+    done = get_qwen(tmp_path, metadata_hub)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "models/qwen3-0.6b/merges.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["model-00002-of-00002.safetensors", "config.json"])
+def test_a_file_that_is_not_what_the_hub_says_is_thrown_away(metadata_hub, tmp_path, name):
+    metadata_hub.sums[name] = ("ab" if name == "config.json" else "abcd") * (20 if name == "config.json" else 16)
+    refused = get_qwen(tmp_path, metadata_hub)
+    assert refused.returncode == 1 and f"{name} is corrupt" in refused.stderr
+    assert not (tmp_path / "models/qwen3-0.6b").exists()
+    metadata_hub.sums.clear()
+    assert get_qwen(tmp_path, metadata_hub).returncode == 0
+
+
+def test_a_shard_goes_on_where_it_stopped_at_the_commit_that_was_begun(metadata_hub, tmp_path):
+    name = "model-00001-of-00002.safetensors"
+    incomplete = tmp_path / "models/.qwen3-0.6b.incomplete"
+    incomplete.mkdir(parents=True)
+    (incomplete / "revision").write_text(COMMIT + "\n")
+    body = metadata_hub.files[name]
+    (incomplete / f"{name}.{hashlib.sha256(body).hexdigest()[:12]}.part").write_bytes(body[:200_000])
+    done = get_qwen(tmp_path, metadata_hub)
+    assert done.returncode == 0, done.stderr
+    assert (name, "bytes=200000-") in metadata_hub.asked
+
+
+def test_a_repository_is_found_by_its_own_name(metadata_hub, tmp_path):
+    done = get_qwen(tmp_path, metadata_hub, name="Qwen/Qwen3-0.6B")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "models/Qwen3-0.6B/config.json").exists()
+
+
+def test_a_repository_that_was_moved_is_followed(metadata_hub, tmp_path):
+    metadata_hub.moved = True
+    done = get_qwen(tmp_path, metadata_hub)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_licence_to_accept_is_said_and_the_token_is_sent(metadata_hub, tmp_path):
+    metadata_hub.token = "secret"
+    refused = get_qwen(tmp_path, metadata_hub)
+    assert refused.returncode == 1 and "Accept the licence at" in refused.stderr and "HF_TOKEN" in refused.stderr
+    done = get_qwen(tmp_path, metadata_hub, token="secret")
+    assert done.returncode == 0, done.stderr
+    assert "secret" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "missing, message",
+    [
+        ("config.json", "has no config.json at main"),
+        ("tokenizer.json", "has no tokenizer.json; a sentencepiece .model alone is not read"),
+        ("model.safetensors.index.json", "has no weights as .safetensors"),
+        ("model-00002-of-00002.safetensors", "lacks model-00002-of-00002.safetensors, which its index names"),
+    ],
+)
+def test_what_a_repository_lacks_is_named(metadata_hub, tmp_path, missing, message):
+    del metadata_hub.files[missing]
+    refused = get_qwen(tmp_path, metadata_hub)
+    assert refused.returncode == 1 and message in refused.stderr
+
+
+def test_a_mirror_without_sums_is_refused(metadata_hub, tmp_path):
+    metadata_hub.sums["config.json"] = "5f-12"
+    refused = get_qwen(tmp_path, metadata_hub)
+    assert refused.returncode == 1 and "the server gives no sum for config.json" in refused.stderr
+
+
+def test_the_list_says_what_fits_this_machine():
+    listed = subprocess.run([GET_MODEL, "--list"], capture_output=True, text=True, check=True).stdout
+    rows = {line.split()[0]: line for line in listed.splitlines()}
+    assert len(rows) > 40 and "free memory" in listed
+    assert "Apache-2.0" in rows["qwen3-0.6b"] and " GB" in rows["qwen3-0.6b"]
+    assert "Llama-3.1" in rows["llama-3.1-8b"]
 
 
 @pytest.mark.parametrize(
