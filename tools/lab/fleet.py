@@ -13,6 +13,9 @@ from lab.quota import Quota
 from lab.server import Server
 
 READY_S = 120  # packing a large model's weights for the first time takes long
+# A machine that is too busy to send heartbeats in time has slow workers, not lost ones; a process that ended
+# is seen by its exit.
+SILENCE_S = 3600
 STOP_S = 15
 INBOX_PORTS = range(7100, 32768)  # below those that outgoing connections take
 PROGRAMS = ("baton-gateway", "baton-prefill", "baton-decode")
@@ -113,7 +116,7 @@ class LocalFleet(Server):
     def start_gateway(self):
         self.inbox = f"tcp://127.0.0.1:{free_port()}"
         self.start("gateway", "baton-gateway", "--host", "127.0.0.1", "--port", 0, "--inbox", self.inbox,
-                   *self.wanted.gateway_options())
+                   "--silence-s", SILENCE_S, *self.wanted.gateway_options())
         self.url = f"http://127.0.0.1:{wait_for(self.listening_port, 'the gateway to listen')}"
 
     def start_worker(self, role, name):
