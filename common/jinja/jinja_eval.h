@@ -1,0 +1,164 @@
+/* The tree at work: expressions, statements, calls; private to common/jinja.
+ *
+ *     jinja_exec.c  statements, scopes, loops, macros
+ *     jinja_eval.c  expressions, calls         jinja_operators.c  + - * / % in < [] ...
+ *     jinja_filters.c, jinja_sequences.c, jinja_tests.c, jinja_methods.c, jinja_globals.c: built in
+ *     jinja_format.c  values as text: str, repr, tojson, %
+ *
+ * Ownership: the run's arena.
+ * Threading: that of the run.
+ * Errors:    sticky in the run; what is returned after a failure is undefined.
+ */
+#ifndef BATON_JINJA_JINJA_EVAL_H
+#define BATON_JINJA_JINJA_EVAL_H
+
+#include "common/jinja/jinja_node.h"
+#include "common/jinja/jinja_run.h"
+
+struct jinja_named {
+    const struct jinja_string *name;
+    struct jinja_value value;
+};
+
+struct jinja_args {
+    const struct jinja_value *items;
+    size_t n;
+    const struct jinja_named *named;
+    size_t n_named;
+};
+
+/* A filter, test, method or global function. With parameters ("width first blank") the call gets
+ * one argument for each, ABSENT where it was not given; without (NULL) what the caller wrote. */
+struct jinja_builtin {
+    const char *name, *parameters;
+    size_t n_required;
+    struct jinja_value (*call)(struct jinja_run *run, struct jinja_value self,
+                               const struct jinja_args *args);
+};
+
+/* A built-in with what it belongs to, or a macro with the scope that it was defined in. */
+struct jinja_function {
+    const struct jinja_builtin *builtin;
+    struct jinja_value self;
+    const struct jinja_node *macro;
+    struct jinja_scope *scope;
+};
+
+struct jinja_namespace {
+    struct jinja_binding *first;
+};
+
+/* A for under way. Elements are taken as they are needed, so that its filter sees what the body
+ * changed. */
+struct jinja_loop {
+    struct jinja_list source;
+    size_t at;
+    const struct jinja_node *node;
+    struct jinja_scope *around;
+    struct jinja_value previous, current, next; /* ABSENT: none; next: taken ahead */
+    struct jinja_value changed;                 /* what changed() was last given */
+    int64_t index0, n, depth;                   /* n: -1: not counted */
+};
+
+/* ---- evaluation ---- */
+
+struct jinja_value jinja_eval(struct jinja_run *run, struct jinja_scope *scope,
+                              const struct jinja_node *node);
+struct jinja_value jinja_call(struct jinja_run *run, struct jinja_value function,
+                              const struct jinja_args *args);
+struct jinja_value jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builtin,
+                                      struct jinja_value self, const struct jinja_args *args);
+/* With a caller, for {% call %}; ABSENT: none. */
+struct jinja_value jinja_call_macro(struct jinja_run *run, const struct jinja_function *function,
+                                    const struct jinja_args *args);
+struct jinja_value jinja_run_template(struct jinja_run *run);
+
+/* True unless there are too many levels; to be paired with jinja_leave. */
+bool jinja_enter(struct jinja_run *run);
+static inline void jinja_leave(struct jinja_run *run)
+{
+    run->depth--;
+}
+
+struct jinja_value jinja_lookup(struct jinja_run *run, const struct jinja_scope *scope,
+                                const struct jinja_string *name);
+void jinja_bind(struct jinja_run *run, struct jinja_scope *scope, const struct jinja_string *name,
+                struct jinja_value value);
+/* The arguments of a CALL, FILTER or TEST. */
+struct jinja_args jinja_eval_args(struct jinja_run *run, struct jinja_scope *scope,
+                                  const struct jinja_node *node);
+
+struct jinja_value jinja_loop_attribute(struct jinja_run *run, struct jinja_loop *loop,
+                                        const struct jinja_string *name);
+
+/* ---- operators ---- */
+
+struct jinja_value jinja_binary(struct jinja_run *run, int op, struct jinja_value a,
+                                struct jinja_value b);
+struct jinja_value jinja_unary(struct jinja_run *run, int op, struct jinja_value a);
+bool jinja_compare_op(struct jinja_run *run, int op, struct jinja_value a, struct jinja_value b);
+bool jinja_contains(struct jinja_run *run, struct jinja_value in, struct jinja_value item);
+/* of.name and of[key]. */
+struct jinja_value jinja_attribute(struct jinja_run *run, struct jinja_value of,
+                                   const struct jinja_string *name);
+struct jinja_value jinja_subscript(struct jinja_run *run, struct jinja_value of,
+                                   struct jinja_value key);
+struct jinja_value jinja_slice(struct jinja_run *run, struct jinja_value of,
+                               const struct jinja_value bounds[3]);
+/* The undefined that a missing attribute or key is. */
+struct jinja_value jinja_missing(struct jinja_run *run, struct jinja_value of,
+                                 struct jinja_value key);
+/* Fails on behalf of an undefined value; returns undefined. */
+struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_value value);
+
+/* ---- values as text ---- */
+
+/* As {{ }} prints it; undefined is "". */
+const struct jinja_string *jinja_str(struct jinja_run *run, struct jinja_value value);
+
+struct jinja_json_style {
+    bool ascii, sort_keys;
+    bool indented;
+    const struct jinja_string *indent, *item_separator, *key_separator; /* NULL: the usual ones */
+};
+struct jinja_value jinja_to_json(struct jinja_run *run, struct jinja_value value,
+                                 const struct jinja_json_style *style);
+/* format % args, as Python has it: %s %d %i %f %r %x and %%. */
+struct jinja_value jinja_percent(struct jinja_run *run, const struct jinja_string *format,
+                                 const struct jinja_args *args);
+/* "{} {0} {name}".format(...) without format specifications. */
+struct jinja_value jinja_braces(struct jinja_run *run, const struct jinja_string *format,
+                                const struct jinja_args *args);
+
+/* ---- built in ---- */
+
+/* Ends with a name that is NULL. */
+extern const struct jinja_builtin jinja_filters[], jinja_sequence_filters[], jinja_tests[],
+    jinja_globals[], jinja_string_methods[], jinja_dict_methods[], jinja_list_methods[];
+
+const struct jinja_builtin *jinja_find_builtin(const struct jinja_builtin *table,
+                                               const struct jinja_string *name);
+/* By name, with the usual failure when there is none. */
+struct jinja_value jinja_apply_filter(struct jinja_run *run, const struct jinja_string *name,
+                                      struct jinja_value value, const struct jinja_args *args);
+bool jinja_apply_test(struct jinja_run *run, const struct jinja_string *name,
+                      struct jinja_value value, const struct jinja_args *args);
+/* The method of a value; NULL when it has none of this name. *unsafe: it would change the value. */
+const struct jinja_builtin *jinja_find_method(struct jinja_value of,
+                                              const struct jinja_string *name, bool *unsafe);
+
+/* ---- arguments of built-ins ---- */
+
+static inline bool jinja_given(const struct jinja_args *args, size_t i)
+{
+    return i < args->n && args->items[i].kind != JINJA_ABSENT;
+}
+/* The defaults are taken when the argument was not given; other types fail. */
+int64_t jinja_int_arg(struct jinja_run *run, const struct jinja_args *args, size_t i,
+                      int64_t fallback);
+bool jinja_bool_arg(const struct jinja_args *args, size_t i, bool fallback);
+/* NULL when it was not given, is none, or failed. */
+const struct jinja_string *jinja_string_arg(struct jinja_run *run, const struct jinja_args *args,
+                                            size_t i);
+
+#endif

@@ -1,0 +1,1 @@
+baton_fuzzer(jinja LIBS baton_jinja)
