@@ -28,7 +28,7 @@ static const struct baton_option option_table[] = {
     TEXT(cors_origins, "cors-origins", "",
          "origins whose web pages may use this, between commas; or *"),
     TEXT(chat_template, "chat-template", "auto",
-         "template of conversations; auto: the model's own"),
+         "template of conversations: a built-in name or a file; auto: the model's own"),
     INT(max_connections, "max-connections", "4096", 1, 1 << 20, "", "open client connections"),
     INT(max_head_bytes, "max-head-bytes", "16384", 1024, 1 << 20, "bytes",
         "request line and headers -> 431"),

@@ -4,78 +4,130 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
+#include "common/chat/chat_builtin.h"
 #include "common/chat/chat_parts.h"
-#include "common/chat/chat_text.h"
 #include "common/checkpoint/chat_template.h"
 
+enum { FILE_MAX_BYTES = 4 << 20 };
+
 /* "chatml, llama2, ..." */
-static void list_families(char *list, size_t size)
+static void list_builtins(char *list, size_t size)
 {
-    const char *family = "";
     size_t n = 0;
     list[0] = 0;
-    for (const struct baton_chat_shape *shape = baton_chat_shapes; shape->family; shape++) {
-        if (!strcmp(shape->family, family))
-            continue;
-        family = shape->family;
-        int length = snprintf(list + n, size - n, "%s%s", n ? ", " : "", family);
+    for (const struct baton_chat_builtin *builtin = baton_chat_builtins; builtin->name; builtin++) {
+        int length = snprintf(list + n, size - n, "%s%s", n ? ", " : "", builtin->name);
         n += length > 0 && (size_t)length < size - n ? (size_t)length : 0;
     }
 }
 
-/* Prepared once: every request to a model without a known template is answered with it. */
-static void tell_problem(struct baton_chat *chat)
-{
-    char families[200];
-    list_families(families, sizeof families);
-    if (chat->shape)
-        return;
-    if (chat->has_template)
-        (void)snprintf(chat->problem, sizeof chat->problem,
-                       "this model's chat template is of no known family (known are %s)", families);
-    else
-        (void)snprintf(chat->problem, sizeof chat->problem, "this model has no chat template");
-}
+/* ---- templates ---- */
 
-/* The family by name; the model's own shape of it where it has one. */
-static enum baton_err apply_override(struct baton_chat *chat, const char *override,
-                                     struct baton_why *why)
+static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinja *template,
+                            struct baton_why *why)
 {
-    char families[200];
-    const struct baton_chat_shape *shape = baton_chat_shape_named(override);
-    list_families(families, sizeof families);
-    if (!shape)
-        return baton_fail(why, BATON_INVALID,
-                          "\"%.40s\" is no family of chat templates: known are auto, %s", override,
-                          families);
-    if (chat->shape && !strcmp(chat->shape->family, override))
-        return BATON_OK;
-    baton_chat_style_fini(&chat->style);
-    chat->shape = shape;
-    chat->style.bos = shape->begins_with_bos;
+    struct baton_jinja *jinja;
+    enum baton_err err = baton_jinja_parse(source, n, &jinja, why);
+    if (err)
+        return err;
+    *template = (struct baton_chat_jinja){
+        .jinja = jinja,
+        .takes_parts = baton_jinja_loops_over(jinja, "content"),
+        .knows_developer = memmem(source, n, "developer", strlen("developer")) != NULL};
     return BATON_OK;
 }
+
+/* The model's own: a template that cannot be read is a problem of chat, not of the gateway. */
+static void take_own(struct baton_chat *chat, const struct baton_chat_template *source)
+{
+    char builtins[200];
+    struct baton_why reason = {""};
+    list_builtins(builtins, sizeof builtins);
+    chat->source = source->jinja ? "model" : "none";
+    if (!source->jinja) {
+        (void)snprintf(chat->problem, sizeof chat->problem,
+                       "this model has no chat template; the gateway's --chat-template can name "
+                       "one: a file, or %s",
+                       builtins);
+        return;
+    }
+    if (parse(source->jinja, source->n_jinja, &chat->plain, &reason))
+        (void)snprintf(chat->problem, sizeof chat->problem,
+                       "this model's chat template cannot be read (%.120s); the gateway's "
+                       "--chat-template can name another one",
+                       reason.text);
+    else if (source->tools_jinja &&
+             parse(source->tools_jinja, source->n_tools_jinja, &chat->with_tools, &reason))
+        chat->with_tools.jinja = NULL;
+}
+
+static enum baton_err take_file(struct baton_chat *chat, const char *path, struct baton_why *why)
+{
+    struct baton_buf text;
+    struct baton_why reason = {""};
+    baton_buf_init(&text, FILE_MAX_BYTES);
+    enum baton_err err = baton_file_read(path, &text, why);
+    if (!err && (err = parse(baton_buf_text(&text), text.len, &chat->plain, &reason)))
+        (void)baton_fail(why, err, "%s: %.250s", path, reason.text);
+    baton_buf_fini(&text);
+    chat->source = "file";
+    return err;
+}
+
+static enum baton_err take_builtin(struct baton_chat *chat, const char *name, struct baton_why *why)
+{
+    char builtins[200];
+    const struct baton_chat_builtin *builtin = baton_chat_builtins;
+    while (builtin->name && strcmp(builtin->name, name) != 0)
+        builtin++;
+    if (builtin->name) {
+        chat->source = builtin->name;
+        return parse(builtin->source, builtin->n, &chat->plain, why);
+    }
+    list_builtins(builtins, sizeof builtins);
+    return baton_fail(why, BATON_INVALID,
+                      "\"%.40s\" is no chat template: known are auto, %s; or a file with a / in "
+                      "its name",
+                      name, builtins);
+}
+
+static bool is_file(const char *name)
+{
+    size_t n = strlen(name);
+    return strchr(name, '/') || (n > 6 && !strcmp(name + n - 6, ".jinja"));
+}
+
+static enum baton_err take_template(struct baton_chat *chat,
+                                    const struct baton_chat_template *source, const char *override,
+                                    struct baton_why *why)
+{
+    if (is_file(override))
+        return take_file(chat, override, why);
+    if (strcmp(override, "auto") != 0)
+        return take_builtin(chat, override, why);
+    take_own(chat, source);
+    return BATON_OK;
+}
+
+/* ---- the chat ---- */
 
 enum baton_err baton_chat_create(struct baton_chat_template *source, const char *override,
                                  struct baton_chat **chat, struct baton_why *why)
 {
-    enum baton_err err = BATON_OK;
     struct baton_chat *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "out of memory");
-    made->has_template = source->jinja != NULL;
-    if (made->has_template)
-        err = baton_chat_match(source->jinja, source->n_jinja, &made->shape, &made->style, why);
-    if (!err && strcmp(override, "auto") != 0)
-        err = apply_override(made, override, why);
+    enum baton_err err = take_template(made, source, override, why);
     if (err) {
         baton_chat_close(made);
         return err;
     }
-    tell_problem(made);
     made->bos = source->bos;
     made->eos = source->eos;
     source->bos = source->eos = NULL;
+    if (made->plain.jinja)
+        baton_chat_find_turn_end(made);
     *chat = made;
     return BATON_OK;
 }
@@ -95,36 +147,30 @@ void baton_chat_close(struct baton_chat *chat)
 {
     if (!chat)
         return;
-    baton_chat_style_fini(&chat->style);
+    baton_jinja_free(chat->plain.jinja);
+    baton_jinja_free(chat->with_tools.jinja);
     free(chat->bos);
     free(chat->eos);
     free(chat);
 }
 
-const char *baton_chat_family(const struct baton_chat *chat)
+const char *baton_chat_source(const struct baton_chat *chat)
 {
-    if (chat->shape)
-        return chat->shape->family;
-    return chat->has_template ? "unknown" : "none";
+    return chat->source;
 }
 
 const char *baton_chat_problem(const struct baton_chat *chat)
 {
-    return chat->shape ? NULL : chat->problem;
+    return chat->plain.jinja ? NULL : chat->problem;
 }
 
 enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tokenizer *tokenizer,
-                                 const struct baton_chat_message *messages, size_t n_messages,
-                                 size_t max_tokens, struct baton_tokens *out, struct baton_why *why)
+                                 const struct baton_chat_input *input, size_t max_tokens,
+                                 struct baton_tokens *out, struct baton_why *why)
 {
     struct baton_chat_text text;
-    if (!chat->shape)
-        return baton_fail(why, BATON_INVALID, "%s", chat->problem);
-    struct baton_chat_marks marks = {.bos = chat->bos ? chat->bos : "",
-                                     .eos = chat->eos ? chat->eos : ""};
     baton_chat_text_init(&text);
-    enum baton_err err =
-        baton_chat_render(chat->shape, &chat->style, &marks, messages, n_messages, &text, why);
+    enum baton_err err = baton_chat_render(chat, input, time(NULL), &text, why);
     if (!err)
         err = baton_tokenizer_encode_spans(tokenizer, baton_buf_text(&text.bytes), text.bytes.len,
                                            text.spans, text.n_spans, max_tokens, out, why);
@@ -135,10 +181,9 @@ enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tok
 size_t baton_chat_stop_ids(const struct baton_chat *chat, const struct baton_tokenizer *tokenizer,
                            uint32_t *ids, size_t max)
 {
-    if (!chat->shape || !max)
-        return 0;
-    const char *stop = chat->shape->stop;
-    if (!strcmp(stop, BATON_CHAT_EOS))
-        stop = chat->eos ? chat->eos : "";
-    return baton_tokenizer_special_id(tokenizer, stop, strlen(stop), ids) ? 1 : 0;
+    size_t n = strlen(chat->turn_end);
+    for (; n && max; n--)
+        if (baton_tokenizer_special_id(tokenizer, chat->turn_end, n, ids))
+            return 1;
+    return 0;
 }

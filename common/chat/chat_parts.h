@@ -1,21 +1,62 @@
 /* What a chat is made of; private to common/chat.
  *
- * Ownership: the struct owns its texts.
+ * Ownership: the struct owns its templates and texts.
  * Threading: as chat.h.
- * Errors:    none.
+ * Errors:    as chat.h.
  */
 #ifndef BATON_CHAT_CHAT_PARTS_H
 #define BATON_CHAT_CHAT_PARTS_H
 
+#include <time.h>
+
 #include "common/chat/chat.h"
-#include "common/chat/chat_shape.h"
+#include "common/chat/chat_text.h"
+#include "common/jinja/jinja.h"
+
+/* One parsed template, and how it wants its messages. */
+struct baton_chat_jinja {
+    struct baton_jinja *jinja;
+    bool takes_parts;     /* it loops over a message's content: parts stay a list */
+    bool knows_developer; /* it names the role, else it is given as system */
+};
 
 struct baton_chat {
-    const struct baton_chat_shape *shape; /* NULL: none, or unknown */
-    struct baton_chat_style style;
-    bool has_template;
-    char *bos, *eos; /* NULL: none */
+    struct baton_chat_jinja plain;      /* jinja NULL: none */
+    struct baton_chat_jinja with_tools; /* for requests with tools; jinja NULL: plain */
+    const char *source;
+    char *bos, *eos;   /* NULL: none */
+    char turn_end[64]; /* what the template writes behind the assistant's words */
     char problem[320];
 };
+
+/* ---- chat_values.c ---- */
+
+enum { BATON_CHAT_MAX_PARSED = 4096 };
+
+/* JSON that was parsed out of texts and lives as long as a run. */
+struct baton_chat_parsed {
+    struct baton_json *trees[BATON_CHAT_MAX_PARSED];
+    size_t n;
+};
+
+/* Sets the variables of a run. Roles are the template's own text, everything else is foreign.
+ * Arguments of tool calls come as JSON in a text; with parse_arguments they become maps, and parsed
+ * keeps them. */
+void baton_chat_set_values(struct jinja_run *run, const struct baton_chat *chat,
+                           const struct baton_chat_jinja *template,
+                           const struct baton_chat_input *input, bool parse_arguments,
+                           struct baton_chat_parsed *parsed);
+void baton_chat_parsed_free(struct baton_chat_parsed *parsed);
+
+/* ---- chat_render.c ---- */
+
+/* Writes the conversation to the empty text. now is today's date for templates that ask. */
+enum baton_err baton_chat_render(const struct baton_chat *chat,
+                                 const struct baton_chat_input *input, time_t now,
+                                 struct baton_chat_text *text,
+                                 struct baton_why *why) BATON_MUST_CHECK;
+
+/* Fills chat->turn_end by writing out a conversation of its own. */
+void baton_chat_find_turn_end(struct baton_chat *chat);
 
 #endif

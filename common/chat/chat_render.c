@@ -1,204 +1,148 @@
+/* A conversation through a template. */
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "common/chat/chat_text.h"
+#include "common/chat/chat_parts.h"
 
-/* One conversation on its way into text. */
-struct writer {
-    const struct baton_chat_shape *shape;
-    const struct baton_chat_style *style;
-    const struct baton_chat_marks *marks;
-    const struct baton_chat_message *lead; /* the system message that comes first, or NULL */
-    const struct baton_chat_message *rest; /* the messages after it */
-    size_t n_rest;
-    struct baton_chat_text *text;
-};
+/* Enough for conversations of many megabytes; a template that needs more does not end. */
+static const struct baton_jinja_limits limits = {.max_steps = 5000000,
+                                                 .max_depth = 800,
+                                                 .max_text_bytes = 64 << 20,
+                                                 .max_memory_bytes = 256 << 20};
 
-/* ---- what the template refuses ---- */
-
-static enum baton_err check_system(const struct writer *writer, struct baton_why *why)
+static void put(void *arg, const char *bytes, size_t n, bool own)
 {
-    const struct baton_chat_shape *shape = writer->shape;
-    if (writer->lead && shape->lead == BATON_SYSTEM_REFUSED)
+    baton_chat_text_put(arg, bytes, n, own);
+}
+
+static enum baton_err run_template(const struct baton_chat *chat,
+                                   const struct baton_chat_jinja *template,
+                                   const struct baton_chat_input *input, time_t now,
+                                   bool parse_arguments, struct baton_chat_text *text, bool *raised,
+                                   struct baton_why *why)
+{
+    struct baton_chat_parsed *parsed = calloc(1, sizeof *parsed);
+    struct jinja_run *run = baton_jinja_begin(template->jinja, &limits, now);
+    enum baton_err err = BATON_NO_MEMORY;
+    *raised = false;
+    if (parsed && run) {
+        baton_chat_set_values(run, chat, template, input, parse_arguments, parsed);
+        err = baton_jinja_render(run, put, text, raised, why);
+    }
+    baton_jinja_end(run);
+    if (parsed)
+        baton_chat_parsed_free(parsed);
+    free(parsed);
+    return err;
+}
+
+static bool has_calls(const struct baton_json *messages)
+{
+    for (size_t i = 0; i < baton_json_size(messages); i++)
+        if (baton_json_size(baton_json_get(baton_json_at(messages, i), "tool_calls")))
+            return true;
+    return false;
+}
+
+/* ---- continuing the last message ---- */
+
+/* Where the last message's words end in the text; SIZE_MAX: they are not in it. */
+static size_t end_of_last(const struct baton_chat_input *input, const struct baton_chat_text *text)
+{
+    const struct baton_json *last =
+        baton_json_at(input->messages, baton_json_size(input->messages) - 1);
+    size_t n;
+    const char *words = baton_json_string(baton_json_get(last, "content"), &n);
+    if (!words)
+        return SIZE_MAX;
+    while (n && strchr(" \t\r\n", words[n - 1]))
+        n--;
+    while (n && strchr(" \t\r\n", *words)) {
+        words++;
+        n--;
+    }
+    for (size_t at = text->bytes.len; n && at >= n; at--)
+        if (!memcmp(text->bytes.data + at - n, words, n))
+            return at;
+    return SIZE_MAX;
+}
+
+static enum baton_err cut_last(const struct baton_chat_input *input, struct baton_chat_text *text,
+                               struct baton_why *why)
+{
+    size_t end = end_of_last(input, text);
+    if (end == SIZE_MAX)
         return baton_fail(why, BATON_INVALID,
-                          "this model's chat template (%s) has no system role: put the "
-                          "instructions into the first user message",
-                          shape->family);
-    for (size_t i = 0; i < writer->n_rest && shape->later == BATON_SYSTEM_REFUSED; i++)
-        if (writer->rest[i].role == BATON_ROLE_SYSTEM)
-            return baton_fail(why, BATON_INVALID,
-                              "this model's chat template (%s) allows a system message only as "
-                              "the first message, if at all",
-                              shape->family);
+                          "the last message has no text that could be continued");
+    baton_chat_text_cut(text, end);
     return BATON_OK;
 }
 
-static enum baton_err check_order(const struct writer *writer, struct baton_why *why)
+/* ---- a conversation ---- */
+
+static enum baton_err tell(enum baton_err err, bool raised, const struct baton_why *reason,
+                           struct baton_why *why)
 {
-    for (size_t i = 0; i < writer->n_rest && writer->shape->alternates; i++) {
-        bool is_user = writer->rest[i].role == BATON_ROLE_USER;
-        if (is_user != (i % 2 == 0))
-            return baton_fail(why, BATON_INVALID,
-                              "this model's chat template (%s) wants the roles to alternate, user "
-                              "first, after an optional system message: message %zu breaks that",
-                              writer->shape->family, i + (writer->lead ? 2 : 1));
-    }
-    return BATON_OK;
+    if (err == BATON_NO_MEMORY)
+        return baton_fail(why, err, "no memory for the conversation");
+    return baton_fail(why, BATON_INVALID, "this model's chat template %s: %.220s",
+                      raised ? "refuses the conversation" : "fails", reason->text);
 }
 
-/* ---- text ---- */
-
-/* Today, or the constant day of Llama 3.1's template. */
-static void put_day(const struct writer *writer)
-{
-    char day[32] = "26 Jul 2024";
-    time_t now = time(NULL);
-    struct tm local;
-    if (writer->style->today && localtime_r(&now, &local))
-        (void)strftime(day, sizeof day, "%d %b %Y", &local);
-    baton_chat_text_put_template(writer->text, day, strlen(day));
-}
-
-static void put_mark(const struct writer *writer, char mark)
-{
-    if (mark == *BATON_CHAT_TODAY) {
-        put_day(writer);
-    } else {
-        const char *value = mark == *BATON_CHAT_BOS ? writer->marks->bos : writer->marks->eos;
-        baton_chat_text_put_template(writer->text, value, strlen(value));
-    }
-}
-
-/* The template's own text, in which marks stand for values. */
-static void put_template(const struct writer *writer, const char *text)
-{
-    static const char marks[] = BATON_CHAT_BOS BATON_CHAT_EOS BATON_CHAT_TODAY;
-    while (*text) {
-        size_t n = strcspn(text, marks);
-        baton_chat_text_put_template(writer->text, text, n);
-        text += n;
-        if (*text)
-            put_mark(writer, *text++);
-    }
-}
-
-static bool is_trimmed(const struct writer *writer, enum baton_role role)
-{
-    return writer->shape->trims >> role & 1;
-}
-
-static void put_message(const struct writer *writer, const struct baton_chat_message *message)
-{
-    const char *bytes = message->content;
-    size_t n = message->n_bytes;
-    if (is_trimmed(writer, message->role)) {
-        baton_chat_trim_start(&bytes, &n);
-        baton_chat_trim_end(bytes, &n);
-    }
-    baton_chat_text_put_content(writer->text, bytes, n);
-}
-
-/* ---- turns ---- */
-
-static void put_system_turn(const struct writer *writer, enum baton_chat_system system,
-                            const struct baton_chat_message *message, const char *open)
-{
-    if (system == BATON_SYSTEM_DROPPED || (system == BATON_SYSTEM_NOT_EMPTY && !message->n_bytes))
-        return;
-    put_template(writer, open);
-    put_message(writer, message);
-    put_template(writer, writer->shape->close[BATON_ROLE_SYSTEM]);
-}
-
-/* The lead, or the system text that the template brings itself. A lead that belongs into a user
- * turn is written there. */
-static void put_lead(const struct writer *writer)
-{
-    const struct baton_chat_shape *shape = writer->shape;
-    const char *text = writer->style->default_system;
-    const char *open = shape->lead_open ? shape->lead_open : shape->open[BATON_ROLE_SYSTEM];
-    if (shape->lead == BATON_SYSTEM_FIRST_USER || shape->lead == BATON_SYSTEM_LAST_USER)
-        return;
-    if (writer->lead) {
-        put_system_turn(writer, shape->lead, writer->lead, open);
-    } else if (text) {
-        put_template(writer, open);
-        baton_chat_text_put_template(writer->text, text, strlen(text));
-        put_template(writer, shape->close[BATON_ROLE_SYSTEM]);
-    }
-}
-
-/* Whether message i is the user turn that the lead is written into. */
-static bool takes_lead(const struct writer *writer, size_t i)
-{
-    if (!writer->lead || writer->rest[i].role != BATON_ROLE_USER)
-        return false;
-    return (writer->shape->lead == BATON_SYSTEM_FIRST_USER && i == 0) ||
-           (writer->shape->lead == BATON_SYSTEM_LAST_USER && i == writer->n_rest - 1);
-}
-
-/* The lead, then the user's content. Trimmed as one text, they lose what comes after the last
- * character that is not white space: the content's end, or, when it has none, joined_close's. */
-static void put_joined(const struct writer *writer, const struct baton_chat_message *message)
-{
-    const struct baton_chat_shape *shape = writer->shape;
-    size_t n = message->n_bytes, n_close = strlen(shape->joined_close);
-    put_template(writer, shape->joined_open);
-    baton_chat_text_put_content(writer->text, writer->lead->content, writer->lead->n_bytes);
-    if (shape->trims_joined)
-        baton_chat_trim_end(message->content, &n);
-    if (shape->trims_joined && !n)
-        baton_chat_trim_end(shape->joined_close, &n_close);
-    baton_chat_text_put_template(writer->text, shape->joined_close, n_close);
-    if (shape->trims_joined)
-        baton_chat_text_put_content(writer->text, message->content, n);
-    else
-        put_message(writer, message);
-}
-
-static void put_turn(const struct writer *writer, size_t i)
-{
-    const struct baton_chat_shape *shape = writer->shape;
-    const struct baton_chat_message *message = &writer->rest[i];
-    if (message->role == BATON_ROLE_SYSTEM) {
-        put_system_turn(writer, shape->later, message, shape->open[BATON_ROLE_SYSTEM]);
-        return;
-    }
-    put_template(writer, shape->open[message->role]);
-    if (takes_lead(writer, i))
-        put_joined(writer, message);
-    else
-        put_message(writer, message);
-    put_template(writer, shape->close[message->role]);
-}
-
-enum baton_err baton_chat_render(const struct baton_chat_shape *shape,
-                                 const struct baton_chat_style *style,
-                                 const struct baton_chat_marks *marks,
-                                 const struct baton_chat_message *messages, size_t n_messages,
+enum baton_err baton_chat_render(const struct baton_chat *chat,
+                                 const struct baton_chat_input *input, time_t now,
                                  struct baton_chat_text *text, struct baton_why *why)
 {
-    if (!n_messages)
+    bool with_tools = input->tools && chat->with_tools.jinja, raised;
+    const struct baton_chat_jinja *template = with_tools ? &chat->with_tools : &chat->plain;
+    struct baton_why reason = {""}, second = {""};
+    if (!template->jinja)
+        return baton_fail(why, BATON_INVALID, "%s", chat->problem);
+    if (!baton_json_size(input->messages))
         return baton_fail(why, BATON_INVALID, "a conversation needs at least one message");
-    size_t n_lead = messages[0].role == BATON_ROLE_SYSTEM ? 1 : 0;
-    struct writer writer = {.shape = shape,
-                            .style = style,
-                            .marks = marks,
-                            .lead = n_lead ? &messages[0] : NULL,
-                            .rest = messages + n_lead,
-                            .n_rest = n_messages - n_lead,
-                            .text = text};
-    enum baton_err err = check_system(&writer, why);
-    if (!err)
-        err = check_order(&writer, why);
+    enum baton_err err = run_template(chat, template, input, now, true, text, &raised, &reason);
+    /* Some templates want the arguments of calls as the text that they came in. */
+    if (err == BATON_INVALID && !raised && has_calls(input->messages) &&
+        !run_template(chat, template, input, now, false, text, &raised, &second))
+        err = BATON_OK;
     if (err)
+        return tell(err, raised, &reason, why);
+    if (input->continues && (err = cut_last(input, text, why)))
         return err;
-    if (style->bos)
-        put_template(&writer, BATON_CHAT_BOS);
-    put_lead(&writer);
-    for (size_t i = 0; i < writer.n_rest; i++)
-        put_turn(&writer, i);
-    put_template(&writer, shape->generation);
     err = baton_buf_err(&text->bytes);
     return err ? baton_fail(why, err, "no room for the conversation") : BATON_OK;
+}
+
+/* ---- the end of a turn ---- */
+
+/* What follows the answer in the text of this conversation, white space cut; "" for nothing. */
+static void read_end(struct baton_chat *chat, const char *conversation, const char *answer)
+{
+    struct baton_json *messages = NULL;
+    struct baton_chat_text text;
+    baton_chat_text_init(&text);
+    if (!baton_json_parse(conversation, strlen(conversation), &messages, NULL)) {
+        struct baton_chat_input input = {.messages = messages, .no_generation_prompt = true};
+        if (!baton_chat_render(chat, &input, 0, &text, NULL)) {
+            const char *found = strstr(baton_buf_text(&text.bytes), answer);
+            found = found ? found + strlen(answer) : "";
+            found += strspn(found, " \t\r\n");
+            size_t n = strnlen(found, sizeof chat->turn_end - 1);
+            memcpy(chat->turn_end, found, n);
+            chat->turn_end[n] = 0;
+        }
+    }
+    baton_json_free(messages);
+    baton_chat_text_fini(&text);
+}
+
+void baton_chat_find_turn_end(struct baton_chat *chat)
+{
+    static const char answer[] = "Yes, thirty.";
+#define TALK                                                                                       \
+    "{\"role\":\"user\",\"content\":\"Is it ten?\"},"                                              \
+    "{\"role\":\"assistant\",\"content\":\"Yes, thirty.\"}"
+    read_end(chat, "[" TALK "]", answer);
+    if (!*chat->turn_end)
+        read_end(chat, "[" TALK ",{\"role\":\"user\",\"content\":\"More?\"}]", answer);
 }

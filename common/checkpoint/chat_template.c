@@ -11,6 +11,7 @@ enum { FILE_MAX_BYTES = 4 << 20 };
 void baton_chat_template_fini(struct baton_chat_template *source)
 {
     free(source->jinja);
+    free(source->tools_jinja);
     free(source->bos);
     free(source->eos);
     *source = (struct baton_chat_template){0};
@@ -42,16 +43,28 @@ static enum baton_err copy_token(const struct baton_json *value, char **text, st
     return copy_string(content ? content : value, text, &n, why);
 }
 
-/* Of a list of named templates, the one for plain conversations; any other value is itself. */
-static const struct baton_json *default_template(const struct baton_json *value)
+/* The template of this name in a list of named ones; NULL when there is none. */
+static const struct baton_json *named_template(const struct baton_json *value, const char *wanted)
 {
     for (size_t i = 0; i < baton_json_size(value); i++) {
         const struct baton_json *entry = baton_json_at(value, i);
         const char *name = baton_json_string(baton_json_get(entry, "name"), NULL);
-        if (name && !strcmp(name, "default"))
+        if (name && !strcmp(name, wanted))
             return baton_json_get(entry, "template");
     }
-    return value;
+    return NULL;
+}
+
+/* A text, or a list of which one is for plain conversations and one may be for tools. */
+static enum baton_err copy_templates(const struct baton_json *value,
+                                     struct baton_chat_template *source, struct baton_why *why)
+{
+    const struct baton_json *plain = named_template(value, "default");
+    enum baton_err err = copy_string(plain ? plain : value, &source->jinja, &source->n_jinja, why);
+    if (!err)
+        err = copy_string(named_template(value, "tool_use"), &source->tools_jinja,
+                          &source->n_tools_jinja, why);
+    return err;
 }
 
 static enum baton_err read_config(const char *model_path, struct baton_chat_template *source,
@@ -68,8 +81,7 @@ static enum baton_err read_config(const char *model_path, struct baton_chat_temp
     if (!err)
         err = copy_token(baton_json_get(root, "eos_token"), &source->eos, why);
     if (!err && !source->jinja)
-        err = copy_string(default_template(baton_json_get(root, "chat_template")), &source->jinja,
-                          &source->n_jinja, why);
+        err = copy_templates(baton_json_get(root, "chat_template"), source, why);
     baton_json_free(root);
     return err;
 }

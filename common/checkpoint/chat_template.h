@@ -18,6 +18,8 @@
 struct baton_chat_template {
     char *jinja; /* n_jinja bytes */
     size_t n_jinja;
+    char *tools_jinja; /* n_tools_jinja bytes: the one named tool_use, for requests with tools */
+    size_t n_tools_jinja;
     char *bos, *eos;
 };
 

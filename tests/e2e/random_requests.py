@@ -117,12 +117,12 @@ SAMPLING = {
 NATIVE = {**SAMPLING, "max_new_tokens": integer(1, N_CONTEXT), "kv_cache": BOOLEAN, "timeline": BOOLEAN}
 
 REFUSED = {
-    "tools": [one_of([{"type": "function", "function": {"name": "f"}}])], "tool_choice": [one_of("required")],
+    "tool_choice": [one_of("required", {"type": "function", "function": {"name": "f"}})],
     "functions": [one_of([{"name": "f"}])], "function_call": [one_of({"name": "f"})],
     "response_format": [one_of({"type": "json_object"}, {"type": "json_schema", "json_schema": {}})],
     "modalities": [one_of(["text", "audio"], ["audio"])], "audio": [one_of({"voice": "alloy", "format": "wav"})],
     "prediction": [one_of({"type": "content", "content": "x"})], "web_search_options": [one_of({"user_location": {}})],
-    "reasoning_effort": [one_of("low", "high")], "verbosity": [one_of("low", "high")],
+    "verbosity": [one_of("low", "high")],
     "suffix": [one_of("end")], "best_of": [one_of(2, 5)],
 }
 OPENAI = {
@@ -142,6 +142,14 @@ MESSAGES = [value_but("array"), one_of([]), lambda rng: [value_but("object")(rng
             one_of([{"content": "x"}], [{"role": "user"}]),
             lambda rng: message(content="a " * rng.randint(2000, 9000))]
 
+TEMPLATE = {
+    "tools": [value_but("array"), one_of([5], [{}], [{"type": "function"}], [{"type": "custom"}])],
+    "documents": [value_but("array"), one_of([5], ["text"])],
+    "chat_template_kwargs": [value_but("object"), one_of({"messages": []}, {"bos_token": "x"})],
+    "reasoning_effort": [value_but("string")], "add_generation_prompt": BOOLEAN,
+    "continue_final_message": BOOLEAN + [one_of(True)],
+}
+
 # By path: what a valid body has, and how each field can be wrong.
 ENDPOINTS = {
     "/generate": ({"prompt": "The fox", "max_new_tokens": 2}, {**NATIVE, "prompt": PROMPT + BATCH}),
@@ -149,9 +157,11 @@ ENDPOINTS = {
                          {**NATIVE, "prompt": PROMPT + BATCH + [one_of([[1], [2]], [[1]])]}),
     "/v1/completions": ({"prompt": "The fox", "max_tokens": 2},
                         {**OPENAI, "prompt": PROMPT + BATCH + [lambda rng: ["a"] * (MAX_BATCH + 1)],
+                         "tools": [one_of([{"type": "function", "function": {"name": "f"}}])],
+                         "reasoning_effort": [one_of("low", "high")],
                          "echo": BOOLEAN, "logprobs": integer(0, 20)}),
     "/v1/chat/completions": ({"messages": message(), "max_tokens": 2},
-                             {**OPENAI, "messages": MESSAGES, "logprobs": BOOLEAN,
+                             {**OPENAI, **TEMPLATE, "messages": MESSAGES, "logprobs": BOOLEAN,
                               "top_logprobs": integer(0, 20) + [lambda rng: rng.randint(1, 20)],
                               "max_completion_tokens": integer(1, N_CONTEXT)}),
 }

@@ -20,10 +20,12 @@ static const char *const ignored[] = {"user",
                                       "safety_identifier",
                                       "parallel_tool_calls"};
 
-static const char *const unsupported[] = {
-    "tools",      "tool_choice", "functions",  "function_call",      "response_format",
-    "modalities", "audio",       "prediction", "web_search_options", "reasoning_effort",
-    "verbosity",  "suffix"};
+static const char *const unsupported[] = {"functions",          "function_call", "response_format",
+                                          "modalities",         "audio",         "prediction",
+                                          "web_search_options", "verbosity",     "suffix"};
+
+/* The chat template is given these; a prompt has no place for them. */
+static const char *const only_of_chat[] = {"tools", "tool_choice", "reasoning_effort"};
 
 static bool is_text(const struct baton_json *value)
 {
@@ -50,17 +52,23 @@ static bool asks_for_nothing(const struct baton_json *value)
     }
 }
 
-static void read_rest(struct gw_fields *fields, int64_t n)
+static void refuse_all(struct gw_fields *fields, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct baton_json *value = gw_field(fields, names[i]);
+        if (value && !asks_for_nothing(value))
+            gw_fields_fail(fields, names[i], "unsupported_field", "%s: is not supported", names[i]);
+    }
+}
+
+static void read_rest(struct gw_fields *fields, int64_t n, bool chat)
 {
     int64_t best_of = n;
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         (void)gw_field(fields, ignored[i]);
-    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
-        const struct baton_json *value = gw_field(fields, unsupported[i]);
-        if (value && !asks_for_nothing(value))
-            gw_fields_fail(fields, unsupported[i], "unsupported_field", "%s: is not supported",
-                           unsupported[i]);
-    }
+    refuse_all(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    if (!chat)
+        refuse_all(fields, only_of_chat, sizeof only_of_chat / sizeof only_of_chat[0]);
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != n)
         gw_fields_fail(fields, "best_of", "unsupported_field",
@@ -161,7 +169,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
                  &max_tokens);
     read_completion_logprobs(&fields, &options, &params.shared);
     (void)gw_field(&fields, "prompt");
-    read_rest(&fields, options.n);
+    read_rest(&fields, options.n, false);
     options.no_output = !max_tokens; /* one token is made all the same, and not shown */
     params.parsed_ns = baton_now_ns();
     gw_prompts_read(api, &fields, GW_BATCH_ANY, (size_t)api->max_batch, &prompts);
@@ -213,6 +221,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
     struct gw_completion_options options = {.chat = true};
+    struct baton_chat_input input = {0};
     const char *length_name;
     gw_openai_read_model(api, &fields);
     read_n(api, &fields, &options);
@@ -220,11 +229,11 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     gw_params_read(api, &fields, &params);
     int64_t wanted = read_chat_length(api, &fields, &length_name);
     read_chat_logprobs(&fields, &params.shared.sampling);
-    (void)gw_field(&fields, "messages");
-    read_rest(&fields, options.n);
+    gw_messages_fields(&fields, &input);
+    read_rest(&fields, options.n, true);
     params.parsed_ns = baton_now_ns();
     add_chat_stops(api, &params.shared);
-    gw_messages_read(api, &fields, &prompts);
+    gw_messages_read(api, &fields, &input, &prompts);
     start(api, exchange, &fields, &options, &params, &prompts, length_name, wanted,
           api->facts->n_context_tokens);
 }

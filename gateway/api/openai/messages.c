@@ -3,117 +3,229 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_MESSAGES = 4096, TEXT_MAX_BYTES = 64 << 20 };
-
-/* A message's content may come in parts. texts holds the joined parts. */
-struct conversation {
-    struct baton_chat_message *messages;
-    struct baton_buf *texts;
-    size_t n;
-};
+enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
 
 static void fail(struct gw_fields *fields, size_t i, const char *code, const char *what)
 {
     gw_fields_fail(fields, "messages", code, "messages[%zu].%s", i, what);
 }
 
-static void read_role(struct gw_fields *fields, size_t i, const struct baton_json *message,
-                      struct baton_chat_message *out)
+static bool is_object(const struct baton_json *json)
 {
-    static const struct {
-        const char *name;
-        enum baton_role role;
-    } roles[] = {{"system", BATON_ROLE_SYSTEM},
-                 {"developer", BATON_ROLE_SYSTEM},
-                 {"user", BATON_ROLE_USER},
-                 {"assistant", BATON_ROLE_ASSISTANT}};
-    const struct baton_json *role = baton_json_get(message, "role");
-    const char *name = baton_json_string(role, NULL);
-    for (size_t r = 0; name && r < sizeof roles / sizeof roles[0]; r++)
-        if (!strcmp(roles[r].name, name)) {
-            out->role = roles[r].role;
-            return;
-        }
-    fail(fields, i, "invalid_value", "role: must be system, developer, user or assistant");
+    return baton_json_kind(json) == BATON_JSON_OBJECT;
 }
 
-static void read_parts(struct gw_fields *fields, size_t i, const struct baton_json *parts,
-                       struct baton_buf *text)
+static bool is_string(const struct baton_json *json)
+{
+    return baton_json_kind(json) == BATON_JSON_STRING;
+}
+
+static bool is_text(const struct baton_json *json, const char *text)
+{
+    return is_string(json) && !strcmp(baton_json_string(json, NULL), text);
+}
+
+/* ---- messages ---- */
+
+static void check_role(struct gw_fields *fields, size_t i, const struct baton_json *message)
+{
+    static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
+    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++)
+        if (is_text(baton_json_get(message, "role"), roles[r]))
+            return;
+    fail(fields, i, "invalid_value", "role: must be system, developer, user, assistant or tool");
+}
+
+static void check_parts(struct gw_fields *fields, size_t i, const struct baton_json *parts)
 {
     for (size_t p = 0; p < baton_json_size(parts) && !fields->failed; p++) {
         const struct baton_json *part = baton_json_at(parts, p);
-        const char *type = baton_json_string(baton_json_get(part, "type"), NULL);
-        size_t n;
-        const char *piece = baton_json_string(baton_json_get(part, "text"), &n);
-        if (!type || strcmp(type, "text") != 0 || !piece)
+        if (!is_text(baton_json_get(part, "type"), "text") ||
+            !is_string(baton_json_get(part, "text")))
             fail(fields, i, "invalid_value", "content: each part must be of type text");
-        else
-            baton_buf_append(text, piece, n);
     }
 }
 
-static void read_content(struct gw_fields *fields, size_t i, const struct baton_json *message,
-                         struct baton_chat_message *out, struct baton_buf *text)
+static void check_content(struct gw_fields *fields, size_t i, const struct baton_json *message)
 {
     const struct baton_json *content = baton_json_get(message, "content");
     enum baton_json_kind kind = baton_json_kind(content);
-    if (kind == BATON_JSON_STRING) {
-        out->content = baton_json_string(content, &out->n_bytes);
-        return;
-    }
     if (kind == BATON_JSON_ARRAY)
-        read_parts(fields, i, content, text);
-    else if (kind != BATON_JSON_NULL || out->role != BATON_ROLE_ASSISTANT)
+        check_parts(fields, i, content);
+    else if (kind != BATON_JSON_STRING &&
+             (kind != BATON_JSON_NULL || !is_text(baton_json_get(message, "role"), "assistant")))
         fail(fields, i, content ? "invalid_type" : "missing_field",
              "content: must be a string or an array of text parts");
-    out->content = baton_buf_text(text);
-    out->n_bytes = text->len;
 }
 
-static void read_message(struct gw_fields *fields, size_t i, const struct baton_json *message,
-                         struct conversation *conversation)
+static bool is_call(const struct baton_json *call)
 {
-    struct baton_chat_message *out = &conversation->messages[i];
-    if (baton_json_kind(message) != BATON_JSON_OBJECT) {
+    const struct baton_json *function = baton_json_get(call, "function");
+    const struct baton_json *arguments = baton_json_get(function, "arguments");
+    return is_text(baton_json_get(call, "type"), "function") &&
+           is_string(baton_json_get(function, "name")) &&
+           (is_string(arguments) || is_object(arguments));
+}
+
+static void check_calls(struct gw_fields *fields, size_t i, const struct baton_json *message)
+{
+    const struct baton_json *calls = baton_json_get(message, "tool_calls");
+    if (baton_json_kind(calls) == BATON_JSON_NULL)
+        return;
+    if (baton_json_kind(calls) != BATON_JSON_ARRAY)
+        fail(fields, i, "invalid_type", "tool_calls: must be an array");
+    if (baton_json_size(calls) && !is_text(baton_json_get(message, "role"), "assistant"))
+        fail(fields, i, "invalid_value", "tool_calls: only an assistant's message has some");
+    for (size_t c = 0; c < baton_json_size(calls) && !fields->failed; c++)
+        if (!is_call(baton_json_at(calls, c)))
+            fail(fields, i, "invalid_value",
+                 "tool_calls: each must be {\"type\":\"function\",\"function\":{\"name\":..., "
+                 "\"arguments\":...}}");
+}
+
+static void check_message(struct gw_fields *fields, size_t i, const struct baton_json *message)
+{
+    if (!is_object(message)) {
         gw_fields_fail(fields, "messages", "invalid_type", "messages[%zu]: must be an object", i);
         return;
     }
-    if (baton_json_size(baton_json_get(message, "tool_calls")))
-        fail(fields, i, "unsupported_field", "tool_calls: tools are not supported");
-    read_role(fields, i, message, out);
-    read_content(fields, i, message, out, &conversation->texts[i]);
+    check_role(fields, i, message);
+    check_content(fields, i, message);
+    check_calls(fields, i, message);
 }
 
-static void read_all(struct gw_fields *fields, struct conversation *conversation)
+static const struct baton_json *read_messages(struct gw_fields *fields)
 {
     const struct baton_json *messages = gw_field(fields, "messages");
     size_t n = baton_json_size(messages);
     if (!messages || baton_json_kind(messages) != BATON_JSON_ARRAY || !n || n > MAX_MESSAGES)
         gw_fields_fail(fields, "messages", messages ? "invalid_value" : "missing_field",
                        "messages: must be an array of 1 to %d messages", MAX_MESSAGES);
-    if (fields->failed)
-        return;
-    conversation->messages = calloc(n, sizeof *conversation->messages);
-    conversation->texts = calloc(n, sizeof *conversation->texts);
-    if (!conversation->messages || !conversation->texts) {
-        gw_fields_fail(fields, "messages", "out_of_memory", "messages: no memory for them");
-        return;
-    }
-    conversation->n = n;
-    for (size_t i = 0; i < n; i++)
-        baton_buf_init(&conversation->texts[i], TEXT_MAX_BYTES);
     for (size_t i = 0; i < n && !fields->failed; i++)
-        read_message(fields, i, baton_json_at(messages, i), conversation);
+        check_message(fields, i, baton_json_at(messages, i));
+    return messages;
 }
 
-static void encode(struct gw_api *api, struct gw_fields *fields,
-                   const struct conversation *conversation, struct gw_prompts *prompts)
+/* ---- tools, documents, variables ---- */
+
+/* An array of objects; NULL when it is absent or empty. */
+static const struct baton_json *read_objects(struct gw_fields *fields, const char *name)
+{
+    const struct baton_json *array = gw_field(fields, name);
+    bool wrong =
+        array && (baton_json_kind(array) != BATON_JSON_ARRAY || baton_json_size(array) > MAX_TOOLS);
+    for (size_t i = 0; i < baton_json_size(array) && !wrong; i++)
+        wrong = !is_object(baton_json_at(array, i));
+    if (wrong)
+        gw_fields_fail(fields, name, "invalid_type", "%s: must be an array of up to %d objects",
+                       name, MAX_TOOLS);
+    return baton_json_size(array) && !wrong ? array : NULL;
+}
+
+static const struct baton_json *read_tools(struct gw_fields *fields)
+{
+    const struct baton_json *tools = read_objects(fields, "tools");
+    for (size_t i = 0; i < baton_json_size(tools) && !fields->failed; i++) {
+        const struct baton_json *tool = baton_json_at(tools, i);
+        if (!is_text(baton_json_get(tool, "type"), "function") ||
+            !is_string(baton_json_get(baton_json_get(tool, "function"), "name")))
+            gw_fields_fail(fields, "tools", "invalid_value",
+                           "tools[%zu]: must be {\"type\":\"function\",\"function\":{\"name\":"
+                           "...}}",
+                           i);
+    }
+    return tools;
+}
+
+/* Whether the tools are shown to the model. */
+static bool read_tool_choice(struct gw_fields *fields)
+{
+    const struct baton_json *choice = gw_field(fields, "tool_choice");
+    if (choice && !is_text(choice, "auto") && !is_text(choice, "none"))
+        gw_fields_fail(fields, "tool_choice", "unsupported_field",
+                       "tool_choice: is not supported, but for \"auto\" and \"none\"");
+    return !choice || !is_text(choice, "none");
+}
+
+/* Variables that the request has fields for, or that are the model's. */
+static bool is_reserved(const char *name)
+{
+    static const char *const reserved[] = {
+        "messages",  "tools",    "documents", "add_generation_prompt", "continue_final_message",
+        "bos_token", "eos_token"};
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (!strcmp(name, reserved[i]))
+            return true;
+    return false;
+}
+
+static const struct baton_json *read_kwargs(struct gw_fields *fields)
+{
+    const struct baton_json *kwargs = gw_field(fields, "chat_template_kwargs");
+    if (kwargs && !is_object(kwargs)) {
+        gw_fields_fail(fields, "chat_template_kwargs", "invalid_type",
+                       "chat_template_kwargs: must be an object {variable: value}");
+        return NULL;
+    }
+    for (void *it = baton_json_first(kwargs); it; it = baton_json_next(kwargs, it))
+        if (is_reserved(baton_json_key(it)))
+            gw_fields_fail(fields, "chat_template_kwargs", "invalid_value",
+                           "chat_template_kwargs: %s is not to be set here", baton_json_key(it));
+    return kwargs;
+}
+
+static const char *read_effort(struct gw_fields *fields)
+{
+    const struct baton_json *effort = gw_field(fields, "reasoning_effort");
+    if (effort && !is_string(effort))
+        gw_fields_fail(fields, "reasoning_effort", "invalid_type",
+                       "reasoning_effort: must be a string");
+    return baton_json_string(effort, NULL);
+}
+
+static void read_openings(struct gw_fields *fields, struct baton_chat_input *input)
+{
+    bool opens = true, given = gw_field(fields, "add_generation_prompt") != NULL;
+    gw_field_bool(fields, "add_generation_prompt", &opens);
+    gw_field_bool(fields, "continue_final_message", &input->continues);
+    input->no_generation_prompt = !opens;
+    size_t n = baton_json_size(input->messages);
+    const struct baton_json *last = n ? baton_json_at(input->messages, n - 1) : NULL;
+    if (input->continues && given && opens)
+        gw_fields_fail(fields, "continue_final_message", "invalid_value",
+                       "continue_final_message: not together with add_generation_prompt");
+    if (input->continues && !is_text(baton_json_get(last, "role"), "assistant"))
+        gw_fields_fail(fields, "continue_final_message", "invalid_value",
+                       "continue_final_message: the last message is not the assistant's");
+}
+
+void gw_messages_fields(struct gw_fields *fields, struct baton_chat_input *input)
+{
+    input->messages = read_messages(fields);
+    input->tools = read_tools(fields);
+    if (!read_tool_choice(fields))
+        input->tools = NULL;
+    input->documents = read_objects(fields, "documents");
+    input->kwargs = read_kwargs(fields);
+    input->reasoning_effort = read_effort(fields);
+    read_openings(fields, input);
+}
+
+/* ---- the prompt ---- */
+
+void gw_messages_read(struct gw_api *api, struct gw_fields *fields,
+                      const struct baton_chat_input *input, struct gw_prompts *prompts)
 {
     struct baton_tokens tokens = {0};
     struct baton_why why = {""};
     size_t max_tokens = (size_t)api->max_prompt_tokens;
-    enum baton_err err = baton_chat_encode(api->chat, api->tokenizer, conversation->messages,
-                                           conversation->n, max_tokens, &tokens, &why);
+    const char *problem = baton_chat_problem(api->chat);
+    if (!fields->failed && problem)
+        gw_fields_fail(fields, "messages", "no_chat_template", "messages: %s", problem);
+    if (fields->failed)
+        return;
+    enum baton_err err =
+        baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, &tokens, &why);
     if (err == BATON_LIMIT)
         gw_fields_fail(fields, "messages", "context_length_exceeded",
                        "messages: longer than the %zu tokens that a prompt may have", max_tokens);
@@ -122,19 +234,4 @@ static void encode(struct gw_api *api, struct gw_fields *fields,
     else
         gw_prompts_take(api, fields, &tokens, prompts);
     baton_tokens_fini(&tokens);
-}
-
-void gw_messages_read(struct gw_api *api, struct gw_fields *fields, struct gw_prompts *prompts)
-{
-    struct conversation conversation = {0};
-    const char *problem = baton_chat_problem(api->chat);
-    read_all(fields, &conversation);
-    if (!fields->failed && problem)
-        gw_fields_fail(fields, "messages", "no_chat_template", "messages: %s", problem);
-    if (!fields->failed)
-        encode(api, fields, &conversation, prompts);
-    for (size_t i = 0; i < conversation.n; i++)
-        baton_buf_fini(&conversation.texts[i]);
-    free(conversation.texts);
-    free(conversation.messages);
 }

@@ -16,7 +16,7 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_string(out, "owned_by", "baton");
     baton_json_put_int(out, "context_length", gw_fleet_context_tokens(api->fleet));
     baton_json_put_int(out, "vocab_size", api->facts->n_vocab);
-    baton_json_put_string(out, "chat_template", baton_chat_family(api->chat));
+    baton_json_put_string(out, "chat_template", baton_chat_source(api->chat));
     baton_json_close(out, '}');
 }
 

@@ -55,13 +55,33 @@ static struct baton_chat *open_chat(const char *template, const char *override)
 
 /* ---- ids ---- */
 
+/* A user's message alone. */
+static enum baton_err encode(const struct baton_chat *chat, const char *content, size_t max_tokens,
+                             struct baton_tokens *tokens, struct baton_why *why)
+{
+    struct baton_buf buf;
+    struct baton_json *messages = NULL;
+    baton_buf_init(&buf, PLENTY);
+    struct baton_json_out out = baton_json_out(&buf);
+    baton_json_open(&out, NULL, '[');
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "role", "user");
+    baton_json_put_string(&out, "content", content);
+    baton_json_close(&out, '}');
+    baton_json_close(&out, ']');
+    assert_int_equal(baton_json_parse(baton_buf_text(&buf), buf.len, &messages, NULL), BATON_OK);
+    struct baton_chat_input input = {.messages = messages};
+    enum baton_err err = baton_chat_encode(chat, tale, &input, max_tokens, tokens, why);
+    baton_json_free(messages);
+    baton_buf_fini(&buf);
+    return err;
+}
+
 static struct baton_tokens ask(const struct baton_chat *chat, const char *content)
 {
     struct baton_tokens tokens = {0};
     struct baton_why why = {.text = ""};
-    struct baton_chat_message message = {
-        .role = BATON_ROLE_USER, .content = content, .n_bytes = strlen(content)};
-    if (baton_chat_encode(chat, tale, &message, 1, PLENTY, &tokens, &why))
+    if (encode(chat, content, PLENTY, &tokens, &why))
         fail_msg("%s", why.text);
     return tokens;
 }
@@ -135,12 +155,11 @@ TEST(ids_are_appended_and_bounded)
 {
     struct baton_chat *chat = open_chat(ZEPHYR, "auto");
     struct baton_tokens tokens = ask(chat, "Hi");
-    struct baton_chat_message message = {.role = BATON_ROLE_USER, .content = "Hi", .n_bytes = 2};
     struct baton_why why;
     size_t n = tokens.n;
-    assert_int_equal(baton_chat_encode(chat, tale, &message, 1, n - 1, &tokens, &why), BATON_LIMIT);
+    assert_int_equal(encode(chat, "Hi", n - 1, &tokens, &why), BATON_LIMIT);
     assert_int_equal(tokens.n, n);
-    assert_int_equal(baton_chat_encode(chat, tale, &message, 1, n, &tokens, &why), BATON_OK);
+    assert_int_equal(encode(chat, "Hi", n, &tokens, &why), BATON_OK);
     assert_int_equal(tokens.n, 2 * n);
     assert_memory_equal(tokens.ids, tokens.ids + n, n * sizeof *tokens.ids);
     baton_tokens_fini(&tokens);
@@ -150,25 +169,12 @@ TEST(ids_are_appended_and_bounded)
 TEST(without_a_known_template_nothing_is_encoded)
 {
     struct baton_chat *chat = open_chat(NULL, "auto");
-    struct baton_chat_message message = {.role = BATON_ROLE_USER, .content = "Hi", .n_bytes = 2};
     struct baton_tokens tokens = {0};
     struct baton_why why;
     uint32_t id;
-    assert_int_equal(baton_chat_encode(chat, tale, &message, 1, PLENTY, &tokens, &why),
-                     BATON_INVALID);
+    assert_int_equal(encode(chat, "Hi", PLENTY, &tokens, &why), BATON_INVALID);
     assert_string_equal(why.text, baton_chat_problem(chat));
     assert_int_equal(baton_chat_stop_ids(chat, tale, &id, 1), 0);
-    baton_chat_close(chat);
-}
-
-TEST(text_that_is_not_utf8_is_invalid)
-{
-    struct baton_chat *chat = open_chat(ZEPHYR, "auto");
-    struct baton_chat_message message = {.role = BATON_ROLE_USER, .content = "\xff", .n_bytes = 1};
-    struct baton_tokens tokens = {0};
-    assert_int_equal(baton_chat_encode(chat, tale, &message, 1, PLENTY, &tokens, NULL),
-                     BATON_INVALID);
-    assert_null(tokens.ids);
     baton_chat_close(chat);
 }
 
@@ -187,7 +193,8 @@ TEST(the_stop_token_is_the_one_that_ends_a_turn_if_the_tokenizer_has_it)
 
 /* ---- directories ---- */
 
-static void assert_family(const char *jinja, const char *config, const char *family)
+/* What the model of these two files makes of "Hi"; NULL: it has no template. */
+static void assert_directory(const char *jinja, const char *config, const char *expected)
 {
     struct baton_chat *chat = NULL;
     struct baton_why why = {.text = ""};
@@ -195,37 +202,53 @@ static void assert_family(const char *jinja, const char *config, const char *fam
     put_file("tokenizer_config.json", config);
     if (baton_chat_open(dir, "auto", &chat, &why))
         fail_msg("%s", why.text);
-    assert_string_equal(baton_chat_family(chat), family);
+    assert_string_equal(baton_chat_source(chat), expected ? "model" : "none");
+    if (expected) {
+        struct baton_tokens tokens = ask(chat, "Hi");
+        assert_text(&tokens, expected);
+        baton_tokens_fini(&tokens);
+    }
     baton_chat_close(chat);
 }
 
-#define PHI3_JSON                                                                                  \
-    "\"{% for message in messages %}{{'<|' + message['role'] + '|>\\n' + message['content'] + "    \
-    "'<|end|>\\n'}}{% endfor %}{% if add_generation_prompt %}{{'<|assistant|>\\n'}}{% endif %}\""
-
 TEST(a_directory_without_a_template_opens_as_none)
 {
-    assert_family(NULL, NULL, "none");
-    assert_family(NULL, "{}", "none");
-    assert_family(NULL, "{\"chat_template\":null}", "none");
-    assert_family(NULL, "{\"chat_template\":7}", "none");
+    assert_directory(NULL, NULL, NULL);
+    assert_directory(NULL, "{}", NULL);
+    assert_directory(NULL, "{\"chat_template\":null}", NULL);
+    assert_directory(NULL, "{\"chat_template\":7}", NULL);
 }
+
+#define SAYS "\"{{ messages[0].content }}!\""
 
 TEST(the_template_is_a_string_or_the_default_one_of_a_list)
 {
-    assert_family(NULL, "{\"chat_template\":" PHI3_JSON "}", "phi3");
-    assert_family(NULL,
-                  "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"x\"},"
-                  "{\"name\":\"default\",\"template\":" PHI3_JSON "}]}",
-                  "phi3");
-    assert_family(NULL, "{\"chat_template\":[{\"name\":\"rag\",\"template\":\"x\"}, 1]}", "none");
+    assert_directory(NULL, "{\"chat_template\":" SAYS "}", "Hi!");
+    assert_directory(NULL,
+                     "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"x\"},"
+                     "{\"name\":\"default\",\"template\":" SAYS "}]}",
+                     "Hi!");
+    assert_directory(NULL, "{\"chat_template\":[{\"name\":\"rag\",\"template\":\"x\"}, 1]}", NULL);
 }
 
 TEST(a_file_of_its_own_goes_before_the_config)
 {
-    assert_family(ZEPHYR, "{\"chat_template\":" PHI3_JSON "}", "zephyr");
-    assert_family(ZEPHYR, NULL, "zephyr");
-    assert_family("", "{\"chat_template\":" PHI3_JSON "}", "phi3");
+    assert_directory("{{ messages[0].content }}?", "{\"chat_template\":" SAYS "}", "Hi?");
+    assert_directory("{{ messages[0].content }}?", NULL, "Hi?");
+}
+
+TEST(a_file_can_be_named)
+{
+    char path[100];
+    struct baton_chat *chat = NULL;
+    put_file("chat_template.jinja", "{{ messages[0].content }}.");
+    (void)snprintf(path, sizeof path, "%s/chat_template.jinja", dir);
+    assert_int_equal(baton_chat_open(dir, path, &chat, NULL), BATON_OK);
+    assert_string_equal(baton_chat_source(chat), "file");
+    struct baton_tokens tokens = ask(chat, "Hi");
+    assert_text(&tokens, "Hi.");
+    baton_tokens_fini(&tokens);
+    baton_chat_close(chat);
 }
 
 TEST(special_tokens_are_strings_or_objects_with_a_content)
@@ -263,7 +286,7 @@ TEST(the_embedded_model_has_no_template)
 {
     struct baton_chat *chat = NULL;
     assert_int_equal(baton_chat_open("models/tale", "auto", &chat, NULL), BATON_OK);
-    assert_string_equal(baton_chat_family(chat), "none");
+    assert_string_equal(baton_chat_source(chat), "none");
     baton_chat_close(chat);
 }
 
@@ -275,11 +298,11 @@ int main(void)
         cmocka_unit_test(a_special_token_begun_by_a_user_is_not_ended_by_the_template),
         cmocka_unit_test(ids_are_appended_and_bounded),
         cmocka_unit_test(without_a_known_template_nothing_is_encoded),
-        cmocka_unit_test(text_that_is_not_utf8_is_invalid),
         cmocka_unit_test(the_stop_token_is_the_one_that_ends_a_turn_if_the_tokenizer_has_it),
         cmocka_unit_test(a_directory_without_a_template_opens_as_none),
         cmocka_unit_test(the_template_is_a_string_or_the_default_one_of_a_list),
         cmocka_unit_test(a_file_of_its_own_goes_before_the_config),
+        cmocka_unit_test(a_file_can_be_named),
         cmocka_unit_test(special_tokens_are_strings_or_objects_with_a_content),
         cmocka_unit_test(a_config_that_is_not_json_is_refused_with_its_name),
         cmocka_unit_test(the_embedded_model_has_no_template),
