@@ -72,13 +72,19 @@ static enum baton_err read_punctuation(const struct baton_steps_reader *reader,
     return err ? err : add(reader, step);
 }
 
+/* The word characters of Rust's regular expressions, which Whitespace is written in. */
+#define RUST_WORD                                                                                  \
+    "\\p{L}\\p{M}\\p{Nl}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                       \
+    "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
+
 static enum baton_err read_whitespace(const struct baton_steps_reader *reader,
                                       const struct baton_json *value)
 {
-    static const struct baton_pretokenizer_step words = {.kind = BATON_PRETOKENIZER_SPLIT,
-                                                         .pattern = PATTERN("\\w+|[^\\w\\s]+"),
-                                                         .behavior = BATON_SPLIT_REMOVED,
-                                                         .invert = true};
+    static const struct baton_pretokenizer_step words = {
+        .kind = BATON_PRETOKENIZER_SPLIT,
+        .pattern = PATTERN("[" RUST_WORD "]+|[^" RUST_WORD "\\s]+"),
+        .behavior = BATON_SPLIT_REMOVED,
+        .invert = true};
     static const struct baton_pretokenizer_step spaces = {.kind = BATON_PRETOKENIZER_SPLIT,
                                                           .pattern = PATTERN("\\s"),
                                                           .behavior = BATON_SPLIT_REMOVED};

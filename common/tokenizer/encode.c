@@ -166,8 +166,9 @@ static enum baton_err encode_part(struct run *run, int set, const struct baton_t
     return encode_piece(run, set, &part);
 }
 
-/* Encodes what lies between the added tokens of the set by the sets after it. White space that a
- * token takes may hold the next token, which counts all the same, as in the reference. */
+/* Encodes what lies between the added tokens of the set by the sets after it. A token may be white
+ * space that the token before it took: it counts all the same, unless it takes white space on its
+ * left and nothing is left for it. That is how the reference does it. */
 static enum baton_err cut_out(struct run *run, int set, const struct baton_text_view *text)
 {
     const struct baton_added *added = &run->tokenizer->added[set];
@@ -179,11 +180,11 @@ static enum baton_err cut_out(struct run *run, int set, const struct baton_text_
         if (token->single_word && !is_alone(text, at, end))
             continue;
         if (token->lstrip)
-            begin = spaces_before(text, from < at ? from : at, at);
+            begin = from < at ? spaces_before(text, from, at) : from;
         if (token->rstrip)
             end = spaces_after(text, end);
         enum baton_err err = encode_part(run, set + 1, text, from, begin);
-        if (!err)
+        if (!err && begin < end)
             err = push(run, token->id);
         if (err)
             return err;
@@ -210,12 +211,16 @@ static enum baton_err encode_piece(struct run *run, int set, const struct baton_
 
 /* ---- calls ---- */
 
-/* Origins matter only where part of a text may hold special tokens. */
-static bool must_trace(const struct baton_tokenizer *tokenizer, size_t n,
-                       const struct baton_span *spans, size_t n_spans)
+static bool is_all(const struct baton_span *spans, size_t n_spans, size_t n)
 {
-    bool is_all = n_spans == 1 && !spans[0].start && spans[0].end >= n;
-    return tokenizer->traces_special && n_spans && !is_all;
+    return n_spans == 1 && !spans[0].start && spans[0].end >= n;
+}
+
+/* Origins matter where part of a text may hold special tokens, and to know where it begins. */
+static bool must_trace(const struct baton_tokenizer *tokenizer, const struct run *run)
+{
+    return tokenizer->traces_first ||
+           (tokenizer->traces_special && run->n_spans && run->spans[0].end != SIZE_MAX);
 }
 
 enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, const char *text,
@@ -223,15 +228,17 @@ enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, c
                                             size_t n_spans, size_t max_tokens,
                                             struct baton_tokens *out, struct baton_why *why)
 {
+    /* Normalised text may be longer than the text. */
+    static const struct baton_span everywhere = {.start = 0, .end = SIZE_MAX};
     struct run run = {.tokenizer = tokenizer,
-                      .spans = spans,
+                      .spans = is_all(spans, n_spans, n) ? &everywhere : spans,
                       .n_spans = n_spans,
-                      .traces = must_trace(tokenizer, n, spans, n_spans),
                       .start = out->n,
                       .max_tokens = max_tokens,
                       .out = out,
                       .why = why};
     struct baton_text_view all = {.bytes = text, .n = n};
+    run.traces = must_trace(tokenizer, &run);
     if (baton_tokenizer_exceeds(tokenizer, n, max_tokens))
         return too_long(&run);
     if (n > UINT32_MAX || !baton_utf8_valid(text, n))

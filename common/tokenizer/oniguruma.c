@@ -8,11 +8,14 @@
 
 /* Unicode's White_Space. */
 #define SPACE "\\p{Z}\\x{9}-\\x{d}\\x{85}"
-/* Alphabetic, marks, decimal digits and connectors; the ranges are symbols that are Alphabetic. */
+/* Letters, marks, digits, connectors, symbols that are Alphabetic, and Latin-1's small digits, as
+ * Oniguruma's tables have it. */
 #define WORD                                                                                       \
-    "\\p{L}\\p{M}\\p{Nl}\\p{Nd}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}"                    \
-    "\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
-#define HEX "0-9A-Fa-f"
+    "\\p{L}\\p{M}\\p{Nl}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"     \
+    "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
+#define BOUNDARY    "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))"
+#define NO_BOUNDARY "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))"
+#define HEX         "0-9A-Fa-f"
 
 enum { MAX_GROUPS = 64, MAX_CLASSES = 8 };
 
@@ -75,7 +78,8 @@ static enum baton_err rewrite_escape(struct rewriter *r, bool in_class)
         const char *alone, *inside;
     } sets[] = {{'s', "[" SPACE "]", SPACE}, {'S', "[^" SPACE "]", "\\S\\x{180e}"},
                 {'w', "[" WORD "]", WORD},   {'W', "[^" WORD "]", NULL},
-                {'h', "[" HEX "]", HEX},     {'H', "[^" HEX "]", NULL}};
+                {'h', "[" HEX "]", HEX},     {'H', "[^" HEX "]", NULL},
+                {'b', BOUNDARY, "\\x{8}"},   {'B', NO_BOUNDARY, NULL}};
     char letter = r->at + 1 < r->n ? r->in[r->at + 1] : 0;
     if (!letter)
         return refuse(r, "a backslash at the end");
@@ -83,7 +87,7 @@ static enum baton_err rewrite_escape(struct rewriter *r, bool in_class)
         if (letter == sets[i].letter) {
             const char *text = in_class ? sets[i].inside : sets[i].alone;
             if (!text)
-                return refuse(r, "\\W or \\H inside a class");
+                return refuse(r, "\\W, \\H or \\B inside a class");
             baton_buf_puts(r->out, text);
             r->at += 2;
             return BATON_OK;

@@ -354,6 +354,15 @@ static void find_bounds(struct builder *b)
         tables->steps.n_normalizer ? NFC_SHRINKS * longest : longest;
 }
 
+/* A normalizer may take away the start of a text. */
+static bool must_find_first(const struct baton_tokenizer_steps *steps)
+{
+    for (int i = 0; i < steps->n_pretokenizer; i++)
+        if (steps->pretokenizer[i].prepend == BATON_PREPEND_FIRST)
+            return steps->n_normalizer > 0;
+    return false;
+}
+
 enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,
                                      const struct baton_tokenizer_tables *tables,
                                      struct baton_why *why)
@@ -364,6 +373,7 @@ enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,
                         .why = why};
     baton_buf_init(&b.scratch, SIZE_MAX / 4);
     tokenizer->model = tables->model;
+    tokenizer->traces_first = must_find_first(&tables->steps);
     tokenizer->texts = baton_arena_create(TEXTS_MAX_BYTES);
     enum baton_err err = tokenizer->texts ? BATON_OK : BATON_NO_MEMORY;
     if (!err)

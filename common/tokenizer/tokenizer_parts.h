@@ -39,6 +39,7 @@ struct baton_tokenizer {
     size_t word_bytes_per_token; /* a word of n bytes has at least n / that tokens; 0: may be one */
     size_t text_bytes_per_token; /* the same of a text */
     bool traces_special;         /* some special token is found in normalised text */
+    bool traces_first;           /* what begins a text must be known after it is normalised */
     struct baton_arena *texts;
 };
 

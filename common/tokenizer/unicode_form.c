@@ -63,6 +63,24 @@ static size_t find(struct baton_unicode_form form, const struct baton_text_view 
     return text->n;
 }
 
+/* Whether no character before c is ordered behind it or joins it: all that do are marks, or the
+ * second and third letters of a Hangul syllable. */
+static bool begins_cluster(uint32_t c)
+{
+    return !baton_character_is_mark(c) && (c < 0x1160 || c > 0x11ff);
+}
+
+/* Where the cluster ends that begins at from. */
+static size_t cluster_end(const struct baton_text_view *text, size_t from)
+{
+    size_t n;
+    (void)baton_character_at(text->bytes + from, &n);
+    for (from += n; from < text->n; from += n)
+        if (begins_cluster(baton_character_at(text->bytes + from, &n)))
+            break;
+    return from;
+}
+
 /* Appends the form of bytes from .. to - 1, which begin and end between characters that cannot
  * join. Returns whether it differs. */
 static bool apply_part(struct baton_unicode_form form, const struct baton_text_view *text,
@@ -88,6 +106,20 @@ static bool apply_part(struct baton_unicode_form form, const struct baton_text_v
     return differs;
 }
 
+/* The same, cluster by cluster where the origins of bytes are kept. */
+static bool apply_run(struct baton_unicode_form form, const struct baton_text_view *text,
+                      size_t from, size_t to, struct baton_mapped_text *out)
+{
+    bool differs = false;
+    if (!out->keeps_origins)
+        return apply_part(form, text, from, to, out);
+    for (size_t end; from < to; from = end) {
+        end = cluster_end(text, from);
+        differs |= apply_part(form, text, from, end < to ? end : to, out);
+    }
+    return differs;
+}
+
 bool baton_unicode_form_apply(struct baton_unicode_form form, const struct baton_text_view *text,
                               struct baton_mapped_text *out)
 {
@@ -98,7 +130,7 @@ bool baton_unicode_form_apply(struct baton_unicode_form form, const struct baton
         size_t from = at > done ? baton_character_before(text->bytes, at) : at;
         size_t to = find(form, text, at, true);
         baton_mapped_text_copy(out, text, done, from);
-        differs |= apply_part(form, text, from, to, out);
+        differs |= apply_run(form, text, from, to, out);
         done = to;
         at = find(form, text, to, false);
     }

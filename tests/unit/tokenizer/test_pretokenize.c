@@ -231,6 +231,8 @@ TEST(patterns_mean_what_they_mean_to_oniguruma)
     CUT("[a-c&&[^b]]+", "abcax", "a|b|ca|x");
     CUT("[a[bc]]+", "xabcx", "x|abc|x");
     CUT("\\\\p{Han}+", "a語b", "a|語|b");
+    CUT("\\\\w+", "a²b½c①d", "a²b½c|①|d");
+    CUT("\\\\b", "é\u0301 ab!", "é\u0301| |ab|!");
     CUT("(?i:'s)", "it'ſ", "it|'ſ");
     CUT("a{,2}b", "xaab", "x|aab");
     CUT("a{x", "ba{x", "b|a{x");
