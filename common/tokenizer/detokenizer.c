@@ -13,11 +13,13 @@ void baton_detokenizer_init(struct baton_detokenizer *detokenizer,
 }
 
 /* How many of the bytes at the start of the text do not belong to it. */
-static size_t taken_away(struct baton_detokenizer *detokenizer, const char *bytes, size_t n)
+static size_t taken_away(struct baton_detokenizer *detokenizer, uint32_t id, const char *bytes,
+                         size_t n)
 {
     const struct baton_text_rule *rule = &detokenizer->tokenizer->text_rule;
+    bool keeps_space = detokenizer->tokenizer->vocab.tokens[id].keeps_space;
     size_t at = 0;
-    if (detokenizer->is_first && rule->drops_first)
+    if (detokenizer->is_first && rule->drops_first && !keeps_space)
         while (at < n && bytes[at] == ' ')
             at++;
     detokenizer->is_first = false;
@@ -33,7 +35,7 @@ const char *baton_detokenizer_next(struct baton_detokenizer *detokenizer, uint32
     const char *bytes = baton_tokenizer_bytes(detokenizer->tokenizer, id, n);
     if (!bytes || (!detokenizer->is_first && !detokenizer->n_strip))
         return bytes;
-    size_t at = taken_away(detokenizer, bytes, *n);
+    size_t at = taken_away(detokenizer, id, bytes, *n);
     *n -= at;
     return bytes + at;
 }

@@ -45,9 +45,12 @@ static enum baton_err put_token(struct builder *b, uint32_t id, const char *text
 {
     make_bytes(b, text, n);
     enum baton_err err = baton_buf_err(&b->scratch);
-    return err ? err
-               : baton_vocab_put(&b->tokenizer->vocab, id, baton_buf_text(&b->scratch),
-                                 b->scratch.len);
+    if (!err)
+        err = baton_vocab_put(&b->tokenizer->vocab, id, baton_buf_text(&b->scratch),
+                              b->scratch.len);
+    if (!err)
+        b->tokenizer->vocab.tokens[id].keeps_space = n && text[0] == ' ';
+    return err;
 }
 
 /* An added token may repeat one of the vocabulary. */

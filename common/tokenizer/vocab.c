@@ -43,7 +43,7 @@ enum baton_err baton_vocab_put(struct baton_vocab *vocab, uint32_t id, const cha
     if (baton_buf_err(&vocab->bytes))
         return baton_buf_err(&vocab->bytes);
     token->offset = offset;
-    token->n_bytes = (uint32_t)n & INT32_MAX; /* n fits: the block is smaller than 2 GiB */
+    token->n_bytes = (uint32_t)n & (INT32_MAX >> 1); /* n fits: the block is smaller than 1 GiB */
     if (n > vocab->longest_bytes)
         vocab->longest_bytes = n;
     return BATON_OK;

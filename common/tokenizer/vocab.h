@@ -19,8 +19,9 @@
 
 struct baton_vocab_token {
     uint32_t offset; /* into bytes; BATON_NO_TOKEN marks a gap */
-    uint32_t n_bytes : 31;
+    uint32_t n_bytes : 30;
     uint32_t special : 1;
+    uint32_t keeps_space : 1; /* its first space is its own, none that a decoder made */
 };
 
 struct baton_vocab {
