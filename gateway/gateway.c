@@ -251,7 +251,10 @@ static enum baton_err make_tokenizer(struct gateway *gateway,
                                      struct baton_why *why)
 {
     struct baton_tokenizer_tables *tables = NULL;
-    enum baton_err err = baton_checkpoint_tokenizer(checkpoint, &tables, why);
+    struct baton_cache_dirs cache;
+    baton_cache_dirs_find(gateway->options->pack_dir, checkpoint->path, &cache);
+    enum baton_err err = baton_checkpoint_tokenizer(checkpoint, &cache,
+                                                    gateway->fingerprint.tokenizer, &tables, why);
     if (!err)
         err = baton_tokenizer_create(tables, &gateway->tokenizer, why);
     baton_tokenizer_tables_free(tables);

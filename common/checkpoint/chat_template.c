@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/file.h"
-#include "common/base/json.h"
+#include "common/checkpoint/json_text.h"
 
 enum { FILE_MAX_BYTES = 4 << 20 };
 
@@ -70,11 +70,13 @@ static enum baton_err copy_templates(const struct baton_json *value,
 static enum baton_err read_config(const char *model_path, struct baton_chat_template *source,
                                   struct baton_why *why)
 {
+    static const char *const names[] = {"bos_token", "eos_token", "chat_template"};
     char path[PATH_MAX];
     struct baton_json *root = NULL;
     enum baton_err err = baton_file_path(path, model_path, "tokenizer_config.json", why);
     if (!err)
-        err = baton_json_read_file(path, FILE_MAX_BYTES, &root, why);
+        err = baton_json_read_members(path, FILE_MAX_BYTES, names, sizeof names / sizeof *names,
+                                      &root, why);
     if (err)
         return err == BATON_NOT_FOUND ? BATON_OK : err;
     err = copy_token(baton_json_get(root, "bos_token"), &source->bos, why);

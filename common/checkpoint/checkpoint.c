@@ -79,10 +79,14 @@ enum baton_err baton_checkpoint_weights(const struct baton_checkpoint *checkpoin
 }
 
 enum baton_err baton_checkpoint_tokenizer(const struct baton_checkpoint *checkpoint,
+                                          const struct baton_cache_dirs *cache,
+                                          const char digest[BATON_SHA256_HEX],
                                           struct baton_tokenizer_tables **tables,
                                           struct baton_why *why)
 {
-    return baton_tokenizer_tables_read(checkpoint->path, tables, why);
+    if (!cache)
+        return baton_tokenizer_tables_read(checkpoint->path, tables, why);
+    return baton_tokenizer_tables_recall(checkpoint->path, cache, digest, tables, why);
 }
 
 enum baton_err baton_checkpoint_chat_template(const struct baton_checkpoint *checkpoint,

@@ -55,8 +55,11 @@ enum baton_err baton_checkpoint_weights(const struct baton_checkpoint *checkpoin
                                         struct baton_weights **weights,
                                         struct baton_why *why) BATON_MUST_CHECK;
 
-/* What the files say of the tokenizer; to be freed with baton_tokenizer_tables_free. */
+/* What the files say of the tokenizer; to be freed with baton_tokenizer_tables_free. With a cache,
+ * a large one is parsed once; digest is then that of the fingerprint. NULL: parsed in any case. */
 enum baton_err baton_checkpoint_tokenizer(const struct baton_checkpoint *checkpoint,
+                                          const struct baton_cache_dirs *cache,
+                                          const char digest[BATON_SHA256_HEX],
                                           struct baton_tokenizer_tables **tables,
                                           struct baton_why *why) BATON_MUST_CHECK;
 

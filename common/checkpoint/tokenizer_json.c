@@ -9,9 +9,16 @@
 #include "common/checkpoint/steps_file.h"
 #include "common/checkpoint/vocab_file.h"
 
+/* The large parts of the file, which are read as text. */
+struct large_parts {
+    struct baton_json_span vocab, merges, added;
+};
+
 /* Where the parts go, and where the reason for a failure goes. */
 struct reader {
     struct baton_tokenizer_tables *tables;
+    struct large_parts parts;
+    struct baton_vocab_reader *vocab;
     struct baton_why *why;
 };
 
@@ -79,15 +86,14 @@ static enum baton_err read_flags(const struct reader *reader, const struct baton
  * would need it. */
 static enum baton_err read_unk_token(const struct reader *reader, const struct baton_json *model)
 {
-    const struct baton_json *name = baton_json_get(model, "unk_token");
-    const struct baton_json *vocab = baton_json_get(model, "vocab");
-    if (is_absent(name))
+    const struct baton_json *value = baton_json_get(model, "unk_token");
+    size_t n;
+    const char *name = baton_json_string(value, &n);
+    if (is_absent(value))
         return BATON_OK;
-    if (baton_json_kind(name) != BATON_JSON_STRING)
+    if (!name)
         return wrong(reader, "model", "unk_token must be a string");
-    const struct baton_json *id = baton_json_get(vocab, baton_json_string(name, NULL));
-    if (id)
-        reader->tables->unk_id = (uint32_t)baton_json_int(id);
+    reader->tables->unk_id = baton_token_index_get(&reader->vocab->index, name, n);
     return BATON_OK;
 }
 
@@ -101,8 +107,9 @@ static enum baton_err read_bpe(const struct reader *reader, const struct baton_j
     if (!err)
         err = check_empty(reader, model, "end_of_word_suffix");
     if (!err)
-        err = baton_vocab_read(reader->tables, baton_json_get(model, "vocab"),
-                               baton_json_get(model, "merges"), reader->why);
+        err = baton_vocab_read(reader->vocab, reader->parts.vocab);
+    if (!err)
+        err = baton_merges_read(reader->vocab, reader->parts.merges);
     return err ? err : read_unk_token(reader, model);
 }
 
@@ -115,7 +122,7 @@ static enum baton_err read_unigram(const struct reader *reader, const struct bat
     tables->model = BATON_TOKENIZER_UNIGRAM;
     tables->fuse_unk = true;
     if (!err)
-        err = baton_vocab_read_scores(tables, baton_json_get(model, "vocab"), reader->why);
+        err = baton_vocab_read_scores(reader->vocab, reader->parts.vocab);
     if (err || is_absent(unk))
         return err;
     if (baton_json_kind(unk) != BATON_JSON_INT || baton_json_int(unk) < 0 ||
@@ -211,15 +218,13 @@ static enum baton_err read_row(const struct reader *reader, const struct baton_j
 }
 
 /* An added token may repeat one of the vocabulary's, under the same id. */
-static enum baton_err check_row(const struct reader *reader, const struct baton_json *vocab,
-                                const struct baton_added_row *row)
+static enum baton_err check_row(const struct reader *reader, const struct baton_added_row *row)
 {
     const struct baton_tokenizer_tables *tables = reader->tables;
     const struct baton_token_row *token =
         row->id < tables->n_tokens ? &tables->tokens[row->id] : NULL;
-    const struct baton_json *in_vocab =
-        strlen(row->text) == row->n_bytes ? baton_json_get(vocab, row->text) : NULL;
-    if (in_vocab && baton_json_int(in_vocab) != (int64_t)row->id)
+    uint32_t in_vocab = baton_token_index_get(&reader->vocab->index, row->text, row->n_bytes);
+    if (in_vocab != BATON_NO_TOKEN && in_vocab != row->id)
         return baton_fail(
             reader->why, BATON_INVALID,
             "%s: added_tokens: \"%.40s\" has id %u, but another one in the vocabulary",
@@ -232,8 +237,7 @@ static enum baton_err check_row(const struct reader *reader, const struct baton_
     return BATON_OK;
 }
 
-static enum baton_err read_added(const struct reader *reader, const struct baton_json *vocab,
-                                 const struct baton_json *tokens)
+static enum baton_err read_rows(const struct reader *reader, const struct baton_json *tokens)
 {
     struct baton_tokenizer_tables *tables = reader->tables;
     size_t n = baton_json_size(tokens);
@@ -247,37 +251,94 @@ static enum baton_err read_added(const struct reader *reader, const struct baton
         struct baton_added_row row = {0};
         err = read_row(reader, baton_json_at(tokens, i), &row);
         if (!err)
-            err = check_row(reader, vocab, &row);
+            err = check_row(reader, &row);
         if (!err)
             tables->added[tables->n_added++] = row;
     }
     return err;
 }
 
+static enum baton_err read_added(const struct reader *reader)
+{
+    struct baton_tokenizer_tables *tables = reader->tables;
+    struct baton_json_span span = reader->parts.added;
+    struct baton_why reason;
+    if (!span.start)
+        return BATON_OK;
+    enum baton_err err = baton_json_parse(span.start, span.n, &tables->parsed_added, &reason);
+    if (err)
+        return baton_fail(reader->why, err, "%s: added_tokens: %s", tables->file, reason.text);
+    return read_rows(reader, tables->parsed_added);
+}
+
 /* ---- the file ---- */
 
-static enum baton_err read_root(const struct reader *reader, const struct baton_json *root)
+static int by_position(const void *a, const void *b)
 {
-    const struct baton_json *model = baton_json_get(root, "model");
-    const struct baton_json *vocab = baton_json_get(model, "vocab");
-    enum baton_err err = read_steps(reader, root);
-    if (!err)
-        err = read_model(reader, model);
-    if (!err)
-        err = read_added(reader, vocab, baton_json_get(root, "added_tokens"));
-    return err;
+    const struct baton_json_span *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The file with null for its large parts: what is left is small, and is read as a tree. */
+static enum baton_err cut_out(const struct reader *reader, struct baton_json_span file)
+{
+    struct baton_tokenizer_tables *tables = reader->tables;
+    struct baton_json_span spans[] = {reader->parts.vocab, reader->parts.merges,
+                                      reader->parts.added};
+    struct baton_buf rest;
+    const char *at = file.start;
+    baton_buf_init(&rest, BATON_TOKENIZER_FILE_MAX_BYTES);
+    qsort(spans, sizeof spans / sizeof *spans, sizeof *spans, by_position);
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+        if (!spans[i].start)
+            continue;
+        baton_buf_append(&rest, at, (size_t)(spans[i].start - at));
+        baton_buf_puts(&rest, "null");
+        at = spans[i].start + spans[i].n;
+    }
+    baton_buf_append(&rest, at, (size_t)(file.start + file.n - at));
+    tables->n_steps_json = rest.len;
+    enum baton_err err = baton_buf_err(&rest);
+    tables->steps_json = baton_buf_take(&rest);
+    baton_buf_fini(&rest);
+    return err ? baton_fail(reader->why, err, "%s: no room for the file", tables->file) : BATON_OK;
+}
+
+enum baton_err baton_tokenizer_json_read_steps(struct baton_tokenizer_tables *tables,
+                                               struct baton_why *why)
+{
+    const struct reader reader = {.tables = tables, .why = why};
+    const char *json = tables->steps_json ? tables->steps_json : "";
+    struct baton_why reason;
+    enum baton_err err =
+        baton_json_parse(json, tables->n_steps_json, &tables->parsed_steps, &reason);
+    if (err)
+        return baton_fail(why, err, "%s: %s", tables->file, reason.text);
+    return read_steps(&reader, tables->parsed_steps);
 }
 
 enum baton_err baton_tokenizer_json_parse(const void *json, size_t n,
                                           struct baton_tokenizer_tables *tables,
                                           struct baton_why *why)
 {
-    struct baton_why reason;
-    const struct reader reader = {.tables = tables, .why = why};
-    enum baton_err err = baton_json_parse(json, n, &tables->parsed, &reason);
-    if (err)
-        return baton_fail(why, err, "%s: %s", tables->file, reason.text);
-    return read_root(&reader, tables->parsed);
+    struct baton_vocab_reader vocab = {.tables = tables, .why = why};
+    struct baton_json_span file = {.start = json, .n = n};
+    struct baton_json_span model = baton_json_text_member(file, "model");
+    const struct reader reader = {.tables = tables,
+                                  .vocab = &vocab,
+                                  .parts = {.vocab = baton_json_text_member(model, "vocab"),
+                                            .merges = baton_json_text_member(model, "merges"),
+                                            .added = baton_json_text_member(file, "added_tokens")},
+                                  .why = why};
+    enum baton_err err = cut_out(&reader, file);
+    if (!err)
+        err = baton_tokenizer_json_read_steps(tables, why);
+    if (!err)
+        err = read_model(&reader, baton_json_get(tables->parsed_steps, "model"));
+    if (!err)
+        err = read_added(&reader);
+    baton_token_index_fini(&vocab.index);
+    return err;
 }
 
 enum baton_err baton_tokenizer_json_read(const char *model_path,

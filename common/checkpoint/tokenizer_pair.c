@@ -9,39 +9,42 @@
 
 #define END_OF_TEXT "<|endoftext|>"
 
-static enum baton_err read_vocab_and_merges(struct baton_tokenizer_tables *tables,
-                                            const char *vocab_path, const char *merges_path,
-                                            struct baton_why *why)
-{
-    struct baton_buf merges;
-    baton_buf_init(&merges, BATON_TOKENIZER_FILE_MAX_BYTES);
-    enum baton_err err =
-        baton_json_read_file(vocab_path, BATON_TOKENIZER_FILE_MAX_BYTES, &tables->parsed, why);
-    if (!err)
-        err = baton_file_read(merges_path, &merges, why);
-    if (!err)
-        err =
-            baton_vocab_read_text(tables, tables->parsed, baton_buf_text(&merges), merges.len, why);
-    baton_buf_fini(&merges);
-    return err;
-}
-
 /* GPT-2's one special token is an ordinary member of vocab.json; no file says that it is special.
  */
-static enum baton_err mark_end_of_text(struct baton_tokenizer_tables *tables, struct baton_why *why)
+static enum baton_err mark_end_of_text(struct baton_vocab_reader *reader)
 {
-    const struct baton_json *id = baton_json_get(tables->parsed, END_OF_TEXT);
-    if (!id)
+    struct baton_tokenizer_tables *tables = reader->tables;
+    uint32_t id = baton_token_index_get(&reader->index, END_OF_TEXT, strlen(END_OF_TEXT));
+    if (id == BATON_NO_TOKEN)
         return BATON_OK;
     tables->added = calloc(1, sizeof *tables->added);
     if (!tables->added)
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
+        return baton_fail(reader->why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
     tables->n_added = 1;
-    tables->added[0] = (struct baton_added_row){.text = END_OF_TEXT,
-                                                .n_bytes = strlen(END_OF_TEXT),
-                                                .id = (uint32_t)baton_json_int(id),
-                                                .special = true};
+    tables->added[0] = (struct baton_added_row){
+        .text = END_OF_TEXT, .n_bytes = strlen(END_OF_TEXT), .id = id, .special = true};
     return BATON_OK;
+}
+
+static enum baton_err read_vocab_and_merges(struct baton_vocab_reader *reader,
+                                            const char *vocab_path, const char *merges_path)
+{
+    struct baton_buf vocab, merges;
+    baton_buf_init(&vocab, BATON_TOKENIZER_FILE_MAX_BYTES);
+    baton_buf_init(&merges, BATON_TOKENIZER_FILE_MAX_BYTES);
+    enum baton_err err = baton_file_read(vocab_path, &vocab, reader->why);
+    if (!err)
+        err = baton_file_read(merges_path, &merges, reader->why);
+    if (!err)
+        err = baton_vocab_read(
+            reader, (struct baton_json_span){.start = baton_buf_text(&vocab), .n = vocab.len});
+    if (!err)
+        err = baton_merges_read_text(reader, baton_buf_text(&merges), merges.len);
+    if (!err)
+        err = mark_end_of_text(reader);
+    baton_buf_fini(&vocab);
+    baton_buf_fini(&merges);
+    return err;
 }
 
 enum baton_err baton_tokenizer_pair_read(const char *model_path,
@@ -63,9 +66,9 @@ enum baton_err baton_tokenizer_pair_read(const char *model_path,
         return baton_fail(why, BATON_INVALID,
                           "%s: is supported only as a part of tokenizer.json, which is missing",
                           added_path);
-    err = read_vocab_and_merges(tables, vocab_path, merges_path, why);
-    if (!err)
-        err = mark_end_of_text(tables, why);
+    struct baton_vocab_reader reader = {.tables = tables, .why = why};
+    err = read_vocab_and_merges(&reader, vocab_path, merges_path);
+    baton_token_index_fini(&reader.index);
     baton_steps_gpt2(&tables->steps);
     return err;
 }

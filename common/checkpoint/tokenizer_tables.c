@@ -2,8 +2,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "common/base/json.h"
+#include "common/checkpoint/tokenizer_cache.h"
 #include "common/checkpoint/vocab_file.h"
+
+/* Smaller files are parsed in a few hundredths of a second. */
+enum { KEPT_FROM_BYTES = 4 << 20 };
 
 static struct baton_tokenizer_tables *create(const char *file)
 {
@@ -26,10 +32,54 @@ enum baton_err baton_tokenizer_tables_read(const char *model_path,
     /* When neither is there, the pair's error names the missing files. */
     if (err == BATON_NOT_FOUND)
         err = baton_tokenizer_pair_read(model_path, read, why);
+    if (!err)
+        err = baton_tokenizer_config_apply(model_path, read, why);
     if (err)
         baton_tokenizer_tables_free(read);
     else
         *tables = read;
+    return err;
+}
+
+static bool is_large(const char *path)
+{
+    struct stat info;
+    return !stat(path, &info) && info.st_size >= KEPT_FROM_BYTES;
+}
+
+/* Completes tables from the cache. */
+static enum baton_err complete(const char *model_path, const char *path,
+                               struct baton_tokenizer_tables *tables, struct baton_why *why)
+{
+    (void)snprintf(tables->file, sizeof tables->file, "%s", path);
+    enum baton_err err = baton_tokenizer_json_read_steps(tables, why);
+    return err ? err : baton_tokenizer_config_apply(model_path, tables, why);
+}
+
+enum baton_err baton_tokenizer_tables_recall(const char *model_path,
+                                             const struct baton_cache_dirs *dirs,
+                                             const char digest[BATON_SHA256_HEX],
+                                             struct baton_tokenizer_tables **tables,
+                                             struct baton_why *why)
+{
+    char path[PATH_MAX];
+    enum baton_err err = baton_file_path(path, model_path, "tokenizer.json", why);
+    if (err)
+        return err;
+    if (!dirs->n || !is_large(path))
+        return baton_tokenizer_tables_read(model_path, tables, why);
+    struct baton_tokenizer_tables *found = baton_tokenizer_cache_find(dirs, digest);
+    if (!found) {
+        err = baton_tokenizer_tables_read(model_path, tables, why);
+        if (!err)
+            baton_tokenizer_cache_keep(dirs, digest, *tables);
+        return err;
+    }
+    err = complete(model_path, path, found, why);
+    if (err)
+        baton_tokenizer_tables_free(found);
+    else
+        *tables = found;
     return err;
 }
 
@@ -56,7 +106,10 @@ void baton_tokenizer_tables_free(struct baton_tokenizer_tables *tables)
     free(tables->merges);
     free(tables->scores);
     free(tables->added);
-    baton_json_free(tables->parsed);
-    baton_json_free(tables->config);
+    free(tables->texts);
+    free(tables->steps_json);
+    baton_json_free(tables->parsed_steps);
+    baton_json_free(tables->parsed_added);
+    baton_file_unmap(&tables->kept);
     free(tables);
 }

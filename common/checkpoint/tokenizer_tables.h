@@ -11,8 +11,7 @@
  * ranges: every id in merges, added, flags and steps is below BATON_MAX_TOKEN_IDS, and every id in
  * merges has a token.
  *
- * Ownership: free with baton_tokenizer_tables_free; texts are borrowed from the parsed file, which
- *            the tables own.
+ * Ownership: free with baton_tokenizer_tables_free; texts belong to the tables and end with a zero.
  * Threading: immutable once read.
  * Errors:    INVALID with the file and the part that is wrong or not supported, NOT_FOUND, IO,
  *            LIMIT, NO_MEMORY. Outputs are untouched.
@@ -25,7 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/error.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/checkpoint/cache_dir.h"
 #include "common/checkpoint/tokenizer_steps.h"
 
 struct baton_json;
@@ -72,7 +73,11 @@ struct baton_tokenizer_tables {
     struct baton_added_row *added;
     size_t n_added;
     struct baton_tokenizer_steps steps;
-    struct baton_json *parsed, *config; /* the texts are borrowed from them */
+    /* What the texts lie in. */
+    char *texts, *steps_json; /* of the tokens; of the steps, as the file has them */
+    size_t n_steps_json;
+    struct baton_json *parsed_steps, *parsed_added;
+    struct baton_mapping kept; /* tokenizer_cache.h */
 };
 
 /* From the model at model_path: tokenizer.json, or vocab.json and merges.txt. NOT_FOUND when
@@ -80,6 +85,14 @@ struct baton_tokenizer_tables {
 enum baton_err baton_tokenizer_tables_read(const char *model_path,
                                            struct baton_tokenizer_tables **tables,
                                            struct baton_why *why) BATON_MUST_CHECK;
+
+/* The same, but a large tokenizer.json is parsed once: its tables are kept in one of dirs under the
+ * digest of the model's tokenizer (BATON_PART_TOKENIZER of model_digest.h). */
+enum baton_err baton_tokenizer_tables_recall(const char *model_path,
+                                             const struct baton_cache_dirs *dirs,
+                                             const char digest[BATON_SHA256_HEX],
+                                             struct baton_tokenizer_tables **tables,
+                                             struct baton_why *why) BATON_MUST_CHECK;
 
 /* From the n bytes of a tokenizer.json; file stands for it in messages. */
 enum baton_err baton_tokenizer_tables_parse(const char *file, const void *json, size_t n,

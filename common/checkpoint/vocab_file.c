@@ -1,238 +1,320 @@
 #include "common/checkpoint/vocab_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKEN_MAX_BYTES = 1 << 20 };
+enum { TOKEN_MAX_BYTES = 1 << 20, NUMBER_MAX_BYTES = 63 };
 
-#define NO_ID UINT32_MAX
-
-static enum baton_err out_of_memory(const struct baton_tokenizer_tables *tables,
-                                    struct baton_why *why)
+static enum baton_err out_of_memory(const struct baton_vocab_reader *reader)
 {
-    return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
+    return baton_fail(reader->why, BATON_NO_MEMORY, "%s: out of memory", reader->tables->file);
+}
+
+static enum baton_err wrong(const struct baton_vocab_reader *reader, const char *rule)
+{
+    return baton_fail(reader->why, BATON_INVALID, "%s: vocab: %s", reader->tables->file, rule);
 }
 
 /* ---- vocab ---- */
 
-/* One more than the highest id, so that the table is made once. */
-static enum baton_err count_ids(const struct baton_tokenizer_tables *tables,
-                                const struct baton_json *vocab, size_t *n_ids,
-                                struct baton_why *why)
+/* The texts of all tokens lie in one block, each ending with a zero: decoded, a string is shorter
+ * than with its quotes. */
+static enum baton_err begin(struct baton_vocab_reader *reader, struct baton_json_span vocab)
 {
-    size_t n = 0;
-    for (void *it = baton_json_first(vocab); it; it = baton_json_next(vocab, it)) {
-        int64_t id = baton_json_int(baton_json_member(it));
-        if (baton_json_kind(baton_json_member(it)) != BATON_JSON_INT || id < 0 ||
-            id >= BATON_MAX_TOKEN_IDS)
-            return baton_fail(why, BATON_INVALID,
-                              "%s: vocab: the id of \"%.40s\" must be an integer 0..%d",
-                              tables->file, baton_json_key(it), BATON_MAX_TOKEN_IDS - 1);
-        if ((size_t)id >= n)
-            n = (size_t)id + 1;
+    reader->tables->texts = malloc(vocab.n + 1);
+    return reader->tables->texts ? BATON_OK : out_of_memory(reader);
+}
+
+/* Makes ids 0 .. n - 1 valid places to put a token; *cap says for how many there is memory. */
+static enum baton_err reserve(struct baton_vocab_reader *reader, size_t n, size_t *cap)
+{
+    struct baton_tokenizer_tables *tables = reader->tables;
+    size_t wanted = *cap ? *cap : 1024;
+    while (wanted < n)
+        wanted *= 2;
+    if (wanted > *cap) {
+        struct baton_token_row *rows = realloc(tables->tokens, wanted * sizeof *rows);
+        if (!rows)
+            return out_of_memory(reader);
+        memset(rows + *cap, 0, (wanted - *cap) * sizeof *rows);
+        tables->tokens = rows;
+        *cap = wanted;
     }
-    *n_ids = n;
+    if (n > tables->n_tokens)
+        tables->n_tokens = n;
     return BATON_OK;
 }
 
-/* The key is the token; the JSON object already holds each key once. */
-static enum baton_err put_token(struct baton_tokenizer_tables *tables, const char *key, int64_t id,
-                                struct baton_why *why)
+static enum baton_err put_token(struct baton_vocab_reader *reader, const char *text, size_t n,
+                                uint32_t id, size_t *cap)
 {
-    struct baton_token_row *row = &tables->tokens[id];
-    size_t n = strlen(key);
+    const char *file = reader->tables->file;
     if (n > TOKEN_MAX_BYTES)
-        return baton_fail(why, BATON_LIMIT, "%s: vocab: a token of %zu bytes", tables->file, n);
-    if (row->text)
-        return baton_fail(why, BATON_INVALID, "%s: vocab: id %d has two tokens, one is \"%.40s\"",
-                          tables->file, (int)id, key);
-    *row = (struct baton_token_row){.text = key, .n_bytes = n};
-    return BATON_OK;
-}
-
-static enum baton_err read_tokens(struct baton_tokenizer_tables *tables,
-                                  const struct baton_json *vocab, struct baton_why *why)
-{
-    if (baton_json_kind(vocab) != BATON_JSON_OBJECT || !baton_json_size(vocab))
-        return baton_fail(why, BATON_INVALID,
-                          "%s: vocab: must be an object with at least one token", tables->file);
-    enum baton_err err = count_ids(tables, vocab, &tables->n_tokens, why);
+        return baton_fail(reader->why, BATON_LIMIT, "%s: vocab: a token of %zu bytes", file, n);
+    enum baton_err err = reserve(reader, (size_t)id + 1, cap);
     if (err)
         return err;
-    tables->tokens = calloc(tables->n_tokens, sizeof *tables->tokens);
-    if (!tables->tokens)
-        return out_of_memory(tables, why);
-    for (void *it = baton_json_first(vocab); it && !err; it = baton_json_next(vocab, it))
-        err = put_token(tables, baton_json_key(it), baton_json_int(baton_json_member(it)), why);
-    return err;
+    struct baton_token_row *row = &reader->tables->tokens[id];
+    if (row->text)
+        return baton_fail(reader->why, BATON_INVALID,
+                          "%s: vocab: id %d has two tokens, one is \"%.40s\"", file, (int)id, text);
+    *row = (struct baton_token_row){.text = text, .n_bytes = n};
+    return BATON_OK;
+}
+
+/* Each text once: a text in an object is its key. */
+static enum baton_err fill_index(struct baton_vocab_reader *reader, bool unique)
+{
+    const struct baton_tokenizer_tables *tables = reader->tables;
+    if (baton_token_index_init(&reader->index, tables->n_tokens))
+        return out_of_memory(reader);
+    for (uint32_t id = 0; id < tables->n_tokens; id++) {
+        const struct baton_token_row *row = &tables->tokens[id];
+        if (!row->text)
+            continue;
+        if (unique &&
+            baton_token_index_get(&reader->index, row->text, row->n_bytes) != BATON_NO_TOKEN)
+            return baton_fail(reader->why, BATON_INVALID, "%s: vocab: duplicate token \"%.40s\"",
+                              tables->file, row->text);
+        baton_token_index_put(&reader->index, row->text, row->n_bytes, id);
+    }
+    return BATON_OK;
+}
+
+/* BATON_NO_TOKEN when the number is no id. */
+static uint32_t id_of_number(struct baton_json_span number)
+{
+    uint32_t id = 0;
+    bool is_long = number.n > 7, has_lead = number.n > 1 && number.start[0] == '0';
+    if (!number.n || is_long || has_lead)
+        return BATON_NO_TOKEN;
+    for (size_t i = 0; i < number.n; i++) {
+        if (number.start[i] < '0' || number.start[i] > '9')
+            return BATON_NO_TOKEN;
+        id = id * 10 + (uint32_t)(number.start[i] - '0');
+    }
+    return id < BATON_MAX_TOKEN_IDS ? id : BATON_NO_TOKEN;
+}
+
+/* "token": id */
+static enum baton_err read_token(struct baton_vocab_reader *reader, struct baton_json_text *text,
+                                 char **to, size_t *cap)
+{
+    struct baton_json_span number;
+    char *token = *to;
+    size_t n;
+    if (!baton_json_text_string(text, token, &n) || !baton_json_text_take(text, ':') ||
+        !baton_json_text_number(text, &number))
+        return wrong(reader, "must hold \"token\": id");
+    token[n] = 0;
+    *to = token + n + 1;
+    uint32_t id = id_of_number(number);
+    if (id == BATON_NO_TOKEN)
+        return baton_fail(reader->why, BATON_INVALID,
+                          "%s: vocab: the id of \"%.40s\" must be an integer 0..%d",
+                          reader->tables->file, token, BATON_MAX_TOKEN_IDS - 1);
+    return put_token(reader, token, n, id, cap);
+}
+
+enum baton_err baton_vocab_read(struct baton_vocab_reader *reader, struct baton_json_span vocab)
+{
+    struct baton_json_text text = {.at = vocab.start, .end = vocab.start + vocab.n};
+    size_t cap = 0;
+    if (!vocab.start || !baton_json_text_take(&text, '{') || baton_json_text_take(&text, '}'))
+        return wrong(reader, "must be an object with at least one token");
+    enum baton_err err = begin(reader, vocab);
+    char *to = reader->tables->texts;
+    do
+        err = err ? err : read_token(reader, &text, &to, &cap);
+    while (!err && baton_json_text_take(&text, ','));
+    if (!err && (!baton_json_text_take(&text, '}') || !baton_json_text_ends(&text)))
+        err = wrong(reader, "must hold \"token\": id, with commas between");
+    return err ? err : fill_index(reader, true);
 }
 
 /* ---- Unigram ---- */
 
-static enum baton_err read_scored(struct baton_tokenizer_tables *tables, size_t id,
-                                  const struct baton_json *pair, struct baton_why *why)
+static bool to_double(struct baton_json_span number, double *value)
 {
-    struct baton_token_row *row = &tables->tokens[id];
-    const struct baton_json *score = baton_json_at(pair, 1);
-    enum baton_json_kind kind = baton_json_kind(score);
-    row->text = baton_json_string(baton_json_at(pair, 0), &row->n_bytes);
-    if (!row->text || (kind != BATON_JSON_INT && kind != BATON_JSON_REAL))
-        return baton_fail(why, BATON_INVALID, "%s: vocab: number %zu must be [token, score]",
-                          tables->file, id);
-    if (row->n_bytes > TOKEN_MAX_BYTES)
-        return baton_fail(why, BATON_LIMIT, "%s: vocab: a token of %zu bytes", tables->file,
-                          row->n_bytes);
-    tables->scores[id] = baton_json_number(score);
-    return BATON_OK;
+    char copy[NUMBER_MAX_BYTES + 1], *end;
+    if (number.n > NUMBER_MAX_BYTES)
+        return false;
+    memcpy(copy, number.start, number.n);
+    copy[number.n] = 0;
+    *value = strtod(copy, &end);
+    return !*end;
 }
 
-enum baton_err baton_vocab_read_scores(struct baton_tokenizer_tables *tables,
-                                       const struct baton_json *vocab, struct baton_why *why)
+/* ["token", score] */
+static enum baton_err read_scored(struct baton_vocab_reader *reader, struct baton_json_text *text,
+                                  char **to, size_t *cap)
 {
-    size_t n = baton_json_size(vocab);
-    enum baton_err err = BATON_OK;
-    if (baton_json_kind(vocab) != BATON_JSON_ARRAY || !n || n > BATON_MAX_TOKEN_IDS)
-        return baton_fail(why, BATON_INVALID, "%s: vocab: must be an array of 1..%d tokens",
-                          tables->file, BATON_MAX_TOKEN_IDS);
-    tables->tokens = calloc(n, sizeof *tables->tokens);
-    tables->scores = calloc(n, sizeof *tables->scores);
-    if (!tables->tokens || !tables->scores)
-        return out_of_memory(tables, why);
-    tables->n_tokens = n;
-    for (size_t id = 0; id < n && !err; id++)
-        err = read_scored(tables, id, baton_json_at(vocab, id), why);
+    struct baton_tokenizer_tables *tables = reader->tables;
+    struct baton_json_span number;
+    char *token = *to;
+    size_t n, id = tables->n_tokens, before = *cap;
+    double score;
+    if (id == BATON_MAX_TOKEN_IDS || !baton_json_text_take(text, '[') ||
+        !baton_json_text_string(text, token, &n) || !baton_json_text_take(text, ',') ||
+        !baton_json_text_number(text, &number) || !baton_json_text_take(text, ']') ||
+        !to_double(number, &score))
+        return baton_fail(reader->why, BATON_INVALID,
+                          "%s: vocab: number %zu must be [token, score]", tables->file, id);
+    token[n] = 0;
+    *to = token + n + 1;
+    enum baton_err err = put_token(reader, token, n, (uint32_t)id, cap);
+    if (!err && *cap > before) {
+        double *scores = realloc(tables->scores, *cap * sizeof *scores);
+        if (!scores)
+            return out_of_memory(reader);
+        tables->scores = scores;
+    }
+    if (!err)
+        tables->scores[id] = score;
     return err;
+}
+
+enum baton_err baton_vocab_read_scores(struct baton_vocab_reader *reader,
+                                       struct baton_json_span vocab)
+{
+    struct baton_json_text text = {.at = vocab.start, .end = vocab.start + vocab.n};
+    size_t cap = 0;
+    if (!vocab.start || !baton_json_text_take(&text, '[') || baton_json_text_take(&text, ']'))
+        return wrong(reader, "must be an array with at least one token");
+    enum baton_err err = begin(reader, vocab);
+    char *to = reader->tables->texts;
+    do
+        err = err ? err : read_scored(reader, &text, &to, &cap);
+    while (!err && baton_json_text_take(&text, ','));
+    if (!err && (!baton_json_text_take(&text, ']') || !baton_json_text_ends(&text)))
+        err = wrong(reader, "must hold [token, score], with commas between");
+    return err ? err : fill_index(reader, false);
 }
 
 /* ---- merges ---- */
 
-static uint32_t id_of(const struct baton_json *vocab, const char *token)
-{
-    const struct baton_json *id = baton_json_get(vocab, token);
-    return id ? (uint32_t)baton_json_int(id) : NO_ID;
-}
-
 struct merges {
-    struct baton_tokenizer_tables *tables; /* whose merges have room */
-    const struct baton_json *vocab;
-    struct baton_buf text; /* left, 0, right, then the two joined: keys of vocab */
-    struct baton_why *why;
+    struct baton_vocab_reader *reader;
+    char *text; /* of one merge: left and right, joined */
+    size_t cap;
 };
 
 static enum baton_err bad_merge(const struct merges *merges, const char *reason)
 {
-    return baton_fail(merges->why, BATON_INVALID, "%s: merges: number %zu %s", merges->tables->file,
-                      merges->tables->n_merges + 1, reason);
+    const struct baton_tokenizer_tables *tables = merges->reader->tables;
+    return baton_fail(merges->reader->why, BATON_INVALID, "%s: merges: number %zu %s", tables->file,
+                      tables->n_merges + 1, reason);
 }
 
-static enum baton_err add_merge(struct merges *merges, const char *left, size_t n_left,
-                                const char *right, size_t n_right)
+static enum baton_err reserve_merge(struct merges *merges)
 {
-    struct baton_buf *text = &merges->text;
-    if (!n_left || !n_right || memchr(left, 0, n_left) || memchr(right, 0, n_right))
-        return bad_merge(merges, "must name two tokens");
-    baton_buf_reset(text);
-    baton_buf_append(text, left, n_left);
-    baton_buf_putc(text, 0);
-    baton_buf_append(text, right, n_right);
-    baton_buf_putc(text, 0);
-    baton_buf_append(text, left, n_left);
-    baton_buf_append(text, right, n_right);
-    if (baton_buf_err(text))
-        return bad_merge(merges, "is too long");
-    uint32_t left_id = id_of(merges->vocab, text->data);
-    uint32_t right_id = id_of(merges->vocab, text->data + n_left + 1);
-    uint32_t merged_id = id_of(merges->vocab, text->data + n_left + n_right + 2);
-    if (left_id == NO_ID || right_id == NO_ID || merged_id == NO_ID)
-        return bad_merge(merges, "has a token or a result that is not in the vocabulary");
-    merges->tables->merges[merges->tables->n_merges++] =
-        (struct baton_merge_row){.left = left_id, .right = right_id, .merged = merged_id};
+    struct baton_tokenizer_tables *tables = merges->reader->tables;
+    if (tables->n_merges < merges->cap)
+        return BATON_OK;
+    size_t cap = merges->cap ? 2 * merges->cap : 1024;
+    struct baton_merge_row *rows = realloc(tables->merges, cap * sizeof *rows);
+    if (!rows)
+        return out_of_memory(merges->reader);
+    tables->merges = rows;
+    merges->cap = cap;
     return BATON_OK;
 }
 
-/* "left right" */
-static enum baton_err add_spaced(struct merges *merges, const char *line, size_t n)
+/* Of left and right, which stand in text without a gap. */
+static enum baton_err add_merge(struct merges *merges, const char *text, size_t n_left,
+                                size_t n_right)
 {
-    const char *space = memchr(line, ' ', n);
-    if (!space || memchr(space + 1, ' ', (size_t)(line + n - space - 1)))
+    const struct baton_token_index *index = &merges->reader->index;
+    struct baton_tokenizer_tables *tables = merges->reader->tables;
+    if (!n_left || !n_right)
+        return bad_merge(merges, "must name two tokens");
+    struct baton_merge_row row = {.left = baton_token_index_get(index, text, n_left),
+                                  .right = baton_token_index_get(index, text + n_left, n_right),
+                                  .merged = baton_token_index_get(index, text, n_left + n_right)};
+    if (row.left == BATON_NO_TOKEN || row.right == BATON_NO_TOKEN || row.merged == BATON_NO_TOKEN)
+        return bad_merge(merges, "has a token or a result that is not in the vocabulary");
+    enum baton_err err = reserve_merge(merges);
+    if (!err)
+        tables->merges[tables->n_merges++] = row;
+    return err;
+}
+
+/* "left right", whose space is taken out of text. */
+static enum baton_err add_spaced(struct merges *merges, char *text, size_t n)
+{
+    char *space = memchr(text, ' ', n);
+    size_t n_left = space ? (size_t)(space - text) : 0;
+    if (!space || memchr(space + 1, ' ', n - n_left - 1))
         return bad_merge(merges, "must be two tokens with one space between");
-    return add_merge(merges, line, (size_t)(space - line), space + 1,
-                     (size_t)(line + n - space - 1));
+    memmove(space, space + 1, n - n_left - 1);
+    return add_merge(merges, text, n_left, n - n_left - 1);
 }
 
-static enum baton_err add_value(struct merges *merges, const struct baton_json *value)
+static enum baton_err read_merge(struct merges *merges, struct baton_json_text *text)
 {
+    static const char rule[] = "must be a string or an array of two strings";
     size_t n, n_right;
-    const char *text = baton_json_string(value, &n);
-    if (text)
-        return add_spaced(merges, text, n);
-    const char *left = baton_json_string(baton_json_at(value, 0), &n);
-    const char *right = baton_json_string(baton_json_at(value, 1), &n_right);
-    if (!left || !right || baton_json_size(value) != 2)
-        return bad_merge(merges, "must be a string or an array of two strings");
-    return add_merge(merges, left, n, right, n_right);
+    if (baton_json_text_take(text, '[')) {
+        if (!baton_json_text_string(text, merges->text, &n) || !baton_json_text_take(text, ',') ||
+            !baton_json_text_string(text, merges->text + n, &n_right) ||
+            !baton_json_text_take(text, ']'))
+            return bad_merge(merges, rule);
+        return add_merge(merges, merges->text, n, n_right);
+    }
+    if (!baton_json_text_string(text, merges->text, &n))
+        return bad_merge(merges, rule);
+    return add_spaced(merges, merges->text, n);
 }
 
-/* Lines of merges.txt. Its heading is no merge, but a merge may begin with #. */
-static enum baton_err add_lines(struct merges *merges, const char *text, size_t n)
+/* Room for the text of any one merge of all that are n bytes long together. */
+static enum baton_err begin_merges(struct merges *merges, struct baton_vocab_reader *reader,
+                                   size_t n)
+{
+    *merges = (struct merges){.reader = reader, .text = malloc(n + 1)};
+    return merges->text ? reserve_merge(merges) : out_of_memory(reader);
+}
+
+enum baton_err baton_merges_read(struct baton_vocab_reader *reader, struct baton_json_span array)
+{
+    struct baton_json_text text = {.at = array.start, .end = array.start + array.n};
+    struct merges merges;
+    if (!array.start || !baton_json_text_take(&text, '['))
+        return baton_fail(reader->why, BATON_INVALID, "%s: merges: must be an array",
+                          reader->tables->file);
+    if (baton_json_text_take(&text, ']') && baton_json_text_ends(&text))
+        return BATON_OK;
+    enum baton_err err = begin_merges(&merges, reader, array.n);
+    do
+        err = err ? err : read_merge(&merges, &text);
+    while (!err && baton_json_text_take(&text, ','));
+    if (!err && (!baton_json_text_take(&text, ']') || !baton_json_text_ends(&text)))
+        err = bad_merge(&merges, "must be behind a comma");
+    free(merges.text);
+    return err;
+}
+
+/* Its heading is no merge, but a merge may begin with #. */
+static enum baton_err add_line(struct merges *merges, const char *line, size_t n)
 {
     static const char heading[] = "#version";
-    enum baton_err err = BATON_OK;
-    for (size_t start = 0, next; start < n && !err; start = next) {
-        const char *line = text + start, *newline = memchr(line, '\n', n - start);
-        size_t length = newline ? (size_t)(newline - line) : n - start;
-        next = start + length + 1;
-        if (length && line[length - 1] == '\r')
-            length--;
-        if (length >= strlen(heading) && !memcmp(line, heading, strlen(heading)))
-            continue;
-        if (length)
-            err = add_spaced(merges, line, length);
+    if (n && line[n - 1] == '\r')
+        n--;
+    if (!n || (n >= strlen(heading) && !memcmp(line, heading, strlen(heading))))
+        return BATON_OK;
+    memcpy(merges->text, line, n);
+    return add_spaced(merges, merges->text, n);
+}
+
+enum baton_err baton_merges_read_text(struct baton_vocab_reader *reader, const char *text, size_t n)
+{
+    struct merges merges;
+    enum baton_err err = begin_merges(&merges, reader, n);
+    for (size_t start = 0, length; start < n && !err; start += length + 1) {
+        const char *newline = memchr(text + start, '\n', n - start);
+        length = newline ? (size_t)(newline - text) - start : n - start;
+        err = add_line(&merges, text + start, length);
     }
-    return err;
-}
-
-/* Room for n_most merges, and for the text of one. */
-static enum baton_err begin_merges(struct merges *merges, size_t n_most)
-{
-    struct baton_tokenizer_tables *tables = merges->tables;
-    baton_buf_init(&merges->text, (size_t)4 * TOKEN_MAX_BYTES);
-    tables->merges = calloc(n_most + 1, sizeof *tables->merges);
-    return tables->merges ? BATON_OK : out_of_memory(tables, merges->why);
-}
-
-enum baton_err baton_vocab_read(struct baton_tokenizer_tables *tables,
-                                const struct baton_json *vocab, const struct baton_json *array,
-                                struct baton_why *why)
-{
-    struct merges merges = {.tables = tables, .vocab = vocab, .why = why};
-    size_t n_merges = baton_json_size(array);
-    if (baton_json_kind(array) != BATON_JSON_ARRAY)
-        return baton_fail(why, BATON_INVALID, "%s: merges: must be an array", tables->file);
-    enum baton_err err = read_tokens(tables, vocab, why);
-    if (err)
-        return err;
-    err = begin_merges(&merges, n_merges);
-    for (size_t i = 0; i < n_merges && !err; i++)
-        err = add_value(&merges, baton_json_at(array, i));
-    baton_buf_fini(&merges.text);
-    return err;
-}
-
-enum baton_err baton_vocab_read_text(struct baton_tokenizer_tables *tables,
-                                     const struct baton_json *vocab, const char *text, size_t n,
-                                     struct baton_why *why)
-{
-    struct merges merges = {.tables = tables, .vocab = vocab, .why = why};
-    size_t n_lines = 1;
-    for (size_t i = 0; i < n; i++)
-        n_lines += text[i] == '\n';
-    enum baton_err err = read_tokens(tables, vocab, why);
-    if (err)
-        return err;
-    err = begin_merges(&merges, n_lines);
-    if (!err)
-        err = add_lines(&merges, text, n);
-    baton_buf_fini(&merges.text);
+    free(merges.text);
     return err;
 }

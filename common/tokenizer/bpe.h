@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/tokenizer/token_index.h"
+#include "common/checkpoint/token_index.h"
 #include "common/tokenizer/tokenizer.h"
 
 struct baton_bpe {

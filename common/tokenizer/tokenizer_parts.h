@@ -14,7 +14,7 @@
 #include "common/tokenizer/normalize.h"
 #include "common/tokenizer/pretokenize.h"
 #include "common/tokenizer/token_bytes.h"
-#include "common/tokenizer/token_index.h"
+#include "common/checkpoint/token_index.h"
 #include "common/tokenizer/tokenizer.h"
 #include "common/tokenizer/unigram.h"
 #include "common/tokenizer/vocab.h"

@@ -270,7 +270,14 @@ TEST(wrong_parts_are_named)
     REFUSED(merges, "[\"b a\"]", "merges: number 1 has a token");
     REFUSED(merges, "[[\"a\"]]", "merges: number 1 must be a string or an array");
     REFUSED(merges, "[[\"a\",\"b\",\"b\"]]", "merges: number 1 must be a string or an array");
-    REFUSED(merges, "[[\"a\\u0000\",\"b\"]]", "merges: number 1 must name two tokens");
+    REFUSED(merges, "[[\"a\\u0000\",\"b\"]]", "merges: number 1 has a token");
+    REFUSED(merges, "[[\"\",\"b\"]]", "merges: number 1 must name two tokens");
+    REFUSED(merges, "[\"a b\" \"a b\"]", "merges: number 2 must be behind a comma");
+    REFUSED(vocab, "{\"a\":0}x", "vocab: must hold");
+    REFUSED(vocab, "{\"a\":00}", "\"a\" must be an integer");
+    REFUSED(vocab, "{\"\\ud800\":0}", "vocab: must hold");
+    REFUSED(vocab, "{\"\xff\":0}", "vocab: must hold");
+    REFUSED(vocab, "{\"a\":0,}", "vocab: must hold");
     REFUSED(pre_tokenizer, "{\"type\":\"ByteLevel\"}", "add_prefix_space must be");
     REFUSED(added_tokens, "{}", "added_tokens: must be an array");
     REFUSED(added_tokens, "[{\"id\":9,\"content\":\"\"}]", "content must be");

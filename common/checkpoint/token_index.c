@@ -1,4 +1,4 @@
-#include "common/tokenizer/token_index.h"
+#include "common/checkpoint/token_index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Tokens by their text; private to common/tokenizer.
+/* Tokens by their text; for common/checkpoint and common/tokenizer.
  *
  * An open-addressed table at most half full. The texts of equal tokens differ, so a search compares
  * texts only where the hashes agree.
@@ -7,8 +7,8 @@
  * Threading: filled by one thread, read-only after.
  * Errors:    init: NO_MEMORY.
  */
-#ifndef BATON_TOKENIZER_TOKEN_INDEX_H
-#define BATON_TOKENIZER_TOKEN_INDEX_H
+#ifndef BATON_CHECKPOINT_TOKEN_INDEX_H
+#define BATON_CHECKPOINT_TOKEN_INDEX_H
 
 #include <stddef.h>
 #include <stdint.h>
