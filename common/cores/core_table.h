@@ -4,7 +4,7 @@
  *     offset 0  magic "BATNCORE" | version u32 | bytes u32
  *           64  generation u32: one more with every change of a slot's state
  *          128  64 slots of 192 bytes:
- *               state u32 | beats u32 | seen u32 | pid i32 | claimed_mib u32 | padding to 64
+ *               state u32 | beats u32 | seen u32 | pid i32 | pool_mib, unbacked_mib u32 | padding to 64
  *               allowed: the processors the worker may use, 1024 bits
  *
  * A slot is held by a lock on its first byte (fcntl, open file description), which the kernel drops
@@ -42,9 +42,9 @@ enum {
 struct baton_core_slot {
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint32_t beats;
-    _Atomic uint32_t seen;        /* the generation that the worker's share was taken from */
-    _Atomic int32_t pid;          /* for the log; containers number processes apart */
-    _Atomic uint32_t claimed_mib; /* only in tables of memory claims */
+    _Atomic uint32_t seen; /* the generation that the worker's share was taken from */
+    _Atomic int32_t pid;   /* for the log; containers number processes apart */
+    _Atomic uint32_t pool_mib, unbacked_mib; /* only in tables of memory claims */
     _Alignas(64) _Atomic uint64_t allowed[BATON_CORE_MASK_WORDS];
 };
 

@@ -113,15 +113,6 @@ static void open_claim(struct baton_host *host)
         baton_log(BATON_LOG_DEBUG, "no_memory_claim", BATON_S("why", why.text));
 }
 
-/* Once memory lies behind the pool the kernel no longer counts it as free. */
-static void settle_claim(struct baton_host *host)
-{
-    if (host->is_claim_settled || !baton_kv_is_backed(host->kv))
-        return;
-    baton_memory_claim_settle(host->claim);
-    host->is_claim_settled = true;
-}
-
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
                                Baton__V1__Role role, struct baton_why *why)
 {
@@ -256,7 +247,7 @@ void baton_host_run(struct baton_host *host)
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());
         int64_t cores_ns = baton_cores_tick(&host->cores, now_ns);
         touch_alive_file(host, now_ns);
-        settle_claim(host);
+        baton_memory_claim_back(host->claim, baton_kv_unbacked_bytes(host->kv));
         next_ns = earlier(next_ns, earlier(work_ns, cores_ns));
         now_ns = baton_now_ns();
         baton_doorbell_wait(&host->bell, next_ns > now_ns ? next_ns - now_ns : 0);

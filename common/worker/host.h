@@ -101,7 +101,6 @@ struct baton_host {
     double model_load_s;
     struct baton_memory_claim *claim; /* NULL: the worker sees no others */
     const struct baton_kv *kv;        /* the worker's, since join */
-    bool is_claim_settled;
     struct baton_doorbell bell;
     struct baton_inbox *inbox;
     struct baton_member *member;

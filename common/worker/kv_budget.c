@@ -10,9 +10,16 @@ enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 /* Blocks beyond this need memory that no machine has, and arithmetic that int has not. */
 static const int64_t max_blocks = (1 << 28) / BLOCK;
 
-/* Of the memory that is left, pools take so much by default; the rest is for activations, buffers
- * and other programs. */
-static const double pools_share = 0.75;
+/* The rest is for activations, buffers and other programs. */
+static const double pools_share = 0.75, latecomers_share = 0.5;
+
+/* What workers that are still to decide may have together. */
+static double to_divide(double memory_bytes, double pool_bytes)
+{
+    double rest = (memory_bytes + pool_bytes) * pools_share - pool_bytes;
+    double least = memory_bytes * latecomers_share;
+    return rest > least ? rest : least;
+}
 
 uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
                                const struct baton_memory_peers *peers)
@@ -26,7 +33,8 @@ uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
         (double)n_prefill * BATON_KV_PREFILL_CONTEXTS + (double)n_decode * BATON_KV_DECODE_CONTEXTS;
     if (memory_bytes == UINT64_MAX) /* unknown */
         return memory_bytes;
-    return (uint64_t)((double)memory_bytes * pools_share * own / n_contexts);
+    return (uint64_t)(to_divide((double)memory_bytes, (double)peers->pool_bytes) * own /
+                      n_contexts);
 }
 
 static int64_t blocks_for(int64_t tokens)

@@ -39,9 +39,10 @@ struct baton_kv_needs {
     uint64_t memory_bytes; /* that there are, after the weights */
 };
 
-/* A worker's share of memory_bytes for its pool, by default: three quarters go to pools, and are
- * divided among the workers of the host that are still to decide, by their contexts. A worker of
- * the other role is expected where none is yet. */
+/* A worker's share of memory_bytes, what is left, for its pool, by default. Of that and of what the
+ * others' pools have, three quarters go to pools; a latecomer finds at least half of what is left.
+ * The workers of the host that are still to decide divide it by their contexts. A worker of the
+ * other role is expected where none is yet. */
 uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
                                const struct baton_memory_peers *peers);
 

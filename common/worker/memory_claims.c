@@ -18,7 +18,8 @@ static void enter(struct baton_core_slot *own, bool decodes)
 {
     atomic_store(&own->state, 0);
     atomic_store(&own->pid, (int32_t)getpid());
-    atomic_store(&own->claimed_mib, 0);
+    atomic_store(&own->pool_mib, 0);
+    atomic_store(&own->unbacked_mib, 0);
     atomic_store(&own->state, decodes ? (uint32_t)(BATON_CORE_LIVE | BATON_CORE_DECODES)
                                       : (uint32_t)BATON_CORE_LIVE);
 }
@@ -73,7 +74,8 @@ static void count(const struct baton_core_slot *slot, struct baton_memory_peers 
     peers->n_prefill += !decodes;
     peers->n_unsized_decode += decodes && !is_sized;
     peers->n_unsized_prefill += !decodes && !is_sized;
-    peers->unbacked_bytes += (uint64_t)atomic_load(&slot->claimed_mib) * MIB;
+    peers->pool_bytes += (uint64_t)atomic_load(&slot->pool_mib) * MIB;
+    peers->unbacked_bytes += (uint64_t)atomic_load(&slot->unbacked_mib) * MIB;
 }
 
 void baton_memory_claim_look(struct baton_memory_claim *claim, struct baton_memory_peers *peers)
@@ -84,16 +86,22 @@ void baton_memory_claim_look(struct baton_memory_claim *claim, struct baton_memo
             count(&claim->view.table->slots[i], peers);
 }
 
+static uint32_t whole_mib(uint64_t n_bytes)
+{
+    return (uint32_t)((n_bytes + MIB - 1) / MIB);
+}
+
 void baton_memory_claim_take(struct baton_memory_claim *claim, uint64_t n_bytes)
 {
     if (!claim)
         return;
-    atomic_store(&claim->own->claimed_mib, (uint32_t)((n_bytes + MIB - 1) / MIB));
+    atomic_store(&claim->own->pool_mib, whole_mib(n_bytes));
+    atomic_store(&claim->own->unbacked_mib, whole_mib(n_bytes));
     atomic_fetch_or(&claim->own->state, BATON_CORE_SIZED);
 }
 
-void baton_memory_claim_settle(struct baton_memory_claim *claim)
+void baton_memory_claim_back(struct baton_memory_claim *claim, uint64_t n_unbacked_bytes)
 {
     if (claim)
-        atomic_store(&claim->own->claimed_mib, 0);
+        atomic_store(&claim->own->unbacked_mib, whole_mib(n_unbacked_bytes));
 }

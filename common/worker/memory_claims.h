@@ -1,8 +1,8 @@
 /* What the workers of one user on one host tell each other while each decides how much memory its
- * KV cache takes: who is still to decide, and what is decided but not backed by memory yet, so that
- * the kernel still counts it as free.
+ * KV cache takes: who is still to decide, what the others' caches take, and what of that is not
+ * backed by memory yet, so that the kernel still counts it as free.
  *
- *     open --take: so many bytes--> sized --settle: they are backed--> sized, nothing unbacked
+ *     open --take: so many bytes--> sized, so many unbacked --back--> fewer --> none
  *
  * A table of slots like that of the cores (cores/core_table.h), in a file of its own: a slot is
  * held by a lock that dies with its process.
@@ -26,7 +26,7 @@ struct baton_memory_claim;
 struct baton_memory_peers {
     int n_prefill, n_decode;                 /* all */
     int n_unsized_prefill, n_unsized_decode; /* of them, those that are still to decide */
-    uint64_t unbacked_bytes;                 /* of those that decided */
+    uint64_t pool_bytes, unbacked_bytes;     /* of those that decided */
 };
 
 /* lease_dir as baton_cores_options has it. */
@@ -40,10 +40,10 @@ void baton_memory_claim_close(struct baton_memory_claim *claim);
  * takes in between is then counted once at least. */
 void baton_memory_claim_look(struct baton_memory_claim *claim, struct baton_memory_peers *peers);
 
-/* This worker has decided; n_bytes of it are not backed. NULL is harmless. */
+/* This worker has decided; none of the n_bytes is backed yet. NULL is harmless. */
 void baton_memory_claim_take(struct baton_memory_claim *claim, uint64_t n_bytes);
 
-/* All of it is backed, and the kernel counts it. NULL is harmless. */
-void baton_memory_claim_settle(struct baton_memory_claim *claim);
+/* So many of them are not backed yet; the kernel counts the others. NULL is harmless. */
+void baton_memory_claim_back(struct baton_memory_claim *claim, uint64_t n_unbacked_bytes);
 
 #endif

@@ -170,9 +170,9 @@ int baton_kv_n_cached(const struct baton_kv *kv)
     return kv->blocks.n_cached;
 }
 
-bool baton_kv_is_backed(const struct baton_kv *kv)
+size_t baton_kv_unbacked_bytes(const struct baton_kv *kv)
 {
-    return baton_reserve_is_backed(kv->reserve);
+    return baton_reserve_unbacked_bytes(kv->reserve);
 }
 
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)

@@ -56,8 +56,8 @@ int baton_kv_n_blocks(const struct baton_kv *kv);
 int baton_kv_n_free(const struct baton_kv *kv);
 int baton_kv_n_cached(const struct baton_kv *kv);
 
-/* Whether memory lies behind all of the pool, which comes in the background. */
-bool baton_kv_is_backed(const struct baton_kv *kv);
+/* Bytes of the pool that no memory lies behind yet: it comes in the background. */
+size_t baton_kv_unbacked_bytes(const struct baton_kv *kv);
 
 /* At most n_blocks that no sequence holds stay registered; 0: none, and nothing is shared. Without
  * this call there is no bound. */

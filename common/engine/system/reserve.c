@@ -19,7 +19,8 @@ struct baton_reserve {
     size_t n_mapped, n_bytes;
     pthread_t thread;
     bool has_thread;
-    atomic_bool stopping, is_backed;
+    atomic_bool stopping;
+    atomic_size_t n_backed; /* by the thread */
 };
 
 /* An older kernel refuses, and pages come as they are touched. */
@@ -28,12 +29,11 @@ static void *back(void *arg)
     struct baton_reserve *reserve = arg;
     for (size_t at = 0; at < reserve->n_bytes && !atomic_load(&reserve->stopping);
          at += STEP_BYTES) {
-        size_t left = reserve->n_bytes - at;
-        if (madvise(reserve->memory + at, left < STEP_BYTES ? left : STEP_BYTES,
-                    MADV_POPULATE_WRITE))
-            return NULL;
+        size_t left = reserve->n_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;
+        if (madvise(reserve->memory + at, n, MADV_POPULATE_WRITE))
+            break;
+        atomic_fetch_add(&reserve->n_backed, n);
     }
-    atomic_store(&reserve->is_backed, !atomic_load(&reserve->stopping));
     return NULL;
 }
 
@@ -79,9 +79,9 @@ void baton_reserve_destroy(struct baton_reserve *reserve)
     free(reserve);
 }
 
-bool baton_reserve_is_backed(const struct baton_reserve *reserve)
+size_t baton_reserve_unbacked_bytes(const struct baton_reserve *reserve)
 {
-    return atomic_load(&reserve->is_backed);
+    return reserve->n_bytes - atomic_load(&reserve->n_backed);
 }
 
 void *baton_reserve_memory(const struct baton_reserve *reserve)

@@ -11,7 +11,6 @@
 #ifndef BATON_ENGINE_RESERVE_H
 #define BATON_ENGINE_RESERVE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/error.h"
@@ -23,8 +22,8 @@ enum baton_err baton_reserve_create(size_t n_bytes,
 /* NULL is harmless. */
 void baton_reserve_destroy(struct baton_reserve *reserve);
 
-/* Whether all of it is backed by memory. */
-bool baton_reserve_is_backed(const struct baton_reserve *reserve);
+/* How much of it the thread has not backed by memory yet; pages that were touched may count. */
+size_t baton_reserve_unbacked_bytes(const struct baton_reserve *reserve);
 
 /* n_bytes, aligned to a huge page. */
 void *baton_reserve_memory(const struct baton_reserve *reserve);

@@ -63,15 +63,20 @@ TEST(workers_that_start_together_divide_three_quarters)
                                     one_prefill = {.n_prefill = 1, .n_unsized_prefill = 1};
     const struct baton_memory_peers pairs = {
         .n_prefill = 2, .n_decode = 1, .n_unsized_prefill = 2, .n_unsized_decode = 1};
-    const struct baton_memory_peers settled = {.n_prefill = 3, .n_decode = 2};
+    const struct baton_memory_peers small = {.n_prefill = 3, .n_decode = 2};
+    const struct baton_memory_peers decided = {.n_decode = 1, .pool_bytes = 12000};
+    const struct baton_memory_peers full = {.n_prefill = 1, .n_decode = 1, .pool_bytes = 18000};
     /* One of the other role is expected, whether it is here or not. */
     assert_int_equal(baton_kv_budget_share(24000, true, &none), 12000);
     assert_int_equal(baton_kv_budget_share(24000, true, &one_prefill), 12000);
     assert_int_equal(baton_kv_budget_share(24000, false, &none), 6000);
     /* Two of each role: 16 + 16 + 8 + 8 contexts. */
     assert_int_equal(baton_kv_budget_share(24000, true, &pairs), 6000);
-    /* The others have theirs. */
-    assert_int_equal(baton_kv_budget_share(24000, true, &settled), 18000);
+    assert_int_equal(baton_kv_budget_share(24000, true, &small), 18000);
+    /* The decode worker took its two thirds before: the rest is the same as at once. */
+    assert_int_equal(baton_kv_budget_share(12000, false, &decided), 6000);
+    /* All three quarters are gone, and one more comes. */
+    assert_int_equal(baton_kv_budget_share(6000, true, &full), 3000);
     assert_true(baton_kv_budget_share(UINT64_MAX, true, &none) == UINT64_MAX);
 }
 

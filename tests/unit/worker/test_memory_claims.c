@@ -19,6 +19,7 @@ static void assert_peers(struct baton_memory_claim *claim, struct baton_memory_p
     assert_int_equal(peers.n_decode, expected.n_decode);
     assert_int_equal(peers.n_unsized_prefill, expected.n_unsized_prefill);
     assert_int_equal(peers.n_unsized_decode, expected.n_unsized_decode);
+    assert_int_equal(peers.pool_bytes, expected.pool_bytes);
     assert_int_equal(peers.unbacked_bytes, expected.unbacked_bytes);
 }
 
@@ -34,13 +35,17 @@ TEST(a_worker_sees_who_is_still_to_decide)
     baton_memory_claim_close(decode);
 }
 
-TEST(what_is_taken_counts_until_it_is_backed)
+TEST(what_is_taken_counts_as_free_until_it_is_backed)
 {
     struct baton_memory_claim *decode = open_claim(true), *prefill = open_claim(false);
     baton_memory_claim_take(decode, (3 << 20) - 1);
-    assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1, .unbacked_bytes = 3 << 20});
-    baton_memory_claim_settle(decode);
-    assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1});
+    assert_peers(prefill, (struct baton_memory_peers){
+                              .n_decode = 1, .pool_bytes = 3 << 20, .unbacked_bytes = 3 << 20});
+    baton_memory_claim_back(decode, 1);
+    assert_peers(prefill, (struct baton_memory_peers){
+                              .n_decode = 1, .pool_bytes = 3 << 20, .unbacked_bytes = 1 << 20});
+    baton_memory_claim_back(decode, 0);
+    assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1, .pool_bytes = 3 << 20});
     baton_memory_claim_close(decode);
     decode = open_claim(true); /* its slot, with nothing of the old worker's */
     assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1, .n_unsized_decode = 1});
@@ -55,7 +60,7 @@ TEST(without_a_claim_there_are_no_others)
     assert_int_equal(baton_memory_claim_open("", true, &none, &why), BATON_NOT_FOUND);
     assert_peers(NULL, (struct baton_memory_peers){0});
     baton_memory_claim_take(NULL, 1);
-    baton_memory_claim_settle(NULL);
+    baton_memory_claim_back(NULL, 1);
     baton_memory_claim_close(NULL);
 }
 
@@ -63,7 +68,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(a_worker_sees_who_is_still_to_decide),
-        IN_SCRATCH(what_is_taken_counts_until_it_is_backed),
+        IN_SCRATCH(what_is_taken_counts_as_free_until_it_is_backed),
         IN_SCRATCH(without_a_claim_there_are_no_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
