@@ -273,14 +273,19 @@ static enum baton_err make_chat(struct gateway *gateway, const struct baton_chec
 }
 
 /* A model that no worker could compute is refused here too, before any worker is asked. */
-static enum baton_err check_model(const struct baton_checkpoint *checkpoint, struct baton_why *why)
+static enum baton_err check_model(struct gateway *gateway,
+                                  const struct baton_checkpoint *checkpoint, struct baton_why *why)
 {
+    int64_t context_tokens = gateway->options->context_tokens;
     const struct baton_arch *arch;
     struct baton_spec *spec = malloc(sizeof *spec);
     if (!spec)
         return BATON_NO_MEMORY;
-    enum baton_err err = baton_arch_configure_model(checkpoint, 0, &arch, spec, why);
+    enum baton_err err =
+        baton_arch_configure_model(checkpoint, (int)context_tokens, &arch, spec, why);
     free(spec);
+    if (context_tokens)
+        gateway->facts.n_context_tokens = context_tokens;
     return err;
 }
 
@@ -291,7 +296,7 @@ static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
     if (err)
         return err;
     gateway->facts = checkpoint->facts;
-    err = check_model(checkpoint, why);
+    err = check_model(gateway, checkpoint, why);
     if (!err)
         err = take_fingerprint(gateway, checkpoint, why);
     if (!err)

@@ -33,6 +33,8 @@ static const struct baton_option option_table[] = {
     INT(max_head_bytes, "max-head-bytes", "16384", 1024, 1 << 20, "bytes",
         "request line and headers -> 431"),
     INT(max_body_bytes, "max-body-bytes", "1048576", 64, 1 << 28, "bytes", "request body -> 413"),
+    INT(context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT, "tokens",
+        "of prompt and output together, the workers' too; 0: all that the model knows"),
     INT(max_prompt_tokens, "max-prompt-tokens", "0", 0, 1 << 30, "tokens",
         "one prompt; 0, and at most: the model's context"),
     INT(max_batch, "max-batch", "64", 1, 1024, "", "generations of one request: prompts x n"),

@@ -52,15 +52,16 @@ static enum baton_err set_heads(const CONFIG *config, struct baton_layer_spec *l
     return BATON_OK;
 }
 
-static enum baton_err set_context(const CONFIG *config, int n_context, struct baton_spec *spec,
-                                  struct baton_why *why)
+/* Learned positions are tensors, whose rows are all loaded however few are served. */
+static enum baton_err set_context(const struct baton_arch *arch, const CONFIG *config,
+                                  int n_context, struct baton_spec *spec, struct baton_why *why)
 {
     int most = baton_rope_most_context(&config->rope, config->n_context);
     if (n_context < 0 || n_context > most)
         return baton_fail(why, BATON_INVALID,
                           "context: must be in 1..%d, which the model knows, not %d", most,
                           n_context);
-    spec->n_context = n_context ? n_context : config->n_context;
+    spec->n_context = n_context && !arch->has_learned_positions ? n_context : config->n_context;
     return BATON_OK;
 }
 
@@ -84,7 +85,7 @@ static enum baton_err set_sizes(const struct baton_arch *arch, const CONFIG *con
     if (!err)
         err = set_n_ff(arch, config, layer, why);
     if (!err)
-        err = set_context(config, n_context, spec, why);
+        err = set_context(arch, config, n_context, spec, why);
     spec->n_layers = config->n_layers;
     spec->n_embd = config->n_embd;
     spec->n_heads = config->n_heads;

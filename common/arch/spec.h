@@ -95,7 +95,8 @@ struct baton_spec {
     int n_embd;    /* C */
     int n_heads;   /* H; H D need not be C */
     int n_vocab;   /* V */
-    int n_context; /* positions that are served: prompt and output together */
+    int n_context; /* positions that are served, prompt and output together; with learned positions
+                      all that the model has */
 
     enum baton_block_form form;
     bool mlp_has_norm; /* PARALLEL: the feed-forward part has a norm of its own */

@@ -68,6 +68,7 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
         .cache = *options->pack_dir ? &cache : NULL,
         .fingerprint = &host->fingerprint,
         .n_threads = host->cores.n_threads,
+        .n_context = (int)options->context_tokens,
         .show_progress = true,
     };
     baton_cache_dirs_find(options->pack_dir, options->model, &cache);
@@ -75,6 +76,8 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
     if (err)
         return err;
     host->facts = checkpoint->facts;
+    if (options->context_tokens)
+        host->facts.n_context_tokens = options->context_tokens;
     err = baton_checkpoint_fingerprint(checkpoint, &cache, true, &host->fingerprint, why);
     if (!err)
         err = baton_model_load(checkpoint, &model_options, &host->model, why);

@@ -28,7 +28,7 @@
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
     const char *cluster_token, *cores, *lease_dir, *alive_file, *log_level;
-    int64_t threads;
+    int64_t threads, context_tokens;
     double beat_s, silence_s, drain_s;
 };
 
@@ -62,6 +62,10 @@ struct baton_worker_options {
                        "auto: /dev/shm, or the user's runtime directory"),                         \
         BATON_ROW_INT(type, in.threads, "threads", "0", 0, 256, "",                                \
                       "to compute with, at most; 0: as cores"),                                    \
+        BATON_ROW_INT(type, in.context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT,        \
+                      "tokens",                                                                    \
+                      "of prompt and output together, the gateway's too; 0: all that "             \
+                      "the model knows"),                                                          \
         BATON_ROW_TEXT(type, in.alive_file, "alive-file", NULL,                                    \
                        "touched every second while the main thread lives, for health checks"),     \
         BATON_ROW_REAL(type, in.beat_s, "beat-s", "0.25", 0.01, 60, "s",                           \

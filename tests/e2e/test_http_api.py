@@ -112,7 +112,7 @@ def test_the_limits_are_the_options_with_their_defaults():
     for _, option, default, _ in table("Conventions"):
         if option:
             value = options[option.strip("`-")]
-            assert default == {"--max-prompt-tokens": "the context",
+            assert default == {"--max-prompt-tokens": "the context", "--context-tokens": "what the model knows",
                                "--max-per-key": "any"}.get(option.strip("`"), str(value)), option
 
 

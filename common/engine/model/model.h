@@ -32,6 +32,7 @@ struct baton_model_options {
                                              is said about it */
     const struct baton_fingerprint *fingerprint; /* of the directory; names that file */
     int n_threads;                               /* to pack with; 0: one */
+    int n_context; /* positions to serve; 0: all that the model knows */
     bool
         show_progress; /* of packing, on stderr: a line on a terminal, else one in the log each 10 s */
 };

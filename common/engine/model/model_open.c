@@ -41,7 +41,8 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
     struct baton_spec spec;
     struct baton_weights *weights = NULL;
     struct baton_why reason;
-    enum baton_err err = baton_arch_configure_model(checkpoint, 0, &arch, &spec, why);
+    enum baton_err err =
+        baton_arch_configure_model(checkpoint, options ? options->n_context : 0, &arch, &spec, why);
     if (!err)
         err = baton_checkpoint_weights(checkpoint, &weights, why);
     if (err)
