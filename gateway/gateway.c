@@ -414,6 +414,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .max_batch = options->max_batch,
                                    .max_per_key = options->max_per_key,
                                    .prefix_cache = options->prefix_cache,
+                                   .model_sampling = options->sampling_defaults,
                                    .access = gateway->access,
                                    .completions = gw_completions_create()};
     if (!gateway->api.completions)

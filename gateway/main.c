@@ -29,6 +29,8 @@ static const struct baton_option option_table[] = {
          "origins whose web pages may use this, between commas; or *"),
     TEXT(chat_template, "chat-template", "auto",
          "template of conversations: a built-in name or a file; auto: the model's own"),
+    CHOICE(sampling_defaults, "sampling-defaults", "none", "none|model",
+           "model: what a request leaves open is as generation_config.json says"),
     INT(max_connections, "max-connections", "4096", 1, 1 << 20, "", "open client connections"),
     INT(max_head_bytes, "max-head-bytes", "16384", 1024, 1 << 20, "bytes",
         "request line and headers -> 431"),

@@ -14,6 +14,7 @@ struct gw_options {
     const char *api_keys, *cors_origins, *chat_template;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share what was computed for others */
+    int sampling_defaults;             /* 1: the model's */
     int64_t prefix_blocks, colocated_prefill_tokens;
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t context_tokens;

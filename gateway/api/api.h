@@ -27,12 +27,13 @@ struct gw_api {
     const struct baton_fingerprint *fingerprint;
     const struct baton_chat *chat;
     const struct gw_http_server *server;
-    double timeout_s;           /* of a request; 0: none */
-    int64_t max_prompt_tokens;  /* of one prompt; at most the context */
-    int64_t max_batch;          /* generations of one request: prompts x n */
-    int64_t max_per_key;        /* generations of one key at once; 0: any */
-    bool prefix_cache;          /* prompts may share what was computed for others */
-    int64_t started_s;          /* Unix time */
+    double timeout_s;          /* of a request; 0: none */
+    int64_t max_prompt_tokens; /* of one prompt; at most the context */
+    int64_t max_batch;         /* generations of one request: prompts x n */
+    int64_t max_per_key;       /* generations of one key at once; 0: any */
+    bool prefix_cache;         /* prompts may share what was computed for others */
+    bool model_sampling;       /* what a body leaves open is the model's sampling defaults */
+    int64_t started_s;         /* Unix time */
     struct gw_access *access;
     struct gw_completions *completions;
 };

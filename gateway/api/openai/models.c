@@ -7,6 +7,33 @@
 
 enum { ANSWER_MAX_BYTES = 1 << 16 };
 
+static void put_known(struct baton_json_out *out, const char *key, double value)
+{
+    if (value < 0)
+        baton_json_put_null(out, key);
+    else
+        baton_json_put_exact(out, key, value);
+}
+
+static void put_sampling(struct baton_json_out *out, const struct gw_api *api)
+{
+    const struct baton_sampling_defaults *sampling = &api->facts->sampling;
+    baton_json_open(out, "sampling_defaults", '{');
+    if (sampling->do_sample < 0)
+        baton_json_put_null(out, "do_sample");
+    else
+        baton_json_put_bool(out, "do_sample", sampling->do_sample);
+    put_known(out, "temperature", sampling->temperature);
+    if (sampling->top_k < 0)
+        baton_json_put_null(out, "top_k");
+    else
+        baton_json_put_int(out, "top_k", sampling->top_k);
+    put_known(out, "top_p", sampling->top_p);
+    put_known(out, "repetition_penalty", sampling->repetition_penalty);
+    baton_json_put_bool(out, "applied", api->model_sampling);
+    baton_json_close(out, '}');
+}
+
 static void put_model(struct baton_json_out *out, const struct gw_api *api)
 {
     baton_json_open(out, NULL, '{');
@@ -17,6 +44,7 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_int(out, "context_length", gw_fleet_context_tokens(api->fleet));
     baton_json_put_int(out, "vocab_size", api->facts->n_vocab);
     baton_json_put_string(out, "chat_template", baton_chat_source(api->chat));
+    put_sampling(out, api);
     baton_json_close(out, '}');
 }
 

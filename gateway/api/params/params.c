@@ -39,6 +39,25 @@ static void read_field(struct gw_fields *fields, const struct baton_sampling_fie
     baton_sampling_field_set(field, params, value);
 }
 
+/* A value that no request may have, such as the -1 of one that is not known, is left out. */
+static void take_default(const char *name, double value, struct baton_sampling_params *params)
+{
+    const struct baton_sampling_field *field;
+    for (int i = 0; (field = baton_sampling_field_at(i)); i++)
+        if (!strcmp(field->name, name) && baton_sampling_field_in_range(field, value))
+            baton_sampling_field_set(field, params, value);
+}
+
+/* What the model's authors sample with. Without do_sample they take the most probable token. */
+static void take_defaults(const struct baton_sampling_defaults *defaults,
+                          struct baton_sampling_params *params)
+{
+    take_default("temperature", defaults->do_sample ? defaults->temperature : 0, params);
+    take_default("top_k", defaults->top_k, params);
+    take_default("top_p", defaults->top_p, params);
+    take_default("repetition_penalty", defaults->repetition_penalty, params);
+}
+
 static void read_table(struct gw_fields *fields, struct baton_sampling_params *params)
 {
     const struct baton_sampling_field *field;
@@ -142,6 +161,8 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
 {
     struct gw_params *shared = &params->shared;
     shared->sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
+    if (api->model_sampling)
+        take_defaults(&api->facts->sampling, &shared->sampling);
     read_table(fields, &shared->sampling);
     read_bias(api, fields, &shared->sampling);
     read_stop_ids(api, fields, shared);
