@@ -69,7 +69,7 @@ static const struct setting settings[] = {
 
 enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
 
-static const int vocabularies[] = {50257, 151936};
+static const int vocabularies[] = {50257, 151936, 262144};
 
 enum { N_VOCABULARIES = sizeof vocabularies / sizeof vocabularies[0] };
 

@@ -152,7 +152,8 @@ static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
                                     struct baton_why *why)
 {
     struct ho_figures *figures = &stand->report.figures[stand->report.n_figures++];
-    int n_layers = baton_model_spec(stand->machine.model)->n_layers;
+    int n_layers; /* of a mean size, where they differ */
+    (void)baton_kv_held_layers(stand->machine.kv, &n_layers);
     struct ho_geometry geometry = {.n_layers = n_layers,
                                    .max_blocks =
                                        baton_kv_blocks_for(cli_list_greatest(&stand->prompts))};

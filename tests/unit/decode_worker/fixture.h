@@ -15,7 +15,14 @@
 /* What KvEnd says of its transfer: more than it took. */
 #define SAID_OVERLAP_S 1000.0
 
-enum { N_VOCAB = 300, N_CONTEXT = 256, N_LAYERS = 2, MAX_REQUESTS = 64, STOP_NONE = N_VOCAB };
+enum {
+    N_VOCAB = 300,
+    N_CONTEXT = 256,
+    N_LAYERS = 3,
+    N_HELD = 2,
+    MAX_REQUESTS = 64,
+    STOP_NONE = N_VOCAB
+};
 
 /* One request of the test. id is 1..MAX_REQUESTS - 1 and indexes heard[]. */
 struct request_params {

@@ -107,7 +107,7 @@ TEST(a_hand_off_is_told_of_within_its_bounds)
         .id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
     worker_open(&(struct worker_options){0});
     run_sent(&params);
-    assert_int_equal(heard[1].kv_chunks, N_LAYERS * 6);
+    assert_int_equal(heard[1].kv_chunks, N_HELD * 6);
     assert_true(heard[1].crc_s > 0);
     assert_true(heard[1].transfer_s > 0 && heard[1].transfer_s < SAID_OVERLAP_S);
     assert_true(heard[1].overlap_s == heard[1].transfer_s);

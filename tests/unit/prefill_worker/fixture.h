@@ -10,7 +10,7 @@
 
 #include "prefill_worker/service.h"
 
-enum { N_LAYERS = 3, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
+enum { N_LAYERS = 4, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
 
 enum hashes { NO_HASHES, OUR_HASHES, FOREIGN_HASHES, TOO_MANY_HASHES };
 
