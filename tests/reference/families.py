@@ -80,6 +80,8 @@ class Plan:
     score_scale: float = 0.0
     score_cap: float = 0.0
     clip: float = 0.0
+    query_beta: float = 0.0  # queries grow by 1 + beta ln(1 + floor(position / query_period))
+    query_period: int = 0
     sinks: bool = False
     qkv_bias: bool = False
     o_bias: bool = False
@@ -177,6 +179,13 @@ def smollm3(config, n_context):
 def mistral(config, n_context):
     plan = sizes(config, LLAMA)
     return plain_layers(plan, config, n_context, windows(config, plan.L, lambda i: True, 4096))
+
+
+def ministral3(config, n_context):
+    plan = sizes(config, LLAMA)
+    plan.query_beta = config["rope_parameters"].get("llama_4_scaling_beta", 0)
+    plan.query_period = config["rope_parameters"]["original_max_position_embeddings"]
+    return plain_layers(plan, config, n_context, windows(config, plan.L, lambda i: True))
 
 
 def qwen_windows(config, n_layers):
@@ -294,7 +303,7 @@ def phi3(config, n_context):
 
 
 def glm4(config, n_context):
-    plan = sizes(config, GLM4, form="sandwich", mlp="fused", qkv_bias=config.get("attention_bias", False),
+    plan = sizes(config, GLM4, form="sandwich", mlp="fused", qkv_bias=config.get("attention_bias", True),
                  D=config.get("head_dim") or 128)
     return plain_layers(plan, config, n_context, partial=0.5, interleaved=True)
 
@@ -383,7 +392,7 @@ FAMILIES = dict(
     mixtral=mixtral, qwen2=qwen2, qwen2_moe=qwen2_moe, qwen3=qwen3, qwen3_moe=qwen3_moe, gemma=gemma, gemma2=gemma2,
     gemma3=gemma3, gemma3_text=gemma3, phi=phi, phi3=phi3, granite=granite, granitemoe=granitemoe,
     granitemoeshared=granitemoe, olmo2=olmo2, olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4,
-    starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss)
+    starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss, ministral3=ministral3)
 
 
 def plan(config, n_context=None):

@@ -108,7 +108,11 @@ class Converter:
     def experts(self, block, of):
         plan, moe, source = self.plan, self.plan.moe, self.source
         self.put(block + "ffn_gate_inp", of("router"))
-        if moe.kind == "experts":
+        fused = plan.names["layer"].format(block.split(".")[1]) + "mlp.experts."
+        if moe.kind == "experts" and fused + "gate_up_proj" in source:
+            self.put_split(block, "exps", source[fused + "gate_up_proj"])
+            self.tensors[block + "ffn_down_exps.weight"] = source[fused + "down_proj"]
+        elif moe.kind == "experts":
             for part in ("gate", "up", "down"):
                 each = [of("expert").format(e) + plan.names["expert_" + part] for e in range(moe.n_experts)]
                 self.tensors[f"{block}ffn_{part}_exps.weight"] = np.stack([source[name + ".weight"] for name in each])

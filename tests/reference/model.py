@@ -107,6 +107,8 @@ class Model:
         positions = np.arange(T)
         if layer.rope:
             q, k = layer.rope.turn(q, positions), layer.rope.turn(k, positions)
+        if plan.query_beta:
+            q = q * (1 + plan.query_beta * np.log(1 + positions // plan.query_period))[:, None, None]
         k, v = (np.repeat(part, plan.H // plan.G, 1) for part in (k, v))
         scores = np.einsum("thd,shd->hts", q, k) * plan.score_scale
         if plan.score_cap:

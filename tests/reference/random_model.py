@@ -62,7 +62,7 @@ def head_size(config):
 
 
 def scaling(draw, config, n, kinds=("default", "linear", "llama3", "yarn", "dynamic")):
-    """rope_scaling of one kind, n elements turn; or the same as rope_parameters, as transformers 5 writes it."""
+    """rope_scaling of one kind; n elements turn."""
     kind = draw.of(*kinds)
     entry = dict(rope_type=kind, factor=draw.of(2.0, 4.0, 8.0))
     if kind == "llama3":
@@ -78,13 +78,7 @@ def scaling(draw, config, n, kinds=("default", "linear", "llama3", "yarn", "dyna
         config["original_max_position_embeddings"] = draw.of(4, 48, 128)
     if draw.chance(0.3):
         entry["type"] = entry.pop("rope_type")
-    if kind == "default":
-        config["rope_scaling"] = None
-    elif draw.chance(0.3) and kind != "longrope":
-        entry["rope_type"] = entry.pop("type", kind)
-        config["rope_parameters"] = dict(entry, rope_theta=config.pop("rope_theta"))
-    else:
-        config["rope_scaling"] = entry
+    config["rope_scaling"] = None if kind == "default" else entry
 
 
 def llama(draw, family):
@@ -316,11 +310,44 @@ def gpt_neo(draw, family):
                 activation_function=draw.of("gelu_new", "gelu"), tie_word_embeddings=True, eos_token_id=1, bos_token_id=1)
 
 
-CONFIGS = dict(
+def ministral3(draw, family):
+    config = windowed(draw, base(draw, family), draw.of(None, 9))
+    config["rope_parameters"] = dict(
+        rope_type="yarn", rope_theta=config.pop("rope_theta"), factor=4.0, original_max_position_embeddings=32,
+        beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=draw.real(0.05, 0.5))
+    if draw.chance(0.4):
+        return dict(model_type="mistral3", text_config=config, vision_config={"model_type": "pixtral"})
+    return config
+
+
+def in_newer_form(draw, config):
+    """rope_parameters instead of the fields of which transformers 5 makes it."""
+    parameters = dict(config.pop("rope_scaling", None) or {"rope_type": "default"})
+    parameters["rope_type"] = parameters.pop("type", None) or parameters["rope_type"]
+    for newer, older in (("rope_theta", "rope_theta"), ("rope_theta", "rotary_emb_base"),
+                         ("partial_rotary_factor", "partial_rotary_factor"), ("partial_rotary_factor", "rotary_pct")):
+        if older in config:
+            parameters[newer] = config.pop(older)
+    return dict(config, rope_parameters=parameters)
+
+
+def in_either_form(make):
+    """A family's configurations, some as transformers 5 writes them."""
+    def either(draw, family):
+        config = make(draw, family)
+        turns = "rope_theta" in config or "rotary_emb_base" in config
+        newer = turns and family != "gemma3" and draw.chance(0.3)
+        return in_newer_form(draw, config) if newer else config
+    return either
+
+
+FAMILIES = dict(
     gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gpt2, llama=llama, smollm3=smollm3, mistral=mistral,
     mixtral=mixtral, qwen2=qwen, qwen2_moe=qwen_moe, qwen3=qwen, qwen3_moe=qwen_moe, gemma=gemma, gemma2=gemma2,
     gemma3=gemma3, phi=phi, phi3=phi3, granite=granite, granitemoe=granitemoe, granitemoeshared=granitemoe, olmo2=olmo2,
-    olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss)
+    olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss,
+    ministral3=ministral3)
+CONFIGS = {family: in_either_form(make) for family, make in FAMILIES.items()}
 
 
 def attention_shapes(plan):
@@ -348,6 +375,7 @@ class Writer:
 
     def __init__(self, plan, draw):
         self.plan, self.draw, self.tensors = plan, draw, {}
+        self.fuses = draw.chance(0.3)  # an expert of each kind of family in a tensor of its own, or all in one
         self.fuses = plan.moe and plan.moe.kind == "experts" and draw.chance(0.3)  # experts, as newer files do
 
     def normal(self, name, shape, deviation):
@@ -474,7 +502,9 @@ def add_leftovers(draw, plan, family, tensors):
 def renamed(draw, config, tensors):
     """As a multimodal model wraps its text model; or as gpt2's first files, whose names have no prefix."""
     if "text_config" in config:
-        tensors = {"language_model." + name: value for name, value in tensors.items()}
+        newer = draw.chance()
+        tensors = {name.replace("model.", "model.language_model.", 1) if newer else "language_model." + name: value
+                   for name, value in tensors.items()}
         tensors["vision_tower.vision_model.post_layernorm.weight"] = np.ones(8), "F32"
     elif config["model_type"] == "gpt2" and draw.chance():
         tensors = {name.removeprefix("transformer."): value for name, value in tensors.items()}
