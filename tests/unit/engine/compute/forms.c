@@ -129,6 +129,28 @@ static void shared_kv(struct baton_spec *spec)
         spec->layers[i].kv_from = 0;
 }
 
+/* As Gemma 4's and Nemotron's: every size of a layer is its own. */
+static void uneven(struct baton_spec *spec)
+{
+    static const struct baton_layer_spec layers[] = {
+        {.n_kv_heads = 1, .head_dim = 20, .n_ff = 33, .rope = 0, .kv_from = 0},
+        {.n_kv_heads = 6, .head_dim = 12, .n_ff = 90, .rope = 0, .kv_from = 1, .window = 20},
+        {.n_kv_heads = 3, .head_dim = 16, .n_ff = 17, .rope = -1, .kv_from = 2},
+    };
+    llama(spec);
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i] = layers[i];
+}
+
+/* A dense layer between two mixtures. */
+static void mixture(struct baton_spec *spec)
+{
+    llama(spec);
+    spec->moe = (struct baton_moe_spec){
+        .n_experts = 7, .n_chosen = 3, .n_ff = 21, .n_ff_shared = 30, .has_shared_gate = true};
+    spec->layers[0].is_moe = spec->layers[2].is_moe = true;
+}
+
 const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *spec)
 {
     static const struct {
@@ -138,6 +160,7 @@ const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *s
         {"gpt2", gpt2},       {"llama", llama},       {"gemma", gemma},
         {"olmo", olmo},       {"cohere", cohere},     {"gpt_neox", gpt_neox},
         {"gpt_oss", gpt_oss}, {"qwen_moe", qwen_moe}, {"shared K and V", shared_kv},
+        {"uneven", uneven},   {"mixture", mixture},
     };
     const struct baton_gpt2_sizes sizes = {.n_layers = 3,
                                            .n_embd = 36,
