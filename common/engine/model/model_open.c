@@ -47,7 +47,7 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
         err = baton_checkpoint_weights(checkpoint, &weights, why);
     if (err)
         return err;
-    if (baton_tensors_have(arch->tensors, weights, BATON_SLOT_HEAD))
+    if (baton_tensors_have_head(arch->tensors, weights))
         spec.has_tied_head = false;
     err = load(&spec, arch->tensors, options ? options : &none, weights, model, &reason);
     if (err)

@@ -28,16 +28,30 @@ const char *baton_tensors_prefix(const struct baton_tensor_names *names,
     return names->prefix;
 }
 
-bool baton_tensors_have(const struct baton_tensor_names *names, const struct baton_weights *weights,
-                        enum baton_slot slot)
+/* The first tensor there is for a slot outside of the layers; NULL: there is none. */
+static const struct baton_tensor *tensor_of(const struct baton_tensor_names *names,
+                                            const struct baton_weights *weights,
+                                            enum baton_slot slot)
 {
     const char *prefix = baton_tensors_prefix(names, weights);
     const struct baton_tensor_row *row;
+    const struct baton_tensor *tensor = NULL;
     char name[BATON_TENSOR_NAME_BYTES];
-    for (int i = 0; (row = baton_tensor_row_at(names, i)); i++)
-        if (row->slot == slot && find(names, weights, row, 0, 0, prefix, name))
-            return true;
-    return false;
+    for (int i = 0; !tensor && (row = baton_tensor_row_at(names, i)); i++)
+        if (row->slot == slot)
+            tensor = find(names, weights, row, 0, 0, prefix, name);
+    return tensor;
+}
+
+bool baton_tensors_have_head(const struct baton_tensor_names *names,
+                             const struct baton_weights *weights)
+{
+    const struct baton_tensor *head = tensor_of(names, weights, BATON_SLOT_HEAD);
+    const struct baton_tensor *embedding = tensor_of(names, weights, BATON_SLOT_TOKEN_EMBEDDING);
+    if (!head || !embedding)
+        return head;
+    return head->dtype != embedding->dtype || head->n_bytes != embedding->n_bytes ||
+           memcmp(head->data, embedding->data, head->n_bytes) != 0;
 }
 
 /* The layer that a name is of, and what follows; -1 for none of layers. */

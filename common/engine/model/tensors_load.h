@@ -16,9 +16,9 @@
 const char *baton_tensors_prefix(const struct baton_tensor_names *names,
                                  const struct baton_weights *weights);
 
-/* Whether the checkpoint has a tensor for this slot outside of the layers. */
-bool baton_tensors_have(const struct baton_tensor_names *names, const struct baton_weights *weights,
-                        enum baton_slot slot);
+/* Whether the checkpoint has a head of its own: some hold the token embedding again as the head. */
+bool baton_tensors_have_head(const struct baton_tensor_names *names,
+                             const struct baton_weights *weights);
 
 /* Whether the checkpoint has every tensor of the model, in the right shape, and none that would
  * change the result if the model knew it. */

@@ -164,6 +164,48 @@ TEST(names_with_another_prefix_or_none_are_the_same_model)
     baton_model_close(plain);
 }
 
+/* The fixture with its token embedding once more, as its head; changed in one bit or not. */
+static void add_head(const char *family, bool changed)
+{
+    struct baton_buf file;
+    uint64_t n;
+    unsigned begin, end;
+    char added[256];
+    read_fixture(family, "model.safetensors", &file);
+    memcpy(&n, file.data, sizeof n);
+    const char *embedding = strstr((const char *)file.data + LENGTH_BYTES, "embed_tokens.weight");
+    assert_non_null(embedding);
+    embedding = strstr(embedding, "\"dtype\"");
+    const char *offsets = strstr(embedding, "\"data_offsets\":[");
+    assert_int_equal(sscanf(offsets, "\"data_offsets\":[%u,%u]", &begin, &end), 2);
+    size_t n_data = file.len - LENGTH_BYTES - n;
+    (void)snprintf(added, sizeof added, "lm_head.weight\":{%.*s\"data_offsets\":[%zu,%zu]},\"%s",
+                   (int)(offsets - embedding), embedding, n_data, n_data + end - begin,
+                   "model.norm.weight\"");
+    write_tensors(family, "model.norm.weight\"", added);
+    FILE *out = fopen(in_scratch("model.safetensors"), "ab");
+    assert_non_null(out);
+    file.data[LENGTH_BYTES + n + begin] ^= changed;
+    assert_int_equal(fwrite(file.data + LENGTH_BYTES + n + begin, 1, end - begin, out),
+                     end - begin);
+    assert_int_equal(fclose(out), 0);
+    baton_buf_fini(&file);
+}
+
+TEST(a_head_that_is_the_token_embedding_again_takes_no_memory)
+{
+    write_config("gemma2", "", "");
+    add_head("gemma2", false);
+    struct baton_model *model = open_scratch();
+    assert_true(model->spec.has_tied_head);
+    baton_model_close(model);
+    add_head("gemma2", true);
+    model = open_scratch();
+    assert_false(model->spec.has_tied_head);
+    assert_ptr_not_equal(model->head.packed.data, model->token_embedding.packed.data);
+    baton_model_close(model);
+}
+
 TEST(constants_and_parts_of_a_larger_model_are_passed_over)
 {
     static const char *const ignored[] = {"model.layers.0.self_attn.rotary_emb.inv_freq",
@@ -188,6 +230,7 @@ int main(void)
         IN_SCRATCH(a_tensor_of_another_shape_is_named_with_the_right_one),
         IN_SCRATCH(a_tensor_that_the_model_does_not_compute_is_named),
         IN_SCRATCH(names_with_another_prefix_or_none_are_the_same_model),
+        IN_SCRATCH(a_head_that_is_the_token_embedding_again_takes_no_memory),
         IN_SCRATCH(constants_and_parts_of_a_larger_model_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
