@@ -272,13 +272,23 @@ void baton_weights_read(const struct baton_weights_source *source, int first, in
     }
 }
 
+/* Bytes of so many elements of a part's tensor. */
+static size_t bytes_of(const struct baton_weights_part *part, size_t n_elements)
+{
+    if (part->scales)
+        return n_elements / BATON_MXFP4_BLOCK * BATON_MXFP4_BLOCK_BYTES;
+    return n_elements * baton_element_bytes(part->tensor->dtype);
+}
+
+/* Of a tensor that other matrices share, this matrix's part only. */
 void baton_weights_release(const struct baton_weights_source *source)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (int i = 0; i < source->n_parts; i++) {
-        const struct baton_tensor *tensor = source->parts[i].tensor;
-        uintptr_t begin = ((uintptr_t)tensor->data + page - 1) / page * page;
-        uintptr_t end = ((uintptr_t)tensor->data + tensor->n_bytes) / page * page;
+        const struct baton_weights_part *part = &source->parts[i];
+        uintptr_t data = (uintptr_t)part->tensor->data + bytes_of(part, part->skip);
+        size_t n_bytes = bytes_of(part, (size_t)part->n_stored * (size_t)source->n_in);
+        uintptr_t begin = (data + page - 1) / page * page, end = (data + n_bytes) / page * page;
         /* Whole pages of a mapped file that is only read. Advice: failing costs memory alone. */
         if (begin < end)
             (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
