@@ -187,6 +187,32 @@ static void put_field(const struct baton_config_row *row, const CONFIG *config, 
         (void)snprintf(text + n, left, ": \"%.40s\"", field);
 }
 
+/* Choices that are no single value, or are read elsewhere. */
+static void put_part(const CONFIG *config, enum baton_model_choice choice, char *text)
+{
+    const struct {
+        enum baton_model_choice choice;
+        const char *name, *value, *quote;
+    } parts[] = {
+        {BATON_CHOICE_QUANTIZATION, "quantization_config", config->quantization, "\""},
+        {BATON_CHOICE_ROPE_SCALING, "rope_scaling", config->rope.type, "\""},
+        {BATON_CHOICE_LAYER_TYPES, "layer_types", "sliding_attention", "\""},
+        {BATON_CHOICE_NO_ROPE_LAYERS, "no_rope_layers", "0", ""},
+        {BATON_CHOICE_DENSE_LAYERS, "mlp_only_layers", "a list", ""},
+        {BATON_CHOICE_SPARSE_ATTENTION, "sparse_config", "an object", ""},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].choice == choice)
+            (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "%s: %s%.40s%s", parts[i].name,
+                           parts[i].quote, parts[i].value, parts[i].quote);
+    if (choice == BATON_CHOICE_PARTIAL_ROTARY)
+        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "partial_rotary_factor: %g",
+                       config->rope.partial_rotary_factor);
+    else if (choice == BATON_CHOICE_QUERY_SCALING)
+        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "llama_4_scaling_beta: %g",
+                       config->rope.query_scaling_beta);
+}
+
 const char *baton_model_config_choice(const struct baton_model_config *config,
                                       enum baton_model_choice choice,
                                       char text[BATON_CHOICE_TEXT_BYTES])
@@ -197,25 +223,7 @@ const char *baton_model_config_choice(const struct baton_model_config *config,
             put_names(&rows[i], text, BATON_CHOICE_TEXT_BYTES);
             put_field(&rows[i], config, text);
         }
-    if (choice == BATON_CHOICE_QUANTIZATION)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "quantization_config: \"%.40s\"",
-                       config->quantization);
-    else if (choice == BATON_CHOICE_ROPE_SCALING)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "rope_scaling: \"%.40s\"", config->rope.type);
-    else if (choice == BATON_CHOICE_PARTIAL_ROTARY)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "partial_rotary_factor: %g",
-                       config->rope.partial_rotary_factor);
-    else if (choice == BATON_CHOICE_QUERY_SCALING)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "llama_4_scaling_beta: %g",
-                       config->rope.query_scaling_beta);
-    else if (choice == BATON_CHOICE_LAYER_TYPES)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "layer_types: \"sliding_attention\"");
-    else if (choice == BATON_CHOICE_NO_ROPE_LAYERS)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "no_rope_layers: 0");
-    else if (choice == BATON_CHOICE_DENSE_LAYERS)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "mlp_only_layers: layers");
-    else if (choice == BATON_CHOICE_SPARSE_ATTENTION)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "sparse_config: an object");
+    put_part(config, choice, text);
     return text;
 }
 

@@ -223,7 +223,8 @@ TEST(qwen3_30b_a3b)
               "'mlp_only_layers':[],'model_type':'qwen3_moe','moe_intermediate_size':768,"
               "'norm_topk_prob':true,'num_attention_heads':32,'num_experts':128,"
               "'num_experts_per_tok':8,'num_hidden_layers':48,'num_key_value_heads':4,"
-              "'output_router_logits':false,'rms_norm_eps':1e-06,'rope_scaling':null,"
+              "'output_router_logits':false,'use_qk_norm':true,'qkv_bias':false,"
+              "'shared_expert_intermediate_size':0,'rms_norm_eps':1e-06,'rope_scaling':null,"
               "'rope_theta':1000000.0,'router_aux_loss_coef':0.001,'sliding_window':null,"
               "'tie_word_embeddings':false,'use_sliding_window':false,'vocab_size':151936}");
     assert_int_equal(spec.qk_norm, BATON_QK_NORM_HEAD);
