@@ -47,7 +47,7 @@ static void configure(const struct baton_model_config *config, int n_context)
         check(why.text[0]);
         return;
     }
-    check(arch && (!n_context || spec.n_context == n_context));
+    check(arch && (!n_context || spec.has_learned_positions || spec.n_context == n_context));
     check_spec(&spec);
 }
 
