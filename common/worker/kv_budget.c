@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/wire/frame.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
@@ -146,6 +147,19 @@ static void measure_memory(const struct baton_model *model, bool decodes,
     needs->n_contexts = decodes ? BATON_KV_DECODE_CONTEXTS : BATON_KV_PREFILL_CONTEXTS;
 }
 
+/* A block of a layer travels in one message. */
+static enum baton_err check_blocks(const struct baton_kv *kv, struct baton_why *why)
+{
+    for (int i = 0; i < baton_kv_n_layers(kv); i++)
+        if (baton_kv_block_bytes(kv, i) > BATON_FRAME_MAX_PAYLOAD)
+            return baton_fail(
+                why, BATON_INVALID,
+                "KV cache: a block of layer %d takes %zu bytes, and a message carries "
+                "%d; kv-dtype f16 takes the least",
+                i, baton_kv_block_bytes(kv, i), BATON_FRAME_MAX_PAYLOAD);
+    return BATON_OK;
+}
+
 static void log_pool(const struct baton_kv *kv, const struct baton_kv_needs *needs,
                      const struct baton_kv_budget *budget)
 {
@@ -168,15 +182,21 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
 {
     struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context};
     struct baton_kv_budget budget;
+    struct baton_kv *made = NULL;
     measure_memory(model, decodes, claim, &needs);
     enum baton_err err =
         baton_kv_measure(baton_model_kv_layout(model), dtype, &needs.block_bytes, why);
     if (!err)
         err = baton_kv_budget_choose(options, &needs, &budget, why);
     if (!err)
-        err = baton_kv_create(baton_model_kv_layout(model), dtype, budget.n_blocks, kv, why);
-    if (err)
+        err = baton_kv_create(baton_model_kv_layout(model), dtype, budget.n_blocks, &made, why);
+    if (!err)
+        err = check_blocks(made, why);
+    if (err) {
+        baton_kv_destroy(made);
         return err;
+    }
+    *kv = made;
     baton_memory_claim_take(claim, (uint64_t)budget.n_blocks * needs.block_bytes);
     baton_kv_bound_cache(*kv, budget.n_cached);
     log_pool(*kv, &needs, &budget);

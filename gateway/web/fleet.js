@@ -59,7 +59,8 @@ function fact(name, value) {
 /** KV blocks: in use, cached for prompts with a common prefix, free. Cached ones also count as free. */
 function memory(w) {
   const total = w.kv_blocks_total || 1, used = total - w.kv_blocks_free;
-  const label = `KV blocks: ${used} of ${w.kv_blocks_total} in use, ${w.kv_blocks_cached} kept for reuse`;
+  const label = `KV blocks: ${used} of ${w.kv_blocks_total} in use, ${w.kv_blocks_cached} kept for reuse; ` +
+    `${w.kv_tokens.toLocaleString("en")} tokens in all`;
   const bar = el("div", { class: "memory", role: "img", "aria-label": label, title: label });
   for (const [kind, n] of [["used", used], ["kept", Math.min(w.kv_blocks_cached, w.kv_blocks_free)]]) {
     const part = el("i", { class: kind });

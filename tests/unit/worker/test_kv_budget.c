@@ -165,6 +165,31 @@ TEST(a_worker_gets_the_pool_its_options_describe)
     baton_model_close(model);
 }
 
+TEST(a_block_that_no_message_carries_is_refused)
+{
+    const struct baton_gpt2_sizes wide = {.n_layers = 1,
+                                          .n_embd = 2,
+                                          .n_heads = 1024,
+                                          .n_kv_heads = 1024,
+                                          .head_dim = 33,
+                                          .n_ff = 2,
+                                          .n_vocab = 5,
+                                          .n_context = 16};
+    struct baton_model *model;
+    struct baton_kv *kv = NULL;
+    struct baton_why why = {""};
+    struct baton_kv_options options = {.tokens = 16};
+    assert_int_equal(random_gpt2(&wide, 1, NULL, &model), BATON_OK);
+    assert_int_equal(baton_kv_budget_create(&options, model, "f32", true, NULL, &kv, &why),
+                     BATON_INVALID);
+    assert_non_null(strstr(why.text, "block of layer 0"));
+    assert_null(kv);
+    assert_int_equal(baton_kv_budget_create(&options, model, "f16", true, NULL, &kv, &why),
+                     BATON_OK);
+    baton_kv_destroy(kv);
+    baton_model_close(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +204,7 @@ int main(void)
         cmocka_unit_test(more_than_the_memory_left_is_refused_by_name),
         cmocka_unit_test(a_count_beyond_int_is_refused),
         cmocka_unit_test(a_worker_gets_the_pool_its_options_describe),
+        cmocka_unit_test(a_block_that_no_message_carries_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
