@@ -8,12 +8,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/once_file.h"
 #include "common/checkpoint/file_digest.h"
 
-enum { MAX_MEMORY_BYTES = 1 << 20, SETTLED_S = 2, WAIT_S = 60, NAME_DIGITS = 16 };
+enum { MAX_MEMORY_BYTES = 1 << 20, SETTLED_S = 2, NAME_DIGITS = 16 };
+/* Another process that digests them is waited for so long, and longer by their size. */
+enum { WAIT_S = 60, WAIT_BYTES_PER_S = 16 << 20 };
+/* Smaller files take no time worth a line in the log. */
+enum { TELL_FROM_BYTES = 1 << 30 };
 
 #define DIGEST_KEY "sha256="
 
@@ -21,6 +26,7 @@ enum { MAX_MEMORY_BYTES = 1 << 20, SETTLED_S = 2, WAIT_S = 60, NAME_DIGITS = 16 
 struct identity {
     struct baton_buf text;
     time_t newest; /* of all their times */
+    int64_t n_bytes;
 };
 
 static time_t later(time_t a, time_t b)
@@ -39,6 +45,7 @@ static enum baton_err identify_file(void *arg, const char *path, struct baton_wh
                      strrchr(path, '/') + 1, (long long)s.st_size, (unsigned long long)s.st_ino,
                      (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (long long)s.st_ctim.tv_sec,
                      s.st_ctim.tv_nsec);
+    identity->n_bytes += s.st_size;
     identity->newest = later(identity->newest, later(s.st_mtim.tv_sec, s.st_ctim.tv_sec));
     return BATON_OK;
 }
@@ -89,23 +96,46 @@ static bool recall(const char *path, const struct identity *identity, char hex[B
     return found;
 }
 
+/* The hash of files that follow each other. */
+struct hash {
+    struct baton_sha256 *sha;
+    int64_t n_all, n_done, begin_ns; /* bytes; n_all 0: nothing is told of it */
+};
+
 static enum baton_err hash_file(void *arg, const char *path, struct baton_why *why)
 {
-    return baton_file_digest_add(arg, path, why);
+    struct hash *hash = arg;
+    struct stat s;
+    enum baton_err err = baton_file_digest_add(hash->sha, path, why);
+    if (err || hash->n_all < TELL_FROM_BYTES || stat(path, &s))
+        return err;
+    hash->n_done += s.st_size;
+    double n_left = (double)(hash->n_all - hash->n_done);
+    baton_log(BATON_LOG_INFO, "weights_digest",
+              BATON_I("percent", 100 * hash->n_done / hash->n_all),
+              BATON_F("left_s", baton_seconds(baton_now_ns() - hash->begin_ns) * n_left /
+                                    (double)hash->n_done));
+    return BATON_OK;
+}
+
+static enum baton_err hash_files(const char *model_path, enum baton_model_part part, int64_t n_all,
+                                 char hex[BATON_SHA256_HEX], struct baton_why *why)
+{
+    struct hash hash = {.sha = baton_sha256_create(), .n_all = n_all, .begin_ns = baton_now_ns()};
+    char made[BATON_SHA256_HEX];
+    if (!hash.sha)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
+    enum baton_err err = baton_model_files_visit(model_path, part, hash_file, &hash, why);
+    baton_sha256_final(hash.sha, made);
+    if (!err)
+        memcpy(hex, made, sizeof made);
+    return err;
 }
 
 enum baton_err baton_model_digest(const char *model_path, enum baton_model_part part,
                                   char hex[BATON_SHA256_HEX], struct baton_why *why)
 {
-    struct baton_sha256 *sha = baton_sha256_create();
-    char made[BATON_SHA256_HEX];
-    if (!sha)
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
-    enum baton_err err = baton_model_files_visit(model_path, part, hash_file, sha, why);
-    baton_sha256_final(sha, made);
-    if (!err)
-        memcpy(hex, made, sizeof made);
-    return err;
+    return hash_files(model_path, part, 0, hex, why);
 }
 
 /* Remembers the digest only if the files were the same before and after they were read. */
@@ -132,13 +162,14 @@ static enum baton_err hash_once(const char *model_path, const char *path,
                                 struct baton_why *why)
 {
     struct baton_once_file file;
-    if (baton_once_file_begin(path, WAIT_S, &file, NULL))
+    double wait_s = WAIT_S + (double)identity->n_bytes / WAIT_BYTES_PER_S;
+    if (baton_once_file_begin(path, wait_s, &file, NULL))
         return BATON_AGAIN;
     if (recall(path, identity, hex)) {
         baton_once_file_abort(&file);
         return BATON_OK;
     }
-    enum baton_err err = baton_model_digest(model_path, BATON_PART_WEIGHTS, hex, why);
+    enum baton_err err = hash_files(model_path, BATON_PART_WEIGHTS, identity->n_bytes, hex, why);
     if (err)
         baton_once_file_abort(&file);
     else
@@ -184,7 +215,7 @@ static enum baton_err find(const char *model_path, const struct baton_cache_dirs
         if (err != BATON_AGAIN)
             return err;
     }
-    return baton_model_digest(model_path, BATON_PART_WEIGHTS, hex, why);
+    return hash_files(model_path, BATON_PART_WEIGHTS, identity->n_bytes, hex, why);
 }
 
 enum baton_err baton_model_digest_weights(const char *model_path,
