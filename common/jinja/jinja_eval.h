@@ -1,9 +1,11 @@
 /* The tree at work: expressions, statements, calls; private to common/jinja.
  *
  *     jinja_exec.c  statements, scopes, loops, macros
- *     jinja_eval.c  expressions, calls         jinja_operators.c  + - * / % in < [] ...
- *     jinja_filters.c, jinja_sequences.c, jinja_tests.c, jinja_methods.c, jinja_globals.c: built in
- *     jinja_format.c  values as text: str, repr, tojson, %
+ *     jinja_eval.c  expressions                jinja_operators.c  + - * / % in < [] ...
+ *     jinja_call.c  functions and their arguments
+ *     jinja_filters.c, jinja_sequences.c, jinja_tests.c, jinja_globals.c,
+ *     jinja_methods.c, jinja_string_methods.c, jinja_split.c: built in
+ *     jinja_repr.c, jinja_json.c, jinja_format.c: values as text
  *
  * Ownership: the run's arena.
  * Threading: that of the run.
@@ -115,6 +117,10 @@ struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_valu
 
 /* As {{ }} prints it; undefined is "". */
 const struct jinja_string *jinja_str(struct jinja_run *run, struct jinja_value value);
+/* As it stands in a list; INT and FLOAT as digits. */
+struct jinja_text;
+void jinja_put_repr(struct jinja_run *run, struct jinja_text *out, struct jinja_value value);
+void jinja_put_number(struct jinja_run *run, struct jinja_text *out, struct jinja_value value);
 
 struct jinja_json_style {
     bool ascii, sort_keys;
@@ -134,7 +140,8 @@ struct jinja_value jinja_braces(struct jinja_run *run, const struct jinja_string
 
 /* Ends with a name that is NULL. */
 extern const struct jinja_builtin jinja_filters[], jinja_sequence_filters[], jinja_tests[],
-    jinja_globals[], jinja_string_methods[], jinja_dict_methods[], jinja_list_methods[];
+    jinja_globals[], jinja_string_methods[], jinja_split_methods[], jinja_dict_methods[],
+    jinja_list_methods[];
 
 const struct jinja_builtin *jinja_find_builtin(const struct jinja_builtin *table,
                                                const struct jinja_string *name);

@@ -129,7 +129,7 @@ FILTER(filter_indent)
     jinja_text_put_string(run, &source, string);
     jinja_text_puts(run, &source, "\n");
     struct jinja_value lines =
-        jinja_call_builtin(run, jinja_find_builtin(jinja_string_methods, &name),
+        jinja_call_builtin(run, jinja_find_builtin(jinja_split_methods, &name),
                            jinja_text_end(run, &source), &(struct jinja_args){0});
     if (jinja_failed(run))
         return jinja_undefined(NULL);

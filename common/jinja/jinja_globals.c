@@ -86,16 +86,30 @@ static struct jinja_value call_namespace(struct jinja_run *run, struct jinja_val
     return (struct jinja_value){.kind = JINJA_NAMESPACE, .space = space};
 }
 
+/* The template's words, as far as they fit, whole characters only, zero bytes as blanks. */
+static void copy_words(const struct jinja_string *text, char *words, size_t size)
+{
+    size_t n = 0, length;
+    while (n < text->n && (length = jinja_char_bytes(text->bytes + n, text->n - n)) < size - n) {
+        memcpy(words + n, text->bytes + n, length);
+        if (!words[n])
+            words[n] = ' ';
+        n += length;
+    }
+    words[n] = 0;
+}
+
 static struct jinja_value call_raise(struct jinja_run *run, struct jinja_value self,
                                      const struct jinja_args *args)
 {
     (void)self;
+    char words[280];
     const struct jinja_string *text = jinja_str(run, args->items[0]);
     if (jinja_failed(run))
         return jinja_undefined(NULL);
+    copy_words(text, words, sizeof words);
     run->raised = true;
-    run->err = baton_fail(&run->why, BATON_INVALID, "%.*s", (int)(text->n < 280 ? text->n : 280),
-                          text->bytes);
+    run->err = baton_fail(&run->why, BATON_INVALID, "%s", *words ? words : "no reason is given");
     return jinja_undefined(NULL);
 }
 

@@ -1,6 +1,7 @@
 /* Tokens to a tree; private to common/jinja.
  *
  *     statements (jinja_statements.c) -> expressions (jinja_expressions.c)
+ *                                     -> operands (jinja_primaries.c)
  *
  * After the first failure the parser stands on the end of the tokens and what it returns is not to
  * be used.
@@ -27,7 +28,7 @@ struct jinja_parser {
 /* The tree of the whole template. */
 enum baton_err jinja_parse_template(struct jinja_parser *parser) BATON_MUST_CHECK;
 
-/* ---- what both files of the parser use ---- */
+/* ---- what the files of the parser share ---- */
 
 void jinja_parse_fail(struct jinja_parser *parser, const char *fmt, ...) BATON_PRINTF(2, 3);
 static inline const struct jinja_token *jinja_token(const struct jinja_parser *parser)
@@ -55,6 +56,20 @@ const struct jinja_string *jinja_intern(struct jinja_parser *parser, const char 
 bool jinja_parse_enter(struct jinja_parser *parser);
 void jinja_parse_leave(struct jinja_parser *parser);
 
+/* Leaves a level; returns node, for the end of a nested call. */
+static inline const struct jinja_node *jinja_parse_left(struct jinja_parser *parser,
+                                                        const struct jinja_node *node)
+{
+    jinja_parse_leave(parser);
+    return node;
+}
+/* A call of a function of the grammar, one level deeper. */
+#define JINJA_NESTED(parser, call)                                                                 \
+    (jinja_parse_enter(parser) ? jinja_parse_left(parser, call)                                    \
+                               : jinja_node_new(parser, JINJA_N_CONST))
+
+/* A primary with its sign, and what stands behind it. */
+const struct jinja_node *jinja_parse_operand(struct jinja_parser *parser);
 const struct jinja_node *jinja_parse_expression(struct jinja_parser *parser);
 /* One or several with commas between, which make a tuple. with_cond false: a conditional needs
  * brackets, as in "for x in a if b". */
@@ -64,7 +79,7 @@ const struct jinja_node *jinja_parse_filters(struct jinja_parser *parser,
                                              const struct jinja_node *node);
 /* The filter of a block, its name first: filter|filter. */
 const struct jinja_node *jinja_parse_block_filter(struct jinja_parser *parser);
-/* .name, [index], (arguments) ... and filters behind node. */
+/* What is assigned to: a name, ns.name, or several with commas between. */
 const struct jinja_node *jinja_parse_target(struct jinja_parser *parser);
 /* name, name=default, ... up to ) */
 void jinja_parse_parameters(struct jinja_parser *parser, struct jinja_node *node);

@@ -157,6 +157,11 @@ static inline bool jinja_is_listed(struct jinja_value value)
     return value.kind >= JINJA_LIST && value.kind <= JINJA_VIEW;
 }
 
+static inline bool jinja_is_container(struct jinja_value value)
+{
+    return jinja_is_listed(value) || value.kind == JINJA_DICT;
+}
+
 /* BOOL and INT as an integer, numbers as a double. */
 int64_t jinja_as_int(struct jinja_value value);
 double jinja_as_real(struct jinja_value value);
