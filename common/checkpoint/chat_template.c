@@ -61,7 +61,7 @@ static enum baton_err copy_templates(const struct baton_json *value,
 {
     const struct baton_json *plain = named_template(value, "default");
     enum baton_err err = copy_string(plain ? plain : value, &source->jinja, &source->n_jinja, why);
-    if (!err)
+    if (!err && !source->tools_jinja)
         err = copy_string(named_template(value, "tool_use"), &source->tools_jinja,
                           &source->n_tools_jinja, why);
     return err;
@@ -88,27 +88,39 @@ static enum baton_err read_config(const char *model_path, struct baton_chat_temp
     return err;
 }
 
-static enum baton_err read_jinja(const char *model_path, struct baton_chat_template *source,
-                                 struct baton_why *why)
+/* A file of its own, which may be absent. */
+static enum baton_err read_file(const char *model_path, const char *name, char **jinja, size_t *n,
+                                struct baton_why *why)
 {
     char path[PATH_MAX];
     struct baton_buf text;
     baton_buf_init(&text, FILE_MAX_BYTES);
-    enum baton_err err = baton_file_path(path, model_path, "chat_template.jinja", why);
+    enum baton_err err = baton_file_path(path, model_path, name, why);
     if (!err)
         err = baton_file_read(path, &text, why);
     if (!err) {
-        source->n_jinja = text.len;
-        source->jinja = baton_buf_take(&text);
+        *n = text.len;
+        *jinja = baton_buf_take(&text);
     }
     baton_buf_fini(&text);
     return err == BATON_NOT_FOUND ? BATON_OK : err;
 }
 
+static enum baton_err read_files(const char *model_path, struct baton_chat_template *source,
+                                 struct baton_why *why)
+{
+    enum baton_err err =
+        read_file(model_path, "chat_template.jinja", &source->jinja, &source->n_jinja, why);
+    if (!err)
+        err = read_file(model_path, "additional_chat_templates/tool_use.jinja",
+                        &source->tools_jinja, &source->n_tools_jinja, why);
+    return err;
+}
+
 enum baton_err baton_chat_template_read(const char *model_path, struct baton_chat_template *source,
                                         struct baton_why *why)
 {
-    enum baton_err err = read_jinja(model_path, source, why);
-    /* The file goes before the field, as in the transformers library. */
+    enum baton_err err = read_files(model_path, source, why);
+    /* A file goes before the field, as in the transformers library. */
     return err ? err : read_config(model_path, source, why);
 }

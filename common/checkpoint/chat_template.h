@@ -1,7 +1,8 @@
 /* A model's chat template as its files hold it: Jinja source and the texts of two tokens.
  *
  * It is read from chat_template.jinja, or from tokenizer_config.json's chat_template, which is a
- * string or a list of {"name", "template"}; tokenizer_config.json names the two tokens.
+ * string or a list of {"name", "template"}; the template for tools also from
+ * additional_chat_templates/tool_use.jinja. tokenizer_config.json names the two tokens.
  *
  * Ownership: the struct owns its texts; the caller frees them with baton_chat_template_fini.
  * Threading: any thread.

@@ -453,6 +453,31 @@ TEST(a_template_for_tools_is_taken_when_there_are_tools)
     baton_chat_close(chat);
 }
 
+TEST(the_end_of_a_turn_is_what_the_template_writes_behind_the_assistants_words)
+{
+    static const struct {
+        const char *template, *end;
+    } ends[] = {
+        {CHATML, "<|im_end|>\n"},
+        {LLAMA2, "</s>"}, /* behind a blank */
+        {LLAMA3_1, "<|eot_id|>"},
+        {GEMMA3, "<end_of_turn>\n"},
+        {ZEPHYR, "</s>\n"},
+        /* the last message is not closed: the next role ends it */
+        {"{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}", "<|user|>More?"},
+        {"{% for m in messages %}{{ m.content }}{% if m.role == 'assistant' %}"
+         "{{ '<|return|>' if loop.last else '<|end|>' }}{% endif %}{% endfor %}",
+         "<|return|>"},
+        {"{{ messages[0].content }}", ""},
+        {"{{ raise_exception('no') }}", ""},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct baton_chat *chat = open_chat(ends[i].template, "auto");
+        assert_string_equal(chat->turn_end, ends[i].end);
+        baton_chat_close(chat);
+    }
+}
+
 /* ---- whose text it is ---- */
 
 TEST(what_users_write_stays_apart_from_the_template)
@@ -599,6 +624,7 @@ int main(void)
         cmocka_unit_test(the_developer_is_the_system_for_templates_that_do_not_know_one),
         cmocka_unit_test(a_last_message_that_is_continued_is_not_closed),
         cmocka_unit_test(a_template_for_tools_is_taken_when_there_are_tools),
+        cmocka_unit_test(the_end_of_a_turn_is_what_the_template_writes_behind_the_assistants_words),
         cmocka_unit_test(what_users_write_stays_apart_from_the_template),
         cmocka_unit_test(bounds_end_a_template_that_does_not_end),
         cmocka_unit_test(a_template_that_cannot_be_read_is_a_problem_that_says_why),

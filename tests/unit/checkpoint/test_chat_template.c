@@ -1,5 +1,8 @@
 #include "tests/support/scratch.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "common/checkpoint/chat_template.h"
 
 static struct baton_chat_template read_scratch(void)
@@ -50,6 +53,27 @@ TEST(a_file_of_its_own_goes_before_the_config)
     assert_jinja("{\"chat_template\":\"x\"}", "own");
 }
 
+TEST(a_template_for_tools_is_the_one_of_that_name_in_the_list_or_a_file)
+{
+    static const char config[] = "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"t\"},"
+                                 "{\"name\":\"default\",\"template\":\"d\"}]}";
+    (void)unlink(in_scratch("chat_template.jinja"));
+    write_scratch("tokenizer_config.json", config);
+    struct baton_chat_template source = read_scratch();
+    assert_string_equal(source.jinja, "d");
+    assert_string_equal(source.tools_jinja, "t");
+    assert_int_equal(source.n_tools_jinja, 1);
+    baton_chat_template_fini(&source);
+    assert_int_equal(mkdir(in_scratch("additional_chat_templates"), 0700), 0);
+    write_scratch("additional_chat_templates/tool_use.jinja", "file");
+    source = read_scratch();
+    assert_string_equal(source.jinja, "d");
+    assert_string_equal(source.tools_jinja, "file");
+    baton_chat_template_fini(&source);
+    assert_int_equal(unlink(in_scratch("additional_chat_templates/tool_use.jinja")), 0);
+    assert_int_equal(rmdir(in_scratch("additional_chat_templates")), 0);
+}
+
 TEST(tokens_are_texts_or_objects_with_a_content)
 {
     write_scratch("tokenizer_config.json",
@@ -76,6 +100,7 @@ int main(void)
         IN_SCRATCH(a_model_without_the_files_says_nothing),
         IN_SCRATCH(the_template_is_a_text_or_the_default_one_of_a_list),
         IN_SCRATCH(a_file_of_its_own_goes_before_the_config),
+        IN_SCRATCH(a_template_for_tools_is_the_one_of_that_name_in_the_list_or_a_file),
         IN_SCRATCH(tokens_are_texts_or_objects_with_a_content),
         IN_SCRATCH(a_config_that_is_not_json_is_refused_with_its_name),
     };
