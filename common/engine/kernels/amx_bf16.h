@@ -92,7 +92,8 @@ static void panels_bf16(const struct baton_linear *job, const struct row_tiles *
     const int most = tiles->n_tiles == 1 ? strip.n_steps : BF16_STEPS;
     for (int step = 0; step < strip.n_steps; step += most)
         add_steps_bf16(&strip, tiles, first_tile, end_tile, step, most);
-    finish_tiles(job, tiles, first_tile, end_tile - first_tile, out, end_out, strip.sums);
+    finish_tiles(job, tiles, first_tile, end_tile - first_tile, out, end_out, strip.sums[0][0],
+                 PAIR);
 }
 
 static void linear_bf16(const struct baton_linear *job, int first_out, int end_out)

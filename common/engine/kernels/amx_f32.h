@@ -111,7 +111,7 @@ static void panels_alone_f32(const struct baton_linear *job, const struct row_ti
                                (size_t)((i - 1) % N_SPLITS) * SPLIT_PANEL_STEP_BYTES);
     }
     store_sums(&pass);
-    finish_tiles(job, tiles, 0, 1, out, end_out, sums);
+    finish_tile(job, tiles, 0, out, end_out, sums[0][0]);
 }
 
 /* Up to two panels, from output out on, times tiles first_tile..end_tile-1. */
@@ -123,7 +123,8 @@ static void panels_f32(struct f32_strip *strip, const struct baton_linear *job,
     strip->n_panels = end_out - out > LANES ? PAIR : 1;
     for (int k = 0; k < strip->n_in; k += F32_INPUTS)
         add_inputs_f32(strip, tiles, first_tile, end_tile, k);
-    finish_tiles(job, tiles, first_tile, end_tile - first_tile, out, end_out, strip->sums);
+    finish_tiles(job, tiles, first_tile, end_tile - first_tile, out, end_out, strip->sums[0][0],
+                 PAIR);
 }
 
 static void linear_f32(const struct baton_linear *job, int first_out, int end_out)

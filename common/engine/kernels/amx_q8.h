@@ -12,14 +12,17 @@
 
 enum { Q8_GROUP_BYTES = LINE_BYTES + TILE_BYTES }; /* of a panel: scales, weights */
 
-enum { Q8_GROUPS = 16 }; /* of a panel: 17 KiB, which stay in the first-level cache */
+enum {
+    Q8_GROUPS = 16, /* of a panel: 17 KiB, which stay in the first-level cache */
+    Q8_PANELS = 4   /* whose results are written together */
+};
 
-/* A panel on its way through a block of rows: some groups of it, whose weights have lost the 128
- * that they are stored with, and what all tiles of rows have so far. */
+/* Panels on their way through a block of rows: some groups of one of them, whose weights have lost
+ * the 128 that they are stored with, and what all tiles of rows have so far. */
 struct q8_strip {
     _Alignas(LINE_BYTES) char weights[Q8_GROUPS][TILE_BYTES];
     _Alignas(LINE_BYTES) float scales[Q8_GROUPS][LANES];
-    _Alignas(LINE_BYTES) float results[BLOCK_MAX_TILES][TILE_FLOATS];
+    _Alignas(LINE_BYTES) float results[BLOCK_MAX_TILES][Q8_PANELS][TILE_FLOATS];
 };
 
 /* Those groups and one tile of rows. */
@@ -96,34 +99,41 @@ static void load_groups(struct q8_strip *strip, const char *from, int n)
     }
 }
 
-/* The panel of output out times tiles first_tile..end_tile-1. */
-static void panel_q8(const struct baton_linear *job, const struct row_tiles *tiles, int first_tile,
-                     int end_tile, int out, int end_out)
+/* n groups of a panel from the group-th on, times tiles first_tile..end_tile-1; the panel is number p
+ * of the strip. */
+static void add_groups_q8(struct q8_strip *strip, const struct row_tiles *tiles, int first_tile,
+                          int end_tile, const char *panel, int n_stored, int group, int n, int p)
 {
-    struct q8_strip strip;
+    const char *from = panel + (size_t)group * Q8_GROUP_BYTES,
+               *next = from + (size_t)n * Q8_GROUP_BYTES;
+    struct q8_pass pass = {.strip = strip, .row_bytes = tiles->row_bytes, .n_groups = n};
+    load_groups(strip, from, n);
+    for (int tile = first_tile; tile < end_tile; tile++) {
+        const char *rows = rows_of(tiles, tile);
+        pass.rows = rows + (size_t)group * BATON_Q8_GROUP;
+        pass.groups = rows + n_stored + (size_t)group * sizeof(struct baton_q8_row_group);
+        pass.fetch = fetch_share(next, next, (size_t)n * Q8_GROUP_BYTES, tile - first_tile,
+                                 end_tile - first_tile, (n + 1) / 2);
+        pass.results = strip->results[tile - first_tile][p];
+        multiply_q8(&pass, group == 0);
+    }
+}
+
+/* Up to Q8_PANELS panels, from output out on, times tiles first_tile..end_tile-1. */
+static void panels_q8(struct q8_strip *strip, const struct baton_linear *job,
+                      const struct row_tiles *tiles, int first_tile, int end_tile, int out,
+                      int end_out)
+{
     const struct baton_packed *w = job->weights;
     const size_t panel_bytes = baton_packed_panel_bytes(BATON_Q8, w->n_in);
     const int n_stored = baton_packed_n_in(BATON_Q8, w->n_in), n = n_stored / BATON_Q8_GROUP;
     const char *panel = (const char *)w->data + (size_t)(out / BATON_PANEL) * panel_bytes;
-    struct q8_pass pass = {.strip = &strip, .row_bytes = tiles->row_bytes};
-    for (int group = 0; group < n; group += pass.n_groups) {
-        const char *from = panel + (size_t)group * Q8_GROUP_BYTES;
-        pass.n_groups = n - group < Q8_GROUPS ? n - group : Q8_GROUPS;
-        load_groups(&strip, from, pass.n_groups);
-        for (int tile = first_tile; tile < end_tile; tile++) {
-            const char *next = from + (size_t)pass.n_groups * Q8_GROUP_BYTES;
-            pass.rows = rows_of(tiles, tile) + (size_t)group * BATON_Q8_GROUP;
-            pass.groups =
-                rows_of(tiles, tile) + n_stored + (size_t)group * sizeof(struct baton_q8_row_group);
-            pass.fetch =
-                fetch_share(next, next, (size_t)pass.n_groups * Q8_GROUP_BYTES, tile - first_tile,
-                            end_tile - first_tile, (pass.n_groups + 1) / 2);
-            pass.results = strip.results[tile - first_tile];
-            multiply_q8(&pass, group == 0);
-        }
-    }
-    for (int tile = first_tile; tile < end_tile; tile++)
-        finish_tile(job, tiles, tile, out, end_out, strip.results[tile - first_tile]);
+    for (int o = out, p = 0; o < end_out; o += LANES, p++, panel += panel_bytes)
+        for (int group = 0; group < n; group += Q8_GROUPS)
+            add_groups_q8(strip, tiles, first_tile, end_tile, panel, n_stored, group,
+                          n - group < Q8_GROUPS ? n - group : Q8_GROUPS, p);
+    finish_tiles(job, tiles, first_tile, end_tile - first_tile, out, end_out, strip->results[0][0],
+                 Q8_PANELS);
 }
 
 /* More rows than a tile has. */
@@ -131,10 +141,12 @@ static void linear_q8(const struct baton_linear *job, int first_out, int end_out
 {
     const size_t row_bytes = baton_quantized_row_bytes(BATON_Q8, job->weights->n_in);
     const struct row_tiles tiles = cut_rows(job, row_bytes, row_bytes);
+    struct q8_strip strip;
     for (int tile = 0, end; tile < tiles.n_tiles; tile = end) {
         end = end_of_block(&tiles, tile);
-        for (int out = first_out; out < end_out; out += LANES)
-            panel_q8(job, &tiles, tile, end, out, end_out);
+        for (int out = first_out; out < end_out; out += Q8_PANELS * LANES)
+            panels_q8(&strip, job, &tiles, tile, end, out,
+                      end_out - out < Q8_PANELS * LANES ? end_out : out + Q8_PANELS * LANES);
     }
 }
 

@@ -71,22 +71,25 @@ INLINE void aim_at_tiles(struct pass *pass, const struct row_tiles *tiles, int t
         pass->rows[t] = rows_of(tiles, tile + t);
 }
 
-/* The tile's own rows of one panel's outputs leave it. sums [height][16]. */
+/* The tile's own rows leave it, all panels of a row together: y is written a few lines at a time.
+ * sums [n_panels][16][16]. */
 static void finish_tile(const struct baton_linear *job, const struct row_tiles *tiles, int tile,
                         int out, int end_out, const float *sums)
 {
-    int n_outs = end_out - out < LANES ? end_out - out : LANES, first = first_row(tiles, tile);
-    for (int row = tile * TILE_ROWS; row < first + tiles->height; row++)
-        finish_vec(job, row, out, n_outs, load(sums + (row - first) * LANES));
+    int first = first_row(tiles, tile);
+    for (int row = tile * TILE_ROWS; row < first + tiles->height; row++) {
+        const float *of_row = sums + (row - first) * LANES;
+        for (int o = out; o < end_out; o += LANES, of_row += TILE_FLOATS)
+            finish_vec(job, row, o, end_out - o < LANES ? end_out - o : LANES, load(of_row));
+    }
 }
 
-/* Of n_tiles and of one or two panels, from `tile` and `out` on. */
+/* Of n_tiles, from `tile` on. sums [n_tiles][most_panels][16][16]. */
 static void finish_tiles(const struct baton_linear *job, const struct row_tiles *tiles, int tile,
-                         int n_tiles, int out, int end_out, float (*sums)[PAIR][TILE_FLOATS])
+                         int n_tiles, int out, int end_out, const float *sums, int most_panels)
 {
-    for (int t = 0; t < n_tiles; t++)
-        for (int p = 0; p < PAIR && out + p * LANES < end_out; p++)
-            finish_tile(job, tiles, tile + t, out + p * LANES, end_out, sums[t][p]);
+    for (int t = 0; t < n_tiles; t++, sums += most_panels * TILE_FLOATS)
+        finish_tile(job, tiles, tile + t, out, end_out, sums);
 }
 
 #endif
