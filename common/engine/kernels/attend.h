@@ -103,7 +103,8 @@ static void attend_step(const struct heads *heads, int head, int at)
         end_row = lesser(end_row, at + STEP + job->window - 1 - job->first_position);
     set_step(heads, head, at, &step);
     for (int i = first_row * job->group, end = end_row * job->group, n; i < end; i += n) {
-        n = i + TILE <= end ? TILE : 1;
+        n = tile_queries(end - i);
+        step.fetches = job->n_rows == 1 && i == 0;
         for (int r = 0; r < n; r++)
             aim_query(heads, head, i + r, at, &queries[r]);
         attend_tile(job->dtype, &step, queries, n);

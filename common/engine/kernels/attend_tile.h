@@ -16,7 +16,7 @@
 enum {
     STEP_BLOCKS = 4,
     STEP = STEP_BLOCKS * LANES,           /* positions; steps begin at multiples of it */
-    TILE = REG_BYTES == 64 ? 4 : 2,       /* queries, and for each of them */
+    TILE = REG_BYTES == 64 ? 6 : 2,       /* queries at most, and for each of them */
     SPAN = REG_BYTES == 16 ? 1 : 4 / REGS /* vectors, whose sums fit the registers */
 };
 _Static_assert(LANES == (int)BATON_KV_BLOCK_TOKENS, "a lane is a slot of a block");
@@ -27,6 +27,7 @@ struct kv_step {
     int head_dim;
     size_t value_elements;
     float scale, score_cap;
+    bool fetches; /* asks for what is read next */
 };
 
 struct query {
@@ -38,7 +39,7 @@ struct query {
     float weights[STEP]; /* scores at first */
 };
 
-/* Into the second level: a query alone waits for memory more than it computes, and what the loop
+/* Into the second level: a row alone waits for memory more than it computes, and what the loop
  * after this one reads is several pages, each of which the hardware would notice late. */
 INLINE void fetch_kv(enum baton_kv_dtype dtype, const char *p, size_t index)
 {
@@ -51,13 +52,13 @@ INLINE void score(enum baton_kv_dtype dtype, const struct kv_step *step, struct 
 {
     reg acc[TILE][SPAN * REGS] = {0};
     /* A block holds K as [D][16]: a load takes one element of 16 positions, so a score needs no sum
-     * across lanes. A query alone asks for V meanwhile, which is read next. */
+     * across lanes. V may be asked for meanwhile, which is read next. */
     for (int d = 0; d < step->head_dim; d++) {
         reg k[SPAN * REGS];
         for (int i = 0; i < n_blocks * REGS; i++)
             k[i] = load_kv(dtype, step->k[first + i / REGS],
                            (size_t)(d * LANES + i % REGS * REG_LANES));
-        for (int b = 0; b < n_blocks && n_queries == 1; b++)
+        for (int b = 0; b < n_blocks && step->fetches; b++)
             fetch_kv(dtype, step->v[first + b], (size_t)(d * LANES));
         for (int r = 0; r < n_queries; r++)
             for (int i = 0; i < n_blocks * REGS; i++)
@@ -137,7 +138,7 @@ INLINE void mix(enum baton_kv_dtype dtype, const struct kv_step *step, struct qu
 {
     reg acc[TILE][SPAN * REGS];
     /* V lies as [16][D']: here a lane is an element of the head, and a weight is the same for all
-     * lanes. A query alone asks for the next step's K meanwhile. */
+     * lanes. The next step's K may be asked for meanwhile. */
     for (int r = 0; r < n_queries; r++)
         for (int i = 0; i < n_vecs * REGS; i++)
             acc[r][i] = *(unaligned_reg *)(queries[r].mixed + d + i * REG_LANES);
@@ -146,7 +147,7 @@ INLINE void mix(enum baton_kv_dtype dtype, const struct kv_step *step, struct qu
         reg v[SPAN * REGS];
         for (int i = 0; i < n_vecs * REGS; i++)
             v[i] = load_kv(dtype, step->v[p / LANES], row + (size_t)(i * REG_LANES));
-        for (int i = 0; i < n_vecs && n_queries == 1; i++)
+        for (int i = 0; i < n_vecs && step->fetches; i++)
             fetch_kv(dtype, step->next[p / LANES], row + (size_t)(i * LANES));
         for (int r = 0; r < n_queries; r++)
             for (int i = 0; i < n_vecs * REGS; i++)
@@ -190,18 +191,35 @@ INLINE void attend_queries(enum baton_kv_dtype dtype, const struct kv_step *step
             mix_all(dtype, step, &queries[r], 1, end, queries[r].n_seen);
 }
 
-/* n_queries: TILE or 1. */
+/* As many queries at once as there is a tile for, of n that are left: five are three and two. */
+INLINE int tile_queries(int n)
+{
+    return n >= TILE ? TILE : n == 5 ? 3 : n;
+}
+
+INLINE void attend_some(enum baton_kv_dtype dtype, const struct kv_step *step,
+                        struct query *queries, int n_queries)
+{
+    _Static_assert(TILE == 2 || TILE == 6, "one case for each");
+    if (n_queries == TILE)
+        attend_queries(dtype, step, queries, TILE);
+    else if (TILE == 6 && n_queries == 4)
+        attend_queries(dtype, step, queries, TILE * 2 / 3);
+    else if (TILE == 6 && n_queries == 3)
+        attend_queries(dtype, step, queries, TILE / 2);
+    else if (TILE == 6 && n_queries == 2)
+        attend_queries(dtype, step, queries, TILE / 3);
+    else
+        attend_queries(dtype, step, queries, 1);
+}
+
 static void attend_tile(enum baton_kv_dtype dtype, const struct kv_step *step,
                         struct query *queries, int n_queries)
 {
-    if (dtype == BATON_KV_F16 && n_queries == TILE)
-        attend_queries(BATON_KV_F16, step, queries, TILE);
-    else if (dtype == BATON_KV_F16)
-        attend_queries(BATON_KV_F16, step, queries, 1);
-    else if (n_queries == TILE)
-        attend_queries(BATON_KV_F32, step, queries, TILE);
+    if (dtype == BATON_KV_F16)
+        attend_some(BATON_KV_F16, step, queries, n_queries);
     else
-        attend_queries(BATON_KV_F32, step, queries, 1);
+        attend_some(BATON_KV_F32, step, queries, n_queries);
 }
 
 #endif
