@@ -67,7 +67,7 @@ static void check_heads(const struct baton_kernels *kernels, size_t n_heads, siz
                         size_t weight_stride)
 {
     size_t n = n_heads * dim;
-    float *x = random_floats(n + 1, 15), *weight = random_floats(n, 16);
+    float *x = random_floats(n + 1, 15), *weight = random_floats(n + 1, 16);
     float *before = random_floats(n + 1, 15), *alone = random_floats(dim, 0);
     kernels->norm_heads(BATON_RMS_NORM, x, weight, weight_stride, (int)n_heads, (int)dim, epsilon);
     for (size_t h = 0; h < n_heads; h++) {
