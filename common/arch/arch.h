@@ -18,10 +18,11 @@
 enum baton_window_rule {
     BATON_WINDOW_NONE,
     BATON_WINDOW_ALL,
-    BATON_WINDOW_EVEN,    /* the first, the third, .. */
-    BATON_WINDOW_PATTERN, /* all but each sliding_window_pattern-th */
-    BATON_WINDOW_LATE,    /* from max_window_layers on, where use_sliding_window is true */
-    BATON_WINDOW_NO_ROPE  /* those without rotation, where use_sliding_window is true */
+    BATON_WINDOW_SWITCHED, /* all, where use_sliding_window is true */
+    BATON_WINDOW_EVEN,     /* the first, the third, .. */
+    BATON_WINDOW_PATTERN,  /* all but each sliding_window_pattern-th */
+    BATON_WINDOW_LATE,     /* from max_window_layers on, where use_sliding_window is true */
+    BATON_WINDOW_NO_ROPE   /* those without rotation, where use_sliding_window is true */
 };
 
 /* Which config key holds the activation, and which the norms' epsilon. */

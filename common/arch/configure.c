@@ -191,6 +191,8 @@ static bool has_window(const struct baton_arch *arch, const CONFIG *config, int 
     switch (arch->window) {
     case BATON_WINDOW_ALL:
         return true;
+    case BATON_WINDOW_SWITCHED:
+        return config->use_sliding_window;
     case BATON_WINDOW_EVEN:
         return layer % 2 == 0;
     case BATON_WINDOW_PATTERN:
@@ -206,7 +208,8 @@ static bool has_window(const struct baton_arch *arch, const CONFIG *config, int 
 
 static bool switches_windows(const struct baton_arch *arch)
 {
-    return arch->window == BATON_WINDOW_LATE || arch->window == BATON_WINDOW_NO_ROPE;
+    return arch->window == BATON_WINDOW_SWITCHED || arch->window == BATON_WINDOW_LATE ||
+           arch->window == BATON_WINDOW_NO_ROPE;
 }
 
 static enum baton_err set_layers(const struct baton_arch *arch, const CONFIG *config,

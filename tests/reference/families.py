@@ -222,6 +222,8 @@ def qwen2_moe(config, n_context):
 
 def qwen3_moe(config, n_context):
     plan = qwen3(config, n_context)
+    for layer in plan.layers:  # all, whatever max_window_layers
+        layer.window = (config.get("sliding_window", 4096) or 0) if config.get("use_sliding_window") else 0
     plan.moe = Moe(config["num_experts"], config["num_experts_per_tok"], config["moe_intermediate_size"], "experts",
                    config.get("norm_topk_prob", False))
     return qwen_moe_layers(config, plan, config.get("decoder_sparse_step", 1))

@@ -152,6 +152,8 @@ def qwen_moe(draw, family):
     L = config["num_hidden_layers"]
     config.update(moe_intermediate_size=draw.between(7, 40), norm_topk_prob=draw.chance(), use_sliding_window=False,
                   decoder_sparse_step=draw.of(1, 1, 2), mlp_only_layers=[i for i in range(L) if draw.chance(0.2)])
+    if family == "qwen3_moe":
+        config.update(use_sliding_window=draw.chance(0.3), sliding_window=draw.of(3, 9), max_window_layers=1)
     if family == "qwen2_moe":
         config.update(shared_expert_intermediate_size=draw.between(7, 60), qkv_bias=draw.of(True, True, False))
     return config
