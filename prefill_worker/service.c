@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "common/arch/spec_weights.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "prefill_worker/engine.h"
@@ -35,8 +36,12 @@ static enum baton_err start_engine(struct pf_service *service,
                                    const struct pf_service_options *options, struct baton_why *why)
 {
     struct baton_host *host = service->host;
+    if (options->chunk && options->chunk < BATON_KV_BLOCK_TOKENS)
+        return baton_fail(why, BATON_INVALID, "--chunk: must be 0, or %d or more, not %d",
+                          BATON_KV_BLOCK_TOKENS, options->chunk);
+    int chunk = options->chunk ? options->chunk : baton_spec_chunk(baton_model_spec(host->model));
     const struct pf_engine_options engine = {.model = host->model,
-                                             .chunk = options->chunk,
+                                             .chunk = chunk,
                                              .cores = &host->cores,
                                              .wake = baton_host_wake,
                                              .wake_arg = host};

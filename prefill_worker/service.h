@@ -16,7 +16,7 @@ struct pf_service;
 struct pf_service_options {
     struct baton_host *host;
     struct baton_kv_options kv; /* default: common/worker/kv_budget.h */
-    int chunk;                  /* tokens of a step */
+    int chunk;                  /* tokens of a step; 0: as the model's weights suggest */
     enum baton_overlap overlap;
     bool prefix_cache;
 };

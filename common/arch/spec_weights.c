@@ -42,3 +42,12 @@ double baton_spec_step_weights(const struct baton_spec *spec, double n_rows)
         n += baton_spec_attention_weights(spec, i) + baton_spec_ff_weights(spec, i, n_rows);
     return n;
 }
+
+int baton_spec_chunk(const struct baton_spec *spec)
+{
+    const struct baton_moe_spec *moe = &spec->moe;
+    if (!moe->n_experts)
+        return BATON_DENSE_CHUNK;
+    int n_rows = BATON_DENSE_CHUNK * moe->n_experts / moe->n_chosen;
+    return n_rows < BATON_MOST_CHUNK ? n_rows : BATON_MOST_CHUNK;
+}
