@@ -36,6 +36,24 @@ static enum baton_err push(struct run *run, uint32_t id)
 
 /* ---- words ---- */
 
+/* What a token's own bytes are merged into is remembered; of the words of a text nothing is. */
+static enum baton_err merge_word(struct run *run, const char *word, size_t n)
+{
+    struct baton_tokenizer *tokenizer = run->tokenizer;
+    struct baton_tokens *out = run->out;
+    uint32_t id = BATON_NO_TOKEN;
+    size_t before = out->n;
+    if (n <= tokenizer->longest_word_bytes)
+        id = baton_token_index_get(&tokenizer->words, word, n);
+    if (id != BATON_NO_TOKEN && tokenizer->whole[id] == BATON_WHOLE_YES)
+        return push(run, id);
+    enum baton_err err = baton_bpe_encode(&tokenizer->bpe, word, n, out, run->why);
+    if (!err && id != BATON_NO_TOKEN)
+        tokenizer->whole[id] =
+            out->n == before + 1 && out->ids[before] == id ? BATON_WHOLE_YES : BATON_WHOLE_NO;
+    return err;
+}
+
 static enum baton_err take_word(void *arg, const char *word, size_t n)
 {
     struct run *run = arg;
@@ -44,13 +62,10 @@ static enum baton_err take_word(void *arg, const char *word, size_t n)
     /* A word may be the whole text: too many tokens are certain before the first. */
     if (most && n / most > run->max_tokens)
         return too_long(run);
-    uint32_t id = baton_token_index_get(&tokenizer->words, word, n);
-    if (id != BATON_NO_TOKEN)
-        return push(run, id);
     enum baton_err err =
         tokenizer->model == BATON_TOKENIZER_UNIGRAM
             ? baton_unigram_encode(&tokenizer->unigram, word, n, run->out, run->why)
-            : baton_bpe_encode(&tokenizer->bpe, word, n, run->out, run->why);
+            : merge_word(run, word, n);
     return err ? err : within_limit(run);
 }
 

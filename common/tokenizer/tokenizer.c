@@ -46,6 +46,7 @@ void baton_tokenizer_close(struct baton_tokenizer *tokenizer)
     baton_normalizer_destroy(tokenizer->normalizer);
     baton_pretokenizer_destroy(tokenizer->pretokenizer);
     baton_token_index_fini(&tokenizer->words);
+    free(tokenizer->whole);
     baton_bpe_fini(&tokenizer->bpe);
     baton_unigram_fini(&tokenizer->unigram);
     baton_vocab_fini(&tokenizer->vocab);

@@ -46,8 +46,8 @@ static enum baton_err put_token(struct builder *b, uint32_t id, const char *text
     make_bytes(b, text, n);
     enum baton_err err = baton_buf_err(&b->scratch);
     if (!err)
-        err = baton_vocab_put(&b->tokenizer->vocab, id, baton_buf_text(&b->scratch),
-                              b->scratch.len);
+        err =
+            baton_vocab_put(&b->tokenizer->vocab, id, baton_buf_text(&b->scratch), b->scratch.len);
     if (!err)
         b->tokenizer->vocab.tokens[id].keeps_space = n && text[0] == ' ';
     return err;
@@ -177,12 +177,17 @@ static enum baton_err find_units(struct builder *b)
 static enum baton_err fill_words(struct builder *b)
 {
     struct baton_tokenizer *tokenizer = b->tokenizer;
-    if (!b->tables->ignore_merges)
-        return BATON_OK;
     enum baton_err err = baton_token_index_init(&tokenizer->words, b->tables->n_tokens);
+    tokenizer->whole = malloc(b->tables->n_tokens + 1);
+    if (!tokenizer->whole)
+        return BATON_NO_MEMORY;
+    memset(tokenizer->whole, b->tables->ignore_merges ? BATON_WHOLE_YES : BATON_WHOLE_UNKNOWN,
+           b->tables->n_tokens);
     for (uint32_t id = 0; id < b->tables->n_tokens && !err; id++) {
         struct key key = key_of(b, id);
         const char *text = key.n && !is_special(b, id) ? keep(b, id, key) : NULL;
+        if (text && key.n > tokenizer->longest_word_bytes)
+            tokenizer->longest_word_bytes = key.n;
         if (text)
             baton_token_index_put(&tokenizer->words, text, key.n, id);
         else if (key.n && !is_special(b, id))

@@ -9,12 +9,12 @@
 #define BATON_TOKENIZER_TOKENIZER_PARTS_H
 
 #include "common/base/arena.h"
+#include "common/checkpoint/token_index.h"
 #include "common/tokenizer/added.h"
 #include "common/tokenizer/bpe.h"
 #include "common/tokenizer/normalize.h"
 #include "common/tokenizer/pretokenize.h"
 #include "common/tokenizer/token_bytes.h"
-#include "common/checkpoint/token_index.h"
 #include "common/tokenizer/tokenizer.h"
 #include "common/tokenizer/unigram.h"
 #include "common/tokenizer/vocab.h"
@@ -23,13 +23,19 @@
  * in what lies between those, normalised. */
 enum { BATON_ADDED_RAW, BATON_ADDED_NORMALIZED, BATON_N_ADDED };
 
+/* Whether the bytes of a token, as a word, are merged into that token. Most are, and a word that is
+ * known to be needs no merging. */
+enum baton_whole_word { BATON_WHOLE_UNKNOWN, BATON_WHOLE_YES, BATON_WHOLE_NO };
+
 struct baton_tokenizer {
     struct baton_vocab vocab; /* what each token adds to a text */
     struct baton_text_rule text_rule;
     enum baton_tokenizer_model model;
     struct baton_bpe bpe;
     struct baton_unigram unigram;
-    struct baton_token_index words; /* tokens that a word may be as a whole; empty: none */
+    struct baton_token_index words; /* BPE: tokens that a word may be as a whole */
+    uint8_t *whole;                 /* BPE: [n_tokens], enum baton_whole_word */
+    size_t longest_word_bytes;      /* of words */
     struct baton_added added[BATON_N_ADDED];
     struct baton_text_set specials; /* the special tokens' own texts -> id */
     struct baton_normalizer *normalizer;
