@@ -231,6 +231,34 @@ TEST(random_texts_in_random_pieces_agree_with_the_naive_search)
     }
 }
 
+TEST(each_bad_byte_may_be_one_replacement)
+{
+    struct baton_text_stream bad = {.n_stops = 0};
+    struct baton_buf text;
+    baton_buf_init(&text, 100);
+    baton_text_stream_push(&bad,
+                           "\xe2\x82"
+                           "a",
+                           3, &text);
+    assert_string_equal(text.data, "\ufffd"
+                                   "a");
+    baton_buf_reset(&text);
+    bad.each_byte = true;
+    baton_text_stream_push(&bad,
+                           "\xe2\x82"
+                           "a",
+                           3, &text);
+    assert_string_equal(text.data, "\ufffd\ufffd"
+                                   "a");
+    baton_buf_reset(&text);
+    baton_text_stream_push(&bad, "\xf0\x9f", 2, &text);
+    baton_text_stream_push(&bad, "\x98", 1, &text);
+    assert_int_equal(text.len, 0);
+    baton_text_stream_end(&bad, &text);
+    assert_string_equal(text.data, "\ufffd\ufffd\ufffd");
+    baton_buf_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +276,7 @@ int main(void)
         cmocka_unit_test(init_refuses_what_it_cannot_follow),
         cmocka_unit_test(the_longest_stop_string_is_held_back_whole),
         cmocka_unit_test(random_texts_in_random_pieces_agree_with_the_naive_search),
+        cmocka_unit_test(each_bad_byte_may_be_one_replacement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,63 @@
+/* A hostile pattern (the first line, in Oniguruma's syntax) is refused with a reason, or its matches
+ * in the rest of the input are in order, inside it, and the same with and without machine code. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/utf8.h"
+#include "common/tokenizer/pattern.h"
+
+enum { MAX_BYTES = 2000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct baton_pattern *make(const char *text, size_t n, bool want_jit)
+{
+    const struct baton_step_pattern source = {.text = {.bytes = text, .n = n}, .is_regex = true};
+    struct baton_pattern *pattern = NULL;
+    struct baton_why why = {""};
+    if (baton_pattern_create(&source, want_jit, &pattern, &why) && !why.text[0])
+        abort();
+    return pattern;
+}
+
+static void check_matches(struct baton_pattern *pattern, struct baton_pattern *slow,
+                          const char *text, size_t n)
+{
+    struct baton_match match = {.found = false}, other = {.found = false};
+    struct baton_why why;
+    size_t done = 0;
+    do {
+        /* The limits on steps differ, so either may give up first. */
+        if (baton_pattern_next(pattern, text, n, &match, &why) ||
+            baton_pattern_next(slow, text, n, &other, &why))
+            return;
+        if (match.found != other.found)
+            abort();
+        if (!match.found)
+            return;
+        if (match.start != other.start || match.end != other.end || match.start < done ||
+            match.end < match.start || match.end > n)
+            abort();
+        done = match.end;
+    } while (match.found);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char copy[MAX_BYTES + 1];
+    if (!size || size > MAX_BYTES || !baton_utf8_valid((const char *)data, size))
+        return 0;
+    memcpy(copy, data, size);
+    copy[size] = 0;
+    const char *line = memchr(copy, '\n', size);
+    size_t n = line ? (size_t)(line - copy) : size, from = line ? n + 1 : size;
+    struct baton_pattern *fast = make(copy, n, true), *slow = make(copy, n, false);
+    if (!fast != !slow)
+        abort();
+    if (fast)
+        check_matches(fast, slow, copy + from, size - from);
+    baton_pattern_destroy(fast);
+    baton_pattern_destroy(slow);
+    return 0;
+}
