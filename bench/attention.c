@@ -8,6 +8,7 @@
 #include "bench/bench.h"
 #include "bench/line.h"
 #include "common/arch/gpt2.h"
+#include "common/arch/spec_attention.h"
 #include "common/base/clock.h"
 #include "common/engine/compute/forward.h"
 #include "common/engine/system/floats.h"
@@ -21,7 +22,7 @@ enum {
 
 struct options {
     const char *kernels, *kv_dtype, *positions, *batch;
-    int64_t heads, kv_heads, head_dim, threads, rows, runs;
+    int64_t heads, kv_heads, head_dim, window, threads, rows, runs;
     bool json;
 };
 
@@ -30,6 +31,8 @@ static const struct baton_option table[] = {
     BATON_ROW_INT(struct options, kv_heads, "kv-heads", "12", 1, 1024, "",
                   "of K and V; divides --heads"),
     BATON_ROW_INT(struct options, head_dim, "head-dim", "64", 1, 512, "", ""),
+    BATON_ROW_INT(struct options, window, "window", "0", 0, 1 << 24, "positions",
+                  "that a row sees, its own included; 0: all before it"),
     BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
                    "auto, avx512vnni, avx512, avx2, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "f16", "of the KV cache: f32 or f16"),
@@ -91,11 +94,15 @@ static struct bench_work work_of(const struct stand *stand, const struct bench_l
                                  bool prefill)
 {
     const struct baton_spec *spec = baton_model_spec(stand->model);
+    int window = spec->layers[0].window;
     double n = line->batch, last = line->prompt;
-    double attended = prefill ? n * (last - (n - 1) / 2) : n * last;
+    double attended =
+        prefill ? baton_spec_seen_by_rows(window, last - n, n) : n * baton_spec_seen(window, last);
+    /* A prompt's rows share what they read: the window of the first to the position of the last. */
+    double read = prefill ? fmin(last, baton_spec_seen(window, last) + n - 1) : attended;
     double token_bytes = (double)baton_kv_all_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS;
     return (struct bench_work){.attention = {.flops = attended * 4.0 * baton_spec_q_width(spec, 0),
-                                             .bytes = (prefill ? 1 : n) * last * token_bytes}};
+                                             .bytes = read * token_bytes}};
 }
 
 static enum baton_err measure(struct stand *stand, const char *phase, int positions, int batch)
@@ -163,6 +170,7 @@ static enum baton_err open_model(struct stand *stand, struct baton_why *why)
                                            .n_context = cli_list_greatest(&stand->positions)};
     struct baton_spec spec;
     baton_gpt2_spec(&sizes, &spec);
+    spec.layers[0].window = (int)options->window;
     int n_blocks = baton_kv_blocks_for(sizes.n_context) * cli_list_greatest(&stand->batches);
     enum baton_err err = baton_model_random(
         &spec, 1, &(struct baton_model_options){.kernels = options->kernels}, &stand->model, why);

@@ -13,9 +13,9 @@ def run(*options):
                           capture_output=True, text=True)
 
 
-def attended(line):
+def attended(line, window=1 << 20):
     n, last = line["batch"], line["prompt"]
-    return sum(last - i for i in range(n)) if line["phase"].startswith("prefill") else n * last
+    return sum(min(last - (i if line["phase"].startswith("prefill") else 0), window) for i in range(n))
 
 
 done = run("--json", "--threads", "2")
@@ -28,6 +28,13 @@ for line in lines:
     assert line["flops"] == 4 * H * D * attended(line), line
     assert line["seconds"] > 0 and line["bytes"] > 0 and line["fraction"] > 0
     assert (line["dtype"], line["threads"]) == ("f16", 2)
+
+done = run("--json", "--window", "24")
+assert done.returncode == 0, done.stderr
+for line in json.loads(done.stdout):
+    n, prefills = line["batch"], line["phase"].startswith("prefill")
+    assert line["flops"] == 4 * H * D * attended(line, 24), line
+    assert line["bytes"] == (min(line["prompt"], 24 + n - 1) if prefills else n * 24) * line["kv_token_bytes"], line
 
 table = run()
 assert table.returncode == 0 and table.stdout.count("decode's part") == 4
