@@ -2,7 +2,8 @@
  * computation (spec.h), and what its checkpoints' tensors are called. The engine's decoder runs all
  * of them.
  *
- * A new architecture is a row in families.c, and a function there only for what no row can say.
+ * A new architecture is a row in families.c, and a function in refine.c only for what no row can
+ * say.
  *
  * Ownership: a table of constants.
  * Threading: pure.
