@@ -93,7 +93,7 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
                                  const struct baton_chat_input *input, time_t now,
                                  struct baton_chat_text *text, struct baton_why *why)
 {
-    bool with_tools = input->tools && chat->with_tools.jinja, raised;
+    bool with_tools = input->tools && chat->with_tools.jinja, raised, raised_again;
     const struct baton_chat_jinja *template = with_tools ? &chat->with_tools : &chat->plain;
     struct baton_why reason = {""}, second = {""};
     if (!template->jinja)
@@ -103,7 +103,7 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
     enum baton_err err = run_template(chat, template, input, now, true, text, &raised, &reason);
     /* Some templates want the arguments of calls as the text that they came in. */
     if (err == BATON_INVALID && !raised && has_calls(input->messages) &&
-        !run_template(chat, template, input, now, false, text, &raised, &second))
+        !run_template(chat, template, input, now, false, text, &raised_again, &second))
         err = BATON_OK;
     if (err)
         return tell(err, raised, &reason, why);

@@ -1,6 +1,6 @@
 /* The tree at work: expressions, statements, calls; private to common/jinja.
  *
- *     jinja_exec.c  statements, scopes, loops, macros
+ *     jinja_exec.c  statements, scopes, macros  jinja_loop.c  for, and its loop
  *     jinja_eval.c  expressions                jinja_operators.c  + - * / % in < [] ...
  *     jinja_call.c  functions and their arguments
  *     jinja_filters.c, jinja_sequences.c, jinja_tests.c, jinja_globals.c,
@@ -90,6 +90,14 @@ void jinja_bind(struct jinja_run *run, struct jinja_scope *scope, const struct j
 struct jinja_args jinja_eval_args(struct jinja_run *run, struct jinja_scope *scope,
                                   const struct jinja_node *node);
 
+struct jinja_scope *jinja_scope_new(struct jinja_run *run, struct jinja_scope *parent);
+/* Sets a name, ns.name, or several names to the elements of value. */
+void jinja_assign(struct jinja_run *run, struct jinja_scope *scope, const struct jinja_node *target,
+                  struct jinja_value value);
+
+/* The next element, which becomes the current one; ABSENT: there is none. */
+struct jinja_value jinja_loop_advance(struct jinja_run *run, struct jinja_loop *loop);
+/* loop.name; ABSENT: it has no such attribute. */
 struct jinja_value jinja_loop_attribute(struct jinja_run *run, struct jinja_loop *loop,
                                         const struct jinja_string *name);
 

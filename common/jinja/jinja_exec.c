@@ -9,7 +9,7 @@ enum flow { NEXT, BREAK, CONTINUE };
 static enum flow exec(struct jinja_run *run, struct jinja_scope *scope,
                       const struct jinja_node *node, struct jinja_text *out);
 
-static struct jinja_scope *new_scope(struct jinja_run *run, struct jinja_scope *parent)
+struct jinja_scope *jinja_scope_new(struct jinja_run *run, struct jinja_scope *parent)
 {
     struct jinja_scope *scope = jinja_alloc(run, 1, sizeof *scope);
     if (scope)
@@ -22,7 +22,7 @@ static struct jinja_value body_text(struct jinja_run *run, struct jinja_scope *a
                                     const struct jinja_node *body)
 {
     struct jinja_text text = {0};
-    struct jinja_scope *scope = new_scope(run, around);
+    struct jinja_scope *scope = jinja_scope_new(run, around);
     if (scope)
         (void)exec(run, scope, body, &text);
     return jinja_text_end(run, &text);
@@ -70,8 +70,8 @@ static void set_attribute(struct jinja_run *run, struct jinja_value of,
         binding->value = value;
 }
 
-static void assign(struct jinja_run *run, struct jinja_scope *scope,
-                   const struct jinja_node *target, struct jinja_value value)
+void jinja_assign(struct jinja_run *run, struct jinja_scope *scope, const struct jinja_node *target,
+                  struct jinja_value value)
 {
     if (jinja_failed(run))
         return;
@@ -87,134 +87,10 @@ static void assign(struct jinja_run *run, struct jinja_scope *scope,
     if (list.n != target->n_items)
         jinja_fail(run, "%zu values cannot be unpacked to %zu names", list.n, target->n_items);
     for (size_t i = 0; i < target->n_items && !jinja_failed(run); i++)
-        assign(run, scope, target->items[i], list.items[i]);
+        jinja_assign(run, scope, target->items[i], list.items[i]);
 }
 
 /* ---- loops ---- */
-
-/* The next element that the loop's filter lets through; ABSENT: there is none. */
-static struct jinja_value take(struct jinja_run *run, struct jinja_loop *loop)
-{
-    while (loop->at < loop->source.n && jinja_step(run, 1)) {
-        struct jinja_value value = loop->source.items[loop->at++];
-        if (!loop->node->c)
-            return value;
-        struct jinja_scope *scope = new_scope(run, loop->around);
-        if (!scope)
-            break;
-        assign(run, scope, loop->node->a, value);
-        if (!jinja_failed(run) && jinja_truth(jinja_eval(run, scope, loop->node->c)))
-            return value;
-    }
-    return (struct jinja_value){.kind = JINJA_ABSENT};
-}
-
-static struct jinja_value peek(struct jinja_run *run, struct jinja_loop *loop)
-{
-    if (loop->next.kind == JINJA_ABSENT)
-        loop->next = take(run, loop);
-    return loop->next;
-}
-
-static struct jinja_value advance(struct jinja_run *run, struct jinja_loop *loop)
-{
-    loop->previous = loop->current;
-    loop->current = peek(run, loop);
-    loop->next = (struct jinja_value){.kind = JINJA_ABSENT};
-    loop->index0++;
-    return loop->current;
-}
-
-/* Of all elements; the filter is asked about those that are left. */
-static int64_t count(struct jinja_run *run, struct jinja_loop *loop)
-{
-    if (loop->n < 0 && !loop->node->c) {
-        loop->n = (int64_t)loop->source.n;
-    } else if (loop->n < 0) {
-        struct jinja_value ahead = peek(run, loop), *rest = jinja_items(run, loop->source.n);
-        size_t n = 0;
-        for (struct jinja_value value = ahead; value.kind != JINJA_ABSENT && rest;
-             value = take(run, loop))
-            rest[n++] = value;
-        loop->n = loop->index0 + 1 + (int64_t)n;
-        loop->source = (struct jinja_list){.items = rest, .n = n};
-        loop->at = 0;
-        loop->next = (struct jinja_value){.kind = JINJA_ABSENT};
-        struct jinja_node *unfiltered = jinja_alloc(run, 1, sizeof *unfiltered);
-        if (unfiltered) {
-            *unfiltered = *loop->node;
-            unfiltered->c = NULL;
-            loop->node = unfiltered;
-        }
-    }
-    return loop->n;
-}
-
-static struct jinja_value neighbour(struct jinja_value value, const char *why)
-{
-    return value.kind == JINJA_ABSENT ? jinja_undefined(why) : value;
-}
-
-static struct jinja_value call_cycle(struct jinja_run *run, struct jinja_value self,
-                                     const struct jinja_args *args)
-{
-    if (!args->n)
-        return jinja_fail(run, "no items for cycling given");
-    return args->items[(size_t)self.loop->index0 % args->n];
-}
-
-static struct jinja_value call_changed(struct jinja_run *run, struct jinja_value self,
-                                       const struct jinja_args *args)
-{
-    struct jinja_value value = jinja_list_value(run, JINJA_TUPLE, args->items, args->n);
-    bool same =
-        self.loop->changed.kind != JINJA_ABSENT && jinja_equal(run, self.loop->changed, value);
-    self.loop->changed = value;
-    return jinja_bool(!same);
-}
-
-static const struct jinja_builtin loop_methods[] = {
-    {"cycle", NULL, 0, call_cycle}, {"changed", NULL, 0, call_changed}, {NULL, NULL, 0, NULL}};
-
-static struct jinja_value loop_method(struct jinja_run *run, struct jinja_loop *loop,
-                                      const struct jinja_string *name)
-{
-    const struct jinja_builtin *builtin = jinja_find_builtin(loop_methods, name);
-    struct jinja_function *function = builtin ? jinja_alloc(run, 1, sizeof *function) : NULL;
-    if (!function)
-        return (struct jinja_value){.kind = JINJA_ABSENT};
-    function->builtin = builtin;
-    function->self = (struct jinja_value){.kind = JINJA_LOOP, .loop = loop};
-    return (struct jinja_value){.kind = JINJA_FUNCTION, .function = function};
-}
-
-struct jinja_value jinja_loop_attribute(struct jinja_run *run, struct jinja_loop *loop,
-                                        const struct jinja_string *name)
-{
-    if (jinja_string_is(name, "index0"))
-        return jinja_int(loop->index0);
-    if (jinja_string_is(name, "index"))
-        return jinja_int(loop->index0 + 1);
-    if (jinja_string_is(name, "first"))
-        return jinja_bool(!loop->index0);
-    if (jinja_string_is(name, "last"))
-        return jinja_bool(peek(run, loop).kind == JINJA_ABSENT);
-    if (jinja_string_is(name, "length"))
-        return jinja_int(count(run, loop));
-    if (jinja_string_is(name, "revindex"))
-        return jinja_int(count(run, loop) - loop->index0);
-    if (jinja_string_is(name, "revindex0"))
-        return jinja_int(count(run, loop) - loop->index0 - 1);
-    if (jinja_string_is(name, "previtem"))
-        return neighbour(loop->previous, "there is no previous item");
-    if (jinja_string_is(name, "nextitem"))
-        return neighbour(peek(run, loop), "there is no next item");
-    if (jinja_string_is(name, "depth"))
-        return jinja_int(1);
-    if (jinja_string_is(name, "depth0"))
-        return jinja_int(0);
-    return loop_method(run, loop, name);
-}
 
 static enum flow exec_for(struct jinja_run *run, struct jinja_scope *scope,
                           const struct jinja_node *node, struct jinja_text *out)
@@ -238,18 +114,18 @@ static enum flow exec_for(struct jinja_run *run, struct jinja_scope *scope,
     enum flow flow = NEXT;
     bool completed = false; /* an iteration ran to its end: else is not for this loop */
     while (flow != BREAK && !jinja_failed(run) &&
-           (value = advance(run, loop)).kind != JINJA_ABSENT) {
-        struct jinja_scope *inner = new_scope(run, scope);
+           (value = jinja_loop_advance(run, loop)).kind != JINJA_ABSENT) {
+        struct jinja_scope *inner = jinja_scope_new(run, scope);
         if (!inner)
             return NEXT;
         if (loop_name)
             jinja_bind(run, inner, loop_name,
                        (struct jinja_value){.kind = JINJA_LOOP, .loop = loop});
-        assign(run, inner, node->a, value);
+        jinja_assign(run, inner, node->a, value);
         flow = jinja_failed(run) ? NEXT : exec(run, inner, node->d, out);
         completed |= flow == NEXT;
     }
-    struct jinja_scope *last = !completed && node->e ? new_scope(run, scope) : NULL;
+    struct jinja_scope *last = !completed && node->e ? jinja_scope_new(run, scope) : NULL;
     return last ? exec(run, last, node->e, out) : NEXT;
 }
 
@@ -328,7 +204,7 @@ struct jinja_value jinja_call_macro(struct jinja_run *run, const struct jinja_fu
     struct jinja_text text = {0};
     if (!check_arguments(run, function->macro, args) || !jinja_enter(run))
         return jinja_undefined(NULL);
-    struct jinja_scope *scope = new_scope(run, function->scope);
+    struct jinja_scope *scope = jinja_scope_new(run, function->scope);
     if (scope)
         bind_parameters(run, scope, function->macro, args);
     if (!jinja_failed(run))
@@ -341,7 +217,7 @@ struct jinja_value jinja_call_macro(struct jinja_run *run, const struct jinja_fu
 static void exec_caller(struct jinja_run *run, struct jinja_scope *scope,
                         const struct jinja_node *node, struct jinja_text *out)
 {
-    struct jinja_scope *inner = new_scope(run, scope);
+    struct jinja_scope *inner = jinja_scope_new(run, scope);
     if (!inner)
         return;
     define_macro(run, inner, scope, node);
@@ -381,7 +257,7 @@ static enum flow exec_if(struct jinja_run *run, struct jinja_scope *scope,
 static enum flow exec_with(struct jinja_run *run, struct jinja_scope *scope,
                            const struct jinja_node *node, struct jinja_text *out)
 {
-    struct jinja_scope *inner = new_scope(run, scope);
+    struct jinja_scope *inner = jinja_scope_new(run, scope);
     for (size_t i = 0; i < node->n_items && !jinja_failed(run); i++)
         jinja_bind(run, inner, node->items[i]->name, jinja_eval(run, scope, node->items[i]->a));
     return jinja_failed(run) ? NEXT : exec(run, inner, node->b, out);
@@ -390,7 +266,7 @@ static enum flow exec_with(struct jinja_run *run, struct jinja_scope *scope,
 static enum flow exec_scope(struct jinja_run *run, struct jinja_scope *scope,
                             const struct jinja_node *node, struct jinja_text *out)
 {
-    struct jinja_scope *inner = new_scope(run, scope);
+    struct jinja_scope *inner = jinja_scope_new(run, scope);
     return inner ? exec(run, inner, node->b, out) : NEXT;
 }
 
@@ -413,10 +289,10 @@ static enum flow exec_node(struct jinja_run *run, struct jinja_scope *scope,
     case JINJA_N_FOR:
         return exec_for(run, scope, node, out);
     case JINJA_N_SET:
-        assign(run, scope, node->a, jinja_eval(run, scope, node->b));
+        jinja_assign(run, scope, node->a, jinja_eval(run, scope, node->b));
         return NEXT;
     case JINJA_N_SET_BLOCK:
-        assign(run, scope, node->a, filtered_text(run, scope, node));
+        jinja_assign(run, scope, node->a, filtered_text(run, scope, node));
         return NEXT;
     case JINJA_N_FILTERED:
         print(run, filtered_text(run, scope, node), out);
@@ -455,7 +331,7 @@ static enum flow exec(struct jinja_run *run, struct jinja_scope *scope,
 struct jinja_value jinja_run_template(struct jinja_run *run)
 {
     struct jinja_text text = {0};
-    struct jinja_scope *scope = new_scope(run, &run->globals);
+    struct jinja_scope *scope = jinja_scope_new(run, &run->globals);
     if (scope)
         (void)exec(run, scope, run->jinja->root, &text);
     return jinja_text_end(run, &text);

@@ -17,6 +17,15 @@ struct percent {
     struct jinja_text text;
 };
 
+/* Flags, then a width, then a precision. */
+static bool is_spec(const char *spec)
+{
+    spec += strspn(spec, "-+ #0");
+    spec += strspn(spec, "0123456789");
+    spec += *spec == '.';
+    return !spec[strspn(spec, "0123456789")];
+}
+
 static void put_formatted_number(struct jinja_run *run, struct percent *percent, const char *spec,
                                  char letter, struct jinja_value value)
 {
@@ -68,6 +77,10 @@ static void put_conversion(struct jinja_run *run, struct percent *percent, const
     }
     if (percent->next >= percent->args->n) {
         jinja_fail(run, "a format has more places than values");
+        return;
+    }
+    if (!is_spec(spec)) {
+        jinja_fail(run, "a format has an unknown conversion");
         return;
     }
     struct jinja_value value = percent->args->items[percent->next++];

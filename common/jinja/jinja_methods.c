@@ -1,5 +1,5 @@
-/* Methods of maps and lists, and how a method is found. Those that would change a value are there by
- * name only: the sandbox refuses them. */
+/* Methods of maps and lists, and how a method is found. Those that would change a value are known
+ * by name only: the sandbox refuses them. */
 #include "common/jinja/jinja_eval.h"
 #include "common/jinja/jinja_text.h"
 
