@@ -63,7 +63,7 @@ FIXED = dict(
     qwen3={"use_sliding_window": False, "attention_bias": False}, granite={"mlp_bias": False},
     smollm3={"no_rope_layers": None, "attention_bias": False}, cohere={"use_qk_norm": False, "attention_bias": False},
     cohere2={"attention_bias": False}, olmo2={"attention_bias": False, "tie_word_embeddings": False},
-    qwen3_moe={"norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []},
+    qwen3_moe={"use_sliding_window": False, "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []},
     qwen2_moe={"norm_topk_prob": False, "decoder_sparse_step": 1, "mlp_only_layers": [], "tie_word_embeddings": False},
     olmoe={"norm_topk_prob": False, "clip_qkv": None, "tie_word_embeddings": False}, gemma2={"attn_logit_softcapping": 8.0})
 
