@@ -17,7 +17,7 @@
 
 #include "common/engine/compute/engine.h"
 
-enum { MAX_TOKENS = 4096, LINE_BYTES = 64 << 10, CHUNK = 7 };
+enum { MAX_TOKENS = 1024, LINE_BYTES = 64 << 10, CHUNK = 7 };
 
 struct machine {
     struct baton_model *model;
