@@ -178,7 +178,7 @@ static bool is_named(struct baton_json_text *text, const char *name)
 
 struct baton_json_span baton_json_text_member(struct baton_json_span object, const char *name)
 {
-    struct baton_json_text text = {.at = object.start, .end = object.start + object.n};
+    struct baton_json_text text = baton_json_text_of(object);
     struct baton_json_span value = {.start = NULL};
     if (!object.start || !baton_json_text_take(&text, '{'))
         return value;
@@ -224,7 +224,7 @@ enum baton_err baton_json_read_members(const char *path, size_t max_bytes, const
     enum baton_err err = baton_file_read(path, &bytes, why);
     if (!err) {
         struct baton_json_span file = {.start = baton_buf_text(&bytes), .n = bytes.len}, whole;
-        struct baton_json_text text = {.at = file.start, .end = file.start + file.n};
+        struct baton_json_text text = baton_json_text_of(file);
         if (baton_json_text_skip(&text, &whole) && baton_json_text_ends(&text))
             err = parse_members(file, names, n_names, object, &reason);
         else

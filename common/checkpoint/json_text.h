@@ -26,6 +26,13 @@ struct baton_json_span {
     size_t n;
 };
 
+/* A cursor at the start of a span, which may be none. */
+static inline struct baton_json_text baton_json_text_of(struct baton_json_span span)
+{
+    return (struct baton_json_text){.at = span.start,
+                                    .end = span.n ? span.start + span.n : span.start};
+}
+
 /* Passes white space and then c, if c stands there. */
 bool baton_json_text_take(struct baton_json_text *text, char c);
 

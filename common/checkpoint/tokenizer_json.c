@@ -322,7 +322,7 @@ enum baton_err baton_tokenizer_json_parse(const void *json, size_t n,
                                           struct baton_why *why)
 {
     struct baton_vocab_reader vocab = {.tables = tables, .why = why};
-    struct baton_json_span file = {.start = json, .n = n};
+    struct baton_json_span file = {.start = n ? json : "", .n = n};
     struct baton_json_span model = baton_json_text_member(file, "model");
     const struct reader reader = {.tables = tables,
                                   .vocab = &vocab,

@@ -119,7 +119,7 @@ static enum baton_err read_token(struct baton_vocab_reader *reader, struct baton
 
 enum baton_err baton_vocab_read(struct baton_vocab_reader *reader, struct baton_json_span vocab)
 {
-    struct baton_json_text text = {.at = vocab.start, .end = vocab.start + vocab.n};
+    struct baton_json_text text = baton_json_text_of(vocab);
     size_t cap = 0;
     if (!vocab.start || !baton_json_text_take(&text, '{') || baton_json_text_take(&text, '}'))
         return wrong(reader, "must be an object with at least one token");
@@ -178,7 +178,7 @@ static enum baton_err read_scored(struct baton_vocab_reader *reader, struct bato
 enum baton_err baton_vocab_read_scores(struct baton_vocab_reader *reader,
                                        struct baton_json_span vocab)
 {
-    struct baton_json_text text = {.at = vocab.start, .end = vocab.start + vocab.n};
+    struct baton_json_text text = baton_json_text_of(vocab);
     size_t cap = 0;
     if (!vocab.start || !baton_json_text_take(&text, '[') || baton_json_text_take(&text, ']'))
         return wrong(reader, "must be an array with at least one token");
@@ -277,7 +277,7 @@ static enum baton_err begin_merges(struct merges *merges, struct baton_vocab_rea
 
 enum baton_err baton_merges_read(struct baton_vocab_reader *reader, struct baton_json_span array)
 {
-    struct baton_json_text text = {.at = array.start, .end = array.start + array.n};
+    struct baton_json_text text = baton_json_text_of(array);
     struct merges merges;
     if (!array.start || !baton_json_text_take(&text, '['))
         return baton_fail(reader->why, BATON_INVALID, "%s: merges: must be an array",
