@@ -7,8 +7,8 @@
 
 #include "common/arch/spec.h"
 
-/* Letters as in spec.h. GPT-2's own sizes have n_kv_heads = n_heads and n_heads * head_dim = n_embd;
- * the computation needs neither. */
+/* Letters as in spec.h. GPT-2's own sizes have n_kv_heads = n_heads and n_heads * head_dim =
+ * n_embd; the computation needs neither. */
 struct baton_gpt2_sizes {
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab, n_context;
 };

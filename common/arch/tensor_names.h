@@ -92,8 +92,8 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                           const struct baton_array *array,
                                           const struct baton_tensor_row *row);
 
-/* The shape of a tensor as it is stored; of MXFP4, as its values have it. Returns how many dimensions
- * that are. */
+/* The shape of a tensor as it is stored; of MXFP4, as its values have it. Returns how many
+ * dimensions that are. */
 enum { BATON_TENSOR_MAX_SHAPE = 3 };
 int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
                        int64_t shape[BATON_TENSOR_MAX_SHAPE]);
@@ -112,8 +112,8 @@ const char *baton_tensor_name(const struct baton_tensor_names *names,
                               const struct baton_tensor_row *row, int layer, int expert,
                               const char *prefix, char name[BATON_TENSOR_NAME_BYTES]);
 
-/* Whether name, without what stands before a row's name, is this row's for one of n_experts; or that
- * of its scales. */
+/* Whether name, without what stands before a row's name, is this row's for one of n_experts; or
+ * that of its scales. */
 bool baton_tensor_row_has_name(const struct baton_tensor_row *row, const char *name, int n_experts);
 
 /* Whether the model does without a tensor of this name, which no row of it has: of another part of

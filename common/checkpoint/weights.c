@@ -117,14 +117,6 @@ const struct baton_tensor *baton_weights_find(const struct baton_weights *weight
     return found ? *found : NULL;
 }
 
-size_t baton_weights_n_elements(const struct baton_weights *weights)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < weights->n_tensors; i++)
-        n += weights->by_name[i]->n_bytes / baton_element_bytes(weights->by_name[i]->dtype);
-    return n;
-}
-
 enum { SHAPE_BYTES = 96 };
 
 static void write_shape(char *text, size_t n_text, int n_dims, const int64_t *shape)

@@ -27,9 +27,6 @@ const struct baton_tensor *baton_weights_at(const struct baton_weights *weights,
 const struct baton_tensor *baton_weights_find(const struct baton_weights *weights,
                                               const char *name);
 
-/* Elements of all tensors together. */
-size_t baton_weights_n_elements(const struct baton_weights *weights);
-
 /* Finds the tensor and checks its dtype and its shape [shape[0], ..]. */
 enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, const char *name,
                                          int n_dims, const int64_t *shape,

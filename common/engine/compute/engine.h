@@ -35,7 +35,8 @@ void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn 
 void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg);
 
 /* Called when layer's K and V of the positions just run are in the sequences' blocks, for layers
- * that have any of their own (kv_from in arch/spec.h); returning false ends the forward with CANCELED. */
+ * that have any of their own (kv_from in arch/spec.h); returning false ends the forward with
+ * CANCELED. */
 typedef bool (*baton_layer_fn)(void *arg, int layer);
 
 /* One sequence's tokens in a forward, at positions seq->n_tokens and up; it must have blocks for

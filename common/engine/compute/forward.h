@@ -94,8 +94,8 @@ void baton_forward_finish_qkv(struct baton_forward *forward, int layer);
  * the layer's window. */
 void baton_forward_attend(struct baton_forward *forward, int layer);
 
-/* Goes on with n rows only, from the first-th on. This and moving are for the last layer, between its
- * qkv and its attention. */
+/* Goes on with n rows only, from the first-th on. This and moving are for the last layer, between
+ * its qkv and its attention. */
 void baton_forward_narrow(struct baton_forward *forward, int first, int n);
 
 /* Copies what a row needs from its attention on over another row. */

@@ -32,13 +32,13 @@ struct baton_model_options {
                                              is said about it */
     const struct baton_fingerprint *fingerprint; /* of the directory; names that file */
     int n_threads;                               /* to pack with; 0: one */
-    int n_context; /* positions to serve; 0: all that the model knows */
-    bool
-        show_progress; /* of packing, on stderr: a line on a terminal, else one in the log each 10 s */
+    int n_context;      /* positions to serve; 0: all that the model knows */
+    bool show_progress; /* of packing, on stderr: a line on a terminal, else each 10 s one in the
+                           log */
 };
 
-/* The model that checkpoint holds: single file or sharded; F32, F16 or BF16. INVALID also for a dtype or kernels that this CPU or this
- * combination cannot do, with the reason. */
+/* The model that checkpoint holds: single file or sharded; F32, F16 or BF16. INVALID also for a
+ * dtype or kernels that this CPU or this combination cannot do, with the reason. */
 enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
                                 const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;

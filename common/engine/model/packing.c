@@ -79,8 +79,8 @@ static void tell(struct pack_loop *loop)
                   BATON_F("left_s", left_s));
 }
 
-/* The rows of an item's panels, zeros past the matrix. Both panels of a matrix that is not gated are
- * read at once: a transposed one is stored in lines. */
+/* The rows of an item's panels, zeros past the matrix. Both panels of a matrix that is not gated
+ * are read at once: a transposed one is stored in lines. */
 static void read_panels(const struct baton_packing_job *job, int panel, float *rows)
 {
     size_t n_in = (size_t)job->source.n_in;

@@ -24,8 +24,8 @@ struct baton_packing {
     int n_jobs, n_items;
 };
 
-/* The rows of a matrix of n rows that one of its panels holds. Panels of a gated one hold the gate's
- * and up's in turn. */
+/* The rows of a matrix of n rows that one of its panels holds. Panels of a gated one hold the
+ * gate's and up's in turn. */
 struct baton_panel_rows {
     int first, n;
 };

@@ -65,7 +65,6 @@ static struct baton_weights *open_six(int n_rows, int n_columns)
                    n_columns);
     write_tensors("model.safetensors", header);
     assert_int_equal(baton_weights_open(dir, &weights, NULL), BATON_OK);
-    assert_int_equal(baton_weights_n_elements(weights), 6);
     return weights;
 }
 
