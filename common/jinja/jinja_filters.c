@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utf8proc.h>
+
 #include "common/jinja/jinja_eval.h"
 #include "common/jinja/jinja_text.h"
 
@@ -85,6 +87,14 @@ FILTER(filter_center)
                               &(struct jinja_args){.items = &width, .n = 1});
 }
 
+/* A letter, a digit or an underscore, as \w of Python's re. */
+static bool is_word_char(uint32_t c)
+{
+    utf8proc_category_t category = utf8proc_category((int32_t)c);
+    return c == '_' || (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+           (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
+}
+
 FILTER(filter_wordcount)
 {
     (void)args;
@@ -93,9 +103,7 @@ FILTER(filter_wordcount)
     bool inside = false;
     for (size_t at = 0; at < string->n;
          at += jinja_char_bytes(string->bytes + at, string->n - at)) {
-        unsigned char c = (unsigned char)string->bytes[at];
-        bool word = c >= 0x80 ? !jinja_space_bytes(string->bytes + at, string->n - at)
-                              : isalnum(c) || c == '_';
+        bool word = is_word_char(jinja_code_point(string->bytes + at, string->n - at));
         n += word && !inside;
         inside = word;
     }
