@@ -1,4 +1,4 @@
-/* A cursor over JSON text, for the arrays and objects of a vocabulary that are too large for a tree;
+/* A cursor over JSON text, for arrays and objects of a vocabulary that are too large for a tree;
  * private to common/checkpoint.
  *
  * A vocabulary of 33 MB takes a second and 200 MB as a tree, and 0.1 s read in order.
@@ -56,8 +56,9 @@ bool baton_json_text_skip(struct baton_json_text *text, struct baton_json_span *
 struct baton_json_span baton_json_text_member(struct baton_json_span object, const char *name);
 
 /* Reads from a file of at most max_bytes the members of those names into an object of their own,
- * which is empty when the file holds no object. Values under other names are not looked at: tokenizer_config.json often
- * holds an integer that fits no int64. NOT_FOUND, IO, LIMIT; INVALID with the file and the reason. */
+ * which is empty when the file holds no object. Values under other names are not looked at:
+ * tokenizer_config.json often holds an integer that fits no int64. NOT_FOUND, IO, LIMIT; INVALID
+ * with the file and the reason. */
 enum baton_err baton_json_read_members(const char *path, size_t max_bytes, const char *const *names,
                                        size_t n_names, struct baton_json **object,
                                        struct baton_why *why) BATON_MUST_CHECK;

@@ -14,7 +14,8 @@ struct baton_bpe_pair {
     uint32_t left, right, rank, merged; /* left BATON_NO_TOKEN: a free slot */
 };
 
-/* One symbol per byte or character to begin with; a merge keeps the left one and kills the right one. */
+/* One symbol per byte or character to begin with; a merge keeps the left one and kills the right
+ * one. */
 struct baton_bpe_symbol {
     uint32_t id; /* BATON_NO_TOKEN: merged away */
     int32_t prev, next;

@@ -2,8 +2,8 @@
  * lowest rank (the leftmost of equals) is replaced by its merged id until no pair has a rank;
  * private to common/tokenizer.
  *
- * A character without a token becomes the tokens of its bytes (byte_fallback), or the unknown token,
- * or is refused.
+ * A character without a token becomes the tokens of its bytes (byte_fallback), or the unknown
+ * token, or is refused.
  *
  * Pairs lie in an open-addressed table of (left, right) -> (rank, merged). A word of n bytes costs
  * O(n log n): its symbols form a linked list and candidate pairs a heap by (rank, position); a
@@ -12,8 +12,8 @@
  *
  * Ownership: the struct is embedded and owns its tables and scratch.
  * Threading: one thread at a time (scratch).
- * Errors:    init, encode: NO_MEMORY. encode: INVALID (no token for a byte or a character), LIMIT (a word of
- *            2 GiB); ids of the failed word are not appended.
+ * Errors:    init, encode: NO_MEMORY. encode: INVALID (no token for a byte or a character), LIMIT
+ *            (a word of 2 GiB); ids of the failed word are not appended.
  */
 #ifndef BATON_TOKENIZER_BPE_H
 #define BATON_TOKENIZER_BPE_H

@@ -55,8 +55,8 @@ size_t baton_byte_level_encode(uint8_t byte, char text[BATON_BYTE_LEVEL_MAX + 1]
     return n;
 }
 
-/* The byte whose character begins the n >= 1 bytes at s, of which *length are its own; -1 when it is
- * not of the alphabet. */
+/* The byte whose character begins the n >= 1 bytes at s, of which *length are its own; -1 when it
+ * is not of the alphabet. */
 static int next_byte(const unsigned char *s, size_t n, size_t *length)
 {
     *length = 1;

@@ -18,9 +18,9 @@ enum { BATON_BYTE_LEVEL_MAX = 2 }; /* UTF-8 bytes of the longest character of th
 /* Writes byte's character as NUL-terminated UTF-8 to text; returns its length, 1 or 2. */
 size_t baton_byte_level_encode(uint8_t byte, char text[BATON_BYTE_LEVEL_MAX + 1]);
 
-/* Turns the n bytes of valid UTF-8 at text into the bytes they stand for, at out (room for n; may be
- * text itself). When a character is not of the alphabet the text stands for itself, as in Hugging
- * Face's decoder. Returns how many bytes were written. */
+/* Turns the n bytes of valid UTF-8 at text into the bytes they stand for, at out (room for n; may
+ * be text itself). When a character is not of the alphabet the text stands for itself, as in
+ * Hugging Face's decoder. Returns how many bytes were written. */
 size_t baton_byte_level_decode(const char *text, size_t n, char *out);
 
 #endif

@@ -2,8 +2,9 @@
  * of PCRE2; private to common/tokenizer.
  *
  * Written differently: \s, \w, \b and their opposites (Oniguruma's sets, spelt out, for PCRE2's
- * differ in U+180E, in marks, connectors and some digits), \h (a hexadecimal digit), a class inside a class, an intersection
- * [a&&[^b]], an interval with a plus ({1,3}+ repeats it), scripts (without their extensions).
+ * differ in U+180E, in marks, connectors and some digits), \h (a hexadecimal digit), a class inside
+ * a class, an intersection [a&&[^b]], an interval with a plus ({1,3}+ repeats it), scripts (without
+ * their extensions).
  *
  * Ownership: the caller's buffer.
  * Threading: pure.

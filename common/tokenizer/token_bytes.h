@@ -6,7 +6,8 @@
  *
  * Ownership: plain data; the caller's buffer.
  * Threading: pure.
- * Errors:    rule: INVALID with the step that is not supported. put: NO_MEMORY sticks in the buffer.
+ * Errors:    rule: INVALID with the step that is not supported. make: NO_MEMORY sticks in the
+ *            buffer.
  */
 #ifndef BATON_TOKENIZER_TOKEN_BYTES_H
 #define BATON_TOKENIZER_TOKEN_BYTES_H

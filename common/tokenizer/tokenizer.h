@@ -77,8 +77,8 @@ enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, c
                                             struct baton_tokens *out,
                                             struct baton_why *why) BATON_MUST_CHECK;
 
-/* The bytes that a token adds in the middle of a text: not NUL-terminated, may be part of a UTF-8 character. NULL for an id
- * that does not exist. Borrowed from the tokenizer. */
+/* The bytes that a token adds in the middle of a text: not NUL-terminated, may be part of a UTF-8
+ * character. NULL for an id that does not exist. Borrowed from the tokenizer. */
 const char *baton_tokenizer_bytes(const struct baton_tokenizer *tokenizer, uint32_t id, size_t *n);
 
 /* Whether id is a special token; false for an id that does not exist. */

@@ -190,7 +190,7 @@ TEST(metaspace_marks_the_words_and_may_begin_with_one)
 
 TEST(a_step_behind_byte_level_sees_its_alphabet)
 {
-    /* The second byte of é is 0xa9 and stands as the letter U+00A9 does: a symbol, no digit; that of
+    /* The second byte of é is 0xa9 and stands as U+00A9, a symbol and no digit; that of
      * ò is 0xb2, which stands as U+00B2, a digit. */
     steps_cut_into("{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"ByteLevel\","
                    "\"add_prefix_space\":false,\"use_regex\":false},{\"type\":\"Digits\"}]}",
