@@ -8,6 +8,7 @@
 #include "common/engine/model/tensors_load.h"
 
 enum { PACK_WAIT_S = 120, PACK_BYTES_PER_S = 16 << 20, LINE_BYTES = 64 };
+enum { TELL_FROM_BYTES = 1 << 30 };
 
 struct build {
     struct baton_model *model;
@@ -77,6 +78,9 @@ static enum baton_err make(const struct build *build, struct baton_once_file *be
         build->model->slab = NULL;
         return err;
     }
+    if (key->n_bytes >= TELL_FROM_BYTES) /* what was written is read once more, for its checksums */
+        baton_log(BATON_LOG_INFO, "weights_sealing",
+                  BATON_F("mib", (double)key->n_bytes / (1 << 20)));
     baton_pack_file_seal(file, key, build->pool);
     /* Without its name the file is still good for this process. */
     if (baton_once_file_commit(begun, why))
