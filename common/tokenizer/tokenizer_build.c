@@ -177,6 +177,9 @@ static enum baton_err find_units(struct builder *b)
 static enum baton_err fill_words(struct builder *b)
 {
     struct baton_tokenizer *tokenizer = b->tokenizer;
+    /* Over characters a word is most often the whole text. */
+    if (!b->is_byte_level && !b->tables->ignore_merges)
+        return BATON_OK;
     enum baton_err err = baton_token_index_init(&tokenizer->words, b->tables->n_tokens);
     tokenizer->whole = malloc(b->tables->n_tokens + 1);
     if (!tokenizer->whole)
