@@ -46,24 +46,39 @@ static bool has_calls(const struct baton_json *messages)
 
 /* ---- continuing the last message ---- */
 
-/* Where the last message's words end in the text; SIZE_MAX: they are not in it. */
+static bool is_blank(char c)
+{
+    return c && strchr(" \t\r\n", c);
+}
+
+/* Where bytes from .. to - 1 end without the blanks behind them. */
+static size_t trimmed_end(const char *bytes, size_t from, size_t to)
+{
+    while (to > from && is_blank(bytes[to - 1]))
+        to--;
+    return to;
+}
+
+/* Where the last message's words end in the text; SIZE_MAX: they are not in it. Only text that is
+ * not the template's is looked at: "end" is also in <|im_end|>. Of blanks behind the words those
+ * stay that the template kept. */
 static size_t end_of_last(const struct baton_chat_input *input, const struct baton_chat_text *text)
 {
     const struct baton_json *last =
         baton_json_at(input->messages, baton_json_size(input->messages) - 1);
-    size_t n;
-    const char *words = baton_json_string(baton_json_get(last, "content"), &n);
-    if (!words)
-        return SIZE_MAX;
-    while (n && strchr(" \t\r\n", words[n - 1]))
-        n--;
-    while (n && strchr(" \t\r\n", *words)) {
+    size_t n_given = 0, from, to = text->bytes.len;
+    const char *words = baton_json_string(baton_json_get(last, "content"), &n_given);
+    size_t n = words ? trimmed_end(words, 0, n_given) : 0, n_blanks = n_given - n;
+    for (; n && is_blank(*words); n--)
         words++;
-        n--;
+    for (size_t i = text->n_spans + 1; n && i-- > 0; to = i ? text->spans[i - 1].start : 0) {
+        from = i ? text->spans[i - 1].end : 0;
+        size_t end = trimmed_end(text->bytes.data, from, to);
+        if (end - from < n || memcmp(text->bytes.data + end - n, words, n) != 0)
+            continue;
+        bool kept = to - end <= n_blanks && !memcmp(text->bytes.data + end, words + n, to - end);
+        return kept ? to : end;
     }
-    for (size_t at = text->bytes.len; n && at >= n; at--)
-        if (!memcmp(text->bytes.data + at - n, words, n))
-            return at;
     return SIZE_MAX;
 }
 

@@ -15,6 +15,12 @@ static struct jinja_value key(struct values *values, const char *name)
     return jinja_text_value(values->run, name, strlen(name), true);
 }
 
+/* A name that came with the request. */
+static struct jinja_value foreign_key(struct values *values, const char *name)
+{
+    return jinja_text_value(values->run, name, strlen(name), false);
+}
+
 /* ---- content ---- */
 
 static size_t joined_bytes(const struct baton_json *parts)
@@ -96,7 +102,7 @@ static struct jinja_value function_value(struct values *values, const struct bat
     for (void *it = baton_json_first(function); it; it = baton_json_next(function, it)) {
         const char *name = baton_json_key(it);
         const struct baton_json *member = baton_json_member(it);
-        jinja_dict_put(values->run, dict, key(values, name),
+        jinja_dict_put(values->run, dict, foreign_key(values, name),
                        !strcmp(name, "arguments") ? arguments_value(values, member)
                                                   : jinja_json_value(values->run, member));
     }
@@ -109,7 +115,7 @@ static struct jinja_value call_value(struct values *values, const struct baton_j
     for (void *it = baton_json_first(call); it; it = baton_json_next(call, it)) {
         const char *name = baton_json_key(it);
         const struct baton_json *member = baton_json_member(it);
-        jinja_dict_put(values->run, dict, key(values, name),
+        jinja_dict_put(values->run, dict, foreign_key(values, name),
                        !strcmp(name, "function") ? function_value(values, member)
                                                  : jinja_json_value(values->run, member));
     }
@@ -137,10 +143,11 @@ static struct jinja_value message_value(struct values *values, const struct bato
         const char *name = baton_json_key(it);
         const struct baton_json *member = baton_json_member(it);
         if (!strcmp(name, "tool_calls") && baton_json_size(member))
-            jinja_dict_put(values->run, dict, key(values, name), calls_value(values, member));
+            jinja_dict_put(values->run, dict, foreign_key(values, name),
+                           calls_value(values, member));
         else if (strcmp(name, "role") != 0 && strcmp(name, "content") != 0 &&
                  strcmp(name, "tool_calls") != 0)
-            jinja_dict_put(values->run, dict, key(values, name),
+            jinja_dict_put(values->run, dict, foreign_key(values, name),
                            jinja_json_value(values->run, member));
     }
     return jinja_dict_value(dict);

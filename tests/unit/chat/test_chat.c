@@ -435,7 +435,37 @@ TEST(a_last_message_that_is_continued_is_not_closed)
     assert_request(CHATML,
                    "{\"messages\":[{\"role\":\"user\",\"content\":\"A\"},{\"role\":"
                    "\"assistant\",\"content\":\"Well, \"}],\"continues\":true}",
-                   "<|im_start|>user\nA<|im_end|>\n<|im_start|>assistant\nWell,");
+                   "<|im_start|>user\nA<|im_end|>\n<|im_start|>assistant\nWell, ");
+    /* The end of the turn holds the word too. */
+    assert_request(CHATML,
+                   "{\"messages\":[{\"role\":\"user\",\"content\":\"A\"},{\"role\":"
+                   "\"assistant\",\"content\":\"end\"}],\"continues\":true}",
+                   "<|im_start|>user\nA<|im_end|>\n<|im_start|>assistant\nend");
+    assert_request("{% for m in messages %}<{{ m.content | trim }}>{% endfor %}",
+                   "{\"messages\":[{\"role\":\"assistant\",\"content\":\" Well, \"}],"
+                   "\"continues\":true}",
+                   "<Well,");
+}
+
+TEST(names_in_a_message_are_not_the_templates_text)
+{
+    struct baton_chat *chat =
+        open_chat("{% for m in messages %}{% for k in m %}{{ k }},{% endfor %}"
+                  "{% for c in m.tool_calls %}{% for k in c %}{{ k }},{% endfor %}"
+                  "{% for k in c.function %}{{ k }},{% endfor %}{% endfor %}{% endfor %}",
+                  "auto");
+    struct baton_chat_text text;
+    assert_int_equal(render_request(chat,
+                                    "{\"messages\":[{\"role\":\"user\",\"content\":\"\",\"<1>\":1,"
+                                    "\"tool_calls\":[{\"<2>\":2,\"function\":{\"<3>\":3}}]}]}",
+                                    &text, NULL),
+                     BATON_OK);
+    for (size_t i = 0; i < text.n_spans; i++)
+        assert_null(memchr(text.bytes.data + text.spans[i].start, '<',
+                           text.spans[i].end - text.spans[i].start));
+    assert_non_null(strstr(baton_buf_text(&text.bytes), "<3>"));
+    baton_chat_text_fini(&text);
+    baton_chat_close(chat);
 }
 
 TEST(a_template_for_tools_is_taken_when_there_are_tools)
@@ -620,6 +650,7 @@ int main(void)
         cmocka_unit_test(a_template_gets_tools_documents_and_variables),
         cmocka_unit_test(the_developer_is_the_system_for_templates_that_do_not_know_one),
         cmocka_unit_test(a_last_message_that_is_continued_is_not_closed),
+        cmocka_unit_test(names_in_a_message_are_not_the_templates_text),
         cmocka_unit_test(a_template_for_tools_is_taken_when_there_are_tools),
         cmocka_unit_test(the_end_of_a_turn_is_what_the_template_writes_behind_the_assistants_words),
         cmocka_unit_test(what_users_write_stays_apart_from_the_template),
