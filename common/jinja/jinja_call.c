@@ -93,6 +93,12 @@ struct jinja_value jinja_call_builtin(struct jinja_run *run, const struct jinja_
         &(struct jinja_args){.items = bound, .n = count_parameters(builtin->parameters)});
 }
 
+/* A method or filter may read all of the text that it works on. */
+static bool step_over(struct jinja_run *run, struct jinja_value self)
+{
+    return jinja_step_bytes(run, self.kind == JINJA_STRING ? self.string->n : 0);
+}
+
 struct jinja_value jinja_call(struct jinja_run *run, struct jinja_value function,
                               const struct jinja_args *args)
 {
@@ -100,6 +106,8 @@ struct jinja_value jinja_call(struct jinja_run *run, struct jinja_value function
         return jinja_fail_undefined(run, function);
     if (function.kind != JINJA_FUNCTION)
         return jinja_fail(run, "'%s' object is not callable", jinja_type_name(function));
+    if (function.function->builtin && !step_over(run, function.function->self))
+        return jinja_undefined(NULL);
     if (function.function->builtin)
         return jinja_call_builtin(run, function.function->builtin, function.function->self, args);
     return jinja_call_macro(run, function.function, args);
@@ -154,6 +162,8 @@ struct jinja_value jinja_apply_filter(struct jinja_run *run, const struct jinja_
         filter = jinja_find_builtin(jinja_sequence_filters, name);
     if (!filter)
         return jinja_fail(run, "no filter is named '%.*s'", (int)name->n, name->bytes);
+    if (!step_over(run, value))
+        return jinja_undefined(NULL);
     return jinja_call_builtin(run, filter, value, args);
 }
 

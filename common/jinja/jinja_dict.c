@@ -1,7 +1,7 @@
 /* Maps in the order of insertion; a larger one finds its keys by their hashes. */
 #include <string.h>
 
-#include "common/jinja/jinja_run.h"
+#include "common/jinja/jinja_eval.h"
 
 enum { SMALL_DICT = 8 };
 
@@ -44,12 +44,23 @@ static uint32_t hash_key(struct jinja_value key)
 
 static bool can_be_key(struct jinja_value key)
 {
-    if (key.kind == JINJA_TUPLE)
-        for (size_t i = 0; i < key.list->n; i++)
-            if (!can_be_key(key.list->items[i]))
-                return false;
     return key.kind <= JINJA_STRING || key.kind == JINJA_TUPLE || key.kind == JINJA_FUNCTION ||
            key.kind == JINJA_NAMESPACE;
+}
+
+/* Whether the key can be one, with all that is in it. Counts the work of its hash. */
+static bool check_key(struct jinja_run *run, struct jinja_value key)
+{
+    if (!jinja_step_bytes(run, key.kind == JINJA_STRING ? key.string->n : 0))
+        return false;
+    if (!can_be_key(key))
+        jinja_fail(run, "unhashable type: '%s'", jinja_type_name(key));
+    if (key.kind != JINJA_TUPLE || !jinja_enter(run))
+        return !jinja_failed(run);
+    for (size_t i = 0; i < key.list->n && check_key(run, key.list->items[i]); i++) {
+    }
+    jinja_leave(run);
+    return !jinja_failed(run);
 }
 
 static void fill_slots(struct jinja_run *run, struct jinja_dict *dict)
@@ -101,10 +112,8 @@ void jinja_dict_put(struct jinja_run *run, struct jinja_dict *dict, struct jinja
 {
     if (!dict || jinja_failed(run))
         return;
-    if (!can_be_key(key)) {
-        jinja_fail(run, "unhashable type: '%s'", jinja_type_name(key));
+    if (!check_key(run, key))
         return;
-    }
     struct jinja_entry *entry = find_entry(run, dict, key);
     if (entry) {
         entry->value = value;
@@ -124,10 +133,8 @@ void jinja_dict_put(struct jinja_run *run, struct jinja_dict *dict, struct jinja
 const struct jinja_value *jinja_dict_find(struct jinja_run *run, const struct jinja_dict *dict,
                                           struct jinja_value key)
 {
-    if (!can_be_key(key)) {
-        jinja_fail(run, "unhashable type: '%s'", jinja_type_name(key));
+    if (!check_key(run, key))
         return NULL;
-    }
     const struct jinja_entry *entry = find_entry(run, dict, key);
     return entry ? &entry->value : NULL;
 }

@@ -16,18 +16,20 @@ bool jinja_enter(struct jinja_run *run)
 
 /* ---- names ---- */
 
-static const struct jinja_binding *find(const struct jinja_binding *binding,
+/* Many names in one scope are work to look through. */
+static const struct jinja_binding *find(struct jinja_run *run, const struct jinja_binding *binding,
                                         const struct jinja_string *name)
 {
-    while (binding && binding->name != name)
+    size_t n = 0;
+    for (; binding && binding->name != name; n++)
         binding = binding->next;
-    return binding;
+    return jinja_step(run, n / 32) ? binding : NULL;
 }
 
 void jinja_bind(struct jinja_run *run, struct jinja_scope *scope, const struct jinja_string *name,
                 struct jinja_value value)
 {
-    struct jinja_binding *binding = (struct jinja_binding *)find(scope->first, name);
+    struct jinja_binding *binding = (struct jinja_binding *)find(run, scope->first, name);
     if (!binding) {
         binding = jinja_alloc(run, 1, sizeof *binding);
         if (!binding)
@@ -62,7 +64,7 @@ struct jinja_value jinja_lookup(struct jinja_run *run, const struct jinja_scope 
                                 const struct jinja_string *name)
 {
     for (; scope; scope = scope->parent) {
-        const struct jinja_binding *binding = find(scope->first, name);
+        const struct jinja_binding *binding = find(run, scope->first, name);
         if (binding)
             return binding->value;
     }

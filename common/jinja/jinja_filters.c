@@ -101,7 +101,7 @@ FILTER(filter_wordcount)
     const struct jinja_string *string = jinja_str(run, self);
     int64_t n = 0;
     bool inside = false;
-    for (size_t at = 0; at < string->n;
+    for (size_t at = 0; at < string->n && jinja_step(run, 1);
          at += jinja_char_bytes(string->bytes + at, string->n - at)) {
         bool word = is_word_char(jinja_code_point(string->bytes + at, string->n - at));
         n += word && !inside;

@@ -128,7 +128,7 @@ static struct jinja_value call_strftime(struct jinja_run *run, struct jinja_valu
         return jinja_fail(run, "strftime_now(): the clock has no date");
     size_t n = strftime(date, sizeof date, pattern, &local);
     struct jinja_text text = {0};
-    jinja_text_put(run, &text, date, n, true);
+    jinja_text_put(run, &text, date, n, format->own && !format->marks);
     return jinja_text_end(run, &text);
 }
 

@@ -222,19 +222,28 @@ static const struct jinja_node *parse_call(struct jinja_parser *parser, const st
     return call;
 }
 
+static bool at_any_op(const struct jinja_parser *parser, const char *ops)
+{
+    while (*ops && !jinja_at_op(parser, *ops))
+        ops++;
+    return *ops;
+}
+
+/* Each suffix nests what is before it: a.b.c is (a.b).c. */
 static const struct jinja_node *parse_postfix(struct jinja_parser *parser,
                                               const struct jinja_node *node)
 {
-    while (!parser->err) {
+    size_t n_entered = 0;
+    while (at_any_op(parser, ".[(") && jinja_parse_enter(parser)) {
+        n_entered++;
         if (jinja_take_op(parser, '.'))
             node = parse_attribute(parser, node);
         else if (jinja_take_op(parser, '['))
-            node = JINJA_NESTED(parser, parse_subscript(parser, node));
+            node = parse_subscript(parser, node);
         else if (jinja_take_op(parser, '('))
-            node = JINJA_NESTED(parser, parse_call(parser, node));
-        else
-            break;
+            node = parse_call(parser, node);
     }
+    parser->depth -= n_entered;
     return node;
 }
 
@@ -281,16 +290,17 @@ static const struct jinja_node *parse_test(struct jinja_parser *parser, const st
 const struct jinja_node *jinja_parse_filters(struct jinja_parser *parser,
                                              const struct jinja_node *node)
 {
-    while (!parser->err) {
+    size_t n_entered = 0;
+    while ((at_any_op(parser, "|(") || jinja_at_word(parser, "is")) && jinja_parse_enter(parser)) {
+        n_entered++;
         if (jinja_take_op(parser, '|'))
             node = parse_filter(parser, node);
         else if (jinja_take_word(parser, "is"))
             node = parse_test(parser, node);
         else if (jinja_take_op(parser, '('))
-            node = JINJA_NESTED(parser, parse_call(parser, node));
-        else
-            break;
+            node = parse_call(parser, node);
     }
+    parser->depth -= n_entered;
     return node;
 }
 

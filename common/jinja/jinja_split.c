@@ -123,7 +123,8 @@ METHOD(string_rsplit)
         return rsplit_words(run, string, max);
     if (!by->n)
         return jinja_fail(run, "empty separator");
-    while (max-- != 0 && (found = jinja_rfind(string, by, end)) != SIZE_MAX && !jinja_failed(run)) {
+    while (max-- != 0 && (found = jinja_rfind(run, string, by, end)) != SIZE_MAX &&
+           !jinja_failed(run)) {
         push(run, &parts, jinja_part(run, string, found + by->n, end - found - by->n));
         end = found;
     }
@@ -167,7 +168,7 @@ static struct jinja_value partition(struct jinja_run *run, const struct jinja_st
     struct jinja_value *items = jinja_items(run, 3);
     if (jinja_failed(run) || !by || !by->n)
         return jinja_fail(run, "empty separator");
-    size_t found = last ? jinja_rfind(string, by, string->n) : jinja_find(string, by, 0);
+    size_t found = last ? jinja_rfind(run, string, by, string->n) : jinja_find(string, by, 0);
     if (found == SIZE_MAX) {
         items[0] = items[1] = items[2] = jinja_part(run, string, 0, 0);
         items[last ? 2 : 0] = jinja_string_value(string);

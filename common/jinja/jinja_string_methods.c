@@ -105,8 +105,8 @@ static int64_t find_argument(struct jinja_run *run, struct jinja_value self,
         jinja_fail(run, "a text is looked for in a text");
         return -1;
     }
-    size_t found =
-        last ? jinja_rfind(self.string, part, self.string->n) : jinja_find(self.string, part, 0);
+    size_t found = last ? jinja_rfind(run, self.string, part, self.string->n)
+                        : jinja_find(self.string, part, 0);
     struct jinja_string before = {.bytes = self.string->bytes, .n = found};
     return found == SIZE_MAX ? -1 : (int64_t)jinja_count_chars(&before);
 }
@@ -190,9 +190,11 @@ static bool is_letter_or_number(uint32_t c)
 }
 
 /* Whether there are characters, all of this kind. */
-static struct jinja_value all_are(const struct jinja_string *string, bool (*is)(uint32_t c))
+static struct jinja_value all_are(struct jinja_run *run, const struct jinja_string *string,
+                                  bool (*is)(uint32_t c))
 {
-    for (size_t at = 0; at < string->n; at += jinja_char_bytes(string->bytes + at, string->n - at))
+    for (size_t at = 0; at < string->n && jinja_step(run, 1);
+         at += jinja_char_bytes(string->bytes + at, string->n - at))
         if (!is(jinja_code_point(string->bytes + at, string->n - at)))
             return jinja_bool(false);
     return jinja_bool(string->n != 0);
@@ -200,23 +202,20 @@ static struct jinja_value all_are(const struct jinja_string *string, bool (*is)(
 
 METHOD(string_isalpha)
 {
-    (void)run;
     (void)args;
-    return all_are(self.string, is_letter);
+    return all_are(run, self.string, is_letter);
 }
 
 METHOD(string_isdigit)
 {
-    (void)run;
     (void)args;
-    return all_are(self.string, is_digit);
+    return all_are(run, self.string, is_digit);
 }
 
 METHOD(string_isalnum)
 {
-    (void)run;
     (void)args;
-    return all_are(self.string, is_letter_or_number);
+    return all_are(run, self.string, is_letter_or_number);
 }
 
 METHOD(string_isspace)

@@ -19,7 +19,7 @@ static bool has_case(struct jinja_run *run, struct jinja_value value, bool upper
 {
     const struct jinja_string *string = jinja_str(run, value);
     bool found = false;
-    for (size_t at = 0; at < string->n;
+    for (size_t at = 0; at < string->n && jinja_step(run, 1);
          at += jinja_char_bytes(string->bytes + at, string->n - at)) {
         int32_t c = (int32_t)jinja_code_point(string->bytes + at, string->n - at);
         bool is_lower = utf8proc_toupper(c) != c, is_upper = utf8proc_tolower(c) != c;

@@ -203,13 +203,20 @@ size_t jinja_find(const struct jinja_string *string, const struct jinja_string *
     return found ? (size_t)(found - string->bytes) : SIZE_MAX;
 }
 
-size_t jinja_rfind(const struct jinja_string *string, const struct jinja_string *part, size_t end)
+/* Backwards there is no memmem: what is compared in vain counts as work. */
+size_t jinja_rfind(struct jinja_run *run, const struct jinja_string *string,
+                   const struct jinja_string *part, size_t end)
 {
-    if (part->n > end)
-        return SIZE_MAX;
-    for (size_t at = end - part->n + 1; at-- > 0;)
-        if (!part->n || !memcmp(string->bytes + at, part->bytes, part->n))
+    if (part->n > end || !part->n)
+        return part->n ? SIZE_MAX : end;
+    for (size_t at = end - part->n + 1; at-- > 0;) {
+        if (string->bytes[at] != part->bytes[0])
+            continue;
+        if (!memcmp(string->bytes + at, part->bytes, part->n))
             return at;
+        if (!jinja_step(run, part->n / 64))
+            break;
+    }
     return SIZE_MAX;
 }
 
@@ -283,11 +290,11 @@ static size_t last_char_bytes(const char *p, size_t n)
 struct jinja_value jinja_trim(struct jinja_run *run, const struct jinja_string *string,
                               const struct jinja_string *chars, int sides)
 {
-    size_t start = 0, end = string->n, n;
-    while ((sides & JINJA_TRIM_START) && start < end &&
+    size_t start = 0, end = string->n, n, n_steps = chars ? chars->n / 64 : 0;
+    while ((sides & JINJA_TRIM_START) && start < end && jinja_step(run, n_steps) &&
            (n = member_bytes(string->bytes + start, end - start, chars)))
         start += n;
-    while ((sides & JINJA_TRIM_END) && end > start) {
+    while ((sides & JINJA_TRIM_END) && end > start && jinja_step(run, n_steps)) {
         n = last_char_bytes(string->bytes + start, end - start);
         if (!member_bytes(string->bytes + end - n, n, chars))
             break;

@@ -48,7 +48,8 @@ int jinja_string_compare(const struct jinja_string *a, const struct jinja_string
 
 /* The byte at which part begins, at or after start; SIZE_MAX: nowhere. rfind: before end. */
 size_t jinja_find(const struct jinja_string *string, const struct jinja_string *part, size_t start);
-size_t jinja_rfind(const struct jinja_string *string, const struct jinja_string *part, size_t end);
+size_t jinja_rfind(struct jinja_run *run, const struct jinja_string *string,
+                   const struct jinja_string *part, size_t end);
 
 /* The bytes of the character at p, at least 1, at most n. */
 size_t jinja_char_bytes(const char *p, size_t n);

@@ -173,9 +173,52 @@ TEST(source_is_nested_as_deeply_as_is_bounded)
     assert_fails(source, &wide, BATON_INVALID, "nested");
 }
 
+static void assert_chain_is_refused(const char *suffix)
+{
+    struct baton_buf source;
+    baton_buf_init(&source, 1 << 20);
+    baton_buf_puts(&source, "{{ x");
+    for (int i = 0; i < 300; i++)
+        baton_buf_puts(&source, suffix);
+    baton_buf_puts(&source, " }}");
+    assert_fails(baton_buf_text(&source), &wide, BATON_INVALID, "nested");
+    baton_buf_fini(&source);
+}
+
+TEST(a_chain_of_suffixes_is_nested)
+{
+    assert_chain_is_refused(".y");
+    assert_chain_is_refused("[0]");
+    assert_chain_is_refused("()");
+    assert_chain_is_refused("|trim");
+}
+
+TEST(work_on_long_texts_and_nested_keys_is_bounded)
+{
+#define LONG "{% set y = 'y' * 600000 %}"
+#define FEW  "{% for i in range(200) %}"
+    static const char *const templates[] = {
+        LONG "{{ y.rfind('x' + y[:300000]) }}{{ y.rfind('y' * 300000 + 'x') }}",
+        LONG "{{ y.strip('x' * 60000 + 'y') }}",
+        LONG FEW "{{ y.replace('x', '') == 1 }}{% endfor %}",
+        LONG FEW "{{ y.isalpha() }}{% endfor %}",
+        LONG FEW "{{ y is lower }}{% endfor %}",
+        LONG FEW "{{ y | wordcount }}{% endfor %}",
+        LONG FEW "{{ {y: 1} | length }}{% endfor %}",
+        "{% set s = namespace(t=()) %}{% for i in range(60) %}{% set s.t = (s.t, s.t) %}"
+        "{% endfor %}{{ {s.t: 1} | length }}",
+    };
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
+        assert_fails(templates[i], &wide, BATON_LIMIT, "steps");
+    assert_fails("{% set s = namespace(t=()) %}{% for i in range(999) %}{% set s.t = (s.t,) %}"
+                 "{% endfor %}{{ {s.t: 1} | length }}",
+                 &wide, BATON_LIMIT, "levels");
+}
+
 TEST(the_clock_is_the_callers)
 {
     assert_renders("{{ strftime_now('%Y') }}", "2009");
+    assert_renders("{{ strftime_now(x) }}", "<ab>");
 }
 
 TEST(a_loop_over_content_is_seen)
@@ -208,6 +251,8 @@ int main(void)
         cmocka_unit_test(a_template_refuses_in_its_own_words),
         cmocka_unit_test(each_bound_ends_what_would_not_end),
         cmocka_unit_test(source_is_nested_as_deeply_as_is_bounded),
+        cmocka_unit_test(a_chain_of_suffixes_is_nested),
+        cmocka_unit_test(work_on_long_texts_and_nested_keys_is_bounded),
         cmocka_unit_test(the_clock_is_the_callers),
         cmocka_unit_test(a_loop_over_content_is_seen),
     };
