@@ -59,7 +59,8 @@ static void take_own(struct baton_chat *chat, const struct baton_chat_template *
                        reason.text);
     else if (source->tools_jinja &&
              parse(source->tools_jinja, source->n_tools_jinja, &chat->with_tools, &reason))
-        chat->with_tools.jinja = NULL;
+        (void)snprintf(chat->problem, sizeof chat->problem,
+                       "this model's chat template for tools cannot be read (%.160s)", reason.text);
 }
 
 static enum baton_err take_file(struct baton_chat *chat, const char *path, struct baton_why *why)

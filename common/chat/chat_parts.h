@@ -26,7 +26,7 @@ struct baton_chat {
     const char *source;
     char *bos, *eos;   /* NULL: none */
     char turn_end[64]; /* what the template writes behind the assistant's words */
-    char problem[320];
+    char problem[320]; /* of conversations, if plain has no template, else of those with tools */
 };
 
 /* ---- chat_values.c ---- */

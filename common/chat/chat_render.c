@@ -111,7 +111,7 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
     bool with_tools = input->tools && chat->with_tools.jinja, raised, raised_again;
     const struct baton_chat_jinja *template = with_tools ? &chat->with_tools : &chat->plain;
     struct baton_why reason = {""}, second = {""};
-    if (!template->jinja)
+    if (!template->jinja || (input->tools && !with_tools && *chat->problem))
         return baton_fail(why, BATON_INVALID, "%s", chat->problem);
     if (!baton_json_size(input->messages))
         return baton_fail(why, BATON_INVALID, "a conversation needs at least one message");

@@ -48,7 +48,7 @@ static void take_default(const char *name, double value, struct baton_sampling_p
             baton_sampling_field_set(field, params, value);
 }
 
-/* What the model's authors sample with. Without do_sample they take the most probable token. */
+/* What the model's authors sample with. With do_sample false they take the most probable token. */
 static void take_defaults(const struct baton_sampling_defaults *defaults,
                           struct baton_sampling_params *params)
 {

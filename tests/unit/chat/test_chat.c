@@ -483,6 +483,22 @@ TEST(a_template_for_tools_is_taken_when_there_are_tools)
     baton_chat_close(chat);
 }
 
+TEST(a_template_for_tools_that_cannot_be_read_is_no_excuse_to_hide_tools)
+{
+    struct baton_chat *chat = open_with_tools("plain", "{{ 1", "auto");
+    struct baton_chat_text text;
+    struct baton_why why = {.text = ""};
+    assert_renders(chat, "u:A", "plain");
+    assert_int_equal(render_request(chat,
+                                    "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
+                                    "\"tools\":[{\"type\":\"function\"}]}",
+                                    &text, &why),
+                     BATON_INVALID);
+    assert_non_null(strstr(why.text, "template for tools cannot be read (line 1"));
+    baton_chat_text_fini(&text);
+    baton_chat_close(chat);
+}
+
 TEST(the_end_of_a_turn_is_what_the_template_writes_behind_the_assistants_words)
 {
     static const struct {
@@ -652,6 +668,7 @@ int main(void)
         cmocka_unit_test(a_last_message_that_is_continued_is_not_closed),
         cmocka_unit_test(names_in_a_message_are_not_the_templates_text),
         cmocka_unit_test(a_template_for_tools_is_taken_when_there_are_tools),
+        cmocka_unit_test(a_template_for_tools_that_cannot_be_read_is_no_excuse_to_hide_tools),
         cmocka_unit_test(the_end_of_a_turn_is_what_the_template_writes_behind_the_assistants_words),
         cmocka_unit_test(what_users_write_stays_apart_from_the_template),
         cmocka_unit_test(bounds_end_a_template_that_does_not_end),
