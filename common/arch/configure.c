@@ -184,9 +184,15 @@ static void set_flags(const struct baton_arch *arch, const CONFIG *config, struc
 
 /* ---- layers ---- */
 
+/* Some families know no layer_types: transformers reads a Mistral's window alone. */
+static bool goes_by_layer_types(const struct baton_arch *arch, const CONFIG *config)
+{
+    return config->n_layer_types && arch->choices & BATON_CHOICE(LAYER_TYPES);
+}
+
 static bool has_window(const struct baton_arch *arch, const CONFIG *config, int layer)
 {
-    if (config->n_layer_types && arch->choices & BATON_CHOICE(LAYER_TYPES))
+    if (goes_by_layer_types(arch, config))
         return config->layer_types[layer] == BATON_LAYER_SLIDING;
     switch (arch->window) {
     case BATON_WINDOW_ALL:
@@ -226,7 +232,7 @@ static enum baton_err set_layers(const struct baton_arch *arch, const CONFIG *co
     for (int i = 0; i < spec->n_layers; i++) {
         bool windowed = has_window(arch, config, i);
         spec->layers[i].window = windowed ? window : 0;
-        if (windowed && !window && config->n_layer_types)
+        if (windowed && !window && goes_by_layer_types(arch, config))
             return baton_fail(why, BATON_INVALID,
                               "sliding_window: must be given where layer_types has "
                               "sliding_attention");

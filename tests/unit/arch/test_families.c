@@ -339,6 +339,21 @@ TEST(ministral_3s_queries_grow_with_the_position)
 TEST(dynamic_scaling_begins_beyond_the_context_that_the_model_knows)
 {
     static const char text[] =
+TEST(layer_types_of_full_attention_need_no_window)
+{
+    static const char *const families[] = {"mistral", "ministral3", "mixtral", "phi3",
+                                           "starcoder2"};
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "{'model_type':'%s'," SIZES ",'sliding_window':null,'layer_types':["
+                       "'full_attention','full_attention','full_attention','full_attention']}",
+                       families[i]);
+        configure(text);
+        assert_int_equal(spec.layers[3].window, 0);
+    }
+}
+
         MODEL("llama") ",'rope_theta':10000,'rope_scaling':{'type':'dynamic','factor':4}}";
     configure(text);
     assert_true(fabs(spec.ropes[0].inverse[1] / pow(10000, -2.0 / 16) - 1) < 1e-12);
@@ -365,3 +380,4 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        cmocka_unit_test(layer_types_of_full_attention_need_no_window),
