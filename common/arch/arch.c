@@ -89,6 +89,20 @@ static enum baton_err check_range(const char *name, int value, int max, struct b
     return baton_fail(why, BATON_INVALID, "%s: must be in 1..%d, not %d", name, max, value);
 }
 
+/* Attention reads another layer's K and V by this layer's own sizes. */
+static enum baton_err check_kv_from(const struct baton_spec *spec, int layer, struct baton_why *why)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    if (of->kv_from >= 0 && of->kv_from <= layer) {
+        const struct baton_layer_spec *from = &spec->layers[of->kv_from];
+        if (baton_spec_stores_kv(spec, of->kv_from) && from->n_kv_heads == of->n_kv_heads &&
+            from->head_dim == of->head_dim)
+            return BATON_OK;
+    }
+    return baton_fail(why, BATON_INVALID, "layer %d: its K and V cannot be those of layer %d",
+                      layer, of->kv_from);
+}
+
 static enum baton_err check_layer(const struct baton_spec *spec, int layer, struct baton_why *why)
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
@@ -109,10 +123,7 @@ static enum baton_err check_layer(const struct baton_spec *spec, int layer, stru
         (of->rope >= 0 && spec->ropes[of->rope].n_rotated > of->head_dim))
         return baton_fail(why, BATON_INVALID, "layer %d: heads of %d cannot be rotated so", layer,
                           of->head_dim);
-    if (of->kv_from < 0 || of->kv_from > layer)
-        return baton_fail(why, BATON_INVALID, "layer %d: its K and V cannot be those of layer %d",
-                          layer, of->kv_from);
-    return BATON_OK;
+    return check_kv_from(spec, layer, why);
 }
 
 static bool has_mixtures(const struct baton_spec *spec)

@@ -88,8 +88,8 @@ enum baton_err baton_arch_configure_model(const struct baton_checkpoint *checkpo
                                           const struct baton_arch **arch, struct baton_spec *spec,
                                           struct baton_why *why) BATON_MUST_CHECK;
 
-/* The bounds that hold for every architecture: KV heads divide the heads, no size is absurd. H x D
- * need not be C. */
+/* The bounds that hold for every architecture: KV heads divide the heads, a layer reads K and V of
+ * its own sizes, no size is absurd. H x D need not be C. */
 enum baton_err baton_spec_check(const struct baton_spec *spec,
                                 struct baton_why *why) BATON_MUST_CHECK;
 

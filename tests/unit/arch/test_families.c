@@ -168,6 +168,22 @@ TEST(neutral_values_of_other_families_keys_are_accepted)
 
 TEST(every_family_has_names_and_defaults)
 {
+TEST(a_layer_reads_no_k_and_v_of_other_sizes)
+{
+    configure(MODEL("llama") "}");
+    spec.layers[2].kv_from = 1;
+    assert_int_equal(baton_spec_check(&spec, &why), BATON_OK);
+    spec.layers[3].kv_from = 2; /* which holds none */
+    assert_int_equal(baton_spec_check(&spec, &why), BATON_INVALID);
+    assert_string_equal(why.text, "layer 3: its K and V cannot be those of layer 2");
+    spec.layers[3].kv_from = 3;
+    spec.layers[2].head_dim = 32;
+    assert_int_equal(baton_spec_check(&spec, &why), BATON_INVALID);
+    assert_string_equal(why.text, "layer 2: its K and V cannot be those of layer 1");
+    spec.layers[2].kv_from = -1;
+    assert_int_equal(baton_spec_check(&spec, &why), BATON_INVALID);
+}
+
     const struct baton_arch *arch;
     int n = 0;
     for (; (arch = baton_arch_at(n)); n++) {
@@ -370,6 +386,7 @@ int main(void)
         cmocka_unit_test(neutral_values_of_other_families_keys_are_accepted),
         cmocka_unit_test(every_family_has_names_and_defaults),
         cmocka_unit_test(llama_3_2_1b),
+        cmocka_unit_test(a_layer_reads_no_k_and_v_of_other_sizes),
         cmocka_unit_test(qwen3_30b_a3b),
         cmocka_unit_test(gemma_3_4b),
         cmocka_unit_test(gpt_oss_20b),
