@@ -160,11 +160,18 @@ static enum baton_err add_tensor(const struct loading *loading, const struct bat
     return err;
 }
 
-static bool has_part(const struct baton_weights_source *source, int first)
+/* Whether another tensor already gives some of the rows: a checkpoint may hold an array both whole
+ * and in parts. */
+static bool overlaps(const struct baton_weights_source *source,
+                     const struct baton_named_tensor *named)
 {
     for (int i = 0; i < source->n_parts; i++)
-        if (source->parts[i].first == first)
-            return true;
+        for (int k = 0; k < named->n_parts; k++) {
+            const struct baton_weights_part *has = &source->parts[i];
+            const struct baton_tensor_part *gives = &named->parts[k];
+            if (has->first < gives->first + gives->n && gives->first < has->first + has->n)
+                return true;
+        }
     return false;
 }
 
@@ -177,7 +184,7 @@ static enum baton_err refuse_missing(const struct loading *loading, const struct
         if (!baton_tensor_row_fills(row, array))
             continue;
         struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
-        if (!has_part(source, named.parts[0].first)) {
+        if (!overlaps(source, &named)) {
             (void)baton_tensor_name(loading->names, row, array->layer, array->expert,
                                     loading->prefix, name);
             break;
@@ -201,7 +208,7 @@ static enum baton_err find_source(const struct loading *loading, const struct ba
                   loading->prefix, name))
             continue;
         struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
-        if (!has_part(source, named.parts[0].first))
+        if (!overlaps(source, &named))
             err = add_tensor(loading, array, row, name, source);
     }
     if (!err && source->n_out != array->n_rows)

@@ -105,6 +105,14 @@ TEST(a_tensor_that_is_missing_is_named)
     }
 }
 
+TEST(half_of_a_matrix_beside_the_whole_of_it_is_not_taken_twice)
+{
+    write_config("mixtral", "", "");
+    write_tensors("mixtral", "model.layers.0.block_sparse_moe.experts.0.w1.weight",
+                  "model.layers.0.mlp.experts.gate_up_proj");
+    assert_refused("tensor model.layers.0.block_sparse_moe.experts.0.w1.weight is missing");
+}
+
 TEST(a_tensor_of_another_shape_is_named_with_the_right_one)
 {
     write_config("llama", "", "");
@@ -227,6 +235,7 @@ int main(void)
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(a_tensor_that_is_missing_is_named),
+        IN_SCRATCH(half_of_a_matrix_beside_the_whole_of_it_is_not_taken_twice),
         IN_SCRATCH(a_tensor_of_another_shape_is_named_with_the_right_one),
         IN_SCRATCH(a_tensor_that_the_model_does_not_compute_is_named),
         IN_SCRATCH(names_with_another_prefix_or_none_are_the_same_model),
