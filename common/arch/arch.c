@@ -114,8 +114,9 @@ static enum baton_err check_layer(const struct baton_spec *spec, int layer, stru
     if (err)
         return err;
     if ((int64_t)spec->n_heads * of->head_dim > BATON_MAX_WIDTH)
-        return baton_fail(why, BATON_INVALID, "%d heads of %d are wider than %d", spec->n_heads,
-                          of->head_dim, BATON_MAX_WIDTH);
+        return baton_fail(why, BATON_INVALID,
+                          "num_attention_heads: %d heads of head_dim %d are wider than %d",
+                          spec->n_heads, of->head_dim, BATON_MAX_WIDTH);
     if (spec->n_heads % of->n_kv_heads)
         return baton_fail(why, BATON_INVALID, "%d KV heads do not divide %d heads", of->n_kv_heads,
                           spec->n_heads);
@@ -144,7 +145,8 @@ static enum baton_err check_moe(const struct baton_spec *spec, struct baton_why 
         err = check_range("experts' feed-forward width", moe->n_ff, BATON_MAX_WIDTH, why);
     if (!err && (moe->n_ff_shared < 0 || moe->n_ff_shared > BATON_MAX_WIDTH))
         return baton_fail(why, BATON_INVALID,
-                          "shared expert's feed-forward width: must be in 0..%d", BATON_MAX_WIDTH);
+                          "shared expert's feed-forward width: must be in 0..%d, not %d",
+                          BATON_MAX_WIDTH, moe->n_ff_shared);
     if (!err && spec->mlp != BATON_MLP_GATED)
         return baton_fail(why, BATON_INVALID, "experts must have a gate");
     return err;
@@ -170,6 +172,7 @@ enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why 
     if (!err && has_mixtures(spec))
         err = check_moe(spec, why);
     if (!err && !(spec->norm_epsilon > 0 && spec->norm_epsilon < 1))
-        return baton_fail(why, BATON_INVALID, "norm epsilon: must be between 0 and 1");
+        return baton_fail(why, BATON_INVALID, "norm epsilon: must be between 0 and 1, not %g",
+                          (double)spec->norm_epsilon);
     return err;
 }

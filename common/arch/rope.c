@@ -209,6 +209,11 @@ static enum baton_err check_rotated(const REQUEST *request, int n, struct baton_
 {
     if (n >= 2 && n % 2 == 0 && n <= request->head_dim && n <= BATON_MAX_ROTATED)
         return BATON_OK;
+    if (n == request->head_dim)
+        return baton_fail(why, BATON_INVALID,
+                          "head_dim: must be an even number in 2..%d where a whole head turns, "
+                          "not %d",
+                          BATON_MAX_ROTATED, n);
     return baton_fail(why, BATON_INVALID,
                       "%s: must turn an even number of a head's %d elements, in 2..%d, not %d",
                       request->n_rotated ? "rotary_dim" : "partial_rotary_factor",

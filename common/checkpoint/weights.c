@@ -129,14 +129,16 @@ static void write_shape(char *text, size_t n_text, int n_dims, const int64_t *sh
 static enum baton_err check_shape(const struct baton_tensor *tensor, int n_dims,
                                   const int64_t *shape, struct baton_why *why)
 {
-    char wanted[SHAPE_BYTES] = "";
+    char wanted[SHAPE_BYTES] = "", given[SHAPE_BYTES] = "";
     bool same = tensor->n_dims == n_dims;
     for (int i = 0; i < n_dims && same; i++)
         same = tensor->shape[i] == shape[i];
     if (same)
         return BATON_OK;
     write_shape(wanted, sizeof wanted, n_dims, shape);
-    return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%s]", tensor->name, wanted);
+    write_shape(given, sizeof given, tensor->n_dims, tensor->shape);
+    return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%s], not [%s]", tensor->name,
+                      wanted, given);
 }
 
 enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, const char *name,

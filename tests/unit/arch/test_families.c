@@ -137,7 +137,9 @@ static const char *const refused[][2] = {
     {MODEL("gptj") ",'rotary_dim':null}", "rotary_dim: must be given, a whole number"},
     {MODEL("gptj") ",'rotary_dim':18}", "rotary_dim: must turn an even number of a head's 16"},
     {MODEL("llama") ",'head_dim':65536}",
-     "partial_rotary_factor: must turn an even number of a head's 65536"},
+     "head_dim: must be an even number in 2..512 where a whole head turns, not 65536"},
+    {MODEL("llama") ",'head_dim':15}", "head_dim: must be an even number in 2..512"},
+    {MODEL("gpt2") ",'head_dim':131072}", "num_attention_heads: 4 heads of head_dim 131072"},
     {MODEL("ministral3") ",'rope_parameters':{'rope_type':'default','rope_theta':10000,"
                          "'llama_4_scaling_beta':0.1}}",
      "rope_parameters.original_max_position_embeddings: must be given"},
@@ -166,8 +168,6 @@ TEST(neutral_values_of_other_families_keys_are_accepted)
     assert_int_equal(spec.layers[3].window, 0);
 }
 
-TEST(every_family_has_names_and_defaults)
-{
 TEST(a_layer_reads_no_k_and_v_of_other_sizes)
 {
     configure(MODEL("llama") "}");
@@ -184,6 +184,8 @@ TEST(a_layer_reads_no_k_and_v_of_other_sizes)
     assert_int_equal(baton_spec_check(&spec, &why), BATON_INVALID);
 }
 
+TEST(every_family_has_names_and_defaults)
+{
     const struct baton_arch *arch;
     int n = 0;
     for (; (arch = baton_arch_at(n)); n++) {
@@ -337,6 +339,21 @@ TEST(mistral_7b_by_version)
     assert_int_equal(spec.layers[31].window, 0);
 }
 
+TEST(layer_types_of_full_attention_need_no_window)
+{
+    static const char *const families[] = {"mistral", "ministral3", "mixtral", "phi3",
+                                           "starcoder2"};
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "{'model_type':'%s'," SIZES ",'sliding_window':null,'layer_types':["
+                       "'full_attention','full_attention','full_attention','full_attention']}",
+                       families[i]);
+        configure(text);
+        assert_int_equal(spec.layers[3].window, 0);
+    }
+}
+
 TEST(ministral_3s_queries_grow_with_the_position)
 {
     configure("{'model_type':'mistral3','text_config':{'model_type':'ministral3',"
@@ -355,21 +372,6 @@ TEST(ministral_3s_queries_grow_with_the_position)
 TEST(dynamic_scaling_begins_beyond_the_context_that_the_model_knows)
 {
     static const char text[] =
-TEST(layer_types_of_full_attention_need_no_window)
-{
-    static const char *const families[] = {"mistral", "ministral3", "mixtral", "phi3",
-                                           "starcoder2"};
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        char text[512];
-        (void)snprintf(text, sizeof text,
-                       "{'model_type':'%s'," SIZES ",'sliding_window':null,'layer_types':["
-                       "'full_attention','full_attention','full_attention','full_attention']}",
-                       families[i]);
-        configure(text);
-        assert_int_equal(spec.layers[3].window, 0);
-    }
-}
-
         MODEL("llama") ",'rope_theta':10000,'rope_scaling':{'type':'dynamic','factor':4}}";
     configure(text);
     assert_true(fabs(spec.ropes[0].inverse[1] / pow(10000, -2.0 / 16) - 1) < 1e-12);
@@ -384,17 +386,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_computed_is_refused_by_key_and_value),
         cmocka_unit_test(neutral_values_of_other_families_keys_are_accepted),
+        cmocka_unit_test(a_layer_reads_no_k_and_v_of_other_sizes),
         cmocka_unit_test(every_family_has_names_and_defaults),
         cmocka_unit_test(llama_3_2_1b),
-        cmocka_unit_test(a_layer_reads_no_k_and_v_of_other_sizes),
         cmocka_unit_test(qwen3_30b_a3b),
         cmocka_unit_test(gemma_3_4b),
         cmocka_unit_test(gpt_oss_20b),
         cmocka_unit_test(phi_4_mini_takes_its_factors_by_the_context_that_is_served),
         cmocka_unit_test(mistral_7b_by_version),
+        cmocka_unit_test(layer_types_of_full_attention_need_no_window),
         cmocka_unit_test(ministral_3s_queries_grow_with_the_position),
         cmocka_unit_test(dynamic_scaling_begins_beyond_the_context_that_the_model_knows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-        cmocka_unit_test(layer_types_of_full_attention_need_no_window),
