@@ -21,44 +21,42 @@ void baton_forward_share_rows(struct baton_forward *forward, baton_item_fn fn, v
 struct norm_loop {
     struct baton_forward *forward;
     const struct baton_norm *norm;
+    void (*run)(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
+                const float *bias, int n, float epsilon);
+    const float *in;
+    float *out;
 };
 
 static void norm_rows(void *arg, int item, int worker)
 {
     const struct norm_loop *loop = arg;
-    const struct baton_forward *forward = loop->forward;
+    const struct baton_norm *norm = loop->norm;
     int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
-    int n = forward->model->spec.n_embd;
+    int n = loop->forward->model->spec.n_embd;
     (void)worker;
-    for (int r = first; r < end && r < forward->n_rows; r++)
-        forward->kernels->norm(loop->norm->kind, forward->normed + (size_t)r * n,
-                               forward->x + (size_t)r * n, loop->norm->weight, loop->norm->bias, n,
-                               loop->norm->epsilon);
+    for (int r = first; r < end && r < loop->forward->n_rows; r++)
+        loop->run(norm->kind, loop->out + (size_t)r * n, loop->in + (size_t)r * n, norm->weight,
+                  norm->bias, n, norm->epsilon);
 }
 
 void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm)
 {
-    struct norm_loop loop = {.forward = forward, .norm = norm};
+    struct norm_loop loop = {.forward = forward,
+                             .norm = norm,
+                             .run = forward->kernels->norm,
+                             .in = forward->x,
+                             .out = forward->normed};
     baton_forward_share_rows(forward, norm_rows, &loop);
-}
-
-static void norm_add_rows(void *arg, int item, int worker)
-{
-    const struct norm_loop *loop = arg;
-    const struct baton_forward *forward = loop->forward;
-    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
-    int n = forward->model->spec.n_embd;
-    (void)worker;
-    for (int r = first; r < end && r < forward->n_rows; r++)
-        forward->kernels->norm_add(loop->norm->kind, forward->x + (size_t)r * n,
-                                   forward->branch + (size_t)r * n, loop->norm->weight,
-                                   loop->norm->bias, n, loop->norm->epsilon);
 }
 
 void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm)
 {
-    struct norm_loop loop = {.forward = forward, .norm = norm};
-    baton_forward_share_rows(forward, norm_add_rows, &loop);
+    struct norm_loop loop = {.forward = forward,
+                             .norm = norm,
+                             .run = forward->kernels->norm_add,
+                             .in = forward->branch,
+                             .out = forward->x};
+    baton_forward_share_rows(forward, norm_rows, &loop);
 }
 
 struct linear_loop {

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "common/engine/compute/forward.h"
+#include "common/engine/kernels/rope_angles.h"
 
 struct row_loop {
     struct baton_forward *forward;
@@ -17,18 +18,12 @@ size_t baton_forward_rotation_floats(const struct baton_spec *spec)
     return n;
 }
 
-/* Of one row, for all ropes: cosines [n_rotated / 2], then sines. Angles are in double: a float
- * holds those of far positions to 0.01 only. */
+/* Of one row, for all ropes: cosines [n_rotated / 2], then sines. */
 static void rotate_row(const struct baton_spec *spec, int position, float *rotations)
 {
     for (int i = 0; i < spec->n_ropes; i++) {
         const struct baton_rope_spec *rope = &spec->ropes[i];
-        int n = rope->n_rotated / 2;
-        for (int k = 0; k < n; k++) {
-            double angle = position * rope->inverse[k];
-            rotations[k] = (float)(cos(angle) * rope->attention_factor);
-            rotations[n + k] = (float)(sin(angle) * rope->attention_factor);
-        }
+        baton_rope_angles(rope, position, rotations, rotations + rope->n_rotated / 2);
         rotations += rope->n_rotated;
     }
 }

@@ -9,8 +9,8 @@
 
 #include "common/arch/spec.h"
 
-/* Cosines and sines [n_rotated / 2] of position * inverse[i], in double and then rounded, times the
- * attention factor. */
+/* Cosines and sines [n_rotated / 2] of position * inverse[i], times the attention factor. All of it
+ * is in double and rounded last: a float holds the angles of far positions to 0.01 only. */
 void baton_rope_angles(const struct baton_rope_spec *rope, int position, float *cosines,
                        float *sines);
 
