@@ -1,6 +1,6 @@
 /* Every architecture as a row, from the modeling and configuration files of its family in
- * huggingface/transformers (src/transformers/models/FAMILY); minicpm from openbmb/MiniCPM-2B-sft-bf16
- * (modeling_minicpm.py). */
+ * huggingface/transformers (src/transformers/models/FAMILY); minicpm from
+ * openbmb/MiniCPM-2B-sft-bf16 (modeling_minicpm.py). */
 #include "common/arch/families.h"
 
 #include "common/arch/names.h"

@@ -1,5 +1,5 @@
-/* Source: huggingface/transformers, src/transformers/models/FAMILY/configuration_FAMILY.py; minicpm:
- * openbmb/MiniCPM-2B-sft-bf16, configuration_minicpm.py. */
+/* Source: huggingface/transformers, src/transformers/models/FAMILY/configuration_FAMILY.py;
+ * minicpm: openbmb/MiniCPM-2B-sft-bf16, configuration_minicpm.py. */
 #include "common/checkpoint/model_defaults.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What a config.json leaves unsaid, by model type: the defaults that transformers' configuration
- * classes give absent keys, as the text of a config.json with ' for ". Sizes are among them only where published
- * files leave them out; elsewhere a missing size is a mistake.
+ * classes give absent keys, as the text of a config.json with ' for ". Sizes are among them only
+ * where published files leave them out; elsewhere a missing size is a mistake.
  *
  * Ownership: constants.
  * Threading: pure.

@@ -1,14 +1,14 @@
 /* The tables of a large tokenizer.json, kept between starts in a form that need not be parsed.
  *
- *     header | token rows | scores | merge rows | added rows | texts | JSON of the steps
+ *     header | scores | token rows | merge rows | added rows | texts | JSON of the steps
  *
  * The file lies beside the packed weights, is named by the digest of the tokenizer's files, and is
  * believed only with that digest and its own checksum. It may be deleted at any time.
  *
  * Ownership: tables are the caller's.
  * Threading: any thread; processes that want the same file wait for the one that makes it.
- * Errors:    parse: CORRUPT (not such a file, or of another version), NO_MEMORY. A cache that cannot
- *            be read or written counts as none.
+ * Errors:    parse: CORRUPT (not such a file, or of another version), NO_MEMORY. A cache that
+ *            cannot be read or written counts as none.
  */
 #ifndef BATON_CHECKPOINT_TOKENIZER_CACHE_H
 #define BATON_CHECKPOINT_TOKENIZER_CACHE_H

@@ -132,8 +132,8 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Memory that is not there is refused here: taken, it would cost some process its life. Weights that
- * are mapped from a file count as page cache, which the kernel calls free. */
+/* Memory that is not there is refused here: taken, it would cost some process its life. Weights
+ * that are mapped from a file count as page cache, which the kernel calls free. */
 static void measure_memory(const struct baton_model *model, bool decodes,
                            struct baton_memory_claim *claim, struct baton_kv_needs *needs)
 {

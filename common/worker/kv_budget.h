@@ -11,8 +11,8 @@
 #include "common/engine/model/model.h"
 #include "common/worker/memory_claims.h"
 
-/* Contexts that a worker's pool has by default, where memory allows: a decode worker holds a context
- * for as long as it makes tokens, a prefill worker while it computes and sends it. */
+/* Contexts that a worker's pool has by default, where memory allows: a decode worker holds a
+ * context for as long as it makes tokens, a prefill worker while it computes and sends it. */
 enum { BATON_KV_PREFILL_CONTEXTS = 8, BATON_KV_DECODE_CONTEXTS = 16 };
 
 struct baton_kv_options {

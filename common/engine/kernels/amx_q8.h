@@ -99,8 +99,8 @@ static void load_groups(struct q8_strip *strip, const char *from, int n)
     }
 }
 
-/* n groups of a panel from the group-th on, times tiles first_tile..end_tile-1; the panel is number p
- * of the strip. */
+/* n groups of a panel from the group-th on, times tiles first_tile..end_tile-1; the panel is number
+ * p of the strip. */
 static void add_groups_q8(struct q8_strip *strip, const struct row_tiles *tiles, int first_tile,
                           int end_tile, const char *panel, int n_stored, int group, int n, int p)
 {

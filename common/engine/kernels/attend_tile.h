@@ -169,8 +169,8 @@ INLINE void mix_all(enum baton_kv_dtype dtype, const struct kv_step *step, struc
 }
 
 /* A later query begins and ends no earlier. Loads of V are shared for the positions that all
- * queries see; each sees its own before and after them, in order. Slots that a query does not see may hold anything, and are
- * not even multiplied by 0. */
+ * queries see; each sees its own before and after them, in order. Slots that a query does not see
+ * may hold anything, and are not even multiplied by 0. */
 INLINE void attend_queries(enum baton_kv_dtype dtype, const struct kv_step *step,
                            struct query *queries, int n_queries)
 {

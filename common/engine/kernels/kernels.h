@@ -37,8 +37,8 @@ struct baton_epilogue {
 };
 
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]
- * (NULL: none). x is as the weights' dtype has it
- * quantized. Row r of y is of row r of x, or where rows are listed of row rows[r]. */
+ * (NULL: none). x is as the weights' dtype has it quantized. Row r of y is of row r of x, or where
+ * rows are listed of row rows[r]. */
 struct baton_linear {
     const struct baton_packed *weights;
     const float *bias;
@@ -93,8 +93,9 @@ struct baton_dtype_kernels {
     /* For baton_kernels_linear, which also lists rows: rows are not looked at here.
      *
      * Outputs first_out..end_out-1, first_out a multiple of 16 (GATE: of 32, and end_out too). Any
-     * number of rows; each weight is read from memory once for up to 16 of them. A row's bits depend on nothing but the
-     * row and the weights (openblas: from some number of rows on, also on their number). */
+     * number of rows; each weight is read from memory once for up to 16 of them. A row's bits
+     * depend on nothing but the row and the weights (openblas: from some number of rows on, also on
+     * their number). */
     void (*linear)(const struct baton_linear *job, int first_out, int end_out);
 };
 
@@ -174,7 +175,7 @@ static inline size_t baton_quantized_bytes(const struct baton_kernels *kernels,
     return (size_t)n_rows * kernels->dtypes[dtype].row_bytes(n_in);
 }
 
-/* The product by the kernels of the weights' dtype, of outputs first_out..end_out-1 (see linear). */
+/* The product by the kernels of the weights' dtype, of outputs first_out..end_out-1: see linear. */
 void baton_kernels_linear(const struct baton_kernels *kernels, const struct baton_linear *job,
                           int first_out, int end_out);
 

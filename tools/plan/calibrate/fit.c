@@ -6,8 +6,8 @@
 /* ---- passes ---- */
 
 /* The time of a whole prompt is the time of its passes plus what it attends to, half its length
- * squared without windows, times position_s. A prompt of several whole chunks takes longer than as many prompts of one chunk, and
- * the difference gives position_s. */
+ * squared without windows, times position_s. A prompt of several whole chunks takes longer than as
+ * many prompts of one chunk, and the difference gives position_s. */
 static double pass_position_s(const struct sim_measured *measured, double chunk_s)
 {
     const struct sim_prompt_point *last = &measured->prompts[measured->n_prompts - 1];
