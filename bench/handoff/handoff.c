@@ -117,14 +117,14 @@ static enum baton_err emulate(struct stand *stand, const struct ho_geometry *geo
                              .n_runs = (int)stand->options->runs,
                              .n_lengths = stand->prompts.n};
     struct baton_why reason = {""};
-    if (!stand->emulation.pid || stand->report.skipped[0])
+    if (!stand->emulation.pid || stand->report.skipped.text[0])
         return BATON_OK;
     for (int i = 0; i < order.n_lengths; i++)
         order.n_blocks[i] = baton_kv_blocks_for(stand->prompts.values[i]);
     enum baton_err err = ho_emulation_run(&stand->emulation, &order, figures->emulated, &reason);
     figures->has_emulated = !err;
     if (err == BATON_IO || err == BATON_NOT_FOUND) {
-        memcpy(stand->report.skipped, reason.text, sizeof reason.text);
+        stand->report.skipped = reason;
         return BATON_OK;
     }
     return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;

@@ -24,8 +24,8 @@ static void print_head(const struct ho_report *report)
     if (report->has_network)
         (void)printf("network: %.4g Gbit/s (0: not limited), %.4g ms one way\n",
                      report->network.bytes_per_s * 8 / 1e9, report->network.latency_s * 1e3);
-    if (report->skipped[0])
-        (void)printf("emulation skipped: %s\n", report->skipped);
+    if (report->skipped.text[0])
+        (void)printf("emulation skipped: %s\n", report->skipped.text);
 }
 
 static void print_lengths(const struct ho_report *report, const struct ho_figures *figures)
@@ -193,8 +193,8 @@ static void put_network(struct baton_json_out *out, const struct ho_report *repo
     baton_json_put_real(out, "bytes_per_s",
                         report->network.bytes_per_s > 0 ? report->network.bytes_per_s : NAN);
     baton_json_put_real(out, "latency_s", report->network.latency_s);
-    if (report->skipped[0])
-        baton_json_put_string(out, "emulation_skipped", report->skipped);
+    if (report->skipped.text[0])
+        baton_json_put_string(out, "emulation_skipped", report->skipped.text);
     baton_json_close(out, '}');
 }
 

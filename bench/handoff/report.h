@@ -30,7 +30,7 @@ struct ho_report {
     int n_chunk_sizes;
     struct ho_figures figures[2];
     int n_figures;
-    char skipped[320]; /* why nothing was emulated; "": it was, or was not wanted */
+    struct baton_why skipped; /* why nothing was emulated; "": it was, or was not wanted */
 };
 
 enum baton_err ho_report_table(const struct ho_report *report) BATON_MUST_CHECK;

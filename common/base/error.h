@@ -33,9 +33,10 @@ enum baton_err {
 #define BATON_MUST_CHECK        __attribute__((warn_unused_result))
 #define BATON_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
-/* The reason for a failure, in a sentence fit for an operator. */
+/* The reason for a failure, in a sentence fit for an operator; room for a path and a list of all
+ * model types. */
 struct baton_why {
-    char text[320];
+    char text[768];
 };
 
 /* "INVALID", "LIMIT", ... ; "?" for a value outside the enum. */

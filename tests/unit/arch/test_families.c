@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/arch/arch.h"
+#include "common/checkpoint/checkpoint.h"
 
 /* Configs are written with ' for ". */
 static struct baton_spec spec;
@@ -155,6 +156,16 @@ TEST(what_is_not_computed_is_refused_by_key_and_value)
         if (!strstr(why.text, refused[i][1]))
             fail_msg("%s: \"%s\" in \"%s\"", refused[i][0], refused[i][1], why.text);
     }
+}
+
+TEST(an_unknown_model_type_is_told_all_that_there_are)
+{
+    static struct baton_checkpoint checkpoint = {.config = {.model_type = "t5"}};
+    const struct baton_arch *arch = NULL;
+    memset(checkpoint.config_path, 'p', 255);
+    assert_int_equal(baton_arch_configure_model(&checkpoint, 0, &arch, &spec, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "(supported: gpt2, gpt_neo, "));
+    assert_non_null(strstr(why.text, ", gpt_oss)"));
 }
 
 TEST(neutral_values_of_other_families_keys_are_accepted)
@@ -385,6 +396,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_computed_is_refused_by_key_and_value),
+        cmocka_unit_test(an_unknown_model_type_is_told_all_that_there_are),
         cmocka_unit_test(neutral_values_of_other_families_keys_are_accepted),
         cmocka_unit_test(a_layer_reads_no_k_and_v_of_other_sizes),
         cmocka_unit_test(every_family_has_names_and_defaults),
