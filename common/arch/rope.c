@@ -242,6 +242,10 @@ enum baton_err baton_rope_make(const struct baton_rope_request *request,
 
 int baton_rope_most_context(const struct baton_rope_config *config, int n_known)
 {
-    double most = strcmp(config->type, "dynamic") ? n_known : n_known * or_else(config->factor, 1);
+    double most = n_known;
+    if (!strcmp(config->type, "dynamic"))
+        most = n_known * or_else(config->factor, 1);
+    else if (!strcmp(config->type, "yarn")) /* Qwen 2.5 leaves max_position_embeddings as it was */
+        most = fmax(most, config->original_context * config->factor);
     return most < BATON_MAX_CONTEXT ? (int)most : BATON_MAX_CONTEXT;
 }

@@ -380,6 +380,18 @@ TEST(ministral_3s_queries_grow_with_the_position)
     assert_true(spec.ropes[0].attention_factor == 1);
 }
 
+TEST(yarn_serves_its_factor_times_the_original_context)
+{
+    static const char text[] =
+        MODEL("qwen2") ",'rope_theta':1000000,'rope_scaling':{'type':'yarn','factor':4,"
+                       "'original_max_position_embeddings':128}}";
+    configure(text);
+    assert_int_equal(spec.n_context, 128);
+    assert_int_equal(configure_for(text, 512), BATON_OK);
+    assert_int_equal(spec.n_context, 512);
+    assert_int_equal(configure_for(text, 513), BATON_INVALID);
+}
+
 TEST(dynamic_scaling_begins_beyond_the_context_that_the_model_knows)
 {
     static const char text[] =
@@ -408,6 +420,7 @@ int main(void)
         cmocka_unit_test(mistral_7b_by_version),
         cmocka_unit_test(layer_types_of_full_attention_need_no_window),
         cmocka_unit_test(ministral_3s_queries_grow_with_the_position),
+        cmocka_unit_test(yarn_serves_its_factor_times_the_original_context),
         cmocka_unit_test(dynamic_scaling_begins_beyond_the_context_that_the_model_knows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
