@@ -196,8 +196,8 @@ static enum baton_err cut_out(struct run *run, int set, const struct baton_text_
             continue;
         if (token->lstrip)
             begin = from < at ? spaces_before(text, from, at) : from;
-        if (token->rstrip)
-            end = spaces_after(text, end);
+        if (token->rstrip) /* what the token before it took are all spaces */
+            end = spaces_after(text, end > from ? end : from);
         enum baton_err err = encode_part(run, set + 1, text, from, begin);
         if (!err && begin < end)
             err = push(run, token->id);

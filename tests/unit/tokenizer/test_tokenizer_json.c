@@ -366,6 +366,8 @@ TEST(added_tokens_take_white_space_and_stand_alone)
     encodes_to(&parts, "b \n<l> b", true, "4 9 2 4");
     encodes_to(&parts, "<s> <l>", true, "7 9");
     encodes_to(&parts, "aa baa aa", true, "10 2 4 3 3 2 10");
+    parts.added_tokens = "[{\"id\":9,\"content\":\" \",\"rstrip\":true}]";
+    encodes_to(&parts, "b \n  b", true, "4 9 9 9 4");
 }
 
 TEST(a_special_token_in_normalised_text_belongs_to_who_wrote_it)
