@@ -205,8 +205,8 @@ TEST(work_on_long_texts_and_nested_keys_is_bounded)
         LONG FEW "{{ y is lower }}{% endfor %}",
         LONG FEW "{{ y | wordcount }}{% endfor %}",
         LONG FEW "{{ {y: 1} | length }}{% endfor %}",
-        "{% set s = namespace(t=()) %}{% for i in range(60) %}{% set s.t = (s.t, s.t) %}"
-        "{% endfor %}{{ {s.t: 1} | length }}",
+        ("{% set s = namespace(t=()) %}{% for i in range(60) %}{% set s.t = (s.t, s.t) %}"
+         "{% endfor %}{{ {s.t: 1} | length }}"),
     };
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
         assert_fails(templates[i], &wide, BATON_LIMIT, "steps");
