@@ -7,7 +7,7 @@
 
 #include "common/arch/arch.h"
 #include "common/base/json.h"
-#include "common/engine/kernels/bf16.h"
+#include "common/base/bf16.h"
 #include "common/engine/model/random_weights.h"
 
 enum { HEADER_MAX_BYTES = 1 << 24, HEADER_ALIGNMENT = 8, WRITE_BYTES = 1 << 20 };

@@ -5,7 +5,7 @@
 #ifndef BATON_KERNELS_KV_ELEMENT_H
 #define BATON_KERNELS_KV_ELEMENT_H
 
-#include "common/engine/kernels/f16.h"
+#include "common/base/f16.h"
 #include "common/engine/kernels/vectors.h"
 
 #if defined(__AVX512F__)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/engine/kernels/bf16.h"
+#include "common/base/bf16.h"
 #include "common/engine/kernels/quantized.h"
 
 enum { LINE_BYTES = 64, Q8_ZERO = 128, Q8_MAX = 127 };

@@ -2,7 +2,7 @@
 
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/kernels/f16.h"
+#include "common/base/f16.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS, SPARE = ATTENTION_SPARE, MAX_DIM = 512 };
 

@@ -3,7 +3,7 @@
 #include "tests/unit/engine/kernels/guarded.h"
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/kernels/bf16.h"
+#include "common/base/bf16.h"
 #include "common/engine/kernels/quantized.h"
 
 static size_t packed_bytes(const struct product *p)

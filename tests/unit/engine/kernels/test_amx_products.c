@@ -4,7 +4,7 @@
 #include <float.h>
 #include <pthread.h>
 
-#include "common/engine/kernels/bf16.h"
+#include "common/base/bf16.h"
 
 TILES static void load_all(const words c, const words a, const words b)
 {

@@ -1,7 +1,7 @@
 #include "tests/unit/engine/compute/attention_unit.h"
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/kernels/f16.h"
+#include "common/base/f16.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
