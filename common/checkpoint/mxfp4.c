@@ -1,30 +1,18 @@
 #include "common/checkpoint/mxfp4.h"
 
 #include <math.h>
-#include <string.h>
 
-static const float values[16] = {0,     0.5F,  1,  1.5F,  2,  3,  4,  6,
-                                 -0.0F, -0.5F, -1, -1.5F, -2, -3, -4, -6};
-
-/* E8M0 is a float's exponent; its least is a subnormal float. */
-static float scale_of(uint8_t byte)
-{
-    uint32_t bits = byte ? (uint32_t)byte << 23 : UINT32_C(1) << 22;
-    float scale;
-    if (byte == UINT8_MAX)
-        return NAN;
-    memcpy(&scale, &bits, sizeof scale);
-    return scale;
-}
+#include "common/checkpoint/blocks.h"
 
 void baton_mxfp4_decode(const uint8_t *blocks, const uint8_t *scales, size_t n_blocks,
                         float *floats)
 {
+    const int8_t *levels = baton_block_codes_form(BATON_BLOCK_MXFP4)->levels;
     for (size_t b = 0; b < n_blocks; b++) {
-        float scale = scale_of(scales[b]);
+        float scale = scales[b] == UINT8_MAX ? NAN : baton_mxfp4_half_scale(scales[b]);
         for (int i = 0; i < BATON_MXFP4_BLOCK_BYTES; i++, blocks++, floats += 2) {
-            floats[0] = values[*blocks & 15] * scale;
-            floats[1] = values[*blocks >> 4] * scale;
+            floats[0] = scale * levels[*blocks & 15];
+            floats[1] = scale * levels[*blocks >> 4];
         }
     }
 }

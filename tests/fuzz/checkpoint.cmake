@@ -1,1 +1,2 @@
+baton_fuzzer(blocks LIBS baton_checkpoint m)
 baton_fuzzer(safetensors LIBS baton_checkpoint)
