@@ -91,7 +91,7 @@ static void get_q2_k(const uint8_t *block, struct baton_block_codes *codes)
 {
     for (int g = 0; g < 16; g++) {
         codes->scales[g] = (int8_t)(block[g] & 15);
-        codes->mins[g] = block[g] >> 4;
+        codes->mins[g] = (uint8_t)(block[g] >> 4);
     }
 }
 

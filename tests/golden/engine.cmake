@@ -18,7 +18,12 @@ add_test(NAME golden.families
 add_test(NAME golden.llama_cpp
   COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_llama_cpp.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-set_tests_properties(golden.families golden.llama_cpp PROPERTIES
+add_executable(golden_blocks ${CMAKE_CURRENT_SOURCE_DIR}/blocks.c)
+target_link_libraries(golden_blocks PRIVATE baton_options baton_checkpoint)
+add_test(NAME golden.blocks
+  COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_blocks.py
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(golden.families golden.llama_cpp golden.blocks PROPERTIES
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
 add_executable(golden_spec ${CMAKE_CURRENT_SOURCE_DIR}/spec.c)
 target_link_libraries(golden_spec PRIVATE baton_options baton_arch)
@@ -27,4 +32,4 @@ add_test(NAME golden.specs
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(golden.specs PROPERTIES
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
-set_tests_properties(golden.engine golden.accuracy golden.amx golden.families golden.llama_cpp PROPERTIES TIMEOUT 600)
+set_tests_properties(golden.engine golden.accuracy golden.amx golden.families golden.llama_cpp golden.blocks PROPERTIES TIMEOUT 600)

@@ -7,9 +7,6 @@ dynamic scaling is unknown. SmolLM3 has no rotation in each fourth layer. Qwen 3
 OLMoE and Qwen 2 never. Every GELU is the tanh form, out of a table in float16.
 """
 import os
-import platform
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,8 +21,6 @@ import llama_cpp  # noqa: E402
 import model  # noqa: E402
 import random_model  # noqa: E402
 
-SOURCE = ROOT / "tests/golden/llama_cpp"
-INSTALLED = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin")).parent / "llama-cpp"
 SEEDS = range(int(os.environ.get("BATON_SEEDS", 2)))
 TOLERANCE = 2e-3
 TOLERANCE_GELU = 5e-2  # of the table in float16
@@ -33,17 +28,7 @@ TOLERANCE_GELU = 5e-2  # of the table in float16
 
 @pytest.fixture(scope="module")
 def library():
-    # A package of its own for each kind of machine, and not an optional one: npm leaves an optional package out
-    # without a word where Node is older than the package asks for, and its libraries need no Node.
-    name = "linux-" + {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
-    shutil.copytree(SOURCE / name, INSTALLED, dirs_exist_ok=True)
-    lock, installed = INSTALLED / "package-lock.json", INSTALLED / "node_modules/.installed-lock.json"
-    if not installed.exists() or installed.read_bytes() != lock.read_bytes():
-        done = subprocess.run(["npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"],
-                              cwd=INSTALLED, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
-        shutil.copy(lock, installed)
-    return llama_cpp.Library(INSTALLED / "node_modules/@node-llama-cpp" / name / "bins" / name)
+    return llama_cpp.Library(llama_cpp.install())
 
 
 def shared_scaling(config):

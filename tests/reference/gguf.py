@@ -1,4 +1,4 @@
-"""Writes a model of the reference as a GGUF file in float32, for llama.cpp to run.
+"""Writes a model of the reference as a GGUF file, for llama.cpp and Baton to run.
 
 The format: "GGUF", version 3, counts, keys with typed values, tensor descriptions (dimensions fastest first), then aligned
 data. A file holds no family's constants and no tokenizer here; what llama.cpp takes for granted is the caller's to obey.
@@ -7,6 +7,8 @@ import struct
 from pathlib import Path
 
 import numpy as np
+
+import blocks
 
 ALIGNMENT = 32
 U32, F32, BOOL, STRING = 4, 6, 7, 8
@@ -38,13 +40,14 @@ def entry(key, value):
     return text(key) + struct.pack("<I", STRING) + text(value)
 
 
-def write(path, keys, tensors):
-    """keys: {name: bool, int, float or str}. tensors: {name: array}, written as F32."""
+def write(path, keys, tensors, types=None):
+    """keys: {name: bool, int, float or str}. tensors: {name: array}; types: {name: one of blocks.TYPES}, others are F32."""
     offset, head, data = 0, b"", []
     for name, values in tensors.items():
+        kind = (types or {}).get(name, "F32")
         head += text(name) + struct.pack("<I", values.ndim)
-        head += struct.pack(f"<{values.ndim}QIQ", *values.shape[::-1], 0, offset)
-        raw = np.ascontiguousarray(values, "<f4").tobytes()
+        head += struct.pack(f"<{values.ndim}QIQ", *values.shape[::-1], blocks.TYPES[kind].id, offset)
+        raw = blocks.encode(kind, values)
         raw += bytes(-len(raw) % ALIGNMENT)
         data.append(raw)
         offset += len(raw)

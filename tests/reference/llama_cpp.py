@@ -5,14 +5,39 @@ layout is needed but that of the first fields and of the KV cache's two types, w
 """
 import contextlib
 import ctypes
+import fcntl
 import os
+import platform
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
 
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "tests/golden/llama_cpp"
+INSTALLED = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin")).parent / "llama-cpp"
 F16, F32 = 1, 0
 FLASH_ATTENTION_OFF = 0
+
+
+def install():
+    """Brings the library into the build directory once, for all tests that ask at the same time; its directory."""
+    # A package of its own for each kind of machine, and not an optional one: npm leaves an optional package out
+    # without a word where Node is older than the package asks for, and its libraries need no Node.
+    name = "linux-" + {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
+    INSTALLED.mkdir(parents=True, exist_ok=True)
+    with open(INSTALLED / ".lock", "w") as lock_file:
+        fcntl.flock(lock_file, fcntl.LOCK_EX)
+        shutil.copytree(SOURCE / name, INSTALLED, dirs_exist_ok=True)
+        lock, installed = INSTALLED / "package-lock.json", INSTALLED / "node_modules/.installed-lock.json"
+        if not installed.exists() or installed.read_bytes() != lock.read_bytes():
+            done = subprocess.run(["npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"],
+                                  cwd=INSTALLED, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0, done.stdout + done.stderr
+            shutil.copy(lock, installed)
+    return INSTALLED / "node_modules/@node-llama-cpp" / name / "bins" / name
 
 
 class Struct(ctypes.Structure):
