@@ -131,6 +131,7 @@ static void multiply(void *arg, int item, int worker)
     const struct baton_linear job = {.weights = &probe->weights,
                                      .x = probe->quantized,
                                      .y = probe->y + (size_t)worker * N_ROWS * N_OUT,
+                                     .y_stride = N_OUT,
                                      .n_rows = N_ROWS,
                                      .epilogue = {.kind = BATON_STORE, .scale = 1}};
     (void)item;

@@ -99,6 +99,7 @@ static double run_once(struct stand *stand, struct subject *subject, int n_rows)
         loop.job = (struct baton_linear){.weights = &subject->weights,
                                          .x = subject->quantized,
                                          .y = stand->y,
+                                         .y_stride = subject->weights.n_out,
                                          .n_rows = n_rows,
                                          .epilogue = {.kind = BATON_STORE, .scale = 1}};
         baton_pool_run(stand->pool, n_items, multiply_item, &loop);

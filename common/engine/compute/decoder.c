@@ -11,7 +11,7 @@ static void add_position(const struct baton_model *model, int position, float *x
 static void embed_row(const struct baton_model *model, const struct baton_row *row, float *x)
 {
     float scale = model->spec.embed_scale;
-    baton_packed_row(&model->token_embedding.packed, (int)row->token, x);
+    baton_matrix_row(&model->token_embedding, (int)row->token, x);
     for (int i = 0; scale != 1 && i < model->spec.n_embd; i++)
         x[i] *= scale;
     if (model->position_embedding)
@@ -46,9 +46,8 @@ static struct baton_epilogue add(const struct baton_model *model)
 static void multiply(struct baton_forward *forward, const struct baton_matrix *matrix,
                      const float *in, float *out, struct baton_epilogue epilogue)
 {
-    struct baton_input input =
-        baton_forward_quantize(forward, matrix->packed.dtype, in, matrix->packed.n_in);
-    baton_forward_linear(forward, matrix, input, out, epilogue);
+    struct baton_input input = baton_input_of(in, matrix->n_in);
+    baton_forward_linear(forward, matrix, &input, out, epilogue);
 }
 
 /* What a part reads: x by its norm, or in form POST x itself. */

@@ -1,16 +1,8 @@
 #include "common/engine/compute/forward.h"
 
-#include <assert.h>
 #include <string.h>
 
-#include "common/engine/model/arrays.h"
-
-enum {
-    LINE_FLOATS = 16,
-    ITEMS_PER_THREAD = 4, /* so that a thread that lost its core delays a quarter of its share */
-    ROWS_PER_READ = 8,    /* their arithmetic takes about as long as reading the weights */
-    ITEM_MIN_BYTES = 64 << 10, /* one core reads them before another has joined in */
-};
+enum { LINE_FLOATS = 16 };
 
 void baton_forward_share_rows(struct baton_forward *forward, baton_item_fn fn, void *arg)
 {
@@ -57,106 +49,6 @@ void baton_forward_norm_add(struct baton_forward *forward, const struct baton_no
                              .in = forward->branch,
                              .out = forward->x};
     baton_forward_share_rows(forward, norm_rows, &loop);
-}
-
-struct linear_loop {
-    const struct baton_kernels *kernels;
-    struct baton_linear job;
-    int outs_per_item;
-};
-
-static void linear_outs(void *arg, int item, int worker)
-{
-    const struct linear_loop *loop = arg;
-    int first = item * loop->outs_per_item, end = first + loop->outs_per_item;
-    (void)worker;
-    if (end > loop->job.weights->n_out)
-        end = loop->job.weights->n_out;
-    baton_kernels_linear(loop->kernels, &loop->job, first, end);
-}
-
-struct quantize_loop {
-    struct baton_forward *forward;
-    enum baton_dtype dtype;
-    const float *in;
-    int n_in;
-};
-
-static void quantize_rows(void *arg, int item, int worker)
-{
-    const struct quantize_loop *loop = arg;
-    const struct baton_forward *forward = loop->forward;
-    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
-    (void)worker;
-    forward->kernels->dtypes[loop->dtype].quantize(loop->in, loop->n_in, first,
-                                                   end < forward->n_rows ? end : forward->n_rows,
-                                                   forward->quantized);
-}
-
-static int divide_up(int n, int by)
-{
-    return (n + by - 1) / by;
-}
-
-struct baton_input baton_forward_quantize(struct baton_forward *forward, enum baton_dtype dtype,
-                                          const float *in, int n_in)
-{
-    struct quantize_loop loop = {.forward = forward, .dtype = dtype, .in = in, .n_in = n_in};
-    struct baton_input input = {.rows = forward->quantized, .dtype = dtype, .n_in = n_in};
-    if (forward->kernels->dtypes[dtype].copies) /* a copy would have the same bits */
-        input.rows = in;
-    else
-        baton_forward_share_rows(forward, quantize_rows, &loop);
-    return input;
-}
-
-/* Arithmetic counts beside the read: its share grows with the rows. */
-size_t baton_forward_work(size_t n_bytes, int n_rows)
-{
-    return n_bytes / ROWS_PER_READ * (size_t)(ROWS_PER_READ + n_rows);
-}
-
-int baton_forward_n_items(const struct baton_forward *forward, size_t work)
-{
-    size_t n_threads = (size_t)baton_pool_n_threads(forward->pool),
-           n_most = n_threads * ITEMS_PER_THREAD;
-    size_t n = work / ITEM_MIN_BYTES / n_threads * n_threads; /* as many for each */
-    return (int)(n > n_most ? n_most : n ? n : 1);
-}
-
-void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
-                          struct baton_input input, float *out, struct baton_epilogue epilogue)
-{
-    struct linear_loop loop = {.kernels = forward->kernels,
-                               .job = {.x = input.rows,
-                                       .weights = &matrix->packed,
-                                       .bias = matrix->bias,
-                                       .y = out,
-                                       .n_rows = forward->n_rows,
-                                       .epilogue = epilogue}};
-    assert(input.dtype == matrix->packed.dtype && input.n_in == matrix->packed.n_in);
-    int n_out = matrix->packed.n_out,
-        n_items = baton_forward_n_items(
-            forward, baton_forward_work(baton_packed_read_bytes(&matrix->packed), forward->n_rows));
-    /* Whole panels, or pairs of them: kernels take columns in multiples of those. */
-    int step = epilogue.kind == BATON_GATE ? 2 * BATON_PANEL : BATON_PANEL;
-    loop.outs_per_item = divide_up(divide_up(n_out, n_items), step) * step;
-    baton_pool_run(forward->pool, divide_up(n_out, loop.outs_per_item), linear_outs, &loop);
-}
-
-size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows)
-{
-    int n = baton_n_arrays(&model->spec);
-    size_t most = 0;
-    for (int i = 0; i < n; i++) {
-        struct baton_array array = baton_array_at(&model->spec, i);
-        if (!array.is_matrix || !array.n_rows)
-            continue;
-        const struct baton_packed *packed = baton_model_packed(model, &array);
-        size_t n_bytes = baton_quantized_bytes(model->kernels, packed->dtype, n_rows, packed->n_in);
-        most = n_bytes > most ? n_bytes : most;
-    }
-    return most;
 }
 
 /* The arrays of rows. Only this list says how many floats a row of each has. */

@@ -37,7 +37,7 @@ struct baton_forward {
     float *hidden;    /* [n_rows][F] */
     float *branch;    /* [n_rows][C] a part's result that is normed before it joins x */
     float *rotations; /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
-    void *quantized;  /* a linear's input as its kernels read it */
+    void *quantized;  /* a linear's input in the forms that its kernels read */
     struct baton_moe_state moe; /* of layers that are mixtures of experts */
     float *attn_scratch;        /* [n_threads] state of the queries attended together */
     size_t attn_scratch_floats; /* of one thread */
@@ -47,7 +47,7 @@ struct baton_forward {
  * when memory is NULL. Returns how many floats that takes. model and pool must be set. */
 size_t baton_forward_place(struct baton_forward *forward, float *memory, int n_rows);
 
-/* Bytes of quantized input that n_rows rows of any matrix need at most. */
+/* Bytes that an input of n_rows rows needs at most, in all forms that the model's matrices read. */
 size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows);
 
 /* Runs fn for items of up to BATON_ROWS_PER_ITEM neighbouring rows. */
@@ -60,17 +60,29 @@ void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *
 /* x += norm(branch) */
 void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm);
 
-/* The rows of an input as products with weights of one dtype read them. */
+/* Rows [n_rows][n_in] that matrices are multiplied with, and the forms that kernels have asked for
+ * so far: an input is quantized once for all matrices whose dtypes read the same form. */
+enum { BATON_INPUT_MAX_FORMS = 4 };
+
 struct baton_input {
-    const void *rows;
-    enum baton_dtype dtype;
-    int n_in;
+    const float *floats;
+    int n_in, n_forms;
+    size_t n_bytes; /* of forward->quantized that the forms take */
+    struct baton_input_form {
+        enum baton_dtype dtype;
+        const void *rows;
+    } forms[BATON_INPUT_MAX_FORMS];
 };
 
-/* in [n_rows][n_in], quantized once for every matrix of that dtype that multiplies it. It lasts
- * until the next input is quantized; for some dtypes it is `in` itself. */
-struct baton_input baton_forward_quantize(struct baton_forward *forward, enum baton_dtype dtype,
-                                          const float *in, int n_in);
+static inline struct baton_input baton_input_of(const float *floats, int n_in)
+{
+    return (struct baton_input){.floats = floats, .n_in = n_in};
+}
+
+/* The input as products with weights of this dtype read it; for some dtypes it is the floats
+ * themselves. It lasts until another input is quantized. */
+const void *baton_forward_quantize(struct baton_forward *forward, struct baton_input *input,
+                                   enum baton_dtype dtype);
 
 /* The work of reading so many bytes of weights and multiplying them with n_rows rows, in bytes that
  * take as long to read; and how many items such a loop should have. The caller alone does a small
@@ -78,10 +90,10 @@ struct baton_input baton_forward_quantize(struct baton_forward *forward, enum ba
 size_t baton_forward_work(size_t n_bytes, int n_rows);
 int baton_forward_n_items(const struct baton_forward *forward, size_t work);
 
-/* out [n_rows][n_out], or [n_rows][F] for a gated matrix, from an input of the matrix's dtype and
- * width. */
+/* out [n_rows][n_out], or [n_rows][F] for a gated matrix, from an input of the matrix's width: all
+ * parts of the matrix as one loop. */
 void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
-                          struct baton_input input, float *out, struct baton_epilogue epilogue);
+                          struct baton_input *input, float *out, struct baton_epilogue epilogue);
 
 /* What the rows' positions turn queries and keys by, for all layers. */
 void baton_forward_rotate(struct baton_forward *forward);

@@ -35,7 +35,7 @@ size_t baton_moe_place(struct baton_moe_state *state, const struct baton_model *
            row_bytes = (size_t)model->spec.n_embd * sizeof(float);
     if (!mlp)
         return 0;
-    const struct baton_packed *down = &mlp->down.packed;
+    const struct baton_packed *down = &mlp->down.parts[0];
     state->plan.groups = take(memory, &n, n_experts * sizeof state->plan.groups[0]);
     state->plan.rows = take(memory, &n, pairs * sizeof state->plan.rows[0]);
     state->plan.places = take(memory, &n, pairs * sizeof state->plan.places[0]);
@@ -82,56 +82,55 @@ static void route_rows(void *arg, int item, int worker)
 {
     const struct moe_loop *loop = arg;
     const struct baton_moe_state *state = &loop->forward->moe;
-    size_t n_logits = (size_t)loop->mlp->router.packed.n_out, k = (size_t)loop->spec->moe.n_chosen;
+    size_t n_logits = (size_t)loop->mlp->router.n_out, k = (size_t)loop->spec->moe.n_chosen;
     (void)worker;
     for (int r = item * BATON_ROWS_PER_ITEM; r < end_of_item(item, loop->forward->n_rows); r++)
         baton_moe_route(&loop->spec->moe, state->logits + (size_t)r * n_logits,
                         state->experts + (size_t)r * k, state->weights + (size_t)r * k);
 }
 
-static void route(struct moe_loop *loop, const float *in)
+static void route(struct moe_loop *loop, struct baton_input *input)
 {
     struct baton_forward *forward = loop->forward;
     struct baton_moe_state *state = &forward->moe;
-    const struct baton_matrix *router = &loop->mlp->router;
-    struct baton_input input =
-        baton_forward_quantize(forward, router->packed.dtype, in, router->packed.n_in);
-    baton_forward_linear(forward, router, input, state->logits, store);
+    baton_forward_linear(forward, &loop->mlp->router, input, state->logits, store);
     baton_forward_share_rows(forward, route_rows, loop);
     baton_moe_plan_fill(&state->plan, state->experts, forward->n_rows, loop->spec->moe.n_chosen,
                         loop->spec->moe.n_experts);
 }
 
-static void multiply_up(struct moe_loop *loop, struct baton_input input)
+static void multiply_up(struct moe_loop *loop, struct baton_input *input)
 {
     const struct baton_moe_state *state = &loop->forward->moe;
+    const struct baton_matrix *first = &loop->mlp->up;
     int n_ff = loop->spec->moe.n_ff;
-    const struct baton_moe_product up = {.plan = &state->plan,
-                                         .first = &loop->mlp->up,
-                                         .x = input.rows,
-                                         .x_is_rows = true,
-                                         .y = state->hidden,
-                                         .y_width = n_ff,
-                                         .epilogue = gate(loop->spec, n_ff)};
+    const struct baton_moe_product up = {
+        .plan = &state->plan,
+        .first = first,
+        .x = baton_forward_quantize(loop->forward, input, first->parts[0].dtype),
+        .x_is_rows = true,
+        .y = state->hidden,
+        .y_width = n_ff,
+        .epilogue = gate(loop->spec, n_ff)};
     baton_moe_multiply(loop->forward, &up);
 }
 
 /* The expert that every row takes. */
-static void run_shared(struct moe_loop *loop, struct baton_input input)
+static void run_shared(struct moe_loop *loop, struct baton_input *input)
 {
     struct baton_forward *forward = loop->forward;
     const struct baton_matrix *down = &loop->mlp->shared_down;
+    struct baton_input hidden = baton_input_of(forward->hidden, down->n_in);
     baton_forward_linear(forward, &loop->mlp->shared_up, input, forward->hidden,
                          gate(loop->spec, loop->spec->moe.n_ff_shared));
-    input = baton_forward_quantize(forward, down->packed.dtype, forward->hidden, down->packed.n_in);
-    baton_forward_linear(forward, down, input, forward->moe.shared, store);
+    baton_forward_linear(forward, down, &hidden, forward->moe.shared, store);
 }
 
 static void quantize_pairs(void *arg, int item, int worker)
 {
     const struct moe_loop *loop = arg;
     const struct baton_moe_state *state = &loop->forward->moe;
-    const struct baton_packed *down = &loop->mlp->down.packed;
+    const struct baton_packed *down = &loop->mlp->down.parts[0];
     (void)worker;
     loop->forward->kernels->dtypes[down->dtype].quantize(
         state->hidden, down->n_in, item * BATON_ROWS_PER_ITEM,
@@ -148,7 +147,7 @@ static void multiply_down(struct moe_loop *loop)
                                      .y = state->results,
                                      .y_width = loop->spec->n_embd,
                                      .epilogue = store};
-    if (!forward->kernels->dtypes[loop->mlp->down.packed.dtype].copies) {
+    if (!forward->kernels->dtypes[loop->mlp->down.parts[0].dtype].copies) {
         baton_pool_run(forward->pool, count_items(state->plan.n_pairs), quantize_pairs, loop);
         down.x = state->quantized;
     }
@@ -157,7 +156,7 @@ static void multiply_down(struct moe_loop *loop)
 
 static float weight_of_shared(const struct moe_loop *loop, int row)
 {
-    size_t n_logits = (size_t)loop->mlp->router.packed.n_out;
+    size_t n_logits = (size_t)loop->mlp->router.n_out;
     if (!loop->spec->moe.has_shared_gate)
         return 1;
     return 1 / (1 + expf(-loop->forward->moe.logits[(size_t)row * n_logits + n_logits - 1]));
@@ -196,12 +195,11 @@ void baton_moe_run(struct baton_forward *forward, const struct baton_mlp *mlp, c
                             .mlp = mlp,
                             .y = y,
                             .epilogue = epilogue};
-    const struct baton_packed *up = &mlp->up.packed;
-    route(&loop, in);
-    struct baton_input input = baton_forward_quantize(forward, up->dtype, in, up->n_in);
-    multiply_up(&loop, input);
+    struct baton_input input = baton_input_of(in, loop.spec->n_embd);
+    route(&loop, &input);
+    multiply_up(&loop, &input);
     if (loop.spec->moe.n_ff_shared)
-        run_shared(&loop, input);
+        run_shared(&loop, &input);
     multiply_down(&loop);
     baton_forward_share_rows(forward, combine_rows, &loop);
 }

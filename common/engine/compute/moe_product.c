@@ -11,7 +11,7 @@ struct product_loop {
 
 static size_t row_bytes(const struct product_loop *loop)
 {
-    const struct baton_packed *packed = &loop->product->first->packed;
+    const struct baton_packed *packed = &loop->product->first->parts[0];
     return baton_quantized_bytes(loop->kernels, packed->dtype, 1, packed->n_in);
 }
 
@@ -38,12 +38,13 @@ static void multiply_units(const struct product_loop *loop, const struct baton_m
 {
     const struct baton_moe_product *product = loop->product;
     struct baton_matrix matrix = baton_matrix_of_expert(product->first, group->expert);
-    struct baton_linear job = {.weights = &matrix.packed,
+    struct baton_linear job = {.weights = &matrix.parts[0],
                                .bias = matrix.bias,
                                .y = product->y + (size_t)group->first * (size_t)product->y_width,
+                               .y_stride = product->y_width,
                                .n_rows = group->n,
                                .epilogue = product->epilogue};
-    int n_out = matrix.packed.n_out, end_out = end * loop->unit;
+    int n_out = matrix.n_out, end_out = end * loop->unit;
     aim_at_inputs(loop, group, &job);
     baton_kernels_linear(loop->kernels, &job, first * loop->unit,
                          end_out < n_out ? end_out : n_out);
@@ -77,11 +78,11 @@ static void multiply_item(void *arg, int item, int worker)
 
 void baton_moe_multiply(struct baton_forward *forward, const struct baton_moe_product *product)
 {
-    const struct baton_packed *packed = &product->first->packed;
+    const struct baton_matrix *first = product->first;
     struct product_loop loop = {.kernels = forward->kernels, .product = product};
     loop.unit = product->epilogue.kind == BATON_GATE ? 2 * BATON_PANEL : BATON_PANEL;
-    loop.n_units = (packed->n_out + loop.unit - 1) / loop.unit;
-    loop.unit_bytes = baton_packed_read_bytes(packed) / (size_t)loop.n_units;
+    loop.n_units = (first->n_out + loop.unit - 1) / loop.unit;
+    loop.unit_bytes = baton_matrix_read_bytes(first) / (size_t)loop.n_units;
     for (int g = 0; g < product->plan->n_groups; g++)
         loop.all +=
             baton_forward_work(loop.unit_bytes, product->plan->groups[g].n) * (size_t)loop.n_units;

@@ -13,7 +13,7 @@ INLINE void finish_gated(const struct baton_linear *job, int row, int out, vec r
 {
     int n_ff = job->epilogue.n_ff, at = baton_gated_output(out);
     int n = n_ff - at < LANES ? n_ff - at : LANES;
-    float *y = job->y + (size_t)row * (size_t)n_ff + at;
+    float *y = job->y + (size_t)row * (size_t)job->y_stride + at;
     if (baton_is_up_row(out))
         result = open_gate(job->epilogue.activation, load_up_to(y, n), result);
     store_up_to(y, result, n);
@@ -29,7 +29,7 @@ INLINE void finish_vec(const struct baton_linear *job, int row, int out, int n_o
         finish_gated(job, row, out, result);
         return;
     }
-    float *y = job->y + (size_t)row * (size_t)job->weights->n_out + out;
+    float *y = job->y + (size_t)row * (size_t)job->y_stride + out;
     if (job->epilogue.kind == BATON_ACTIVATE)
         result = activate(job->epilogue.activation, result);
     else

@@ -38,13 +38,15 @@ struct baton_epilogue {
 
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]
  * (NULL: none). x is as the weights' dtype has it quantized. Row r of y is of row r of x, or where
- * rows are listed of row rows[r]. */
+ * rows are listed of row rows[r]. A row of y begins y_stride floats after the one before: the
+ * weights may be some outputs of a larger matrix. */
 struct baton_linear {
     const struct baton_packed *weights;
     const float *bias;
     const void *x;
     const int *rows; /* [n_rows]; NULL: all of x in order */
     float *y;
+    int y_stride;
     int n_rows;
     struct baton_epilogue epilogue;
 };
@@ -86,7 +88,7 @@ struct baton_dtype_kernels {
     size_t (*row_bytes)(int n_in);
 
     /* Rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them (quantized.h); quantized
-     * has room for all rows. */
+     * has room for all rows. Dtypes that share this function read the same rows. */
     void (*quantize)(const float *x, int n_in, int first_row, int end_row, void *quantized);
     bool copies; /* quantize only copies: x itself will do */
 

@@ -15,7 +15,6 @@ static void multiply_listed(const struct baton_kernels *kernels, const struct ba
     _Alignas(LINE_BYTES) char gathered[GATHERED_BYTES];
     const enum baton_dtype dtype = job->weights->dtype;
     const size_t row_bytes = baton_quantized_bytes(kernels, dtype, 1, job->weights->n_in);
-    const int n_y = job->epilogue.kind == BATON_GATE ? job->epilogue.n_ff : job->weights->n_out;
     const int n_most = (int)(GATHERED_BYTES / row_bytes);
     struct baton_linear block = *job;
     block.rows = NULL;
@@ -25,7 +24,7 @@ static void multiply_listed(const struct baton_kernels *kernels, const struct ba
         for (int r = 0; r < block.n_rows; r++)
             memcpy(gathered + (size_t)r * row_bytes,
                    (const char *)job->x + (size_t)job->rows[row + r] * row_bytes, row_bytes);
-        block.y = job->y + (size_t)row * (size_t)n_y;
+        block.y = job->y + (size_t)row * (size_t)job->y_stride;
         kernels->dtypes[dtype].linear(&block, first_out, end_out);
     }
 }

@@ -23,14 +23,13 @@ static void multiply(const struct baton_linear *job, int row, int n_rows, int ou
 static void multiply_in_place(const struct baton_linear *job, int first_out, int end_out)
 {
     const bool adds = job->epilogue.kind == BATON_ADD;
-    const int n_out = job->weights->n_out;
     struct baton_linear rest = *job;
     multiply(job, 0, job->n_rows, first_out, end_out - first_out, adds ? 1.0F : 0.0F,
-             job->y + first_out, n_out);
+             job->y + first_out, job->y_stride);
     if (adds)
         rest.epilogue.kind = BATON_STORE;
     row_kernels->finish(&rest, 0, job->n_rows, first_out, end_out, job->y + first_out,
-                        (size_t)n_out);
+                        (size_t)job->y_stride);
 }
 
 static void multiply_in_blocks(const struct baton_linear *job, int first_out, int end_out)

@@ -22,7 +22,7 @@ static enum baton_err load(const struct baton_spec *spec, const struct baton_ten
     /* Before memory is asked for in a size that only config.json vouches for. */
     enum baton_err err = baton_tensors_check(spec, names, weights, why);
     if (!err)
-        err = baton_model_measure(spec, options, &made, why);
+        err = baton_model_measure(spec, options, NULL, &made, why);
     if (!err)
         err = baton_model_fill(made, names, options, weights, why);
     if (err)

@@ -18,12 +18,9 @@ struct build {
     struct baton_pool *pool;
 };
 
-/* Changes with whatever changes what baton_packed_write writes or where a tensor stands, so that no
- * build ever reads what another one packed differently. */
-static uint32_t packing_signature(const struct baton_model *model)
+/* Goes on with a known matrix as it is packed in a dtype. */
+static uint32_t sign_dtype(enum baton_dtype dtype, enum baton_layout layout, uint32_t crc)
 {
-    enum baton_dtype dtype = model->dtype;
-    enum baton_layout layout = model->kernels->layout;
     enum { N_IN = BATON_Q8_GROUP + 5 };
     float rows[BATON_PANEL * N_IN];
     _Alignas(LINE_BYTES) uint8_t panel[BATON_PANEL * 2 * BATON_Q8_GROUP * sizeof(float)] = {0};
@@ -32,8 +29,18 @@ static uint32_t packing_signature(const struct baton_model *model)
     for (int i = 0; i < BATON_PANEL * N_IN; i++)
         rows[i] = (float)(i * 37 % 101 - 50) * 0.019F;
     baton_packed_write(&packed, 0, rows);
-    return baton_crc32c(baton_model_layout_digest(model), panel,
-                        baton_packed_bytes(dtype, layout, BATON_PANEL, N_IN));
+    return baton_crc32c(crc, panel, baton_packed_bytes(dtype, layout, BATON_PANEL, N_IN));
+}
+
+/* Changes with whatever changes what baton_packed_write writes or where a tensor stands, so that no
+ * build ever reads what another one packed differently. */
+static uint32_t packing_signature(const struct baton_model *model)
+{
+    uint32_t crc = baton_model_layout_digest(model);
+    for (int i = 0; i < BATON_N_DTYPES; i++)
+        if (baton_model_has_dtype(model, (enum baton_dtype)i))
+            crc = sign_dtype((enum baton_dtype)i, model->kernels->layout, crc);
+    return crc;
 }
 
 static enum baton_err pack(const struct build *build, struct baton_why *why)
@@ -116,7 +123,7 @@ static enum baton_err share(const struct build *build, struct baton_why *why)
     const struct baton_model *model = build->model;
     struct baton_pack_key key = {.weights = fingerprint->weights,
                                  .config = fingerprint->config,
-                                 .dtype = model->dtype,
+                                 .dtype = baton_model_dtype(model),
                                  .layout = model->kernels->layout,
                                  .signature = packing_signature(model),
                                  .n_bytes = model->n_taken};

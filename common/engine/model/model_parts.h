@@ -15,31 +15,9 @@
 #include <stdbool.h>
 
 #include "common/engine/kernels/kernels.h"
+#include "common/engine/model/matrix.h"
 #include "common/engine/model/model.h"
 #include "common/engine/model/pack_file.h"
-
-struct baton_matrix {
-    struct baton_packed packed; /* [n_out][n_in] */
-    float *bias;                /* [n_out], or NULL */
-};
-
-/* Where experts have a matrix each, they lie behind each other, and so do their biases; the model
- * names the first. */
-static inline struct baton_packed baton_packed_of_expert(const struct baton_packed *first,
-                                                         int expert)
-{
-    struct baton_packed packed = *first;
-    packed.data = (char *)first->data + (size_t)expert * baton_packed_read_bytes(first);
-    return packed;
-}
-
-static inline struct baton_matrix baton_matrix_of_expert(const struct baton_matrix *first,
-                                                         int expert)
-{
-    return (struct baton_matrix){
-        .packed = baton_packed_of_expert(&first->packed, expert),
-        .bias = first->bias ? first->bias + (size_t)expert * (size_t)first->packed.n_out : NULL};
-}
 
 struct baton_norm {
     enum baton_norm_kind kind;

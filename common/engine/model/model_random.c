@@ -4,9 +4,9 @@
 
 #include "common/arch/arch.h"
 #include "common/engine/model/arrays.h"
+#include "common/engine/model/model_random.h"
 #include "common/engine/model/packing.h"
 #include "common/engine/model/random_weights.h"
-#include "common/engine/model/storage.h"
 
 /* n weights of an array whose first the seed enters at, from the first-th on. */
 static void fill(float *floats, size_t first, size_t n, float center, uint64_t seed)
@@ -15,21 +15,31 @@ static void fill(float *floats, size_t first, size_t n, float center, uint64_t s
         floats[i] = center + baton_random_weight(seed, first + i);
 }
 
-static enum baton_err fill_matrix(const struct baton_array *array,
-                                  const struct baton_packed *packed, uint64_t seed)
+static enum baton_err fill_part(const struct baton_array *array, const struct baton_packed *packed,
+                                int first_row, uint64_t seed)
 {
     size_t n_in = (size_t)packed->n_in;
     float *rows = calloc(BATON_PANEL * n_in, sizeof *rows);
     if (!rows)
         return BATON_NO_MEMORY;
     for (int panel = 0; panel < baton_packed_n_panels(packed); panel++) {
-        struct baton_panel_rows of = baton_panel_rows(array->n_rows, array->is_gated, panel);
+        struct baton_panel_rows of = baton_panel_rows(
+            array->is_gated ? array->n_rows : packed->n_out, array->is_gated, panel);
         memset(rows, 0, BATON_PANEL * n_in * sizeof *rows);
-        fill(rows, (size_t)of.first * n_in, (size_t)of.n * n_in, array->center, seed);
+        fill(rows, (size_t)(first_row + of.first) * n_in, (size_t)of.n * n_in, array->center, seed);
         baton_packed_write(packed, panel, rows);
     }
     free(rows);
     return BATON_OK;
+}
+
+static enum baton_err fill_matrix(const struct baton_array *array,
+                                  const struct baton_matrix *matrix, uint64_t seed)
+{
+    enum baton_err err = BATON_OK;
+    for (int i = 0, first = 0; i < matrix->n_parts && !err; first += matrix->parts[i++].n_out)
+        err = fill_part(array, &matrix->parts[i], first, seed);
+    return err;
 }
 
 static void fill_floats(const struct baton_array *array, float *floats, uint64_t seed)
@@ -49,8 +59,8 @@ static enum baton_err fill_array(struct baton_model *model, const struct baton_a
                                  uint64_t seed)
 {
     if (array->is_matrix) {
-        struct baton_packed packed = baton_model_packed_of(model, array);
-        return fill_matrix(array, &packed, seed);
+        struct baton_matrix matrix = baton_model_matrix_of(model, array);
+        return fill_matrix(array, &matrix, seed);
     }
     fill_floats(array, baton_model_floats_of(model, array), seed);
     return BATON_OK;
@@ -70,15 +80,16 @@ static enum baton_err fill_all(struct baton_model *model, uint64_t seed)
     return err;
 }
 
-enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
-                                  const struct baton_model_options *options,
-                                  struct baton_model **model, struct baton_why *why)
+enum baton_err baton_model_random_by(const struct baton_spec *spec, uint64_t seed,
+                                     const struct baton_model_options *options,
+                                     const struct baton_dtype_rule *rule,
+                                     struct baton_model **model, struct baton_why *why)
 {
     const struct baton_model_options none = {0};
     struct baton_model *made = NULL;
     enum baton_err err = baton_spec_check(spec, why);
     if (!err)
-        err = baton_model_measure(spec, options ? options : &none, &made, why);
+        err = baton_model_measure(spec, options ? options : &none, rule, &made, why);
     if (!err)
         err = baton_model_allocate(made, why);
     if (!err)
@@ -89,4 +100,11 @@ enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
     }
     *model = made;
     return BATON_OK;
+}
+
+enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
+                                  const struct baton_model_options *options,
+                                  struct baton_model **model, struct baton_why *why)
+{
+    return baton_model_random_by(spec, seed, options, NULL, model, why);
 }

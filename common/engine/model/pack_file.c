@@ -12,10 +12,11 @@
 #include "common/base/digest.h"
 
 enum {
-    VERSION = 1,
+    VERSION = 2,
     PAGE_BYTES = 4096,
     N_PIECES = 64,
     HEX_BYTES = 64,
+    DTYPE_BYTES = 16,
     WEIGHTS_DIGITS = 16,
     CONFIG_DIGITS = 8
 };
@@ -24,19 +25,19 @@ struct header {
     char magic[8];
     uint32_t version, crc;
     char weights[HEX_BYTES], config[HEX_BYTES];
-    uint32_t dtype, layout, signature, zero;
+    char dtype[DTYPE_BYTES];
+    uint32_t layout, signature;
     uint64_t n_bytes;
     uint32_t piece_crcs[N_PIECES];
 };
-static_assert(sizeof(struct header) == 424, "the format has no padding");
+static_assert(sizeof(struct header) == 432, "the format has no padding");
 
 static const char *const layout_names[] = {[BATON_PANELS] = "panels", [BATON_ROWS] = "rows"};
 
 void baton_pack_file_name(const struct baton_pack_key *key, char name[BATON_PACK_NAME_BYTES])
 {
     (void)snprintf(name, BATON_PACK_NAME_BYTES, "%.*s-%.*s-%s-%s.pack", WEIGHTS_DIGITS,
-                   key->weights, CONFIG_DIGITS, key->config, baton_dtype_name(key->dtype),
-                   layout_names[key->layout]);
+                   key->weights, CONFIG_DIGITS, key->config, key->dtype, layout_names[key->layout]);
 }
 
 struct crc_loop {
@@ -68,12 +69,12 @@ static struct header wanted_header(const struct baton_pack_key *key)
 {
     struct header header = {.magic = {'B', 'A', 'T', 'N', 'P', 'A', 'C', 'K'},
                             .version = VERSION,
-                            .dtype = (uint32_t)key->dtype,
                             .layout = (uint32_t)key->layout,
                             .signature = key->signature,
                             .n_bytes = key->n_bytes};
     memcpy(header.weights, key->weights, HEX_BYTES);
     memcpy(header.config, key->config, HEX_BYTES);
+    (void)snprintf(header.dtype, sizeof header.dtype, "%s", key->dtype);
     return header;
 }
 

@@ -5,14 +5,13 @@
  *       12    4  CRC-32C of the header, taken with these four bytes zero
  *       16   64  SHA-256 of the weights, in hex
  *       80   64  SHA-256 of config.json, in hex
- *      144    4  dtype: 0 f32, 1 bf16, 2 q8
- *      148    4  layout: 0 panels, 1 rows
- *      152    4  signature: CRC-32C of the tensors' names, sizes and dtypes, and of a known matrix
- *                  as the writer packs it
- *      156    4  zero
- *      160    8  n, bytes of the payload
- *      168  256  CRC-32C of each of 64 pieces of the payload: n / 64 bytes, rounded up to 4096
- *      424       zeros
+ *      144   16  dtype: "f32", "bf16", "q8", .., padded with zeros
+ *      160    4  layout: 0 panels, 1 rows
+ *      164    4  signature: CRC-32C of the arrays' sizes and of their matrices' dtypes, and of a
+ *                  known matrix as the writer packs it, in each of these dtypes
+ *      168    8  n, bytes of the payload
+ *      176  256  CRC-32C of each of 64 pieces of the payload: n / 64 bytes, rounded up to 4096
+ *      432       zeros
  *     4096    n  payload: the model's slab, as the architecture's tensor table lays it out
  *
  * Integers are little-endian. A file is used only when its header is exactly the one wanted, its
@@ -37,7 +36,7 @@
 
 struct baton_pack_key {
     const char *weights, *config; /* SHA-256 in hex */
-    enum baton_dtype dtype;
+    const char *dtype;            /* the model's, at most 15 bytes */
     enum baton_layout layout;
     uint32_t signature;
     size_t n_bytes; /* of the payload */

@@ -15,20 +15,31 @@ enum {
     LOG_EVERY_MS = 10000
 };
 
-enum baton_err baton_packing_add(struct baton_packing *packing,
-                                 const struct baton_weights_source *source, bool is_gated,
-                                 const struct baton_packed *packed)
+static enum baton_err add_job(struct baton_packing *packing, struct baton_packing_job job)
 {
-    int n_items = (baton_packed_n_panels(packed) + PANELS_PER_ITEM - 1) / PANELS_PER_ITEM;
     struct baton_packing_job *jobs =
         realloc(packing->jobs, ((size_t)packing->n_jobs + 1) * sizeof *jobs);
     if (!jobs)
         return BATON_NO_MEMORY;
     packing->jobs = jobs;
-    jobs[packing->n_jobs++] = (struct baton_packing_job){
-        .source = *source, .packed = *packed, .is_gated = is_gated, .first_item = packing->n_items};
-    packing->n_items += n_items;
+    job.first_item = packing->n_items;
+    jobs[packing->n_jobs++] = job;
+    packing->n_items +=
+        (baton_packed_n_panels(&job.packed) + PANELS_PER_ITEM - 1) / PANELS_PER_ITEM;
     return BATON_OK;
+}
+
+enum baton_err baton_packing_add(struct baton_packing *packing,
+                                 const struct baton_weights_source *source, bool is_gated,
+                                 const struct baton_matrix *matrix)
+{
+    enum baton_err err = BATON_OK;
+    for (int i = 0, first = 0; i < matrix->n_parts && !err; first += matrix->parts[i++].n_out)
+        err = add_job(packing, (struct baton_packing_job){.source = *source,
+                                                          .packed = matrix->parts[i],
+                                                          .first_row = first,
+                                                          .is_gated = is_gated});
+    return err;
 }
 
 void baton_packing_fini(struct baton_packing *packing)
@@ -84,17 +95,17 @@ static void tell(struct pack_loop *loop)
 static void read_panels(const struct baton_packing_job *job, int panel, float *rows)
 {
     size_t n_in = (size_t)job->source.n_in;
-    struct baton_panel_rows first = baton_panel_rows(job->source.n_out, job->is_gated, panel);
     memset(rows, 0, BATON_WEIGHTS_READ_MAX * n_in * sizeof *rows);
     if (!job->is_gated) {
-        int n = job->source.n_out - first.first;
-        baton_weights_read(&job->source, first.first,
+        int first = panel * BATON_PANEL, n = job->packed.n_out - first;
+        baton_weights_read(&job->source, job->first_row + first,
                            n < BATON_WEIGHTS_READ_MAX ? n : BATON_WEIGHTS_READ_MAX, rows);
         return;
     }
-    struct baton_panel_rows second = baton_panel_rows(job->source.n_out, true, panel + 1);
-    baton_weights_read(&job->source, first.first, first.n, rows);
-    baton_weights_read(&job->source, second.first, second.n, rows + BATON_PANEL * n_in);
+    for (int i = 0; i < PANELS_PER_ITEM; i++) {
+        struct baton_panel_rows of = baton_panel_rows(job->source.n_out, true, panel + i);
+        baton_weights_read(&job->source, of.first, of.n, rows + (size_t)i * BATON_PANEL * n_in);
+    }
 }
 
 static void pack_item(void *arg, int item, int worker)

@@ -9,12 +9,13 @@
 #define BATON_ENGINE_PACKING_H
 
 #include "common/checkpoint/weights.h"
-#include "common/engine/kernels/packed.h"
+#include "common/engine/model/matrix.h"
 #include "common/engine/system/pool.h"
 
 struct baton_packing_job {
     struct baton_weights_source source;
     struct baton_packed packed;
+    int first_row;  /* of the source, that packed's first output is */
     bool is_gated;  /* the source has the gate's rows, then up's (arch/arrays.h) */
     int first_item; /* of this matrix in the loop over all */
 };
@@ -38,9 +39,10 @@ static inline struct baton_panel_rows baton_panel_rows(int n_rows, bool is_gated
                                      .n = n < BATON_PANEL ? n : BATON_PANEL};
 }
 
+/* The source has all rows of the matrix. */
 enum baton_err baton_packing_add(struct baton_packing *packing,
                                  const struct baton_weights_source *source, bool is_gated,
-                                 const struct baton_packed *packed) BATON_MUST_CHECK;
+                                 const struct baton_matrix *matrix) BATON_MUST_CHECK;
 
 /* Gives the pages of a source back as soon as its matrix is packed: a checkpoint of any size takes
  * no more memory than its largest tensors. tells: progress and the time left, on stderr. */

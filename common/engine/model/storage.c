@@ -1,5 +1,6 @@
 #include "common/engine/model/storage.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,16 +28,18 @@ static void place_floats(struct baton_model *model, const struct baton_array *ar
 
 static void place_matrix(struct baton_model *model, const struct baton_array *array)
 {
-    struct baton_packed *packed = baton_model_matrix(model, array);
-    *packed = (struct baton_packed){0};
-    if (array->n_rows) {
-        *packed = (struct baton_packed){.dtype = array->is_exact ? BATON_F32 : model->dtype,
-                                        .layout = model->kernels->layout,
-                                        .n_out = baton_model_n_packed_rows(array),
-                                        .n_in = array->n_columns};
-        packed->data =
-            take(model, baton_packed_read_bytes(packed) * (size_t)baton_array_n_copies(array));
-    }
+    struct baton_matrix *matrix = baton_model_matrix(model, array);
+    for (int i = 0; array->n_rows && i < matrix->n_parts; i++) /* a tied head's are another's */
+        matrix->parts[i].data = take(model, baton_packed_read_bytes(&matrix->parts[i]) *
+                                                (size_t)baton_array_n_copies(array));
+}
+
+/* The head's matrix is the embedding's; its bias is its own. */
+static void tie_head(struct baton_model *model)
+{
+    float *bias = model->head.bias;
+    model->head = model->token_embedding;
+    model->head.bias = bias;
 }
 
 void baton_model_place(struct baton_model *model, char *slab)
@@ -52,7 +55,7 @@ void baton_model_place(struct baton_model *model, char *slab)
             place_floats(model, &array);
     }
     if (model->spec.has_tied_head)
-        model->head.packed = model->token_embedding.packed;
+        tie_head(model);
 }
 
 enum baton_err baton_model_allocate(struct baton_model *model, struct baton_why *why)
@@ -75,6 +78,17 @@ static uint32_t digest_order(const struct baton_spec *spec, uint32_t crc)
     return crc;
 }
 
+static uint32_t digest_matrix(const struct baton_matrix *matrix, uint32_t crc)
+{
+    for (int i = 0; i < matrix->n_parts; i++) {
+        const struct baton_packed *part = &matrix->parts[i];
+        const char *dtype = baton_dtype_name(part->dtype);
+        crc = baton_crc32c(crc, &part->n_out, sizeof part->n_out);
+        crc = baton_crc32c(crc, dtype, strlen(dtype) + 1);
+    }
+    return crc;
+}
+
 uint32_t baton_model_layout_digest(const struct baton_model *model)
 {
     int n = baton_n_arrays(&model->spec);
@@ -86,12 +100,23 @@ uint32_t baton_model_layout_digest(const struct baton_model *model)
         if (!array.n_rows)
             continue;
         crc = baton_crc32c(crc, sizes, sizeof sizes);
-        if (array.is_matrix) {
-            const char *dtype = baton_dtype_name(baton_model_packed(model, &array)->dtype);
-            crc = baton_crc32c(crc, dtype, strlen(dtype) + 1);
-        }
+        if (array.is_matrix)
+            crc = digest_matrix(baton_model_matrix_in(model, &array), crc);
     }
     return digest_order(&model->spec, crc);
+}
+
+bool baton_model_has_dtype(const struct baton_model *model, enum baton_dtype dtype)
+{
+    for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        const struct baton_matrix *matrix =
+            array.is_matrix ? baton_model_matrix_in(model, &array) : NULL;
+        for (int k = 0; matrix && k < matrix->n_parts; k++)
+            if (matrix->parts[k].dtype == dtype)
+                return true;
+    }
+    return false;
 }
 
 static bool is_auto(const char *option)
@@ -144,6 +169,49 @@ static enum baton_err choose(struct baton_model *model, const struct baton_model
     return BATON_OK;
 }
 
+static void add_part(struct baton_model *model, struct baton_matrix *matrix, int n_out,
+                     enum baton_dtype dtype)
+{
+    struct baton_packed *last = matrix->n_parts ? &matrix->parts[matrix->n_parts - 1] : NULL;
+    if (last && last->dtype == dtype)
+        last->n_out += n_out;
+    else
+        matrix->parts[matrix->n_parts++] = (struct baton_packed){
+            .dtype = dtype, .layout = model->kernels->layout, .n_out = n_out, .n_in = matrix->n_in};
+    matrix->n_out += n_out;
+}
+
+/* What an array's matrix is, but for its memory. Neighbouring rows of one dtype are one part. */
+static void describe_matrix(struct baton_model *model, const struct baton_dtype_rule *rule,
+                            const struct baton_array *array)
+{
+    struct baton_matrix *matrix = baton_model_matrix(model, array);
+    struct baton_matrix_dtypes dtypes = {
+        .n = 1, .ranges = {{.n_rows = array->n_rows, .dtype = model->dtype}}};
+    if (!array->n_rows)
+        return;
+    if (array->is_exact)
+        dtypes.ranges[0].dtype = BATON_F32;
+    else if (rule && rule->choose)
+        rule->choose(rule->arg, model, array, &dtypes);
+    matrix->n_in = array->n_columns;
+    if (array->is_gated)
+        dtypes.ranges[0].n_rows = baton_model_n_packed_rows(array);
+    for (int i = 0; i < dtypes.n; i++)
+        add_part(model, matrix, dtypes.ranges[i].n_rows, dtypes.ranges[i].dtype);
+    assert(matrix->n_out == baton_model_n_packed_rows(array));
+    assert(matrix->n_parts == 1 || !(array->is_gated || array->n_experts));
+}
+
+static void describe_matrices(struct baton_model *model, const struct baton_dtype_rule *rule)
+{
+    for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        if (array.is_matrix)
+            describe_matrix(model, rule, &array);
+    }
+}
+
 /* What every layer's parts are, but for their arrays. */
 static void describe_parts(struct baton_model *model)
 {
@@ -158,7 +226,8 @@ static void describe_parts(struct baton_model *model)
 
 enum baton_err baton_model_measure(const struct baton_spec *spec,
                                    const struct baton_model_options *options,
-                                   struct baton_model **model, struct baton_why *why)
+                                   const struct baton_dtype_rule *rule, struct baton_model **model,
+                                   struct baton_why *why)
 {
     struct baton_model *made = calloc(1, sizeof *made);
     struct baton_layer *layers = calloc((size_t)spec->n_layers, sizeof *layers);
@@ -175,6 +244,7 @@ enum baton_err baton_model_measure(const struct baton_spec *spec,
         return err;
     }
     describe_parts(made);
+    describe_matrices(made, rule);
     baton_model_place(made, NULL);
     *model = made;
     return BATON_OK;
@@ -205,8 +275,8 @@ struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
 
 double baton_model_bytes_per_weight(const struct baton_model *model)
 {
-    const struct baton_packed *head = &model->head.packed;
-    return (double)baton_packed_read_bytes(head) / ((double)head->n_out * head->n_in);
+    const struct baton_matrix *head = &model->head;
+    return (double)baton_matrix_read_bytes(head) / ((double)head->n_out * head->n_in);
 }
 
 size_t baton_model_mapped_bytes(const struct baton_model *model)

@@ -276,8 +276,8 @@ static enum baton_err load_array(const struct loading *loading, struct baton_mod
         read_floats(loading, array, &source, baton_model_floats_of(model, array));
         return BATON_OK;
     }
-    struct baton_packed packed = baton_model_packed_of(model, array);
-    return baton_packing_add(packing, &source, array->is_gated, &packed);
+    struct baton_matrix matrix = baton_model_matrix_of(model, array);
+    return baton_packing_add(packing, &source, array->is_gated, &matrix);
 }
 
 enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_tensor_names *names,

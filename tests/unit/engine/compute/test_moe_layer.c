@@ -58,8 +58,8 @@ static double dot(const struct baton_matrix *matrix, int out, const double *x)
 {
     float row[MAX_WIDTH];
     double sum = matrix->bias ? (double)matrix->bias[out] : 0;
-    baton_packed_row(&matrix->packed, out, row);
-    for (int i = 0; i < matrix->packed.n_in; i++)
+    baton_matrix_row(matrix, out, row);
+    for (int i = 0; i < matrix->n_in; i++)
         sum += (double)row[i] * x[i];
     return sum;
 }
@@ -88,11 +88,11 @@ static void add_mlp(const struct baton_matrix *up, const struct baton_matrix *do
                     enum baton_activation activation, double weight, const double *x, double *y)
 {
     double hidden[MAX_WIDTH];
-    for (int f = 0; f < down->packed.n_in; f++) {
+    for (int f = 0; f < down->n_in; f++) {
         int gate = f / BATON_PANEL * 2 * BATON_PANEL + f % BATON_PANEL;
         hidden[f] = open_gate(activation, dot(up, gate, x), dot(up, gate + BATON_PANEL, x));
     }
-    for (int c = 0; c < down->packed.n_out; c++)
+    for (int c = 0; c < down->n_out; c++)
         y[c] += weight * dot(down, c, hidden);
 }
 
@@ -105,7 +105,7 @@ static void run_naive(const struct baton_model *model, const float *in, double *
     int experts[MAX_EXPERTS];
     for (int i = 0; i < model->spec.n_embd; i++)
         x[i] = (double)in[i];
-    for (int e = 0; e < mlp->router.packed.n_out; e++)
+    for (int e = 0; e < mlp->router.n_out; e++)
         logits[e] = (float)dot(&mlp->router, e, x);
     baton_moe_route(moe, logits, experts, weights);
     for (int i = 0; i < moe->n_chosen; i++) {

@@ -19,13 +19,12 @@ static double *doubles(size_t n)
 /* y [n_out] = weights x + bias */
 static void multiply(const struct baton_matrix *matrix, const double *x, double *y)
 {
-    const struct baton_packed *packed = &matrix->packed;
-    float *row = calloc((size_t)packed->n_in, sizeof *row);
+    float *row = calloc((size_t)matrix->n_in, sizeof *row);
     assert_non_null(row);
-    for (int o = 0; o < packed->n_out; o++) {
-        baton_packed_row(packed, o, row);
+    for (int o = 0; o < matrix->n_out; o++) {
+        baton_matrix_row(matrix, o, row);
         y[o] = matrix->bias ? matrix->bias[o] : 0;
-        for (int i = 0; i < packed->n_in; i++)
+        for (int i = 0; i < matrix->n_in; i++)
             y[o] += row[i] * x[i];
     }
     free(row);
@@ -113,7 +112,7 @@ static void run_plainly(const struct baton_model *model, const uint32_t *tokens,
     float *row = calloc(n_embd, sizeof *row);
     assert_non_null(row);
     for (size_t r = 0; r < (size_t)n; r++) {
-        baton_packed_row(&model->token_embedding.packed, (int)tokens[r], row);
+        baton_matrix_row(&model->token_embedding, (int)tokens[r], row);
         for (size_t i = 0; i < n_embd; i++)
             x[r * n_embd + i] = (double)row[i] + model->position_embedding[r * n_embd + i];
     }

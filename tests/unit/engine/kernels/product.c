@@ -104,6 +104,7 @@ struct baton_linear product_job(const struct product *p, int kind, bool with_bia
                                  .bias = with_bias ? p->bias : NULL,
                                  .x = p->quantized,
                                  .y = p->y,
+                                 .y_stride = p->n_out,
                                  .n_rows = p->n_rows,
                                  .epilogue = {.kind = (enum baton_epilogue_kind)kind,
                                               .activation = BATON_ACT_GELU_TANH,

@@ -142,6 +142,7 @@ static struct baton_linear gated_job(const struct product *p, int n_ff, int gate
     job.epilogue.activation = gates[gate];
     job.epilogue.n_ff = n_ff;
     job.y = y;
+    job.y_stride = n_ff;
     return job;
 }
 

@@ -13,7 +13,7 @@ static struct baton_pack_key key_of(const char *weights, const char *config)
 {
     return (struct baton_pack_key){.weights = weights,
                                    .config = config,
-                                   .dtype = BATON_BF16,
+                                   .dtype = "bf16",
                                    .layout = BATON_PANELS,
                                    .signature = 42,
                                    .n_bytes = N_BYTES};
@@ -106,7 +106,7 @@ TEST(a_file_of_anything_else_is_refused)
     };
     struct baton_pack_file file;
     struct baton_why why;
-    others[2].dtype = BATON_Q8;
+    others[2].dtype = "q8";
     others[3].layout = BATON_ROWS;
     others[4].signature++;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -136,7 +136,8 @@ TEST(a_flipped_bit_anywhere_is_found)
         {9, "the header's checksum"},
         {12, "the header's checksum"},
         {16, "the header's checksum"},
-        {160, "the header's checksum"},
+        {144, "the header's checksum"},
+        {170, "the header's checksum"},
         {200, "the header's checksum"},
         {HEADER_BYTES, "the weights' checksum"},
         {HEADER_BYTES + 123456, "the weights' checksum"},

@@ -210,7 +210,7 @@ TEST(a_head_that_is_the_token_embedding_again_takes_no_memory)
     add_head("gemma2", true);
     model = open_scratch();
     assert_false(model->spec.has_tied_head);
-    assert_ptr_not_equal(model->head.packed.data, model->token_embedding.packed.data);
+    assert_ptr_not_equal(model->head.parts[0].data, model->token_embedding.parts[0].data);
     baton_model_close(model);
 }
 
