@@ -1,5 +1,5 @@
-/* The parts of a config.json that are more than one value each: rotary embeddings, lists by layer,
- * the ids that begin and end a text. For model_config.c.
+/* The parts of a config.json: the keys of one value each, rotary embeddings, lists by layer, the ids
+ * that begin and end a text. For model_config.c.
  *
  * Ownership: plain data in the caller's struct.
  * Threading: pure.
@@ -9,7 +9,11 @@
 #define BATON_CHECKPOINT_MODEL_CONFIG_PARTS_H
 
 #include "common/base/json.h"
+#include "common/checkpoint/config_table.h"
 #include "common/checkpoint/model_config.h"
+
+/* The keys with one value each. */
+extern const struct baton_config_table baton_model_config_keys;
 
 /* rope_scaling and rope_parameters, after rope_theta and partial_rotary_factor, which stay unless
  * the object has them too. */

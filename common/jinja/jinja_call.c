@@ -155,12 +155,20 @@ const struct jinja_builtin *jinja_find_builtin(const struct jinja_builtin *table
     return NULL;
 }
 
+const struct jinja_builtin *jinja_find_filter(const struct jinja_string *name)
+{
+    const struct jinja_builtin *const tables[] = {jinja_filters, jinja_sequence_filters,
+                                                  jinja_order_filters};
+    const struct jinja_builtin *filter = NULL;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && !filter; i++)
+        filter = jinja_find_builtin(tables[i], name);
+    return filter;
+}
+
 struct jinja_value jinja_apply_filter(struct jinja_run *run, const struct jinja_string *name,
                                       struct jinja_value value, const struct jinja_args *args)
 {
-    const struct jinja_builtin *filter = jinja_find_builtin(jinja_filters, name);
-    if (!filter)
-        filter = jinja_find_builtin(jinja_sequence_filters, name);
+    const struct jinja_builtin *filter = jinja_find_filter(name);
     if (!filter)
         return jinja_fail(run, "no filter is named '%.*s'", (int)name->n, name->bytes);
     if (!step_over(run, value))

@@ -3,8 +3,8 @@
  *     jinja_exec.c  statements, scopes, macros  jinja_loop.c  for, and its loop
  *     jinja_eval.c  expressions                jinja_operators.c  + - * / % in < [] ...
  *     jinja_call.c  functions and their arguments
- *     jinja_filters.c, jinja_sequences.c, jinja_tests.c, jinja_globals.c,
- *     jinja_methods.c, jinja_string_methods.c, jinja_split.c: built in
+ *     jinja_filters.c, jinja_sequences.c, jinja_order.c, jinja_tests.c,
+ *     jinja_globals.c, jinja_methods.c, jinja_string_methods.c, jinja_split.c: built in
  *     jinja_repr.c, jinja_json.c, jinja_format.c: values as text
  *
  * Ownership: the run's arena.
@@ -147,12 +147,14 @@ struct jinja_value jinja_braces(struct jinja_run *run, const struct jinja_string
 /* ---- built in ---- */
 
 /* Ends with a name that is NULL. */
-extern const struct jinja_builtin jinja_filters[], jinja_sequence_filters[], jinja_tests[],
-    jinja_globals[], jinja_string_methods[], jinja_split_methods[], jinja_dict_methods[],
-    jinja_list_methods[];
+extern const struct jinja_builtin jinja_filters[], jinja_sequence_filters[], jinja_order_filters[],
+    jinja_tests[], jinja_globals[], jinja_string_methods[], jinja_split_methods[],
+    jinja_dict_methods[], jinja_list_methods[];
 
 const struct jinja_builtin *jinja_find_builtin(const struct jinja_builtin *table,
                                                const struct jinja_string *name);
+/* In all tables of filters. */
+const struct jinja_builtin *jinja_find_filter(const struct jinja_string *name);
 /* By name, with the usual failure when there is none. */
 struct jinja_value jinja_apply_filter(struct jinja_run *run, const struct jinja_string *name,
                                       struct jinja_value value, const struct jinja_args *args);
@@ -161,6 +163,17 @@ bool jinja_apply_test(struct jinja_run *run, const struct jinja_string *name,
 /* The method of a value; NULL when it has none of this name. *unsafe: it would change the value. */
 const struct jinja_builtin *jinja_find_method(struct jinja_value of,
                                               const struct jinja_string *name, bool *unsafe);
+
+/* ---- items of lists, for filters ---- */
+
+/* "a.b.0" of an item: each part is a key, digits are an index. */
+struct jinja_value jinja_path_of(struct jinja_run *run, struct jinja_value item,
+                                 struct jinja_value path);
+/* The value that an item is judged by: an attribute of it, in lower case unless said otherwise. */
+struct jinja_value jinja_key_of(struct jinja_run *run, struct jinja_value item,
+                                struct jinja_value attribute, bool case_sensitive);
+/* The (key, value) pairs of a dict, as a list. */
+struct jinja_value jinja_pairs_of(struct jinja_run *run, struct jinja_value dict);
 
 /* ---- arguments of built-ins ---- */
 

@@ -9,11 +9,10 @@
     static struct jinja_value name(struct jinja_run *run, struct jinja_value self,                 \
                                    const struct jinja_args *args)
 
-/* ---- attributes ---- */
+/* ---- parts of an item ---- */
 
-/* "a.b.0" of an item: each part is a key, digits are an index. */
-static struct jinja_value path_of(struct jinja_run *run, struct jinja_value item,
-                                  struct jinja_value path)
+struct jinja_value jinja_path_of(struct jinja_run *run, struct jinja_value item,
+                                 struct jinja_value path)
 {
     if (path.kind != JINJA_STRING)
         return jinja_subscript(run, item, path);
@@ -31,12 +30,11 @@ static struct jinja_value path_of(struct jinja_run *run, struct jinja_value item
     return item;
 }
 
-/* The value that an item is judged by: an attribute of it, in lower case unless said otherwise. */
-static struct jinja_value key_of(struct jinja_run *run, struct jinja_value item,
-                                 struct jinja_value attribute, bool case_sensitive)
+struct jinja_value jinja_key_of(struct jinja_run *run, struct jinja_value item,
+                                struct jinja_value attribute, bool case_sensitive)
 {
     if (attribute.kind != JINJA_ABSENT && attribute.kind != JINJA_NONE)
-        item = path_of(run, item, attribute);
+        item = jinja_path_of(run, item, attribute);
     if (!case_sensitive && item.kind == JINJA_STRING)
         return jinja_change_case(run, item.string, JINJA_LOWER);
     return item;
@@ -75,7 +73,7 @@ FILTER(filter_join)
     for (size_t i = 0; i < list.n && !jinja_failed(run); i++) {
         struct jinja_value item = list.items[i];
         if (attribute.kind != JINJA_ABSENT && attribute.kind != JINJA_NONE)
-            item = path_of(run, item, attribute);
+            item = jinja_path_of(run, item, attribute);
         if (i && between)
             jinja_text_put_string(run, &text, between);
         jinja_text_put_string(run, &text, jinja_str(run, item));
@@ -105,16 +103,21 @@ FILTER(filter_reverse)
     return jinja_text_end(run, &text);
 }
 
+struct jinja_value jinja_pairs_of(struct jinja_run *run, struct jinja_value dict)
+{
+    const struct jinja_string name = {.bytes = "items", .n = 5};
+    return jinja_call_builtin(run, jinja_find_builtin(jinja_dict_methods, &name), dict,
+                              &(struct jinja_args){0});
+}
+
 FILTER(filter_items)
 {
     (void)args;
-    const struct jinja_string name = {.bytes = "items", .n = 5};
     if (self.kind == JINJA_UNDEFINED)
         return jinja_list_value(run, JINJA_ITERATOR, NULL, 0);
     if (self.kind != JINJA_DICT)
         return jinja_fail(run, "items: needs a map, not '%s'", jinja_type_name(self));
-    struct jinja_value view = jinja_call_builtin(run, jinja_find_builtin(jinja_dict_methods, &name),
-                                                 self, &(struct jinja_args){0});
+    struct jinja_value view = jinja_pairs_of(run, self);
     if (jinja_failed(run))
         return view;
     return jinja_list_value(run, JINJA_ITERATOR, view.list->items, view.list->n);
@@ -126,176 +129,8 @@ FILTER(filter_sum)
     struct jinja_value attribute = args->items[0];
     struct jinja_list list = jinja_elements(run, self);
     for (size_t i = 0; i < list.n && !jinja_failed(run); i++)
-        sum = jinja_binary(run, '+', sum, key_of(run, list.items[i], attribute, true));
+        sum = jinja_binary(run, '+', sum, jinja_key_of(run, list.items[i], attribute, true));
     return sum;
-}
-
-static struct jinja_value extreme(struct jinja_run *run, struct jinja_value self,
-                                  const struct jinja_args *args, int sign)
-{
-    struct jinja_list list = jinja_elements(run, self);
-    bool sensitive = jinja_bool_arg(args, 0, false);
-    if (!list.n)
-        return jinja_undefined("no item, so no smallest and no largest");
-    size_t best = 0;
-    struct jinja_value best_key = key_of(run, list.items[0], args->items[1], sensitive);
-    for (size_t i = 1; i < list.n && !jinja_failed(run); i++) {
-        struct jinja_value key = key_of(run, list.items[i], args->items[1], sensitive);
-        if (jinja_compare(run, key, best_key) * sign < 0) {
-            best = i;
-            best_key = key;
-        }
-    }
-    return list.items[best];
-}
-
-FILTER(filter_min)
-{
-    return extreme(run, self, args, 1);
-}
-
-FILTER(filter_max)
-{
-    return extreme(run, self, args, -1);
-}
-
-/* ---- sorting ---- */
-
-struct sorted {
-    struct jinja_value key, item;
-};
-
-/* Keeps the order of equal items. */
-static void merge_sort(struct jinja_run *run, struct sorted *items, struct sorted *space, size_t n,
-                       int sign)
-{
-    size_t half = n / 2, i = 0, k = half, at = 0;
-    if (n < 2 || jinja_failed(run))
-        return;
-    merge_sort(run, items, space, half, sign);
-    merge_sort(run, items + half, space, n - half, sign);
-    while (i < half && k < n)
-        space[at++] =
-            jinja_compare(run, items[k].key, items[i].key) * sign < 0 ? items[k++] : items[i++];
-    while (i < half)
-        space[at++] = items[i++];
-    memcpy(items, space, at * sizeof *items);
-}
-
-static struct jinja_value sort(struct jinja_run *run, struct sorted *items, size_t n, bool reverse)
-{
-    struct sorted *space = jinja_alloc(run, n, sizeof *space);
-    struct jinja_value *values = jinja_items(run, n);
-    if (!space || !values)
-        return jinja_undefined(NULL);
-    merge_sort(run, items, space, n, reverse ? -1 : 1);
-    for (size_t i = 0; i < n; i++)
-        values[i] = items[i].item;
-    return jinja_list_value(run, JINJA_LIST, values, n);
-}
-
-/* An item's keys for "a,b": compared one after the other, those that are equal not at all. */
-static struct jinja_value sort_key(struct jinja_run *run, struct jinja_value item,
-                                   struct jinja_value attribute, bool sensitive)
-{
-    if (attribute.kind != JINJA_STRING)
-        return key_of(run, item, attribute, sensitive);
-    struct jinja_string part = *attribute.string;
-    size_t n = 1, at = 0;
-    for (size_t i = 0; i < part.n; i++)
-        n += part.bytes[i] == ',';
-    struct jinja_value *keys = jinja_items(run, n);
-    for (size_t i = 0; i < n && keys; i++) {
-        const char *comma = memchr(attribute.string->bytes + at, ',', attribute.string->n - at);
-        part.bytes = attribute.string->bytes + at;
-        part.n = comma ? (size_t)(comma - part.bytes) : attribute.string->n - at;
-        keys[i] = key_of(run, item, jinja_string_value(&part), sensitive);
-        at += part.n + 1;
-    }
-    return jinja_list_value(run, JINJA_TUPLE, keys, n);
-}
-
-typedef struct jinja_value (*key_function)(struct jinja_run *run, struct jinja_value item,
-                                           struct jinja_value attribute, bool case_sensitive);
-
-static struct jinja_value sort_by(struct jinja_run *run, struct jinja_value self, key_function key,
-                                  struct jinja_value attribute, bool sensitive, bool reverse)
-{
-    struct jinja_list list = jinja_elements(run, self);
-    struct sorted *items = jinja_alloc(run, list.n, sizeof *items);
-    for (size_t i = 0; i < list.n && items && !jinja_failed(run); i++)
-        items[i] = (struct sorted){.key = key(run, list.items[i], attribute, sensitive),
-                                   .item = list.items[i]};
-    return items ? sort(run, items, list.n, reverse) : jinja_undefined(NULL);
-}
-
-FILTER(filter_sort)
-{
-    return sort_by(run, self, sort_key, args->items[2], jinja_bool_arg(args, 1, false),
-                   jinja_bool_arg(args, 0, false));
-}
-
-FILTER(filter_dictsort)
-{
-    const struct jinja_string *by = jinja_string_arg(run, args, 1);
-    if (self.kind != JINJA_DICT)
-        return jinja_fail(run, "dictsort: needs a map, not '%s'", jinja_type_name(self));
-    if (by && !jinja_string_is(by, "key") && !jinja_string_is(by, "value"))
-        return jinja_fail(run, "dictsort: by must be \"key\" or \"value\"");
-    struct jinja_value pairs = filter_items(run, self, args);
-    size_t side = by && jinja_string_is(by, "value") ? 1 : 0;
-    struct sorted *items = jinja_alloc(run, self.dict->n, sizeof *items);
-    const struct jinja_value absent = {.kind = JINJA_ABSENT};
-    for (size_t i = 0; i < self.dict->n && !jinja_failed(run); i++) {
-        struct jinja_value pair = pairs.iterator->list->items[i];
-        items[i].item = pair;
-        items[i].key = key_of(run, pair.list->items[side], absent, jinja_bool_arg(args, 0, false));
-    }
-    return items ? sort(run, items, self.dict->n, jinja_bool_arg(args, 2, false))
-                 : jinja_undefined(NULL);
-}
-
-FILTER(filter_unique)
-{
-    struct jinja_list list = jinja_elements(run, self);
-    struct jinja_value *items = jinja_items(run, list.n);
-    struct jinja_dict *seen = jinja_dict_new(run);
-    size_t n = 0;
-    for (size_t i = 0; i < list.n && !jinja_failed(run); i++) {
-        struct jinja_value key =
-            key_of(run, list.items[i], args->items[1], jinja_bool_arg(args, 0, false));
-        if (jinja_failed(run) || jinja_dict_find(run, seen, key))
-            continue;
-        jinja_dict_put(run, seen, key, jinja_none());
-        items[n++] = list.items[i];
-    }
-    return jinja_list_value(run, JINJA_ITERATOR, items, n);
-}
-
-/* Pairs of a key and the items that have it, by key. */
-FILTER(filter_groupby)
-{
-    struct jinja_value attribute = args->items[0];
-    struct jinja_value sorted =
-        sort_by(run, self, key_of, attribute, jinja_bool_arg(args, 2, false), false);
-    size_t n = 0;
-    if (jinja_failed(run))
-        return sorted;
-    struct jinja_value *groups = jinja_items(run, sorted.list->n);
-    for (size_t i = 0, end; i < sorted.list->n && groups && !jinja_failed(run); i = end) {
-        bool sensitive = jinja_bool_arg(args, 2, false);
-        struct jinja_value key = key_of(run, sorted.list->items[i], attribute, sensitive);
-        for (end = i + 1; end < sorted.list->n; end++)
-            if (!jinja_equal(run, key, key_of(run, sorted.list->items[end], attribute, sensitive)))
-                break;
-        struct jinja_value *pair = jinja_items(run, 2);
-        if (!pair)
-            break;
-        pair[0] = key_of(run, sorted.list->items[i], attribute, true);
-        pair[1] = jinja_list_value(run, JINJA_LIST, sorted.list->items + i, end - i);
-        groups[n++] = jinja_list_value(run, JINJA_TUPLE, pair, 2);
-    }
-    return jinja_list_value(run, JINJA_LIST, groups, n);
 }
 
 /* ---- select, map ---- */
@@ -326,7 +161,7 @@ static struct jinja_value select_items(struct jinja_run *run, struct jinja_value
     }
     for (size_t i = 0; i < list.n && items && !jinja_failed(run); i++) {
         struct jinja_value value =
-            by_attribute ? path_of(run, list.items[i], args->items[0]) : list.items[i];
+            by_attribute ? jinja_path_of(run, list.items[i], args->items[0]) : list.items[i];
         bool passes = has_test ? jinja_apply_test(run, args->items[skip].string, value, &rest)
                                : jinja_truth(value);
         if (passes == wanted)
@@ -381,7 +216,7 @@ FILTER(filter_map)
             items[i] = jinja_apply_filter(run, args->items[0].string, list.items[i], &rest);
             continue;
         }
-        items[i] = path_of(run, list.items[i], attribute);
+        items[i] = jinja_path_of(run, list.items[i], attribute);
         if (items[i].kind == JINJA_UNDEFINED && fallback.kind != JINJA_ABSENT)
             items[i] = fallback;
     }
@@ -440,12 +275,6 @@ const struct jinja_builtin jinja_sequence_filters[] = {
     {"reverse", "", 0, filter_reverse},
     {"items", "", 0, filter_items},
     {"sum", "attribute start", 0, filter_sum},
-    {"min", "case_sensitive attribute", 0, filter_min},
-    {"max", "case_sensitive attribute", 0, filter_max},
-    {"sort", "reverse case_sensitive attribute", 0, filter_sort},
-    {"dictsort", "case_sensitive by reverse", 0, filter_dictsort},
-    {"unique", "case_sensitive attribute", 0, filter_unique},
-    {"groupby", "attribute default case_sensitive", 1, filter_groupby},
     {"select", NULL, 0, filter_select},
     {"reject", NULL, 0, filter_reject},
     {"selectattr", NULL, 0, filter_selectattr},

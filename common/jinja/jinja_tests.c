@@ -75,8 +75,7 @@ TEST(lt, jinja_compare_op(run, '<', self, args->items[0]))
 TEST(le, jinja_compare_op(run, JINJA_OP('<', '='), self, args->items[0]))
 TEST(gt, jinja_compare_op(run, '>', self, args->items[0]))
 TEST(ge, jinja_compare_op(run, JINJA_OP('>', '='), self, args->items[0]))
-TEST(filter, self.kind == JINJA_STRING && (jinja_find_builtin(jinja_filters, self.string) ||
-                                           jinja_find_builtin(jinja_sequence_filters, self.string)))
+TEST(filter, self.kind == JINJA_STRING && jinja_find_filter(self.string))
 TEST(test, self.kind == JINJA_STRING && jinja_find_builtin(jinja_tests, self.string))
 
 static struct jinja_value is_sameas(struct jinja_run *run, struct jinja_value self,

@@ -16,4 +16,8 @@ enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,
                                      const struct baton_tokenizer_tables *tables,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
+/* word_bytes_per_token and text_bytes_per_token of a tokenizer whose model is filled. */
+void baton_tokenizer_find_bounds(struct baton_tokenizer *tokenizer,
+                                 const struct baton_tokenizer_tables *tables);
+
 #endif
