@@ -192,11 +192,12 @@ static enum baton_err init_forward(struct stand *stand, struct baton_why *why)
         return err;
     forward->rows = calloc(n_rows, sizeof *forward->rows);
     forward->groups = calloc(n_rows, sizeof *forward->groups);
-    stand->scratch = baton_floats_create(baton_forward_place(forward, NULL, (int)n_rows));
+    stand->scratch =
+        baton_floats_create(baton_forward_place(forward, NULL, (int)n_rows) / sizeof(float));
     stand->seqs = calloc((size_t)cli_list_greatest(&stand->batches), sizeof *stand->seqs);
     if (!forward->rows || !forward->groups || !stand->scratch || !stand->seqs)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for %zu rows", n_rows);
-    (void)baton_forward_place(forward, stand->scratch, (int)n_rows);
+    (void)baton_forward_place(forward, (char *)stand->scratch, (int)n_rows);
     for (size_t i = 0; i < n_qkv; i++)
         forward->qkv[i] = (float)(i * 2654435761U % 1000) / 500 - 1;
     return BATON_OK;

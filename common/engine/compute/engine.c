@@ -22,7 +22,8 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
     enum baton_err err = baton_pool_create(options->n_threads, &engine->forward.pool, why);
     if (err)
         return err;
-    engine->scratch = baton_floats_create(baton_forward_place(&engine->forward, NULL, n_rows));
+    engine->scratch =
+        baton_floats_create(baton_forward_place(&engine->forward, NULL, n_rows) / sizeof(float));
     engine->forward.rows = calloc((size_t)n_rows, sizeof engine->forward.rows[0]);
     engine->forward.groups = calloc((size_t)n_rows, sizeof engine->forward.groups[0]);
     engine->quantized = baton_floats_create(
@@ -34,7 +35,7 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
     if (!engine->scratch || !engine->forward.rows || !engine->forward.groups ||
         !engine->quantized || !engine->moe)
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
-    (void)baton_forward_place(&engine->forward, engine->scratch, n_rows);
+    (void)baton_forward_place(&engine->forward, (char *)engine->scratch, n_rows);
     (void)baton_moe_place(&engine->forward.moe, engine->forward.model, (char *)engine->moe, n_rows);
     return BATON_OK;
 }

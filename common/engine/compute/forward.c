@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { LINE_FLOATS = 16 };
+#include "common/engine/system/slab.h"
 
 void baton_forward_share_rows(struct baton_forward *forward, baton_item_fn fn, void *arg)
 {
@@ -78,23 +78,17 @@ static void list_arrays(struct baton_forward *forward, struct row_array arrays[N
     memcpy(arrays, all, sizeof all);
 }
 
-/* The next n floats, on cache lines of their own; NULL while memory is only measured. */
-static float *take(float *memory, size_t *n_taken, size_t n)
-{
-    float *taken = memory ? memory + *n_taken : NULL;
-    *n_taken += (n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
-    return taken;
-}
-
-size_t baton_forward_place(struct baton_forward *forward, float *memory, int n_rows)
+size_t baton_forward_place(struct baton_forward *forward, char *memory, int n_rows)
 {
     struct row_array arrays[N_ROW_ARRAYS];
     size_t n_taken = 0, n_threads = (size_t)baton_pool_n_threads(forward->pool);
     list_arrays(forward, arrays);
     for (int i = 0; i < N_ROW_ARRAYS; i++)
-        *arrays[i].array = take(memory, &n_taken, (size_t)n_rows * arrays[i].width);
+        *arrays[i].array =
+            baton_slab_take(memory, &n_taken, (size_t)n_rows * arrays[i].width * sizeof(float));
     forward->attn_scratch_floats = baton_forward_attn_scratch_floats(&forward->model->spec);
-    forward->attn_scratch = take(memory, &n_taken, forward->attn_scratch_floats * n_threads);
+    forward->attn_scratch =
+        baton_slab_take(memory, &n_taken, forward->attn_scratch_floats * n_threads * sizeof(float));
     return n_taken;
 }
 

@@ -44,8 +44,8 @@ struct baton_forward {
 };
 
 /* Points the arrays of rows and the threads' scratch into memory for n_rows rows, or measures them
- * when memory is NULL. Returns how many floats that takes. model and pool must be set. */
-size_t baton_forward_place(struct baton_forward *forward, float *memory, int n_rows);
+ * when memory is NULL. Returns how many bytes that takes. model and pool must be set. */
+size_t baton_forward_place(struct baton_forward *forward, char *memory, int n_rows);
 
 /* Bytes that an input of n_rows rows needs at most, in all forms that the model's matrices read. */
 size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows);

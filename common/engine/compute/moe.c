@@ -6,16 +6,7 @@
 #include "common/engine/compute/forward.h"
 #include "common/engine/compute/moe_product.h"
 #include "common/engine/compute/moe_route.h"
-
-enum { LINE_BYTES = 64 };
-
-/* The next n bytes, on cache lines of their own; NULL while memory is only measured. */
-static void *take(char *memory, size_t *n_taken, size_t n)
-{
-    void *taken = memory ? memory + *n_taken : NULL;
-    *n_taken += (n + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    return taken;
-}
+#include "common/engine/system/slab.h"
 
 static const struct baton_mlp *find_mixture(const struct baton_model *model)
 {
@@ -36,17 +27,18 @@ size_t baton_moe_place(struct baton_moe_state *state, const struct baton_model *
     if (!mlp)
         return 0;
     const struct baton_packed *down = &mlp->down.parts[0];
-    state->plan.groups = take(memory, &n, n_experts * sizeof state->plan.groups[0]);
-    state->plan.rows = take(memory, &n, pairs * sizeof state->plan.rows[0]);
-    state->plan.places = take(memory, &n, pairs * sizeof state->plan.places[0]);
-    state->experts = take(memory, &n, pairs * sizeof state->experts[0]);
-    state->weights = take(memory, &n, pairs * sizeof state->weights[0]);
-    state->logits = take(memory, &n, rows * (n_experts + 1) * sizeof state->logits[0]);
-    state->shared = take(memory, &n, moe->n_ff_shared ? rows * row_bytes : 0);
-    state->hidden = take(memory, &n, pairs * (size_t)moe->n_ff * sizeof state->hidden[0]);
-    state->results = take(memory, &n, pairs * row_bytes);
-    state->quantized =
-        take(memory, &n, pairs * baton_quantized_bytes(model->kernels, down->dtype, 1, down->n_in));
+    state->plan.groups = baton_slab_take(memory, &n, n_experts * sizeof state->plan.groups[0]);
+    state->plan.rows = baton_slab_take(memory, &n, pairs * sizeof state->plan.rows[0]);
+    state->plan.places = baton_slab_take(memory, &n, pairs * sizeof state->plan.places[0]);
+    state->experts = baton_slab_take(memory, &n, pairs * sizeof state->experts[0]);
+    state->weights = baton_slab_take(memory, &n, pairs * sizeof state->weights[0]);
+    state->logits = baton_slab_take(memory, &n, rows * (n_experts + 1) * sizeof state->logits[0]);
+    state->shared = baton_slab_take(memory, &n, moe->n_ff_shared ? rows * row_bytes : 0);
+    state->hidden =
+        baton_slab_take(memory, &n, pairs * (size_t)moe->n_ff * sizeof state->hidden[0]);
+    state->results = baton_slab_take(memory, &n, pairs * row_bytes);
+    state->quantized = baton_slab_take(
+        memory, &n, pairs * baton_quantized_bytes(model->kernels, down->dtype, 1, down->n_in));
     return n;
 }
 

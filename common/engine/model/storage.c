@@ -8,16 +8,12 @@
 #include "common/base/digest.h"
 #include "common/engine/model/arrays.h"
 #include "common/engine/system/floats.h"
+#include "common/engine/system/slab.h"
 
-enum { LINE_BYTES = 64 };
-
-/* The next piece of the slab, on cache lines of its own; NULL while the slab is only measured. The
- * bounds of a shape keep every product far below SIZE_MAX. */
+/* The bounds of a shape keep every product far below SIZE_MAX. */
 static void *take(struct baton_model *model, size_t n_bytes)
 {
-    char *taken = model->slab ? model->slab + model->n_taken : NULL;
-    model->n_taken += (n_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    return taken;
+    return baton_slab_take(model->slab, &model->n_taken, n_bytes);
 }
 
 static void place_floats(struct baton_model *model, const struct baton_array *array)

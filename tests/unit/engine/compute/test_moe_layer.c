@@ -139,12 +139,12 @@ static bool make_mixture(struct mixture *mixture, size_t shape, const struct bat
     kernel_sets_give(mixture->model, kernels);
     *forward = (struct baton_forward){.model = mixture->model, .kernels = kernels};
     assert_int_equal(baton_pool_create(2, &forward->pool, NULL), BATON_OK);
-    mixture->scratch = calloc(baton_forward_place(forward, NULL, N_ROWS), sizeof(float));
+    mixture->scratch = calloc(baton_forward_place(forward, NULL, N_ROWS), 1);
     mixture->moe = aligned_alloc(64, baton_moe_place(&forward->moe, mixture->model, NULL, N_ROWS));
     mixture->quantized =
         aligned_alloc(64, (baton_forward_quantized_bytes(mixture->model, N_ROWS) + 63) / 64 * 64);
     assert_true(mixture->scratch && mixture->moe && mixture->quantized);
-    (void)baton_forward_place(forward, mixture->scratch, N_ROWS);
+    (void)baton_forward_place(forward, (char *)mixture->scratch, N_ROWS);
     (void)baton_moe_place(&forward->moe, mixture->model, (char *)mixture->moe, N_ROWS);
     forward->quantized = mixture->quantized;
     return true;
