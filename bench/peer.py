@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Baton's engine beside llama.cpp's on the same cores, in turn, with your own build of llama.cpp.
+"""Baton's engine beside llama.cpp's on the same cores, in turn, with your own builds of llama.cpp.
 
-    bench/peer.py --llama-bench PATH/llama-bench --gguf distilgpt2-bf16.gguf --dtype bf16 --threads 2
+    bench/peer.py --peer llama.cpp=llama.cpp/build/bin --model shape:smollm2-135m --dtype q8 \\
+        --gguf smollm2-135m-Q8_0.gguf --threads 1,2
 
-The GGUF file must hold a model of the same shape (weights do not matter), in a type that matches --dtype:
-f32 beside F32, bf16 beside BF16, q8 beside Q8_0. Every figure is tokens per second, the median over all
-rounds; within a round each test runs in both programs, one right after the other, and who is first changes
-from round to round. With --llama-batched-bench, steps of several sequences are compared as well.
+A peer is a directory with llama-bench and, for steps of several sequences, llama-batched-bench.
+Several may be named; a fork without `llama-bench -d` decodes after a prompt of its own (-gp), and
+what it wants on its command line besides follows a colon: --peer "ik=ik_llama.cpp/build/bin:-rtr 1".
+
+The GGUF file must hold a model of the same shape (weights do not matter), in a type that matches
+--dtype: f32 beside F32, bf16 beside BF16, q8 beside Q8_0. Every figure is tokens per second, the
+median over all rounds. Within a round each program runs all tests once, one program right after
+the other, and who is first changes from round to round.
 """
 import argparse
 import json
@@ -24,61 +29,75 @@ def output(command):
     return done.stdout
 
 
+def prefill_test(n_prompt):
+    return f"prefill {n_prompt}"
+
+
+def decode_test(n_past, n_seqs):
+    return f"decode after {n_past}" + (f", {n_seqs} sequences" if n_seqs > 1 else "")
+
+
 class Baton:
-    def __init__(self, options):
-        self.command = [options.baton_bench, "engine", "--model", options.model, "--dtype", options.dtype,
-                        "--kernels", options.kernels, "--threads", options.threads, "--json"]
+    name = "Baton"
 
-    def line(self, phase, *options):
-        """The one line of that phase; names the kernels that gave it."""
-        lines = json.loads(output([*self.command, *options]))
-        [line] = [line for line in lines if line["phase"] == phase]
-        self.kernels = line["kernels"]
-        return line["tokens_per_s"]
-
-    def prefill(self, n_prompt):
-        return self.line("prefill", "--prompt", n_prompt, "--new", 1, "--batch", 1)
-
-    def decode(self, n_past, n_new, n_seqs):
-        return self.line("decode", "--prompt", n_past, "--new", n_new, "--batch", n_seqs)
-
-
-class Llama:
     def __init__(self, options):
         self.options = options
 
-    def bench(self, *options):
-        [test] = json.loads(output([self.options.llama_bench, "-m", self.options.gguf, "-t", self.options.threads,
-                                    "-r", 5, "-o", "json", *options]))
-        self.name = f"{test['model_type']}, {test['model_size'] / 1e6:.0f} MB, build {test['build_commit']}"
+    def run(self, n_threads):
+        """{test: tokens/s}"""
+        options = self.options
+        lengths = sorted({*options.prompt, *options.past})
+        lines = json.loads(output([
+            options.baton_bench, "engine", "--model", options.model, "--dtype", options.dtype,
+            "--kernels", options.kernels, "--threads", n_threads, "--json",
+            "--prompt", ",".join(map(str, lengths)), "--new", options.new,
+            "--batch", ",".join(map(str, sorted({1, *options.batch})))]))
+        self.kernels = lines[0]["kernels"]
+        return {prefill_test(line["prompt"]) if line["phase"] == "prefill"
+                else decode_test(line["prompt"], line["batch"]): line["tokens_per_s"] for line in lines}
+
+
+class Llama:
+    def __init__(self, options, peer):
+        self.options = options
+        self.name, _, at = peer.partition("=")
+        at, _, more = at.partition(":")
+        self.folder, self.more = Path(at), more.split()
+        help_text = subprocess.run([self.folder / "llama-bench", "--help"], capture_output=True, text=True)
+        self.has_depth = "n-depth" in help_text.stdout + help_text.stderr
+
+    def bench(self, n_threads, *tests):
+        text = output([self.folder / "llama-bench", "-m", self.options.gguf, "-t", n_threads, "-r", 5,
+                       "-o", "json", *self.more, *tests])
+        return json.loads(text[text.index("["):])
+
+    def decode(self, n_threads, n_past):
+        n_new = self.options.new
+        tests = (["-p", 0, "-n", n_new, "-d", n_past] if self.has_depth
+                 else ["-p", 0, "-n", 0, "-gp", f"{n_past},{n_new}"])
+        [test] = self.bench(n_threads, *tests)
         return statistics.median(test["samples_ts"])
 
-    def prefill(self, n_prompt):
-        return self.bench("-p", n_prompt, "-n", 0)
-
-    def decode(self, n_past, n_new, n_seqs):
-        if n_seqs == 1:
-            return self.bench("-p", 0, "-n", n_new, "-d", n_past)
-        lines = output([self.options.llama_batched_bench, "-m", self.options.gguf, "-t", self.options.threads,
-                        "-tb", self.options.threads, "-c", n_seqs * (n_past + n_new), "-npp", n_past, "-ntg", n_new,
+    def decode_together(self, n_threads, n_past, n_seqs):
+        n_new = self.options.new
+        lines = output([self.folder / "llama-batched-bench", "-m", self.options.gguf, "-t", n_threads,
+                        "-tb", n_threads, "-c", n_seqs * (n_past + n_new), "-npp", n_past, "-ntg", n_new,
                         "-npl", n_seqs, "--output-format", "jsonl"]).splitlines()
         [test] = [json.loads(line) for line in lines if line.startswith("{")]
         return test["speed_tg"]
 
-
-def tests_of(options):
-    """[(name, what to call on either side)]"""
-    def prefill(n):
-        return f"prefill {n}", lambda side: side.prefill(n)
-
-    def decode(n_past, n_seqs):
-        return (f"decode {options.new} after {n_past}" + (f", {n_seqs} sequences" if n_seqs > 1 else ""),
-                lambda side: side.decode(n_past, options.new, n_seqs))
-
-    tests = [prefill(n) for n in options.prompt] + [decode(n, 1) for n in options.past]
-    if options.llama_batched_bench:
-        tests += [decode(options.past[0], n) for n in options.batch]
-    return tests
+    def run(self, n_threads):
+        options = self.options
+        figures = {}
+        for test in self.bench(n_threads, "-p", ",".join(map(str, options.prompt)), "-n", 0):
+            figures[prefill_test(test["n_prompt"])] = statistics.median(test["samples_ts"])
+        for n_past in options.past:
+            figures[decode_test(n_past, 1)] = self.decode(n_threads, n_past)
+        if self.has_depth and (self.folder / "llama-batched-bench").exists():
+            for n_seqs in options.batch:
+                figures[decode_test(options.past[0], n_seqs)] = self.decode_together(
+                    n_threads, options.past[0], n_seqs)
+        return figures
 
 
 def numbers(text):
@@ -87,14 +106,14 @@ def numbers(text):
 
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--llama-bench", required=True, help="llama.cpp's llama-bench")
-    parser.add_argument("--llama-batched-bench", help="llama.cpp's llama-batched-bench")
-    parser.add_argument("--gguf", required=True, help="the model as llama.cpp loads it")
+    parser.add_argument("--peer", required=True, action="append", metavar="NAME=DIRECTORY[:OPTIONS]",
+                        help="a build of llama.cpp; may be given several times")
+    parser.add_argument("--gguf", required=True, help="the model as the peers load it")
     parser.add_argument("--baton-bench", default=ROOT / "build/release/bin/baton-bench")
     parser.add_argument("--model", default="shape:distilgpt2", help="the same as Baton loads it")
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--kernels", default="auto")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=numbers, default="1", help="of each program, one table each")
     parser.add_argument("--prompt", type=numbers, default="16,64,256,512", help="prompts to prefill")
     parser.add_argument("--past", type=numbers, default="16,512", help="contexts to decode after")
     parser.add_argument("--new", type=int, default=64, help="tokens to decode")
@@ -103,21 +122,30 @@ def read_options():
     return parser.parse_args()
 
 
+def compare(options, sides, n_threads):
+    rounds = [[] for _ in sides]
+    for i in range(options.rounds):
+        for side in range(len(sides)) if i % 2 == 0 else reversed(range(len(sides))):
+            rounds[side].append(sides[side].run(n_threads))
+    medians = [{test: statistics.median(figures[test] for figures in of_side) for test in of_side[0]}
+               for of_side in rounds]
+    print(f"{options.model}, {options.dtype}, {sides[0].kernels} kernels, {n_threads} thread(s), "
+          f"medians of {options.rounds} rounds\n")
+    print("| tokens/s | " + " | ".join(side.name for side in sides) + " | Baton's ratio |")
+    print("|---" * (len(sides) + 2) + "|")
+    for test, ours in medians[0].items():
+        theirs = [figures.get(test) for figures in medians[1:]]
+        if any(theirs):
+            print(f"| {test} | {ours:.1f} | " + " | ".join(f"{n:.1f}" if n else "-" for n in theirs) + " | "
+                  + ", ".join(f"{ours / n:.2f}" if n else "-" for n in theirs) + " |")
+    print(flush=True)
+
+
 def main():
     options = read_options()
-    baton, llama = Baton(options), Llama(options)
-    tests = tests_of(options)
-    figures = {name: ([], []) for name, _ in tests}
-    for i in range(options.rounds):
-        for name, run in tests:
-            for side in (0, 1) if i % 2 == 0 else (1, 0):
-                figures[name][side].append(run((baton, llama)[side]))
-    print(f"Baton: {options.model}, {options.dtype}, {baton.kernels} kernels; llama.cpp: {llama.name}; "
-          f"{options.threads} thread(s), medians of {options.rounds} rounds\n")
-    print("| tokens/s | Baton | llama.cpp | ratio |\n|---|---|---|---|")
-    for name, (ours, theirs) in figures.items():
-        a, b = statistics.median(ours), statistics.median(theirs)
-        print(f"| {name} | {a:.0f} | {b:.0f} | {a / b:.2f} |")
+    sides = [Baton(options), *(Llama(options, peer) for peer in options.peer)]
+    for n_threads in options.threads:
+        compare(options, sides, n_threads)
 
 
 if __name__ == "__main__":
