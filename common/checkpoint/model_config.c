@@ -119,12 +119,12 @@ static enum baton_err read_root(const struct baton_json *root, struct baton_mode
     if (wrapped)
         read_wrapper(root, inner, config);
     config->bos_id = baton_model_config_id(config, baton_json_get(root, "bos_token_id"));
-    baton_model_config_add_eos(config, baton_json_get(root, "eos_token_id"));
     if (wrapped && config->bos_id < 0)
         config->bos_id = baton_model_config_id(config, baton_json_get(inner, "bos_token_id"));
-    if (wrapped && !config->n_eos)
-        baton_model_config_add_eos(config, baton_json_get(inner, "eos_token_id"));
-    return BATON_OK;
+    err = baton_model_config_add_eos(config, baton_json_get(root, "eos_token_id"), why);
+    if (!err && wrapped && !config->n_eos)
+        err = baton_model_config_add_eos(config, baton_json_get(inner, "eos_token_id"), why);
+    return err;
 }
 
 enum baton_err baton_model_config_parse(const void *text, size_t n,
@@ -146,14 +146,14 @@ enum baton_err baton_model_config_parse_generation(const void *text, size_t n,
                                                    struct baton_why *why)
 {
     struct baton_json *root = NULL;
-    struct baton_sampling_defaults sampling = config->sampling;
+    struct baton_model_config read = *config;
     enum baton_err err = parse_object(text, n, &root, why);
     if (!err)
-        err = baton_model_config_read_sampling(root, &sampling, why);
-    if (!err) {
-        config->sampling = sampling;
-        baton_model_config_add_eos(config, baton_json_get(root, "eos_token_id"));
-    }
+        err = baton_model_config_read_sampling(root, &read.sampling, why);
+    if (!err)
+        err = baton_model_config_add_eos(&read, baton_json_get(root, "eos_token_id"), why);
+    if (!err)
+        *config = read;
     baton_json_free(root);
     return err;
 }

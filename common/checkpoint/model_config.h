@@ -32,7 +32,7 @@ enum {
     BATON_MAX_CONTEXT = 1 << 24,
     BATON_MAX_EXPERTS = 1024,
     BATON_MAX_ROTARY_PAIRS = 256,
-    BATON_MODEL_MAX_EOS = 8
+    BATON_MODEL_MAX_EOS = 16
 };
 
 /* Keys that only some models have. A config that gives one a value other than the neutral one

@@ -29,7 +29,9 @@ enum baton_err baton_model_config_read_layers(const struct baton_json *object, c
 
 /* A number or an array of numbers. Ids outside the vocabulary can never come up and are left out.
  */
-void baton_model_config_add_eos(struct baton_model_config *config, const struct baton_json *value);
+enum baton_err baton_model_config_add_eos(struct baton_model_config *config,
+                                          const struct baton_json *value,
+                                          struct baton_why *why) BATON_MUST_CHECK;
 
 /* -1 unless it is an id of the vocabulary. */
 int64_t baton_model_config_id(const struct baton_model_config *config,

@@ -10,18 +10,26 @@ int64_t baton_model_config_id(const struct baton_model_config *config,
     return known ? baton_json_int(value) : -1;
 }
 
-void baton_model_config_add_eos(struct baton_model_config *config, const struct baton_json *value)
+static enum baton_err add_eos(struct baton_model_config *config, int64_t id, struct baton_why *why)
 {
-    int64_t id = baton_model_config_id(config, value);
-    if (baton_json_kind(value) == BATON_JSON_ARRAY)
-        for (size_t i = 0; i < baton_json_size(value); i++)
-            baton_model_config_add_eos(config, baton_json_at(value, i));
-    if (id < 0 || config->n_eos == BATON_MODEL_MAX_EOS)
-        return;
     for (int i = 0; i < config->n_eos; i++)
         if (config->eos_ids[i] == id)
-            return;
+            return BATON_OK;
+    if (config->n_eos == BATON_MODEL_MAX_EOS)
+        return baton_fail(why, BATON_LIMIT, "eos_token_id: more than %d ids", BATON_MODEL_MAX_EOS);
     config->eos_ids[config->n_eos++] = id;
+    return BATON_OK;
+}
+
+enum baton_err baton_model_config_add_eos(struct baton_model_config *config,
+                                          const struct baton_json *value, struct baton_why *why)
+{
+    int64_t id = baton_model_config_id(config, value);
+    enum baton_err err = id < 0 ? BATON_OK : add_eos(config, id, why);
+    if (baton_json_kind(value) == BATON_JSON_ARRAY)
+        for (size_t i = 0; i < baton_json_size(value) && !err; i++)
+            err = baton_model_config_add_eos(config, baton_json_at(value, i), why);
+    return err;
 }
 
 enum baton_err baton_model_config_read_sampling(const struct baton_json *object,

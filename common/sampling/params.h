@@ -18,7 +18,7 @@
 #include "common/base/error.h"
 
 enum {
-    BATON_MAX_STOP_IDS = 64,
+    BATON_MAX_STOP_IDS = 72,
     BATON_MAX_LOGIT_BIAS = 1024,
     BATON_MAX_BIAS = 100,  /* of one logit, up or down */
     BATON_MAX_LISTED = 20, /* candidates of a decision, tokens of a list of logprobs */

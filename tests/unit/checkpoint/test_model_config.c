@@ -128,13 +128,20 @@ TEST(eos_ids_of_both_files_are_united_within_the_vocabulary)
     assert_int_equal(config.eos_ids[2], 9);
 }
 
-TEST(eos_ids_beyond_the_capacity_are_left_out)
+TEST(more_eos_ids_than_there_is_room_for_are_refused)
 {
+    static const char most[] =
+        "{\"vocab_size\":99,\"eos_token_id\":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}";
+    static const char generation[] = "{\"eos_token_id\":[3,15,16]}";
     struct baton_model_config config;
+    struct baton_why why = {""};
+    assert_int_equal(parse(most, &config, NULL), BATON_OK);
+    assert_int_equal(config.n_eos, 16);
     assert_int_equal(
-        parse("{\"vocab_size\":99,\"eos_token_id\":[0,1,2,3,4,5,6,7,8,9]}", &config, NULL),
-        BATON_OK);
-    assert_int_equal(config.n_eos, BATON_MODEL_MAX_EOS);
+        baton_model_config_parse_generation(generation, sizeof generation - 1, &config, &why),
+        BATON_LIMIT);
+    assert_string_equal(why.text, "eos_token_id: more than 16 ids");
+    assert_int_equal(config.n_eos, 16);
 }
 
 /* ---- defaults ---- */
@@ -357,7 +364,7 @@ int main(void)
         cmocka_unit_test(a_value_of_the_wrong_kind_or_size_is_refused_by_its_key),
         cmocka_unit_test(a_size_that_is_required_is_asked_for_by_its_key),
         cmocka_unit_test(eos_ids_of_both_files_are_united_within_the_vocabulary),
-        cmocka_unit_test(eos_ids_beyond_the_capacity_are_left_out),
+        cmocka_unit_test(more_eos_ids_than_there_is_room_for_are_refused),
         cmocka_unit_test(absent_keys_have_their_model_types_defaults),
         cmocka_unit_test(null_takes_a_default_back),
         cmocka_unit_test(rope_parameters_hold_theta_and_the_rotated_share_too),
