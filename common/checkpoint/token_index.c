@@ -5,23 +5,14 @@
 
 #include "common/checkpoint/tokenizer_tables.h"
 
-/* Eight bytes at a time, mixed by a multiplication (as in FNV-1a, but with 64-bit words). */
-static uint32_t hash_of(const char *text, size_t n)
+static uint32_t hash_of(const struct baton_token_index *index, const char *text, size_t n)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ n, word = 0;
-    for (; n >= sizeof word; n -= sizeof word, text += sizeof word) {
-        memcpy(&word, text, sizeof word);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
-    word = 0;
-    memcpy(&word, text, n);
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(hash >> 32);
+    return (uint32_t)baton_hash_bytes(&index->key, text, n);
 }
 
 enum baton_err baton_token_index_init(struct baton_token_index *index, size_t n_tokens)
 {
+    index->key = baton_hash_key_draw();
     index->n_slots = 16;
     while (index->n_slots / 2 < n_tokens)
         index->n_slots *= 2;
@@ -49,7 +40,7 @@ static struct baton_token_entry *find(const struct baton_token_index *index, con
 
 void baton_token_index_put(struct baton_token_index *index, const char *text, size_t n, uint32_t id)
 {
-    uint32_t hash = hash_of(text, n);
+    uint32_t hash = hash_of(index, text, n);
     *find(index, text, n, hash) =
         (struct baton_token_entry){.text = text, .n_bytes = (uint32_t)n, .id = id, .hash = hash};
 }
@@ -58,6 +49,6 @@ uint32_t baton_token_index_get(const struct baton_token_index *index, const char
 {
     if (!index->n_slots)
         return BATON_NO_TOKEN;
-    const struct baton_token_entry *entry = find(index, text, n, hash_of(text, n));
+    const struct baton_token_entry *entry = find(index, text, n, hash_of(index, text, n));
     return entry->text ? entry->id : BATON_NO_TOKEN;
 }

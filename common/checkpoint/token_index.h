@@ -1,7 +1,7 @@
 /* Tokens by their text; for common/checkpoint and common/tokenizer.
  *
- * An open-addressed table at most half full. The texts of equal tokens differ, so a search compares
- * texts only where the hashes agree.
+ * An open-addressed table at most half full. Its hashes have a key of their own, so no vocabulary
+ * makes searches long. Texts are compared only where the hashes agree.
  *
  * Ownership: the struct is embedded and owns the table; texts are borrowed and must outlive it.
  * Threading: filled by one thread, read-only after.
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/keyed_hash.h"
 
 struct baton_token_entry {
     const char *text; /* NULL: a free slot */
@@ -23,6 +24,7 @@ struct baton_token_entry {
 struct baton_token_index {
     struct baton_token_entry *entries;
     size_t n_slots; /* a power of two */
+    struct baton_hash_key key;
 };
 
 /* Room for n_tokens. */

@@ -30,7 +30,7 @@ struct baton_bpe_candidate {
 
 enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs)
 {
-    *bpe = (struct baton_bpe){.n_slots = 16};
+    *bpe = (struct baton_bpe){.n_slots = 16, .key = baton_hash_key_draw()};
     /* At most half full, so that a search for an absent pair ends soon. */
     while (bpe->n_slots / 2 < n_pairs)
         bpe->n_slots *= 2;
@@ -65,9 +65,7 @@ void baton_bpe_fini(struct baton_bpe *bpe)
 /* The pair's slot, or the free slot where it belongs. */
 static struct baton_bpe_pair *find_pair(const struct baton_bpe *bpe, uint32_t left, uint32_t right)
 {
-    /* Multiplicative hashing: the upper half of the product mixes both ids. */
-    uint64_t hash = ((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u;
-    size_t mask = bpe->n_slots - 1, i = (size_t)(hash >> 32) & mask;
+    size_t mask = bpe->n_slots - 1, i = (size_t)baton_hash_pair(&bpe->key, left, right) & mask;
     for (;; i = (i + 1) & mask) {
         struct baton_bpe_pair *pair = &bpe->pairs[i];
         if ((pair->left == left && pair->right == right) || pair->left == BATON_NO_TOKEN)

@@ -22,12 +22,14 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/keyed_hash.h"
 #include "common/checkpoint/token_index.h"
 #include "common/tokenizer/tokenizer.h"
 
 struct baton_bpe {
     struct baton_bpe_pair *pairs;
-    size_t n_slots;         /* a power of two, at least twice the number of pairs */
+    size_t n_slots; /* a power of two, at least twice the number of pairs */
+    struct baton_hash_key key;
     bool by_characters;     /* else by bytes */
     uint32_t byte_ids[256]; /* of a byte, or of an ASCII character; BATON_NO_TOKEN: none */
     struct baton_token_index characters; /* the others; texts are borrowed */
