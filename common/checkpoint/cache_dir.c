@@ -36,7 +36,24 @@ static void add_users(struct baton_cache_dirs *dirs)
     add(dirs, cache, "baton", PRIVATE);
 }
 
-void baton_cache_dirs_find(const char *option, const char *model_dir, struct baton_cache_dirs *dirs)
+/* Of a model that is a file, its directory's. */
+static void add_beside(struct baton_cache_dirs *dirs, const char *model_path)
+{
+    struct stat info;
+    char parent[PATH_MAX] = ".";
+    const char *slash = strrchr(model_path, '/');
+    if (stat(model_path, &info) || S_ISDIR(info.st_mode)) {
+        add(dirs, model_path, ".baton", SHARED);
+        return;
+    }
+    if (slash)
+        (void)snprintf(parent, sizeof parent, "%.*s",
+                       slash > model_path ? (int)(slash - model_path) : 1, model_path);
+    add(dirs, parent, ".baton", SHARED);
+}
+
+void baton_cache_dirs_find(const char *option, const char *model_path,
+                           struct baton_cache_dirs *dirs)
 {
     dirs->n = 0;
     if (!option || !*option)
@@ -45,6 +62,6 @@ void baton_cache_dirs_find(const char *option, const char *model_dir, struct bat
         add(dirs, option, NULL, SHARED);
         return;
     }
-    add(dirs, model_dir, ".baton", SHARED);
+    add_beside(dirs, model_path);
     add_users(dirs);
 }

@@ -20,9 +20,10 @@ struct baton_cache_dirs {
 };
 
 /* option is a directory (created when its parent exists), "" or NULL for nowhere, or "auto":
- * .baton in model_dir, then $XDG_CACHE_HOME/baton or ~/.cache/baton. A directory
- * that cannot be created is left out; one that can only be read is not. */
-void baton_cache_dirs_find(const char *option, const char *model_dir,
+ * .baton in the model's directory, or that of its file, then $XDG_CACHE_HOME/baton or
+ * ~/.cache/baton. A directory that cannot be created is left out; one that can only be read is not.
+ */
+void baton_cache_dirs_find(const char *option, const char *model_path,
                            struct baton_cache_dirs *dirs);
 
 #endif

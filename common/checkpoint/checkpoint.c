@@ -5,16 +5,32 @@
 #include <string.h>
 
 #include "common/checkpoint/fingerprint.h"
+#include "common/checkpoint/gguf_config.h"
 #include "common/checkpoint/tokenizer_tables.h"
 #include "common/checkpoint/weights.h"
 
-/* The last part of the real path, so that "." and links have the name that people know. */
+/* Where the part of a file's name begins that only says what it is: "-00001-of-00002.gguf". */
+static int name_length(const char *name)
+{
+    static const char end[] = ".gguf";
+    int n = (int)strlen(name), n_end = (int)strlen(end);
+    if (baton_gguf_n_shards(name) > 1)
+        return n - (int)strlen("-00001-of-00002.gguf");
+    return n > n_end && !strcmp(name + n - n_end, end) ? n - n_end : n;
+}
+
+/* The last part of the path: of a directory's real one, so that "." and links have the name that
+ * people know; of a file's as given, for caches keep files under other names behind links. */
 static void set_name(struct baton_checkpoint *checkpoint)
 {
-    char *real = realpath(checkpoint->path, NULL);
+    bool is_file = baton_gguf_model_is_at(checkpoint->path);
+    char *real = is_file ? NULL : realpath(checkpoint->path, NULL);
     const char *path = real ? real : checkpoint->path, *slash = strrchr(path, '/');
-    (void)snprintf(checkpoint->facts.name, sizeof checkpoint->facts.name, "%.*s",
-                   (int)sizeof checkpoint->facts.name - 1, slash && slash[1] ? slash + 1 : path);
+    const char *name = slash && slash[1] ? slash + 1 : path;
+    int n = is_file ? name_length(name) : (int)strlen(name);
+    int max = (int)sizeof checkpoint->facts.name - 1;
+    (void)snprintf(checkpoint->facts.name, sizeof checkpoint->facts.name, "%.*s", n < max ? n : max,
+                   name);
     free(real);
 }
 
@@ -38,6 +54,26 @@ static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct bato
     return BATON_OK;
 }
 
+static enum baton_err read_gguf(struct baton_checkpoint *checkpoint, struct baton_why *why)
+{
+    struct baton_gguf_model *model;
+    enum baton_err err = baton_gguf_model_open(checkpoint->path, &model, why);
+    if (err)
+        return err;
+    memcpy(checkpoint->config_path, checkpoint->path, sizeof checkpoint->config_path);
+    err = baton_gguf_config_read(model, &checkpoint->config, why);
+    baton_gguf_model_close(model);
+    return err;
+}
+
+static enum baton_err read_config(struct baton_checkpoint *checkpoint, struct baton_why *why)
+{
+    if (baton_gguf_model_is_at(checkpoint->path))
+        return read_gguf(checkpoint, why);
+    return baton_model_config_read(checkpoint->path, &checkpoint->config, checkpoint->config_path,
+                                   why);
+}
+
 enum baton_err baton_checkpoint_open(const char *path, struct baton_checkpoint **checkpoint,
                                      struct baton_why *why)
 {
@@ -49,7 +85,7 @@ enum baton_err baton_checkpoint_open(const char *path, struct baton_checkpoint *
     if (n < 0 || n >= (int)sizeof opened->path)
         err = baton_fail(why, BATON_INVALID, "%s: path too long", path);
     if (!err)
-        err = baton_model_config_read(path, &opened->config, opened->config_path, why);
+        err = read_config(opened, why);
     if (!err)
         err = set_facts(opened, why);
     if (err)

@@ -35,8 +35,8 @@ struct baton_checkpoint {
     struct baton_model_facts facts;
 };
 
-/* path is a directory in the layout of a Hugging Face checkout (model_files.h). A config without a
- * vocabulary or a context size is INVALID. */
+/* path is a directory in the layout of a Hugging Face checkout (model_files.h) or a GGUF file
+ * (gguf_model.h). A config without a vocabulary or a context size is INVALID. */
 enum baton_err baton_checkpoint_open(const char *path, struct baton_checkpoint **checkpoint,
                                      struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is fine. */

@@ -27,12 +27,26 @@ bool baton_element_parse(const char *name, enum baton_element *dtype)
 
 const char *baton_element_name(enum baton_element dtype)
 {
-    return dtypes[dtype].name;
+    return dtype == BATON_ELEMENT_BLOCKS ? "blocks" : dtypes[dtype].name;
 }
 
 size_t baton_element_bytes(enum baton_element dtype)
 {
-    return dtypes[dtype].n_bytes;
+    return dtype == BATON_ELEMENT_BLOCKS ? 0 : dtypes[dtype].n_bytes;
+}
+
+enum baton_element baton_element_of_block(enum baton_block_type type)
+{
+    switch (type) {
+    case BATON_BLOCK_F32:
+        return BATON_ELEMENT_F32;
+    case BATON_BLOCK_F16:
+        return BATON_ELEMENT_F16;
+    case BATON_BLOCK_BF16:
+        return BATON_ELEMENT_BF16;
+    default:
+        return BATON_ELEMENT_BLOCKS;
+    }
 }
 
 bool baton_element_converts(enum baton_element dtype)

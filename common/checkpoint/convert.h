@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/checkpoint/blocks.h"
+
 /* safetensors' names; bytes of one element. */
 #define BATON_ELEMENTS(X)                                                                          \
     X(BOOL, 1)                                                                                     \
@@ -31,13 +33,17 @@ enum baton_element {
 #define X(name, bytes) BATON_ELEMENT_##name,
     BATON_ELEMENTS(X)
 #undef X
+        BATON_ELEMENT_BLOCKS /* no single elements: blocks of values (blocks.h) */
 };
 
 /* False for a name that is not in the table. */
 bool baton_element_parse(const char *name, enum baton_element *dtype);
-/* The name and the size of one element. */
+/* The name and the size of one element; "blocks" and 0 for BLOCKS. */
 const char *baton_element_name(enum baton_element dtype);
 size_t baton_element_bytes(enum baton_element dtype);
+
+/* What tensors of a type of blocks hold: F32, F16, BF16 or BLOCKS. */
+enum baton_element baton_element_of_block(enum baton_block_type type);
 
 /* Whether baton_convert takes it: F32, F16 and BF16. */
 bool baton_element_converts(enum baton_element dtype);

@@ -10,7 +10,7 @@
 #include "common/checkpoint/model_config.h"
 
 struct baton_model_facts {
-    char name[128];           /* of the file or directory itself, for people */
+    char name[128];           /* of the directory, or of the file without its ending */
     int64_t n_vocab;          /* V */
     int64_t n_context_tokens; /* prompt and output together */
     int64_t eos_ids[BATON_MODEL_MAX_EOS];

@@ -2,7 +2,7 @@
  *
  * Ownership: the caller's struct.
  * Threading: any thread.
- * Errors:    as baton_model_files_visit and baton_file_digest_add; the outputs are untouched.
+ * Errors:    as baton_model_files_visit, baton_file_digest_add and baton_gguf_model_open; the outputs are untouched.
  */
 #ifndef BATON_CHECKPOINT_FINGERPRINT_H
 #define BATON_CHECKPOINT_FINGERPRINT_H
@@ -12,7 +12,8 @@
 #include "common/base/fingerprint.h"
 #include "common/checkpoint/cache_dir.h"
 
-/* Over every byte of the model's files (file_digest.h). with_weights false leaves `weights` empty;
+/* Over every byte of the model's files (file_digest.h), but of a GGUF file's metadata as
+ * gguf_digest.h has it. with_weights false leaves `weights` empty;
  * true without weight files is NOT_FOUND. The weights' digest is taken from cache while the files
  * are the same (model_digest.h); NULL: hashed in any case. */
 enum baton_err baton_fingerprint_take(const char *model_path, const struct baton_cache_dirs *cache,

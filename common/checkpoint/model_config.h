@@ -172,6 +172,8 @@ struct baton_model_config {
     int64_t eos_ids[BATON_MODEL_MAX_EOS]; /* each ends a generation; all below V */
     int n_eos;
     struct baton_sampling_defaults sampling;
+
+    bool gguf_names; /* tensors are called, and Q and K ordered, as in GGUF files */
 };
 
 /* The neutral values: those of an empty config.json. */

@@ -37,12 +37,13 @@ static time_t later(time_t a, time_t b)
 static enum baton_err identify_file(void *arg, const char *path, struct baton_why *why)
 {
     struct identity *identity = arg;
+    const char *slash = strrchr(path, '/');
     struct stat s;
     if (stat(path, &s))
         return baton_fail(why, errno == ENOENT ? BATON_NOT_FOUND : BATON_IO, "%s: %s", path,
                           strerror(errno));
     baton_buf_printf(&identity->text, "%s size=%lld inode=%llu mtime=%lld.%09ld ctime=%lld.%09ld\n",
-                     strrchr(path, '/') + 1, (long long)s.st_size, (unsigned long long)s.st_ino,
+                     slash ? slash + 1 : path, (long long)s.st_size, (unsigned long long)s.st_ino,
                      (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (long long)s.st_ctim.tv_sec,
                      s.st_ctim.tv_nsec);
     identity->n_bytes += s.st_size;
@@ -177,7 +178,7 @@ static enum baton_err hash_once(const char *model_path, const char *path,
     return err;
 }
 
-/* DIR/<digest of the model directory's real path>.digest, in each of dirs. */
+/* DIR/<digest of the model's real path>.digest, in each of dirs. */
 static enum baton_err name_memories(const char *model_path, const struct baton_cache_dirs *dirs,
                                     char paths[BATON_CACHE_MAX_DIRS][PATH_MAX],
                                     struct baton_why *why)

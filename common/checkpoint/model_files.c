@@ -7,6 +7,7 @@
 
 #include "common/base/file.h"
 #include "common/base/json.h"
+#include "common/checkpoint/gguf_model.h"
 
 enum { INDEX_MAX_BYTES = 64 << 20, MAX_SHARDS = 1024 };
 
@@ -67,6 +68,27 @@ static enum baton_err read_index(const char *model_path, struct baton_json **ind
     return shard_names(model_path, *index, names, n_names, why);
 }
 
+/* All files of a GGUF model. */
+static enum baton_err visit_gguf(const char *model_path,
+                                 enum baton_err (*visit)(void *arg, const char *path,
+                                                         struct baton_why *why),
+                                 void *arg, struct baton_why *why)
+{
+    char path[PATH_MAX];
+    int n = baton_gguf_n_shards(model_path);
+    if (n > BATON_GGUF_MAX_SHARDS)
+        return baton_fail(why, BATON_LIMIT, "%s: more than %d files", model_path,
+                          BATON_GGUF_MAX_SHARDS);
+    enum baton_err err = visit(arg, model_path, why);
+    for (int i = 2; i <= n && !err; i++) {
+        if (!baton_gguf_shard_path(model_path, i, path))
+            return baton_fail(why, BATON_INVALID, "%s: must be the first of the model's files",
+                              model_path);
+        err = visit(arg, path, why);
+    }
+    return err;
+}
+
 enum baton_err baton_model_files_visit(const char *model_path, enum baton_model_part part,
                                        enum baton_err (*visit)(void *arg, const char *path,
                                                                struct baton_why *why),
@@ -76,6 +98,8 @@ enum baton_err baton_model_files_visit(const char *model_path, enum baton_model_
     size_t n_names = 1;
     struct baton_json *index = NULL;
     enum baton_err err = BATON_OK;
+    if (baton_gguf_model_is_at(model_path))
+        return visit_gguf(model_path, visit, arg, why);
     if (part == BATON_PART_TOKENIZER) {
         names[0] = "tokenizer.json";
         if (!baton_model_files_has(model_path, names[0])) {

@@ -4,7 +4,8 @@
  *     tokenizer.json, or vocab.json and merges.txt
  *     model.safetensors, or the shards that model.safetensors.index.json names
  *
- * This is the layout of a Hugging Face checkout.
+ * This is the layout of a Hugging Face checkout. A model at the path of a file is one of GGUF
+ * (gguf_model.h): its file, or the files of its name, are its weights and hold all its other parts.
  *
  * Ownership: paths are borrowed for the visit.
  * Threading: any thread.

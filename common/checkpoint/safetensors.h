@@ -19,18 +19,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/checkpoint/convert.h"
-
-enum { BATON_TENSOR_MAX_DIMS = 8 };
-
-struct baton_tensor {
-    const char *name;
-    enum baton_element dtype;
-    int n_dims;
-    int64_t shape[BATON_TENSOR_MAX_DIMS];
-    const uint8_t *data; /* any alignment */
-    size_t n_bytes;
-};
+#include "common/checkpoint/tensor.h"
 
 struct baton_safetensors {
     struct baton_json *header;

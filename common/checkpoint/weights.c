@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/checkpoint/gguf_model.h"
 #include "common/checkpoint/model_files.h"
 #include "common/checkpoint/mxfp4.h"
+#include "common/checkpoint/safetensors.h"
 
 enum { TILE_LINES = 16 };
 
@@ -18,8 +20,9 @@ struct shard {
 };
 
 struct baton_weights {
-    struct shard *shards;
+    struct shard *shards; /* of safetensors */
     size_t n_shards;
+    struct baton_gguf_model *gguf;       /* or of GGUF; else NULL */
     const struct baton_tensor **by_name; /* sorted */
     size_t n_tensors;
 };
@@ -54,24 +57,48 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Sorts all tensors by name, for bsearch. A name in two shards is refused: either tensor
- * could be the one that is meant. */
-static enum baton_err index_names(struct baton_weights *weights, const char *dir,
-                                  struct baton_why *why)
+static size_t list(struct baton_weights *weights, size_t n, const struct baton_tensor *tensors,
+                   size_t n_tensors)
+{
+    for (size_t i = 0; i < n_tensors; i++)
+        weights->by_name[n + i] = &tensors[i];
+    return n + n_tensors;
+}
+
+static void list_all(struct baton_weights *weights)
 {
     size_t n = 0;
+    for (size_t i = 0; i < weights->n_shards; i++)
+        n = list(weights, n, weights->shards[i].file.tensors, weights->shards[i].file.n_tensors);
+    for (int i = 0; weights->gguf && i < weights->gguf->n_shards; i++)
+        n = list(weights, n, weights->gguf->shards[i].file.tensors,
+                 weights->gguf->shards[i].file.n_tensors);
+}
+
+/* Sorts all tensors by name, for bsearch. A name in two shards is refused: either tensor
+ * could be the one that is meant. */
+static enum baton_err index_names(struct baton_weights *weights, const char *path,
+                                  struct baton_why *why)
+{
     weights->by_name = calloc(weights->n_tensors + 1, sizeof weights->by_name[0]);
     if (!weights->by_name)
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", dir);
-    for (size_t i = 0; i < weights->n_shards; i++)
-        for (size_t k = 0; k < weights->shards[i].file.n_tensors; k++)
-            weights->by_name[n++] = &weights->shards[i].file.tensors[k];
-    qsort(weights->by_name, n, sizeof weights->by_name[0], by_name);
-    for (size_t i = 1; i < n; i++)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    list_all(weights);
+    qsort(weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
+    for (size_t i = 1; i < weights->n_tensors; i++)
         if (!strcmp(weights->by_name[i - 1]->name, weights->by_name[i]->name))
-            return baton_fail(why, BATON_INVALID, "%s: tensor %s is in two files", dir,
+            return baton_fail(why, BATON_INVALID, "%s: tensor %s is in two files", path,
                               weights->by_name[i]->name);
     return BATON_OK;
+}
+
+static enum baton_err open_gguf(struct baton_weights *weights, const char *path,
+                                struct baton_why *why)
+{
+    enum baton_err err = baton_gguf_model_open(path, &weights->gguf, why);
+    for (int i = 0; !err && i < weights->gguf->n_shards; i++)
+        weights->n_tensors += weights->gguf->shards[i].file.n_tensors;
+    return err;
 }
 
 enum baton_err baton_weights_open(const char *model_path, struct baton_weights **weights,
@@ -81,7 +108,9 @@ enum baton_err baton_weights_open(const char *model_path, struct baton_weights *
     if (!opened)
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
     enum baton_err err =
-        baton_model_files_visit(model_path, BATON_PART_WEIGHTS, add_shard, opened, why);
+        baton_gguf_model_is_at(model_path)
+            ? open_gguf(opened, model_path, why)
+            : baton_model_files_visit(model_path, BATON_PART_WEIGHTS, add_shard, opened, why);
     if (!err)
         err = index_names(opened, model_path, why);
     if (err)
@@ -99,6 +128,7 @@ void baton_weights_close(struct baton_weights *weights)
         baton_safetensors_fini(&weights->shards[i].file);
         baton_file_unmap(&weights->shards[i].mapping);
     }
+    baton_gguf_model_close(weights->gguf);
     free(weights->by_name);
     free(weights->shards);
     free(weights);
@@ -126,14 +156,32 @@ static void write_shape(char *text, size_t n_text, int n_dims, const int64_t *sh
         n += (size_t)snprintf(text + n, n_text - n, "%s%lld", i ? ", " : "", (long long)shape[i]);
 }
 
-static enum baton_err check_shape(const struct baton_tensor *tensor, int n_dims,
+/* The lengths of a shape behind its leading 1s, of which the last stays. */
+static int strip(int n_dims, const int64_t **shape)
+{
+    for (; n_dims > 1 && (*shape)[0] == 1; n_dims--)
+        ++*shape;
+    return n_dims;
+}
+
+static bool is_shape(const struct baton_weights *weights, const struct baton_tensor *tensor,
+                     int n_dims, const int64_t *shape)
+{
+    const int64_t *given = tensor->shape;
+    int n_given = tensor->n_dims;
+    if (weights->gguf) {
+        n_dims = strip(n_dims, &shape);
+        n_given = strip(n_given, &given);
+    }
+    return n_given == n_dims && !memcmp(given, shape, (size_t)n_dims * sizeof *shape);
+}
+
+static enum baton_err check_shape(const struct baton_weights *weights,
+                                  const struct baton_tensor *tensor, int n_dims,
                                   const int64_t *shape, struct baton_why *why)
 {
     char wanted[SHAPE_BYTES] = "", given[SHAPE_BYTES] = "";
-    bool same = tensor->n_dims == n_dims;
-    for (int i = 0; i < n_dims && same; i++)
-        same = tensor->shape[i] == shape[i];
-    if (same)
+    if (is_shape(weights, tensor, n_dims, shape))
         return BATON_OK;
     write_shape(wanted, sizeof wanted, n_dims, shape);
     write_shape(given, sizeof given, tensor->n_dims, tensor->shape);
@@ -148,10 +196,10 @@ enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, co
     const struct baton_tensor *found = baton_weights_find(weights, name);
     if (!found)
         return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
-    if (!baton_element_converts(found->dtype))
+    if (!baton_element_converts(found->dtype) && found->dtype != BATON_ELEMENT_BLOCKS)
         return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; F32, F16 or BF16 is wanted",
                           name, baton_element_name(found->dtype));
-    enum baton_err err = check_shape(found, n_dims, shape, why);
+    enum baton_err err = check_shape(weights, found, n_dims, shape, why);
     if (!err)
         *tensor = found;
     return err;
@@ -168,7 +216,7 @@ static enum baton_err find_bytes(const struct baton_weights *weights, const char
         return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; U8 is wanted", name,
                           baton_element_name(found->dtype));
     *tensor = found;
-    return check_shape(found, n_dims, shape, why);
+    return check_shape(weights, found, n_dims, shape, why);
 }
 
 enum baton_err baton_weights_find_mxfp4(const struct baton_weights *weights, const char *blocks,
@@ -224,18 +272,31 @@ static void read_tile(const struct baton_weights_part *part, size_t k, size_t n,
             rows[o * n_in + k + i] = tile[i][o];
 }
 
-/* n elements of a tensor that lie behind each other, from `at` on: a multiple of a block for
- * MXFP4. */
+/* Bytes of so many elements of a part's tensor. */
+static size_t bytes_of(const struct baton_weights_part *part, size_t n_elements)
+{
+    if (part->scales)
+        return n_elements / BATON_MXFP4_BLOCK * BATON_MXFP4_BLOCK_BYTES;
+    if (part->tensor->dtype == BATON_ELEMENT_BLOCKS)
+        return n_elements / baton_block_values(part->tensor->block_type) *
+               baton_block_bytes(part->tensor->block_type);
+    return n_elements * baton_element_bytes(part->tensor->dtype);
+}
+
+/* n elements of a tensor that lie behind each other, from `at` on: multiples of a block where the
+ * tensor has blocks. */
 static void read_run(const struct baton_weights_part *part, size_t at, size_t n, float *floats)
 {
     const struct baton_tensor *tensor = part->tensor;
-    size_t block = at / BATON_MXFP4_BLOCK;
+    const uint8_t *data = tensor->data + bytes_of(part, at);
     if (part->scales)
-        baton_mxfp4_decode(tensor->data + block * BATON_MXFP4_BLOCK_BYTES,
-                           part->scales->data + block, n / BATON_MXFP4_BLOCK, floats);
+        baton_mxfp4_decode(data, part->scales->data + at / BATON_MXFP4_BLOCK, n / BATON_MXFP4_BLOCK,
+                           floats);
+    else if (tensor->dtype == BATON_ELEMENT_BLOCKS)
+        baton_blocks_decode(tensor->block_type, data, n / baton_block_values(tensor->block_type),
+                            floats);
     else
-        baton_convert(tensor->dtype, tensor->data + at * baton_element_bytes(tensor->dtype), n,
-                      floats);
+        baton_convert(tensor->dtype, data, n, floats);
 }
 
 /* n rows of a part, from its r-th on. */
@@ -264,14 +325,6 @@ void baton_weights_read(const struct baton_weights_source *source, int first, in
             read_part(part, begin - part->first, end - begin, rows + (size_t)(begin - first) * n_in,
                       n_in);
     }
-}
-
-/* Bytes of so many elements of a part's tensor. */
-static size_t bytes_of(const struct baton_weights_part *part, size_t n_elements)
-{
-    if (part->scales)
-        return n_elements / BATON_MXFP4_BLOCK * BATON_MXFP4_BLOCK_BYTES;
-    return n_elements * baton_element_bytes(part->tensor->dtype);
 }
 
 /* Of a tensor that other matrices share, this matrix's part only. */

@@ -1,16 +1,17 @@
-/* All tensors of a model, in whatever number of files, read as float.
+/* All tensors of a model, in whatever number and format of files, read as float.
  *
  * Ownership: owns the mappings; tensors are borrowed from them.
  * Threading: immutable once open.
- * Errors:    open: as baton_model_files_visit and baton_safetensors_parse, with the file; INVALID
- *            for a name in two files. find_shaped: INVALID naming the tensor and the shape or
+ * Errors:    open: as baton_model_files_visit and baton_safetensors_parse, or as
+ *            baton_gguf_model_open, with the file; INVALID for a name in two files. find_shaped: INVALID naming the tensor and the shape or
  *            dtype that is wanted.
  */
 #ifndef BATON_CHECKPOINT_WEIGHTS_H
 #define BATON_CHECKPOINT_WEIGHTS_H
 
+#include "common/base/error.h"
 #include "common/checkpoint/row_order.h"
-#include "common/checkpoint/safetensors.h"
+#include "common/checkpoint/tensor.h"
 
 struct baton_weights;
 
@@ -27,7 +28,8 @@ const struct baton_tensor *baton_weights_at(const struct baton_weights *weights,
 const struct baton_tensor *baton_weights_find(const struct baton_weights *weights,
                                               const char *name);
 
-/* Finds the tensor and checks its dtype and its shape [shape[0], ..]. */
+/* Finds the tensor and checks its dtype and its shape [shape[0], ..]. In GGUF files a leading 1
+ * may be missing: they keep none. Of BLOCKS, rows are whole blocks. */
 enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, const char *name,
                                          int n_dims, const int64_t *shape,
                                          const struct baton_tensor **tensor,

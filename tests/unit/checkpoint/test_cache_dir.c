@@ -58,12 +58,25 @@ TEST(auto_is_beside_the_model_then_in_the_users_cache)
     assert_int_equal(dirs.n, 0);
 }
 
+TEST(of_a_model_that_is_a_file_beside_means_in_its_directory)
+{
+    struct baton_cache_dirs dirs;
+    assert_int_equal(setenv("HOME", "/nonexistent", 1), 0);
+    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+    write_scratch("model.gguf", "");
+    baton_cache_dirs_find("auto", in_scratch("model.gguf"), &dirs);
+    assert_int_equal(dirs.n, 1);
+    assert_string_equal(dirs.paths[0], in_scratch(".baton"));
+    assert_dir(dirs.paths[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(nowhere_is_nowhere),
         IN_SCRATCH(a_named_directory_is_made_unless_its_parent_is_missing),
         IN_SCRATCH(auto_is_beside_the_model_then_in_the_users_cache),
+        IN_SCRATCH(of_a_model_that_is_a_file_beside_means_in_its_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,59 @@
+#include "common/checkpoint/gguf_digest.h"
+
+#include <string.h>
+
+#include "common/checkpoint/tensor.h"
+
+static bool begins(struct baton_gguf_text text, const char *with)
+{
+    return text.n >= strlen(with) && !memcmp(text.bytes, with, strlen(with));
+}
+
+static void add_number(struct baton_sha256 *sha, uint64_t number)
+{
+    baton_sha256_update(sha, &number, sizeof number);
+}
+
+static void add_bytes(struct baton_sha256 *sha, const void *bytes, size_t n)
+{
+    add_number(sha, n);
+    baton_sha256_update(sha, bytes, n);
+}
+
+static void add_entry(struct baton_sha256 *sha, const struct baton_gguf_entry *entry)
+{
+    add_bytes(sha, entry->key.bytes, entry->key.n);
+    add_number(sha, entry->value.type);
+    add_number(sha, entry->value.is_array);
+    add_number(sha, entry->value.n);
+    add_bytes(sha, entry->value.data, entry->value.n_bytes);
+}
+
+static void add_tensors(struct baton_sha256 *sha, const struct baton_gguf *file)
+{
+    for (size_t i = 0; i < file->n_tensors; i++) {
+        const struct baton_tensor *tensor = &file->tensors[i];
+        add_bytes(sha, tensor->name, strlen(tensor->name));
+        add_number(sha, tensor->block_type);
+        add_bytes(sha, tensor->shape, (size_t)tensor->n_dims * sizeof tensor->shape[0]);
+    }
+}
+
+enum baton_err baton_gguf_digest(const struct baton_gguf_model *model, enum baton_model_part part,
+                                 char hex[BATON_SHA256_HEX], struct baton_why *why)
+{
+    const struct baton_gguf *metadata = baton_gguf_model_metadata(model);
+    bool of_tokenizer = part == BATON_PART_TOKENIZER;
+    struct baton_sha256 *sha = baton_sha256_create();
+    if (!sha)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model->path);
+    for (size_t i = 0; i < metadata->n_entries; i++) {
+        const struct baton_gguf_entry *entry = &metadata->entries[i];
+        if (begins(entry->key, "tokenizer.") == of_tokenizer && !begins(entry->key, "split."))
+            add_entry(sha, entry);
+    }
+    for (int i = 0; !of_tokenizer && i < model->n_shards; i++)
+        add_tensors(sha, &model->shards[i].file);
+    baton_sha256_final(sha, hex);
+    return BATON_OK;
+}

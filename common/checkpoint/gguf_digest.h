@@ -1,0 +1,23 @@
+/* The digests of a GGUF model's metadata, as parts of its fingerprint: of the tokenizer, which are
+ * the entries "tokenizer.*", and of how the model is built, which are the others and what its
+ * tensors are.
+ *
+ * How the model is split into files changes neither.
+ *
+ * Ownership: the caller's array.
+ * Threading: any thread.
+ * Errors:    NO_MEMORY.
+ */
+#ifndef BATON_CHECKPOINT_GGUF_DIGEST_H
+#define BATON_CHECKPOINT_GGUF_DIGEST_H
+
+#include "common/base/digest.h"
+#include "common/checkpoint/gguf_model.h"
+#include "common/checkpoint/model_files.h"
+
+/* part: CONFIG or TOKENIZER. */
+enum baton_err baton_gguf_digest(const struct baton_gguf_model *model, enum baton_model_part part,
+                                 char hex[BATON_SHA256_HEX],
+                                 struct baton_why *why) BATON_MUST_CHECK;
+
+#endif
