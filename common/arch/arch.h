@@ -43,6 +43,7 @@ enum baton_epsilon_key {
 struct baton_arch {
     const char *model_type; /* as the model's config names it */
     const struct baton_tensor_names *tensors;
+    const struct baton_tensor_names *gguf; /* in GGUF files; NULL: there are none */
 
     uint64_t choices; /* of BATON_CHOICE (model_config.h): what it computes; others are refused */
 
@@ -64,6 +65,13 @@ struct baton_arch {
     enum baton_err (*refine)(const struct baton_model_config *config, struct baton_spec *spec,
                              struct baton_why *why);
 };
+
+/* What the tensors of a model of this config are called. */
+static inline const struct baton_tensor_names *
+baton_arch_tensors(const struct baton_arch *arch, const struct baton_model_config *config)
+{
+    return config->gguf_names ? arch->gguf : arch->tensors;
+}
 
 /* NULL when unknown. */
 const struct baton_arch *baton_arch_find(const char *model_type);

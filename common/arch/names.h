@@ -30,4 +30,8 @@ extern const struct baton_tensor_names baton_names_gpt2, baton_names_llama, bato
     baton_names_gpt_neo, baton_names_mixtral, baton_names_qwen_moe, baton_names_granite_moe,
     baton_names_gpt_oss;
 
+/* In GGUF files: with q, k and v as they are, or as pairs; with gate and up in one, or none. */
+extern const struct baton_tensor_names baton_names_gguf, baton_names_gguf_paired,
+    baton_names_gguf_whole, baton_names_gguf_gpt_oss;
+
 #endif

@@ -93,9 +93,19 @@ static bool begins_with(const char *text, const char *begin)
     return !strncmp(text, begin, strlen(begin));
 }
 
+static bool is_elsewhere(const struct baton_tensor_names *names, const char *name)
+{
+    for (int i = 0; names->elsewhere[i]; i++)
+        if (!strcmp(names->elsewhere[i], name))
+            return true;
+    return false;
+}
+
 bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char *prefix,
                              const char *name)
 {
+    if (names->elsewhere)
+        return is_elsewhere(names, name);
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
         if (ends_with(name, constants[i]))
             return true;
@@ -108,8 +118,20 @@ bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char 
     return !begins_with(name, names->layer_prefix);
 }
 
+/* Weights that act on heads' elements stand in the order of those. */
+static struct baton_row_order order_in_heads(const struct baton_spec *spec, int layer)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    if (!spec->rotates_pairs || of->rope < 0)
+        return (struct baton_row_order){0};
+    return (struct baton_row_order){.head_dim = of->head_dim,
+                                    .step = of->head_dim,
+                                    .n_rotated = spec->ropes[of->rope].n_rotated};
+}
+
 /* Q, K and V of qkv: whose heads, and where they begin. */
 static struct baton_tensor_part part_of_qkv(const struct baton_spec *spec, int layer,
+                                            const struct baton_tensor_row *row,
                                             enum baton_part part)
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
@@ -120,10 +142,11 @@ static struct baton_tensor_part part_of_qkv(const struct baton_spec *spec, int l
                                         : q_width + kv_width,
         .n = part == BATON_PART_Q ? q_width : kv_width,
     };
-    if (spec->rotates_pairs && of->rope >= 0 && part != BATON_PART_V)
-        found.order = (struct baton_row_order){.head_dim = of->head_dim,
-                                               .step = of->head_dim,
-                                               .n_rotated = spec->ropes[of->rope].n_rotated};
+    if (part != BATON_PART_V)
+        found.order = order_in_heads(spec, layer);
+    if (part != BATON_PART_V && row->paired)
+        found.order = (struct baton_row_order){
+            .head_dim = of->head_dim, .step = of->head_dim, .n_rotated = of->head_dim};
     return found;
 }
 
@@ -135,7 +158,7 @@ static void split_qkv(const struct baton_spec *spec, struct baton_named_tensor *
     tensor->n_parts = 3;
     for (int i = 0; i < tensor->n_parts; i++) {
         struct baton_tensor_part *part = &tensor->parts[i];
-        *part = part_of_qkv(spec, tensor->layer, parts[i]);
+        *part = part_of_qkv(spec, tensor->layer, tensor->row, parts[i]);
         part->order.first = part->first;
         if (!tensor->row->by_heads)
             continue;
@@ -143,17 +166,6 @@ static void split_qkv(const struct baton_spec *spec, struct baton_named_tensor *
         part->order.head_dim = head_dim;
         part->order.step = 3 * head_dim;
     }
-}
-
-/* Weights that act on heads' elements stand in the order of those. */
-static struct baton_row_order order_in_heads(const struct baton_spec *spec, int layer)
-{
-    const struct baton_layer_spec *of = &spec->layers[layer];
-    if (!spec->rotates_pairs || of->rope < 0)
-        return (struct baton_row_order){0};
-    return (struct baton_row_order){.head_dim = of->head_dim,
-                                    .step = of->head_dim,
-                                    .n_rotated = spec->ropes[of->rope].n_rotated};
 }
 
 static struct baton_tensor_part half_of_up(int n_rows, enum baton_part part)
@@ -195,7 +207,7 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
     if (is_qkv && row->part == BATON_PART_ALL)
         split_qkv(spec, &tensor);
     else if (is_qkv)
-        tensor.parts[0] = part_of_qkv(spec, array->layer, row->part);
+        tensor.parts[0] = part_of_qkv(spec, array->layer, row, row->part);
     else if (row->slot == BATON_SLOT_ROUTER && row->part != BATON_PART_ALL)
         tensor.parts[0] = part_of_router(spec, row->part);
     else if (row->alternates)

@@ -41,6 +41,7 @@ struct baton_tensor_row {
     enum baton_part part;
     bool transposed; /* stored as [n_columns][n_rows] */
     bool by_heads;   /* qkv: for each head its rows of q, k and v, [H][3][D] */
+    bool paired;     /* q, k: a head's rows i and i + D / 2 stand side by side */
     bool of_experts; /* of a mixture's experts: one's where the name has a *, else all of theirs */
     bool alternates; /* up: rows of gate and up alternate */
     const char *scales; /* of a tensor of MXFP4 blocks [..][32 columns][16 bytes], the tensor with
@@ -58,6 +59,9 @@ struct baton_tensor_names {
     const char *prefix;       /* as saved today, of all names but the head's: "transformer." */
     const char *layer_prefix; /* after it, before a layer's number: "h." */
     bool norms_less_one;      /* norms are stored as weight - 1 */
+    const char *const
+        *elsewhere; /* tensors that are read elsewhere, up to a NULL, so that any other
+                                     unknown one counts; NULL: see baton_tensor_is_ignored */
     struct baton_tensor_list lists[BATON_MAX_TENSOR_LISTS]; /* up to the first without rows */
 };
 

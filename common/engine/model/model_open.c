@@ -47,9 +47,10 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
         err = baton_checkpoint_weights(checkpoint, &weights, why);
     if (err)
         return err;
-    if (baton_tensors_have_head(arch->tensors, weights))
+    const struct baton_tensor_names *names = baton_arch_tensors(arch, &checkpoint->config);
+    if (baton_tensors_have_head(names, weights))
         spec.has_tied_head = false;
-    err = load(&spec, arch->tensors, options ? options : &none, weights, model, &reason);
+    err = load(&spec, names, options ? options : &none, weights, model, &reason);
     if (err)
         (void)baton_fail(why, err, "%s: %s", checkpoint->path, reason.text);
     baton_weights_close(weights);

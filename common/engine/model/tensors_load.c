@@ -50,7 +50,8 @@ bool baton_tensors_have_head(const struct baton_tensor_names *names,
     const struct baton_tensor *embedding = tensor_of(names, weights, BATON_SLOT_TOKEN_EMBEDDING);
     if (!head || !embedding)
         return head;
-    return head->dtype != embedding->dtype || head->n_bytes != embedding->n_bytes ||
+    return head->dtype != embedding->dtype || head->block_type != embedding->block_type ||
+           head->n_bytes != embedding->n_bytes ||
            memcmp(head->data, embedding->data, head->n_bytes) != 0;
 }
 
@@ -107,7 +108,7 @@ static enum baton_err check_known(const struct baton_spec *spec,
         if (!is_known(spec, names, prefix, tensor->name) &&
             !baton_tensor_is_ignored(names, prefix, tensor->name))
             return baton_fail(why, BATON_INVALID,
-                              "tensor %s: the model that config.json describes has none",
+                              "tensor %s: the model that its configuration describes has none",
                               tensor->name);
     return BATON_OK;
 }
@@ -120,6 +121,17 @@ struct loading {
     struct baton_why *why;
 };
 
+/* Blocks can be read where they are whole rows of a matrix. */
+static enum baton_err check_rows(const struct loading *loading,
+                                 const struct baton_named_tensor *named,
+                                 const struct baton_tensor *tensor)
+{
+    if (tensor->dtype != BATON_ELEMENT_BLOCKS || (!named->is_vector && !named->row->transposed))
+        return BATON_OK;
+    return baton_fail(loading->why, BATON_INVALID, "tensor %s: %s; F32, F16 or BF16 is wanted",
+                      tensor->name, baton_block_type_name(tensor->block_type));
+}
+
 /* Finds a row's tensor of this name, and its scales if it has some. */
 static enum baton_err find_tensor(const struct loading *loading, const struct baton_array *array,
                                   const struct baton_named_tensor *named, const char *name,
@@ -130,9 +142,11 @@ static enum baton_err find_tensor(const struct loading *loading, const struct ba
     char scales[BATON_TENSOR_NAME_BYTES];
     const struct baton_tensor_row row_of_scales = {.name = named->row->scales,
                                                    .slot = named->row->slot};
-    if (!named->row->scales)
-        return baton_weights_find_shaped(loading->weights, name, n_dims, shape, &part->tensor,
-                                         loading->why);
+    if (!named->row->scales) {
+        enum baton_err err = baton_weights_find_shaped(loading->weights, name, n_dims, shape,
+                                                       &part->tensor, loading->why);
+        return err ? err : check_rows(loading, named, part->tensor);
+    }
     (void)baton_tensor_name(loading->names, &row_of_scales, array->layer, array->expert,
                             loading->prefix, scales);
     return baton_weights_find_mxfp4(loading->weights, name, scales, n_dims, shape, &part->tensor,
