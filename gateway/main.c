@@ -15,7 +15,7 @@
 
 static const struct baton_option option_table[] = {
     TEXT(model, "model", "models/tale",
-         "model directory: config and tokenizer; weights if at hand"),
+         "model directory or GGUF file: config and tokenizer; weights if at hand"),
     TEXT(pack_dir, "pack-dir", "auto",
          "where the weights' digest is kept between starts: as the workers' option"),
     TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on"),

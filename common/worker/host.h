@@ -34,7 +34,8 @@ struct baton_worker_options {
 
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
 #define BATON_WORKER_OPTIONS(type, in)                                                             \
-    BATON_ROW_TEXT(type, in.model, "model", "models/tale", "directory in Hugging Face's layout"),  \
+    BATON_ROW_TEXT(type, in.model, "model", "models/tale",                                         \
+                   "directory in Hugging Face's layout, or a GGUF file"),                          \
         BATON_ROW_TEXT(type, in.dtype, "dtype", "f32",                                             \
                        "of the weights: f32, bf16, q8, or auto: the fastest on this CPU"),         \
         BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \

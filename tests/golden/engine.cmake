@@ -33,3 +33,8 @@ add_test(NAME golden.specs
 set_tests_properties(golden.specs PROPERTIES
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
 set_tests_properties(golden.engine golden.accuracy golden.amx golden.families golden.llama_cpp golden.blocks PROPERTIES TIMEOUT 600)
+add_test(NAME golden.gguf
+  COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_gguf.py
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(golden.gguf PROPERTIES TIMEOUT 600
+  ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")

@@ -230,10 +230,11 @@ class Converter:
         return {}
 
 
-def convert(model, path):
-    """The GGUF file of a model.Model."""
+def convert(model, path, change=lambda tensors: {}):
+    """The GGUF file of a model.Model. change may edit the tensors, and tells the types of those that are not F32."""
     converter = Converter(model)
     tensors = converter.everything()
     keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
     keys.update((f"{converter.arch}.{key}", value) for key, value in converter.keys().items())
-    write(path, keys, tensors)
+    types = change(tensors)
+    write(path, keys, tensors, types)
