@@ -9,7 +9,7 @@
 static const char prefix[] = "shape:";
 
 /* Of models for tests: widths and head sizes that kernels must pad, heads that are wider than the
- * model together. */
+ * model together. Rows of tiny-blocks are whole blocks of every type of ggml's. */
 #define TINY                                                                                       \
     "'num_hidden_layers': 3, 'hidden_size': 96, 'intermediate_size': 152,"                         \
     " 'num_attention_heads': 6, 'num_key_value_heads': 2, 'vocab_size': 2560,"                     \
@@ -91,6 +91,12 @@ static const struct {
                                 " 'intermediate_size': 6144, 'moe_intermediate_size': 768,"
                                 " 'num_experts': 128, 'num_experts_per_tok': 8,"
                                 " 'vocab_size': 151936, 'max_position_embeddings': 40960"},
+    /* Two layers of it and a small vocabulary: its experts' speed without its memory. */
+    {"qwen3-30b-a3b-2l", QWEN3_MOE "'num_hidden_layers': 2, 'hidden_size': 2048, 'head_dim': 128,"
+                                   " 'num_attention_heads': 32, 'num_key_value_heads': 4,"
+                                   " 'intermediate_size': 6144, 'moe_intermediate_size': 768,"
+                                   " 'num_experts': 128, 'num_experts_per_tok': 8,"
+                                   " 'vocab_size': 8192, 'max_position_embeddings': 40960"},
     {"tiny", GPT2 "'n_layer': 2, 'n_embd': 80, 'n_head': 4, 'vocab_size': 2560,"
                   " 'n_positions': 256"},
     {"tiny-gpt_neo",
@@ -113,6 +119,10 @@ static const struct {
                  " 'activation_function': 'gelu_new', 'layer_norm_epsilon': 1e-5,"
                  " 'tie_word_embeddings': false"},
     {"tiny-llama", LLAMA TINY_WIDE ", 'rope_theta': 10000, 'tie_word_embeddings': false"},
+    {"tiny-blocks", LLAMA "'num_hidden_layers': 3, 'hidden_size': 256, 'intermediate_size': 512,"
+                          " 'num_attention_heads': 4, 'num_key_value_heads': 2,"
+                          " 'vocab_size': 2560, 'max_position_embeddings': 256,"
+                          " 'rope_theta': 10000, 'tie_word_embeddings': false"},
     {"tiny-smollm3", "'model_type': 'smollm3', " CLASS("SmolLM3") TINY
      ", 'no_rope_layers': [1, 0, 1], 'tie_word_embeddings': true"},
     {"tiny-mistral", "'model_type': 'mistral', " CLASS("Mistral") TINY_WIDE
@@ -216,16 +226,22 @@ bool bench_shape_config(const char *name, char text[BENCH_CONFIG_BYTES])
     return false;
 }
 
-enum baton_err bench_shape_find(const char *option, const char *name,
-                                const struct baton_arch **arch, struct baton_spec *spec,
-                                struct baton_why *why)
+enum baton_err bench_shape_read(const char *option, const char *name,
+                                struct baton_model_config *config, struct baton_why *why)
 {
     char text[BENCH_CONFIG_BYTES];
-    struct baton_model_config config;
     if (!bench_shape_config(name, text))
         return refuse(option, name, why);
     size_t n = strlen(text);
     text[n++] = '}';
-    enum baton_err err = baton_model_config_parse(text, n, &config, why);
+    return baton_model_config_parse(text, n, config, why);
+}
+
+enum baton_err bench_shape_find(const char *option, const char *name,
+                                const struct baton_arch **arch, struct baton_spec *spec,
+                                struct baton_why *why)
+{
+    struct baton_model_config config;
+    enum baton_err err = bench_shape_read(option, name, &config, why);
     return err ? err : baton_arch_configure(&config, 0, arch, spec, why);
 }

@@ -23,4 +23,9 @@ enum baton_err bench_shape_find(const char *option, const char *name,
                                 const struct baton_arch **arch, struct baton_spec *spec,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
+/* What find reads. */
+enum baton_err bench_shape_read(const char *option, const char *name,
+                                struct baton_model_config *config,
+                                struct baton_why *why) BATON_MUST_CHECK;
+
 #endif
