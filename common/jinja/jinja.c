@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/random.h"
 #include "common/base/utf8.h"
 #include "common/jinja/jinja_eval.h"
 #include "common/jinja/jinja_parser.h"
@@ -44,8 +45,10 @@ enum baton_err baton_jinja_parse(const char *source, size_t n, struct baton_jinj
     if (!baton_utf8_valid(source, n))
         return baton_fail(why, BATON_INVALID, "the template is not UTF-8");
     struct baton_jinja *made = calloc(1, sizeof *made);
-    if (made)
+    if (made) {
         made->arena = baton_arena_create(TREE_MAX_BYTES);
+        made->seed = baton_random_id();
+    }
     if (!made || !made->arena) {
         free(made);
         return baton_fail(why, BATON_NO_MEMORY, "out of memory");

@@ -51,13 +51,14 @@ static struct jinja_value function_value(struct jinja_run *run, const struct jin
     return (struct jinja_value){.kind = JINJA_FUNCTION, .function = function};
 }
 
-static struct jinja_value undefined_name(struct jinja_run *run, const struct jinja_string *name)
+static struct jinja_value absent(struct jinja_run *run, const char *type,
+                                 const struct jinja_string *name)
 {
-    struct jinja_text text = {0};
-    jinja_text_puts(run, &text, "'");
-    jinja_text_put_string(run, &text, name);
-    jinja_text_put(run, &text, "' is undefined", sizeof "' is undefined", true);
-    return jinja_undefined(text.bytes);
+    struct jinja_absence *absence = name ? jinja_alloc(run, 1, sizeof *absence) : NULL;
+    if (!absence)
+        return jinja_undefined(NULL);
+    *absence = (struct jinja_absence){.type = type, .name = *name};
+    return (struct jinja_value){.kind = JINJA_UNDEFINED, .has_absence = true, .absence = absence};
 }
 
 struct jinja_value jinja_lookup(struct jinja_run *run, const struct jinja_scope *scope,
@@ -69,28 +70,15 @@ struct jinja_value jinja_lookup(struct jinja_run *run, const struct jinja_scope 
             return binding->value;
     }
     const struct jinja_builtin *builtin = jinja_find_builtin(jinja_globals, name);
-    return builtin ? function_value(run, builtin, jinja_none()) : undefined_name(run, name);
+    return builtin ? function_value(run, builtin, jinja_none()) : absent(run, NULL, name);
 }
 
 /* ---- attributes ---- */
 
-struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_value value)
-{
-    return jinja_fail(run, "%s", value.why ? value.why : "a value is undefined");
-}
-
 struct jinja_value jinja_missing(struct jinja_run *run, struct jinja_value of,
                                  struct jinja_value key)
 {
-    struct jinja_text text = {0};
-    const struct jinja_string *name = jinja_str(run, key);
-    jinja_text_puts(run, &text, "'");
-    jinja_text_puts(run, &text, jinja_type_name(of));
-    jinja_text_puts(run, &text, " object' has no attribute '");
-    if (name)
-        jinja_text_put_part(run, &text, name, 0, name->n < 64 ? name->n : 64);
-    jinja_text_put(run, &text, "'", 2, true);
-    return jinja_undefined(text.bytes);
+    return absent(run, jinja_type_name(of), jinja_str(run, key));
 }
 
 static struct jinja_value method(struct jinja_run *run, struct jinja_value of,

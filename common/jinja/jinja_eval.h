@@ -118,8 +118,6 @@ struct jinja_value jinja_slice(struct jinja_run *run, struct jinja_value of,
 /* The undefined that a missing attribute or key is. */
 struct jinja_value jinja_missing(struct jinja_run *run, struct jinja_value of,
                                  struct jinja_value key);
-/* Fails on behalf of an undefined value; returns undefined. */
-struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_value value);
 
 /* ---- values as text ---- */
 
@@ -145,6 +143,18 @@ struct jinja_value jinja_braces(struct jinja_run *run, const struct jinja_string
                                 const struct jinja_args *args);
 
 /* ---- built in ---- */
+
+/* Methods of text that are filters of any value as well. */
+struct jinja_value jinja_strip(struct jinja_run *run, struct jinja_value self,
+                               const struct jinja_args *args);
+struct jinja_value jinja_upper(struct jinja_run *run, struct jinja_value self,
+                               const struct jinja_args *args);
+struct jinja_value jinja_lower(struct jinja_run *run, struct jinja_value self,
+                               const struct jinja_args *args);
+struct jinja_value jinja_capitalize(struct jinja_run *run, struct jinja_value self,
+                                    const struct jinja_args *args);
+/* By its Unicode category. */
+bool jinja_is_letter_or_number(uint32_t c);
 
 /* Ends with a name that is NULL. */
 extern const struct jinja_builtin jinja_filters[], jinja_sequence_filters[], jinja_order_filters[],

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utf8proc.h>
-
 #include "common/jinja/jinja_eval.h"
 #include "common/jinja/jinja_text.h"
 
@@ -23,33 +21,10 @@ FILTER(filter_string)
     return jinja_string_value(jinja_str(run, self));
 }
 
-FILTER(filter_upper)
-{
-    (void)args;
-    return jinja_change_case(run, jinja_str(run, self), JINJA_UPPER);
-}
-
-FILTER(filter_lower)
-{
-    (void)args;
-    return jinja_change_case(run, jinja_str(run, self), JINJA_LOWER);
-}
-
 FILTER(filter_title)
 {
     (void)args;
     return jinja_change_case(run, jinja_str(run, self), JINJA_WORDS);
-}
-
-FILTER(filter_capitalize)
-{
-    (void)args;
-    return jinja_change_case(run, jinja_str(run, self), JINJA_CAPITALIZE);
-}
-
-FILTER(filter_trim)
-{
-    return jinja_trim(run, jinja_str(run, self), jinja_string_arg(run, args, 0), JINJA_TRIM_BOTH);
 }
 
 FILTER(filter_replace)
@@ -87,14 +62,6 @@ FILTER(filter_center)
                               &(struct jinja_args){.items = &width, .n = 1});
 }
 
-/* A letter, a digit or an underscore, as \w of Python's re. */
-static bool is_word_char(uint32_t c)
-{
-    utf8proc_category_t category = utf8proc_category((int32_t)c);
-    return c == '_' || (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
-           (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
-}
-
 FILTER(filter_wordcount)
 {
     (void)args;
@@ -103,7 +70,8 @@ FILTER(filter_wordcount)
     bool inside = false;
     for (size_t at = 0; at < string->n && jinja_step(run, 1);
          at += jinja_char_bytes(string->bytes + at, string->n - at)) {
-        bool word = is_word_char(jinja_code_point(string->bytes + at, string->n - at));
+        uint32_t c = jinja_code_point(string->bytes + at, string->n - at);
+        bool word = c == '_' || jinja_is_letter_or_number(c); /* as \w of Python's re */
         n += word && !inside;
         inside = word;
     }
@@ -342,11 +310,11 @@ FILTER(filter_tojson)
 
 const struct jinja_builtin jinja_filters[] = {
     {"string", "", 0, filter_string},
-    {"upper", "", 0, filter_upper},
-    {"lower", "", 0, filter_lower},
+    {"upper", "", 0, jinja_upper},
+    {"lower", "", 0, jinja_lower},
     {"title", "", 0, filter_title},
-    {"capitalize", "", 0, filter_capitalize},
-    {"trim", "chars", 0, filter_trim},
+    {"capitalize", "", 0, jinja_capitalize},
+    {"trim", "chars", 0, jinja_strip},
     {"replace", "old new count", 2, filter_replace},
     {"safe", "", 0, filter_safe},
     {"escape", "", 0, filter_escape},

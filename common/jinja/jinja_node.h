@@ -69,18 +69,19 @@ struct jinja_node {
     struct jinja_value value;
 };
 
-enum { JINJA_N_NAME_SLOTS = 256 };
-
 /* One spelling of a name. */
 struct jinja_name {
     struct jinja_string string; /* first: a name's pointer is its string's */
-    struct jinja_name *next;
+    uint64_t hash;
+    struct jinja_name *next; /* of the same slot */
 };
 
 struct baton_jinja {
     struct baton_arena *arena;
     const struct jinja_node *root;
-    struct jinja_name *names[JINJA_N_NAME_SLOTS];
+    struct jinja_name **slots; /* [n_slots], a power of 2, at least as many as names; NULL: none */
+    size_t n_slots, n_names;
+    uint64_t seed; /* random, so that no template chooses names that share a slot */
 };
 
 /* The interned name of this spelling; NULL: the template does not have it. */

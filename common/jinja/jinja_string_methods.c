@@ -12,9 +12,10 @@
 
 /* ---- trimming and replacing ---- */
 
-METHOD(string_strip)
+struct jinja_value jinja_strip(struct jinja_run *run, struct jinja_value self,
+                               const struct jinja_args *args)
 {
-    return jinja_trim(run, self.string, jinja_string_arg(run, args, 0), JINJA_TRIM_BOTH);
+    return jinja_trim(run, jinja_str(run, self), jinja_string_arg(run, args, 0), JINJA_TRIM_BOTH);
 }
 
 METHOD(string_lstrip)
@@ -142,28 +143,31 @@ METHOD(string_count)
 
 /* ---- cases and kinds of characters ---- */
 
-METHOD(string_upper)
+struct jinja_value jinja_upper(struct jinja_run *run, struct jinja_value self,
+                               const struct jinja_args *args)
 {
     (void)args;
-    return jinja_change_case(run, self.string, JINJA_UPPER);
+    return jinja_change_case(run, jinja_str(run, self), JINJA_UPPER);
 }
 
-METHOD(string_lower)
+struct jinja_value jinja_lower(struct jinja_run *run, struct jinja_value self,
+                               const struct jinja_args *args)
 {
     (void)args;
-    return jinja_change_case(run, self.string, JINJA_LOWER);
+    return jinja_change_case(run, jinja_str(run, self), JINJA_LOWER);
+}
+
+struct jinja_value jinja_capitalize(struct jinja_run *run, struct jinja_value self,
+                                    const struct jinja_args *args)
+{
+    (void)args;
+    return jinja_change_case(run, jinja_str(run, self), JINJA_CAPITALIZE);
 }
 
 METHOD(string_title)
 {
     (void)args;
     return jinja_change_case(run, self.string, JINJA_TITLE);
-}
-
-METHOD(string_capitalize)
-{
-    (void)args;
-    return jinja_change_case(run, self.string, JINJA_CAPITALIZE);
 }
 
 METHOD(string_swapcase)
@@ -183,7 +187,7 @@ static bool is_digit(uint32_t c)
     return utf8proc_category((int32_t)c) == UTF8PROC_CATEGORY_ND;
 }
 
-static bool is_letter_or_number(uint32_t c)
+bool jinja_is_letter_or_number(uint32_t c)
 {
     utf8proc_category_t category = utf8proc_category((int32_t)c);
     return is_letter(c) || (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
@@ -215,7 +219,7 @@ METHOD(string_isdigit)
 METHOD(string_isalnum)
 {
     (void)args;
-    return all_are(run, self.string, is_letter_or_number);
+    return all_are(run, self.string, jinja_is_letter_or_number);
 }
 
 METHOD(string_isspace)
@@ -320,7 +324,7 @@ METHOD(string_zfill)
 }
 
 const struct jinja_builtin jinja_string_methods[] = {
-    {"strip", "chars", 0, string_strip},
+    {"strip", "chars", 0, jinja_strip},
     {"lstrip", "chars", 0, string_lstrip},
     {"rstrip", "chars", 0, string_rstrip},
     {"replace", "old new count", 2, string_replace},
@@ -332,10 +336,10 @@ const struct jinja_builtin jinja_string_methods[] = {
     {"rfind", "sub", 1, string_rfind},
     {"index", "sub", 1, string_index},
     {"count", "sub", 1, string_count},
-    {"upper", "", 0, string_upper},
-    {"lower", "", 0, string_lower},
+    {"upper", "", 0, jinja_upper},
+    {"lower", "", 0, jinja_lower},
     {"title", "", 0, string_title},
-    {"capitalize", "", 0, string_capitalize},
+    {"capitalize", "", 0, jinja_capitalize},
     {"swapcase", "", 0, string_swapcase},
     {"isalpha", "", 0, string_isalpha},
     {"isdigit", "", 0, string_isdigit},

@@ -206,6 +206,18 @@ bool jinja_equal(struct jinja_run *run, struct jinja_value a, struct jinja_value
     return equal;
 }
 
+struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_value value)
+{
+    const struct jinja_absence *absence = value.absence;
+    if (!value.has_absence)
+        return jinja_fail(run, "%s", value.why ? value.why : "a value is undefined");
+    int n = (int)(absence->name.n < 64 ? absence->name.n : 64);
+    if (!absence->type)
+        return jinja_fail(run, "'%.*s' is undefined", n, absence->name.bytes);
+    return jinja_fail(run, "'%s object' has no attribute '%.*s'", absence->type, n,
+                      absence->name.bytes);
+}
+
 static int compare_lists(struct jinja_run *run, const struct jinja_list *a,
                          const struct jinja_list *b)
 {
@@ -232,10 +244,8 @@ int jinja_compare(struct jinja_run *run, struct jinja_value a, struct jinja_valu
     }
     if (a.kind == b.kind && (a.kind == JINJA_LIST || a.kind == JINJA_TUPLE))
         return compare_lists(run, a.list, b.list);
-    if (a.kind == JINJA_UNDEFINED || b.kind == JINJA_UNDEFINED) {
-        const char *why = a.kind == JINJA_UNDEFINED ? a.why : b.why;
-        jinja_fail(run, "%s", why ? why : "a value is undefined");
-    }
+    if (a.kind == JINJA_UNDEFINED || b.kind == JINJA_UNDEFINED)
+        jinja_fail_undefined(run, a.kind == JINJA_UNDEFINED ? a : b);
     jinja_fail(run, "'%s' and '%s' have no order", jinja_type_name(a), jinja_type_name(b));
     return 0;
 }

@@ -46,10 +46,19 @@ struct jinja_string {
     bool safe; /* marked by the filter "safe": + escapes what is added to it */
 };
 
+/* A name that means nothing. Its message is written only when it is wanted: templates ask all the
+ * time whether something is defined. */
+struct jinja_absence {
+    const char *type; /* of what has no such attribute or key; NULL: it is no variable */
+    struct jinja_string name;
+};
+
 struct jinja_value {
     enum jinja_kind kind;
+    bool has_absence; /* UNDEFINED: absence tells why, not why */
     union {
         const char *why; /* UNDEFINED: what is undefined, for messages; may be NULL */
+        const struct jinja_absence *absence;
         bool boolean;
         int64_t integer;
         double real;
@@ -137,6 +146,9 @@ static inline struct jinja_value jinja_dict_value(const struct jinja_dict *dict)
 
 /* All text of it is foreign, and borrowed. NULL is none. */
 struct jinja_value jinja_json_value(struct jinja_run *run, const struct baton_json *json);
+
+/* Fails on behalf of an undefined value; returns undefined. */
+struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_value value);
 
 /* ---- asking ---- */
 
