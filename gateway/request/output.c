@@ -54,7 +54,6 @@ struct gw_token gw_output_push(struct gw_output *output, uint32_t id, bool silen
     const struct baton_buf *held = &output->text.held;
     struct gw_token token = {.index = output->tokens.n,
                              .id = id,
-                             .silent = silent,
                              .begin_bytes = output->shown_bytes + held->len,
                              .begin_chars =
                                  output->shown_chars + baton_utf8_count(held->data, held->len)};

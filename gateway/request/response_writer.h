@@ -28,9 +28,8 @@ struct gw_choice;
 struct gw_token {
     uint64_t index; /* among the request's output */
     uint32_t id;
-    bool silent;        /* ends the text, or marks something in it: shows nothing */
-    size_t begin_bytes; /* where its text begins in the generated text */
-    size_t begin_chars; /* the same, counted in characters */
+    size_t begin_bytes;                  /* where its text begins in the generated text */
+    size_t begin_chars;                  /* the same, counted in characters */
     const Baton__V1__Decision *decision; /* NULL when not asked for */
     const Baton__V1__Logprobs *logprobs; /* the same */
 };

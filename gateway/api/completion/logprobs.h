@@ -3,6 +3,8 @@
  *
  * A token's entry is ready once its text was shown. Tokens that a stop string withholds stay
  * unlisted, so the listed tokens spell the text, except for a last token that a stop string cuts.
+ * Special tokens, of which the text shows nothing, are listed under their names, and so is the
+ * token that ends the text: as vLLM lists them.
  *
  * Ownership: an embedded struct that owns its arrays.
  * Threading: loop thread.

@@ -251,7 +251,7 @@ static void on_first(struct gw_choice *choice)
 static void on_token(struct gw_choice *choice, const struct gw_token *token)
 {
     bool shown = !choice->completion->options.no_output;
-    if (token->logprobs && !token->silent && shown)
+    if (token->logprobs && shown)
         gw_logprobs_add(&choice->logprobs, token);
     if (!token->decision || !shown)
         return;

@@ -216,6 +216,18 @@ test('logprobs of a completion cover every token, the first included', async () 
   assert.equal((await complete({ logprobs: 0 })).choices[0].logprobs.tokens.length, 16);
 });
 
+test('logprobs list the token that ends the text, which shows nothing of it', async () => {
+  const end = { ignore_eos: false, logit_bias: { 2559: 100 }, max_tokens: 3 };
+  const { choices: [choice] } = await complete({ ...end, logprobs: 1 });
+  assert.equal(choice.text, '');
+  assert.equal(choice.finish_reason, 'stop');
+  assert.deepEqual(choice.logprobs.tokens, ['<|endoftext|>']);
+  assert.deepEqual(choice.logprobs.text_offset, [0]);
+  const chunks = await collect(await chat({ ...end, logprobs: true, stream: true }));
+  const entries = chunks.flatMap((chunk) => chunk.choices[0].logprobs?.content ?? []);
+  assert.deepEqual(entries.map((entry) => entry.token), ['<|endoftext|>']);
+});
+
 test('echo with logprobs covers the prompt too, whose first token has none', async () => {
   const answer = await complete({ logprobs: 2, echo: true, max_tokens: 4 });
   const { token_logprobs: own, text_offset: offsets } = answer.choices[0].logprobs;
