@@ -9,6 +9,7 @@
 #include "bench/machine.h"
 #include "bench/probe.h"
 #include "bench/shapes.h"
+#include "common/arch/spec_weights.h"
 #include "common/base/clock.h"
 
 enum { MAX_PROMPT = 1 << 15, MAX_BATCH = 256, MAX_NEW = 4096, OUTPUT_MAX_BYTES = 1 << 20 };
@@ -218,7 +219,8 @@ static void describe(struct stand *stand)
         .kv_dtype = baton_kv_dtype(stand->machine.kv),
         .kv_token_bytes =
             (double)baton_kv_all_block_bytes(stand->machine.kv) / BATON_KV_BLOCK_TOKENS,
-        .n_threads = (int)stand->options->threads};
+        .n_threads = (int)stand->options->threads,
+        .chunk = baton_spec_chunk(spec_of(stand))};
     stand->sizes = (struct bench_sizes){
         .weight_bytes = baton_model_bytes_per_weight(model),
         .kv_element_bytes = (double)baton_kv_element_bytes(baton_kv_element(stand->machine.kv))};

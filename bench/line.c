@@ -90,6 +90,8 @@ void bench_line_put(struct baton_json_out *out, const struct bench_subject *subj
     baton_json_put_string(out, "kernels", subject->kernels);
     baton_json_put_int(out, "threads", subject->n_threads);
     baton_json_put_exact(out, "kv_token_bytes", subject->kv_token_bytes);
+    if (subject->chunk)
+        baton_json_put_int(out, "chunk", subject->chunk);
     baton_json_put_int(out, "prompt", line->prompt);
     baton_json_put_int(out, "batch", line->batch);
     baton_json_put_real(out, "seconds", line->seconds);

@@ -18,6 +18,7 @@ struct bench_subject {
     const char *model, *dtype, *kernels, *kv_dtype;
     double kv_token_bytes; /* K and V of one position in all layers, as they lie and travel */
     int n_threads;
+    int chunk; /* rows that a prefill worker computes at once, unless told otherwise; 0: unsaid */
 };
 
 struct bench_line {

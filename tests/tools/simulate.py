@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as name:
         (["--cores", "all"], ["--cores", "own, pinned or elastic"]),
         (["--cores", "elastic", "--host-cores", 64], ["--host-cores", "costs for"]),
         (["--cores", "pinned", "--layouts", "60P60D"], ["--layouts", "at most 64"]),
-        (["--chunk", 8], ["chunk", "16 to 65536"]),
+        (["--chunk", 8], ["chunk", "from 16 to 65536"]),
         (["--rate", 5, "--concurrency", 2], ["--concurrency and --rate"]),
         (["--concurrency", "0"], ["--concurrency", "1 to"]),
         (["--prompt-tokens", "many"], ["--prompt-tokens", "zipf"]),

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from lab import loopback
 from lab.programs import json_of
 
-PASS_TOKENS = 128  # prompts share passes of so many: --chunk
-
 
 @dataclass(frozen=True)
 class Cost:
@@ -38,10 +36,10 @@ class Estimates:
         self.engine = [programs.bench, "engine", "--model", model.directory, "--dtype", options.dtype, "--threads", n_threads,
                        "--runs", 5, "--json"]
         self.naive_tokens = n_prompt + (options.new - 1) // 2  # of the naive loop's passes: the mean
-        self.pass_tokens = max(n_prompt, min(PASS_TOKENS, options.streams * n_prompt, model.context - 1))
-        self.prefill, self.decode, self.kv_token_bytes = {}, {}, 0
-        self.run({self.naive_tokens, self.pass_tokens}, 1, {1})
+        self.prefill, self.decode, self.kv_token_bytes, self.chunk = {}, {}, 0, 0
         self.run({n_prompt}, options.new, {1, options.streams})
+        self.pass_tokens = max(n_prompt, min(self.chunk, options.streams * n_prompt, model.context - 1))
+        self.run({self.naive_tokens, self.pass_tokens}, 1, {1})
         self.network_bytes_per_s = loopback.bytes_per_s()
 
     def run(self, prompts, new, batches):
@@ -52,10 +50,11 @@ class Estimates:
         for line in lines:
             cost = Cost(line["estimate_s"], line["bound"])
             if line["phase"] == "prefill":
-                self.prefill[line["prompt"]] = cost
+                self.prefill.setdefault(line["prompt"], cost)
             else:
-                self.decode[line["batch"]] = cost
+                self.decode.setdefault(line["batch"], cost)
             self.kv_token_bytes = line["kv_token_bytes"]
+            self.chunk = line["chunk"]  # prompts share passes of so many rows
 
     def hand_off(self):
         return Cost(self.n * self.kv_token_bytes / self.network_bytes_per_s, "network")

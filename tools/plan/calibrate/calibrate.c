@@ -6,6 +6,7 @@
 
 #include "bench/shapes.h"
 #include "common/arch/spec_attention.h"
+#include "common/arch/spec_weights.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/engine/model/model.h"
 #include "tools/plan/calibrate/probe_model.h"
@@ -13,7 +14,7 @@
 #include "tools/plan/costs/costs_file.h"
 #include "tools/plan/plan.h"
 
-enum { OUTPUT_MAX_BYTES = 1 << 20 };
+enum { OUTPUT_MAX_BYTES = 1 << 20, USUAL_CONTEXT = 1024 };
 
 typedef struct plan_calibrate_options options_type;
 
@@ -32,9 +33,11 @@ static const struct baton_option table[] = {
         "of the server's workers: own, pinned (each is also measured beside the other) or elastic"),
     INT(worker_cores, "worker-cores", "1", 1, 256, "",
         "that each worker has while the other is idle"),
-    INT(chunk, "chunk", "128", 16, 1 << 16, "tokens", "rows of a prefill pass"),
+    INT(chunk, "chunk", "0", 0, 1 << 16, "tokens",
+        "rows of a prefill pass; 0: what a worker takes for --model, 128 without one"),
     INT(max_batch, "max-batch", "64", 1, 1024, "sequences", "in one decode step"),
-    INT(context_tokens, "context-tokens", "1024", 16, 1 << 24, "tokens", "of the model"),
+    INT(context_tokens, "context-tokens", "0", 0, 1 << 24, "tokens",
+        "of the model; 0: 1024, or what two chunks need"),
     INT(seed, "seed", "1", 1, 9e15, "", "of the prompts"),
     TEXT(calibration, "calibration", NULL, "file of costs of other cores, which go with them"),
     TEXT(out, "out", NULL, "file for the costs; otherwise stdout"),
@@ -52,7 +55,7 @@ static enum baton_err read_spec(const char *path, struct baton_spec *spec, struc
     return err;
 }
 
-/* Reads the model's name and its context's size from its shape. */
+/* Reads the model's name, its context's size and its workers' chunk from its shape. */
 static enum baton_err describe(const struct plan_calibrate_options *options,
                                struct sim_costs *costs, struct baton_why *why)
 {
@@ -62,6 +65,7 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
     struct baton_spec spec;
     enum baton_err err = BATON_OK;
     (void)snprintf(costs->model, sizeof costs->model, "%s %s", model, options->dtype);
+    costs->chunk = BATON_DENSE_CHUNK;
     if (!options->model)
         return BATON_OK;
     if (shape_name)
@@ -71,6 +75,7 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
     if (err)
         return err;
     int n_bytes = strcmp(options->dtype, "f32") ? 2 : 4; /* of a KV element, as --kv-dtype auto */
+    costs->chunk = baton_spec_chunk(&spec);
     costs->n_layers = 0;
     for (int i = 0; i < spec.n_layers; i++)
         costs->n_layers += baton_spec_stores_kv(&spec, i);
@@ -103,9 +108,23 @@ static enum baton_err write_costs(const struct sim_costs *costs, const char *pat
     return err;
 }
 
+/* Sizes that were left to the model. */
+static void choose_sizes(struct plan_calibrate_options *options, struct sim_costs *costs)
+{
+    if (options->chunk)
+        costs->chunk = (int)options->chunk;
+    options->chunk = costs->chunk;
+    if (options->context_tokens)
+        return;
+    options->context_tokens = sim_probe_context(costs->chunk);
+    if (options->context_tokens < USUAL_CONTEXT)
+        options->context_tokens = USUAL_CONTEXT;
+}
+
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
-    const struct plan_calibrate_options *options = arg;
+    struct plan_calibrate_options sized = *(const struct plan_calibrate_options *)arg;
+    const struct plan_calibrate_options *options = &sized;
     struct sim_costs costs = {.way = sim_spread_none()};
     enum baton_err err = BATON_OK;
     if (!options->url && !options->model)
@@ -114,6 +133,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         err = sim_costs_file_read(options->calibration, &costs, why);
     if (!err)
         err = describe(options, &costs, why);
+    choose_sizes(&sized, &costs);
     if (!err)
         err = options->url ? sim_probe_url(options, &costs, why)
                            : sim_probe_model(options, &costs, why);

@@ -4,7 +4,7 @@
 
 #include "tools/plan/costs/costs_file.h"
 
-enum { SHORT_PROMPT = 16, MIN_LONG_CHUNKS = 2, MAX_LONG_CHUNKS = 4 };
+enum { SHORT_PROMPT = 16, MIN_LONG_CHUNKS = 2, MAX_LONG_CHUNKS = 4, ANSWER_TOKENS = 128 };
 enum { LONG_BATCH = 4, MOST_MEASURED = 64 };
 /* Sizes are measured in turn, and the median round of each counts, because the load of other
  * programs on the machine comes and goes. */
@@ -15,8 +15,13 @@ enum { N_ROUNDS = 3 };
 /* The longest prompt, which leaves some context for an answer. */
 static int long_prompt(const struct plan_calibrate_options *options)
 {
-    int64_t n_chunks = (options->context_tokens - 128) / options->chunk;
+    int64_t n_chunks = (options->context_tokens - ANSWER_TOKENS) / options->chunk;
     return (int)((n_chunks < MAX_LONG_CHUNKS ? n_chunks : MAX_LONG_CHUNKS) * options->chunk);
+}
+
+int sim_probe_context(int chunk)
+{
+    return MIN_LONG_CHUNKS * chunk + ANSWER_TOKENS;
 }
 
 static enum baton_err check_sizes(const struct plan_calibrate_options *options,

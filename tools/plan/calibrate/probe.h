@@ -41,6 +41,9 @@ struct sim_probe {
     bool has_ways; /* of requests: a server's */
 };
 
+/* The least context in which passes of so many rows can be measured. */
+int sim_probe_context(int chunk);
+
 /* Measures with the probe and adds what it found to *costs. INVALID when the sizes of the options
  * leave nothing to measure. */
 enum baton_err sim_probe_run(struct sim_probe *probe, struct sim_costs *costs,

@@ -60,6 +60,7 @@ struct sim_costs {
     char model[SIM_NAME_BYTES];
     double kv_token_bytes; /* 0: not known */
     int n_layers;          /* that hold K and V; 0: not known */
+    int chunk;             /* rows of a pass that were measured; 0: not known */
     struct sim_window window;
     /* Times of a request whose workers are idle: to its first pass, from the end of its last pass
      * to the client, and how much both vary. */

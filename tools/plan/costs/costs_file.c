@@ -139,6 +139,17 @@ static enum baton_err read_ways(const struct place *at, const struct baton_json 
     return err;
 }
 
+/* Older files do not say it. */
+static enum baton_err read_chunk(const struct place *at, const struct baton_json *root, int *chunk)
+{
+    double number = 0;
+    if (!baton_json_get(root, "chunk"))
+        return BATON_OK;
+    enum baton_err err = read_number(at, root, "chunk", 0, 1 << 16, &number);
+    *chunk = (int)number;
+    return err;
+}
+
 /* Files of models without windows say nothing of them. */
 static enum baton_err read_window(const struct place *at, const struct baton_json *root,
                                   struct sim_window *window)
@@ -168,7 +179,9 @@ static enum baton_err read_costs(const struct place *at, const struct baton_json
     if (err)
         return err;
     costs->n_layers = (int)n_layers;
-    err = read_window(at, root, &costs->window);
+    err = read_chunk(at, root, &costs->chunk);
+    if (!err)
+        err = read_window(at, root, &costs->window);
     if (!err)
         err = read_ways(at, root, costs);
     return err ? err : read_entries(at, root, costs);
@@ -244,6 +257,7 @@ void sim_costs_file_put(const struct sim_costs *costs, const char *key, struct b
     baton_json_put_string(out, "model", costs->model);
     baton_json_put_real(out, "kv_token_bytes", costs->kv_token_bytes);
     baton_json_put_int(out, "layers", costs->n_layers);
+    baton_json_put_int(out, "chunk", costs->chunk);
     if (costs->window.share > 0) {
         baton_json_open(out, "window", '{');
         baton_json_put_real(out, "tokens", costs->window.n_tokens);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/arch/spec_weights.h"
 #include "common/engine/kernels/kv_block.h"
 #include "tools/plan/costs/costs_file.h"
 
@@ -39,7 +40,8 @@ const struct baton_option sim_option_table[] = {
     REAL(trace_scale, "trace-scale", "1", 1e-6, 1e6, "", "of the trace's lengths"),
     INT(seed, "seed", "1", 1, 9e15, "", "of lengths, arrivals and times: same seed, same result"),
     TEXT(slo, "slo", NULL, "what counts as good: ttft=200ms,itl=50ms,tpot=40ms,e2el=3s"),
-    INT(chunk, "chunk", "128", 16, 1 << 16, "tokens", "rows of a prefill pass"),
+    INT(chunk, "chunk", "0", 0, 1 << 16, "tokens",
+        "rows of a prefill pass; 0: as calibrated, 128 where the file does not say it"),
     INT(max_batch, "max-batch", "64", 1, 1024, "sequences", "in one decode step"),
     INT(context_tokens, "context-tokens", "1024", 16, 1 << 24, "tokens", "of the model"),
     INT(kv_tokens, "kv-tokens", "0", 0, 1 << 28, "tokens",
@@ -153,7 +155,10 @@ static void read_sizes(struct sim_command *command)
         options->kv_tokens ? options->kv_tokens : DEFAULT_CONTEXTS * options->context_tokens;
     settings->n_cores =
         (int)(settings->cores == SIM_CORES_ELASTIC ? options->host_cores : options->worker_cores);
-    settings->chunk = (int)(options->chunk / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS);
+    int chunk = options->chunk ? (int)options->chunk : settings->costs.chunk;
+    if (!chunk)
+        chunk = BATON_DENSE_CHUNK;
+    settings->chunk = chunk / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS;
     settings->max_batch = (int)options->max_batch;
     settings->kv_blocks = (kv_tokens + BATON_KV_BLOCK_TOKENS - 1) / BATON_KV_BLOCK_TOKENS;
     settings->max_queued = options->max_queued;
@@ -204,6 +209,9 @@ static enum baton_err check_together(const struct sim_options *o, struct baton_w
         return baton_fail(
             why, BATON_INVALID,
             "--calibration: must name a file of costs (baton-plan calibrate makes one)");
+    if (o->chunk && o->chunk < BATON_KV_BLOCK_TOKENS)
+        return baton_fail(why, BATON_INVALID, "--chunk: must be 0, or from %d to 65536",
+                          BATON_KV_BLOCK_TOKENS);
     if (o->max_total_tokens == 1)
         return baton_fail(why, BATON_INVALID, "--max-total-tokens: must be 0 or at least 2");
     return BATON_OK;
