@@ -66,9 +66,10 @@ class MetadataHandler(Handler):
     """The Hub's protocol: HEAD of a file tells its sum, large files are redirected to a storage."""
 
     def name(self):
-        for prefix in (f"/Qwen/Qwen3-0.6B/resolve/{COMMIT}/", "/Qwen/Qwen3-0.6B/resolve/main/"):
-            if self.path.startswith(prefix):
-                return self.path.removeprefix(prefix)
+        for repository in ("/Qwen/Qwen3-0.6B", "/Qwen/Qwen3-0.6B-GGUF"):
+            for prefix in (f"{repository}/resolve/{COMMIT}/", f"{repository}/resolve/main/"):
+                if self.path.startswith(prefix):
+                    return self.path.removeprefix(prefix)
         return None
 
     def is_refused(self, name):
@@ -92,7 +93,7 @@ class MetadataHandler(Handler):
         if self.is_refused(name):
             return None
         body = hub.files[name]
-        is_large = name.endswith(".safetensors")
+        is_large = name.endswith((".safetensors", ".gguf"))
         blob = b"blob %d\0" % len(body) + body
         found = (hashlib.sha256(body) if is_large else hashlib.sha1(blob)).hexdigest()
         self.send_response(302 if is_large else 200)
@@ -114,7 +115,7 @@ class MetadataHandler(Handler):
             return self.send_file(hub, name)
         if self.is_refused(name):
             return None
-        if not name.endswith(".safetensors"):
+        if not name.endswith((".safetensors", ".gguf")):
             hub.asked.append((name, self.headers.get("Range")))
             return self.send_file(hub, name)
         self.send_response(302)
@@ -333,9 +334,64 @@ def test_a_licence_to_accept_is_said_and_the_token_is_sent(metadata_hub, tmp_pat
     metadata_hub.token = "secret"
     refused = get_qwen(tmp_path, metadata_hub)
     assert refused.returncode == 1 and "Accept the licence at" in refused.stderr and "HF_TOKEN" in refused.stderr
-    done = get_qwen(tmp_path, metadata_hub, token="secret")
+    done = get_qwen(tmp_path, metadata_hub, token="secret", extra=["--send-token"])
     assert done.returncode == 0, done.stderr
     assert "secret" not in done.stdout + done.stderr
+
+
+def test_a_mirror_gets_no_token_unless_told_so(metadata_hub, tmp_path):
+    metadata_hub.token = "secret"
+    refused = get_qwen(tmp_path, metadata_hub, token="secret")
+    assert refused.returncode == 1 and "--send-token" in refused.stderr
+
+
+# ---- GGUF files ----
+
+
+def test_the_lists_gguf_file_of_a_model_arrives(metadata_hub, tmp_path):
+    body = random.Random(11).randbytes(400_000)
+    metadata_hub.files = {"Qwen3-0.6B-Q8_0.gguf": body, "README.md": b"not asked for"}
+    done = get_qwen(tmp_path, metadata_hub, extra=["--gguf"])
+    assert done.returncode == 0, done.stderr
+    assert "licence: Apache-2.0" in done.stdout
+    assert "deploy/local up --model" in done.stdout and "Qwen3-0.6B-Q8_0.gguf" in done.stdout
+    (found,) = (tmp_path / "models").iterdir()
+    assert found.name == "Qwen3-0.6B-Q8_0.gguf" and found.read_bytes() == body
+    metadata_hub.asked.clear()
+    again = get_qwen(tmp_path, metadata_hub, extra=["--gguf"])
+    assert again.returncode == 0 and "there already" in again.stdout and not metadata_hub.asked
+
+
+def test_all_parts_of_a_split_gguf_file_arrive(metadata_hub, tmp_path):
+    names = [f"m-q4_k_m-{i:05}-of-00012.gguf" for i in range(1, 13)]
+    metadata_hub.files = {name: random.Random(name).randbytes(1000) for name in names}
+    done = get_qwen(tmp_path, metadata_hub, name="Qwen/Qwen3-0.6B", extra=["--file", names[0]])
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == names
+    for name, body in metadata_hub.files.items():
+        assert (tmp_path / "models" / name).read_bytes() == body
+
+
+def test_a_gguf_file_that_is_not_what_the_hub_says_is_thrown_away(metadata_hub, tmp_path):
+    metadata_hub.files = {"Qwen3-0.6B-Q8_0.gguf": b"GGUF"}
+    metadata_hub.sums["Qwen3-0.6B-Q8_0.gguf"] = "abcd" * 16
+    refused = get_qwen(tmp_path, metadata_hub, extra=["--gguf"])
+    assert refused.returncode == 1 and "Qwen3-0.6B-Q8_0.gguf is corrupt" in refused.stderr
+    assert not list((tmp_path / "models").glob("*.gguf"))
+
+
+@pytest.mark.parametrize(
+    "name, extra, message",
+    [
+        ("mixtral-8x7b", ["--gguf"], "no GGUF file of mixtral-8x7b"),
+        ("Qwen/Qwen3-0.6B", ["--gguf"], "no GGUF file of Qwen/Qwen3-0.6B"),
+        ("Qwen/Qwen3-0.6B", ["--file", "no.gguf"], "has no no.gguf at main"),
+        ("Qwen/Qwen3-0.6B", ["--file", "../x.gguf"], "takes the name of a .gguf file"),
+    ],
+)
+def test_a_gguf_file_that_is_not_there_is_named(metadata_hub, tmp_path, name, extra, message):
+    refused = get_qwen(tmp_path, metadata_hub, name=name, extra=extra)
+    assert refused.returncode == 1 and message in refused.stderr, refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -364,7 +420,8 @@ def test_the_list_says_what_fits_this_machine():
     rows = {line.split()[0]: line for line in listed.splitlines()}
     assert len(rows) > 40 and "free memory" in listed
     assert "Apache-2.0" in rows["qwen3-0.6b"] and " GB" in rows["qwen3-0.6b"]
-    assert "Llama-3.1" in rows["llama-3.1-8b"]
+    assert "Llama-3.1" in rows["llama-3.1-8b"] and "5.4 GB" in rows["llama-3.1-8b"]
+    assert " -  " in rows["mixtral-8x7b"]
 
 
 @pytest.mark.parametrize(
