@@ -86,7 +86,8 @@ become_root() {
     as_root=(sudo)
     if ! command -v sudo >/dev/null || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then
         die "these packages are missing and only root can install them; as root run:
-    apt-get update && apt-get install --no-install-recommends $(cut -d'|' -f1 <<<"$1" | tr '\n' ' ')"
+    apt-get update && apt-get install --no-install-recommends \
+        $(cut -d'|' -f1 <<<"$1" | tr '\n' ' ')"
     fi
 }
 
