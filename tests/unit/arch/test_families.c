@@ -36,6 +36,9 @@ static void configure(const char *quoted)
     "'hidden_size':64,'intermediate_size':80,'num_hidden_layers':4,'num_attention_heads':4,"       \
     "'num_key_value_heads':2,'vocab_size':64,'max_position_embeddings':128"
 #define MODEL(type) "{'model_type':'" type "'," SIZES
+/* After MODEL: all other layers see everything. */
+#define SECOND_LAYER(type)                                                                         \
+    ",'layer_types':['full_attention','" type "','full_attention','full_attention']}"
 
 /* ---- refusals ---- */
 
@@ -88,14 +91,11 @@ static const char *const refused[][2] = {
      "quantization_config: \"unknown\" is not supported in a mistral model"},
     {MODEL("gpt_oss") ",'quantization_config':{'quant_method':'bitsandbytes'}}",
      "quantization_config: \"bitsandbytes\" is not supported in a gpt_oss model"},
-    {MODEL("qwen3") ",'layer_types':['full_attention','linear_attention','full_attention',"
-                    "'full_attention']}",
+    {MODEL("qwen3") SECOND_LAYER("linear_attention"),
      "layer_types: must be full_attention or sliding_attention, not \"linear_attention\""},
-    {MODEL("llama") ",'layer_types':['full_attention','sliding_attention','full_attention',"
-                    "'full_attention']}",
+    {MODEL("llama") SECOND_LAYER("sliding_attention"),
      "layer_types: \"sliding_attention\" is not supported in a llama model"},
-    {MODEL("qwen3") ",'layer_types':['full_attention','sliding_attention','full_attention',"
-                    "'full_attention']}",
+    {MODEL("qwen3") SECOND_LAYER("sliding_attention"),
      "sliding_window: must be given where layer_types has sliding_attention"},
     {MODEL("llama") ",'sliding_window':9}", "sliding_window (window_size): 9 is not supported"},
     {MODEL("qwen2_moe") ",'use_sliding_window':true}",

@@ -11,13 +11,7 @@
 
 enum { N_SEQUENCES = 3, N_VOCAB = 20000, N_STEPS = 300, N_PROMPT = 40, BULK_BYTES = 1 << 20 };
 
-static const struct baton_gpt2_sizes sizes = {.n_layers = 2,
-                                              .n_embd = 64,
-                                              .n_heads = 4,
-                                              .n_kv_heads = 4,
-                                              .head_dim = 16,
-                                              .n_ff = 128,
-                                              .n_vocab = N_VOCAB,
+static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = 2, .n_vocab = N_VOCAB,
                                               .n_context = 256};
 
 static struct mailbox box;

@@ -4,22 +4,16 @@
 
 #include <string.h>
 
-#include "common/arch/gpt2.h"
 #include "common/base/clock.h"
 #include "common/engine/compute/engine.h"
 #include "common/sampling/philox.h"
 #include "common/worker/kv_receive.h"
 #include "tests/support/mailbox.h"
+#include "tests/support/random_gpt2.h"
 
 enum { GATEWAY = 1001, WORKER = 2002, DECODE = 5005, TO_GATEWAY = 3003, PATIENCE_MS = 20000 };
 
-static const struct baton_gpt2_sizes sizes = {.n_layers = N_LAYERS,
-                                              .n_embd = 64,
-                                              .n_heads = 4,
-                                              .n_kv_heads = 4,
-                                              .head_dim = 16,
-                                              .n_ff = 128,
-                                              .n_vocab = N_VOCAB,
+static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = N_LAYERS, .n_vocab = N_VOCAB,
                                               .n_context = N_CONTEXT};
 
 /* Layers of two sizes, and two that read their K and V: what travels differs from layer to layer. */

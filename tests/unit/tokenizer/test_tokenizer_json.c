@@ -70,23 +70,28 @@ static void refused(const struct parts *parts, const char *reason)
         fail_msg("\"%s\" does not say \"%s\"", why.text, reason);
 }
 
-/* expected: the ids, separated by spaces. */
+/* The ids, separated by spaces. Frees them. */
+static void assert_ids(struct baton_tokens *tokens, const char *expected)
+{
+    struct baton_buf ids;
+    baton_buf_init(&ids, 1000);
+    for (size_t i = 0; i < tokens->n; i++)
+        baton_buf_printf(&ids, "%s%u", i ? " " : "", (unsigned)tokens->ids[i]);
+    assert_string_equal(baton_buf_text(&ids), expected);
+    baton_buf_fini(&ids);
+    baton_tokens_fini(tokens);
+}
+
 static void encodes_to(const struct parts *parts, const char *text, bool parse_special,
                        const char *expected)
 {
     struct baton_why why;
     struct baton_tokens tokens = {0};
-    struct baton_buf ids;
     struct baton_tokenizer *tokenizer = parse(parts, BATON_OK, &why);
-    baton_buf_init(&ids, 1000);
     assert_int_equal(
         baton_tokenizer_encode(tokenizer, text, strlen(text), parse_special, 100, &tokens, &why),
         BATON_OK);
-    for (size_t i = 0; i < tokens.n; i++)
-        baton_buf_printf(&ids, "%s%u", i ? " " : "", (unsigned)tokens.ids[i]);
-    assert_string_equal(baton_buf_text(&ids), expected);
-    baton_buf_fini(&ids);
-    baton_tokens_fini(&tokens);
+    assert_ids(&tokens, expected);
     baton_tokenizer_close(tokenizer);
 }
 
@@ -156,17 +161,11 @@ static void encodes_spans_to(const struct parts *parts, const char *text, struct
 {
     struct baton_why why;
     struct baton_tokens tokens = {0};
-    struct baton_buf ids;
     struct baton_tokenizer *tokenizer = parse(parts, BATON_OK, &why);
-    baton_buf_init(&ids, 1000);
     assert_int_equal(
         baton_tokenizer_encode_spans(tokenizer, text, strlen(text), &span, 1, 100, &tokens, &why),
         BATON_OK);
-    for (size_t i = 0; i < tokens.n; i++)
-        baton_buf_printf(&ids, "%s%u", i ? " " : "", (unsigned)tokens.ids[i]);
-    assert_string_equal(baton_buf_text(&ids), expected);
-    baton_buf_fini(&ids);
-    baton_tokens_fini(&tokens);
+    assert_ids(&tokens, expected);
     baton_tokenizer_close(tokenizer);
 }
 

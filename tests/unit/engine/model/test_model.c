@@ -1,63 +1,13 @@
 #include "tests/unit/engine/unit.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 #include "common/engine/model/model.h"
 #include "tests/support/random_gpt2.h"
-
-static char dir[] = "/tmp/baton-model-XXXXXX";
-
-static void write_file(const char *name, const void *bytes, size_t n)
-{
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, n, file), n);
-    assert_int_equal(fclose(file), 0);
-}
-
-static const float six[] = {0, 1, 2, 3, 4, 5};
-
-/* A safetensors file with this header and the 24 bytes of six. */
-static void write_tensors(const char *name, const char *header)
-{
-    uint8_t bytes[512];
-    uint64_t n = strlen(header);
-    assert_in_range(n, 1, sizeof bytes - sizeof n - sizeof six);
-    memcpy(bytes, &n, sizeof n);
-    memcpy(bytes + sizeof n, header, n);
-    memcpy(bytes + sizeof n + n, six, sizeof six);
-    write_file(name, bytes, sizeof n + n + sizeof six);
-}
-
-static void write_text(const char *name, const char *text)
-{
-    write_file(name, text, strlen(text));
-}
-
-SETUP(make_dir)
-{
-    memcpy(dir, "/tmp/baton-model-XXXXXX", sizeof dir);
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-TEARDOWN(remove_dir)
-{
-    const char *const names[] = {"model.safetensors", "config.json"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char path[128];
-        (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        (void)unlink(path);
-    }
-    return rmdir(dir);
-}
+#include "tests/support/tensor_files.h"
 
 TEST(a_directory_without_weights_is_not_found)
 {
     struct baton_model *model = NULL;
-    assert_int_equal(baton_model_open(dir, NULL, &model, NULL), BATON_NOT_FOUND);
+    assert_int_equal(baton_model_open(scratch, NULL, &model, NULL), BATON_NOT_FOUND);
     assert_int_equal(baton_model_open("/nonexistent", NULL, &model, NULL), BATON_NOT_FOUND);
 }
 
@@ -67,10 +17,10 @@ TEST(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for)
     struct baton_why why;
     write_tensors("model.safetensors",
                   "{\"m\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}}");
-    write_text("config.json",
-               "{\"model_type\":\"gpt2\",\"n_layer\":1024,\"n_head\":1,\"n_embd\":32768,"
-               "\"vocab_size\":16777216,\"n_positions\":16777216}");
-    assert_int_equal(baton_model_open(dir, NULL, &model, &why), BATON_INVALID);
+    write_scratch("config.json",
+                  "{\"model_type\":\"gpt2\",\"n_layer\":1024,\"n_head\":1,\"n_embd\":32768,"
+                  "\"vocab_size\":16777216,\"n_positions\":16777216}");
+    assert_int_equal(baton_model_open(scratch, NULL, &model, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "tensor transformer.wte.weight is missing"));
 }
 
@@ -118,8 +68,6 @@ TEST(a_spec_that_no_config_could_have_is_refused)
     assert_null(model);
 }
 
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
-
 TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
 {
     static const struct baton_gpt2_sizes sizes = {.n_layers = 3,
@@ -147,8 +95,8 @@ TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIR(a_directory_without_weights_is_not_found),
-        IN_DIR(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for),
+        IN_SCRATCH(a_directory_without_weights_is_not_found),
+        IN_SCRATCH(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for),
         cmocka_unit_test(a_random_model_keeps_its_spec),
         cmocka_unit_test(a_spec_that_no_config_could_have_is_refused),
         cmocka_unit_test(kv_is_by_default_as_wide_as_the_weights_deserve),
