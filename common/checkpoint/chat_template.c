@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/checkpoint/gguf_chat_template.h"
+#include "common/checkpoint/gguf_model.h"
 #include "common/checkpoint/json_text.h"
 
 enum { FILE_MAX_BYTES = 4 << 20 };
@@ -117,9 +119,24 @@ static enum baton_err read_files(const char *model_path, struct baton_chat_templ
     return err;
 }
 
+static enum baton_err read_gguf(const char *path, struct baton_chat_template *source,
+                                struct baton_why *why)
+{
+    struct baton_gguf_model *model = NULL;
+    struct baton_why reason;
+    enum baton_err err = baton_gguf_model_open(path, &model, why);
+    if (err)
+        return err;
+    err = baton_gguf_chat_template_read(baton_gguf_model_metadata(model), source, &reason);
+    baton_gguf_model_close(model);
+    return err ? baton_fail(why, err, "%s: %s", path, reason.text) : BATON_OK;
+}
+
 enum baton_err baton_chat_template_read(const char *model_path, struct baton_chat_template *source,
                                         struct baton_why *why)
 {
+    if (baton_gguf_model_is_at(model_path))
+        return read_gguf(model_path, source, why);
     enum baton_err err = read_files(model_path, source, why);
     /* A file goes before the field, as in the transformers library. */
     return err ? err : read_config(model_path, source, why);

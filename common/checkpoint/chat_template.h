@@ -2,7 +2,8 @@
  *
  * It is read from chat_template.jinja, or from tokenizer_config.json's chat_template, which is a
  * string or a list of {"name", "template"}; the template for tools also from
- * additional_chat_templates/tool_use.jinja. tokenizer_config.json names the two tokens.
+ * additional_chat_templates/tool_use.jinja. tokenizer_config.json names the two tokens. A GGUF file
+ * holds all of it (gguf_chat_template.h).
  *
  * Ownership: the struct owns its texts; the caller frees them with baton_chat_template_fini.
  * Threading: any thread.

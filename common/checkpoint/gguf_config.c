@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/checkpoint/gguf_config_parts.h"
+#include "common/checkpoint/gguf_ids.h"
 #include "common/checkpoint/tensor.h"
 
 #define READING struct baton_gguf_reading
@@ -499,24 +500,7 @@ static enum baton_err check_neutral(const READING *reading)
     return BATON_OK;
 }
 
-/* ---- tokens, and all together ---- */
-
-static void put_token(READING *reading, const char *name, const char *key)
-{
-    int64_t id;
-    if (baton_gguf_int(baton_gguf_find(baton_gguf_model_metadata(reading->model), key), &id))
-        baton_json_put_int(&reading->out, name, id);
-}
-
-static void put_tokens(READING *reading)
-{
-    put_token(reading, "bos_token_id", "tokenizer.ggml.bos_token_id");
-    baton_json_open(&reading->out, "eos_token_id", '[');
-    put_token(reading, NULL, "tokenizer.ggml.eos_token_id");
-    put_token(reading, NULL, "tokenizer.ggml.eot_token_id");
-    put_token(reading, NULL, "tokenizer.ggml.eom_token_id");
-    baton_json_close(&reading->out, ']');
-}
+/* ---- all together ---- */
 
 static enum baton_err put_parallel(READING *reading)
 {
@@ -542,7 +526,6 @@ static enum baton_err put_all(READING *reading)
         err = parts[i](reading);
     put_query_scalar(reading);
     put_flags(reading);
-    put_tokens(reading);
     baton_json_close(&reading->out, '}');
     return err;
 }
@@ -660,6 +643,8 @@ static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
         name_key(reading, reading->why);
     else
         err = set_rotated(reading, &made);
+    if (!err)
+        err = baton_gguf_ids_apply(baton_gguf_model_metadata(reading->model), &made, reading->why);
     if (err)
         return err;
     made.gguf_names = true;

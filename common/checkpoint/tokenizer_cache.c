@@ -208,8 +208,8 @@ static enum baton_err set_added(const struct reading *reading, const char *secti
     for (size_t i = 0; i < reading->header.n_added; i++) {
         struct cached_added added;
         memcpy(&added, section + i * sizeof added, sizeof added);
-        if (!added.text.n_bytes || !has_place(reading, added.text) ||
-            added.id >= BATON_MAX_TOKEN_IDS)
+        if (!added.text.n_bytes || added.text.n_bytes > BATON_ADDED_TOKEN_MAX_BYTES ||
+            !has_place(reading, added.text) || added.id >= BATON_MAX_TOKEN_IDS)
             return corrupt(reading, "an added token lies outside");
         tables->added[tables->n_added++] =
             (struct baton_added_row){.text = reading->texts + added.text.offset,

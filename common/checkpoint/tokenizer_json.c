@@ -210,6 +210,10 @@ static enum baton_err read_row(const struct reader *reader, const struct baton_j
     row->text = baton_json_string(baton_json_get(token, "content"), &row->n_bytes);
     if (!row->text || !row->n_bytes)
         return wrong(reader, "added_tokens", "content must be a string of at least one character");
+    if (row->n_bytes > BATON_ADDED_TOKEN_MAX_BYTES)
+        return baton_fail(
+            reader->why, BATON_LIMIT, "%s: added_tokens: \"%.40s...\" has %zu bytes, more than %d",
+            reader->tables->file, row->text, row->n_bytes, BATON_ADDED_TOKEN_MAX_BYTES);
     if (baton_json_kind(id) != BATON_JSON_INT || baton_json_int(id) < 0 ||
         baton_json_int(id) >= BATON_MAX_TOKEN_IDS)
         return wrong(reader, "added_tokens", "id must be an integer 0..1048575");

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "common/base/json.h"
+#include "common/checkpoint/gguf_model.h"
+#include "common/checkpoint/gguf_tokenizer.h"
 #include "common/checkpoint/tokenizer_cache.h"
 #include "common/checkpoint/vocab_file.h"
 
@@ -21,10 +23,67 @@ static struct baton_tokenizer_tables *create(const char *file)
     return tables;
 }
 
+/* ---- GGUF ---- */
+
+static enum baton_err parse_gguf(const char *path, const struct baton_gguf *gguf,
+                                 struct baton_tokenizer_tables **tables, struct baton_why *why)
+{
+    struct baton_tokenizer_tables *read = create(path);
+    if (!read)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    enum baton_err err = baton_gguf_tokenizer_read(gguf, read, why);
+    if (err)
+        baton_tokenizer_tables_free(read);
+    else
+        *tables = read;
+    return err;
+}
+
+static enum baton_err complete_gguf(const char *path, const struct baton_gguf *gguf,
+                                    struct baton_tokenizer_tables *found,
+                                    struct baton_tokenizer_tables **tables, struct baton_why *why)
+{
+    (void)snprintf(found->file, sizeof found->file, "%s", path);
+    enum baton_err err = baton_gguf_tokenizer_read_steps(gguf, found, why);
+    if (err)
+        baton_tokenizer_tables_free(found);
+    else
+        *tables = found;
+    return err;
+}
+
+/* dirs NULL: nothing is kept. */
+static enum baton_err read_gguf(const char *path, const struct baton_cache_dirs *dirs,
+                                const char *digest, struct baton_tokenizer_tables **tables,
+                                struct baton_why *why)
+{
+    struct baton_gguf_model *model = NULL;
+    struct baton_tokenizer_tables *found = NULL;
+    enum baton_err err = baton_gguf_model_open(path, &model, why);
+    if (err)
+        return err;
+    const struct baton_gguf *gguf = baton_gguf_model_metadata(model);
+    bool keeps = dirs && dirs->n && baton_gguf_tokenizer_is_large(gguf);
+    if (keeps)
+        found = baton_tokenizer_cache_find(dirs, digest);
+    if (found)
+        err = complete_gguf(path, gguf, found, tables, why);
+    else
+        err = parse_gguf(path, gguf, tables, why);
+    if (!err && keeps && !found)
+        baton_tokenizer_cache_keep(dirs, digest, *tables);
+    baton_gguf_model_close(model);
+    return err;
+}
+
+/* ---- a directory ---- */
+
 enum baton_err baton_tokenizer_tables_read(const char *model_path,
                                            struct baton_tokenizer_tables **tables,
                                            struct baton_why *why)
 {
+    if (baton_gguf_model_is_at(model_path))
+        return read_gguf(model_path, NULL, NULL, tables, why);
     struct baton_tokenizer_tables *read = create(model_path);
     if (!read)
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
@@ -63,6 +122,8 @@ enum baton_err baton_tokenizer_tables_recall(const char *model_path,
                                              struct baton_why *why)
 {
     char path[PATH_MAX];
+    if (baton_gguf_model_is_at(model_path))
+        return read_gguf(model_path, dirs, digest, tables, why);
     enum baton_err err = baton_file_path(path, model_path, "tokenizer.json", why);
     if (err)
         return err;

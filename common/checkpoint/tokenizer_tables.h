@@ -35,6 +35,10 @@ struct baton_json;
  */
 enum { BATON_MAX_TOKEN_IDS = 1 << 20 };
 
+/* Longer tokens than any real one's: they bound what reading a hostile file and looking for its
+ * added tokens can cost. */
+enum { BATON_TOKEN_MAX_BYTES = 1 << 20, BATON_ADDED_TOKEN_MAX_BYTES = 1024 };
+
 #define BATON_NO_TOKEN UINT32_MAX
 
 struct baton_token_row {
@@ -48,7 +52,7 @@ struct baton_merge_row {
 
 struct baton_added_row {
     const char *text; /* as it stands in a prompt, not in the byte-level alphabet */
-    size_t n_bytes;   /* at least 1 */
+    size_t n_bytes;   /* 1 .. BATON_ADDED_TOKEN_MAX_BYTES */
     uint32_t id;      /* may be that of a token of the vocabulary */
     bool special;
     bool normalized;     /* found in the normalised text, and its own text is normalised first */
@@ -80,13 +84,13 @@ struct baton_tokenizer_tables {
     struct baton_mapping kept; /* tokenizer_cache.h */
 };
 
-/* From the model at model_path: tokenizer.json, or vocab.json and merges.txt. NOT_FOUND when
- * neither is there. */
+/* From the model at model_path: a GGUF file, or a directory with tokenizer.json, or with vocab.json
+ * and merges.txt. NOT_FOUND when none is there. */
 enum baton_err baton_tokenizer_tables_read(const char *model_path,
                                            struct baton_tokenizer_tables **tables,
                                            struct baton_why *why) BATON_MUST_CHECK;
 
-/* The same, but a large tokenizer.json is parsed once: its tables are kept in one of dirs under the
+/* The same, but a large vocabulary is parsed once: its tables are kept in one of dirs under the
  * digest of the model's tokenizer (BATON_PART_TOKENIZER of model_digest.h). */
 enum baton_err baton_tokenizer_tables_recall(const char *model_path,
                                              const struct baton_cache_dirs *dirs,

@@ -33,6 +33,26 @@ enum baton_err baton_vocab_read(struct baton_vocab_reader *reader,
 enum baton_err baton_vocab_read_scores(struct baton_vocab_reader *reader,
                                        struct baton_json_span vocab) BATON_MUST_CHECK;
 
+/* Makes the index of tokens that were filled otherwise. unique: a text that two ids have is
+ * INVALID, as in an object, whose keys they are. */
+enum baton_err baton_vocab_index(struct baton_vocab_reader *reader, bool unique) BATON_MUST_CHECK;
+
+/* Merges that are added one by one. */
+struct baton_merges {
+    struct baton_vocab_reader *reader;
+    char *text; /* of one merge: left and right, joined */
+    size_t cap;
+};
+
+/* Once the index is there: makes room for texts of up to n bytes; to be ended whatever the result.
+ */
+enum baton_err baton_merges_begin(struct baton_merges *merges, struct baton_vocab_reader *reader,
+                                  size_t n) BATON_MUST_CHECK;
+/* The next one in order of rank, as "left right". */
+enum baton_err baton_merges_add(struct baton_merges *merges, const char *line,
+                                size_t n) BATON_MUST_CHECK;
+void baton_merges_end(struct baton_merges *merges);
+
 /* Fill merges, once the index is there: from an array, from merges.txt's content. */
 enum baton_err baton_merges_read(struct baton_vocab_reader *reader,
                                  struct baton_json_span merges) BATON_MUST_CHECK;

@@ -15,3 +15,11 @@ foreach(kind deepseek falcon gemma2 gemma3 gpt2 granite llama2 llama2-metaspace 
   add_test(NAME golden.tokenizer_kind_${kind} COMMAND golden_tokenizer ${dir} ${dir}/vectors.json - 21
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endforeach()
+# The same tokenizers as GGUF files.
+add_executable(golden_same_tokenizer ${CMAKE_CURRENT_SOURCE_DIR}/same_tokenizer.c)
+target_link_libraries(golden_same_tokenizer PRIVATE baton_options baton_tokenizer)
+add_test(NAME golden.gguf_tokenizers
+  COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_gguf_tokenizers.py
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(golden.gguf_tokenizers PROPERTIES TIMEOUT 600
+  ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")

@@ -11,7 +11,7 @@ import numpy as np
 import blocks
 
 ALIGNMENT = 32
-U32, F32, BOOL, STRING = 4, 6, 7, 8
+U8, U32, I32, F32, BOOL, STRING, ARRAY = 0, 4, 5, 6, 7, 8, 9
 ARCHITECTURES = dict(
     llama="llama", mistral="llama", mixtral="llama", qwen2="qwen2", qwen2_moe="qwen2moe", qwen3="qwen3",
     qwen3_moe="qwen3moe", gemma="gemma", gemma2="gemma2", gemma3="gemma3", gemma3_text="gemma3", phi="phi2", phi3="phi3",
@@ -30,7 +30,22 @@ def text(value):
     return struct.pack("<Q", len(raw)) + raw
 
 
+def array(values):
+    """bytes, or a list of str, float or int"""
+    if isinstance(values, bytes):
+        kind, items = U8, values
+    elif values and isinstance(values[0], str):
+        kind, items = STRING, b"".join(map(text, values))
+    elif values and isinstance(values[0], float):
+        kind, items = F32, struct.pack(f"<{len(values)}f", *values)
+    else:
+        kind, items = I32, struct.pack(f"<{len(values)}i", *values)
+    return struct.pack("<IIQ", ARRAY, kind, len(values)) + items
+
+
 def entry(key, value):
+    if isinstance(value, (list, bytes)):
+        return text(key) + array(value)
     if isinstance(value, bool):
         return text(key) + struct.pack("<I?", BOOL, value)
     if isinstance(value, int):
@@ -41,7 +56,8 @@ def entry(key, value):
 
 
 def write(path, keys, tensors, types=None):
-    """keys: {name: bool, int, float or str}. tensors: {name: array}; types: {name: one of blocks.TYPES}, others are F32."""
+    """keys: {name: bool, int, float, str, or a list of one of them}. tensors: {name: array}; types: {name: one of
+    blocks.TYPES}, others are F32."""
     offset, head, data = 0, b"", []
     for name, values in tensors.items():
         kind = (types or {}).get(name, "F32")

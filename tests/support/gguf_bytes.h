@@ -57,6 +57,15 @@ static inline void put_gguf_string(struct baton_buf *out, const char *key, const
     put_gguf_text(out, text);
 }
 
+/* The head of an array, whose items follow. */
+static inline void put_gguf_array(struct baton_buf *out, const char *key, uint32_t type, uint64_t n)
+{
+    put_gguf_text(out, key);
+    put_number(out, BATON_GGUF_ARRAY, 4);
+    put_number(out, type, 4);
+    put_number(out, n, 8);
+}
+
 /* Lengths the fastest first; a length of 0 is none. */
 static inline void put_gguf_tensor(struct baton_buf *out, const char *name, uint64_t fastest,
                                    uint64_t next, uint32_t type, uint64_t offset)
