@@ -1,14 +1,10 @@
 #include "common/checkpoint/gguf_config.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/checkpoint/gguf_config_parts.h"
 #include "common/checkpoint/gguf_ids.h"
-#include "common/checkpoint/tensor.h"
 
 #define READING struct baton_gguf_reading
 #define RMS     "attention.layer_norm_rms_epsilon"
@@ -65,441 +61,6 @@ static const struct baton_gguf_family families[] = {
 
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
 
-/* ---- the architecture's values ---- */
-
-const char *baton_gguf_key(const READING *reading, const char *name, char key[BATON_GGUF_KEY_BYTES])
-{
-    (void)snprintf(key, BATON_GGUF_KEY_BYTES, "%s.%s", reading->family->arch, name);
-    return key;
-}
-
-const struct baton_gguf_value *baton_gguf_value(const READING *reading, const char *name)
-{
-    char key[BATON_GGUF_KEY_BYTES];
-    return baton_gguf_find(baton_gguf_model_metadata(reading->model),
-                           baton_gguf_key(reading, name, key));
-}
-
-static enum baton_err refuse(const READING *reading, const char *name, const char *rule)
-{
-    char key[BATON_GGUF_KEY_BYTES];
-    return baton_fail(reading->why, BATON_INVALID, "%s: must be %s",
-                      baton_gguf_key(reading, name, key), rule);
-}
-
-/* One number, or a list of the same for every layer. */
-enum baton_err baton_gguf_get_int(const READING *reading, const char *name, int64_t *number)
-{
-    const struct baton_gguf_value *value = baton_gguf_value(reading, name);
-    int64_t first = 0, item = 0;
-    struct baton_gguf_value one;
-    if (!value)
-        return BATON_OK;
-    if (!value->is_array)
-        return baton_gguf_int(value, number) ? BATON_OK : refuse(reading, name, "a whole number");
-    if (value->type == BATON_GGUF_TEXT || !value->n)
-        return refuse(reading, name, "a whole number, or a list of them");
-    for (uint64_t i = 0; i < value->n; i++) {
-        one = baton_gguf_item(value, i);
-        if (!baton_gguf_int(&one, &item))
-            return refuse(reading, name, "a whole number, or a list of them");
-        first = i ? first : item;
-        if (item != first)
-            return refuse(reading, name, "the same for every layer");
-    }
-    *number = first;
-    return BATON_OK;
-}
-
-/* The shortest decimal that rounds to this float: the number that the model's config.json had, so
- * that both formats compute with the same. */
-static double decimal_of(float number)
-{
-    char text[32];
-    for (int n_digits = 6; n_digits < 9; n_digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", n_digits, (double)number);
-        if (strtof(text, NULL) == number)
-            return strtod(text, NULL);
-    }
-    return (double)number;
-}
-
-enum baton_err baton_gguf_get_real(const READING *reading, const char *name, double *number)
-{
-    const struct baton_gguf_value *value = baton_gguf_value(reading, name);
-    double given = 0;
-    if (!value)
-        return BATON_OK;
-    if (!baton_gguf_real(value, &given) || !isfinite(given))
-        return refuse(reading, name, "a number");
-    *number = value->type == BATON_GGUF_F32 ? decimal_of((float)given) : given;
-    return BATON_OK;
-}
-
-static bool has(const READING *reading, const char *tensor)
-{
-    return baton_gguf_model_find(reading->model, tensor);
-}
-
-/* ---- sizes ---- */
-
-static enum baton_err need(const READING *reading, const char *name, int64_t max, int64_t *number)
-{
-    char key[BATON_GGUF_KEY_BYTES];
-    if (!baton_gguf_value(reading, name))
-        return refuse(reading, name, "given");
-    enum baton_err err = baton_gguf_get_int(reading, name, number);
-    if (!err && (*number < 1 || *number > max))
-        return baton_fail(reading->why, BATON_INVALID,
-                          "%s: must be in 1..%" PRId64 ", not %" PRId64,
-                          baton_gguf_key(reading, name, key), max, *number);
-    return err;
-}
-
-/* Keys and values of one size: key_length, or what the width leaves for each head. */
-static enum baton_err put_head_dim(READING *reading)
-{
-    int64_t values;
-    if (reading->n_embd % reading->n_heads == 0)
-        reading->head_dim = reading->n_embd / reading->n_heads;
-    enum baton_err err = baton_gguf_get_int(reading, "attention.key_length", &reading->head_dim);
-    values = reading->head_dim;
-    if (!err)
-        err = baton_gguf_get_int(reading, "attention.value_length", &values);
-    if (!err && values != reading->head_dim)
-        err = refuse(reading, "attention.value_length", "the same as attention.key_length");
-    if (!err && reading->head_dim)
-        baton_json_put_int(&reading->out, "head_dim", reading->head_dim);
-    return err;
-}
-
-/* As many as there are embeddings: a tokenizer may have fewer. */
-static enum baton_err put_vocabulary(READING *reading)
-{
-    const struct baton_tensor *embedding =
-        baton_gguf_model_find(reading->model, "token_embd.weight");
-    const struct baton_gguf_value *tokens =
-        baton_gguf_find(baton_gguf_model_metadata(reading->model), "tokenizer.ggml.tokens");
-    int64_t n = tokens && tokens->is_array ? (int64_t)tokens->n : 0;
-    enum baton_err err = baton_gguf_get_int(reading, "vocab_size", &n);
-    if (!err && embedding && embedding->n_dims == 2)
-        n = embedding->shape[0];
-    if (!err && n)
-        baton_json_put_int(&reading->out, "vocab_size", n);
-    return err;
-}
-
-static enum baton_err put_sizes(READING *reading)
-{
-    struct baton_json_out *out = &reading->out;
-    int64_t n_context = 0, n_kv_heads;
-    enum baton_err err = need(reading, "block_count", BATON_MAX_LAYERS, &reading->n_layers);
-    if (!err)
-        err = need(reading, "embedding_length", BATON_MAX_WIDTH, &reading->n_embd);
-    if (!err)
-        err = need(reading, "attention.head_count", BATON_MAX_WIDTH, &reading->n_heads);
-    if (!err)
-        err = need(reading, "context_length", BATON_MAX_CONTEXT, &n_context);
-    n_kv_heads = reading->n_heads;
-    if (!err)
-        err = baton_gguf_get_int(reading, "attention.head_count_kv", &n_kv_heads);
-    if (err)
-        return err;
-    baton_json_put_int(out, "num_hidden_layers", reading->n_layers);
-    baton_json_put_int(out, "hidden_size", reading->n_embd);
-    baton_json_put_int(out, "num_attention_heads", reading->n_heads);
-    baton_json_put_int(out, "num_key_value_heads", n_kv_heads);
-    baton_json_put_int(out, "max_position_embeddings", n_context);
-    err = put_head_dim(reading);
-    return err ? err : put_vocabulary(reading);
-}
-
-static enum baton_err put_epsilon(READING *reading)
-{
-    static const char *const names[] = {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon",
-                                        "norm_epsilon"};
-    double epsilon = 0;
-    if (!baton_gguf_value(reading, reading->family->epsilon))
-        return refuse(reading, reading->family->epsilon, "given");
-    enum baton_err err = baton_gguf_get_real(reading, reading->family->epsilon, &epsilon);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        baton_json_put_exact(&reading->out, names[i], epsilon);
-    return err;
-}
-
-/* ---- feed-forward ---- */
-
-/* The rows of an expert's matrices, where the key for their number is missing. */
-static int64_t width_of(const READING *reading, const char *name)
-{
-    const struct baton_tensor *tensor = baton_gguf_model_find(reading->model, name);
-    return tensor && tensor->n_dims >= 2 ? tensor->shape[tensor->n_dims - 2] : 0;
-}
-
-/* Layers of a mixture that are dense have a gate of their own. */
-static void put_dense_layers(READING *reading)
-{
-    char name[64];
-    baton_json_open(&reading->out, "mlp_only_layers", '[');
-    for (int i = 0; i < (int)reading->n_layers; i++) {
-        (void)snprintf(name, sizeof name, "blk.%d.ffn_gate.weight", i);
-        if (has(reading, name))
-            baton_json_put_int(&reading->out, NULL, i);
-    }
-    baton_json_close(&reading->out, ']');
-}
-
-static enum baton_err put_experts(READING *reading, int64_t n_experts)
-{
-    struct baton_json_out *out = &reading->out;
-    int64_t n_chosen = 0, n_shared = width_of(reading, "blk.0.ffn_up_shexp.weight");
-    bool renormalises = reading->family->traits & RENORMALISES;
-    enum baton_err err = baton_gguf_get_int(reading, "expert_used_count", &n_chosen);
-    if (!err)
-        err = baton_gguf_get_int(reading, "expert_shared_feed_forward_length", &n_shared);
-    if (err)
-        return err;
-    if (baton_gguf_value(reading, "expert_weights_norm") &&
-        !baton_gguf_flag(baton_gguf_value(reading, "expert_weights_norm"), &renormalises))
-        return refuse(reading, "expert_weights_norm", "true or false");
-    baton_json_put_int(out, "num_local_experts", n_experts);
-    baton_json_put_int(out, "num_experts_per_tok", n_chosen);
-    baton_json_put_bool(out, "norm_topk_prob", renormalises);
-    put_dense_layers(reading);
-    if (n_shared)
-        baton_json_put_int(out,
-                           reading->family->traits & GRANITE ? "shared_intermediate_size"
-                                                             : "shared_expert_intermediate_size",
-                           n_shared);
-    return BATON_OK;
-}
-
-static enum baton_err put_mlp(READING *reading)
-{
-    int64_t n_experts = 0, n_ff = 0, n_ff_expert;
-    enum baton_err err = baton_gguf_get_int(reading, "expert_count", &n_experts);
-    if (!err)
-        err = baton_gguf_get_int(reading, "feed_forward_length", &n_ff);
-    n_ff_expert = width_of(reading, "blk.0.ffn_up_exps.weight");
-    if (!err)
-        err = baton_gguf_get_int(reading, "expert_feed_forward_length", &n_ff_expert);
-    if (err)
-        return err;
-    if (n_experts && n_ff_expert && reading->family->traits & ONE_WIDTH)
-        n_ff = n_ff_expert;
-    else if (n_experts && n_ff_expert)
-        baton_json_put_int(&reading->out, "moe_intermediate_size", n_ff_expert);
-    if (!n_ff && !n_experts)
-        return refuse(reading, "feed_forward_length", "given");
-    if (n_ff)
-        baton_json_put_int(&reading->out, "intermediate_size", n_ff);
-    return n_experts ? put_experts(reading, n_experts) : BATON_OK;
-}
-
-/* ---- windows ---- */
-
-/* A list of flags, true where a layer has a window. */
-static enum baton_err put_layer_types(READING *reading, const struct baton_gguf_value *flags)
-{
-    static const char name[] = "attention.sliding_window_pattern";
-    bool windowed = false;
-    if (flags->n < (uint64_t)reading->n_layers || flags->type != BATON_GGUF_BOOL)
-        return refuse(reading, name, "a whole number, or a flag for every layer");
-    baton_json_open(&reading->out, "layer_types", '[');
-    for (int64_t i = 0; i < reading->n_layers; i++) {
-        const struct baton_gguf_value flag = baton_gguf_item(flags, (uint64_t)i);
-        (void)baton_gguf_flag(&flag, &windowed);
-        baton_json_put_string(&reading->out, NULL,
-                              windowed ? "sliding_attention" : "full_attention");
-    }
-    baton_json_close(&reading->out, ']');
-    return BATON_OK;
-}
-
-/* All but each n-th layer. */
-static enum baton_err put_pattern(READING *reading)
-{
-    static const char name[] = "attention.sliding_window_pattern";
-    const struct baton_gguf_value *value = baton_gguf_value(reading, name);
-    int64_t n = 0;
-    if (!value)
-        return BATON_OK;
-    if (value->is_array)
-        return put_layer_types(reading, value);
-    enum baton_err err = baton_gguf_get_int(reading, name, &n);
-    if (!err && (n < 1 || n > BATON_MAX_LAYERS))
-        err = refuse(reading, name, "a whole number in 1..1024, or a flag for every layer");
-    if (err)
-        return err;
-    baton_json_open(&reading->out, "layer_types", '[');
-    for (int64_t i = 1; i <= reading->n_layers; i++)
-        baton_json_put_string(&reading->out, NULL, i % n ? "sliding_attention" : "full_attention");
-    baton_json_close(&reading->out, ']');
-    return BATON_OK;
-}
-
-static enum baton_err put_windows(READING *reading)
-{
-    int64_t window = 0;
-    enum baton_err err = baton_gguf_get_int(reading, "attention.sliding_window", &window);
-    if (err)
-        return err;
-    if (window)
-        baton_json_put_int(&reading->out, "sliding_window", window);
-    else if (reading->family->traits & OPEN ||
-             baton_gguf_value(reading, "attention.sliding_window"))
-        baton_json_put_null(&reading->out, "sliding_window");
-    return window ? put_pattern(reading) : BATON_OK;
-}
-
-/* ---- scales and caps ---- */
-
-/* Numbers by their names in both formats; 0 is none. */
-static enum baton_err put_numbers(READING *reading)
-{
-    static const struct {
-        const char *key, *name;
-    } numbers[] = {{"attn_logit_softcapping", "attn_logit_softcapping"},
-                   {"final_logit_softcapping", "final_logit_softcapping"},
-                   {"attention.clamp_kqv", "clip_qkv"}};
-    enum baton_err err = BATON_OK;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && !err; i++) {
-        double number = 0;
-        if (!baton_gguf_value(reading, numbers[i].key))
-            continue;
-        err = baton_gguf_get_real(reading, numbers[i].key, &number);
-        if (number != 0)
-            baton_json_put_exact(&reading->out, numbers[i].name, number);
-        else
-            baton_json_put_null(&reading->out, numbers[i].name);
-    }
-    return err;
-}
-
-/* MiniCPM's own numbers are what older files of it leave out. */
-static enum baton_err put_minicpm_scales(READING *reading)
-{
-    double depth = sqrt((double)reading->n_layers), embedding = 12, residual = 1.4 / depth;
-    double logits = (double)reading->n_embd / 256;
-    enum baton_err err = baton_gguf_get_real(reading, "embedding_scale", &embedding);
-    if (!err)
-        err = baton_gguf_get_real(reading, "residual_scale", &residual);
-    if (!err)
-        err = baton_gguf_get_real(reading, "logit_scale", &logits);
-    baton_json_put_exact(&reading->out, "scale_emb", embedding);
-    baton_json_put_exact(&reading->out, "scale_depth", residual * depth);
-    baton_json_put_exact(&reading->out, "dim_model_base", (double)reading->n_embd / logits);
-    return err;
-}
-
-static enum baton_err put_scales(READING *reading)
-{
-    const bool divides = reading->family->traits & GRANITE;
-    const struct {
-        const char *key, *name;
-    } scales[] = {{"embedding_scale", "embedding_multiplier"},
-                  {"residual_scale", "residual_multiplier"},
-                  {"logit_scale", divides ? "logits_scaling" : "logit_scale"},
-                  {"attention.scale", "attention_multiplier"}};
-    enum baton_err err = BATON_OK;
-    if (!strcmp(reading->family->model_type, "minicpm"))
-        return put_minicpm_scales(reading);
-    for (size_t i = 0; i < sizeof scales / sizeof scales[0] && !err; i++) {
-        double scale = 0;
-        err = baton_gguf_get_real(reading, scales[i].key, &scale);
-        if (scale != 0)
-            baton_json_put_exact(&reading->out, scales[i].name, scale);
-        else if (divides)
-            baton_json_put_null(&reading->out, scales[i].name);
-    }
-    return err;
-}
-
-/* Of Gemma 2 and 3 only the 27B models, which their layers tell, scale by another size than that of
- * a head. */
-static void put_query_scalar(READING *reading)
-{
-    bool is_27b = reading->n_layers == (reading->family->traits & LOCAL_ROPE ? 62 : 46);
-    if (reading->family->traits & QUERY_SCALAR && reading->head_dim)
-        baton_json_put_int(&reading->out, "query_pre_attn_scalar",
-                           is_27b ? reading->n_embd / reading->n_heads : reading->head_dim);
-}
-
-/* ---- what tensors tell ---- */
-
-static void put_flags(READING *reading)
-{
-    const unsigned traits = reading->family->traits;
-    const bool biased = has(reading, "blk.0.attn_q.bias") || has(reading, "blk.0.attn_qkv.bias");
-    const struct {
-        unsigned trait;
-        const char *name;
-        bool flag;
-    } flags[] = {
-        {BIAS, "attention_bias", biased},
-        {USE_BIAS, "use_bias", biased},
-        {QKV_BIAS, "qkv_bias", biased},
-        {MLP_BIAS, "mlp_bias", has(reading, "blk.0.ffn_down.bias")},
-        {HEAD_NORM, "use_qk_norm", has(reading, "blk.0.attn_q_norm.weight")},
-    };
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (traits & flags[i].trait)
-            baton_json_put_bool(&reading->out, flags[i].name, flags[i].flag);
-    baton_json_put_bool(&reading->out, "tie_word_embeddings", !has(reading, "output.weight"));
-}
-
-/* ---- what is not computed ---- */
-
-/* Keys that change the result unless they have one of the values that they have in every model
- * here. */
-static const struct {
-    const char *name;
-    double neutral, other;
-} neutral_keys[] = {
-    {"attention.causal", 1, 1},
-    {"attention.max_alibi_bias", 0, 0},
-    {"attention.key_length_mla", 0, 0},
-    {"attention.shared_kv_layers", 0, 0},
-    {"attention.value_scale", 1, 0},
-    {"attention.output_scale", 1, 0},
-    {"leading_dense_block_count", 0, 0},
-    {"nextn_predict_layers", 0, 0},
-    {"n_deepstack_layers", 0, 0},
-    {"expert_group_count", 0, 1},
-    {"expert_weights_scale", 1, 0},
-    {"router_logit_softcapping", 0, 0},
-    {"rope.scaling.alpha", 0, 0},
-    {"rope.scaling.yarn_ext_factor", 1, -1}, /* -1: as the kind of scaling has it */
-    {"rope.dimension_sections", 0, 0},
-    {"swiglu_clamp_exp", 0, 0},
-    {"swiglu_clamp_shexp", 0, 0},
-};
-
-static double number_of(struct baton_gguf_value value)
-{
-    double number = 0;
-    bool flag = false;
-    if (baton_gguf_flag(&value, &flag))
-        return flag;
-    (void)baton_gguf_real(&value, &number);
-    return number;
-}
-
-static enum baton_err check_neutral(const READING *reading)
-{
-    char key[BATON_GGUF_KEY_BYTES];
-    for (size_t i = 0; i < sizeof neutral_keys / sizeof neutral_keys[0]; i++) {
-        const struct baton_gguf_value *value = baton_gguf_value(reading, neutral_keys[i].name);
-        for (uint64_t k = 0; value && value->type != BATON_GGUF_TEXT && k < value->n; k++) {
-            double number = number_of(baton_gguf_item(value, k));
-            if (number != neutral_keys[i].neutral && number != neutral_keys[i].other)
-                return baton_fail(reading->why, BATON_INVALID, "%s: %g is not supported",
-                                  baton_gguf_key(reading, neutral_keys[i].name, key), number);
-        }
-    }
-    return BATON_OK;
-}
-
 /* ---- all together ---- */
 
 static enum baton_err put_parallel(READING *reading)
@@ -507,7 +68,7 @@ static enum baton_err put_parallel(READING *reading)
     const struct baton_gguf_value *value = baton_gguf_value(reading, "use_parallel_residual");
     bool parallel = false;
     if (value && !baton_gguf_flag(value, &parallel))
-        return refuse(reading, "use_parallel_residual", "true or false");
+        return baton_gguf_refuse(reading, "use_parallel_residual", "true or false");
     if (value)
         baton_json_put_bool(&reading->out, "use_parallel_residual", parallel);
     return BATON_OK;
@@ -516,16 +77,16 @@ static enum baton_err put_parallel(READING *reading)
 static enum baton_err put_all(READING *reading)
 {
     static enum baton_err (*const parts[])(READING *) = {
-        put_sizes,   put_epsilon, put_mlp,    baton_gguf_put_ropes,
-        put_windows, put_numbers, put_scales, put_parallel,
+        baton_gguf_put_sizes,   baton_gguf_put_epsilon, baton_gguf_put_mlp,    baton_gguf_put_ropes,
+        baton_gguf_put_windows, baton_gguf_put_caps,    baton_gguf_put_scales, put_parallel,
     };
-    enum baton_err err = check_neutral(reading);
+    enum baton_err err = baton_gguf_check_neutral(reading);
     baton_json_open(&reading->out, NULL, '{');
     baton_json_put_string(&reading->out, "model_type", reading->family->model_type);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !err; i++)
         err = parts[i](reading);
-    put_query_scalar(reading);
-    put_flags(reading);
+    baton_gguf_put_query_scalar(reading);
+    baton_gguf_put_flags(reading);
     baton_json_close(&reading->out, '}');
     return err;
 }
@@ -627,6 +188,36 @@ static void name_key(const READING *reading, struct baton_why *why)
                              baton_gguf_key(reading, keys[i].key, key), said.text);
 }
 
+/* What the model's authors sample with, as a generation_config.json says it. */
+static enum baton_err read_sampling(const READING *reading, struct baton_model_config *config)
+{
+    static const struct {
+        const char *key, *name;
+    } keys[] = {{"general.sampling.temp", "temperature"},
+                {"general.sampling.top_k", "top_k"},
+                {"general.sampling.top_p", "top_p"},
+                {"general.sampling.penalty_repeat", "repetition_penalty"}};
+    struct baton_buf json;
+    baton_buf_init(&json, JSON_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&json);
+    baton_json_open(&out, NULL, '{');
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const struct baton_gguf_value *value =
+            baton_gguf_find(baton_gguf_model_metadata(reading->model), keys[i].key);
+        double number;
+        int64_t whole;
+        if (baton_gguf_int(value, &whole))
+            baton_json_put_int(&out, keys[i].name, whole);
+        else if (baton_gguf_real(value, &number))
+            baton_json_put_exact(&out, keys[i].name, baton_gguf_decimal((float)number));
+    }
+    baton_json_close(&out, '}');
+    enum baton_err err =
+        baton_model_config_parse_generation(baton_buf_text(&json), json.len, config, reading->why);
+    baton_buf_fini(&json);
+    return err;
+}
+
 static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
                                     struct baton_model_config *config)
 {
@@ -645,6 +236,8 @@ static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
         err = set_rotated(reading, &made);
     if (!err)
         err = baton_gguf_ids_apply(baton_gguf_model_metadata(reading->model), &made, reading->why);
+    if (!err)
+        err = read_sampling(reading, &made);
     if (err)
         return err;
     made.gguf_names = true;

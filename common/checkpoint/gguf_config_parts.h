@@ -50,12 +50,38 @@ const char *baton_gguf_key(const struct baton_gguf_reading *reading, const char 
 const struct baton_gguf_value *baton_gguf_value(const struct baton_gguf_reading *reading,
                                                 const char *name);
 
+bool baton_gguf_has(const struct baton_gguf_reading *reading, const char *tensor);
+
+/* INVALID: "llama.NAME: must be RULE". */
+enum baton_err baton_gguf_refuse(const struct baton_gguf_reading *reading, const char *name,
+                                 const char *rule);
+
+/* Refuses keys that change the result unless they have the value that they have in every model
+ * here. */
+enum baton_err baton_gguf_check_neutral(const struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+
 /* Numbers; *number keeps its value where the key is not given. A list of whole numbers must have
  * one value throughout. */
 enum baton_err baton_gguf_get_int(const struct baton_gguf_reading *reading, const char *name,
                                   int64_t *number) BATON_MUST_CHECK;
 enum baton_err baton_gguf_get_real(const struct baton_gguf_reading *reading, const char *name,
                                    double *number) BATON_MUST_CHECK;
+
+/* The shortest decimal that rounds to this float: the number that the model's config.json had, so
+ * that both formats compute with the same. */
+double baton_gguf_decimal(float number);
+
+/* Parts of the config.json. Sizes come first: the others take them from *reading. */
+enum baton_err baton_gguf_put_sizes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+enum baton_err baton_gguf_put_epsilon(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+enum baton_err baton_gguf_put_mlp(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+enum baton_err baton_gguf_put_windows(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+enum baton_err baton_gguf_put_caps(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+enum baton_err baton_gguf_put_scales(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
+void baton_gguf_put_query_scalar(struct baton_gguf_reading *reading);
+
+/* Biases, norms and the head, by the tensors that are there. */
+void baton_gguf_put_flags(struct baton_gguf_reading *reading);
 
 /* rope_theta, rope_scaling and what else says how heads turn. */
 enum baton_err baton_gguf_put_ropes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;

@@ -382,6 +382,22 @@ TEST(the_constants_that_a_file_lacks_are_those_of_its_models)
     assert_true(config.dim_model_base == 256);
 }
 
+TEST(sampling_defaults_are_reported)
+{
+    begin("llama");
+    put_gguf_f32(&making.entries, "general.sampling.temp", 0.6F);
+    put_gguf_u32(&making.entries, "general.sampling.top_k", 20);
+    making.n_entries += 2;
+    struct baton_model_config config = config_of();
+    assert_true(config.sampling.temperature == 0.6);
+    assert_int_equal(config.sampling.top_k, 20);
+    assert_true(config.sampling.top_p == -1);
+    begin("llama");
+    put_gguf_f32(&making.entries, "general.sampling.top_p", 2);
+    making.n_entries++;
+    assert_refused("top_p: must be a number in 0..1, not 2");
+}
+
 TEST(what_is_missing_or_of_another_type_is_refused_by_its_key)
 {
     begin_empty("llama");
@@ -451,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_part_of_a_head_may_turn),
         cmocka_unit_test(windows_follow_the_files_pattern),
         cmocka_unit_test(the_constants_that_a_file_lacks_are_those_of_its_models),
+        cmocka_unit_test(sampling_defaults_are_reported),
         cmocka_unit_test(what_is_missing_or_of_another_type_is_refused_by_its_key),
         cmocka_unit_test(what_is_not_computed_is_refused),
     };
