@@ -246,11 +246,13 @@ class Converter:
         return {}
 
 
-def convert(model, path, change=lambda tensors: {}):
-    """The GGUF file of a model.Model. change may edit the tensors, and tells the types of those that are not F32."""
+def convert(model, path, change=lambda tensors: {}, more=None):
+    """The GGUF file of a model.Model. change may edit the tensors, and tells the types of those that are not F32. more:
+    keys besides the architecture's, such as those of gguf_tokenizer."""
     converter = Converter(model)
     tensors = converter.everything()
     keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
     keys.update((f"{converter.arch}.{key}", value) for key, value in converter.keys().items())
+    keys.update(more or {})
     types = change(tensors)
     write(path, keys, tensors, types)
