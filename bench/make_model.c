@@ -1,5 +1,5 @@
-/* Random weights of a known shape as a Hugging Face directory, for Baton's processes and for other
- * programs to load: the weights that "shape:NAME" has. */
+/* Random weights of a known shape as a Hugging Face directory or a GGUF file, for Baton's processes
+ * and for other programs to load: the weights that "shape:NAME" has. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/make_gguf.h"
 #include "bench/make_tokenizer.h"
 #include "bench/shapes.h"
 #include "bench/weights_file.h"
@@ -16,16 +17,22 @@
 enum { FILE_MAX_BYTES = 64 << 20, CONFIG_MAX_BYTES = 1 << 16 };
 
 struct options {
-    const char *shape, *out, *dtype, *tokenizer;
+    const char *shape, *out, *dtype, *gguf, *tokenizer;
     int64_t seed;
 };
 
 static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, shape, "shape", "distilgpt2", "as in --model shape:NAME"),
-    BATON_ROW_TEXT(struct options, out, "out", NULL, "directory to write, which holds no weights"),
+    BATON_ROW_TEXT(struct options, out, "out", NULL,
+                   "directory to write, which holds no weights; with --gguf the file"),
     BATON_ROW_INT(struct options, seed, "seed", "1", 0, 9.0e15, "",
                   "of the weights; that of shape:NAME is 1"),
-    BATON_ROW_TEXT(struct options, dtype, "dtype", "f32", "of the file: f32 or bf16"),
+    BATON_ROW_TEXT(struct options, dtype, "dtype", NULL,
+                   "of a directory's file: f32 (unless told) or bf16"),
+    BATON_ROW_TEXT(
+        struct options, gguf, "gguf", NULL,
+        "one file in GGUF, of this type: F32, F16, BF16, Q8_0, Q4_0, Q4_K, ... or a mix: "
+        "Q4_K_M, Q5_K_M"),
     BATON_ROW_TEXT(struct options, tokenizer, "tokenizer", NULL,
                    "model directory whose tokenizer is copied; none: one of single bytes"),
 };
@@ -49,18 +56,10 @@ static enum baton_err copy_file(const char *from, const char *to, const char *na
     return err;
 }
 
-/* Which ids begin and end a text. */
-struct ends {
-    uint32_t bos, eos[2];
-    int n_eos;
-};
-
-static enum baton_err copy_tokenizer(const struct options *options, int n_vocab, struct ends *ends,
-                                     struct baton_why *why)
+/* Those of the tokenizer that is copied, or of the one of single bytes. */
+static enum baton_err find_ends(const struct options *options, int n_vocab, struct bench_ends *ends,
+                                struct baton_why *why)
 {
-    static const char *const names[] = {"tokenizer.json",      "vocab.json",
-                                        "merges.txt",          "tokenizer_config.json",
-                                        "chat_template.jinja", "special_tokens_map.json"};
     static const char end_of_text[] = "<|endoftext|>";
     struct baton_tokenizer *tokenizer = NULL;
     enum baton_err err = baton_tokenizer_open(options->tokenizer, &tokenizer, why);
@@ -70,27 +69,44 @@ static enum baton_err copy_tokenizer(const struct options *options, int n_vocab,
     (void)baton_tokenizer_special_id(tokenizer, end_of_text, sizeof end_of_text - 1, &ends->bos);
     ends->eos[0] = ends->bos;
     baton_tokenizer_close(tokenizer);
-    if (n_tokens > (size_t)n_vocab)
-        return baton_fail(why, BATON_INVALID,
-                          "--tokenizer: it has %zu tokens, the shape's vocabulary %d", n_tokens,
-                          n_vocab);
+    return n_tokens <= (size_t)n_vocab
+               ? BATON_OK
+               : baton_fail(why, BATON_INVALID,
+                            "--tokenizer: it has %zu tokens, the shape's vocabulary %d", n_tokens,
+                            n_vocab);
+}
+
+static enum baton_err choose_ends(const struct options *options, int n_vocab,
+                                  struct bench_ends *ends, struct baton_why *why)
+{
+    uint32_t last = (uint32_t)n_vocab - 1;
+    *ends = (struct bench_ends){
+        .bos = BENCH_END_OF_TEXT, .eos = {BENCH_END_OF_TEXT, BENCH_END_OF_TURN}, .n_eos = 2};
+    if (!options->tokenizer)
+        return BATON_OK;
+    *ends = (struct bench_ends){.bos = last, .eos = {last}, .n_eos = 1};
+    return find_ends(options, n_vocab, ends, why);
+}
+
+static enum baton_err write_tokenizer(const struct options *options, struct baton_why *why)
+{
+    static const char *const names[] = {"tokenizer.json",      "vocab.json",
+                                        "merges.txt",          "tokenizer_config.json",
+                                        "chat_template.jinja", "special_tokens_map.json"};
+    enum baton_err err = BATON_OK;
+    if (!options->tokenizer)
+        return bench_tokenizer_write(options->out, why);
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !err; i++)
         err = copy_file(options->tokenizer, options->out, names[i], why);
     return err;
 }
 
-static enum baton_err write_tokenizer(const struct options *options, int n_vocab, struct ends *ends,
-                                      struct baton_why *why)
+static bool is_bf16(const struct options *options)
 {
-    *ends = (struct ends){.bos = (uint32_t)n_vocab - 1, .eos = {(uint32_t)n_vocab - 1}, .n_eos = 1};
-    if (options->tokenizer)
-        return copy_tokenizer(options, n_vocab, ends, why);
-    *ends = (struct ends){
-        .bos = BENCH_END_OF_TEXT, .eos = {BENCH_END_OF_TEXT, BENCH_END_OF_TURN}, .n_eos = 2};
-    return bench_tokenizer_write(options->out, why);
+    return options->dtype && !strcmp(options->dtype, "bf16");
 }
 
-static void put_ends(struct baton_json_out *out, const struct ends *ends)
+static void put_ends(struct baton_json_out *out, const struct bench_ends *ends)
 {
     baton_json_put_uint(out, "bos_token_id", ends->bos);
     baton_json_open(out, "eos_token_id", '[');
@@ -100,7 +116,7 @@ static void put_ends(struct baton_json_out *out, const struct ends *ends)
 }
 
 static enum baton_err write_generation_config(const struct options *options,
-                                              const struct ends *ends, struct baton_why *why)
+                                              const struct bench_ends *ends, struct baton_why *why)
 {
     struct baton_buf text;
     baton_buf_init(&text, CONFIG_MAX_BYTES);
@@ -113,16 +129,16 @@ static enum baton_err write_generation_config(const struct options *options,
     return err;
 }
 
-static enum baton_err write_config(const struct options *options, const struct ends *ends,
+static enum baton_err write_config(const struct options *options, const struct bench_ends *ends,
                                    struct baton_why *why)
 {
     struct baton_buf text;
     char config[BENCH_CONFIG_BYTES];
     (void)bench_shape_config(options->shape, config); /* it was found before */
     baton_buf_init(&text, CONFIG_MAX_BYTES);
-    baton_buf_printf(
-        &text, "%s, \"bos_token_id\": %u, \"eos_token_id\": %u, \"torch_dtype\": \"%s\"}\n", config,
-        ends->bos, ends->eos[0], strcmp(options->dtype, "bf16") ? "float32" : "bfloat16");
+    baton_buf_printf(&text,
+                     "%s, \"bos_token_id\": %u, \"eos_token_id\": %u, \"torch_dtype\": \"%s\"}\n",
+                     config, ends->bos, ends->eos[0], is_bf16(options) ? "bfloat16" : "float32");
     enum baton_err err = bench_write_file(options->out, "config.json", &text, why);
     baton_buf_fini(&text);
     return err ? err : write_generation_config(options, ends, why);
@@ -134,8 +150,7 @@ static enum baton_err write_weights(const struct options *options,
                                     const struct baton_spec *spec, struct baton_why *why)
 {
     char path[PATH_MAX], part[PATH_MAX];
-    enum baton_element dtype =
-        strcmp(options->dtype, "bf16") ? BATON_ELEMENT_F32 : BATON_ELEMENT_BF16;
+    enum baton_element dtype = is_bf16(options) ? BATON_ELEMENT_BF16 : BATON_ELEMENT_F32;
     enum baton_err err = baton_file_path(path, options->out, "model.safetensors", why);
     if (!err)
         err = baton_file_path(part, options->out, "model.safetensors.part", why);
@@ -157,23 +172,48 @@ static enum baton_err make_directory(const char *dir, struct baton_why *why)
     return err;
 }
 
+static enum baton_err check(const struct options *options, struct baton_why *why)
+{
+    const struct cli_clash clash = {options->dtype && options->gguf, "--dtype and --gguf"};
+    if (!options->out)
+        return baton_fail(why, BATON_INVALID, "--out: name the %s to write",
+                          options->gguf ? "file" : "directory");
+    if (options->dtype && !is_bf16(options) && strcmp(options->dtype, "f32") != 0)
+        return baton_fail(why, BATON_INVALID, "--dtype: must be f32 or bf16, not \"%.40s\"",
+                          options->dtype);
+    return cli_check_clashes(&clash, 1, why);
+}
+
+static enum baton_err make_gguf(const struct options *options, const struct bench_ends *ends,
+                                struct baton_why *why)
+{
+    if (!access(options->out, F_OK))
+        return baton_fail(why, BATON_INVALID, "--out: %s is there already", options->out);
+    return bench_gguf_make(&(struct bench_gguf_request){.path = options->out,
+                                                        .shape = options->shape,
+                                                        .type = options->gguf,
+                                                        .tokenizer = options->tokenizer,
+                                                        .ends = *ends,
+                                                        .seed = (uint64_t)options->seed},
+                           why);
+}
+
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
     const struct baton_arch *arch;
     struct baton_spec spec;
-    if (!options->out)
-        return baton_fail(why, BATON_INVALID, "--out: name the directory to write");
-    if (strcmp(options->dtype, "f32") != 0 && strcmp(options->dtype, "bf16") != 0)
-        return baton_fail(why, BATON_INVALID, "--dtype: must be f32 or bf16, not \"%.40s\"",
-                          options->dtype);
-    enum baton_err err = bench_shape_find("--shape", options->shape, &arch, &spec, why);
-    if (err)
-        return err;
-    struct ends ends;
+    struct bench_ends ends;
+    enum baton_err err = check(options, why);
+    if (!err)
+        err = bench_shape_find("--shape", options->shape, &arch, &spec, why);
+    if (!err)
+        err = choose_ends(options, spec.n_vocab, &ends, why);
+    if (err || options->gguf)
+        return err ? err : make_gguf(options, &ends, why);
     err = make_directory(options->out, why);
     if (!err)
-        err = write_tokenizer(options, spec.n_vocab, &ends, why);
+        err = write_tokenizer(options, why);
     if (!err)
         err = write_config(options, &ends, why);
     return err ? err : write_weights(options, arch->tensors, &spec, why);
@@ -184,7 +224,8 @@ enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why)
     struct options options = {0};
     struct baton_config config = {.process = "baton-bench make-model",
                                   .env_prefix = "BATON_BENCH",
-                                  .summary = "writes random weights as a model directory",
+                                  .summary =
+                                      "writes random weights as a model directory or a GGUF file",
                                   .options = table,
                                   .n_options = sizeof table / sizeof table[0]};
     return cli_run(&config, &options, argc, argv, run, why);

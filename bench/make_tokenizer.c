@@ -18,7 +18,7 @@ static const struct {
                 {BENCH_BEGIN_OF_TURN, "<|im_start|>"},
                 {BENCH_END_OF_TURN, "<|im_end|>"}};
 
-static const char chat_template[] =
+const char bench_chat_template[] =
     "{%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + "
     "message['content'] + '<|im_end|>' + '\n' }}{%- endfor %}{%- if add_generation_prompt %}"
     "{{ '<|im_start|>assistant\n' }}{%- endif %}";
@@ -102,8 +102,14 @@ static void put_config(struct baton_json_out *out)
     baton_json_put_string(out, "tokenizer_class", "PreTrainedTokenizerFast");
     baton_json_put_string(out, "bos_token", specials[0].text);
     baton_json_put_string(out, "eos_token", specials[0].text);
-    baton_json_put_string(out, "chat_template", chat_template);
+    baton_json_put_string(out, "chat_template", bench_chat_template);
     baton_json_close(out, '}');
+}
+
+void bench_tokenizer_put(struct baton_buf *text)
+{
+    struct baton_json_out out = baton_json_out(text);
+    put_tokenizer(&out);
 }
 
 enum baton_err bench_tokenizer_write(const char *dir, struct baton_why *why)

@@ -13,6 +13,11 @@
 /* Ids after those of the 256 bytes. */
 enum { BENCH_END_OF_TEXT = 256, BENCH_BEGIN_OF_TURN, BENCH_END_OF_TURN };
 
+extern const char bench_chat_template[];
+
+/* The text of its tokenizer.json. */
+void bench_tokenizer_put(struct baton_buf *text);
+
 /* tokenizer.json and tokenizer_config.json. */
 enum baton_err bench_tokenizer_write(const char *dir, struct baton_why *why) BATON_MUST_CHECK;
 

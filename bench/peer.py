@@ -9,7 +9,9 @@ Several may be named; a fork without `llama-bench -d` decodes after a prompt of 
 what it wants on its command line besides follows a colon: --peer "ik=ik_llama.cpp/build/bin:-rtr 1".
 
 The GGUF file must hold a model of the same shape (weights do not matter), in a type that matches
---dtype: f32 beside F32, bf16 beside BF16, q8 beside Q8_0. Every figure is tokens per second, the
+--dtype: f32 beside F32, bf16 beside BF16, q8 beside Q8_0. Without --gguf such a file of the shape
+is made, and deleted afterwards. With --type Q4_K_M and the like all programs run the one file that
+is made, Baton in --dtype native. Every figure is tokens per second, the
 median over all rounds. Within a round each program runs all tests once, one program right after
 the other, and who is first changes from round to round.
 """
@@ -17,9 +19,11 @@ import argparse
 import json
 import statistics
 import subprocess
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TYPES = {"f32": "F32", "bf16": "BF16", "q8": "Q8_0"}  # the peers', beside Baton's
 
 
 def output(command):
@@ -108,10 +112,12 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", required=True, action="append", metavar="NAME=DIRECTORY[:OPTIONS]",
                         help="a build of llama.cpp; may be given several times")
-    parser.add_argument("--gguf", required=True, help="the model as the peers load it")
+    parser.add_argument("--gguf", help="the model as the peers load it [made of --model's shape]")
+    parser.add_argument("--type", help="of ggml's, of a file that is made for all: Q4_0, Q4_K_M, ...")
+    parser.add_argument("--directory", help="where a file is made [the system's for temporary files]")
     parser.add_argument("--baton-bench", default=ROOT / "build/release/bin/baton-bench")
     parser.add_argument("--model", default="shape:distilgpt2", help="the same as Baton loads it")
-    parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--dtype", help="of Baton's weights [f32; with --type native]")
     parser.add_argument("--kernels", default="auto")
     parser.add_argument("--threads", type=numbers, default="1", help="of each program, one table each")
     parser.add_argument("--prompt", type=numbers, default="16,64,256,512", help="prompts to prefill")
@@ -119,7 +125,21 @@ def read_options():
     parser.add_argument("--new", type=int, default=64, help="tokens to decode")
     parser.add_argument("--batch", type=numbers, default="4,16", help="sequences decoded together")
     parser.add_argument("--rounds", type=int, default=3)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.dtype = options.dtype or ("native" if options.type else "f32")
+    options.type = options.type or TYPES.get(options.dtype)
+    if not options.gguf and not (options.type and options.model.startswith("shape:")):
+        parser.error("--gguf must name a file, unless --model is shape:NAME and --type or --dtype says its type")
+    return options
+
+
+def make_file(options, directory):
+    """Writes the GGUF file that was not given."""
+    shape = options.model.removeprefix("shape:")
+    options.gguf = Path(directory) / f"{shape}-{options.type}.gguf"
+    output([options.baton_bench, "make-model", "--shape", shape, "--gguf", options.type, "--out", options.gguf])
+    if options.dtype not in TYPES:
+        options.model = options.gguf
 
 
 def compare(options, sides, n_threads):
@@ -143,9 +163,12 @@ def compare(options, sides, n_threads):
 
 def main():
     options = read_options()
-    sides = [Baton(options), *(Llama(options, peer) for peer in options.peer)]
-    for n_threads in options.threads:
-        compare(options, sides, n_threads)
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
+        if not options.gguf:
+            make_file(options, directory)
+        sides = [Baton(options), *(Llama(options, peer) for peer in options.peer)]
+        for n_threads in options.threads:
+            compare(options, sides, n_threads)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ static void add(const struct listing *listing, const struct baton_array *array,
                               .n_rows = named.n_rows,
                               .n_columns = named.is_vector ? 0 : named.n_columns,
                               .center = array->center - (names->norms_less_one ? array->center : 0),
-                              .seed = all->seed};
+                              .seed = all->seed,
+                              .n_passed = baton_array_n_elements(array)};
     if (row->transposed) {
         tensor->n_rows = named.n_columns;
         tensor->n_columns = named.n_rows;
@@ -134,7 +135,7 @@ const float *bench_lines_at(struct bench_lines *lines, int64_t i)
 {
     const struct bench_tensor *tensor = lines->tensor;
     const size_t copy = (size_t)(i / tensor->n_rows), line = (size_t)(i % tensor->n_rows);
-    const size_t n_passed = bench_tensor_n_elements(tensor) / (size_t)tensor->n_copies * copy;
+    const uint64_t n_passed = tensor->n_passed * copy;
     bool transposed = tensor->named.row->transposed;
     for (int k = 0; k < bench_tensor_line(tensor); k++) {
         uint64_t number =

@@ -19,7 +19,8 @@ struct bench_tensor {
     int n_dims;
     int64_t shape[BATON_TENSOR_MAX_SHAPE];
     float center;
-    uint64_t seed; /* that enters the sequence at the array's first weight */
+    uint64_t seed;     /* that enters the sequence at the array's first weight */
+    uint64_t n_passed; /* weights of that sequence from copy to copy: of their whole arrays */
 };
 
 struct bench_tensors {

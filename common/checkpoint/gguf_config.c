@@ -61,6 +61,14 @@ static const struct baton_gguf_family families[] = {
 
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
 
+const char *baton_gguf_arch_of(const char *model_type)
+{
+    for (int i = 0; i < N_FAMILIES; i++)
+        if (!strcmp(families[i].model_type, model_type))
+            return families[i].arch;
+    return NULL;
+}
+
 /* ---- all together ---- */
 
 static enum baton_err put_parallel(READING *reading)

@@ -23,4 +23,7 @@ enum baton_err baton_gguf_config_read(const struct baton_gguf_model *model,
                                       struct baton_model_config *config,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
+/* general.architecture of files that hold models of this type; NULL: there are no such files. */
+const char *baton_gguf_arch_of(const char *model_type);
+
 #endif

@@ -9,6 +9,10 @@ from pathlib import Path
 
 BENCH, SAME_LOGITS = sys.argv[1:3]
 TALE = "models/tale"
+GGUF = [f"tiny-{family}" for family in (  # what a file cannot say is in none of these
+    "gpt_neox", "llama", "mistral", "ministral3", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "phi", "phi3",
+    "granite", "granitemoe", "granitemoeshared", "olmo2", "olmoe", "cohere", "cohere2", "glm4", "starcoder2", "minicpm",
+    "gpt_oss")]
 TINY = [f"tiny-{family}" for family in (
     "gpt_neo", "gpt_neox", "gptj", "llama", "smollm3", "mistral", "ministral3", "mixtral", "qwen2", "qwen2_moe", "qwen3",
     "qwen3_moe", "gemma", "gemma2", "gemma3", "phi", "phi3", "granite", "granitemoe", "granitemoeshared", "olmo2", "olmoe",
@@ -75,6 +79,20 @@ with tempfile.TemporaryDirectory() as temporary:
         assert json.loads((out / "generation_config.json").read_text())["eos_token_id"] == [256, 258]
         shutil.rmtree(out)
 
+    for shape in ("tiny", *GGUF):
+        out = Path(temporary) / f"{shape}.gguf"
+        done = subprocess.run([BENCH, "make-model", "--shape", shape, "--gguf", "F32", "--out", out], capture_output=True, text=True)
+        assert done.returncode == 0, (shape, done.stderr)
+        same = subprocess.run([SAME_LOGITS, shape, out], capture_output=True, text=True)
+        assert same.returncode == 0, (shape, same.stderr)
+    assert not list(Path(temporary).glob("*.part"))
+
+    words = Path(temporary) / "words.gguf"
+    assert make("--gguf", "Q8_0", "--tokenizer", TALE, "--out", words).returncode == 0
+    generated = subprocess.run([BENCH, "generate", "--model", words, "--dtype", "q8", "--prompt", "Once upon", "--max-new", "4"],
+                               check=True, capture_output=True, text=True)
+    assert len(json.loads(generated.stdout)["tokens"]) == 4
+
     assert make("--out", brief, "--dtype", "bf16").returncode == 0
     for name, (dtype, shape, data) in read_safetensors(brief / "model.safetensors").items():
         assert dtype == "BF16" and shape == tensors[name][1] and data == rounded(tensors[name][2]), name
@@ -88,6 +106,11 @@ with tempfile.TemporaryDirectory() as temporary:
     assert again.returncode == 1 and "there already" in again.stderr
     for options, reason in ((["--out", f"{temporary}/a", "--dtype", "q8"], "--dtype"), ([], "--out"),
                             (["--out", f"{temporary}/b", "--shape", "huge"], "gpt2-xl"),
+                            (["--gguf", "Q4_K"], "--out: name the file"),
+                            (["--out", words, "--gguf", "Q4_K"], "there already"),
+                            (["--out", f"{temporary}/d.gguf", "--gguf", "Q9_0"], "Q8_0"),
+                            (["--out", f"{temporary}/d.gguf", "--gguf", "F32", "--dtype", "f32"], "--dtype and --gguf"),
+                            (["--out", f"{temporary}/d.gguf", "--gguf", "F32", "--shape", "tiny-gptj"], "no GGUF files of gptj"),
                             (["--out", f"{temporary}/c", "--tokenizer", temporary], "tokenizer"),
                             (["--out", f"{temporary}/no/d"], "No such file")):
         refused = make(*options)

@@ -23,6 +23,9 @@ target_link_libraries(golden_blocks PRIVATE baton_options baton_checkpoint)
 add_test(NAME golden.blocks
   COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_blocks.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+add_test(NAME golden.make_gguf
+  COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_make_gguf.py
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(golden.families golden.llama_cpp golden.blocks PROPERTIES
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
 add_executable(golden_spec ${CMAKE_CURRENT_SOURCE_DIR}/spec.c)
@@ -36,5 +39,5 @@ set_tests_properties(golden.engine golden.accuracy golden.amx golden.families go
 add_test(NAME golden.gguf
   COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_gguf.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-set_tests_properties(golden.gguf PROPERTIES TIMEOUT 600
+set_tests_properties(golden.gguf golden.make_gguf PROPERTIES TIMEOUT 600
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")

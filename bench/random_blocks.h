@@ -1,0 +1,17 @@
+/* Random blocks of ggml's types: bytes of a sequence, with scales that spread the values about as
+ * far as baton_random_weight does (a standard deviation near 0.035, about zero). Encoding chosen
+ * weights would take longer by a factor of twenty.
+ *
+ * Pure.
+ */
+#ifndef BATON_BENCH_RANDOM_BLOCKS_H
+#define BATON_BENCH_RANDOM_BLOCKS_H
+
+#include "common/checkpoint/blocks.h"
+
+/* n_blocks blocks of a type of codes (not F32, F16, BF16). *state is the sequence's place: any
+ * number begins one. */
+void bench_random_blocks(enum baton_block_type type, uint64_t *state, size_t n_blocks,
+                         uint8_t *blocks);
+
+#endif

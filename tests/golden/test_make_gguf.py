@@ -1,0 +1,55 @@
+"""What `baton-bench make-model --gguf` writes, as llama.cpp reads it: every type, and families that both compute alike.
+
+llama.cpp rounds what it multiplies blocks with to 8 bits, so its logits are only near those of the same weights in f32.
+"""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import engine  # noqa: E402
+import llama_cpp  # noqa: E402
+
+BIN = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin"))
+TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL",
+         "IQ4_XS", "MXFP4", "Q4_K_M", "Q5_K_M")
+FAMILIES = ("tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2", "tiny-qwen2_moe", "tiny-qwen3", "tiny-gemma", "tiny-phi",
+            "tiny-granite", "tiny-granitemoe", "tiny-granitemoeshared", "tiny-olmo2", "tiny-cohere2", "tiny-glm4",
+            "tiny-minicpm")
+IDS = [i * i * 31 % 2560 for i in range(40)]
+V = 2560
+ROUNDED, EXACT, GELU = 0.05, 2e-3, 2e-2  # rms of the difference over that of the logits; GELU is a table there
+
+
+@pytest.fixture(scope="module")
+def library():
+    return llama_cpp.Library(llama_cpp.install())
+
+
+def make(path, shape, kind):
+    subprocess.run([BIN / "baton-bench", "make-model", "--shape", shape, "--gguf", kind, "--out", path], check=True)
+    return path
+
+
+def difference(library, path):
+    """Of both programs' logits, and how far the logits lie apart."""
+    theirs = library.logits(path, IDS, V)
+    [ours] = engine.ask(path, [("score", IDS)], V, "--dtype", "f32")
+    return np.std(theirs - ours[len(IDS) // 2 - 1:]) / theirs.std(), theirs.std()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_both_compute_alike_with_every_type(library, tmp_path, kind):
+    error, spread = difference(library, make(tmp_path / "model.gguf", "tiny-blocks", kind))
+    assert error < (EXACT if kind == "F32" else ROUNDED) and 0.1 < spread < 10, (error, spread)
+
+
+@pytest.mark.parametrize("shape", FAMILIES)
+def test_both_compute_alike_in_every_family(library, tmp_path, shape):
+    error, spread = difference(library, make(tmp_path / "model.gguf", shape, "F32"))
+    assert error < GELU and spread > 0.05, (error, spread)
