@@ -1,10 +1,11 @@
 """GGUF files through the processes: a file's own tokenizer, end tokens and template, held against its directory."""
 import json
 import shutil
+import subprocess
 import sys
 
 import pytest
-from fleet import ROOT, Fleet
+from fleet import BIN, ROOT, Fleet, wait_for
 
 sys.path.insert(0, str(ROOT / "tests/reference"))
 import gguf  # noqa: E402
@@ -78,3 +79,38 @@ def test_a_tokenizer_that_is_not_supported_is_refused_with_the_reason(tmp_path, 
         fleet.start_gateway()
     fleet.kill_all()
     assert reason in str(refused.value).replace("\\", ""), refused.value
+
+
+def test_a_split_file_says_what_its_directory_says(tmp_path):
+    keys = gguf_tokenizer.keys(json.loads((FIXTURES / "qwen3/tokenizer.json").read_text()), *MODELS["qwen3"])
+    first = gguf.split(model.Model(FIXTURES / "qwen3"), tmp_path, "split", keys)
+    assert answers(first) == answers(FIXTURES / "qwen3")
+
+
+def refused_by(program, path):
+    port = ["--port", "0"] if program == "baton-gateway" else []
+    done = subprocess.run([BIN / program, "--model", path, "--pack-dir", "", *port], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    return done.stdout + done.stderr
+
+
+def test_every_process_refuses_a_broken_file_with_the_reason(tmp_path):
+    whole = convert("qwen3", tmp_path).read_bytes()
+    (tmp_path / "short.gguf").write_bytes(whole[:-64])
+    (tmp_path / "other.gguf").write_bytes(b"PK\3\4" + whole)
+    for program in ("baton-gateway", "baton-prefill", "baton-decode"):
+        assert "run past the end of the file" in refused_by(program, tmp_path / "short.gguf")
+        assert 'does not begin with "GGUF"' in refused_by(program, tmp_path / "other.gguf")
+
+
+def test_processes_of_two_files_do_not_join(tmp_path):
+    def change(tensors):
+        tensors["output_norm.weight"] = tensors["output_norm.weight"] + 1
+        return {}
+
+    one, other = convert("qwen3", tmp_path), tmp_path / "other.gguf"
+    keys = gguf_tokenizer.keys(json.loads((FIXTURES / "qwen3/tokenizer.json").read_text()), *MODELS["qwen3"])
+    gguf.convert(model.Model(FIXTURES / "qwen3"), other, change, keys)
+    with Fleet(prefill=0, decode=0, model=one) as fleet:
+        worker = fleet.start_worker("decode", "other", model=other)
+        wait_for(lambda: "the weights differ" in worker.text(), "the worker to be refused")

@@ -246,13 +246,27 @@ class Converter:
         return {}
 
 
-def convert(model, path, change=lambda tensors: {}, more=None):
-    """The GGUF file of a model.Model. change may edit the tensors, and tells the types of those that are not F32. more:
-    keys besides the architecture's, such as those of gguf_tokenizer."""
+def parts(model, more=None):
+    """Keys and tensors of a model.Model. more: keys besides the architecture's, such as those of gguf_tokenizer."""
     converter = Converter(model)
     tensors = converter.everything()
     keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
     keys.update((f"{converter.arch}.{key}", value) for key, value in converter.keys().items())
-    keys.update(more or {})
+    return {**keys, **(more or {})}, tensors
+
+
+def convert(model, path, change=lambda tensors: {}, more=None):
+    """The GGUF file of a model.Model. change may edit the tensors, and tells the types of those that are not F32."""
+    keys, tensors = parts(model, more)
     types = change(tensors)
     write(path, keys, tensors, types)
+
+
+def split(model, directory, name, more=None, n=2):
+    """The same in n files, of which the first is returned: all keys there, and every n-th tensor in each."""
+    keys, tensors = parts(model, more)
+    paths = [Path(directory) / f"{name}-{i + 1:05}-of-{n:05}.gguf" for i in range(n)]
+    for i, path in enumerate(paths):
+        place = {"split.no": i, "split.count": n, "split.tensors.count": len(tensors)}
+        write(path, place if i else {**keys, **place}, dict(list(tensors.items())[i::n]))
+    return paths[0]
