@@ -14,6 +14,7 @@
 #include "bench/shapes.h"
 #include "common/base/bf16.h"
 #include "common/base/f16.h"
+#include "common/engine/kernels/encode.h"
 
 enum { WRITE_BYTES = 1 << 20 };
 
@@ -88,6 +89,8 @@ static bool write_tensor(struct making *making, const struct bench_tensor *tenso
             bytes = bench_lines_at(&making->lines, i);
         else if (type == BATON_BLOCK_F16 || type == BATON_BLOCK_BF16)
             round_line(type, bench_lines_at(&making->lines, i), n, making->line);
+        else if (making->request->encodes)
+            baton_encode(type, bench_lines_at(&making->lines, i), n, making->line);
         else
             bench_random_blocks(type, &state, n_blocks, making->line);
         if (fwrite(bytes, 1, n_bytes, file) != n_bytes)
@@ -162,10 +165,18 @@ static enum baton_err list_tensors(struct making *making, struct baton_why *why)
     return err ? baton_fail(why, err, "--gguf: out of memory") : BATON_OK;
 }
 
+static bool can_encode(enum baton_block_type type)
+{
+    return baton_encodes(type) || type == BATON_BLOCK_F32 || type == BATON_BLOCK_F16 ||
+           type == BATON_BLOCK_BF16;
+}
+
 static enum baton_err begin(struct making *making, struct baton_why *why)
 {
     const struct bench_gguf_request *request = making->request;
     enum baton_err err = bench_gguf_mix_parse("--gguf", request->type, &making->mix, why);
+    if (!err && request->encodes && !can_encode(making->mix.base))
+        err = baton_fail(why, BATON_INVALID, "--encode: there is no encoder of %s", request->type);
     if (!err)
         err = bench_shape_read("--shape", request->shape, &making->config, why);
     if (!err)

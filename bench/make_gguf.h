@@ -8,6 +8,7 @@
 #ifndef BATON_BENCH_MAKE_GGUF_H
 #define BATON_BENCH_MAKE_GGUF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
@@ -23,9 +24,11 @@ struct bench_gguf_request {
     const char *tokenizer;           /* a model's directory; NULL: the one of single bytes */
     struct bench_ends ends;
     uint64_t seed;
+    bool encodes;
 };
 
-/* Types F32, F16 and BF16 hold the weights of the seed, rounded; blocks are random themselves
+/* Types F32, F16 and BF16 hold the weights of the seed, rounded. Blocks do so if it encodes, which
+ * takes as long as a search for good scales does; else they are random themselves
  * (random_blocks.h). */
 enum baton_err bench_gguf_make(const struct bench_gguf_request *request,
                                struct baton_why *why) BATON_MUST_CHECK;

@@ -19,6 +19,7 @@ enum { FILE_MAX_BYTES = 64 << 20, CONFIG_MAX_BYTES = 1 << 16 };
 struct options {
     const char *shape, *out, *dtype, *gguf, *tokenizer;
     int64_t seed;
+    bool encode;
 };
 
 static const struct baton_option table[] = {
@@ -33,6 +34,8 @@ static const struct baton_option table[] = {
         struct options, gguf, "gguf", NULL,
         "one file in GGUF, of this type: F32, F16, BF16, Q8_0, Q4_0, Q4_K, ... or a mix: "
         "Q4_K_M, Q5_K_M"),
+    {"encode", BATON_OPTION_BOOL, offsetof(struct options, encode), "false", 0, 0, "",
+     "with --gguf: blocks of the shape's weights in place of random ones, which takes longer"},
     BATON_ROW_TEXT(struct options, tokenizer, "tokenizer", NULL,
                    "model directory whose tokenizer is copied; none: one of single bytes"),
 };
@@ -175,6 +178,8 @@ static enum baton_err make_directory(const char *dir, struct baton_why *why)
 static enum baton_err check(const struct options *options, struct baton_why *why)
 {
     const struct cli_clash clash = {options->dtype && options->gguf, "--dtype and --gguf"};
+    if (options->encode && !options->gguf)
+        return baton_fail(why, BATON_INVALID, "--encode: only with --gguf");
     if (!options->out)
         return baton_fail(why, BATON_INVALID, "--out: name the %s to write",
                           options->gguf ? "file" : "directory");
@@ -194,7 +199,8 @@ static enum baton_err make_gguf(const struct options *options, const struct benc
                                                         .type = options->gguf,
                                                         .tokenizer = options->tokenizer,
                                                         .ends = *ends,
-                                                        .seed = (uint64_t)options->seed},
+                                                        .seed = (uint64_t)options->seed,
+                                                        .encodes = options->encode},
                            why);
 }
 

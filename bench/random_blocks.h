@@ -1,6 +1,5 @@
 /* Random blocks of ggml's types: bytes of a sequence, with scales that spread the values about as
- * far as baton_random_weight does (a standard deviation near 0.035, about zero). Encoding chosen
- * weights would take longer by a factor of twenty.
+ * far as baton_random_weight does (a standard deviation near 0.035, about zero).
  *
  * Pure.
  */

@@ -106,7 +106,8 @@ with tempfile.TemporaryDirectory() as temporary:
     assert again.returncode == 1 and "there already" in again.stderr
     for options, reason in ((["--out", f"{temporary}/a", "--dtype", "q8"], "--dtype"), ([], "--out"),
                             (["--out", f"{temporary}/b", "--shape", "huge"], "gpt2-xl"),
-                            (["--gguf", "Q4_K"], "--out: name the file"),
+                            (["--gguf", "Q4_K"], "--out: name the file"), (["--out", f"{temporary}/d", "--encode"], "only with"),
+                            (["--out", f"{temporary}/d", "--gguf", "IQ4_XS", "--encode"], "no encoder of IQ4_XS"),
                             (["--out", words, "--gguf", "Q4_K"], "there already"),
                             (["--out", f"{temporary}/d.gguf", "--gguf", "Q9_0"], "Q8_0"),
                             (["--out", f"{temporary}/d.gguf", "--gguf", "F32", "--dtype", "f32"], "--dtype and --gguf"),

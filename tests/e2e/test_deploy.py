@@ -216,6 +216,18 @@ def test_a_pack_dir_is_passed_to_every_process(state, packs, tmp_path):
     assert not packs.exists()
 
 
+def test_a_gguf_file_is_served(state, tmp_path):
+    port, model = free_port(), tmp_path / "story.gguf"
+    subprocess.run([BIN / "baton-bench", "make-model", "--shape", "tiny", "--gguf", "Q8_0", "--tokenizer",
+                    REPO / "models/tale", "--out", model], check=True)  # fmt: skip
+    up = local("up", "--detach", "--bin", BIN, "--state", state, "--port", port, "--model", model,
+               "--sampling-defaults", "model")  # fmt: skip
+    assert up.returncode == 0, up.stderr
+    assert "model story.gguf" in up.stdout
+    (served,) = get(port, "/v1/models")["data"]
+    assert served["id"] == "story" and served["sampling_defaults"]["applied"]
+
+
 def test_a_process_that_dies_at_start_shows_why_and_nothing_is_left(state):
     up = local(
         "up", "--detach", "--bin", BIN, "--state", state, "--port", free_port(), "--dtype", "f31"

@@ -31,8 +31,8 @@ def library():
     return llama_cpp.Library(llama_cpp.install())
 
 
-def make(path, shape, kind):
-    subprocess.run([BIN / "baton-bench", "make-model", "--shape", shape, "--gguf", kind, "--out", path], check=True)
+def make(path, shape, kind, *options):
+    subprocess.run([BIN / "baton-bench", "make-model", "--shape", shape, "--gguf", kind, "--out", path, *options], check=True)
     return path
 
 
@@ -47,6 +47,13 @@ def difference(library, path):
 def test_both_compute_alike_with_every_type(library, tmp_path, kind):
     error, spread = difference(library, make(tmp_path / "model.gguf", "tiny-blocks", kind))
     assert error < (EXACT if kind == "F32" else ROUNDED) and 0.1 < spread < 10, (error, spread)
+
+
+@pytest.mark.parametrize("kind, most", [("Q8_0", 0.02), ("Q5_1", 0.1), ("Q4_0", 0.3), ("Q4_K_M", 0.3), ("Q6_K", 0.05)])
+def test_encoded_weights_are_near_those_of_the_shape(tmp_path, kind, most):
+    exact, rounded = (engine.ask(make(tmp_path / name, "tiny-blocks", name, "--encode"), [("score", IDS)], V, "--dtype", "f32")[0]
+                      for name in ("F32", kind))
+    assert 0 < np.std(rounded - exact) / exact.std() < most
 
 
 @pytest.mark.parametrize("shape", FAMILIES)
