@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/bf16.h"
+#include "common/engine/kernels/native.h"
 #include "common/engine/kernels/quantized.h"
 
 enum { LINE_BYTES = 64, Q8_ZERO = 128, Q8_MAX = 127 };
@@ -31,6 +32,12 @@ bool baton_dtype_parse(const char *name, enum baton_dtype *dtype)
 static int round_up(int n, int to)
 {
     return (n + to - 1) / to * to;
+}
+
+int baton_packed_block_values(enum baton_dtype dtype)
+{
+    const struct baton_native *blocks = baton_dtype_ops[dtype].blocks;
+    return blocks ? (int)baton_block_values(blocks->type) : 1;
 }
 
 int baton_packed_n_in(enum baton_dtype dtype, int n_in)
@@ -75,6 +82,15 @@ static void write_bf16(void *panel, const float *rows, size_t n_in)
         for (size_t o = 0; o < BATON_PANEL; o++)
             to[(k / 2 * BATON_PANEL + o) * 2 + k % 2] =
                 k < n_in ? baton_bf16_from(rows[o * n_in + k]) : 0;
+}
+
+static void write_f16(void *panel, const float *rows, size_t n_in)
+{
+    uint16_t *to = panel;
+    size_t n_stored = (size_t)baton_packed_n_in(BATON_F16, (int)n_in);
+    for (size_t k = 0; k < n_stored; k++)
+        for (size_t o = 0; o < BATON_PANEL; o++)
+            to[k * BATON_PANEL + o] = k < n_in ? baton_native_f16(rows[o * n_in + k]) : 0;
 }
 
 static float largest_magnitude(const float weights[BATON_Q8_GROUP])
@@ -137,6 +153,13 @@ static void read_bf16(const void *panel, size_t out, float *row, size_t n_in)
         row[k] = baton_bf16_to(from[(k / 2 * BATON_PANEL + out) * 2 + k % 2]);
 }
 
+static void read_f16(const void *panel, size_t out, float *row, size_t n_in)
+{
+    const uint16_t *from = panel;
+    for (size_t k = 0; k < n_in; k++)
+        row[k] = baton_f16_to(from[k * BATON_PANEL + out]);
+}
+
 static void read_q8(const void *panel, size_t out, float *row, size_t n_in)
 {
     const struct q8_group *groups = panel;
@@ -146,6 +169,16 @@ static void read_q8(const void *panel, size_t out, float *row, size_t n_in)
         row[k] = (float)(group->bytes[i / 4][out][i % 4] - Q8_ZERO) * group->scales[out];
     }
 }
+
+#define X(name, NAME, ...)                                                                         \
+    static const struct baton_native native_##name = BATON_NATIVE(NAME, __VA_ARGS__);
+BATON_NATIVE_DTYPES(X)
+#undef X
+
+#define NATIVE_STEP(form) BATON_NATIVE_STEP_OF(BATON_SCALES_##form)
+#define NATIVE_BYTES(form, bits, group)                                                            \
+    (BATON_NATIVE_HEAD_OF(BATON_SCALES_##form, group) +                                            \
+     NATIVE_STEP(form) * BATON_PANEL * (bits) / 8)
 
 const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES] = {
     [BATON_F32] = {.name = "f32",
@@ -169,11 +202,39 @@ const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES] = {
                   .rows_are_spread = true,
                   .write = write_q8,
                   .read = read_q8},
+    [BATON_F16] = {.name = "f16",
+                   .step = BATON_F16_STEP,
+                   .panel_step_bytes = BATON_F16_STEP * BATON_PANEL * sizeof(uint16_t),
+                   .write = write_f16,
+                   .read = read_f16},
+#define X(text, NAME, form, bits, group, ...)                                                      \
+    [BATON_##NAME] = {.name = #text,                                                               \
+                      .step = NATIVE_STEP(form),                                                   \
+                      .panel_step_bytes = NATIVE_BYTES(form, bits, group),                         \
+                      .blocks = &native_##text},
+    BATON_NATIVE_DTYPES(X)
+#undef X
 };
+
+enum baton_dtype baton_dtype_of_blocks(enum baton_block_type type)
+{
+    static const enum baton_dtype dtypes[BATON_N_BLOCK_TYPES] = {[BATON_BLOCK_F32] = BATON_F32,
+                                                                 [BATON_BLOCK_BF16] = BATON_BF16,
+                                                                 [BATON_BLOCK_F16] = BATON_F16,
+#define X(name, NAME, ...) [BATON_BLOCK_##NAME] = BATON_##NAME,
+                                                                 BATON_NATIVE_DTYPES(X)
+#undef X
+    };
+    return dtypes[type];
+}
 
 size_t baton_quantized_row_bytes(enum baton_dtype dtype, int n_in)
 {
     const struct baton_dtype_ops *ops = &baton_dtype_ops[dtype];
+    if (ops->blocks)
+        return baton_native_row_bytes(n_in);
+    if (dtype == BATON_F16)
+        ops = &baton_dtype_ops[BATON_F32];
     size_t n_bytes = (size_t)(round_up(n_in, ops->step) / ops->step) * ops->row_step_bytes;
     return ops->rows_are_spread ? ((n_bytes + LINE_BYTES - 1) / LINE_BYTES | 1) * LINE_BYTES
                                 : n_bytes;
@@ -191,12 +252,21 @@ void baton_packed_write(const struct baton_packed *packed, int panel, const floa
     baton_dtype_ops[packed->dtype].write(panel_of(packed, panel), rows, n_in);
 }
 
+void baton_packed_write_blocks(const struct baton_packed *packed, int panel,
+                               const uint8_t *const rows[BATON_PANEL])
+{
+    baton_native_write(baton_dtype_ops[packed->dtype].blocks, panel_of(packed, panel), rows,
+                       (size_t)packed->n_in);
+}
+
 void baton_packed_row(const struct baton_packed *packed, int out, float *row)
 {
-    size_t n_in = (size_t)packed->n_in;
+    const struct baton_dtype_ops *ops = &baton_dtype_ops[packed->dtype];
+    const size_t n_in = (size_t)packed->n_in, of_panel = (size_t)(out % BATON_PANEL);
     if (packed->layout == BATON_ROWS)
         memcpy(row, (const float *)packed->data + (size_t)out * n_in, n_in * sizeof *row);
+    else if (ops->blocks)
+        baton_native_read(ops->blocks, panel_of(packed, out / BATON_PANEL), of_panel, row, n_in);
     else
-        baton_dtype_ops[packed->dtype].read(panel_of(packed, out / BATON_PANEL),
-                                            (size_t)(out % BATON_PANEL), row, n_in);
+        ops->read(panel_of(packed, out / BATON_PANEL), of_panel, row, n_in);
 }

@@ -9,6 +9,11 @@
  *                                                          (byte - 128) * scale of its group of 64;
  *                                                          the order of VPDPBUSD and of AMX's int8
  *                                                          tiles
+ *     f16    panel = [K] { 16 f16 }                        K = n_in rounded up to 2
+ *     other native dtypes: native.h draws them
+ *
+ * The native dtypes are what GGUF files hold: a matrix keeps its file's format, and the blocks of
+ * 16 outputs are laid out as a panel without being rounded again.
  *
  * Outputs past n_out and inputs past n_in are zero. BATON_ROWS is f32 as [n_out][n_in], row-major,
  * for OpenBLAS; nothing else reads it.
@@ -23,6 +28,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/checkpoint/blocks.h"
 
 /* A gate and an up projection of F outputs each are multiplied together as one matrix, whose panels
  * alternate: 16 outputs of the gate, the same 16 of up, and so on. Outputs past F are zero. */
@@ -42,27 +49,48 @@ static inline int baton_gated_output(int out)
     return out / 32 * 16 + out % 16;
 }
 
-enum baton_dtype { BATON_F32, BATON_BF16, BATON_Q8, BATON_N_DTYPES };
+enum baton_dtype {
+    BATON_F32,
+    BATON_BF16,
+    BATON_Q8,
+    BATON_F16, /* this and the following are native */
+    BATON_Q8_0,
+    BATON_Q4_0,
+    BATON_Q4_1,
+    BATON_Q5_0,
+    BATON_Q5_1,
+    BATON_Q2_K,
+    BATON_Q3_K,
+    BATON_Q4_K,
+    BATON_Q5_K,
+    BATON_Q6_K,
+    BATON_IQ4_NL,
+    BATON_IQ4_XS,
+    BATON_MXFP4,
+    BATON_N_DTYPES
+};
 enum baton_layout { BATON_PANELS, BATON_ROWS };
 
 enum {
     BATON_PANEL = 16,     /* outputs */
     BATON_BF16_STEP = 32, /* inputs that bf16 rows are padded to */
-    BATON_Q8_GROUP = 64   /* inputs that share a scale */
+    BATON_Q8_GROUP = 64,  /* inputs that share a scale */
+    BATON_F16_STEP = 2    /* inputs that f16 panels are padded to */
 };
 
 /* What the kernels' code needs to know of a dtype; a row of the table in packed.c. */
 struct baton_dtype_ops {
-    const char *name;        /* "f32", "bf16", "q8" */
+    const char *name;        /* "f32", "bf16", "q8", "q4_k" */
     int step;                /* rows are padded to a multiple of so many inputs, stored together */
     size_t panel_step_bytes; /* of one step of a panel */
-    size_t row_step_bytes;   /* of one step of a quantized row (quantized.h) */
+    size_t row_step_bytes;   /* of one step of a quantized row; 0: quantized.h says how many */
     bool rows_are_spread;    /* quantized rows take an odd number of cache lines, else no padding */
 
-    /* Packs a panel from rows [16][n_in]. */
+    /* Packs a panel from rows [16][n_in]; NULL with blocks. */
     void (*write)(void *panel, const float *rows, size_t n_in);
-    /* One output's weights as float [n_in]. */
+    /* One output's weights as float [n_in]; NULL with blocks. */
     void (*read)(const void *panel, size_t out, float *row, size_t n_in);
+    const struct baton_native *blocks; /* that panels are made of (native.h); NULL: of floats */
 };
 
 extern const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES];
@@ -74,14 +102,32 @@ struct baton_packed {
     void *data; /* aligned to 64 bytes */
 };
 
-/* "f32", "bf16", "q8". */
+/* "f32", "bf16", "q8", "f16", "q4_k". */
 const char *baton_dtype_name(enum baton_dtype dtype);
 bool baton_dtype_parse(const char *name, enum baton_dtype *dtype);
+
+static inline bool baton_dtype_is_native(enum baton_dtype dtype)
+{
+    return dtype >= BATON_F16;
+}
+
+/* Whether panels are made by baton_packed_write_blocks, of that type of blocks, and not of floats
+ * by baton_packed_write. */
+static inline bool baton_dtype_has_blocks(enum baton_dtype dtype)
+{
+    return dtype > BATON_F16;
+}
+
+/* The dtype that keeps a file's tensors of this type as they are. */
+enum baton_dtype baton_dtype_of_blocks(enum baton_block_type type);
 
 static inline int baton_packed_n_panels(const struct baton_packed *packed)
 {
     return (packed->n_out + BATON_PANEL - 1) / BATON_PANEL;
 }
+
+/* What n_in has to be a multiple of: the values of a block, or 1. */
+int baton_packed_block_values(enum baton_dtype dtype);
 
 /* Inputs as stored: n_in with its padding. */
 int baton_packed_n_in(enum baton_dtype dtype, int n_in);
@@ -90,9 +136,15 @@ int baton_packed_n_in(enum baton_dtype dtype, int n_in);
 size_t baton_packed_panel_bytes(enum baton_dtype dtype, int n_in);
 size_t baton_packed_bytes(enum baton_dtype dtype, enum baton_layout layout, int n_out, int n_in);
 
-/* Packs one panel from rows [16][n_in]; rows past n_out are zero. bf16 rounds to nearest even; q8
+/* Packs one panel from rows [16][n_in]; rows past n_out are zero. bf16 and f16 round to nearest
+ * even, beyond f16's range to its end, but infinities stay; q8
  * takes the scale from the largest magnitude of the group. */
 void baton_packed_write(const struct baton_packed *packed, int panel, const float *rows);
+
+/* Packs one panel from blocks: rows[o] is output o's whole row of n_in values, any alignment, or
+ * NULL, which is zeros. n_in is a multiple of the block's values. */
+void baton_packed_write_blocks(const struct baton_packed *packed, int panel,
+                               const uint8_t *const rows[BATON_PANEL]);
 
 /* One output's weights as float [n_in], as the kernels see them. */
 void baton_packed_row(const struct baton_packed *packed, int out, float *row);

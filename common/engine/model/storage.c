@@ -141,7 +141,7 @@ static enum baton_err choose_kernels(const char *name, const struct baton_kernel
 static enum baton_err refuse_dtype(const char *name, struct baton_why *why)
 {
     char names[128] = "auto";
-    for (int i = 0; i < BATON_N_DTYPES; i++) {
+    for (int i = 0; i < BATON_F16; i++) {
         size_t n = strlen(names);
         (void)snprintf(names + n, sizeof names - n, ", %s", baton_dtype_name((enum baton_dtype)i));
     }
@@ -157,7 +157,8 @@ static enum baton_err choose(struct baton_model *model, const struct baton_model
     model->dtype = BATON_F32;
     if (options->dtype && is_auto(options->dtype))
         model->dtype = model->kernels->fastest;
-    else if (options->dtype && !baton_dtype_parse(options->dtype, &model->dtype))
+    else if (options->dtype && (!baton_dtype_parse(options->dtype, &model->dtype) ||
+                                baton_dtype_is_native(model->dtype)))
         return refuse_dtype(options->dtype, why);
     if (!model->kernels->dtypes[model->dtype].linear)
         return baton_fail(why, BATON_INVALID, "dtype: the %s kernels do not compute in %s",

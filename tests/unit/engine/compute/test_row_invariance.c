@@ -201,7 +201,7 @@ int main(void)
         for (int f = 0;
              kernels->layout == BATON_PANELS && (form = forms_at(f, N_VOCAB, LENGTH, &spec)); f++) {
             extent = *extent_of(kernels, f);
-            for (int d = 0; d < BATON_N_DTYPES; d++) {
+            for (int d = 0; d < BATON_F16; d++) {
                 char name[96];
                 dtype = (enum baton_dtype)d;
                 (void)snprintf(name, sizeof name, "%s, %s, %s", kernels->name,

@@ -4,10 +4,13 @@
 #include <float.h>
 
 #include "common/base/bf16.h"
+#include "common/base/f16.h"
 #include "common/engine/kernels/packed.h"
 
 static const int ins[] = {1, 2, 15, 16, 31, 32, 33, 63, 64, 65, 200}, outs[] = {1, 15, 16, 17, 50};
 
+/* Those that are packed from floats; test_packed_native.c has the others. */
+enum { N_FLOAT_DTYPES = BATON_F16 + 1 };
 enum { N_INS = sizeof ins / sizeof ins[0], N_OUTS = sizeof outs / sizeof outs[0], MAX_IN = 256 };
 
 /* Packs rows [n_out][n_in] into memory of just the size; free_packed gives it back. */
@@ -42,6 +45,8 @@ static bool is_kept(enum baton_dtype dtype, float found, float packed, const flo
         return found == packed;
     if (dtype == BATON_BF16)
         return found == baton_bf16_to(baton_bf16_from(packed));
+    if (dtype == BATON_F16)
+        return found == baton_f16_to(baton_f16_from(packed));
     for (int i = 0; i < n; i++)
         largest = fmax(largest, fabs((double)group[i]));
     double half_step = largest / 127 / 2;
@@ -68,7 +73,7 @@ TEST(rows_come_back_as_their_dtype_keeps_them)
 {
     for (int i = 0; i < N_INS * N_OUTS; i++) {
         int n_in = ins[i % N_INS], n_out = outs[i / N_INS];
-        for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++)
+        for (int dtype = 0; dtype < N_FLOAT_DTYPES; dtype++)
             assert_comes_back((enum baton_dtype)dtype, BATON_PANELS, n_out, n_in);
         assert_comes_back(BATON_F32, BATON_ROWS, n_out, n_in);
     }
@@ -76,7 +81,7 @@ TEST(rows_come_back_as_their_dtype_keeps_them)
 
 TEST(elements_past_the_matrix_are_zero)
 {
-    for (int i = 0; i < N_INS * N_OUTS * BATON_N_DTYPES; i++) {
+    for (int i = 0; i < N_INS * N_OUTS * N_FLOAT_DTYPES; i++) {
         enum baton_dtype dtype = (enum baton_dtype)(i / N_INS / N_OUTS);
         int n_in = ins[i % N_INS], n_out = outs[i / N_INS % N_OUTS];
         float *rows = random_floats((size_t)n_out * n_in, 1), row[MAX_IN];
@@ -96,7 +101,7 @@ TEST(elements_past_the_matrix_are_zero)
 TEST(every_byte_of_a_matrix_is_written)
 {
     const float rows[17 * 65] = {0};
-    for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++) {
+    for (int dtype = 0; dtype < N_FLOAT_DTYPES; dtype++) {
         struct baton_packed packed = pack((enum baton_dtype)dtype, BATON_PANELS, 17, 65, rows);
         const uint8_t *bytes = packed.data; /* 0xff before, and nothing is stored as that */
         for (size_t i = 0; i < baton_packed_read_bytes(&packed); i++)
@@ -192,7 +197,7 @@ TEST(dtypes_have_names)
         assert_true(baton_dtype_parse(baton_dtype_name((enum baton_dtype)i), &dtype));
         assert_int_equal(dtype, i);
     }
-    assert_false(baton_dtype_parse("f16", &dtype));
+    assert_false(baton_dtype_parse("f64", &dtype));
     assert_int_equal(dtype, BATON_N_DTYPES - 1);
 }
 

@@ -1,0 +1,62 @@
+/* Reproducible blocks of GGUF's types (common/checkpoint/blocks.h), whose values are about as large
+ * as a model's weights.
+ *
+ * Ownership: the caller frees what it gets.
+ * Threading: any thread.
+ * Errors:    assertions.
+ */
+#ifndef BATON_TESTS_SUPPORT_RANDOM_BLOCKS_H
+#define BATON_TESTS_SUPPORT_RANDOM_BLOCKS_H
+
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/checkpoint/blocks.h"
+#include "common/sampling/philox.h"
+
+/* Numbers of a sequence, in order. */
+struct random_source {
+    uint64_t seed, n;
+};
+
+/* least .. greatest, both included. */
+static inline int random_integer(struct random_source *source, int least, int greatest)
+{
+    double u = baton_philox_uniform(source->seed, source->n++);
+    return least + (int)(u * (greatest - least + 1));
+}
+
+/* One block of codes, of any type but those of plain floats. */
+static inline void random_block(enum baton_block_type type, struct random_source *source,
+                                uint8_t *block)
+{
+    const struct baton_block_codes_form *form = baton_block_codes_form(type);
+    const int n_values = (int)baton_block_values(type), n_levels = 1 << form->n_bits;
+    struct baton_block_codes codes = {.scales = {1}, .mins = {form->has_min}};
+    if (n_values == BATON_BLOCK_MAX_VALUES)
+        for (int g = 0; g < n_values / form->n_group; g++) {
+            codes.scales[g] = (int8_t)random_integer(source, form->min_scale, form->max_scale);
+            if (form->has_min)
+                codes.mins[g] = (uint8_t)random_integer(source, 0, form->max_scale);
+        }
+    for (int i = 0; i < n_values; i++)
+        codes.codes[i] = (uint8_t)random_integer(source, 0, n_levels - 1);
+    codes.d = type == BATON_BLOCK_MXFP4 ? ldexpf(1, random_integer(source, -9, -5))
+                                        : (float)random_integer(source, -99, 99) * 0x1p-14F;
+    codes.min = form->has_min ? (float)random_integer(source, -99, 99) * 0x1p-12F : 0;
+    baton_block_pack(type, &codes, block);
+}
+
+static inline uint8_t *random_blocks(enum baton_block_type type, size_t n_blocks, uint64_t seed)
+{
+    struct random_source source = {.seed = seed};
+    uint8_t *blocks = calloc(n_blocks, baton_block_bytes(type));
+    assert_non_null(blocks);
+    for (size_t b = 0; b < n_blocks; b++)
+        random_block(type, &source, blocks + b * baton_block_bytes(type));
+    return blocks;
+}
+
+#endif
