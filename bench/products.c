@@ -7,6 +7,7 @@
 
 #include "bench/bench.h"
 #include "common/base/clock.h"
+#include "common/checkpoint/blocks.h"
 #include "common/engine/kernels/kernels.h"
 #include "common/engine/system/floats.h"
 #include "common/engine/system/pool.h"
@@ -28,7 +29,8 @@ struct options {
 static const struct baton_option table[] = {
     BATON_ROW_INT(struct options, n_in, "inputs", "2048", 1, MAX_SIZE, "", "of the matrix"),
     BATON_ROW_INT(struct options, n_out, "outputs", "2048", 1, MAX_SIZE, "", "of the matrix"),
-    BATON_ROW_TEXT(struct options, dtype, "dtype", "bf16", "of the weights: f32, bf16 or q8"),
+    BATON_ROW_TEXT(struct options, dtype, "dtype", "bf16",
+                   "of the weights: f32, bf16, q8, f16, q4_0, q4_k, ..."),
     BATON_ROW_TEXT(struct options, kernels, "kernels", "all", "or the name of one set"),
     BATON_ROW_TEXT(struct options, rows, "rows", "1,8,16,64,512", "of the input"),
     BATON_ROW_INT(struct options, memory, "memory", "256", 1, 1 << 20, "MiB",
@@ -136,8 +138,59 @@ static float *make_floats(size_t n)
     return floats;
 }
 
+/* n blocks of one row. */
+static uint8_t *make_blocks(enum baton_block_type type, size_t n)
+{
+    const struct baton_block_codes_form *form = baton_block_codes_form(type);
+    const size_t n_values = baton_block_values(type);
+    uint8_t *blocks = calloc(n, baton_block_bytes(type));
+    struct baton_block_codes codes = {.d = 0x1p-10F, .min = form->has_min ? 0x1p-10F : 0};
+    for (int g = 0; g < BATON_BLOCK_MAX_GROUPS; g++) {
+        codes.scales[g] = n_values < BATON_BLOCK_MAX_VALUES ? 1 : (int8_t)form->max_scale;
+        codes.mins[g] = form->has_min;
+    }
+    for (size_t b = 0, i = 0; blocks && b < n; b++) {
+        for (size_t v = 0; v < n_values; v++, i++)
+            codes.codes[v] = (uint8_t)(i * 2654435761U >> 13 & ((1U << form->n_bits) - 1));
+        baton_block_pack(type, &codes, blocks + b * baton_block_bytes(type));
+    }
+    return blocks;
+}
+
+/* Every panel is of one row of blocks, or of 16 rows of floats. */
+struct source {
+    float *rows;
+    uint8_t *blocks;
+};
+
+static bool make_source(const struct stand *stand, struct source *source)
+{
+    size_t n_in = (size_t)stand->options->n_in;
+    if (!baton_dtype_has_blocks(stand->dtype)) {
+        source->rows = make_floats(BATON_PANEL * n_in);
+        return source->rows;
+    }
+    for (int type = 0; type < BATON_N_BLOCK_TYPES; type++)
+        if (baton_dtype_of_blocks((enum baton_block_type)type) == stand->dtype)
+            source->blocks = make_blocks((enum baton_block_type)type,
+                                         n_in / baton_block_values((enum baton_block_type)type));
+    return source->blocks;
+}
+
+static void pack(const struct baton_packed *weights, const struct source *source)
+{
+    const uint8_t *rows[BATON_PANEL];
+    for (int i = 0; i < BATON_PANEL; i++)
+        rows[i] = source->blocks;
+    for (int panel = 0; panel < baton_packed_n_panels(weights); panel++)
+        if (source->blocks)
+            baton_packed_write_blocks(weights, panel, rows);
+        else
+            baton_packed_write(weights, panel, source->rows);
+}
+
 static bool add_subject(struct stand *stand, const struct baton_kernels *kernels,
-                        const float *weights)
+                        const struct source *source)
 {
     int n_in = (int)stand->options->n_in, n_out = (int)stand->options->n_out;
     int most_rows = cli_list_greatest(&stand->rows);
@@ -155,8 +208,7 @@ static bool add_subject(struct stand *stand, const struct baton_kernels *kernels
         return false;
     for (int c = 0; c < subject->n_copies; c++) {
         subject->weights.data = subject->copies + (size_t)c * subject->copy_bytes;
-        for (int panel = 0; panel < baton_packed_n_panels(&subject->weights); panel++)
-            baton_packed_write(&subject->weights, panel, weights);
+        pack(&subject->weights, source);
     }
     kernels->dtypes[stand->dtype].quantize(stand->x, n_in, 0, most_rows, subject->quantized);
     return true;
@@ -172,22 +224,26 @@ static enum baton_err init(struct stand *stand, struct baton_why *why)
     const struct options *options = stand->options;
     enum baton_err err = cli_list_parse("--rows", options->rows, 1, MAX_ROWS, &stand->rows, why);
     if (!err && !baton_dtype_parse(options->dtype, &stand->dtype))
-        err = baton_fail(why, BATON_INVALID, "--dtype: \"%.40s\" is not f32, bf16 or q8",
-                         options->dtype);
+        err = baton_fail(why, BATON_INVALID, "--dtype: \"%.40s\" is no dtype", options->dtype);
+    if (!err && options->n_in % baton_packed_block_values(stand->dtype))
+        err = baton_fail(why, BATON_INVALID, "--inputs: %lld is no multiple of %s's %d",
+                         (long long)options->n_in, options->dtype,
+                         baton_packed_block_values(stand->dtype));
     if (!err)
         err = baton_pool_create((int)options->threads, &stand->pool, why);
     if (err)
         return err;
     size_t n_rows = (size_t)cli_list_greatest(&stand->rows), n_in = (size_t)options->n_in;
-    float *weights = make_floats(BATON_PANEL * n_in); /* of every panel */
+    struct source source = {0};
     const struct baton_kernels *kernels;
     stand->x = make_floats(n_rows * n_in);
     stand->y = make_floats(n_rows * (size_t)options->n_out);
-    bool has_memory = weights && stand->x && stand->y;
+    bool has_memory = make_source(stand, &source) && stand->x && stand->y;
     for (int i = 0; has_memory && (kernels = baton_kernels_at(i)); i++)
         if (kernels->dtypes[stand->dtype].linear && is_wanted(options->kernels, kernels->name))
-            has_memory = add_subject(stand, kernels, weights);
-    free(weights);
+            has_memory = add_subject(stand, kernels, &source);
+    free(source.rows);
+    free(source.blocks);
     if (has_memory && !stand->n_subjects)
         return baton_fail(why, BATON_INVALID, "--kernels: no set \"%.40s\" has products in %s here",
                           options->kernels, options->dtype);

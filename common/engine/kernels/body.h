@@ -9,6 +9,7 @@
 #include "common/engine/kernels/elementwise.h"
 #include "common/engine/kernels/linear_bf16.h"
 #include "common/engine/kernels/linear_f32.h"
+#include "common/engine/kernels/linear_native.h"
 #include "common/engine/kernels/linear_q8.h"
 #include "common/engine/kernels/linear_rows.h"
 #include "common/engine/kernels/norm.h"
@@ -20,13 +21,22 @@
 #define DTYPE(name, NAME)                                                                          \
     [NAME] = {.row_bytes = row_bytes_##name, .quantize = quantize_##name, .linear = linear_##name}
 
+#define NATIVE_DTYPE(name, NAME, ...)                                                              \
+    [BATON_##NAME] = {                                                                             \
+        .row_bytes = row_bytes_native, .quantize = quantize_native, .linear = linear_##name},
+
 const struct baton_kernels KERNELS = {
     .name = KERNELS_NAME,
     .layout = BATON_PANELS,
     .dtypes =
         {{.row_bytes = row_bytes_f32, .quantize = copy_rows, .copies = true, .linear = linear_f32},
          DTYPE(bf16, BATON_BF16),
-         DTYPE(q8, BATON_Q8)},
+         DTYPE(q8, BATON_Q8),
+         [BATON_F16] = {.row_bytes = row_bytes_f32,
+                        .quantize = copy_rows,
+                        .copies = true,
+                        .linear = linear_f16},
+         BATON_NATIVE_DTYPES(NATIVE_DTYPE)},
     .fastest = FASTEST,
     .norm = norm,
     .norm_add = norm_add,

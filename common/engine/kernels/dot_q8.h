@@ -4,7 +4,8 @@
  *     q8_sum     one register of sums, one output a lane
  *     q8_words   one register of weights, four inputs a lane, ready to be multiplied
  *     start_q8   no product yet
- *     load_q8    them as they are stored: bytes with 128 added
+ *     ready_q8   them from bytes with 128 added
+ *     load_q8    the same, from where they are stored
  *     add_q8     sum + weights * x, four bytes that are the same for all lanes
  *
  * Pure: arguments are borrowed for the call.
@@ -26,9 +27,9 @@ INLINE q8_sum start_q8(int32_t offset)
     return (q8_sum){0} + offset;
 }
 
-INLINE struct q8_words load_q8(const void *words)
+INLINE struct q8_words ready_q8(reg bytes)
 {
-    return (struct q8_words){(__m512i)load_reg(words)};
+    return (struct q8_words){(__m512i)bytes};
 }
 
 INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
@@ -44,10 +45,10 @@ struct q8_words {
     __mmask64 negative;
 };
 
-INLINE struct q8_words load_q8(const void *words)
+INLINE struct q8_words ready_q8(reg bytes)
 {
-    __m512i bytes = _mm512_xor_si512((__m512i)load_reg(words), _mm512_set1_epi8(-128));
-    return (struct q8_words){_mm512_abs_epi8(bytes), _mm512_movepi8_mask(bytes)};
+    __m512i signed_bytes = _mm512_xor_si512((__m512i)bytes, _mm512_set1_epi8(-128));
+    return (struct q8_words){_mm512_abs_epi8(signed_bytes), _mm512_movepi8_mask(signed_bytes)};
 }
 
 /* No pair of products exceeds 2 * 127 * 127, so VPMADDUBSW does not saturate. */
@@ -66,10 +67,10 @@ struct q8_words {
     __m256i bytes, magnitudes;
 };
 
-INLINE struct q8_words load_q8(const void *words)
+INLINE struct q8_words ready_q8(reg bytes)
 {
-    __m256i bytes = _mm256_xor_si256((__m256i)load_reg(words), _mm256_set1_epi8(-128));
-    return (struct q8_words){bytes, _mm256_abs_epi8(bytes)};
+    __m256i signed_bytes = _mm256_xor_si256((__m256i)bytes, _mm256_set1_epi8(-128));
+    return (struct q8_words){signed_bytes, _mm256_abs_epi8(signed_bytes)};
 }
 
 /* No pair of products exceeds 2 * 127 * 127, so VPMADDUBSW does not saturate. */
@@ -88,13 +89,12 @@ struct q8_words {
     reg weights[4];
 };
 
-INLINE struct q8_words load_q8(const void *words)
+INLINE struct q8_words ready_q8(reg bytes)
 {
-    ireg bytes = (ireg)load_reg(words);
-    struct q8_words loaded;
+    struct q8_words words;
     for (int i = 0; i < 4; i++)
-        loaded.weights[i] = __builtin_convertvector((bytes >> 8 * i & 255) - 128, reg);
-    return loaded;
+        words.weights[i] = __builtin_convertvector(((ireg)bytes >> 8 * i & 255) - 128, reg);
+    return words;
 }
 
 INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
@@ -104,6 +104,11 @@ INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
     return sum;
 }
 #endif
+
+INLINE struct q8_words load_q8(const void *words)
+{
+    return ready_q8(load_reg(words));
+}
 
 #if !defined(__AVX512VNNI__)
 INLINE q8_sum start_q8(int32_t offset)

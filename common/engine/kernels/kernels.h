@@ -177,6 +177,14 @@ static inline size_t baton_quantized_bytes(const struct baton_kernels *kernels,
     return (size_t)n_rows * kernels->dtypes[dtype].row_bytes(n_in);
 }
 
+/* Whether rows quantized for one of the dtypes are those of the other: all dtypes with blocks share
+ * them, and those whose rows are not quantized at all. */
+static inline bool baton_shares_rows(const struct baton_kernels *kernels, enum baton_dtype dtype,
+                                     enum baton_dtype other)
+{
+    return kernels->dtypes[dtype].quantize == kernels->dtypes[other].quantize;
+}
+
 /* The product by the kernels of the weights' dtype, of outputs first_out..end_out-1: see linear. */
 void baton_kernels_linear(const struct baton_kernels *kernels, const struct baton_linear *job,
                           int first_out, int end_out);

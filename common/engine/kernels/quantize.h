@@ -167,14 +167,14 @@ INLINE float most_of(const float *x)
     return max_lane_of(largest);
 }
 
-/* x [64] as bytes, whose sum is returned. */
-INLINE uint32_t store_q8(const float *x, float most, int8_t *bytes)
+/* x [n] of a group with that greatest magnitude as bytes, whose sum is returned. */
+INLINE uint32_t store_q8(const float *x, float most, int n, int8_t *bytes)
 {
     const float least = 1e-30F;    /* anything smaller counts as zero */
     const float magic = 0x1.8p23F; /* adding it rounds, and leaves the integer in the low bits */
     float inverse = most > least ? 127 / most : 0;
     ureg sum = {0};
-    for (int i = 0; i < BATON_Q8_GROUP; i += REG_LANES) {
+    for (int i = 0; i < n; i += REG_LANES) {
         ureg rounded = (ureg)(load_reg(x + i) * inverse + magic) - (ureg)splat_reg(magic);
         store_bytes(bytes + i, rounded);
         sum += rounded;
@@ -192,7 +192,7 @@ static void quantize_q8_row(const float *x, int n_in, int8_t *bytes,
     for (int k = 0; k < n_in; k += BATON_Q8_GROUP) {
         struct baton_q8_row_group *group = &groups[k / BATON_Q8_GROUP];
         const float *from = block_at(x, k, n_in, BATON_Q8_GROUP, copy);
-        group->offset = (int32_t)(-128u * store_q8(from, group->scale, bytes + k));
+        group->offset = (int32_t)(-128u * store_q8(from, group->scale, BATON_Q8_GROUP, bytes + k));
         group->scale *= 1.0F / 127;
     }
 }

@@ -4,7 +4,9 @@
 #include "tests/unit/engine/unit.h"
 
 #include "common/base/bf16.h"
+#include "common/engine/kernels/native.h"
 #include "common/engine/kernels/quantized.h"
+#include "tests/support/random_blocks.h"
 
 static size_t packed_bytes(const struct product *p)
 {
@@ -21,7 +23,28 @@ size_t product_y_bytes(const struct product *p)
     return (size_t)p->n_rows * p->n_out * sizeof *p->y;
 }
 
-void product_pack(const struct product *p)
+static enum baton_block_type type_of(const struct product *p)
+{
+    return baton_dtype_ops[p->packed.dtype].blocks->type;
+}
+
+static size_t n_row_blocks(const struct product *p)
+{
+    return (size_t)p->n_in / baton_block_values(type_of(p));
+}
+
+static void pack_blocks(const struct product *p)
+{
+    size_t row_bytes = n_row_blocks(p) * baton_block_bytes(type_of(p));
+    for (int first = 0; first < p->n_out; first += BATON_PANEL) {
+        const uint8_t *rows[BATON_PANEL] = {NULL};
+        for (int o = 0; o < BATON_PANEL && first + o < p->n_out; o++)
+            rows[o] = p->blocks + (size_t)(first + o) * row_bytes;
+        baton_packed_write_blocks(&p->packed, first / BATON_PANEL, rows);
+    }
+}
+
+static void pack_rows(const struct product *p)
 {
     float *panel = calloc((size_t)BATON_PANEL * p->n_in, sizeof *panel);
     assert_non_null(panel);
@@ -32,8 +55,25 @@ void product_pack(const struct product *p)
         baton_packed_write(&p->packed, first / BATON_PANEL, panel);
     }
     free(panel);
+}
+
+void product_pack(const struct product *p)
+{
+    if (p->blocks)
+        pack_blocks(p);
+    else
+        pack_rows(p);
     for (int out = 0; out < p->n_out; out++)
         baton_packed_row(&p->packed, out, p->weights + (size_t)out * p->n_in);
+}
+
+void product_clear(const struct product *p)
+{
+    if (p->blocks)
+        memset(p->blocks, 0, n_row_blocks(p) * baton_block_bytes(type_of(p)) * (size_t)p->n_out);
+    else
+        memset(p->rows, 0, (size_t)p->n_out * (size_t)p->n_in * sizeof *p->rows);
+    product_pack(p);
 }
 
 static float q8_input(const struct product *p, int row, int k)
@@ -47,11 +87,22 @@ static float q8_input(const struct product *p, int row, int k)
     return (float)((const int8_t *)from)[k] * group.scale;
 }
 
+static float native_input(const struct product *p, int row, int k)
+{
+    const char *from = (const char *)p->quantized + (size_t)row * baton_native_row_bytes(p->n_in);
+    struct baton_native_row_group group;
+    memcpy(&group, from + baton_native_row_inputs(p->n_in) + k / BATON_Q8_GROUP * (int)sizeof group,
+           sizeof group);
+    return (float)((const int8_t *)from)[k] * group.scale;
+}
+
 static float input_at(const struct product *p, int row, int k)
 {
     float x = p->x[row * p->n_in + k];
     if (p->packed.dtype == BATON_Q8)
         return q8_input(p, row, k);
+    if (p->blocks)
+        return native_input(p, row, k);
     return p->packed.dtype == BATON_BF16 ? baton_bf16_to(baton_bf16_from(x)) : x;
 }
 
@@ -66,6 +117,10 @@ static void quantize(const struct product *p)
 void product_init(struct product *p, const struct baton_kernels *kernels, int dtype, int n_rows,
                   int n_in, int n_out)
 {
+    if (baton_dtype_has_blocks((enum baton_dtype)dtype)) {
+        int n_values = (int)baton_block_values(baton_dtype_ops[dtype].blocks->type);
+        n_in = (n_in + n_values - 1) / n_values * n_values;
+    }
     size_t n_y = (size_t)n_rows * n_out, n_x = (size_t)n_rows * n_in, n_w = (size_t)n_out * n_in;
     *p = (struct product){.kernels = kernels, .n_rows = n_rows, .n_in = n_in, .n_out = n_out};
     p->packed = (struct baton_packed){
@@ -74,7 +129,10 @@ void product_init(struct product *p, const struct baton_kernels *kernels, int dt
     p->quantized = guarded_create(product_quantized_bytes(p), PRODUCT_ALIGNMENT);
     p->y = guarded_create(n_y * sizeof *p->y, sizeof *p->y);
     p->bias = guarded_create((size_t)n_out * sizeof *p->bias, sizeof *p->bias);
-    p->rows = random_floats(n_w, 2);
+    if (baton_dtype_has_blocks((enum baton_dtype)dtype))
+        p->blocks = random_blocks(type_of(p), n_row_blocks(p) * (size_t)n_out, 2);
+    else
+        p->rows = random_floats(n_w, 2);
     p->weights = random_floats(n_w, 0);
     p->x = random_floats(n_x, 1);
     p->inputs = random_floats(n_x, 0);
@@ -92,6 +150,7 @@ void product_fini(struct product *p)
     guarded_destroy(p->y, product_y_bytes(p));
     guarded_destroy(p->bias, (size_t)p->n_out * sizeof *p->bias);
     free(p->rows);
+    free(p->blocks);
     free(p->weights);
     free(p->x);
     free(p->inputs);

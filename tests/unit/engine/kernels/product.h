@@ -1,5 +1,6 @@
-/* One product to be computed: random weights packed, random rows quantized, in guarded memory of
- * just the size, and both once more as the kernels see them.
+/* One product to be computed: random weights or blocks packed, random rows quantized, in guarded
+ * memory of just the size, and both once more as the kernels see them. n_in is rounded up to whole
+ * blocks.
  *
  * Ownership: product_fini gives back what product_init made.
  * Threading: one thread.
@@ -16,10 +17,11 @@ struct product {
     const struct baton_kernels *kernels;
     struct baton_packed packed;
     int n_rows, n_in, n_out;
-    float *rows;    /* [n_out][n_in] the weights that are packed */
-    float *weights; /* [n_out][n_in] as the kernels see them */
-    float *x;       /* [n_rows][n_in] */
-    float *inputs;  /* [n_rows][n_in] as the kernels see them */
+    float *rows;     /* [n_out][n_in] the weights that are packed; NULL: */
+    uint8_t *blocks; /* they are of blocks */
+    float *weights;  /* [n_out][n_in] as the kernels see them */
+    float *x;        /* [n_rows][n_in] */
+    float *inputs;   /* [n_rows][n_in] as the kernels see them */
     void *quantized;
     float *bias, *before, *y;
 };
@@ -30,6 +32,9 @@ void product_fini(struct product *p);
 
 /* Packs rows again, after a change. */
 void product_pack(const struct product *p);
+
+/* Packs zeros. */
+void product_clear(const struct product *p);
 
 size_t product_quantized_bytes(const struct product *p);
 size_t product_y_bytes(const struct product *p);

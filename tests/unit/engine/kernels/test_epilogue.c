@@ -89,8 +89,7 @@ static void check_activations(const struct baton_kernels *kernels, int dtype)
 {
     struct product p;
     product_init(&p, kernels, dtype, 1, 1, 1);
-    p.rows[0] = 0;
-    product_pack(&p);
+    product_clear(&p);
     struct baton_linear job = product_job(&p, BATON_ACTIVATE, true);
     for (int a = 0; a <= BATON_ACT_RELU2; a++) {
         job.epilogue.activation = (enum baton_activation)a;
@@ -114,8 +113,7 @@ TEST(activations_hold_at_the_ends)
     const struct baton_kernels *kernels = baton_kernels_best();
     struct product p;
     product_init(&p, kernels, BATON_BF16, 1, 1, 2);
-    memset(p.rows, 0, 2 * sizeof *p.rows);
-    product_pack(&p);
+    product_clear(&p);
     struct baton_linear job = product_job(&p, BATON_ACTIVATE, true);
     for (int a = 0; a <= BATON_ACT_RELU2; a++) {
         job.epilogue.activation = (enum baton_activation)a;

@@ -1,0 +1,424 @@
+/* Products with native panels. Part of body.h.
+ *
+ * Few rows read the panel itself and unpack it in registers. For more, 256 inputs of a panel at a
+ * time become bytes in the first-level cache, where all rows of a block find them.
+ *
+ * The products of a group of 16 or 32 inputs are summed up as integers, exactly, whatever their
+ * order and instructions. An element is the chain of its groups in order, each of which is
+ *
+ *     result += (sum * scale - min * x's sum) * scale of x
+ *
+ * where the first product is rounded, and the others are multiply-adds where the machine has them.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
+#ifndef BATON_KERNELS_LINEAR_NATIVE_H
+#define BATON_KERNELS_LINEAR_NATIVE_H
+
+#include "common/engine/kernels/dot_q8.h"
+#include "common/engine/kernels/quantize_native.h"
+#include "common/engine/kernels/tiles.h"
+#include "common/engine/kernels/unpack_native.h"
+
+/* Rows that unpack codes in registers. Portable code is too slow to wait for memory. */
+#if REG_BYTES > 16
+enum { FEW_ROWS = 2 };
+#else
+enum { FEW_ROWS = 0 };
+#endif
+
+enum {
+    CHUNK_UNITS = 4,
+    CHUNK_INPUTS = CHUNK_UNITS * BATON_NATIVE_UNIT,
+    UNIT_MOST_GROUPS = BATON_NATIVE_UNIT / HALF_GROUP
+};
+
+/* A group's scales and mins for 16 outputs; and what a sum's start becomes when it is scaled,
+ * negative. */
+struct native_factors {
+    _Alignas(LINE_BYTES) float scales[LANES], starts[LANES], mins[LANES];
+};
+
+/* Some units of a panel, unpacked: weights that are 128 too great. */
+struct native_chunk {
+    _Alignas(LINE_BYTES) char words[CHUNK_UNITS][BATON_NATIVE_N_WORDS][BATON_NATIVE_WORD];
+    struct native_factors factors[CHUNK_UNITS][UNIT_MOST_GROUPS];
+};
+
+/* A panel, or a chunk of it, times some rows. */
+struct native_tile {
+    const char *panel;
+    const struct native_chunk *chunk;
+    const uint8_t *levels;  /* as native_word takes them */
+    const char *x, *groups; /* the first row's bytes and groups, where the panel or chunk begins */
+    size_t row_bytes;
+    int n_in;       /* as stored: of the panel or the chunk */
+    float *results; /* [rows][16] */
+};
+
+typedef void native_tile_fn(const struct native_tile *tile);
+
+/* One unit of either. */
+struct native_unit {
+    const char *step, *codes; /* of a panel */
+    int number;               /* in its step or chunk */
+    const struct native_chunk *chunk;
+    const uint8_t *levels;
+};
+
+INLINE reg fma_reg(reg a, reg b, reg c)
+{
+#if defined(__AVX512F__)
+    return (reg)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (reg)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* ---- a group ---- */
+
+/* With VNNI, a sum begins with a float's bits, whose scaling then takes no conversion of integers,
+ * and few rows multiply codes as they are, which saves an instruction for each word. */
+#if defined(__AVX512VNNI__)
+enum { MULTIPLIES_CODES = true };
+
+INLINE q8_sum start_at(float start)
+{
+    return (q8_sum)splat_reg(start);
+}
+
+/* The sum without its start, times scales. */
+INLINE reg scale_sum(q8_sum sum, reg scales, reg starts)
+{
+    return fma_reg((reg)sum, scales, starts);
+}
+#else
+enum { MULTIPLIES_CODES = false };
+
+INLINE q8_sum start_at(float start)
+{
+    (void)start;
+    return (q8_sum){0};
+}
+
+INLINE reg scale_sum(q8_sum sum, reg scales, reg starts)
+{
+    (void)starts;
+    return __builtin_convertvector(sum, reg) * scales;
+}
+#endif
+
+/* Of a row's group g of a unit: what takes the zero of weights out of the sum. */
+INLINE q8_sum start_native(struct baton_native native, bool is_chunk,
+                           const struct baton_native_row_group *row, int g)
+{
+    const int zero = is_chunk || !MULTIPLIES_CODES ? 128 : native_zero(native);
+    const float start = native.group == HALF_GROUP ? row->halves[g] : row->starts[g];
+    if (zero == 128)
+        return start_at(start);
+    return start_at(BATON_NATIVE_START + (start - BATON_NATIVE_START) * ((float)zero / 128));
+}
+
+INLINE struct q8_words native_words(struct baton_native native, bool is_chunk,
+                                    const struct native_unit *unit, int n, int i)
+{
+    if (is_chunk)
+        return load_q8(unit->chunk->words[unit->number][n] + i * REG_BYTES);
+    return ready_q8((reg)(MULTIPLIES_CODES
+                              ? native_word(native, unit->levels, unit->codes, n, i)
+                              : native_word_over_128(native, unit->levels, unit->codes, n, i)));
+}
+
+INLINE void add_word_native(struct baton_native native, bool is_chunk,
+                            const struct native_unit *unit, int n, q8_sum sums[][REGS],
+                            struct row_cursor *x, int n_rows)
+{
+    for (int i = 0; i < REGS; i++) {
+        struct q8_words words = native_words(native, is_chunk, unit, n, i);
+        UNROLL
+        for (int r = 0; r < n_rows; r++)
+            sums[r][i] = add_q8(sums[r][i], words, row_of(x, r));
+    }
+    advance(x, 4, n_rows);
+}
+
+INLINE void sum_group_native(struct baton_native native, bool is_chunk,
+                             const struct native_unit *unit, int g, q8_sum sums[][REGS],
+                             struct row_cursor *x, const struct row_cursor *groups, int n_rows)
+{
+    const int first = g * native.group / 4, end = first + native.group / 4;
+    UNROLL
+    for (int r = 0; r < n_rows; r++)
+        for (int i = 0; i < REGS; i++)
+            sums[r][i] = start_native(native, is_chunk, (const void *)row_of(groups, r), g);
+    if (is_chunk) {
+#pragma GCC unroll 1
+        for (int n = first; n < end; n++)
+            add_word_native(native, true, unit, n, sums, x, n_rows);
+    } else {
+#pragma GCC unroll 8
+        for (int n = first; n < end; n++)
+            add_word_native(native, false, unit, n, sums, x, n_rows);
+    }
+}
+
+/* Minus the sum of a row's bytes that meet group g of a unit. */
+INLINE float minus_sum(struct baton_native native, const struct baton_native_row_group *row, int g)
+{
+    return native.group == HALF_GROUP ? (row->halves[g] - BATON_NATIVE_START) * 0x1p-7F
+                                      : row->minus[g];
+}
+
+/* Adds a group's sums to the results. */
+INLINE void fold_group(struct baton_native native, float *results, int g, q8_sum sums[][REGS],
+                       const struct native_factors *factors, const struct row_cursor *groups,
+                       int n_rows)
+{
+    reg scales[REGS], starts[REGS], mins[REGS];
+    for (int i = 0; i < REGS; i++) {
+        scales[i] = load_reg(factors->scales + i * REG_LANES);
+        starts[i] = load_reg(factors->starts + i * REG_LANES);
+        mins[i] = native.has_min ? load_reg(factors->mins + i * REG_LANES) : (reg){0};
+    }
+    UNROLL
+    for (int r = 0; r < n_rows; r++) {
+        const struct baton_native_row_group *row = (const void *)row_of(groups, r);
+        for (int i = 0; i < REGS; i++) {
+            float *result = results + r * LANES + i * REG_LANES;
+            reg scaled = scale_sum(sums[r][i], scales[i], starts[i]);
+            if (native.has_min)
+                scaled = fma_reg(splat_reg(minus_sum(native, row, g)), mins[i], scaled);
+            store_reg(result, fma_reg(scaled, splat_reg(row->scale), load_reg(result)));
+        }
+    }
+}
+
+/* ---- a unit ---- */
+
+/* Of a step's group g. */
+INLINE void find_factors(struct baton_native native, const char *step, int g,
+                         struct native_factors *factors)
+{
+    for (int i = 0; i < REGS; i++) {
+        reg scales = native_scale(native, step, g, i);
+        store_reg(factors->scales + i * REG_LANES, scales);
+        store_reg(factors->starts + i * REG_LANES, scales * -BATON_NATIVE_START);
+        if (native.has_min)
+            store_reg(factors->mins + i * REG_LANES, native_min(native, step, g, i));
+    }
+}
+
+INLINE void add_unit(struct baton_native native, bool is_chunk, const struct native_tile *tile,
+                     const struct native_unit *unit, struct row_cursor *x,
+                     struct row_cursor *groups, int n_rows)
+{
+    const int n_groups = BATON_NATIVE_UNIT / native.group;
+#pragma GCC unroll 4
+    for (int g = 0; g < n_groups; g++) {
+        q8_sum sums[MOST_ROWS][REGS];
+        struct native_factors found;
+        const struct native_factors *factors = &found;
+        sum_group_native(native, is_chunk, unit, g, sums, x, groups, n_rows);
+        if (is_chunk)
+            factors = &unit->chunk->factors[unit->number][g];
+        else
+            find_factors(native, unit->step, unit->number * n_groups + g, &found);
+        fold_group(native, tile->results, g, sums, factors, groups, n_rows);
+    }
+    advance(groups, sizeof(struct baton_native_row_group), n_rows);
+}
+
+INLINE void fetch_unit(struct baton_native native, const char *codes)
+{
+    for (int i = 0; i < baton_native_unit_bytes(&native); i += LINE_BYTES)
+        __builtin_prefetch(codes + i + FETCH_NEAR, 0, 2);
+}
+
+/* A panel times few rows. */
+INLINE void tile_panel(struct baton_native native, const struct native_tile *tile, int n_rows)
+{
+    const int n_units = baton_native_step(&native) / BATON_NATIVE_UNIT;
+    struct row_cursor x = cursor_at(tile->x, tile->row_bytes, n_rows);
+    struct row_cursor groups = cursor_at(tile->groups, tile->row_bytes, n_rows);
+    struct native_unit unit = {.step = tile->panel, .levels = tile->levels};
+    memset(tile->results, 0, (size_t)n_rows * LANES * sizeof *tile->results);
+    for (int k = 0; k < tile->n_in; k += n_units * BATON_NATIVE_UNIT) {
+        unit.codes = unit.step + baton_native_head_bytes(&native);
+#pragma GCC unroll 1
+        for (unit.number = 0; unit.number < n_units; unit.number++) {
+            fetch_unit(native, unit.codes);
+            add_unit(native, false, tile, &unit, &x, &groups, n_rows);
+            unit.codes += baton_native_unit_bytes(&native);
+        }
+        unit.step = unit.codes;
+    }
+}
+
+/* A chunk times any number of rows; of the format only groups and mins matter. */
+INLINE void tile_chunk(struct baton_native native, const struct native_tile *tile, int n_rows)
+{
+    struct row_cursor x = cursor_at(tile->x, tile->row_bytes, n_rows);
+    struct row_cursor groups = cursor_at(tile->groups, tile->row_bytes, n_rows);
+    struct native_unit unit = {.chunk = tile->chunk};
+#pragma GCC unroll 1
+    for (; unit.number * BATON_NATIVE_UNIT < tile->n_in; unit.number++)
+        add_unit(native, true, tile, &unit, &x, &groups, n_rows);
+}
+
+/* ---- a panel times many rows ---- */
+
+/* n_units units of a panel from input k on. Meanwhile the next ones are asked of memory. */
+INLINE void fill_chunk(struct baton_native native, const uint8_t *levels, const char *panel, int k,
+                       int n_units, struct native_chunk *chunk)
+{
+    const int n_step = baton_native_step(&native), n_groups = BATON_NATIVE_UNIT / native.group,
+              unit_bytes = baton_native_unit_bytes(&native);
+    for (int u = 0; u < n_units; u++, k += BATON_NATIVE_UNIT) {
+        const char *step = panel + (size_t)(k / n_step) * (size_t)baton_native_step_bytes(&native);
+        const int number = k % n_step / BATON_NATIVE_UNIT;
+        const char *codes = step + baton_native_head_bytes(&native) + number * unit_bytes;
+        for (int i = 0; i < unit_bytes; i += LINE_BYTES)
+            __builtin_prefetch(codes + i + CHUNK_UNITS * unit_bytes, 0, 2);
+        for (int i = 0; i < REGS; i++)
+#pragma GCC unroll 16
+            for (int n = 0; n < BATON_NATIVE_N_WORDS; n++)
+                store_reg((void *)(chunk->words[u][n] + i * REG_BYTES),
+                          (reg)native_word_over_128(native, levels, codes, n, i));
+        for (int g = 0; g < n_groups; g++)
+            find_factors(native, step, number * n_groups + g, &chunk->factors[u][g]);
+    }
+}
+
+/* A chunk times n_rows rows, in as few and as equal tiles as can be. */
+static void run_chunk(struct native_tile tile, int n_rows, native_tile_fn *const tiles[])
+{
+    for (int n; n_rows; n_rows -= n) {
+        int n_tiles = (n_rows + MOST_ROWS - 1) / MOST_ROWS;
+        n = (n_rows + n_tiles - 1) / n_tiles;
+        tiles[n](&tile);
+        tile.x += (size_t)n * tile.row_bytes;
+        tile.groups += (size_t)n * tile.row_bytes;
+        tile.results += n * LANES;
+    }
+}
+
+/* ---- a product ---- */
+
+INLINE struct native_tile tile_at(const struct baton_linear *job, int out, int row,
+                                  const uint8_t *levels, float *results)
+{
+    const struct baton_packed *w = job->weights;
+    const size_t panel_bytes = baton_packed_panel_bytes(w->dtype, w->n_in),
+                 row_bytes = baton_native_row_bytes(w->n_in);
+    const char *x = (const char *)job->x + (size_t)row * row_bytes;
+    return (struct native_tile){.panel =
+                                    (const char *)w->data + (size_t)(out / LANES) * panel_bytes,
+                                .levels = levels,
+                                .x = x,
+                                .groups = x + baton_native_row_inputs(w->n_in),
+                                .row_bytes = row_bytes,
+                                .n_in = baton_packed_n_in(w->dtype, w->n_in),
+                                .results = results};
+}
+
+INLINE void run_native_panel(struct baton_native native, const struct baton_linear *job, int out,
+                             int end_out, int row, int n_rows, const uint8_t *levels,
+                             native_tile_fn *const tiles[])
+{
+    _Alignas(LINE_BYTES) float results[BLOCK_ROWS * LANES];
+    struct native_chunk chunk;
+    struct native_tile tile = tile_at(job, out, row, levels, results);
+    const int n_in = tile.n_in;
+    memset(results, 0, (size_t)n_rows * LANES * sizeof *results);
+    tile.chunk = &chunk;
+    for (int k = 0; k < n_in; k += CHUNK_INPUTS) {
+        tile.n_in = n_in - k < CHUNK_INPUTS ? n_in - k : CHUNK_INPUTS;
+        fill_chunk(native, levels, tile.panel, k, tile.n_in / BATON_NATIVE_UNIT, &chunk);
+        run_chunk(tile, n_rows, tiles);
+        tile.x += CHUNK_INPUTS;
+        tile.groups += CHUNK_UNITS * sizeof(struct baton_native_row_group);
+    }
+    finish_rows(job, out, end_out, row, n_rows, results);
+}
+
+INLINE void run_few_rows(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
+                         const uint8_t *levels, native_tile_fn *const tiles[])
+{
+    _Alignas(LINE_BYTES) float results[(FEW_ROWS + 1) * LANES];
+    const struct native_tile tile = tile_at(job, out, row, levels, results);
+    tiles[n_rows](&tile);
+    finish_rows(job, out, end_out, row, n_rows, results);
+}
+
+/* few [1..FEW_ROWS] multiply panels, many [1..MOST_ROWS] chunks. */
+INLINE void linear_native(struct baton_native native, const struct baton_linear *job, int first_out,
+                          int end_out, native_tile_fn *const few[], native_tile_fn *const many[])
+{
+    uint8_t levels[16];
+    baton_native_levels(&native, levels);
+    for (int row = 0; row < job->n_rows; row += BLOCK_ROWS) {
+        const int n_rows = job->n_rows - row < BLOCK_ROWS ? job->n_rows - row : BLOCK_ROWS;
+        for (int out = first_out; out < end_out; out += LANES)
+            if (n_rows <= FEW_ROWS)
+                run_few_rows(job, out, end_out, row, n_rows, levels, few);
+            else
+                run_native_panel(native, job, out, end_out, row, n_rows, levels, many);
+    }
+}
+
+/* ---- every format's own ---- */
+
+#define CHUNK_CLASS(name, n_group, mins)                                                           \
+    static const struct baton_native class_##name = {.group = n_group, .has_min = mins};           \
+    INLINE void tile_##name(const struct native_tile *tile, int n_rows)                            \
+    {                                                                                              \
+        tile_chunk(class_##name, tile, n_rows);                                                    \
+    }                                                                                              \
+    NATIVE_TILE_TABLE(tile_##name, TILES, MOST_ROWS);
+
+#define NATIVE_TILE_FUNCTION(name, n_rows)                                                         \
+    static __attribute__((noinline)) void name##_##n_rows(const struct native_tile *tile)          \
+    {                                                                                              \
+        name(tile, n_rows);                                                                        \
+    }
+#define NATIVE_TILE_TABLE(name, tiles, most)                                                       \
+    tiles(NATIVE_TILE_FUNCTION,                                                                    \
+          name) static native_tile_fn *const name##s[most + 1] = {tiles(TILE_ENTRY, name)}
+
+CHUNK_CLASS(of_16, 16, false);
+CHUNK_CLASS(of_16_min, 16, true);
+CHUNK_CLASS(of_32, 32, false);
+CHUNK_CLASS(of_32_min, 32, true);
+
+INLINE native_tile_fn *const *chunk_tiles(struct baton_native native)
+{
+    if (native.group == HALF_GROUP)
+        return native.has_min ? tile_of_16_mins : tile_of_16s;
+    return native.has_min ? tile_of_32_mins : tile_of_32s;
+}
+
+#if REG_BYTES > 16
+#define FEW_TILES(name)                                                                            \
+    INLINE void tile_##name(const struct native_tile *tile, int n_rows)                            \
+    {                                                                                              \
+        tile_panel(native_##name, tile, n_rows);                                                   \
+    }                                                                                              \
+    NATIVE_TILE_TABLE(tile_##name, TILES_1_2, FEW_ROWS);
+#else
+#define FEW_TILES(name) static native_tile_fn *const tile_##name##s[1];
+#endif
+
+#define NATIVE_PRODUCT(name, NAME, ...)                                                            \
+    static const struct baton_native native_##name = BATON_NATIVE(NAME, __VA_ARGS__);              \
+    FEW_TILES(name)                                                                                \
+    static void linear_##name(const struct baton_linear *job, int first_out, int end_out)          \
+    {                                                                                              \
+        linear_native(native_##name, job, first_out, end_out, tile_##name##s,                      \
+                      chunk_tiles(native_##name));                                                 \
+    }
+
+BATON_NATIVE_DTYPES(NATIVE_PRODUCT)
+
+#endif

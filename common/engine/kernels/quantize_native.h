@@ -1,0 +1,64 @@
+/* Rows of x as the products with native panels read them (quantized.h): q8's bytes and scales, and
+ * sums of parts of a group. Part of body.h.
+ *
+ * Pure: arguments are borrowed for the call.
+ */
+#ifndef BATON_KERNELS_QUANTIZE_NATIVE_H
+#define BATON_KERNELS_QUANTIZE_NATIVE_H
+
+#include "common/engine/kernels/quantize.h"
+
+enum { HALF_GROUP = 16 }; /* the least inputs that share a scale of weights */
+
+static size_t row_bytes_native(int n_in)
+{
+    return baton_native_row_bytes(n_in);
+}
+
+/* x [64], whose greatest magnitude is known, as bytes, and the rest of its group. */
+INLINE void quantize_group(const float *x, float most, int8_t *bytes,
+                           struct baton_native_row_group *group)
+{
+    float sums[BATON_Q8_GROUP / HALF_GROUP];
+    for (int i = 0; i < BATON_Q8_GROUP / HALF_GROUP; i++) {
+        sums[i] =
+            (float)(int32_t)store_q8(x + i * HALF_GROUP, most, HALF_GROUP, bytes + i * HALF_GROUP);
+        group->halves[i] = BATON_NATIVE_START - 128 * sums[i];
+    }
+    for (int i = 0; i < 2; i++) {
+        float sum = sums[2 * i] + sums[2 * i + 1];
+        group->starts[i] = BATON_NATIVE_START - 128 * sum;
+        group->minus[i] = -sum;
+    }
+    group->scale = most * (1.0F / 127);
+}
+
+static void quantize_native_row(const float *x, int n_in, int8_t *bytes,
+                                struct baton_native_row_group *groups)
+{
+    float copy[BATON_Q8_GROUP];
+    for (int k = 0; k < n_in; k += BATON_Q8_GROUP)
+        groups[k / BATON_Q8_GROUP].scale = most_of(block_at(x, k, n_in, BATON_Q8_GROUP, copy));
+    for (int k = 0; k < n_in; k += BATON_Q8_GROUP) {
+        struct baton_native_row_group *group = &groups[k / BATON_Q8_GROUP];
+        quantize_group(block_at(x, k, n_in, BATON_Q8_GROUP, copy), group->scale, bytes + k, group);
+    }
+}
+
+static void quantize_native(const float *x, int n_in, int first_row, int end_row, void *quantized)
+{
+    const size_t row_bytes = baton_native_row_bytes(n_in);
+    const int n_stored = baton_native_row_inputs(n_in),
+              n_written = baton_packed_n_in(BATON_Q8, n_in);
+    const int n_rest = n_stored - n_written;
+    for (size_t row = (size_t)first_row; row < (size_t)end_row; row++) {
+        char *bytes = (char *)quantized + row * row_bytes;
+        struct baton_native_row_group *groups = (void *)(bytes + n_stored);
+        quantize_native_row(x + row * (size_t)n_in, n_in, (int8_t *)bytes, groups);
+        memset(bytes + n_written, 0, (size_t)n_rest);
+        memset(groups + n_written / BATON_Q8_GROUP, 0,
+               (size_t)(n_rest / BATON_Q8_GROUP) * sizeof *groups);
+    }
+}
+
+#endif
