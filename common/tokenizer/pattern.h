@@ -1,8 +1,9 @@
 /* A text or a regular expression to be found in text; private to common/tokenizer.
  *
  * Regular expressions run in PCRE2 with Unicode's properties, compiled to machine code where the
- * system allows it. Each search has a limit on its steps in proportion to its text, so that a
- * pattern that backtracks without end is refused and does not hang.
+ * system allows it. Each search has a limit on its steps in proportion to the text that it looks at,
+ * and so have all searches of a text together: a pattern that backtracks without end, or that reads
+ * the rest of a text at every word, is refused and does not hang.
  *
  * Ownership: create/destroy; nothing of the text is kept.
  * Threading: one thread at a time (the match data is shared between calls).
@@ -28,6 +29,10 @@ enum baton_err baton_pattern_create(const struct baton_step_pattern *source, boo
 /* NULL is fine. */
 void baton_pattern_destroy(struct baton_pattern *pattern);
 
+/* How much text a search looks at before it looks at more (1024 bytes). What is found does not
+ * depend on it; tests make it small. */
+void baton_pattern_set_window(struct baton_pattern *pattern, size_t n_bytes);
+
 /* Bytes start .. end - 1; found is false when there is none. */
 struct baton_match {
     size_t start, end;
@@ -35,7 +40,7 @@ struct baton_match {
 };
 
 /* The first match at or after start (<= n) in the n bytes of valid UTF-8 at text. It may be empty.
- */
+ * The searches of a text begin with one at 0. */
 enum baton_err baton_pattern_find(struct baton_pattern *pattern, const char *text, size_t n,
                                   size_t start, struct baton_match *match,
                                   struct baton_why *why) BATON_MUST_CHECK;

@@ -1,5 +1,6 @@
 /* A hostile pattern (the first line, in Oniguruma's syntax) is refused with a reason, or its matches
- * in the rest of the input are in order, inside it, and the same with and without machine code. */
+ * in the rest of the input are in order, inside it, and the same with and without machine code, with
+ * a small window and with the whole text in one. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,15 @@ enum { MAX_BYTES = 2000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct baton_pattern *make(const char *text, size_t n, bool want_jit)
+static struct baton_pattern *make(const char *text, size_t n, bool want_jit, size_t window)
 {
     const struct baton_step_pattern source = {.text = {.bytes = text, .n = n}, .is_regex = true};
     struct baton_pattern *pattern = NULL;
     struct baton_why why = {""};
     if (baton_pattern_create(&source, want_jit, &pattern, &why) && !why.text[0])
         abort();
+    if (pattern)
+        baton_pattern_set_window(pattern, window);
     return pattern;
 }
 
@@ -52,12 +55,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     copy[size] = 0;
     const char *line = memchr(copy, '\n', size);
     size_t n = line ? (size_t)(line - copy) : size, from = line ? n + 1 : size;
-    struct baton_pattern *fast = make(copy, n, true), *slow = make(copy, n, false);
-    if (!fast != !slow)
+    struct baton_pattern *fast = make(copy, n, true, MAX_BYTES);
+    struct baton_pattern *slow = make(copy, n, false, MAX_BYTES);
+    struct baton_pattern *small = make(copy, n, true, size % 7 + 1);
+    if (!fast != !slow || !fast != !small)
         abort();
-    if (fast)
+    if (fast) {
         check_matches(fast, slow, copy + from, size - from);
+        check_matches(fast, small, copy + from, size - from);
+    }
     baton_pattern_destroy(fast);
     baton_pattern_destroy(slow);
+    baton_pattern_destroy(small);
     return 0;
 }
