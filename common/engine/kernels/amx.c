@@ -6,6 +6,7 @@
 #define REG_BYTES 64
 #include "common/engine/kernels/amx_bf16.h"
 #include "common/engine/kernels/amx_f32.h"
+#include "common/engine/kernels/amx_native.h"
 #include "common/engine/kernels/amx_q8.h"
 #include "common/engine/kernels/variants.h"
 
@@ -13,7 +14,7 @@
 #define WITH_TILES(name)                                                                           \
     static void name##_by_tiles(const struct baton_linear *job, int first_out, int end_out)        \
     {                                                                                              \
-        configure_tiles(tile_height(job->n_rows));                                                 \
+        configure_tiles(tile_height(job->n_rows), TILE_ROWS);                                      \
         name(job, first_out, end_out);                                                             \
         _tile_release();                                                                           \
     }
@@ -39,4 +40,6 @@ void baton_amx_fill(struct baton_kernels *kernels)
         .row_bytes = baton_split_row_bytes, .quantize = split_rows, .linear = linear_f32_by_tiles};
     kernels->dtypes[BATON_BF16].linear = linear_bf16_by_tiles;
     kernels->dtypes[BATON_Q8].linear = linear_q8_by_rows;
+#define NATIVE_DTYPE(name, NAME, ...) kernels->dtypes[BATON_##NAME].linear = linear_##name;
+    BATON_NATIVE_DTYPES(NATIVE_DTYPE)
 }

@@ -48,13 +48,14 @@ struct tile_config {
         KEEP_STORES(from);                                                                         \
     } while (0)
 
-/* height: of tiles of rows, 1..16. */
-static void configure_tiles(int height)
+/* height: of tiles of rows, 1..16. n_words: of four bytes that a step takes of a row, 1..16. */
+static void configure_tiles(int height, int n_words)
 {
     struct tile_config config = {.palette = 1};
     for (int i = 0; i <= PANEL_1; i++) {
-        config.row_bytes[i] = LINE_BYTES;
-        config.rows[i] = (uint8_t)(i < PANEL_0 ? height : TILE_ROWS);
+        bool is_of_rows = i == ROWS_0 || i == ROWS_1;
+        config.row_bytes[i] = (uint16_t)(is_of_rows ? n_words * 4 : LINE_BYTES);
+        config.rows[i] = (uint8_t)(i < PANEL_0 ? height : n_words);
     }
     KEEP_STORES(&config);
     _tile_loadconfig(&config);

@@ -6,12 +6,7 @@
 #define BATON_KERNELS_QUANTIZE_H
 
 #include "common/engine/kernels/quantized.h"
-#include "common/engine/kernels/vectors.h"
-
-typedef int32_t ireg __attribute__((vector_size(REG_BYTES)));
-typedef uint32_t ureg __attribute__((vector_size(REG_BYTES))); /* it wraps around */
-typedef int32_t iquarter __attribute__((vector_size(16)));
-typedef uint32_t uquarter __attribute__((vector_size(16)));
+#include "common/engine/kernels/registers.h"
 
 /* Elements k..k + n - 1 of a row of n_in: in place, or as a copy with zeros past the row's end. */
 INLINE const float *block_at(const float *x, int k, int n_in, int n, float *copy)
@@ -21,21 +16,6 @@ INLINE const float *block_at(const float *x, int k, int n_in, int n, float *copy
     memset(copy, 0, (size_t)n * sizeof *copy);
     memcpy(copy, x + k, (size_t)(n_in - k) * sizeof *copy);
     return copy;
-}
-
-INLINE reg load_reg(const void *p)
-{
-    return *(const unaligned_reg *)p;
-}
-
-INLINE void store_reg(float *p, reg v)
-{
-    *(unaligned_reg *)p = v;
-}
-
-INLINE reg splat_reg(float value)
-{
-    return value - (reg){0};
 }
 
 /* ---- f32 ---- */

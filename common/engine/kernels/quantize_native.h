@@ -8,8 +8,6 @@
 
 #include "common/engine/kernels/quantize.h"
 
-enum { HALF_GROUP = 16 }; /* the least inputs that share a scale of weights */
-
 static size_t row_bytes_native(int n_in)
 {
     return baton_native_row_bytes(n_in);

@@ -27,6 +27,8 @@ struct baton_q8_row_group {
     int32_t offset;
 };
 
+enum { HALF_GROUP = 16 }; /* the least inputs that share a scale of weights */
+
 /* What a sum of products begins with: the bits of this float are an integer that products are added
  * to, and stay those of the float plus the sum while that is below 2^22. */
 #define BATON_NATIVE_START 0x1.8p23F

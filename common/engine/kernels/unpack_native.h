@@ -10,6 +10,7 @@
 
 #include "common/engine/kernels/kv_element.h"
 #include "common/engine/kernels/native.h"
+#include "common/engine/kernels/registers.h"
 
 typedef uint32_t native_bits __attribute__((vector_size(REG_BYTES)));
 typedef uint8_t native_bytes __attribute__((vector_size(REG_BYTES)));
