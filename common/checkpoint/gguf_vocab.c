@@ -145,12 +145,14 @@ static enum baton_err read_texts(struct baton_gguf_tokenizer *reading)
     tables->tokens = calloc(reading->ids.n_tokens, sizeof *tables->tokens);
     if (!tables->texts || !tables->tokens)
         return out_of_memory(reading);
+    const size_t most =
+        reading->kind == BATON_GGUF_UNIGRAM ? BATON_UNIGRAM_PIECE_MAX_BYTES : BATON_TOKEN_MAX_BYTES;
     char *to = tables->texts;
     for (size_t id = 0; baton_gguf_next(&texts, &text); id++) {
-        if (text.n > BATON_TOKEN_MAX_BYTES)
+        if (text.n > most)
             return baton_fail(reading->why, BATON_LIMIT,
-                              "%s: tokenizer.ggml.tokens: number %zu has %zu bytes, more than %d",
-                              tables->file, id, text.n, BATON_TOKEN_MAX_BYTES);
+                              "%s: tokenizer.ggml.tokens: number %zu has %zu bytes, more than %zu",
+                              tables->file, id, text.n, most);
         if (!baton_utf8_valid(text.bytes, text.n))
             return baton_fail(reading->why, BATON_INVALID,
                               "%s: tokenizer.ggml.tokens: number %zu is not UTF-8", tables->file,

@@ -191,7 +191,8 @@ static enum baton_err set_tokens(const struct reading *reading, const char *sect
         memcpy(&place, section + id * sizeof place, sizeof place);
         if (place.offset == BATON_NO_TOKEN)
             continue;
-        if (!has_place(reading, place))
+        if (!has_place(reading, place) || (reading->header.model == BATON_TOKENIZER_UNIGRAM &&
+                                           place.n_bytes > BATON_UNIGRAM_PIECE_MAX_BYTES))
             return corrupt(reading, "a token lies outside");
         tables->tokens[id] = (struct baton_token_row){.text = reading->texts + place.offset,
                                                       .n_bytes = place.n_bytes};

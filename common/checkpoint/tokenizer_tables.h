@@ -35,9 +35,13 @@ struct baton_json;
  */
 enum { BATON_MAX_TOKEN_IDS = 1 << 20 };
 
-/* Longer tokens than any real one's: they bound what reading a hostile file and looking for its
- * added tokens can cost. */
-enum { BATON_TOKEN_MAX_BYTES = 1 << 20, BATON_ADDED_TOKEN_MAX_BYTES = 1024 };
+/* Far more than real tokens have. Added tokens, and the pieces of Unigram, are looked for at every
+ * character of a text. */
+enum {
+    BATON_TOKEN_MAX_BYTES = 1 << 20,
+    BATON_ADDED_TOKEN_MAX_BYTES = 1024,
+    BATON_UNIGRAM_PIECE_MAX_BYTES = 1024
+};
 
 #define BATON_NO_TOKEN UINT32_MAX
 

@@ -160,6 +160,10 @@ static enum baton_err read_scored(struct baton_vocab_reader *reader, struct bato
         !to_double(number, &score))
         return baton_fail(reader->why, BATON_INVALID,
                           "%s: vocab: number %zu must be [token, score]", tables->file, id);
+    if (n > BATON_UNIGRAM_PIECE_MAX_BYTES)
+        return baton_fail(reader->why, BATON_LIMIT,
+                          "%s: vocab: number %zu has %zu bytes, more than %d", tables->file, id, n,
+                          BATON_UNIGRAM_PIECE_MAX_BYTES);
     token[n] = 0;
     *to = token + n + 1;
     enum baton_err err = put_token(reader, token, n, (uint32_t)id, cap);

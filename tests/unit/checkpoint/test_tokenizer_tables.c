@@ -92,6 +92,26 @@ TEST(a_model_that_lacks_its_files_is_refused_by_their_names)
     assert_refused(BATON_INVALID, "/tokenizer.json: line 1");
 }
 
+/* Of a file in which one text has 1025 bytes. */
+static void assert_too_long(const char *before, const char *after, const char *reason)
+{
+    char text[2048], letters[1026];
+    memset(letters, 'a', sizeof letters - 1);
+    letters[sizeof letters - 1] = 0;
+    (void)snprintf(text, sizeof text, "%s%s%s", before, letters, after);
+    write_scratch("tokenizer.json", text);
+    assert_refused(BATON_LIMIT, reason);
+}
+
+TEST(texts_that_are_looked_for_at_every_character_are_short)
+{
+    assert_too_long("{\"pre_tokenizer\":" BYTE_LEVEL ",\"added_tokens\":[{\"id\":9,\"content\":\"",
+                    "\"}]," MODEL "}", "has 1025 bytes, more than 1024");
+    assert_too_long("{\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"type\":\"Unigram\",\"unk_id\":0,"
+                    "\"vocab\":[[\"?\",0],[\"",
+                    "\",-1]]}}", "vocab: number 1 has 1025 bytes, more than 1024");
+}
+
 TEST(ids_are_bounded_and_belong_to_one_token)
 {
     write_scratch("merges.txt", "");
@@ -111,6 +131,7 @@ int main(void)
         IN_SCRATCH(one_file_holds_vocabulary_merges_added_tokens_and_steps),
         IN_SCRATCH(two_files_give_the_same_tables_and_the_end_of_text),
         IN_SCRATCH(a_model_that_lacks_its_files_is_refused_by_their_names),
+        IN_SCRATCH(texts_that_are_looked_for_at_every_character_are_short),
         IN_SCRATCH(ids_are_bounded_and_belong_to_one_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

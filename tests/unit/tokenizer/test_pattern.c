@@ -7,6 +7,10 @@
 
 enum { LONG_BYTES = 1 << 19, MAX_MATCHES = 256, WHOLE = 1 << 20 };
 
+#define WORDS                                                                                      \
+    "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"          \
+    "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
 static struct baton_pattern *open_pattern(const char *text, bool jit, size_t window)
 {
     const struct baton_step_pattern source = {.text = {text, strlen(text)}, .is_regex = true};
@@ -36,21 +40,13 @@ static size_t find_all(struct baton_pattern *pattern, const char *text,
 
 TEST(what_is_found_does_not_depend_on_how_much_a_search_looks_at)
 {
-    static const char *const patterns[] = {
-        "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
-        "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-        "\\d{1,3}(?=(?:\\d{3})*\\b)",
-        "\\s+$",
-        "$",
-        "^.",
-        "\\b\\w",
-        "x*",
-        "(?<=a)b*",
-        "(?!b)a?",
-        "(a|ab)(c|bcd)(d*)",
-        ".*?!",
-        "\\G\\w",
-        "a\\Kb"};
+    static const char *const patterns[] = {WORDS,     "\\d{1,3}(?=(?:\\d{3})*\\b)",
+                                           "\\s+$",   "$",
+                                           "^.",      "\\b\\w",
+                                           "x*",      "(?<=a)b*",
+                                           "(?!b)a?", "(a|ab)(c|bcd)(d*)",
+                                           ".*?!",    "\\G\\w",
+                                           "a\\Kb"};
     static const char *const texts[] = {
         "", "abcd abcdd, it's 12345678 words!\r\n  \n   and\tmore   ",
         "aaaaaaaaaaaaaaaaaaaaaaaaaab", "1234567 12 345678901  \n\n  x",
