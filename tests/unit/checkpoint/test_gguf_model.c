@@ -145,8 +145,8 @@ TEST(a_file_is_a_checkpoint_named_after_itself)
 
 static struct baton_fingerprint fingerprint_of(const char *name)
 {
-    struct baton_checkpoint *checkpoint;
-    struct baton_fingerprint fingerprint;
+    struct baton_checkpoint *checkpoint = NULL;
+    struct baton_fingerprint fingerprint = {.config = ""};
     struct baton_why why = {.text = ""};
     if (baton_checkpoint_open(in_scratch(name), &checkpoint, &why) ||
         baton_checkpoint_fingerprint(checkpoint, NULL, true, &fingerprint, &why))
