@@ -46,7 +46,8 @@ def shared_scaling(config):
 FIXED = dict(
     gpt2={"activation_function": "gelu_new"}, gpt_neox={"hidden_act": "gelu_new", "attention_bias": True},
     starcoder2={"sliding_window": None, "use_bias": True}, mistral={"sliding_window": None},
-    mixtral={"sliding_window": None}, phi3={"sliding_window": None}, qwen2={"use_sliding_window": False},
+    mixtral={"sliding_window": None}, ministral3={"sliding_window": None}, phi3={"sliding_window": None},
+    qwen2={"use_sliding_window": False},
     qwen3={"use_sliding_window": False, "attention_bias": False}, granite={"mlp_bias": False},
     smollm3={"no_rope_layers": None, "attention_bias": False}, cohere={"use_qk_norm": False, "attention_bias": False},
     cohere2={"attention_bias": False}, olmo2={"attention_bias": False, "tie_word_embeddings": False},

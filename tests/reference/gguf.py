@@ -17,9 +17,9 @@ ARCHITECTURES = dict(
     qwen3_moe="qwen3moe", gemma="gemma", gemma2="gemma2", gemma3="gemma3", gemma3_text="gemma3", phi="phi2", phi3="phi3",
     smollm3="smollm3", olmo2="olmo2", olmoe="olmoe", granite="granite", granitemoe="granitemoe",
     granitemoeshared="granitemoe", gpt2="gpt2", gpt_neox="gptneox", starcoder2="starcoder2", cohere="command-r",
-    cohere2="cohere2", glm4="glm4", minicpm="minicpm", gpt_oss="gpt-oss")
+    cohere2="cohere2", glm4="glm4", minicpm="minicpm", gpt_oss="gpt-oss", ministral3="mistral3")
 # Their Q and K rows are stored in interleaved order.
-PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm")
+PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3")
 NORMS = {"pre": ("attn_norm", "ffn_norm"), "parallel": ("attn_norm",), "parallel2": ("attn_norm", "ffn_norm"),
          "sandwich": ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"),
          "post": ("post_attention_norm", "post_ffw_norm")}
@@ -198,6 +198,10 @@ class Converter:
             keys.update({"rope.scaling.type": kind, "rope.scaling.factor": float(scaling["factor"])})
         if kind == "yarn":
             keys["rope.scaling.original_context_length"] = original
+            for key, name in (("rope.scaling.yarn_log_multiplier", "mscale_all_dim"),
+                              ("attention.temperature_scale", "llama_4_scaling_beta")):
+                if scaling.get(name):
+                    keys[key] = scaling[name]
         if kind == "llama3":  # a divisor for each plain frequency
             self.tensors["rope_freqs.weight"] = theta ** (-np.arange(0, n, 2) / n) / turned[0].inverse
         if kind == "longrope":
