@@ -121,6 +121,17 @@ static enum baton_err put_yarn(READING *reading, double factor)
     return err;
 }
 
+/* A factor on sine and cosine belongs to YaRN and LongRoPE. */
+static enum baton_err refuse_attention_factor(const READING *reading)
+{
+    double factor = 1;
+    enum baton_err err = baton_gguf_get_real(reading, "rope.scaling.attn_factor", &factor);
+    if (!err && factor != 1 && factor != 0)
+        err = baton_gguf_refuse(reading, "rope.scaling.attn_factor",
+                                "1 where rope.scaling.type is none or linear");
+    return err;
+}
+
 static enum baton_err put_linear(READING *reading, double factor)
 {
     struct baton_json_out *out = &reading->out;
@@ -157,6 +168,9 @@ static enum baton_err put_computed(READING *reading)
         return err;
     if (baton_gguf_text_is(type, "yarn"))
         return put_yarn(reading, factor == 0 ? 1 : factor);
+    err = refuse_attention_factor(reading);
+    if (err)
+        return err;
     if (baton_gguf_text_is(type, "linear") && factor != 0 && factor != 1)
         return put_linear(reading, factor);
     if (baton_gguf_text_is(type, "longrope"))

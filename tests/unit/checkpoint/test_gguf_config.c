@@ -431,6 +431,9 @@ TEST(what_is_not_computed_is_refused)
     begin("llama");
     put_string("rope.scaling.type", "ntk");
     assert_refused("llama.rope.scaling.type: \"ntk\" is not supported");
+    begin("llama");
+    put_real("rope.scaling.attn_factor", 2);
+    assert_refused("llama.rope.scaling.attn_factor: must be 1 where rope.scaling.type is none");
     begin("phi3");
     put_string("rope.scaling.type", "longrope");
     assert_refused("tensor rope_factors_long.weight is missing");
