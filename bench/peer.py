@@ -13,9 +13,11 @@ The GGUF file must hold a model of the same shape (weights do not matter), in a 
 is made, and deleted afterwards. With --type Q4_K_M and the like all programs run the one file that
 is made, Baton in --dtype native. Every figure is tokens per second, the
 median over all rounds. Within a round each program runs all tests once, one program right after
-the other, and who is first changes from round to round.
+the other, and who is first changes from round to round. --csv FILE also appends the medians to a
+file, which bench/plot_peers.py draws.
 """
 import argparse
+import csv
 import json
 import statistics
 import subprocess
@@ -125,6 +127,7 @@ def read_options():
     parser.add_argument("--new", type=int, default=64, help="tokens to decode")
     parser.add_argument("--batch", type=numbers, default="4,16", help="sequences decoded together")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="append the medians to it")
     options = parser.parse_args()
     options.dtype = options.dtype or ("native" if options.type else "f32")
     options.type = options.type or TYPES.get(options.dtype)
@@ -159,6 +162,19 @@ def compare(options, sides, n_threads):
             print(f"| {test} | {ours:.1f} | " + " | ".join(f"{n:.1f}" if n else "-" for n in theirs) + " | "
                   + ", ".join(f"{ours / n:.2f}" if n else "-" for n in theirs) + " |")
     print(flush=True)
+    if options.csv:
+        append(options, n_threads, [side.name for side in sides], medians)
+
+
+def append(options, n_threads, names, medians):
+    is_new = not options.csv.exists()
+    with options.csv.open("a", newline="") as file:
+        rows = csv.writer(file)
+        if is_new:
+            rows.writerow(["model", "dtype", "threads", "test", "program", "tokens_per_s"])
+        for name, figures in zip(names, medians):
+            rows.writerows([Path(options.gguf).stem, options.dtype, n_threads, test, name, f"{figure:.2f}"]
+                           for test, figure in figures.items())
 
 
 def main():
