@@ -87,25 +87,26 @@ bool baton_gguf_has(const READING *reading, const char *tensor)
  * here. */
 static const struct {
     const char *name;
-    double neutral, other;
+    double accepted[3];
 } neutral_keys[] = {
-    {"attention.causal", 1, 1},
-    {"attention.max_alibi_bias", 0, 0},
-    {"attention.key_length_mla", 0, 0},
-    {"attention.shared_kv_layers", 0, 0},
-    {"attention.value_scale", 1, 0},
-    {"attention.output_scale", 1, 0},
-    {"leading_dense_block_count", 0, 0},
-    {"nextn_predict_layers", 0, 0},
-    {"n_deepstack_layers", 0, 0},
-    {"expert_group_count", 0, 1},
-    {"expert_weights_scale", 1, 0},
-    {"router_logit_softcapping", 0, 0},
-    {"rope.scaling.alpha", 0, 0},
-    {"rope.scaling.yarn_ext_factor", 1, -1}, /* -1: as the kind of scaling has it */
-    {"rope.dimension_sections", 0, 0},
-    {"swiglu_clamp_exp", 0, 0},
-    {"swiglu_clamp_shexp", 0, 0},
+    {"attention.causal", {1, 1, 1}},
+    {"attention.max_alibi_bias", {0, 0, 0}},
+    {"attention.key_length_mla", {0, 0, 0}},
+    {"attention.shared_kv_layers", {0, 0, 0}},
+    {"attention.value_scale", {1, 0, 0}},
+    {"attention.output_scale", {1, 0, 0}},
+    {"leading_dense_block_count", {0, 0, 0}},
+    {"nextn_predict_layers", {0, 0, 0}},
+    {"n_deepstack_layers", {0, 0, 0}},
+    {"expert_group_count", {0, 1, 1}},
+    {"expert_weights_scale", {1, 0, 0}},
+    {"expert_gating_func", {1, 3, 0}}, /* a softmax over all experts, or over the chosen */
+    {"router_logit_softcapping", {0, 0, 0}},
+    {"rope.scaling.alpha", {0, 0, 0}},
+    {"rope.scaling.yarn_ext_factor", {1, -1, -1}}, /* -1: as the kind of scaling has it */
+    {"rope.dimension_sections", {0, 0, 0}},
+    {"swiglu_clamp_exp", {0, 0, 0}},
+    {"swiglu_clamp_shexp", {0, 0, 0}},
 };
 
 static double number_of(struct baton_gguf_value value)
@@ -118,6 +119,11 @@ static double number_of(struct baton_gguf_value value)
     return number;
 }
 
+static bool is_accepted(const double accepted[3], double number)
+{
+    return number == accepted[0] || number == accepted[1] || number == accepted[2];
+}
+
 enum baton_err baton_gguf_check_neutral(const READING *reading)
 {
     char key[BATON_GGUF_KEY_BYTES];
@@ -125,7 +131,7 @@ enum baton_err baton_gguf_check_neutral(const READING *reading)
         const struct baton_gguf_value *value = baton_gguf_value(reading, neutral_keys[i].name);
         for (uint64_t k = 0; value && value->type != BATON_GGUF_TEXT && k < value->n; k++) {
             double number = number_of(baton_gguf_item(value, k));
-            if (number != neutral_keys[i].neutral && number != neutral_keys[i].other)
+            if (!is_accepted(neutral_keys[i].accepted, number))
                 return baton_fail(reading->why, BATON_INVALID, "%s: %g is not supported",
                                   baton_gguf_key(reading, neutral_keys[i].name, key), number);
         }

@@ -449,6 +449,9 @@ TEST(what_is_not_computed_is_refused)
     begin("qwen3moe");
     put_int("expert_group_count", 4);
     assert_refused("qwen3moe.expert_group_count: 4 is not supported");
+    begin("qwen3moe");
+    put_int("expert_gating_func", 2);
+    assert_refused("qwen3moe.expert_gating_func: 2 is not supported");
     begin("glm4");
     put_int("nextn_predict_layers", 1);
     assert_refused("glm4.nextn_predict_layers: 1 is not supported");
