@@ -23,8 +23,8 @@ struct options {
 static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, model, "model", "shape:distilgpt2",
                    "model directory, or shape:NAME for random weights"),
-    BATON_ROW_TEXT(struct options, dtype, "dtype", "f32",
-                   "of the weights: f32, bf16, q8, or auto: the fastest on this CPU"),
+    BATON_ROW_TEXT(struct options, dtype, "dtype", NULL,
+                   BATON_DTYPE_HELP "; of shape:NAME also a format, as q4_k, or q4_k_m"),
     BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
                    "auto, amx, avx512vnni, avx512, avx2, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "auto",
@@ -222,7 +222,7 @@ static void describe(struct stand *stand)
         .n_threads = (int)stand->options->threads,
         .chunk = baton_spec_chunk(spec_of(stand))};
     stand->sizes = (struct bench_sizes){
-        .weight_bytes = baton_model_bytes_per_weight(model),
+        .weights = baton_model_bytes(model),
         .kv_element_bytes = (double)baton_kv_element_bytes(baton_kv_element(stand->machine.kv))};
 }
 
@@ -233,7 +233,7 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
     const struct bench_work pass = prefill_work(stand, longest);
     double most = bench_work_bytes(&step);
     enum baton_dtype dtype = BATON_F32;
-    if (!baton_dtype_parse(stand->subject.dtype, &dtype))
+    if (!baton_dtype_parse(baton_model_main_dtype(stand->machine.model), &dtype))
         return BATON_INTERNAL;
     if (bench_work_bytes(&pass) > most)
         most = bench_work_bytes(&pass);

@@ -24,8 +24,7 @@ struct options {
 static const struct baton_option table[] = {
     {"model", BATON_OPTION_TEXT, AT(model), "models/tale", 0, 0, "",
      "model directory, or shape:NAME"},
-    {"dtype", BATON_OPTION_TEXT, AT(dtype), "f32", 0, 0, "",
-     "of the weights: f32, bf16, q8, or auto: the fastest on this CPU"},
+    {"dtype", BATON_OPTION_TEXT, AT(dtype), NULL, 0, 0, "", BATON_DTYPE_HELP},
     {"kernels", BATON_OPTION_TEXT, AT(kernels), "auto", 0, 0, "",
      "auto, amx, avx512vnni, avx512, avx2, portable or openblas"},
     {"kv-dtype", BATON_OPTION_TEXT, AT(kv_dtype), "auto", 0, 0, "",

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/shape_model.h"
 #include "bench/shapes.h"
 
 static enum baton_err open_model(const struct bench_machine_options *options,
@@ -14,7 +15,7 @@ static enum baton_err open_model(const struct bench_machine_options *options,
     if (!shape_name)
         return baton_model_open(options->name, &options->model, model, why);
     enum baton_err err = bench_shape_find("--model", shape_name, &arch, &spec, why);
-    return err ? err : baton_model_random(&spec, BENCH_SHAPE_SEED, &options->model, model, why);
+    return err ? err : bench_shape_model(&spec, &options->model, model, why);
 }
 
 enum baton_err bench_machine_init(struct bench_machine *machine,

@@ -10,11 +10,11 @@
 #include "bench/gguf_mix.h"
 #include "bench/gguf_tokenizer.h"
 #include "bench/gguf_writer.h"
-#include "bench/random_blocks.h"
 #include "bench/shapes.h"
 #include "common/base/bf16.h"
 #include "common/base/f16.h"
 #include "common/engine/kernels/encode.h"
+#include "common/engine/model/random_blocks.h"
 
 enum { WRITE_BYTES = 1 << 20 };
 
@@ -92,7 +92,7 @@ static bool write_tensor(struct making *making, const struct bench_tensor *tenso
         else if (making->request->encodes)
             baton_encode(type, bench_lines_at(&making->lines, i), n, making->line);
         else
-            bench_random_blocks(type, &state, n_blocks, making->line);
+            baton_random_blocks(type, &state, n_blocks, making->line);
         if (fwrite(bytes, 1, n_bytes, file) != n_bytes)
             return false;
     }

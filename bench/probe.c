@@ -1,6 +1,7 @@
 #include "bench/probe.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/engine/system/floats.h"
@@ -40,20 +41,43 @@ static void fill(float *floats, size_t n)
         floats[i] = (float)(i * 37 % 101) / 101 - 0.5F;
 }
 
+/* Blocks whose scales are small numbers, whatever their type. */
+static enum baton_err pack_blocks(const struct baton_packed *weights)
+{
+    const uint8_t byte = 0x11;
+    uint8_t *row = malloc(N_IN * sizeof(float));
+    const uint8_t *rows[BATON_PANEL];
+    if (!row)
+        return BATON_NO_MEMORY;
+    memset(row, byte, N_IN * sizeof(float));
+    for (int i = 0; i < BATON_PANEL; i++)
+        rows[i] = row;
+    for (int panel = 0; panel < baton_packed_n_panels(weights); panel++)
+        baton_packed_write_blocks(weights, panel, rows);
+    free(row);
+    return BATON_OK;
+}
+
+static enum baton_err pack_floats(const struct baton_packed *weights)
+{
+    float *rows = baton_floats_create((size_t)BATON_PANEL * N_IN);
+    if (!rows)
+        return BATON_NO_MEMORY;
+    fill(rows, (size_t)BATON_PANEL * N_IN);
+    for (int panel = 0; panel < baton_packed_n_panels(weights); panel++)
+        baton_packed_write(weights, panel, rows);
+    free(rows);
+    return BATON_OK;
+}
+
 static enum baton_err pack(struct bench_probe *probe)
 {
     size_t n_bytes = baton_packed_bytes(probe->weights.dtype, probe->weights.layout, N_OUT, N_IN);
-    float *rows = baton_floats_create((size_t)BATON_PANEL * N_IN);
     probe->weights.data = baton_floats_create(n_bytes / sizeof(float) + 1);
-    if (!rows || !probe->weights.data) {
-        free(rows);
+    if (!probe->weights.data)
         return BATON_NO_MEMORY;
-    }
-    fill(rows, (size_t)BATON_PANEL * N_IN);
-    for (int panel = 0; panel < baton_packed_n_panels(&probe->weights); panel++)
-        baton_packed_write(&probe->weights, panel, rows);
-    free(rows);
-    return BATON_OK;
+    return baton_dtype_has_blocks(probe->weights.dtype) ? pack_blocks(&probe->weights)
+                                                        : pack_floats(&probe->weights);
 }
 
 static enum baton_err make_rows(struct bench_probe *probe)

@@ -64,15 +64,17 @@ static double kv_bytes(const struct baton_spec *spec, const struct bench_sizes *
 static double layers_bytes(const struct baton_spec *spec, const struct bench_sizes *sizes,
                            double n_rows)
 {
-    return sizes->weight_bytes *
-           (baton_spec_step_weights(spec, n_rows) - baton_spec_head_weights(spec));
+    double experts = 0;
+    if (spec->moe.n_experts)
+        experts = sizes->weights.experts * baton_spec_distinct_experts(&spec->moe, n_rows) /
+                  spec->moe.n_experts;
+    return sizes->weights.layers + experts;
 }
 
 static struct bench_phase head_phase(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                      double n_rows)
 {
-    return (struct bench_phase){.flops = n_rows * head_flops(spec),
-                                .bytes = sizes->weight_bytes * baton_spec_head_weights(spec)};
+    return (struct bench_phase){.flops = n_rows * head_flops(spec), .bytes = sizes->weights.head};
 }
 
 struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,

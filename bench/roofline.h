@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "common/arch/spec.h"
+#include "common/engine/model/model.h"
 
 struct bench_phase {
     double flops; /* a product and its sum are two */
@@ -40,8 +41,8 @@ struct bench_estimate bench_estimate_of(struct bench_work work, struct bench_lim
 
 /* What is moved besides activations, which stay in caches. */
 struct bench_sizes {
-    double weight_bytes;     /* of one weight; a pass or step reads each that it needs once */
-    double kv_element_bytes; /* of one element of K or V */
+    struct baton_model_bytes weights; /* a pass or step reads each that it needs once */
+    double kv_element_bytes;          /* of one element of K or V */
 };
 
 /* One pass over a prompt, with the logits of its last position. From the last layer's attention on

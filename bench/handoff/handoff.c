@@ -24,7 +24,7 @@ struct options {
 static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, model, "model", "shape:distilgpt2",
                    "model directory, or shape:NAME for random weights"),
-    BATON_ROW_TEXT(struct options, dtype, "dtype", "f32", "of the weights: f32, bf16, q8 or auto"),
+    BATON_ROW_TEXT(struct options, dtype, "dtype", NULL, BATON_DTYPE_HELP),
     BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
                    "auto, amx, avx512vnni, avx512, avx2, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "both", "f16, f32 or both"),

@@ -131,3 +131,8 @@ enum baton_err baton_checkpoint_chat_template(const struct baton_checkpoint *che
 {
     return baton_chat_template_read(checkpoint->path, source, why);
 }
+
+bool baton_checkpoint_has_blocks(const struct baton_checkpoint *checkpoint)
+{
+    return baton_gguf_model_is_at(checkpoint->path);
+}

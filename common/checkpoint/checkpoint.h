@@ -42,6 +42,9 @@ enum baton_err baton_checkpoint_open(const char *path, struct baton_checkpoint *
 /* NULL is fine. */
 void baton_checkpoint_close(struct baton_checkpoint *checkpoint);
 
+/* Whether its tensors are ggml's blocks, as a GGUF file's are. */
+bool baton_checkpoint_has_blocks(const struct baton_checkpoint *checkpoint);
+
 /* The digests of its parts. with_weights false leaves that of the weights empty; true without
  * weight files is NOT_FOUND. The weights' digest is taken from cache while the files are the same;
  * NULL: hashed in any case. */

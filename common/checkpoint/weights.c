@@ -327,6 +327,15 @@ void baton_weights_read(const struct baton_weights_source *source, int first, in
     }
 }
 
+const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, int out)
+{
+    const struct baton_weights_part *part = source->parts;
+    while (out < part->first || out >= part->first + part->n)
+        part++;
+    size_t row = (size_t)baton_row_order_at(&part->order, out - part->first);
+    return part->tensor->data + bytes_of(part, part->skip + row * (size_t)source->n_in);
+}
+
 /* Of a tensor that other matrices share, this matrix's part only. */
 void baton_weights_release(const struct baton_weights_source *source)
 {

@@ -67,6 +67,10 @@ enum { BATON_WEIGHTS_READ_MAX = 32 };
 /* n <= BATON_WEIGHTS_READ_MAX outputs from first on, as float [n][n_in]. Any thread. */
 void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows);
 
+/* The blocks of an output as they lie in its tensor, which is not transposed and has no scales of
+ * its own. */
+const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, int out);
+
 /* The process keeps no page of the source's tensors; reading them again maps them anew. */
 void baton_weights_release(const struct baton_weights_source *source);
 

@@ -107,8 +107,9 @@ static void put_figure(struct baton_json_out *out, const struct figure *figure, 
 }
 
 static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
-                       uint32_t block_tokens)
+                       const struct gw_fleet_terms *terms)
 {
+    uint32_t block_tokens = terms->kv_block_tokens;
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "id", worker->id);
     baton_json_put_string(out, "role", gw_worker_role_name(worker->role));
@@ -117,6 +118,8 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_string(out, "address", worker->address);
     baton_json_put_string(out, "model", worker->model);
     baton_json_put_string(out, "fingerprint", worker->fingerprint.weights);
+    baton_json_put_string(out, "dtype", terms->dtype);
+    baton_json_put_string(out, "kv_dtype", terms->kv_dtype);
     baton_json_put_uint(out, "kv_block_tokens", block_tokens);
     baton_json_put_uint(out, "kv_tokens", (uint64_t)worker->status.kv_blocks_total * block_tokens);
     for (int i = 0; i < N_FIGURES; i++)
@@ -129,7 +132,7 @@ void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fl
     baton_json_open(out, "workers", '[');
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker))
-        put_worker(out, worker, fleet->terms.kv_block_tokens);
+        put_worker(out, worker, &fleet->terms);
     baton_json_close(out, ']');
 }
 

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 BENCH = sys.argv[1]
-KEYS = ["phase", "model", "dtype", "kernels", "threads", "kv_token_bytes", "prompt", "batch", "seconds", "tokens_per_s", "flops",
-        "bytes", "bound", "estimate_s", "fraction"]
+KEYS = ["phase", "model", "dtype", "kernels", "threads", "kv_token_bytes", "chunk", "prompt", "batch", "seconds", "tokens_per_s",
+        "flops", "bytes", "bound", "estimate_s", "fraction"]
 TINY = ["--model", "shape:tiny", "--prompt", "1,20", "--new", "3", "--batch", "1,5"]
 # Of the tiny shape: layers, width, vocabulary.
 L, C, V = 2, 80, 2560

@@ -28,6 +28,13 @@ add_test(NAME golden.make_gguf
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(golden.families golden.llama_cpp golden.blocks PROPERTIES
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
+add_executable(golden_native ${CMAKE_CURRENT_SOURCE_DIR}/native.c)
+target_link_libraries(golden_native PRIVATE baton_options baton_engine)
+add_test(NAME golden.native
+  COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_native.py
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(golden.native PROPERTIES TIMEOUT 600
+  ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
 add_executable(golden_spec ${CMAKE_CURRENT_SOURCE_DIR}/spec.c)
 target_link_libraries(golden_spec PRIVATE baton_options baton_arch)
 add_test(NAME golden.specs

@@ -20,11 +20,17 @@
 struct baton_checkpoint;
 struct baton_model;
 
+/* What --dtype may say, wherever a model is opened. */
+#define BATON_DTYPE_HELP                                                                           \
+    "of the weights: f32, bf16, q8, auto (the fastest of these on this CPU) or native (the "       \
+    "formats of a GGUF file); default: native for a GGUF file, else f32"
+
 /* How a model is kept. Zeroed, it is in f32, by the best kernels, on one thread, private to the
  * process. */
 struct baton_model_options {
-    const char *dtype;   /* of the weights: "f32", "bf16", "q8", or "auto": the fastest of them that
-                            holds the bounds on accuracy (tests/golden); NULL: f32 */
+    const char *dtype;   /* of the weights: "f32", "bf16", "q8", "auto": the fastest of them that
+                            holds the bounds on accuracy (tests/golden), or "native": each matrix
+                            as a GGUF file has it; NULL: baton_model_default_dtype */
     const char *kernels; /* "auto", "amx", "avx512vnni", "avx512", "avx2", "portable", "openblas";
                             NULL: auto */
     const struct baton_cache_dirs *cache; /* where packed weights are shared with other processes,
@@ -43,7 +49,10 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
                                 const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
 
-/* The same for a caller that wants nothing else of the checkpoint at path. */
+/* What options that name no dtype stand for: "native" for GGUF, else "f32". */
+const char *baton_model_default_dtype(const struct baton_checkpoint *checkpoint);
+
+/* baton_model_load for a caller that wants nothing else of the checkpoint at path. */
 enum baton_err baton_model_open(const char *path, const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
 
@@ -66,13 +75,22 @@ const struct baton_spec *baton_model_spec(const struct baton_model *model);
  * that of the weights. */
 struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model);
 
-/* Bytes that a weight takes as it is packed: those of the head's matrix over its weights. */
-double baton_model_bytes_per_weight(const struct baton_model *model);
+/* Bytes of the matrices that forwards read, as they are packed. */
+struct baton_model_bytes {
+    double head;
+    double layers;  /* of all layers, what every step reads */
+    double experts; /* of all layers and all experts, of which a step reads those its rows chose */
+};
+struct baton_model_bytes baton_model_bytes(const struct baton_model *model);
+
+/* The dtype of most of these bytes but the head's: "q4_k" of a native model that is mostly so. */
+const char *baton_model_main_dtype(const struct baton_model *model);
 
 /* Bytes of the weights that are mapped from a file, and thus page cache; 0: they are private. */
 size_t baton_model_mapped_bytes(const struct baton_model *model);
 
-/* The dtype of the weights: "f32", "bf16", "q8"; and whose kernels compute: "avx512", .... */
+/* The dtype of the weights: "f32", "bf16", "q8", "native"; and whose kernels compute: "avx512",
+ * .... */
 const char *baton_model_dtype(const struct baton_model *model);
 const char *baton_model_kernels(const struct baton_model *model);
 

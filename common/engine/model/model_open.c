@@ -1,8 +1,9 @@
-#include <stdlib.h>
+#include <string.h>
 
 #include "common/arch/arch.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/engine/model/model_pack.h"
+#include "common/engine/model/native_dtypes.h"
 #include "common/engine/model/storage.h"
 #include "common/engine/model/tensors_load.h"
 
@@ -13,18 +14,33 @@ enum baton_err baton_model_spec_of(const struct baton_checkpoint *checkpoint,
     return baton_arch_configure_model(checkpoint, 0, &arch, spec, why);
 }
 
+static bool is_native(const char *dtype)
+{
+    return !strcmp(dtype, "native");
+}
+
+const char *baton_model_default_dtype(const struct baton_checkpoint *checkpoint)
+{
+    return baton_checkpoint_has_blocks(checkpoint) ? "native" : "f32";
+}
+
 static enum baton_err load(const struct baton_spec *spec, const struct baton_tensor_names *names,
                            const struct baton_model_options *options,
                            const struct baton_weights *weights, struct baton_model **model,
                            struct baton_why *why)
 {
     struct baton_model *made = NULL;
+    struct baton_native_dtypes native = {.names = names, .weights = weights};
+    const struct baton_dtype_rule keep = baton_native_dtypes_rule(&native);
     /* Before memory is asked for in a size that only config.json vouches for. */
     enum baton_err err = baton_tensors_check(spec, names, weights, why);
     if (!err)
-        err = baton_model_measure(spec, options, NULL, &made, why);
-    if (!err)
+        err = baton_model_measure(spec, options, is_native(options->dtype) ? &keep : NULL, &made,
+                                  why);
+    if (!err) {
+        baton_native_dtypes_log(&native);
         err = baton_model_fill(made, names, options, weights, why);
+    }
     if (err)
         baton_model_close(made);
     else
@@ -32,17 +48,33 @@ static enum baton_err load(const struct baton_spec *spec, const struct baton_ten
     return err;
 }
 
+/* The options with what they leave open. */
+static enum baton_err complete(const struct baton_checkpoint *checkpoint,
+                               const struct baton_model_options *options,
+                               struct baton_model_options *complete, struct baton_why *why)
+{
+    *complete = options ? *options : (struct baton_model_options){0};
+    if (!complete->dtype)
+        complete->dtype = baton_model_default_dtype(checkpoint);
+    if (is_native(complete->dtype) && !baton_checkpoint_has_blocks(checkpoint))
+        return baton_fail(why, BATON_INVALID,
+                          "dtype: native keeps the formats of a GGUF file; %s is a directory",
+                          checkpoint->path);
+    return BATON_OK;
+}
+
 enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
                                 const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why)
 {
-    const struct baton_model_options none = {0};
     const struct baton_arch *arch;
     struct baton_spec spec;
+    struct baton_model_options chosen;
     struct baton_weights *weights = NULL;
     struct baton_why reason;
-    enum baton_err err =
-        baton_arch_configure_model(checkpoint, options ? options->n_context : 0, &arch, &spec, why);
+    enum baton_err err = complete(checkpoint, options, &chosen, why);
+    if (!err)
+        err = baton_arch_configure_model(checkpoint, chosen.n_context, &arch, &spec, why);
     if (!err)
         err = baton_checkpoint_weights(checkpoint, &weights, why);
     if (err)
@@ -50,7 +82,7 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
     const struct baton_tensor_names *names = baton_arch_tensors(arch, &checkpoint->config);
     if (baton_tensors_have_head(names, weights))
         spec.has_tied_head = false;
-    err = load(&spec, names, options ? options : &none, weights, model, &reason);
+    err = load(&spec, names, &chosen, weights, model, &reason);
     if (err)
         (void)baton_fail(why, err, "%s: %s", checkpoint->path, reason.text);
     baton_weights_close(weights);

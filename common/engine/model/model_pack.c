@@ -18,18 +18,42 @@ struct build {
     struct baton_pool *pool;
 };
 
+enum { SIGNED_INPUTS = BATON_BLOCK_MAX_VALUES + BATON_Q8_GROUP + 5 };
+
+static void write_known_floats(const struct baton_packed *packed)
+{
+    float rows[BATON_PANEL * SIGNED_INPUTS];
+    for (int i = 0; i < BATON_PANEL * packed->n_in; i++)
+        rows[i] = (float)(i * 37 % 101 - 50) * 0.019F;
+    baton_packed_write(packed, 0, rows);
+}
+
+static void write_known_blocks(const struct baton_packed *packed)
+{
+    uint8_t bytes[BATON_BLOCK_MAX_VALUES * sizeof(float) + BATON_PANEL];
+    const uint8_t *rows[BATON_PANEL];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 37 % 101);
+    for (int i = 0; i < BATON_PANEL; i++)
+        rows[i] = bytes + i;
+    baton_packed_write_blocks(packed, 0, rows);
+}
+
 /* Goes on with a known matrix as it is packed in a dtype. */
 static uint32_t sign_dtype(enum baton_dtype dtype, enum baton_layout layout, uint32_t crc)
 {
-    enum { N_IN = BATON_Q8_GROUP + 5 };
-    float rows[BATON_PANEL * N_IN];
-    _Alignas(LINE_BYTES) uint8_t panel[BATON_PANEL * 2 * BATON_Q8_GROUP * sizeof(float)] = {0};
-    struct baton_packed packed = {
-        .dtype = dtype, .layout = layout, .n_out = BATON_PANEL, .n_in = N_IN, .data = panel};
-    for (int i = 0; i < BATON_PANEL * N_IN; i++)
-        rows[i] = (float)(i * 37 % 101 - 50) * 0.019F;
-    baton_packed_write(&packed, 0, rows);
-    return baton_crc32c(crc, panel, baton_packed_bytes(dtype, layout, BATON_PANEL, N_IN));
+    _Alignas(LINE_BYTES) uint8_t panel[BATON_PANEL * SIGNED_INPUTS * 2 * sizeof(float)] = {0};
+    bool has_blocks = baton_dtype_has_blocks(dtype);
+    const struct baton_packed packed = {.dtype = dtype,
+                                        .layout = layout,
+                                        .n_out = BATON_PANEL,
+                                        .n_in = has_blocks ? BATON_BLOCK_MAX_VALUES : SIGNED_INPUTS,
+                                        .data = panel};
+    if (has_blocks)
+        write_known_blocks(&packed);
+    else
+        write_known_floats(&packed);
+    return baton_crc32c(crc, panel, baton_packed_read_bytes(&packed));
 }
 
 /* Changes with whatever changes what baton_packed_write writes or where a tensor stands, so that no

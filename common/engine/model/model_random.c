@@ -6,7 +6,17 @@
 #include "common/engine/model/arrays.h"
 #include "common/engine/model/model_random.h"
 #include "common/engine/model/packing.h"
+#include "common/engine/model/random_blocks.h"
 #include "common/engine/model/random_weights.h"
+
+/* The type of blocks that panels of a dtype are made of. */
+static enum baton_block_type blocks_of(enum baton_dtype dtype)
+{
+    int type = 0;
+    while (baton_dtype_of_blocks((enum baton_block_type)type) != dtype)
+        type++;
+    return (enum baton_block_type)type;
+}
 
 /* n weights of an array whose first the seed enters at, from the first-th on. */
 static void fill(float *floats, size_t first, size_t n, float center, uint64_t seed)
@@ -15,21 +25,54 @@ static void fill(float *floats, size_t first, size_t n, float center, uint64_t s
         floats[i] = center + baton_random_weight(seed, first + i);
 }
 
-static enum baton_err fill_part(const struct baton_array *array, const struct baton_packed *packed,
-                                int first_row, uint64_t seed)
+/* The rows of an array that a panel of a part holds; part's first output is row first_row. */
+static struct baton_panel_rows rows_of_panel(const struct baton_array *array,
+                                             const struct baton_packed *part, int first_row,
+                                             int panel)
 {
-    size_t n_in = (size_t)packed->n_in;
+    struct baton_panel_rows of =
+        baton_panel_rows(array->is_gated ? array->n_rows : part->n_out, array->is_gated, panel);
+    of.first += first_row;
+    return of;
+}
+
+static enum baton_err fill_floats_of(const struct baton_array *array,
+                                     const struct baton_packed *part, int first_row, uint64_t seed)
+{
+    size_t n_in = (size_t)part->n_in;
     float *rows = calloc(BATON_PANEL * n_in, sizeof *rows);
     if (!rows)
         return BATON_NO_MEMORY;
-    for (int panel = 0; panel < baton_packed_n_panels(packed); panel++) {
-        struct baton_panel_rows of = baton_panel_rows(
-            array->is_gated ? array->n_rows : packed->n_out, array->is_gated, panel);
+    for (int panel = 0; panel < baton_packed_n_panels(part); panel++) {
+        struct baton_panel_rows of = rows_of_panel(array, part, first_row, panel);
         memset(rows, 0, BATON_PANEL * n_in * sizeof *rows);
-        fill(rows, (size_t)(first_row + of.first) * n_in, (size_t)of.n * n_in, array->center, seed);
-        baton_packed_write(packed, panel, rows);
+        fill(rows, (size_t)of.first * n_in, (size_t)of.n * n_in, array->center, seed);
+        baton_packed_write(part, panel, rows);
     }
     free(rows);
+    return BATON_OK;
+}
+
+/* Blocks are drawn as such: weights of their own, which lie about as far around zero. */
+static enum baton_err fill_blocks_of(const struct baton_array *array,
+                                     const struct baton_packed *part, int first_row, uint64_t seed)
+{
+    enum baton_block_type type = blocks_of(part->dtype);
+    size_t n_blocks = (size_t)part->n_in / baton_block_values(type),
+           row_bytes = n_blocks * baton_block_bytes(type);
+    uint8_t *blocks = malloc(BATON_PANEL * row_bytes);
+    uint64_t state = seed + (uint64_t)first_row;
+    if (!blocks)
+        return BATON_NO_MEMORY;
+    for (int panel = 0; panel < baton_packed_n_panels(part); panel++) {
+        const uint8_t *rows[BATON_PANEL] = {NULL};
+        int n = rows_of_panel(array, part, first_row, panel).n;
+        baton_random_blocks(type, &state, (size_t)n * n_blocks, blocks);
+        for (int i = 0; i < n; i++)
+            rows[i] = blocks + (size_t)i * row_bytes;
+        baton_packed_write_blocks(part, panel, rows);
+    }
+    free(blocks);
     return BATON_OK;
 }
 
@@ -38,7 +81,9 @@ static enum baton_err fill_matrix(const struct baton_array *array,
 {
     enum baton_err err = BATON_OK;
     for (int i = 0, first = 0; i < matrix->n_parts && !err; first += matrix->parts[i++].n_out)
-        err = fill_part(array, &matrix->parts[i], first, seed);
+        err = baton_dtype_has_blocks(matrix->parts[i].dtype)
+                  ? fill_blocks_of(array, &matrix->parts[i], first, seed)
+                  : fill_floats_of(array, &matrix->parts[i], first, seed);
     return err;
 }
 
@@ -66,7 +111,7 @@ static enum baton_err fill_array(struct baton_model *model, const struct baton_a
     return BATON_OK;
 }
 
-/* The same weights whatever they are kept in. */
+/* The same weights whatever they are rounded to. */
 static enum baton_err fill_all(struct baton_model *model, uint64_t seed)
 {
     int n = baton_n_arrays(&model->spec);
@@ -102,9 +147,36 @@ enum baton_err baton_model_random_by(const struct baton_spec *spec, uint64_t see
     return BATON_OK;
 }
 
+/* The dtype wanted, or where rows are no whole blocks of it a wider one. */
+static void choose_blocks(void *arg, const struct baton_model *model,
+                          const struct baton_array *array, struct baton_matrix_dtypes *dtypes)
+{
+    const enum baton_dtype *wanted = arg;
+    (void)model;
+    for (int i = 0; i < dtypes->n; i++)
+        dtypes->ranges[i].dtype = baton_random_dtype(*wanted, array->n_columns);
+}
+
+enum baton_dtype baton_random_dtype(enum baton_dtype wanted, int n_in)
+{
+    if (n_in % baton_packed_block_values(wanted) == 0)
+        return wanted;
+    return n_in % baton_packed_block_values(BATON_Q8_0) == 0 ? BATON_Q8_0 : BATON_F32;
+}
+
 enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
                                   const struct baton_model_options *options,
                                   struct baton_model **model, struct baton_why *why)
 {
-    return baton_model_random_by(spec, seed, options, NULL, model, why);
+    const char *name = options && options->dtype ? options->dtype : "f32";
+    enum baton_dtype dtype;
+    if (!strcmp(name, "native"))
+        return baton_fail(why, BATON_INVALID,
+                          "dtype: native keeps the formats of a GGUF file; random weights have "
+                          "none: name one, as q4_k");
+    if (!baton_dtype_parse(name, &dtype) || !baton_dtype_is_native(dtype))
+        return baton_model_random_by(spec, seed, options, NULL, model, why);
+    const struct baton_dtype_rule rule = {
+        .choose = choose_blocks, .arg = &dtype, .name = baton_dtype_name(dtype)};
+    return baton_model_random_by(spec, seed, options, &rule, model, why);
 }

@@ -16,4 +16,7 @@ enum baton_err baton_model_random_by(const struct baton_spec *spec, uint64_t see
                                      struct baton_model **model,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
+/* The dtype itself where rows of n_in weights are whole blocks of it, else a wider one. */
+enum baton_dtype baton_random_dtype(enum baton_dtype wanted, int n_in);
+
 #endif

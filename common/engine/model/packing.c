@@ -29,16 +29,35 @@ static enum baton_err add_job(struct baton_packing *packing, struct baton_packin
     return BATON_OK;
 }
 
+/* Whether the rows that a part is packed from are blocks of its own dtype. */
+static bool keeps_blocks(const struct baton_weights_source *source, int first, int n,
+                         enum baton_dtype dtype)
+{
+    bool keeps = baton_dtype_has_blocks(dtype);
+    for (int i = 0; i < source->n_parts && keeps; i++) {
+        const struct baton_weights_part *part = &source->parts[i];
+        if (part->first < first + n && first < part->first + part->n)
+            keeps = !part->transposed && !part->scales &&
+                    baton_dtype_of_blocks(part->tensor->block_type) == dtype;
+    }
+    return keeps;
+}
+
 enum baton_err baton_packing_add(struct baton_packing *packing,
                                  const struct baton_weights_source *source, bool is_gated,
                                  const struct baton_matrix *matrix)
 {
     enum baton_err err = BATON_OK;
-    for (int i = 0, first = 0; i < matrix->n_parts && !err; first += matrix->parts[i++].n_out)
+    for (int i = 0, first = 0; i < matrix->n_parts && !err; first += matrix->parts[i++].n_out) {
+        const struct baton_packed *part = &matrix->parts[i];
+        int n_rows = is_gated ? source->n_out : part->n_out;
         err = add_job(packing, (struct baton_packing_job){.source = *source,
-                                                          .packed = matrix->parts[i],
+                                                          .packed = *part,
                                                           .first_row = first,
-                                                          .is_gated = is_gated});
+                                                          .is_gated = is_gated,
+                                                          .keeps_blocks = keeps_blocks(
+                                                              source, first, n_rows, part->dtype)});
+    }
     return err;
 }
 
@@ -108,23 +127,42 @@ static void read_panels(const struct baton_packing_job *job, int panel, float *r
     }
 }
 
+/* Panels first..end - 1, which numbers are rounded for as they are packed. */
+static void pack_floats(const struct baton_packing_job *job, int first, int end, float *rows)
+{
+    read_panels(job, first, rows);
+    for (int panel = first; panel < end; panel++, rows += BATON_PANEL * (size_t)job->packed.n_in)
+        baton_packed_write(&job->packed, panel, rows);
+}
+
+/* Panels first..end - 1, whose blocks are laid out anew where they lie. */
+static void pack_blocks(const struct baton_packing_job *job, int first, int end)
+{
+    int n_rows = job->is_gated ? job->source.n_out : job->packed.n_out;
+    for (int panel = first; panel < end; panel++) {
+        struct baton_panel_rows of = baton_panel_rows(n_rows, job->is_gated, panel);
+        const uint8_t *blocks[BATON_PANEL] = {NULL};
+        for (int i = 0; i < of.n; i++)
+            blocks[i] = baton_weights_blocks(&job->source, job->first_row + of.first + i);
+        baton_packed_write_blocks(&job->packed, panel, blocks);
+    }
+}
+
 static void pack_item(void *arg, int item, int worker)
 {
     struct pack_loop *loop = arg;
     const struct baton_packing_job *job = job_of(loop->packing, item);
-    const struct baton_packed *packed = &job->packed;
-    size_t n_in = (size_t)packed->n_in;
-    float *rows = loop->rows + (size_t)worker * loop->rows_per_thread;
-    int panel = (item - job->first_item) * PANELS_PER_ITEM, end = panel + PANELS_PER_ITEM;
-    read_panels(job, panel, rows);
-    if (end > baton_packed_n_panels(packed))
-        end = baton_packed_n_panels(packed);
-    int n_rows = (end - panel) * BATON_PANEL;
-    for (; panel < end; panel++, rows += BATON_PANEL * n_in)
-        baton_packed_write(packed, panel, rows);
+    int n_panels = baton_packed_n_panels(&job->packed),
+        panel = (item - job->first_item) * PANELS_PER_ITEM, end = panel + PANELS_PER_ITEM;
+    end = end < n_panels ? end : n_panels;
+    if (job->keeps_blocks)
+        pack_blocks(job, panel, end);
+    else
+        pack_floats(job, panel, end, loop->rows + (size_t)worker * loop->rows_per_thread);
     if (atomic_fetch_sub(&loop->n_left[job - loop->packing->jobs], 1) == 1)
         baton_weights_release(&job->source);
-    atomic_fetch_add(&loop->n_packed, (long long)n_rows * (long long)n_in);
+    atomic_fetch_add(&loop->n_packed,
+                     (long long)(end - panel) * BATON_PANEL * (long long)job->packed.n_in);
     if (loop->tells && !worker)
         tell(loop);
 }

@@ -15,9 +15,10 @@
 struct baton_packing_job {
     struct baton_weights_source source;
     struct baton_packed packed;
-    int first_row;  /* of the source, that packed's first output is */
-    bool is_gated;  /* the source has the gate's rows, then up's (arch/arrays.h) */
-    int first_item; /* of this matrix in the loop over all */
+    int first_row;     /* of the source, that packed's first output is */
+    bool is_gated;     /* the source has the gate's rows, then up's (arch/arrays.h) */
+    bool keeps_blocks; /* the source's blocks are packed as they are, else as floats */
+    int first_item;    /* of this matrix in the loop over all */
 };
 
 struct baton_packing {

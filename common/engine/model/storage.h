@@ -22,16 +22,19 @@ struct baton_matrix_dtypes {
     struct baton_dtype_range ranges[BATON_MATRIX_MAX_PARTS];
 };
 
-/* How a model's matrices get dtypes of their own. choose NULL: all have the model's. */
+/* How a model's matrices get dtypes of their own. */
 struct baton_dtype_rule {
     /* For a matrix that is there and not exact; *dtypes is the model's dtype for all rows. The
      * model has its kernels already. */
     void (*choose)(void *arg, const struct baton_model *model, const struct baton_array *array,
                    struct baton_matrix_dtypes *dtypes);
     void *arg;
+    const char *name; /* what the model's dtype is called then, a constant; NULL: as the options say
+                         it, whose dtype the other matrices have */
 };
 
-/* Kernels and dtypes are chosen, every array is measured, but there is no slab yet. */
+/* Kernels and dtypes are chosen, every array is measured, but there is no slab yet. rule NULL: all
+ * matrices have the options' dtype. */
 enum baton_err baton_model_measure(const struct baton_spec *spec,
                                    const struct baton_model_options *options,
                                    const struct baton_dtype_rule *rule, struct baton_model **model,

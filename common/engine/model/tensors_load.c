@@ -230,6 +230,20 @@ static enum baton_err find_source(const struct loading *loading, const struct ba
     return err;
 }
 
+enum baton_err baton_tensors_source(const struct baton_spec *spec,
+                                    const struct baton_tensor_names *names,
+                                    const struct baton_weights *weights,
+                                    const struct baton_array *array,
+                                    struct baton_weights_source *source, struct baton_why *why)
+{
+    const struct loading loading = {.spec = spec,
+                                    .names = names,
+                                    .weights = weights,
+                                    .prefix = baton_tensors_prefix(names, weights),
+                                    .why = why};
+    return find_source(&loading, array, source);
+}
+
 /* A bias in the order of its matrix's panels. */
 static void read_gated(const struct baton_array *array, const struct baton_weights_source *source,
                        float *floats)

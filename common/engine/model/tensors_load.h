@@ -27,6 +27,12 @@ enum baton_err baton_tensors_check(const struct baton_spec *spec,
                                    const struct baton_weights *weights,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
+/* Which tensors hold the rows of an array, of its copy array->expert. */
+enum baton_err
+baton_tensors_source(const struct baton_spec *spec, const struct baton_tensor_names *names,
+                     const struct baton_weights *weights, const struct baton_array *array,
+                     struct baton_weights_source *source, struct baton_why *why) BATON_MUST_CHECK;
+
 /* Into a model whose arrays have memory. */
 enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_tensor_names *names,
                                   const struct baton_weights *weights,

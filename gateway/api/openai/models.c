@@ -43,6 +43,10 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_string(out, "owned_by", "baton");
     baton_json_put_int(out, "context_length", gw_fleet_context_tokens(api->fleet));
     baton_json_put_int(out, "vocab_size", api->facts->n_vocab);
+    if (api->fleet->terms.kv_block_tokens)
+        baton_json_put_string(out, "dtype", api->fleet->terms.dtype);
+    else
+        baton_json_put_null(out, "dtype");
     baton_json_put_string(out, "chat_template", baton_chat_source(api->chat));
     put_sampling(out, api);
     baton_json_close(out, '}');

@@ -27,7 +27,7 @@ static const struct baton_option table[] = {
     TEXT(model, "model", NULL,
          "without --url, measured in this process: a model directory or shape:NAME; with it, the "
          "model that is served, for the size of its context"),
-    TEXT(dtype, "dtype", "f32", "of the weights: f32, bf16, q8 or auto"),
+    TEXT(dtype, "dtype", NULL, BATON_DTYPE_HELP),
     TEXT(
         cores, "cores", "own",
         "of the server's workers: own, pinned (each is also measured beside the other) or elastic"),
@@ -45,12 +45,16 @@ static const struct baton_option table[] = {
 
 /* ---- the model ---- */
 
-static enum baton_err read_spec(const char *path, struct baton_spec *spec, struct baton_why *why)
+/* Also which dtype it has where none is asked for. */
+static enum baton_err read_spec(const char *path, struct baton_spec *spec, const char **dtype,
+                                struct baton_why *why)
 {
     struct baton_checkpoint *checkpoint = NULL;
     enum baton_err err = baton_checkpoint_open(path, &checkpoint, why);
     if (!err)
         err = baton_model_spec_of(checkpoint, spec, why);
+    if (!err)
+        *dtype = baton_model_default_dtype(checkpoint);
     baton_checkpoint_close(checkpoint);
     return err;
 }
@@ -62,19 +66,22 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
     const char *model = options->model ? options->model : options->url;
     const char *shape_name = options->model ? bench_shape_name(options->model) : NULL;
     const struct baton_arch *arch;
+    const char *dtype = "f32";
     struct baton_spec spec;
     enum baton_err err = BATON_OK;
-    (void)snprintf(costs->model, sizeof costs->model, "%s %s", model, options->dtype);
     costs->chunk = BATON_DENSE_CHUNK;
-    if (!options->model)
-        return BATON_OK;
     if (shape_name)
         err = bench_shape_find("--model", shape_name, &arch, &spec, why);
-    else
-        err = read_spec(options->model, &spec, why);
+    else if (options->model)
+        err = read_spec(options->model, &spec, &dtype, why);
     if (err)
         return err;
-    int n_bytes = strcmp(options->dtype, "f32") ? 2 : 4; /* of a KV element, as --kv-dtype auto */
+    if (options->dtype)
+        dtype = options->dtype;
+    (void)snprintf(costs->model, sizeof costs->model, "%s %s", model, dtype);
+    if (!options->model)
+        return BATON_OK;
+    int n_bytes = strcmp(dtype, "f32") ? 2 : 4; /* of a KV element, as --kv-dtype auto */
     costs->chunk = baton_spec_chunk(&spec);
     costs->n_layers = 0;
     for (int i = 0; i < spec.n_layers; i++)

@@ -20,6 +20,10 @@ static const struct extent chosen = {MAX_SEQS, 1000}, others = {MAX_SEQS, 100}, 
 /* Of each further form. */
 static const struct extent form_chosen = {17, 100}, form_others = {9, 10}, form_emulated = {5, 2};
 
+/* Of each native dtype, in two forms. */
+static const struct extent native_chosen = {9, 10}, native_others = {3, 2};
+static const char *const native_forms[] = {"llama", "qwen_moe"};
+
 struct text {
     uint32_t tokens[LENGTH];
     struct baton_seq seq;            /* holds all of it */
@@ -181,6 +185,32 @@ TEST(a_positions_bits_do_not_depend_on_the_layout)
     }
 }
 
+/* Rows that are whole blocks, but for those that attention gives. */
+static void widen(void)
+{
+    enum { WIDTH = BATON_BLOCK_MAX_VALUES };
+    spec.n_embd = WIDTH;
+    spec.moe.n_ff = spec.moe.n_ff ? WIDTH : 0;
+    spec.moe.n_ff_shared = spec.moe.n_ff_shared ? 2 * WIDTH : 0;
+    for (int i = 0; i < spec.n_layers; i++)
+        spec.layers[i].n_ff = WIDTH;
+}
+
+static bool is_native_form(const char *form)
+{
+    for (size_t i = 0; i < sizeof native_forms / sizeof native_forms[0]; i++)
+        if (!strcmp(native_forms[i], form))
+            return true;
+    return false;
+}
+
+static const struct extent *native_extent_of(const struct baton_kernels *set)
+{
+    if (kernel_sets_is_emulated(set))
+        return &form_emulated;
+    return set == baton_kernels_best() ? &native_chosen : &native_others;
+}
+
 static const struct extent *extent_of(const struct baton_kernels *set, int form)
 {
     if (kernel_sets_is_emulated(set))
@@ -190,24 +220,41 @@ static const struct extent *extent_of(const struct baton_kernels *set, int form)
     return form ? &form_others : &others;
 }
 
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_positions_bits_do_not_depend_on_the_layout),
+};
+
+/* Returns how many groups failed. */
+static int run_on(const char *form)
+{
+    char name[96];
+    (void)snprintf(name, sizeof name, "%s, %s, %s", kernels->name, baton_dtype_name(dtype), form);
+    return cmocka_run_group_tests_name(name, tests, set_up, tear_down);
+}
+
+static int run_form(int index, const char *form)
+{
+    int n_failed = 0;
+    extent = *extent_of(kernels, index);
+    for (dtype = 0; !baton_dtype_is_native(dtype); dtype++)
+        n_failed += run_on(form);
+    if (!is_native_form(form))
+        return n_failed;
+    widen();
+    extent = *native_extent_of(kernels);
+    for (; dtype < BATON_N_DTYPES; dtype++)
+        if (kernels->dtypes[dtype].linear)
+            n_failed += run_on(form);
+    return n_failed;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_positions_bits_do_not_depend_on_the_layout),
-    };
     int n_failed = 0;
     const char *form;
     for (int i = 0; (kernels = kernel_sets_at(i)); i++)
         for (int f = 0;
-             kernels->layout == BATON_PANELS && (form = forms_at(f, N_VOCAB, LENGTH, &spec)); f++) {
-            extent = *extent_of(kernels, f);
-            for (int d = 0; d < BATON_F16; d++) {
-                char name[96];
-                dtype = (enum baton_dtype)d;
-                (void)snprintf(name, sizeof name, "%s, %s, %s", kernels->name,
-                               baton_dtype_name(dtype), form);
-                n_failed += cmocka_run_group_tests_name(name, tests, set_up, tear_down);
-            }
-        }
+             kernels->layout == BATON_PANELS && (form = forms_at(f, N_VOCAB, LENGTH, &spec)); f++)
+            n_failed += run_form(f, form);
     return n_failed;
 }

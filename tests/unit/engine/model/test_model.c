@@ -39,8 +39,13 @@ TEST(a_random_model_keeps_its_spec)
     assert_int_equal(baton_model_spec(model)->n_vocab, 7);
     assert_int_equal(baton_model_spec(model)->layers[0].n_ff, 5);
     assert_string_equal(baton_model_dtype(model), "f32");
+    assert_string_equal(baton_model_main_dtype(model), "f32");
     /* The embedding as head: a panel of 16 outputs holds 7, 64 bytes an input. */
-    assert_true(baton_model_bytes_per_weight(model) == 64.0 / 7);
+    struct baton_model_bytes bytes = baton_model_bytes(model);
+    assert_true(bytes.head == 6 * 64);
+    /* qkv has 18 outputs, two panels; attention's output, up and down have one each. */
+    assert_true(bytes.layers == (2 * 6 + 6 + 6 + 5) * 64);
+    assert_true(bytes.experts == 0);
     baton_model_close(model);
 }
 

@@ -3,14 +3,14 @@
  *
  * Pure.
  */
-#ifndef BATON_BENCH_RANDOM_BLOCKS_H
-#define BATON_BENCH_RANDOM_BLOCKS_H
+#ifndef BATON_ENGINE_RANDOM_BLOCKS_H
+#define BATON_ENGINE_RANDOM_BLOCKS_H
 
 #include "common/checkpoint/blocks.h"
 
 /* n_blocks blocks of a type of codes (not F32, F16, BF16). *state is the sequence's place: any
  * number begins one. */
-void bench_random_blocks(enum baton_block_type type, uint64_t *state, size_t n_blocks,
+void baton_random_blocks(enum baton_block_type type, uint64_t *state, size_t n_blocks,
                          uint8_t *blocks);
 
 #endif

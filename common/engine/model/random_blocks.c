@@ -1,4 +1,4 @@
-#include "bench/random_blocks.h"
+#include "common/engine/model/random_blocks.h"
 
 #include <string.h>
 
@@ -97,7 +97,7 @@ static void bound_q8(uint8_t *codes)
             codes[i] = 0x81;
 }
 
-void bench_random_blocks(enum baton_block_type type, uint64_t *state, size_t n_blocks,
+void baton_random_blocks(enum baton_block_type type, uint64_t *state, size_t n_blocks,
                          uint8_t *blocks)
 {
     const size_t n_bytes = baton_block_bytes(type);
