@@ -116,22 +116,6 @@ static enum baton_err read_token(struct baton_vocab_reader *reader, struct baton
     return put_token(reader, token, n, id, cap);
 }
 
-enum baton_err baton_vocab_read(struct baton_vocab_reader *reader, struct baton_json_span vocab)
-{
-    struct baton_json_text text = baton_json_text_of(vocab);
-    size_t cap = 0;
-    if (!vocab.start || !baton_json_text_take(&text, '{') || baton_json_text_take(&text, '}'))
-        return wrong(reader, "must be an object with at least one token");
-    enum baton_err err = begin(reader, vocab);
-    char *to = reader->tables->texts;
-    do
-        err = err ? err : read_token(reader, &text, &to, &cap);
-    while (!err && baton_json_text_take(&text, ','));
-    if (!err && (!baton_json_text_take(&text, '}') || !baton_json_text_ends(&text)))
-        err = wrong(reader, "must hold \"token\": id, with commas between");
-    return err ? err : baton_vocab_index(reader, true);
-}
-
 /* ---- Unigram ---- */
 
 static bool to_double(struct baton_json_span number, double *value)
@@ -178,19 +162,57 @@ static enum baton_err read_scored(struct baton_vocab_reader *reader, struct bato
     return err;
 }
 
-enum baton_err baton_vocab_read_scores(struct baton_vocab_reader *reader,
-                                       struct baton_json_span vocab)
+/* ---- both ---- */
+
+/* How the tokens stand in a vocabulary. */
+struct vocab_form {
+    char open, close;
+    const char *not_empty, *items; /* the rules that a refusal tells */
+    bool is_unique;                /* each text once: it is a key */
+    enum baton_err (*read)(struct baton_vocab_reader *reader, struct baton_json_text *text,
+                           char **to, size_t *cap);
+};
+
+static enum baton_err read_items(struct baton_vocab_reader *reader, struct baton_json_span vocab,
+                                 const struct vocab_form *form)
 {
     struct baton_json_text text = baton_json_text_of(vocab);
     size_t cap = 0;
-    if (!vocab.start || !baton_json_text_take(&text, '[') || baton_json_text_take(&text, ']'))
-        return wrong(reader, "must be an array with at least one token");
+    if (!vocab.start || !baton_json_text_take(&text, form->open) ||
+        baton_json_text_take(&text, form->close))
+        return wrong(reader, form->not_empty);
     enum baton_err err = begin(reader, vocab);
     char *to = reader->tables->texts;
     do
-        err = err ? err : read_scored(reader, &text, &to, &cap);
+        err = err ? err : form->read(reader, &text, &to, &cap);
     while (!err && baton_json_text_take(&text, ','));
-    if (!err && (!baton_json_text_take(&text, ']') || !baton_json_text_ends(&text)))
-        err = wrong(reader, "must hold [token, score], with commas between");
-    return err ? err : baton_vocab_index(reader, false);
+    if (!err && (!baton_json_text_take(&text, form->close) || !baton_json_text_ends(&text)))
+        err = wrong(reader, form->items);
+    return err ? err : baton_vocab_index(reader, form->is_unique);
+}
+
+enum baton_err baton_vocab_read(struct baton_vocab_reader *reader, struct baton_json_span vocab)
+{
+    static const struct vocab_form form = {
+        .open = '{',
+        .close = '}',
+        .not_empty = "must be an object with at least one token",
+        .items = "must hold \"token\": id, with commas between",
+        .is_unique = true,
+        .read = read_token,
+    };
+    return read_items(reader, vocab, &form);
+}
+
+enum baton_err baton_vocab_read_scores(struct baton_vocab_reader *reader,
+                                       struct baton_json_span vocab)
+{
+    static const struct vocab_form form = {
+        .open = '[',
+        .close = ']',
+        .not_empty = "must be an array with at least one token",
+        .items = "must hold [token, score], with commas between",
+        .read = read_scored,
+    };
+    return read_items(reader, vocab, &form);
 }
