@@ -39,7 +39,8 @@ def config_of(directory):
 
 
 def rows(path, ids, n_vocab):
-    return engine.ask(path, [("score", ids)], n_vocab)[0]
+    """With all weights decoded to f32."""
+    return engine.ask(path, [("score", ids)], n_vocab, "--dtype", "f32")[0]
 
 
 def hold(directory, ids):

@@ -71,8 +71,8 @@ enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
                                   struct baton_why *why) BATON_MUST_CHECK;
 const struct baton_spec *baton_model_spec(const struct baton_model *model);
 
-/* For pools of its K and V: "auto" is f32 beside f32 weights, else f16, whose error is small beside
- * that of the weights. */
+/* For pools of its K and V: "auto" is f32 where all matrices are, else f16, whose error is small
+ * beside that of the weights. */
 struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model);
 
 /* Bytes of the matrices that forwards read, as they are packed. */

@@ -130,10 +130,18 @@ const struct baton_spec *baton_model_spec(const struct baton_model *model)
     return &model->spec;
 }
 
+static bool is_in_f32(const struct baton_model *model)
+{
+    for (int i = 0; i < BATON_N_DTYPES; i++)
+        if (i != BATON_F32 && baton_model_has_dtype(model, (enum baton_dtype)i))
+            return false;
+    return true;
+}
+
 struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
 {
     return (struct baton_kv_layout){.spec = &model->spec,
-                                    .auto_dtype = strcmp(model->dtype_name, "f32") ? "f16" : "f32"};
+                                    .auto_dtype = is_in_f32(model) ? "f32" : "f16"};
 }
 
 struct baton_model_bytes baton_model_bytes(const struct baton_model *model)
