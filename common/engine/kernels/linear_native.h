@@ -23,19 +23,30 @@
 /* Rows that unpack codes in registers. Portable code is too slow to wait for memory. */
 #if REG_BYTES > 16
 enum { FEW_ROWS = 2 };
+#define UNROLL_WORDS _Pragma("GCC unroll 8") /* all of a group */
 #else
 enum { FEW_ROWS = 0 };
+#define UNROLL_WORDS _Pragma("GCC unroll 1")
 #endif
 
-/* A panel, or a chunk of it, times some rows. */
+/* Two panels share what is read of rows, where there are registers for it. */
+enum {
+    CHUNK_PANELS = REG_BYTES == 64 ? 2 : 1,
+    CHUNK_ROWS = MOST_ROWS / CHUNK_PANELS,
+    CHUNK_REGS = CHUNK_PANELS * REGS
+};
+
+enum { FETCH_CODES = 2 << 10 }; /* bytes that few rows ask for codes ahead of use (measured) */
+
+/* A panel, or chunks of neighbouring ones, times some rows. */
 struct native_tile {
     const char *panel;
-    const struct native_chunk *chunk;
-    const uint8_t *levels;  /* as native_word takes them */
+    const struct native_chunk *chunks; /* [CHUNK_PANELS] */
+    const uint8_t *levels;             /* as native_word takes them */
     const char *x, *groups; /* the first row's bytes and groups, where the panel or chunk begins */
     size_t row_bytes;
     int n_in;       /* as stored: of the panel or the chunk */
-    float *results; /* [rows][16] */
+    float *results; /* [rows][16]; of the next panel BLOCK_ROWS * 16 further on */
 };
 
 typedef void native_tile_fn(const struct native_tile *tile);
@@ -44,7 +55,7 @@ typedef void native_tile_fn(const struct native_tile *tile);
 struct native_unit {
     const char *step, *codes; /* of a panel */
     int number;               /* in its step or chunk */
-    const struct native_chunk *chunk;
+    const struct native_chunk *chunks;
     const uint8_t *levels;
 };
 
@@ -92,69 +103,77 @@ INLINE q8_sum start_native(struct baton_native native, bool is_chunk,
     return start_at(BATON_NATIVE_START + (start - BATON_NATIVE_START) * ((float)zero / 128));
 }
 
+/* Registers of all panels follow each other. */
+INLINE int n_regs(bool is_chunk)
+{
+    return is_chunk ? CHUNK_REGS : REGS;
+}
+
 INLINE struct q8_words native_words(struct baton_native native, bool is_chunk,
                                     const struct native_unit *unit, int n, int i)
 {
     if (is_chunk)
-        return load_q8(unit->chunk->words[unit->number][n] + i * REG_BYTES);
+        return load_q8(unit->chunks[i / REGS].words[unit->number][n] + i % REGS * REG_BYTES);
     return ready_q8((reg)(MULTIPLIES_CODES
                               ? native_word(native, unit->levels, unit->codes, n, i)
                               : native_word_over_128(native, unit->levels, unit->codes, n, i)));
 }
 
+/* Word n of a unit; x is at the group's first. */
 INLINE void add_word_native(struct baton_native native, bool is_chunk,
-                            const struct native_unit *unit, int n, q8_sum sums[][REGS],
-                            struct row_cursor *x, int n_rows)
+                            const struct native_unit *unit, int n, q8_sum sums[][CHUNK_REGS],
+                            const struct row_cursor *x, int n_rows)
 {
-    for (int i = 0; i < REGS; i++) {
-        struct q8_words words = native_words(native, is_chunk, unit, n, i);
-        UNROLL
-        for (int r = 0; r < n_rows; r++)
-            sums[r][i] = add_q8(sums[r][i], words, row_of(x, r));
+    const int at = n * 4 % native.group;
+    struct q8_words words[CHUNK_REGS];
+    for (int i = 0; i < n_regs(is_chunk); i++)
+        words[i] = native_words(native, is_chunk, unit, n, i);
+    UNROLL
+    for (int r = 0; r < n_rows; r++) {
+        for (int i = 0; i < n_regs(is_chunk); i++)
+            sums[r][i] = add_q8(sums[r][i], words[i], row_of(x, r) + at);
     }
-    advance(x, 4, n_rows);
 }
 
 INLINE void sum_group_native(struct baton_native native, bool is_chunk,
-                             const struct native_unit *unit, int g, q8_sum sums[][REGS],
+                             const struct native_unit *unit, int g, q8_sum sums[][CHUNK_REGS],
                              struct row_cursor *x, const struct row_cursor *groups, int n_rows)
 {
     const int first = g * native.group / 4, end = first + native.group / 4;
     UNROLL
-    for (int r = 0; r < n_rows; r++)
-        for (int i = 0; i < REGS; i++)
-            sums[r][i] = start_native(native, is_chunk, (const void *)row_of(groups, r), g);
-    if (is_chunk) {
-#pragma GCC unroll 1
-        for (int n = first; n < end; n++)
-            add_word_native(native, true, unit, n, sums, x, n_rows);
-    } else {
-#pragma GCC unroll 8
-        for (int n = first; n < end; n++)
-            add_word_native(native, false, unit, n, sums, x, n_rows);
+    for (int r = 0; r < n_rows; r++) {
+        q8_sum start = start_native(native, is_chunk, (const void *)row_of(groups, r), g);
+        for (int i = 0; i < n_regs(is_chunk); i++)
+            sums[r][i] = start;
     }
+    UNROLL_WORDS
+    for (int n = first; n < end; n++)
+        add_word_native(native, is_chunk, unit, n, sums, x, n_rows);
+    advance(x, (size_t)native.group, n_rows);
 }
 
-/* Adds a group's sums to the results. */
-INLINE void fold_group(struct baton_native native, float *results, int g, q8_sum sums[][REGS],
-                       const struct native_factors *factors, const struct row_cursor *groups,
-                       int n_rows)
+/* Adds a group's sums to the results; factors [panels]. */
+INLINE void fold_group(struct baton_native native, bool is_chunk, float *results, int g,
+                       q8_sum sums[][CHUNK_REGS], const struct native_factors *const factors[],
+                       const struct row_cursor *groups, int n_rows)
 {
-    reg scales[REGS], starts[REGS], mins[REGS];
-    for (int i = 0; i < REGS; i++) {
-        scales[i] = load_reg(factors->scales + i * REG_LANES);
-        starts[i] = load_reg(factors->starts + i * REG_LANES);
-        mins[i] = native.has_min ? load_reg(factors->mins + i * REG_LANES) : (reg){0};
+    reg scales[CHUNK_REGS], starts[CHUNK_REGS], mins[CHUNK_REGS];
+    for (int i = 0; i < n_regs(is_chunk); i++) {
+        const struct native_factors *of = factors[i / REGS];
+        scales[i] = load_reg(of->scales + i % REGS * REG_LANES);
+        starts[i] = load_reg(of->starts + i % REGS * REG_LANES);
+        mins[i] = native.has_min ? load_reg(of->mins + i % REGS * REG_LANES) : (reg){0};
     }
     UNROLL
     for (int r = 0; r < n_rows; r++) {
         const struct baton_native_row_group *row = (const void *)row_of(groups, r);
-        for (int i = 0; i < REGS; i++) {
-            float *result = results + r * LANES + i * REG_LANES;
+        const reg scale = splat_reg(row->scale);
+        for (int i = 0; i < n_regs(is_chunk); i++) {
+            float *result = results + (i / REGS * BLOCK_ROWS + r) * LANES + i % REGS * REG_LANES;
             reg scaled = scale_sum(sums[r][i], scales[i], starts[i]);
             if (native.has_min)
                 scaled = fma_reg(splat_reg(minus_sum(native, row, g)), mins[i], scaled);
-            store_reg(result, fma_reg(scaled, splat_reg(row->scale), load_reg(result)));
+            store_reg(result, fma_reg(scaled, scale, load_reg(result)));
         }
     }
 }
@@ -168,15 +187,15 @@ INLINE void add_unit(struct baton_native native, bool is_chunk, const struct nat
     const int n_groups = BATON_NATIVE_UNIT / native.group;
 #pragma GCC unroll 4
     for (int g = 0; g < n_groups; g++) {
-        q8_sum sums[MOST_ROWS][REGS];
+        q8_sum sums[MOST_ROWS][CHUNK_REGS];
         struct native_factors found;
-        const struct native_factors *factors = &found;
+        const struct native_factors *factors[CHUNK_PANELS] = {&found};
         sum_group_native(native, is_chunk, unit, g, sums, x, groups, n_rows);
-        if (is_chunk)
-            factors = &unit->chunk->factors[unit->number][g];
-        else
+        for (int p = 0; is_chunk && p < CHUNK_PANELS; p++)
+            factors[p] = &unit->chunks[p].factors[unit->number][g];
+        if (!is_chunk)
             find_factors(native, unit->step, unit->number * n_groups + g, &found);
-        fold_group(native, tile->results, g, sums, factors, groups, n_rows);
+        fold_group(native, is_chunk, tile->results, g, sums, factors, groups, n_rows);
     }
     advance(groups, sizeof(struct baton_native_row_group), n_rows);
 }
@@ -184,7 +203,7 @@ INLINE void add_unit(struct baton_native native, bool is_chunk, const struct nat
 INLINE void fetch_unit(struct baton_native native, const char *codes)
 {
     for (int i = 0; i < baton_native_unit_bytes(&native); i += LINE_BYTES)
-        __builtin_prefetch(codes + i + FETCH_NEAR, 0, 2);
+        __builtin_prefetch(codes + i + FETCH_CODES, 0, 2);
 }
 
 /* A panel times few rows. */
@@ -207,12 +226,12 @@ INLINE void tile_panel(struct baton_native native, const struct native_tile *til
     }
 }
 
-/* A chunk times any number of rows; of the format only groups and mins matter. */
+/* Chunks times at most CHUNK_ROWS rows; of the format only groups and mins matter. */
 INLINE void tile_chunk(struct baton_native native, const struct native_tile *tile, int n_rows)
 {
     struct row_cursor x = cursor_at(tile->x, tile->row_bytes, n_rows);
     struct row_cursor groups = cursor_at(tile->groups, tile->row_bytes, n_rows);
-    struct native_unit unit = {.chunk = tile->chunk};
+    struct native_unit unit = {.chunks = tile->chunks};
 #pragma GCC unroll 1
     for (; unit.number * BATON_NATIVE_UNIT < tile->n_in; unit.number++)
         add_unit(native, true, tile, &unit, &x, &groups, n_rows);
@@ -224,7 +243,7 @@ INLINE void tile_chunk(struct baton_native native, const struct native_tile *til
 static void run_chunk(struct native_tile tile, int n_rows, native_tile_fn *const tiles[])
 {
     for (int n; n_rows; n_rows -= n) {
-        int n_tiles = (n_rows + MOST_ROWS - 1) / MOST_ROWS;
+        int n_tiles = (n_rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
         n = (n_rows + n_tiles - 1) / n_tiles;
         tiles[n](&tile);
         tile.x += (size_t)n * tile.row_bytes;
@@ -252,24 +271,29 @@ INLINE struct native_tile tile_at(const struct baton_linear *job, int out, int r
                                 .results = results};
 }
 
-INLINE void run_native_panel(struct baton_native native, const struct baton_linear *job, int out,
-                             int end_out, int row, int n_rows, const uint8_t *levels,
-                             native_tile_fn *const tiles[])
+/* Neighbouring panels, of which the last may be alone: it is then multiplied twice. */
+INLINE void run_native_panels(struct baton_native native, const struct baton_linear *job, int out,
+                              int end_out, int row, int n_rows, const uint8_t *levels,
+                              native_tile_fn *const tiles[])
 {
-    _Alignas(LINE_BYTES) float results[BLOCK_ROWS * LANES];
-    struct native_chunk chunk;
-    struct native_tile tile = tile_at(job, out, row, levels, results);
-    const int n_in = tile.n_in;
-    memset(results, 0, (size_t)n_rows * LANES * sizeof *results);
-    tile.chunk = &chunk;
+    _Alignas(LINE_BYTES) float results[CHUNK_PANELS][BLOCK_ROWS * LANES];
+    struct native_chunk chunks[CHUNK_PANELS];
+    struct native_tile tile = tile_at(job, out, row, levels, results[0]);
+    const size_t panel_bytes = baton_packed_panel_bytes(job->weights->dtype, job->weights->n_in);
+    const int n_in = tile.n_in, n_panels = end_out - out > LANES ? CHUNK_PANELS : 1;
+    memset(results, 0, sizeof results);
+    tile.chunks = chunks;
     for (int k = 0; k < n_in; k += CHUNK_INPUTS) {
         tile.n_in = n_in - k < CHUNK_INPUTS ? n_in - k : CHUNK_INPUTS;
-        fill_chunk(native, levels, tile.panel, k, tile.n_in / BATON_NATIVE_UNIT, &chunk);
+        for (int p = 0; p < CHUNK_PANELS; p++)
+            fill_chunk(native, levels, tile.panel + (size_t)(p % n_panels) * panel_bytes, k,
+                       tile.n_in / BATON_NATIVE_UNIT, &chunks[p]);
         run_chunk(tile, n_rows, tiles);
         tile.x += CHUNK_INPUTS;
         tile.groups += CHUNK_UNITS * sizeof(struct baton_native_row_group);
     }
-    finish_rows(job, out, end_out, row, n_rows, results);
+    for (int p = 0; p < n_panels; p++)
+        finish_rows(job, out + p * LANES, end_out, row, n_rows, results[p]);
 }
 
 INLINE void run_few_rows(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
@@ -281,7 +305,7 @@ INLINE void run_few_rows(const struct baton_linear *job, int out, int end_out, i
     finish_rows(job, out, end_out, row, n_rows, results);
 }
 
-/* few [1..FEW_ROWS] multiply panels, many [1..MOST_ROWS] chunks. */
+/* few [1..FEW_ROWS] multiply panels, many [1..CHUNK_ROWS] chunks. */
 INLINE void linear_native(struct baton_native native, const struct baton_linear *job, int first_out,
                           int end_out, native_tile_fn *const few[], native_tile_fn *const many[])
 {
@@ -289,15 +313,22 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
     baton_native_levels(&native, levels);
     for (int row = 0; row < job->n_rows; row += BLOCK_ROWS) {
         const int n_rows = job->n_rows - row < BLOCK_ROWS ? job->n_rows - row : BLOCK_ROWS;
-        for (int out = first_out; out < end_out; out += LANES)
-            if (n_rows <= FEW_ROWS)
+        if (n_rows <= FEW_ROWS)
+            for (int out = first_out; out < end_out; out += LANES)
                 run_few_rows(job, out, end_out, row, n_rows, levels, few);
-            else
-                run_native_panel(native, job, out, end_out, row, n_rows, levels, many);
+        else
+            for (int out = first_out; out < end_out; out += CHUNK_PANELS * LANES)
+                run_native_panels(native, job, out, end_out, row, n_rows, levels, many);
     }
 }
 
 /* ---- every format's own ---- */
+
+#if REG_BYTES == 64
+#define CHUNK_TILES(X, name) TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12)
+#else
+#define CHUNK_TILES(X, name) TILES(X, name)
+#endif
 
 #define CHUNK_CLASS(name, n_group, mins)                                                           \
     static const struct baton_native class_##name = {.group = n_group, .has_min = mins};           \
@@ -305,7 +336,7 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
     {                                                                                              \
         tile_chunk(class_##name, tile, n_rows);                                                    \
     }                                                                                              \
-    NATIVE_TILE_TABLE(tile_##name, TILES, MOST_ROWS);
+    NATIVE_TILE_TABLE(tile_##name, CHUNK_TILES, CHUNK_ROWS);
 
 #define NATIVE_TILE_FUNCTION(name, n_rows)                                                         \
     static __attribute__((noinline)) void name##_##n_rows(const struct native_tile *tile)          \
