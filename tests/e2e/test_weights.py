@@ -80,7 +80,7 @@ def test_without_a_directory_for_the_file_a_worker_keeps_its_own_copy():
         assert not packs(fleet)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16", "q8"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "q8", "q4"])
 def test_every_dtype_serves(dtype):
     with Fleet(worker_args=["--dtype", dtype]) as fleet:
         answer = fleet.generate(prompt=STORY, max_new_tokens=30, temperature=0)

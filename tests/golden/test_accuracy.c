@@ -1,4 +1,4 @@
-/* What bf16 and q8 weights cost the story model: 200 texts sampled from its own f32 self, scored in
+/* What bf16, q8 and q4 weights cost the story model: 200 texts sampled from its own f32 self, scored in
  * each dtype. */
 #include "tests/support/test.h"
 
@@ -215,11 +215,19 @@ TEST(q8_agrees_with_f32_on_97_of_100_steps)
     assert_accurate("q8", 0.97, 0.02, 1e-3);
 }
 
+/* llama.cpp's Q4_K_M of the same model, which is as large, agrees on 94.7 of 100 steps; its error is
+ * 0.090, its divergence 0.0109. */
+TEST(q4_agrees_with_f32_on_94_of_100_steps)
+{
+    assert_accurate("q4", 0.945, 0.089, 0.0105);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bf16_agrees_with_f32_on_98_of_100_steps),
         cmocka_unit_test(q8_agrees_with_f32_on_97_of_100_steps),
+        cmocka_unit_test(q4_agrees_with_f32_on_94_of_100_steps),
     };
     return cmocka_run_group_tests(tests, sample_exactly, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "common/base/bf16.h"
 #include "common/engine/kernels/native.h"
+#include "common/engine/kernels/packed_encode.h"
 #include "common/engine/kernels/quantized.h"
 
 enum { LINE_BYTES = 64, Q8_ZERO = 128, Q8_MAX = 127 };
@@ -249,7 +250,11 @@ void baton_packed_write(const struct baton_packed *packed, int panel, const floa
         memcpy((float *)packed->data + (size_t)first * n_in, rows, (size_t)n * n_in * sizeof *rows);
         return;
     }
-    baton_dtype_ops[packed->dtype].write(panel_of(packed, panel), rows, n_in);
+    const struct baton_dtype_ops *ops = &baton_dtype_ops[packed->dtype];
+    if (ops->blocks)
+        baton_native_encode(ops->blocks, panel_of(packed, panel), rows, n_in);
+    else
+        ops->write(panel_of(packed, panel), rows, n_in);
 }
 
 void baton_packed_write_blocks(const struct baton_packed *packed, int panel,

@@ -39,7 +39,8 @@ static enum baton_err refuse_dtype(const char *name, struct baton_why *why)
             (void)snprintf(names + n, sizeof names - n, ", %s",
                            baton_dtype_name((enum baton_dtype)i));
     }
-    return baton_fail(why, BATON_INVALID, "dtype: \"%.40s\" is none of %s, native", name, names);
+    return baton_fail(why, BATON_INVALID, "dtype: \"%.40s\" is none of %s, q4, native", name,
+                      names);
 }
 
 static enum baton_err refuse_kernels(const struct baton_model *model, struct baton_why *why)

@@ -4,6 +4,7 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/engine/model/model_pack.h"
 #include "common/engine/model/native_dtypes.h"
+#include "common/engine/model/q4_dtypes.h"
 #include "common/engine/model/storage.h"
 #include "common/engine/model/tensors_load.h"
 
@@ -17,6 +18,15 @@ enum baton_err baton_model_spec_of(const struct baton_checkpoint *checkpoint,
 static bool is_native(const char *dtype)
 {
     return !strcmp(dtype, "native");
+}
+
+/* NULL: all matrices have the dtype of that name. */
+static const struct baton_dtype_rule *rule_named(const char *dtype,
+                                                 const struct baton_dtype_rule *native)
+{
+    if (!strcmp(dtype, baton_q4_rule.name))
+        return &baton_q4_rule;
+    return is_native(dtype) ? native : NULL;
 }
 
 const char *baton_model_default_dtype(const struct baton_checkpoint *checkpoint)
@@ -35,8 +45,7 @@ static enum baton_err load(const struct baton_spec *spec, const struct baton_ten
     /* Before memory is asked for in a size that only config.json vouches for. */
     enum baton_err err = baton_tensors_check(spec, names, weights, why);
     if (!err)
-        err = baton_model_measure(spec, options, is_native(options->dtype) ? &keep : NULL, &made,
-                                  why);
+        err = baton_model_measure(spec, options, rule_named(options->dtype, &keep), &made, why);
     if (!err) {
         baton_native_dtypes_log(&native);
         err = baton_model_fill(made, names, options, weights, why);

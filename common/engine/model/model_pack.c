@@ -4,6 +4,7 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/once_file.h"
+#include "common/engine/kernels/packed_encode.h"
 #include "common/engine/model/storage.h"
 #include "common/engine/model/tensors_load.h"
 
@@ -39,21 +40,26 @@ static void write_known_blocks(const struct baton_packed *packed)
     baton_packed_write_blocks(packed, 0, rows);
 }
 
-/* Goes on with a known matrix as it is packed in a dtype. */
-static uint32_t sign_dtype(enum baton_dtype dtype, enum baton_layout layout, uint32_t crc)
+/* Goes on with a known matrix as `write` packs it in a dtype. */
+static uint32_t sign_panel(enum baton_dtype dtype, enum baton_layout layout, int n_in,
+                           void (*write)(const struct baton_packed *packed), uint32_t crc)
 {
     _Alignas(LINE_BYTES) uint8_t panel[BATON_PANEL * SIGNED_INPUTS * 2 * sizeof(float)] = {0};
-    bool has_blocks = baton_dtype_has_blocks(dtype);
-    const struct baton_packed packed = {.dtype = dtype,
-                                        .layout = layout,
-                                        .n_out = BATON_PANEL,
-                                        .n_in = has_blocks ? BATON_BLOCK_MAX_VALUES : SIGNED_INPUTS,
-                                        .data = panel};
-    if (has_blocks)
-        write_known_blocks(&packed);
-    else
-        write_known_floats(&packed);
+    const struct baton_packed packed = {
+        .dtype = dtype, .layout = layout, .n_out = BATON_PANEL, .n_in = n_in, .data = panel};
+    write(&packed);
     return baton_crc32c(crc, panel, baton_packed_read_bytes(&packed));
+}
+
+/* Blocks are packed as they are, or made of floats. */
+static uint32_t sign_dtype(enum baton_dtype dtype, enum baton_layout layout, uint32_t crc)
+{
+    bool has_blocks = baton_dtype_has_blocks(dtype);
+    if (has_blocks)
+        crc = sign_panel(dtype, layout, BATON_BLOCK_MAX_VALUES, write_known_blocks, crc);
+    if (!has_blocks || baton_packed_encodes(dtype))
+        crc = sign_panel(dtype, layout, SIGNED_INPUTS, write_known_floats, crc);
+    return crc;
 }
 
 /* Changes with whatever changes what baton_packed_write writes or where a tensor stands, so that no

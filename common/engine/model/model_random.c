@@ -6,6 +6,7 @@
 #include "common/engine/model/arrays.h"
 #include "common/engine/model/model_random.h"
 #include "common/engine/model/packing.h"
+#include "common/engine/model/q4_dtypes.h"
 #include "common/engine/model/random_blocks.h"
 #include "common/engine/model/random_weights.h"
 
@@ -58,7 +59,8 @@ static enum baton_err fill_blocks_of(const struct baton_array *array,
                                      const struct baton_packed *part, int first_row, uint64_t seed)
 {
     enum baton_block_type type = blocks_of(part->dtype);
-    size_t n_blocks = (size_t)part->n_in / baton_block_values(type),
+    size_t n_values = baton_block_values(type),
+           n_blocks = ((size_t)part->n_in + n_values - 1) / n_values,
            row_bytes = n_blocks * baton_block_bytes(type);
     uint8_t *blocks = malloc(BATON_PANEL * row_bytes);
     uint64_t state = seed + (uint64_t)first_row;
@@ -170,6 +172,8 @@ enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
 {
     const char *name = options && options->dtype ? options->dtype : "f32";
     enum baton_dtype dtype;
+    if (!strcmp(name, baton_q4_rule.name))
+        return baton_model_random_by(spec, seed, options, &baton_q4_rule, model, why);
     if (!strcmp(name, "native"))
         return baton_fail(why, BATON_INVALID,
                           "dtype: native keeps the formats of a GGUF file; random weights have "

@@ -4,8 +4,9 @@
 
 #include <strings.h>
 
+#include "common/engine/kernels/encode.h"
 #include "common/engine/kernels/native.h"
-#include "common/engine/kernels/packed.h"
+#include "common/engine/kernels/packed_encode.h"
 #include "tests/support/random_blocks.h"
 
 enum { MAX_IN = 1024, N_OUT = 21, LINE = 64 };
@@ -176,9 +177,45 @@ TEST(dtypes_bear_the_names_of_their_blocks)
     }
 }
 
+/* Also rows that are no whole blocks. */
+static void check_floats(enum baton_block_type type, int n_in)
+{
+    float *rows = random_floats(BATON_PANEL * (size_t)n_in, 3), expected[MAX_IN], row[MAX_IN];
+    uint8_t blocks[MAX_IN / 32 * 34];
+    struct baton_packed packed = {.dtype = baton_dtype_of_blocks(type),
+                                  .layout = BATON_PANELS,
+                                  .n_out = BATON_PANEL,
+                                  .n_in = n_in};
+    size_t n_bytes = baton_packed_read_bytes(&packed), n_values = baton_block_values(type);
+    packed.data = guarded_create(n_bytes, LINE);
+    baton_packed_write(&packed, 0, rows);
+    for (int out = 0; out < BATON_PANEL; out++) {
+        baton_encode(type, rows + out * n_in, (size_t)n_in, blocks);
+        baton_blocks_decode(type, blocks, ((size_t)n_in + n_values - 1) / n_values, expected);
+        baton_packed_row(&packed, out, row);
+        assert_memory_equal(row, expected, (size_t)n_in * sizeof *row);
+    }
+    guarded_destroy(packed.data, n_bytes);
+    free(rows);
+}
+
+static void check_floats_of_every_length(enum baton_block_type type)
+{
+    static const int ins[] = {1, 40, 64, 200, 256, 320, 576, 1024};
+    for (size_t i = 0; i < sizeof ins / sizeof ins[0]; i++)
+        if (baton_packed_encodes(baton_dtype_of_blocks(type)))
+            check_floats(type, ins[i]);
+}
+
+TEST(floats_are_packed_as_they_are_encoded)
+{
+    for_each_type(check_floats_of_every_length);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floats_are_packed_as_they_are_encoded),
         cmocka_unit_test(a_row_is_what_its_blocks_decode_to),
         cmocka_unit_test(any_bytes_are_blocks),
         cmocka_unit_test(what_is_past_the_matrix_is_zero),
