@@ -114,3 +114,24 @@ def test_processes_of_two_files_do_not_join(tmp_path):
     with Fleet(prefill=0, decode=0, model=one) as fleet:
         worker = fleet.start_worker("decode", "other", model=other)
         wait_for(lambda: "the weights differ" in worker.text(), "the worker to be refused")
+
+
+def test_a_file_keeps_its_formats_unless_asked(tmp_path):
+    """Values in another one than queries and keys; all processes map one packed copy."""
+    def change(tensors):
+        return {name: "BF16" if "attn_v" in name else "F16" for name, values in tensors.items() if values.ndim > 1}
+
+    file = tmp_path / "mixed.gguf"
+    keys = gguf_tokenizer.keys(json.loads((FIXTURES / "qwen3/tokenizer.json").read_text()), *MODELS["qwen3"])
+    gguf.convert(model.Model(FIXTURES / "qwen3"), file, change, keys)
+    asked = dict(prompt=TEXTS[0], max_new_tokens=24, temperature=0)
+    with Fleet(model=file) as fleet:
+        said = fleet.generate(**asked)["generated_text"]
+        workers = fleet.request("GET", "/workers")[1]["workers"]
+        assert [(worker["dtype"], worker["kv_dtype"]) for worker in workers] == [("native", "f16")] * 2
+        assert fleet.request("GET", "/v1/models")[1]["data"][0]["dtype"] == "native"
+        [pack] = fleet.packs.glob("*.pack")
+        assert "-native-" in pack.name
+    with Fleet(model=file, prefill=0, gateway_args=["--colocated-prefill-tokens", 128]) as alone:
+        alone.wait_ready(1)
+        assert alone.generate(**asked)["generated_text"] == said
