@@ -8,7 +8,7 @@
 #include "common/engine/model/storage.h"
 #include "common/engine/model/tensors_load.h"
 
-enum { PACK_WAIT_S = 120, PACK_BYTES_PER_S = 16 << 20, LINE_BYTES = 64 };
+enum { PACK_WAIT_S = 120, PACK_BYTES_PER_S = 4 << 20, LINE_BYTES = 64 };
 enum { TELL_FROM_BYTES = 1 << 30 };
 
 struct build {
@@ -133,7 +133,8 @@ static enum baton_err map_or_make(const struct build *build, const char *path,
                                   const struct baton_pack_key *key, struct baton_why *why)
 {
     struct baton_once_file begun;
-    /* For a process that packs on a slow disk: a second copy could be more than memory holds. */
+    /* For a process that packs on a slow disk, or encodes q4 on one core: a second copy could be
+     * more than memory holds. */
     double wait_s = PACK_WAIT_S + (double)key->n_bytes / PACK_BYTES_PER_S;
     enum baton_err err = baton_once_file_begin(path, wait_s, &begun, why);
     if (err)

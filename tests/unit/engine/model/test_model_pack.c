@@ -66,7 +66,7 @@ static ino_t inode_of(const char *path)
 
 TEST(a_packed_model_is_the_model_in_every_dtype)
 {
-    static const char *const dtypes[] = {"f32", "bf16", "q8"};
+    static const char *const dtypes[] = {"f32", "bf16", "q8", "q4"};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
         struct baton_model *alone = open_model(dtypes[i], "auto", NULL);
         struct baton_model *packed = open_model(dtypes[i], "auto", &dirs);
@@ -82,6 +82,16 @@ TEST(a_packed_model_is_the_model_in_every_dtype)
         baton_model_close(mapped);
         assert_int_equal(unlink(the_pack()), 0);
     }
+}
+
+TEST(any_number_of_threads_packs_the_same)
+{
+    const struct baton_model_options options = {.dtype = "q4", .n_threads = 1};
+    struct baton_model *by_three = open_model("q4", "auto", NULL), *by_one = NULL;
+    assert_int_equal(baton_model_open(MODEL, &options, &by_one, NULL), BATON_OK);
+    assert_same_weights(by_three, by_one);
+    baton_model_close(by_three);
+    baton_model_close(by_one);
 }
 
 TEST(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest)
@@ -251,6 +261,7 @@ int main(void)
         WITH_CACHE(a_file_that_can_only_be_read_is_used),
         WITH_CACHE(processes_that_pack_at_once_share_one_file),
         WITH_CACHE(a_killed_packer_does_not_block),
+        cmocka_unit_test(any_number_of_threads_packs_the_same),
         cmocka_unit_test(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest),
         cmocka_unit_test(an_option_without_meaning_is_refused_with_those_that_have_one),
     };
