@@ -30,7 +30,8 @@ static enum baton_block_type type_of(const struct product *p)
 
 static size_t n_row_blocks(const struct product *p)
 {
-    return (size_t)p->n_in / baton_block_values(type_of(p));
+    size_t n_values = baton_block_values(type_of(p));
+    return ((size_t)p->n_in + n_values - 1) / n_values;
 }
 
 static void pack_blocks(const struct product *p)
@@ -117,10 +118,6 @@ static void quantize(const struct product *p)
 void product_init(struct product *p, const struct baton_kernels *kernels, int dtype, int n_rows,
                   int n_in, int n_out)
 {
-    if (baton_dtype_has_blocks((enum baton_dtype)dtype)) {
-        int n_values = (int)baton_block_values(baton_dtype_ops[dtype].blocks->type);
-        n_in = (n_in + n_values - 1) / n_values * n_values;
-    }
     size_t n_y = (size_t)n_rows * n_out, n_x = (size_t)n_rows * n_in, n_w = (size_t)n_out * n_in;
     *p = (struct product){.kernels = kernels, .n_rows = n_rows, .n_in = n_in, .n_out = n_out};
     p->packed = (struct baton_packed){

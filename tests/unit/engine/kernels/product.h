@@ -1,6 +1,6 @@
 /* One product to be computed: random weights or blocks packed, random rows quantized, in guarded
- * memory of just the size, and both once more as the kernels see them. n_in is rounded up to whole
- * blocks.
+ * memory of just the size, and both once more as the kernels see them. The last block of a row may
+ * go on past n_in, as those of encoded weights do.
  *
  * Ownership: product_fini gives back what product_init made.
  * Threading: one thread.
