@@ -111,8 +111,8 @@ static inline bool baton_dtype_is_native(enum baton_dtype dtype)
     return dtype >= BATON_F16;
 }
 
-/* Whether panels are made by baton_packed_write_blocks, of that type of blocks, and not of floats
- * by baton_packed_write. */
+/* Whether panels are made of blocks of that type: by baton_packed_write_blocks, or of floats by
+ * baton_packed_write where packed_encode.h takes the dtype. */
 static inline bool baton_dtype_has_blocks(enum baton_dtype dtype)
 {
     return dtype > BATON_F16;
@@ -126,7 +126,7 @@ static inline int baton_packed_n_panels(const struct baton_packed *packed)
     return (packed->n_out + BATON_PANEL - 1) / BATON_PANEL;
 }
 
-/* What n_in has to be a multiple of: the values of a block, or 1. */
+/* What n_in of a file's rows is a multiple of: the values of a block, or 1. */
 int baton_packed_block_values(enum baton_dtype dtype);
 
 /* Inputs as stored: n_in with its padding. */
@@ -137,12 +137,12 @@ size_t baton_packed_panel_bytes(enum baton_dtype dtype, int n_in);
 size_t baton_packed_bytes(enum baton_dtype dtype, enum baton_layout layout, int n_out, int n_in);
 
 /* Packs one panel from rows [16][n_in]; rows past n_out are zero. bf16 and f16 round to nearest
- * even, beyond f16's range to its end, but infinities stay; q8
- * takes the scale from the largest magnitude of the group. */
+ * even, beyond f16's range to its end, but infinities stay; q8 takes the scale from the largest
+ * magnitude of the group; blocks are those that encode.h finds. */
 void baton_packed_write(const struct baton_packed *packed, int panel, const float *rows);
 
 /* Packs one panel from blocks: rows[o] is output o's whole row of n_in values, any alignment, or
- * NULL, which is zeros. n_in is a multiple of the block's values. */
+ * NULL, which is zeros; the last block may go on past n_in. */
 void baton_packed_write_blocks(const struct baton_packed *packed, int panel,
                                const uint8_t *const rows[BATON_PANEL]);
 
