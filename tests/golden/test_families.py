@@ -25,6 +25,8 @@ TOLERANCE_EXACT = 2e-4  # of those whose products are in f32 throughout
 # In standard deviations of the logits, with K and V in f16, whose elements have a relative error of 5e-4. Models whose scores
 # are large (phi3-longrope, phi4-mini) spend 3e-2 of it, the others 1e-2.
 TOLERANCE_F16_KV = 5e-2
+# Root of the mean square, in the same measure, with weights of about five bits: 0.2 at most.
+TOLERANCE_Q4 = 0.3
 # Of each family that many random models; BATON_SEEDS asks for more, BATON_FIRST_SEED for others.
 SEEDS = range(int(os.environ.get("BATON_FIRST_SEED", 0)),
               int(os.environ.get("BATON_FIRST_SEED", 0)) + int(os.environ.get("BATON_SEEDS", 2)))
@@ -102,6 +104,17 @@ def test_random_models_compute_what_the_reference_does(family, seed):
             n = judge.n_sure(tolerance / 2)
             worst = np.abs(run(directory, ids, "--kernels", kernels) - wanted)[:n].max(initial=0)
             assert worst <= tolerance * max(1, wanted.std() / 3), f"{kernels} {worst:.2e}, {json.dumps(config)}"
+
+
+@pytest.mark.parametrize("family", random_model.CONFIGS)
+def test_weights_in_q4_stay_within_their_bound_in_every_mode(family):
+    with tempfile.TemporaryDirectory() as directory:
+        random_model.write(directory, family, 0)
+        judge = model.Model(directory)
+        ids = np.random.default_rng(0).integers(0, judge.plan.V, 40).tolist()
+        wanted = judge.logits(ids)
+        errors = (run(directory, ids, "--dtype", "q4") - wanted)[: judge.n_sure(0.3)]
+        assert np.sqrt((errors ** 2).sum() / max(1, errors.size)) <= TOLERANCE_Q4 * wanted.std()
 
 
 def test_the_story_model_gives_the_references_logits():
