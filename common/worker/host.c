@@ -87,6 +87,7 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
     host->model_load_s = baton_seconds(baton_now_ns() - begin_ns);
     baton_log(BATON_LOG_INFO, "model_loaded", BATON_S("model", host->facts.name),
               BATON_S("dtype", baton_model_dtype(host->model)),
+              BATON_S("mostly", baton_model_main_dtype(host->model)),
               BATON_S("kernels", baton_model_kernels(host->model)),
               BATON_S("weights_sha256", host->fingerprint.weights),
               BATON_F("load_s", host->model_load_s),

@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
     def add_model(self):
         self.add_argument("--model", type=directory, metavar="DIR",
                           help="in Hugging Face's layout (the embedded model)")
-        self.add_argument("--dtype", choices=("auto", "f32", "bf16", "q8"), default="f32", help="of the weights")
+        self.add_argument("--dtype", choices=("auto", "f32", "bf16", "q8", "q4"), default="f32", help="of the weights")
 
     def add_places(self, programs):
         self.add_argument("--bin", type=directory, default=str(programs.folder), metavar="DIR",

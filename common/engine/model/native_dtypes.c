@@ -81,7 +81,6 @@ static void choose(void *arg, const struct baton_model *model, const struct bato
     if (!reason)
         return;
     if (!native->n_widened++) {
-        native->first_slot = array->slot;
         native->first_layer = array->layer;
         native->reason = reason;
     }

@@ -18,10 +18,9 @@
 struct baton_native_dtypes {
     const struct baton_tensor_names *names;
     const struct baton_weights *weights;
-    int n_widened; /* matrices that became f32 though their file has them in another format */
-    enum baton_slot first_slot; /* of the first of them */
-    int first_layer;
-    const char *reason; /* of the first of them */
+    int n_widened;   /* matrices that became f32 though their file has them in another format */
+    int first_layer; /* of the first of them */
+    const char *reason;
 };
 
 /* The rule that chooses so; native lives as long as it. */
