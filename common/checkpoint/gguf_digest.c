@@ -39,20 +39,27 @@ static void add_tensors(struct baton_sha256 *sha, const struct baton_gguf *file)
     }
 }
 
+/* The tokenizer's reading goes by the architecture too (gguf_merges.c, gguf_vocab.c). */
+static bool is_of(struct baton_gguf_text key, enum baton_model_part part)
+{
+    if (part == BATON_PART_TOKENIZER)
+        return begins(key, "tokenizer.") || baton_gguf_text_is(key, "general.architecture");
+    return !begins(key, "tokenizer.") && !begins(key, "split.");
+}
+
 enum baton_err baton_gguf_digest(const struct baton_gguf_model *model, enum baton_model_part part,
                                  char hex[BATON_SHA256_HEX], struct baton_why *why)
 {
     const struct baton_gguf *metadata = baton_gguf_model_metadata(model);
-    bool of_tokenizer = part == BATON_PART_TOKENIZER;
     struct baton_sha256 *sha = baton_sha256_create();
     if (!sha)
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model->path);
     for (size_t i = 0; i < metadata->n_entries; i++) {
         const struct baton_gguf_entry *entry = &metadata->entries[i];
-        if (begins(entry->key, "tokenizer.") == of_tokenizer && !begins(entry->key, "split."))
+        if (is_of(entry->key, part))
             add_entry(sha, entry);
     }
-    for (int i = 0; !of_tokenizer && i < model->n_shards; i++)
+    for (int i = 0; part != BATON_PART_TOKENIZER && i < model->n_shards; i++)
         add_tensors(sha, &model->shards[i].file);
     baton_sha256_final(sha, hex);
     return BATON_OK;

@@ -1,6 +1,6 @@
 /* The digests of a GGUF model's metadata, as parts of its fingerprint: of the tokenizer, which are
- * the entries "tokenizer.*", and of how the model is built, which are the others and what its
- * tensors are.
+ * the entries "tokenizer.*" and the architecture, and of how the model is built, which are all but
+ * those of the tokenizer and what its tensors are.
  *
  * How the model is split into files changes neither.
  *

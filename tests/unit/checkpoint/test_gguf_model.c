@@ -1,6 +1,7 @@
 #include "tests/support/scratch.h"
 
 #include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/gguf_digest.h"
 #include "common/checkpoint/gguf_model.h"
 #include "common/checkpoint/weights.h"
 #include "tests/support/gguf_bytes.h"
@@ -182,6 +183,23 @@ TEST(each_part_of_a_fingerprint_changes_with_what_it_is_of)
     assert_string_not_equal(a.weights, other_weights.weights);
 }
 
+/* Which merges a vocabulary has goes by the architecture. */
+TEST(a_tokenizer_of_another_architecture_is_another_one)
+{
+    char digests[2][BATON_SHA256_HEX];
+    for (int i = 0; i < 2; i++) {
+        struct baton_gguf_model *model = NULL;
+        put_gguf_head(&file, 3, 0, 1);
+        put_gguf_string(&file, "general.architecture", i ? "gemma2" : "llama");
+        write_file("a.gguf");
+        assert_int_equal(baton_gguf_model_open(in_scratch("a.gguf"), &model, NULL), BATON_OK);
+        assert_int_equal(baton_gguf_digest(model, BATON_PART_TOKENIZER, digests[i], NULL),
+                         BATON_OK);
+        baton_gguf_model_close(model);
+    }
+    assert_string_not_equal(digests[0], digests[1]);
+}
+
 TEST(names_of_split_files_are_recognised)
 {
     char path[PATH_MAX];
@@ -202,6 +220,7 @@ int main(void)
         WITH_FILES(files_that_do_not_belong_together_are_refused),
         WITH_FILES(a_file_is_a_checkpoint_named_after_itself),
         WITH_FILES(each_part_of_a_fingerprint_changes_with_what_it_is_of),
+        WITH_FILES(a_tokenizer_of_another_architecture_is_another_one),
         cmocka_unit_test(names_of_split_files_are_recognised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
