@@ -206,6 +206,7 @@ static enum baton_err read_sampling(const READING *reading, struct baton_model_c
                 {"general.sampling.top_p", "top_p"},
                 {"general.sampling.penalty_repeat", "repetition_penalty"}};
     struct baton_buf json;
+    struct baton_why reason;
     baton_buf_init(&json, JSON_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&json);
     baton_json_open(&out, NULL, '{');
@@ -221,9 +222,9 @@ static enum baton_err read_sampling(const READING *reading, struct baton_model_c
     }
     baton_json_close(&out, '}');
     enum baton_err err =
-        baton_model_config_parse_generation(baton_buf_text(&json), json.len, config, reading->why);
+        baton_model_config_parse_generation(baton_buf_text(&json), json.len, config, &reason);
     baton_buf_fini(&json);
-    return err;
+    return err ? baton_fail(reading->why, err, "general.sampling: %s", reason.text) : BATON_OK;
 }
 
 static enum baton_err read_metadata(READING *reading, struct baton_buf *json,

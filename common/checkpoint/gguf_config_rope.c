@@ -10,6 +10,13 @@
 
 /* ---- factors for each pair, which are tensors ---- */
 
+static float factor_at(const struct baton_tensor *tensor, int64_t i)
+{
+    float factor;
+    memcpy(&factor, tensor->data + (size_t)i * sizeof factor, sizeof factor);
+    return factor;
+}
+
 static enum baton_err find_factors(const READING *reading, const char *name,
                                    const struct baton_tensor **tensor)
 {
@@ -19,6 +26,11 @@ static enum baton_err find_factors(const READING *reading, const char *name,
         return baton_fail(reading->why, BATON_INVALID,
                           "tensor %s: must be a list of 1 to %d numbers in F32", name,
                           BATON_MAX_ROTARY_PAIRS);
+    for (int64_t i = 0; found && i < found->shape[0]; i++)
+        if (!(factor_at(found, i) > 0) || !isfinite(factor_at(found, i)))
+            return baton_fail(reading->why, BATON_INVALID,
+                              "tensor %s: must hold numbers over 0, not %g", name,
+                              (double)factor_at(found, i));
     *tensor = found;
     return BATON_OK;
 }
@@ -26,12 +38,9 @@ static enum baton_err find_factors(const READING *reading, const char *name,
 static void put_factors(struct baton_json_out *out, const char *name,
                         const struct baton_tensor *tensor)
 {
-    float factor;
     baton_json_open(out, name, '[');
-    for (int64_t i = 0; i < tensor->shape[0]; i++) {
-        memcpy(&factor, tensor->data + (size_t)i * sizeof factor, sizeof factor);
-        baton_json_put_exact(out, NULL, (double)factor);
-    }
+    for (int64_t i = 0; i < tensor->shape[0]; i++)
+        baton_json_put_exact(out, NULL, (double)factor_at(tensor, i));
     baton_json_close(out, ']');
 }
 

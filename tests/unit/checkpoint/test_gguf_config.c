@@ -14,6 +14,7 @@ struct making {
     struct baton_buf entries, tensors;
     int n_entries, n_tensors;
     size_t n_data;
+    float less; /* the tensors' numbers begin with 1 - less */
 };
 
 static struct making making;
@@ -95,7 +96,7 @@ static enum baton_err read_file(struct baton_model_config *config, struct baton_
     baton_buf_append(&file, making.tensors.data, making.tensors.len);
     put_gguf_data(&file, 32, 0);
     for (size_t i = 0; i < making.n_data / sizeof(float); i++) {
-        const float factor = 1 + (float)(i % 8);
+        const float factor = 1 - making.less + (float)(i % 8);
         baton_buf_append(&file, &factor, sizeof factor);
     }
     assert_int_equal(baton_buf_err(&file), BATON_OK);
@@ -395,7 +396,7 @@ TEST(sampling_defaults_are_reported)
     begin("llama");
     put_gguf_f32(&making.entries, "general.sampling.top_p", 2);
     making.n_entries++;
-    assert_refused("top_p: must be a number in 0..1, not 2");
+    assert_refused("general.sampling: top_p: must be a number in 0..1, not 2");
 }
 
 TEST(what_is_missing_or_of_another_type_is_refused_by_its_key)
@@ -443,6 +444,10 @@ TEST(what_is_not_computed_is_refused)
     begin("llama");
     put_tensor("rope_freqs.weight", N_PAIRS, N_PAIRS);
     assert_refused("tensor rope_freqs.weight: must be a list");
+    begin("llama");
+    put_tensor("rope_freqs.weight", N_PAIRS, 0);
+    making.less = 1;
+    assert_refused("tensor rope_freqs.weight: must hold numbers over 0, not 0");
     begin("llama");
     put_flag("attention.causal", false);
     assert_refused("llama.attention.causal: 0 is not supported");
