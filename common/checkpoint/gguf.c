@@ -132,7 +132,7 @@ static int compare(struct baton_gguf_text a, struct baton_gguf_text b)
     return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static int by_key(const void *a, const void *b)
+int baton_gguf_by_key(const void *a, const void *b)
 {
     const struct baton_gguf_entry *x = a, *y = b;
     return compare(x->key, y->key);
@@ -149,7 +149,7 @@ static enum baton_err read_entries(struct baton_gguf_reader *reader, uint64_t n,
         err = read_entry(reader, &gguf->entries[gguf->n_entries]);
     if (err)
         return err;
-    qsort(gguf->entries, gguf->n_entries, sizeof gguf->entries[0], by_key);
+    qsort(gguf->entries, gguf->n_entries, sizeof gguf->entries[0], baton_gguf_by_key);
     for (size_t i = 1; i < gguf->n_entries; i++)
         if (!compare(gguf->entries[i - 1].key, gguf->entries[i].key))
             return baton_fail(reader->why, BATON_CORRUPT, "%.*s: is there twice",

@@ -1,4 +1,5 @@
-/* Reading a GGUF file forward, within its bounds; private to gguf.c and gguf_tensors.c.
+/* Reading a GGUF file forward, within its bounds; private to gguf.c, gguf_tensors.c and
+ * gguf_value.c.
  *
  * Ownership: what is read is borrowed from the file.
  * Threading: one owner.
@@ -75,6 +76,9 @@ static inline enum baton_err gguf_fail_short(const struct baton_gguf_reader *rea
 /* The tensors of a file whose n entries are read, into its empty list; the file begins at bytes. */
 enum baton_err baton_gguf_read_tensors(struct baton_gguf_reader *reader, const uint8_t *bytes,
                                        uint64_t n, struct baton_gguf *gguf) BATON_MUST_CHECK;
+
+/* The order of entries, for qsort and bsearch. */
+int baton_gguf_by_key(const void *a, const void *b);
 
 /* A name as messages show it, for %.*s. */
 enum { BATON_GGUF_SHOWN_BYTES = 64 };

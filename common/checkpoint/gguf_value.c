@@ -2,30 +2,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/gguf.h"
-
-static int by_key(const void *key, const void *entry)
-{
-    const char *wanted = key;
-    struct baton_gguf_text has = ((const struct baton_gguf_entry *)entry)->key;
-    size_t n = strlen(wanted);
-    int order = memcmp(wanted, has.bytes, n < has.n ? n : has.n);
-    return order ? order : (n > has.n) - (n < has.n);
-}
+#include "common/checkpoint/gguf_reader.h"
 
 const struct baton_gguf_value *baton_gguf_find(const struct baton_gguf *gguf, const char *key)
 {
-    const struct baton_gguf_entry *found =
-        bsearch(key, gguf->entries, gguf->n_entries, sizeof gguf->entries[0], by_key);
+    const struct baton_gguf_entry wanted = {.key = {key, strlen(key)}};
+    const struct baton_gguf_entry *found = bsearch(&wanted, gguf->entries, gguf->n_entries,
+                                                   sizeof gguf->entries[0], baton_gguf_by_key);
     return found ? &found->value : NULL;
 }
 
 static uint64_t bits_of(const struct baton_gguf_value *value)
 {
-    uint64_t bits = 0;
-    for (size_t n = value->n_bytes; n--;)
-        bits = bits << 8 | value->data[n];
-    return bits;
+    return gguf_number_at(value->data, value->n_bytes);
 }
 
 static bool is_one(const struct baton_gguf_value *value, enum baton_gguf_type type)
@@ -124,11 +113,9 @@ struct baton_gguf_texts baton_gguf_texts(const struct baton_gguf_value *array)
 /* The lengths were checked when the file was parsed. */
 bool baton_gguf_next(struct baton_gguf_texts *texts, struct baton_gguf_text *text)
 {
-    uint64_t n = 0;
     if (!texts->n_left)
         return false;
-    for (size_t i = sizeof n; i--;)
-        n = n << 8 | texts->next[i];
+    uint64_t n = gguf_number_at(texts->next, sizeof n);
     texts->next += sizeof n;
     *text = (struct baton_gguf_text){(const char *)texts->next, (size_t)n};
     texts->next += n;
