@@ -5,6 +5,15 @@
 
 #include "common/base/log.h"
 
+/* The reason may quote a file, and a terminal obeys control characters. */
+static void print_failure(const char *process, enum baton_err err, struct baton_why *why)
+{
+    for (char *c = why->text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    (void)fprintf(stderr, "%s: %s\n", process, why->text[0] ? why->text : baton_err_text(err));
+}
+
 int baton_process_main(struct baton_process *process, int argc, char **argv)
 {
     struct baton_why why = {""};
@@ -17,7 +26,6 @@ int baton_process_main(struct baton_process *process, int argc, char **argv)
         err = process->run(process->options, &why);
     baton_config_fini(&process->config);
     if (err)
-        (void)fprintf(stderr, "%s: %s\n", process->config.process,
-                      why.text[0] ? why.text : baton_err_text(err));
+        print_failure(process->config.process, err, &why);
     return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }
