@@ -2,7 +2,8 @@
  *
  * Ownership: the caller's struct.
  * Threading: any thread.
- * Errors:    as baton_model_files_visit, baton_file_digest_add and baton_gguf_model_open; the outputs are untouched.
+ * Errors:    as baton_model_files_visit, baton_file_digest_add and baton_gguf_model_open;
+ *            the outputs are untouched.
  */
 #ifndef BATON_CHECKPOINT_FINGERPRINT_H
 #define BATON_CHECKPOINT_FINGERPRINT_H

@@ -3,8 +3,8 @@
  * A GGUF file names its architecture and gives its numbers under keys of that name
  * ("llama.block_count"). They are written down as the config.json of the family and read by its one
  * reader, so that ranges, defaults and refusals are the same for both formats. What the file leaves
- * to its reader (a family's constants) is added as llama.cpp takes it for granted, or as the model's
- * own config has it where that is known to differ (docs/design/models.md).
+ * to its reader (a family's constants) is added as llama.cpp takes it for granted, or as the
+ * model's own config has it where that is known to differ (docs/design/models.md).
  *
  * Source: ggml-org/llama.cpp, gguf-py/gguf/constants.py, conversion/, src/models/.
  *

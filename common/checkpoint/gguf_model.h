@@ -7,8 +7,8 @@
  *
  * Ownership: owns the mappings; metadata and tensors are borrowed from them.
  * Threading: immutable once open.
- * Errors:    NOT_FOUND, IO and LIMIT with the file; those of baton_gguf_parse with the file; INVALID
- *            where the files do not belong together.
+ * Errors:    NOT_FOUND, IO and LIMIT with the file; those of baton_gguf_parse with the file;
+ *            INVALID where the files do not belong together.
  */
 #ifndef BATON_CHECKPOINT_GGUF_MODEL_H
 #define BATON_CHECKPOINT_GGUF_MODEL_H

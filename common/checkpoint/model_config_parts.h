@@ -1,5 +1,5 @@
-/* The parts of a config.json: the keys of one value each, rotary embeddings, lists by layer, the ids
- * that begin and end a text. For model_config.c.
+/* The parts of a config.json: the keys of one value each, rotary embeddings, lists by layer, the
+ * ids that begin and end a text. For model_config.c.
  *
  * Ownership: plain data in the caller's struct.
  * Threading: pure.

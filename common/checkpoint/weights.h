@@ -3,8 +3,8 @@
  * Ownership: owns the mappings; tensors are borrowed from them.
  * Threading: immutable once open.
  * Errors:    open: as baton_model_files_visit and baton_safetensors_parse, or as
- *            baton_gguf_model_open, with the file; INVALID for a name in two files. find_shaped: INVALID naming the tensor and the shape or
- *            dtype that is wanted.
+ *            baton_gguf_model_open, with the file; INVALID for a name in two files.
+ *            find_shaped: INVALID naming the tensor and the shape or dtype that is wanted.
  */
 #ifndef BATON_CHECKPOINT_WEIGHTS_H
 #define BATON_CHECKPOINT_WEIGHTS_H

@@ -1,9 +1,9 @@
 /* A text or a regular expression to be found in text; private to common/tokenizer.
  *
  * Regular expressions run in PCRE2 with Unicode's properties, compiled to machine code where the
- * system allows it. Each search has a limit on its steps in proportion to the text that it looks at,
- * and so have all searches of a text together: a pattern that backtracks without end, or that reads
- * the rest of a text at every word, is refused and does not hang.
+ * system allows it. Each search has a limit on its steps in proportion to the text that it looks
+ * at, and so have all searches of a text together: a pattern that backtracks without end, or that
+ * reads the rest of a text at every word, is refused and does not hang.
  *
  * Ownership: create/destroy; nothing of the text is kept.
  * Threading: one thread at a time (the match data is shared between calls).
