@@ -69,7 +69,7 @@ struct baton_tensor;
 struct baton_gguf {
     struct baton_gguf_entry *entries; /* sorted by key */
     size_t n_entries;
-    struct baton_tensor *tensors; /* tensor.h; in order of their data */
+    struct baton_tensor *tensors; /* tensor.h; sorted by name */
     size_t n_tensors;
     char *names; /* what the tensors' names lie in */
 };
@@ -82,6 +82,9 @@ void baton_gguf_fini(struct baton_gguf *gguf);
 
 /* NULL when there is no such key. */
 const struct baton_gguf_value *baton_gguf_find(const struct baton_gguf *gguf, const char *key);
+
+/* NULL when there is no such tensor. */
+const struct baton_tensor *baton_gguf_find_tensor(const struct baton_gguf *gguf, const char *name);
 
 /* The value as a number, a flag or a text; false when it is none, an array or NULL. A whole number
  * of any type is an int64 if it fits, and a real one. */

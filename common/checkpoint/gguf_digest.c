@@ -1,5 +1,6 @@
 #include "common/checkpoint/gguf_digest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/checkpoint/tensor.h"
@@ -29,14 +30,38 @@ static void add_entry(struct baton_sha256 *sha, const struct baton_gguf_entry *e
     add_bytes(sha, entry->value.data, entry->value.n_bytes);
 }
 
-static void add_tensors(struct baton_sha256 *sha, const struct baton_gguf *file)
+static void add_tensor(struct baton_sha256 *sha, const struct baton_tensor *tensor)
 {
-    for (size_t i = 0; i < file->n_tensors; i++) {
-        const struct baton_tensor *tensor = &file->tensors[i];
-        add_bytes(sha, tensor->name, strlen(tensor->name));
-        add_number(sha, tensor->block_type);
-        add_bytes(sha, tensor->shape, (size_t)tensor->n_dims * sizeof tensor->shape[0]);
-    }
+    add_bytes(sha, tensor->name, strlen(tensor->name));
+    add_number(sha, tensor->block_type);
+    add_bytes(sha, tensor->shape, (size_t)tensor->n_dims * sizeof tensor->shape[0]);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct baton_tensor *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* In the order of their names, whichever files they are in. */
+static enum baton_err add_tensors(struct baton_sha256 *sha, const struct baton_gguf_model *model,
+                                  struct baton_why *why)
+{
+    size_t n = 0;
+    for (int i = 0; i < model->n_shards; i++)
+        n += model->shards[i].file.n_tensors;
+    const struct baton_tensor **tensors = calloc(n + 1, sizeof *tensors);
+    if (!tensors)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model->path);
+    n = 0;
+    for (int i = 0; i < model->n_shards; i++)
+        for (size_t k = 0; k < model->shards[i].file.n_tensors; k++)
+            tensors[n++] = &model->shards[i].file.tensors[k];
+    qsort(tensors, n, sizeof *tensors, by_name);
+    for (size_t i = 0; i < n; i++)
+        add_tensor(sha, tensors[i]);
+    free(tensors);
+    return BATON_OK;
 }
 
 /* The tokenizer's reading goes by the architecture too (gguf_merges.c, gguf_vocab.c). */
@@ -59,8 +84,7 @@ enum baton_err baton_gguf_digest(const struct baton_gguf_model *model, enum bato
         if (is_of(entry->key, part))
             add_entry(sha, entry);
     }
-    for (int i = 0; part != BATON_PART_TOKENIZER && i < model->n_shards; i++)
-        add_tensors(sha, &model->shards[i].file);
+    enum baton_err err = part == BATON_PART_TOKENIZER ? BATON_OK : add_tensors(sha, model, why);
     baton_sha256_final(sha, hex);
-    return BATON_OK;
+    return err;
 }

@@ -169,11 +169,8 @@ void baton_gguf_model_close(MODEL *model)
 
 const struct baton_tensor *baton_gguf_model_find(const MODEL *model, const char *name)
 {
-    for (int i = 0; i < model->n_shards; i++) {
-        const struct baton_gguf *file = &model->shards[i].file;
-        for (size_t k = 0; k < file->n_tensors; k++)
-            if (!strcmp(file->tensors[k].name, name))
-                return &file->tensors[k];
-    }
-    return NULL;
+    const struct baton_tensor *found = NULL;
+    for (int i = 0; i < model->n_shards && !found; i++)
+        found = baton_gguf_find_tensor(&model->shards[i].file, name);
+    return found;
 }

@@ -152,25 +152,18 @@ static enum baton_err check_apart(const struct baton_gguf_reader *reader,
 
 static int by_name(const void *a, const void *b)
 {
-    const char *const *x = a, *const *y = b;
-    return strcmp(*x, *y);
+    const struct baton_tensor *x = a, *y = b;
+    return strcmp(x->name, y->name);
 }
 
 static enum baton_err check_names(const struct baton_gguf_reader *reader,
                                   const struct baton_gguf *gguf)
 {
-    const char **names = calloc(gguf->n_tensors + 1, sizeof *names);
-    enum baton_err err = BATON_OK;
-    if (!names)
-        return baton_fail(reader->why, BATON_NO_MEMORY, "tensors: out of memory");
-    for (size_t i = 0; i < gguf->n_tensors; i++)
-        names[i] = gguf->tensors[i].name;
-    qsort(names, gguf->n_tensors, sizeof *names, by_name);
-    for (size_t i = 1; i < gguf->n_tensors && !err; i++)
-        if (!strcmp(names[i - 1], names[i]))
-            err = baton_fail(reader->why, BATON_CORRUPT, "tensor %s: is there twice", names[i]);
-    free(names);
-    return err;
+    for (size_t i = 1; i < gguf->n_tensors; i++)
+        if (!by_name(&gguf->tensors[i - 1], &gguf->tensors[i]))
+            return baton_fail(reader->why, BATON_CORRUPT, "tensor %s: is there twice",
+                              gguf->tensors[i].name);
+    return BATON_OK;
 }
 
 /* reader stands at the data. */
@@ -189,7 +182,14 @@ static enum baton_err place(const struct baton_gguf_reader *reader, const struct
     }
     qsort(gguf->tensors, gguf->n_tensors, sizeof gguf->tensors[0], by_data);
     enum baton_err err = check_apart(reader, gguf);
+    qsort(gguf->tensors, gguf->n_tensors, sizeof gguf->tensors[0], by_name);
     return err ? err : check_names(reader, gguf);
+}
+
+const struct baton_tensor *baton_gguf_find_tensor(const struct baton_gguf *gguf, const char *name)
+{
+    const struct baton_tensor wanted = {.name = name};
+    return bsearch(&wanted, gguf->tensors, gguf->n_tensors, sizeof gguf->tensors[0], by_name);
 }
 
 enum baton_err baton_gguf_read_tensors(struct baton_gguf_reader *reader, const uint8_t *bytes,

@@ -15,18 +15,38 @@ static void check(int holds)
         abort();
 }
 
-static void check_tensors(const struct baton_gguf *gguf, const uint8_t *data, size_t size)
+static int by_data(const void *a, const void *b)
 {
+    const struct baton_tensor *x = a, *y = b;
+    return (x->data > y->data) - (x->data < y->data);
+}
+
+static void check_apart(const struct baton_gguf *gguf, const uint8_t *data, size_t size)
+{
+    struct baton_tensor *tensors = malloc((gguf->n_tensors + 1) * sizeof *tensors);
     const uint8_t *next = data;
+    check(tensors != NULL);
+    memcpy(tensors, gguf->tensors, gguf->n_tensors * sizeof *tensors);
+    qsort(tensors, gguf->n_tensors, sizeof *tensors, by_data);
+    for (size_t i = 0; i < gguf->n_tensors; i++) {
+        check(tensors[i].data >= next &&
+              tensors[i].n_bytes <= (size_t)(data + size - tensors[i].data));
+        next = tensors[i].data + tensors[i].n_bytes;
+    }
+    free(tensors);
+}
+
+static void check_tensors(const struct baton_gguf *gguf)
+{
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const struct baton_tensor *tensor = &gguf->tensors[i];
         size_t n = baton_block_bytes(tensor->block_type), n_values = 1;
-        check(tensor->data >= next && tensor->n_bytes <= (size_t)(data + size - tensor->data));
+        check(!i || strcmp(tensor[-1].name, tensor->name) < 0);
+        check(baton_gguf_find_tensor(gguf, tensor->name) == tensor);
         check(tensor->n_dims >= 1 && tensor->n_dims <= 4 && tensor->name[0]);
         for (int k = 0; k < tensor->n_dims; k++)
             n_values *= (size_t)tensor->shape[k];
         check(tensor->n_bytes == n_values / baton_block_values(tensor->block_type) * n);
-        next = tensor->data + tensor->n_bytes;
     }
 }
 
@@ -57,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(why.text[0]);
         return 0;
     }
-    check_tensors(&shard.file, data, size);
+    check_apart(&shard.file, data, size);
+    check_tensors(&shard.file);
     read_values(&shard.file);
     if (baton_gguf_config_read(&model, &config, &why))
         check(why.text[0]);

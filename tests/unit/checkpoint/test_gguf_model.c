@@ -183,21 +183,37 @@ TEST(each_part_of_a_fingerprint_changes_with_what_it_is_of)
     assert_string_not_equal(a.weights, other_weights.weights);
 }
 
+static void take_digest(const char *name, enum baton_model_part part, char hex[BATON_SHA256_HEX])
+{
+    struct baton_gguf_model *model = NULL;
+    assert_int_equal(baton_gguf_model_open(in_scratch(name), &model, NULL), BATON_OK);
+    assert_int_equal(baton_gguf_digest(model, part, hex, NULL), BATON_OK);
+    baton_gguf_model_close(model);
+}
+
 /* Which merges a vocabulary has goes by the architecture. */
 TEST(a_tokenizer_of_another_architecture_is_another_one)
 {
     char digests[2][BATON_SHA256_HEX];
     for (int i = 0; i < 2; i++) {
-        struct baton_gguf_model *model = NULL;
         put_gguf_head(&file, 3, 0, 1);
         put_gguf_string(&file, "general.architecture", i ? "gemma2" : "llama");
         write_file("a.gguf");
-        assert_int_equal(baton_gguf_model_open(in_scratch("a.gguf"), &model, NULL), BATON_OK);
-        assert_int_equal(baton_gguf_digest(model, BATON_PART_TOKENIZER, digests[i], NULL),
-                         BATON_OK);
-        baton_gguf_model_close(model);
+        take_digest("a.gguf", BATON_PART_TOKENIZER, digests[i]);
     }
     assert_string_not_equal(digests[0], digests[1]);
+}
+
+TEST(how_a_model_is_split_changes_no_digest)
+{
+    char digests[2][BATON_SHA256_HEX];
+    write_split(0, 2, "token_embd.weight", "m-00001-of-00002.gguf");
+    write_split(1, 2, "output.weight", "m-00002-of-00002.gguf");
+    take_digest("m-00001-of-00002.gguf", BATON_PART_CONFIG, digests[0]);
+    write_split(0, 2, "output.weight", "m-00001-of-00002.gguf");
+    write_split(1, 2, "token_embd.weight", "m-00002-of-00002.gguf");
+    take_digest("m-00001-of-00002.gguf", BATON_PART_CONFIG, digests[1]);
+    assert_string_equal(digests[0], digests[1]);
 }
 
 TEST(names_of_split_files_are_recognised)
@@ -221,6 +237,7 @@ int main(void)
         WITH_FILES(a_file_is_a_checkpoint_named_after_itself),
         WITH_FILES(each_part_of_a_fingerprint_changes_with_what_it_is_of),
         WITH_FILES(a_tokenizer_of_another_architecture_is_another_one),
+        WITH_FILES(how_a_model_is_split_changes_no_digest),
         cmocka_unit_test(names_of_split_files_are_recognised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
