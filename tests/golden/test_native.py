@@ -16,7 +16,7 @@ import model  # noqa: E402
 import random_model  # noqa: E402
 
 TOOL = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin")) / "golden_native"
-WIDTH, N_TOKENS = 256, 40
+WIDTH, N_TOKENS = 256, 20
 KINDS = [kind for kind in blocks.TYPES if kind != "F32"]
 # Of the logits' standard deviation: rounding a row's inputs to 8 bits is all that differs, which is 0.020 to 0.025. In a
 # mixture that is enough to choose another expert, where scores are nearly the same, and what follows reads the result.
