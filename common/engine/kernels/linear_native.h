@@ -20,12 +20,18 @@
 #include "common/engine/kernels/quantize_native.h"
 #include "common/engine/kernels/tiles.h"
 
-/* Rows that unpack codes in registers. Portable code is too slow to wait for memory. */
+/* Few rows are up to FEW_TILES tiles of FEW_ROWS rows (measured: then unpacking in registers takes
+ * less time than filling chunks). Portable code is too slow to wait for memory. */
+#if REG_BYTES == 64
+enum { FEW_ROWS = 16, FEW_TILES = 2 };
+#elif REG_BYTES == 32
+enum { FEW_ROWS = 2, FEW_TILES = 1 };
+#else
+enum { FEW_ROWS = 1, FEW_TILES = 0 };
+#endif
 #if REG_BYTES > 16
-enum { FEW_ROWS = 2 };
 #define UNROLL_WORDS _Pragma("GCC unroll 8") /* all of a group */
 #else
-enum { FEW_ROWS = 0 };
 #define UNROLL_WORDS _Pragma("GCC unroll 1")
 #endif
 
@@ -296,16 +302,28 @@ INLINE void run_native_panels(struct baton_native native, const struct baton_lin
         finish_rows(job, out + p * LANES, end_out, row, n_rows, results[p]);
 }
 
+/* Rows of the next tile: as equal as can be, and as many as there is a tile for. */
+static int n_few_rows(int n_left, native_tile_fn *const tiles[])
+{
+    int n_tiles = (n_left + FEW_ROWS - 1) / FEW_ROWS, n = (n_left + n_tiles - 1) / n_tiles;
+    while (!tiles[n])
+        n--;
+    return n;
+}
+
 INLINE void run_few_rows(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
                          const uint8_t *levels, native_tile_fn *const tiles[])
 {
-    _Alignas(LINE_BYTES) float results[(FEW_ROWS + 1) * LANES];
-    const struct native_tile tile = tile_at(job, out, row, levels, results);
-    tiles[n_rows](&tile);
-    finish_rows(job, out, end_out, row, n_rows, results);
+    _Alignas(LINE_BYTES) float results[FEW_ROWS * LANES];
+    for (int n; n_rows; row += n, n_rows -= n) {
+        const struct native_tile tile = tile_at(job, out, row, levels, results);
+        n = n_few_rows(n_rows, tiles);
+        tiles[n](&tile);
+        finish_rows(job, out, end_out, row, n, results);
+    }
 }
 
-/* few [1..FEW_ROWS] multiply panels, many [1..CHUNK_ROWS] chunks. */
+/* few [1..FEW_ROWS], of which some are NULL, multiply panels, many [1..CHUNK_ROWS] chunks. */
 INLINE void linear_native(struct baton_native native, const struct baton_linear *job, int first_out,
                           int end_out, native_tile_fn *const few[], native_tile_fn *const many[])
 {
@@ -313,7 +331,7 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
     baton_native_levels(&native, levels);
     for (int row = 0; row < job->n_rows; row += BLOCK_ROWS) {
         const int n_rows = job->n_rows - row < BLOCK_ROWS ? job->n_rows - row : BLOCK_ROWS;
-        if (n_rows <= FEW_ROWS)
+        if (n_rows <= FEW_TILES * FEW_ROWS)
             for (int out = first_out; out < end_out; out += LANES)
                 run_few_rows(job, out, end_out, row, n_rows, levels, few);
         else
@@ -359,20 +377,27 @@ INLINE native_tile_fn *const *chunk_tiles(struct baton_native native)
     return native.has_min ? tile_of_32_mins : tile_of_32s;
 }
 
+#if REG_BYTES == 64
+#define FEW_ROW_TILES(X, name)                                                                     \
+    TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12) X(name, 16)
+#else
+#define FEW_ROW_TILES(X, name) TILES_1_2(X, name)
+#endif
+
 #if REG_BYTES > 16
-#define FEW_TILES(name)                                                                            \
+#define FEW_TILE_TABLE(name)                                                                       \
     INLINE void tile_##name(const struct native_tile *tile, int n_rows)                            \
     {                                                                                              \
         tile_panel(native_##name, tile, n_rows);                                                   \
     }                                                                                              \
-    NATIVE_TILE_TABLE(tile_##name, TILES_1_2, FEW_ROWS);
+    NATIVE_TILE_TABLE(tile_##name, FEW_ROW_TILES, FEW_ROWS);
 #else
-#define FEW_TILES(name) static native_tile_fn *const tile_##name##s[1];
+#define FEW_TILE_TABLE(name) static native_tile_fn *const tile_##name##s[FEW_ROWS + 1];
 #endif
 
 #define NATIVE_PRODUCT(name, NAME, ...)                                                            \
     static const struct baton_native native_##name = BATON_NATIVE(NAME, __VA_ARGS__);              \
-    FEW_TILES(name)                                                                                \
+    FEW_TILE_TABLE(name)                                                                           \
     static void linear_##name(const struct baton_linear *job, int first_out, int end_out)          \
     {                                                                                              \
         linear_native(native_##name, job, first_out, end_out, tile_##name##s,                      \
