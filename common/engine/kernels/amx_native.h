@@ -163,7 +163,7 @@ INLINE void panels_native(struct baton_native native, struct native_strip *strip
                  NATIVE_PANELS);
 }
 
-/* More rows than a tile has. */
+/* At least as many rows as a tile has. */
 INLINE void multiply_tiles(struct baton_native native, const struct baton_linear *job,
                            int first_out, int end_out)
 {
@@ -183,12 +183,12 @@ INLINE void multiply_tiles(struct baton_native native, const struct baton_linear
     _tile_release();
 }
 
-/* One tile of rows waits for memory, or nearly so, and vectors need no sums in memory. */
+/* Fewer rows than a tile has wait for memory, or nearly so, and vectors need no sums in memory. */
 #define NATIVE_BY_TILES(name, NAME, ...)                                                           \
     static void linear_##name(const struct baton_linear *job, int first_out, int end_out)          \
     {                                                                                              \
         static const struct baton_native native = BATON_NATIVE(NAME, __VA_ARGS__);                 \
-        if (job->n_rows > TILE_ROWS)                                                               \
+        if (job->n_rows >= TILE_ROWS)                                                              \
             multiply_tiles(native, job, first_out, end_out);                                       \
         else                                                                                       \
             baton_kernels_avx512vnni.dtypes[BATON_##NAME].linear(job, first_out, end_out);         \
