@@ -11,10 +11,11 @@ what it wants on its command line besides follows a colon: --peer "ik=ik_llama.c
 The GGUF file must hold a model of the same shape (weights do not matter), in a type that matches
 --dtype: f32 beside F32, bf16 beside BF16, q8 beside Q8_0. Without --gguf such a file of the shape
 is made, and deleted afterwards. With --type Q4_K_M and the like all programs run the one file that
-is made, Baton in --dtype native. Every figure is tokens per second, the
-median over all rounds. Within a round each program runs all tests once, one program right after
-the other, and who is first changes from round to round. --csv FILE also appends the medians to a
-file, which bench/plot_peers.py draws.
+is made, Baton in --dtype native.
+
+Every figure is tokens per second, the median over all rounds. Within a round each program runs all
+tests once, one program right after the other, and who is first changes from round to round. --csv
+FILE also appends the medians to a file, which bench/plot_peers.py draws.
 """
 import argparse
 import csv
@@ -89,8 +90,11 @@ class Llama:
         lines = output([self.folder / "llama-batched-bench", "-m", self.options.gguf, "-t", n_threads,
                         "-tb", n_threads, "-c", n_seqs * (n_past + n_new), "-npp", n_past, "-ntg", n_new,
                         "-npl", n_seqs, "--output-format", "jsonl"]).splitlines()
-        [test] = [json.loads(line) for line in lines if line.startswith("{")]
-        return test["speed_tg"]
+        tests = [json.loads(line) for line in lines if line.startswith("{")]
+        if not tests:
+            raise SystemExit(f"{self.name}: llama-batched-bench measured nothing with {n_seqs} sequences; "
+                             "try greater --past or --new")
+        return tests[0]["speed_tg"]
 
     def run(self, n_threads):
         options = self.options
