@@ -30,12 +30,6 @@ static void quantize_rows(void *arg, int item, int worker)
                             end < n_rows ? end : n_rows, loop->rows);
 }
 
-static bool have_one_form(const struct baton_kernels *kernels, enum baton_dtype a,
-                          enum baton_dtype b)
-{
-    return kernels->dtypes[a].quantize == kernels->dtypes[b].quantize;
-}
-
 static size_t form_bytes(const struct baton_kernels *kernels, enum baton_dtype dtype, int n_rows,
                          int n_in)
 {
@@ -53,7 +47,7 @@ const void *baton_forward_quantize(struct baton_forward *forward, struct baton_i
     if (loop.kernels->copies) /* a copy would have the same bits */
         return input->floats;
     for (int i = 0; i < input->n_forms; i++)
-        if (have_one_form(forward->kernels, input->forms[i].dtype, dtype))
+        if (baton_shares_rows(forward->kernels, input->forms[i].dtype, dtype))
             return input->forms[i].rows;
     assert(input->n_forms < BATON_INPUT_MAX_FORMS);
     baton_forward_share_rows(forward, quantize_rows, &loop);
@@ -69,7 +63,7 @@ static void count_forms(const struct baton_kernels *kernels, const struct baton_
     for (int i = 0; i < matrix->n_parts; i++) {
         enum baton_dtype dtype = matrix->parts[i].dtype, form = BATON_F32;
         size_t n_bytes = form_bytes(kernels, dtype, n_rows, matrix->n_in);
-        while (!have_one_form(kernels, form, dtype))
+        while (!baton_shares_rows(kernels, form, dtype))
             form++;
         most[form] = n_bytes > most[form] ? n_bytes : most[form];
     }
