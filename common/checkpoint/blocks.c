@@ -345,17 +345,17 @@ void baton_block_pack(enum baton_block_type type, const struct baton_block_codes
         put_f16(block + layout->d_at, codes->d);
 }
 
-static void decode_group(const struct baton_block_codes_form *form, float scale, float min,
-                         const uint8_t *codes, float *floats)
+void baton_block_decode_group(const struct baton_block_codes_form *form, float scale, float min,
+                              const uint8_t *codes, size_t n, float *floats)
 {
     if (form->levels)
-        for (int i = 0; i < form->n_group; i++)
+        for (size_t i = 0; i < n; i++)
             floats[i] = scale * form->levels[codes[i]];
     else if (form->has_min)
-        for (int i = 0; i < form->n_group; i++)
+        for (size_t i = 0; i < n; i++)
             floats[i] = scale * (float)codes[i] - min;
     else
-        for (int i = 0; i < form->n_group; i++)
+        for (size_t i = 0; i < n; i++)
             floats[i] = scale * (float)(codes[i] - form->zero);
 }
 
@@ -365,8 +365,8 @@ static void decode_block(enum baton_block_type type, const uint8_t *block, float
     struct baton_block_codes codes;
     baton_block_unpack(type, block, &codes);
     for (int i = 0, g = 0; i < types[type].n_values; i += form->n_group, g++)
-        decode_group(form, codes.d * codes.scales[g], codes.min * codes.mins[g], codes.codes + i,
-                     floats + i);
+        baton_block_decode_group(form, codes.d * codes.scales[g], codes.min * codes.mins[g],
+                                 codes.codes + i, (size_t)form->n_group, floats + i);
 }
 
 void baton_blocks_decode(enum baton_block_type type, const uint8_t *blocks, size_t n_blocks,

@@ -107,6 +107,10 @@ struct baton_block_codes {
     uint8_t codes[BATON_BLOCK_MAX_VALUES]; /* in the order of the values */
 };
 
+/* n codes of a group as float: its scale is d scales[g], its min min mins[g]. */
+void baton_block_decode_group(const struct baton_block_codes_form *form, float scale, float min,
+                              const uint8_t *codes, size_t n, float *floats);
+
 /* Takes a block of a type of codes apart, and puts one together: of codes, scales and mins in their
  * ranges and finite d and min, which are rounded to f16. MXFP4's d is a power of two. */
 void baton_block_unpack(enum baton_block_type type, const uint8_t *block,

@@ -210,21 +210,6 @@ void baton_native_write(const struct baton_native *native, void *panel,
     }
 }
 
-/* n values of one group. */
-static void read_group(const struct baton_block_codes_form *form, struct scale of,
-                       const uint8_t *codes, size_t n, float *row)
-{
-    if (form->levels)
-        for (size_t i = 0; i < n; i++)
-            row[i] = of.scale * (float)form->levels[codes[i]];
-    else if (form->has_min)
-        for (size_t i = 0; i < n; i++)
-            row[i] = of.scale * (float)codes[i] - of.min;
-    else
-        for (size_t i = 0; i < n; i++)
-            row[i] = of.scale * (float)(codes[i] - form->zero);
-}
-
 /* Unit number `unit` of a step, of which n inputs are read. */
 static void read_unit(const struct baton_native *native, const char *step, size_t unit, size_t out,
                       size_t n, float *row)
@@ -236,9 +221,11 @@ static void read_unit(const struct baton_native *native, const char *step, size_
               step + baton_native_head_bytes(native) +
                   unit * (size_t)baton_native_unit_bytes(native),
               out, codes);
-    for (size_t i = 0; i < n; i += group)
-        read_group(form, scale_at(native, step, out, (unit * BATON_NATIVE_UNIT + i) / group),
-                   codes + i, n - i < group ? n - i : group, row + i);
+    for (size_t i = 0; i < n; i += group) {
+        struct scale of = scale_at(native, step, out, (unit * BATON_NATIVE_UNIT + i) / group);
+        baton_block_decode_group(form, of.scale, of.min, codes + i, n - i < group ? n - i : group,
+                                 row + i);
+    }
 }
 
 void baton_native_read(const struct baton_native *native, const void *panel, size_t out, float *row,
