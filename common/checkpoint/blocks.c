@@ -265,7 +265,7 @@ float baton_mxfp4_half_scale(uint8_t exponent)
     return scale;
 }
 
-static uint8_t exponent_of(float half_scale)
+uint8_t baton_mxfp4_exponent(float half_scale)
 {
     uint32_t bits;
     memcpy(&bits, &half_scale, sizeof bits);
@@ -340,7 +340,7 @@ void baton_block_pack(enum baton_block_type type, const struct baton_block_codes
     if (layout->form.has_min)
         put_f16(block + layout->min_at, layout->adds_min ? -codes->min : codes->min);
     if (layout->is_exponent)
-        block[0] = exponent_of(codes->d);
+        block[0] = baton_mxfp4_exponent(codes->d);
     else
         put_f16(block + layout->d_at, codes->d);
 }

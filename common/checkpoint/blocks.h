@@ -118,7 +118,9 @@ void baton_block_unpack(enum baton_block_type type, const uint8_t *block,
 void baton_block_pack(enum baton_block_type type, const struct baton_block_codes *codes,
                       uint8_t *block);
 
-/* Half an MXFP4 block's scale, 2^(exponent - 128), which goes with its doubled levels. */
+/* Half an MXFP4 block's scale, 2^(exponent - 128), which goes with its doubled levels;
+ * and back. */
 float baton_mxfp4_half_scale(uint8_t exponent);
+uint8_t baton_mxfp4_exponent(float half_scale);
 
 #endif

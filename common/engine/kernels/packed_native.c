@@ -1,10 +1,9 @@
-#include <math.h>
 #include <string.h>
 
 #include "common/engine/kernels/native.h"
 #include "common/engine/kernels/packed.h"
 
-enum { WORD_INPUTS = 4, GROUP = 32, E8M0_HALF_BIAS = 128 };
+enum { WORD_INPUTS = 4, GROUP = 32 };
 
 /* ---- codes ---- */
 
@@ -127,7 +126,7 @@ static void put_scales(const struct baton_native *native, char *head, size_t out
         put_f16(head, 0, at, block->d);
         return;
     case BATON_SCALES_EXPONENT:
-        head[at] = (char)(ilogbf(block->d) + E8M0_HALF_BIAS);
+        head[at] = (char)baton_mxfp4_exponent(block->d);
         return;
     default:
         put_integers(native, head, out, block);
