@@ -7,8 +7,8 @@
 
 #include "bench/bench.h"
 #include "common/base/clock.h"
-#include "common/checkpoint/blocks.h"
 #include "common/engine/kernels/kernels.h"
+#include "common/engine/model/random_blocks.h"
 #include "common/engine/system/floats.h"
 #include "common/engine/system/pool.h"
 
@@ -138,22 +138,14 @@ static float *make_floats(size_t n)
     return floats;
 }
 
-/* n blocks of one row. */
-static uint8_t *make_blocks(enum baton_block_type type, size_t n)
+/* The blocks of one row. */
+static uint8_t *make_blocks(enum baton_block_type type, size_t n_in)
 {
-    const struct baton_block_codes_form *form = baton_block_codes_form(type);
-    const size_t n_values = baton_block_values(type);
-    uint8_t *blocks = calloc(n, baton_block_bytes(type));
-    struct baton_block_codes codes = {.d = 0x1p-10F, .min = form->has_min ? 0x1p-10F : 0};
-    for (int g = 0; g < BATON_BLOCK_MAX_GROUPS; g++) {
-        codes.scales[g] = n_values < BATON_BLOCK_MAX_VALUES ? 1 : (int8_t)form->max_scale;
-        codes.mins[g] = form->has_min;
-    }
-    for (size_t b = 0, i = 0; blocks && b < n; b++) {
-        for (size_t v = 0; v < n_values; v++, i++)
-            codes.codes[v] = (uint8_t)(i * 2654435761U >> 13 & ((1U << form->n_bits) - 1));
-        baton_block_pack(type, &codes, blocks + b * baton_block_bytes(type));
-    }
+    const size_t n_blocks = n_in / baton_block_values(type);
+    uint8_t *blocks = malloc(n_blocks * baton_block_bytes(type));
+    uint64_t state = 0;
+    if (blocks)
+        baton_random_blocks(type, &state, n_blocks, blocks);
     return blocks;
 }
 
@@ -170,10 +162,7 @@ static bool make_source(const struct stand *stand, struct source *source)
         source->rows = make_floats(BATON_PANEL * n_in);
         return source->rows;
     }
-    for (int type = 0; type < BATON_N_BLOCK_TYPES; type++)
-        if (baton_dtype_of_blocks((enum baton_block_type)type) == stand->dtype)
-            source->blocks = make_blocks((enum baton_block_type)type,
-                                         n_in / baton_block_values((enum baton_block_type)type));
+    source->blocks = make_blocks(baton_dtype_block_type(stand->dtype), n_in);
     return source->blocks;
 }
 

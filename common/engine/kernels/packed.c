@@ -229,6 +229,11 @@ enum baton_dtype baton_dtype_of_blocks(enum baton_block_type type)
     return dtypes[type];
 }
 
+enum baton_block_type baton_dtype_block_type(enum baton_dtype dtype)
+{
+    return baton_dtype_ops[dtype].blocks->type;
+}
+
 size_t baton_quantized_row_bytes(enum baton_dtype dtype, int n_in)
 {
     const struct baton_dtype_ops *ops = &baton_dtype_ops[dtype];

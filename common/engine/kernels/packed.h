@@ -118,8 +118,10 @@ static inline bool baton_dtype_has_blocks(enum baton_dtype dtype)
     return dtype > BATON_F16;
 }
 
-/* The dtype that keeps a file's tensors of this type as they are. */
+/* The dtype that keeps a file's tensors of this type as they are; and of a dtype with blocks their
+ * type. */
 enum baton_dtype baton_dtype_of_blocks(enum baton_block_type type);
+enum baton_block_type baton_dtype_block_type(enum baton_dtype dtype);
 
 static inline int baton_packed_n_panels(const struct baton_packed *packed)
 {

@@ -10,15 +10,6 @@
 #include "common/engine/model/random_blocks.h"
 #include "common/engine/model/random_weights.h"
 
-/* The type of blocks that panels of a dtype are made of. */
-static enum baton_block_type blocks_of(enum baton_dtype dtype)
-{
-    int type = 0;
-    while (baton_dtype_of_blocks((enum baton_block_type)type) != dtype)
-        type++;
-    return (enum baton_block_type)type;
-}
-
 /* n weights of an array whose first the seed enters at, from the first-th on. */
 static void fill(float *floats, size_t first, size_t n, float center, uint64_t seed)
 {
@@ -58,7 +49,7 @@ static enum baton_err fill_floats_of(const struct baton_array *array,
 static enum baton_err fill_blocks_of(const struct baton_array *array,
                                      const struct baton_packed *part, int first_row, uint64_t seed)
 {
-    enum baton_block_type type = blocks_of(part->dtype);
+    enum baton_block_type type = baton_dtype_block_type(part->dtype);
     size_t n_values = baton_block_values(type),
            n_blocks = ((size_t)part->n_in + n_values - 1) / n_values,
            row_bytes = n_blocks * baton_block_bytes(type);
