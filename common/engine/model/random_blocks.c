@@ -3,14 +3,11 @@
 #include <string.h>
 
 #include "common/base/f16.h"
+#include "common/engine/model/random_weights.h"
 
-/* splitmix64 (Steele, Lea, Flood, 2014). */
 static uint64_t next(uint64_t *state)
 {
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
+    return baton_random_bits(*state += BATON_RANDOM_STEP);
 }
 
 static void fill(uint64_t *state, uint8_t *bytes, size_t n)
