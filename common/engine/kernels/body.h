@@ -22,8 +22,9 @@
     [NAME] = {.row_bytes = row_bytes_##name, .quantize = quantize_##name, .linear = linear_##name}
 
 #define NATIVE_DTYPE(name, NAME, ...)                                                              \
-    [BATON_##NAME] = {                                                                             \
-        .row_bytes = row_bytes_native, .quantize = quantize_native, .linear = linear_##name},
+    [BATON_##NAME] = {.row_bytes = baton_native_row_bytes,                                         \
+                      .quantize = quantize_native,                                                 \
+                      .linear = linear_##name},
 
 const struct baton_kernels KERNELS = {
     .name = KERNELS_NAME,

@@ -8,11 +8,6 @@
 
 #include "common/engine/kernels/quantize.h"
 
-static size_t row_bytes_native(int n_in)
-{
-    return baton_native_row_bytes(n_in);
-}
-
 /* x [64], whose greatest magnitude is known, as bytes, and the rest of its group. */
 INLINE void quantize_group(const float *x, float most, int8_t *bytes,
                            struct baton_native_row_group *group)
