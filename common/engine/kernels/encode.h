@@ -1,7 +1,7 @@
 /* Weights into ggml's blocks (checkpoint/blocks.h), by a search for the scales that keep them best.
  *
- * What the search lowers is the sum of squared errors. The same weights give the same bytes on every
- * machine.
+ * What the search lowers is the sum of squared errors. The same weights give the same bytes on
+ * every machine.
  *
  * Ownership: arguments are borrowed for the call.
  * Threading: pure functions.

@@ -30,7 +30,8 @@ struct baton_model;
 struct baton_model_options {
     const char *dtype;   /* of the weights: "f32", "bf16", "q8", "auto": the fastest of them that
                             holds the bounds on accuracy (tests/golden), "q4": q4_dtypes.h, or
-                            "native": each matrix as a GGUF file has it; NULL: baton_model_default_dtype */
+                            "native": each matrix as a GGUF file has it;
+                            NULL: baton_model_default_dtype */
     const char *kernels; /* "auto", "amx", "avx512vnni", "avx512", "avx2", "portable", "openblas";
                             NULL: auto */
     const struct baton_cache_dirs *cache; /* where packed weights are shared with other processes,
@@ -89,8 +90,8 @@ const char *baton_model_main_dtype(const struct baton_model *model);
 /* Bytes of the weights that are mapped from a file, and thus page cache; 0: they are private. */
 size_t baton_model_mapped_bytes(const struct baton_model *model);
 
-/* The dtype of the weights: "f32", "bf16", "q8", "q4", "native"; and whose kernels compute: "avx512",
- * .... */
+/* The dtype of the weights: "f32", "bf16", "q8", "q4", "native"; and whose kernels compute:
+ * "avx512", .... */
 const char *baton_model_dtype(const struct baton_model *model);
 const char *baton_model_kernels(const struct baton_model *model);
 

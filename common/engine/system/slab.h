@@ -1,5 +1,5 @@
-/* Arrays in one piece of memory, each on cache lines of its own. The same calls first measure, without
- * memory, and then place.
+/* Arrays in one piece of memory, each on cache lines of its own. The same calls first measure,
+ * without memory, and then place.
  *
  * Pure.
  */
