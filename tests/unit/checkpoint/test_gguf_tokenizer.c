@@ -1,163 +1,17 @@
-#include <math.h>
-
-#include "tests/support/gguf_bytes.h"
-#include "tests/support/scratch.h"
-
-#include "common/checkpoint/chat_template.h"
-#include "common/checkpoint/gguf_chat_template.h"
-#include "common/checkpoint/gguf_ids.h"
-#include "common/checkpoint/gguf_tokenizer.h"
-
-enum { MAX_BYTES = 16 << 20, MAX_ITEMS = 32 };
+#include "tests/unit/checkpoint/gguf_tokenizer_unit.h"
 
 #define SPACE "\xe2\x96\x81"
-#define KEY   "tokenizer.ggml."
 
-/* The entries of a file without tensors. */
-struct file {
-    struct baton_buf entries;
-    uint64_t n;
-};
-
-static struct file begin(const char *model)
-{
-    struct file file = {.n = 1};
-    baton_buf_init(&file.entries, MAX_BYTES);
-    put_gguf_string(&file.entries, KEY "model", model);
-    return file;
-}
-
-static void put_text(struct file *file, const char *key, const char *text)
-{
-    put_gguf_string(&file->entries, key, text);
-    file->n++;
-}
-
-static void put_id(struct file *file, const char *key, uint32_t id)
-{
-    put_gguf_u32(&file->entries, key, id);
-    file->n++;
-}
-
-static void put_flag(struct file *file, const char *key, bool flag)
-{
-    put_gguf_entry(&file->entries, key, BATON_GGUF_BOOL, flag, 1);
-    file->n++;
-}
-
-/* texts end with NULL. */
-static void put_texts(struct file *file, const char *key, const char *const *texts)
-{
-    uint64_t n = 0;
-    while (texts[n])
-        n++;
-    put_gguf_array(&file->entries, key, BATON_GGUF_TEXT, n);
-    for (uint64_t i = 0; i < n; i++)
-        put_gguf_text(&file->entries, texts[i]);
-    file->n++;
-}
-
-/* Each digit of digits is a type. */
-static void put_types(struct file *file, const char *digits)
-{
-    put_gguf_array(&file->entries, KEY "token_type", BATON_GGUF_I32, strlen(digits));
-    for (; *digits; digits++)
-        put_number(&file->entries, (uint64_t)(*digits - '0'), 4);
-    file->n++;
-}
-
-static void put_scores(struct file *file, const float *scores, uint64_t n)
-{
-    put_gguf_array(&file->entries, KEY "scores", BATON_GGUF_F32, n);
-    for (uint64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &scores[i], sizeof bits);
-        put_number(&file->entries, bits, 4);
-    }
-    file->n++;
-}
-
-/* The whole file, to be freed. */
-static char *end(struct file *file, size_t *n)
-{
-    struct baton_buf whole;
-    baton_buf_init(&whole, MAX_BYTES);
-    put_gguf_head(&whole, 3, 0, file->n);
-    baton_buf_append(&whole, file->entries.data, file->entries.len);
-    put_gguf_data(&whole, 32, 0);
-    assert_int_equal(baton_buf_err(&whole), BATON_OK);
-    baton_buf_fini(&file->entries);
-    *n = whole.len;
-    return baton_buf_take(&whole);
-}
-
-static enum baton_err parse(char *bytes, size_t n, struct baton_tokenizer_tables **tables,
-                            struct baton_why *why)
-{
-    struct baton_gguf gguf;
-    struct baton_tokenizer_tables *read = calloc(1, sizeof *read);
-    assert_non_null(read);
-    read->unk_id = BATON_NO_TOKEN;
-    (void)strcpy(read->file, "x.gguf");
-    assert_int_equal(baton_gguf_parse((const uint8_t *)bytes, n, &gguf, why), BATON_OK);
-    enum baton_err err = baton_gguf_tokenizer_read(&gguf, read, why);
-    baton_gguf_fini(&gguf);
-    if (err)
-        baton_tokenizer_tables_free(read);
-    else
-        *tables = read;
-    return err;
-}
-
-/* Nothing of the file is kept. */
 static struct baton_tokenizer_tables *read_end(struct file *file)
 {
     struct baton_tokenizer_tables *tables = NULL;
     struct baton_why why = {""};
-    size_t n;
-    char *bytes = end(file, &n);
-    if (parse(bytes, n, &tables, &why))
+    if (read_tables(file, &tables, &why))
         fail_msg("%s", why.text);
-    free(bytes);
     return tables;
 }
 
-static void assert_refused(struct file *file, enum baton_err expected, const char *reason)
-{
-    struct baton_tokenizer_tables *tables = NULL;
-    struct baton_why why = {""};
-    size_t n;
-    char *bytes = end(file, &n);
-    assert_int_equal(parse(bytes, n, &tables, &why), expected);
-    free(bytes);
-    assert_string_equal(why.text, reason);
-}
-
 /* ---- byte-level BPE ---- */
-
-static const char *const byte_tokens[] = {"a",
-                                          "b",
-                                          "ab",
-                                          "<think>",
-                                          "<|im_end|>",
-                                          "[PAD5]",
-                                          "[PAD",
-                                          "\xc4\xa0",
-                                          "<s>",
-                                          "\xc4\xa0"
-                                          "a",
-                                          NULL};
-static const char *const byte_merges[] = {"a b", "\xc4\xa0 a", NULL};
-
-static struct file byte_file(const char *pre)
-{
-    struct file file = begin("gpt2");
-    put_text(&file, KEY "pre", pre);
-    put_texts(&file, KEY "tokens", byte_tokens);
-    put_texts(&file, KEY "merges", byte_merges);
-    put_types(&file, "1114151131");
-    return file;
-}
 
 static void assert_added(const struct baton_added_row *row, const char *text, uint32_t id,
                          bool special)
@@ -197,9 +51,7 @@ TEST(a_byte_level_tokenizer_has_its_tokens_merges_and_the_steps_of_its_name)
 
 TEST(a_token_that_ends_a_text_is_special_whatever_its_type)
 {
-    struct file file = begin("gpt2");
-    put_text(&file, KEY "pre", "gpt-2");
-    put_texts(&file, KEY "tokens", byte_tokens);
+    struct file file = begin_byte_file("gpt-2", byte_tokens);
     put_texts(&file, KEY "merges", byte_merges);
     struct baton_tokenizer_tables *tables = read_end(&file);
     assert_int_equal(tables->n_added, 1);
@@ -248,7 +100,7 @@ static const float scores[] = {0, 0, 0, 0, -9, -9, -9, -1, -3, -2, -1.5F, -1000}
 
 static struct file piece_file(void)
 {
-    struct file file = begin("llama");
+    struct file file = begin_file("llama");
     put_texts(&file, KEY "tokens", pieces);
     put_types(&file, "233611111114");
     put_scores(&file, scores, 12);
@@ -328,7 +180,7 @@ TEST(phi_3s_special_tokens_take_the_spaces_behind_them)
 {
     static const char *const tokens[] = {"<unk>", "<s>", "</s>", "<|end|>", "<|endoftext|>", NULL};
     static const float zeros[5];
-    struct file file = begin("llama");
+    struct file file = begin_file("llama");
     put_text(&file, "general.architecture", "phi3");
     put_texts(&file, KEY "tokens", tokens);
     put_types(&file, "23433");
@@ -342,7 +194,7 @@ TEST(phi_3s_special_tokens_take_the_spaces_behind_them)
 
 TEST(unigram_keeps_its_scores_and_its_map_of_characters)
 {
-    struct file file = begin("t5");
+    struct file file = begin_file("t5");
     put_texts(&file, KEY "tokens", pieces);
     put_types(&file, "233611111114");
     put_scores(&file, scores, 12);
@@ -364,247 +216,6 @@ TEST(unigram_keeps_its_scores_and_its_map_of_characters)
     baton_tokenizer_tables_free(tables);
 }
 
-/* ---- what is refused ---- */
-
-TEST(models_and_steps_that_are_not_known_are_refused_by_name)
-{
-    struct file file = begin("bert");
-    assert_refused(
-        &file, BATON_INVALID,
-        "x.gguf: tokenizer.ggml.model: \"bert\" is not supported, but gpt2, llama and t5");
-    file = begin("no_vocab");
-    assert_refused(&file, BATON_NOT_FOUND, "x.gguf: the file holds no tokenizer");
-    file = byte_file("rot13");
-    assert_refused(&file, BATON_INVALID, "x.gguf: tokenizer.ggml.pre: \"rot13\" is not supported");
-}
-
-TEST(a_list_that_does_not_fit_is_refused)
-{
-    static const char *const absent[] = {"a c", NULL}, *const same[] = {"a", "b", "a", NULL};
-    struct file file = byte_file("gpt-2");
-    put_id(&file, KEY "bos_token_id", 10);
-    assert_refused(&file, BATON_INVALID,
-                   "x.gguf: tokenizer.ggml.bos_token_id: 10: must be in 0..9");
-    file = begin("gpt2");
-    put_text(&file, KEY "pre", "gpt-2");
-    assert_refused(&file, BATON_INVALID, "x.gguf: tokenizer.ggml.tokens must be given");
-    file = begin("gpt2");
-    put_text(&file, KEY "pre", "gpt-2");
-    put_texts(&file, KEY "tokens", byte_tokens);
-    put_types(&file, "111");
-    assert_refused(&file, BATON_INVALID,
-                   "x.gguf: tokenizer.ggml.token_type must have as many items as "
-                   "tokenizer.ggml.tokens");
-    file = begin("gpt2");
-    put_text(&file, KEY "pre", "gpt-2");
-    put_texts(&file, KEY "tokens", byte_tokens);
-    put_texts(&file, KEY "merges", absent);
-    assert_refused(
-        &file, BATON_INVALID,
-        "x.gguf: merges: number 1 has a token or a result that is not in the vocabulary");
-    file = begin("gpt2");
-    put_text(&file, KEY "pre", "gpt-2");
-    put_texts(&file, KEY "tokens", same);
-    put_texts(&file, KEY "merges", byte_merges);
-    assert_refused(&file, BATON_INVALID, "x.gguf: vocab: duplicate token \"a\"");
-}
-
-TEST(values_of_the_wrong_kind_are_refused)
-{
-    static const char *const wrong[] = {"a", "\xff", NULL};
-    static const float nan[] = {0, NAN};
-    struct file file = byte_file("gpt-2");
-    put_id(&file, KEY "add_bos_token", 1);
-    assert_refused(&file, BATON_INVALID,
-                   "x.gguf: tokenizer.ggml.add_bos_token must be true or false");
-    file = begin("gpt2");
-    put_text(&file, KEY "pre", "gpt-2");
-    put_texts(&file, KEY "tokens", wrong);
-    assert_refused(&file, BATON_INVALID, "x.gguf: tokenizer.ggml.tokens: number 1 is not UTF-8");
-    file = begin("llama");
-    put_texts(&file, KEY "tokens", byte_merges);
-    assert_refused(&file, BATON_INVALID, "x.gguf: tokenizer.ggml.scores must be given");
-    file = begin("llama");
-    put_texts(&file, KEY "tokens", byte_merges);
-    put_scores(&file, nan, 2);
-    assert_refused(&file, BATON_INVALID, "x.gguf: tokenizer.ggml.scores must hold finite numbers");
-    file = begin("gpt2");
-    put_text(&file, KEY "pre", "gpt-2");
-    put_texts(&file, KEY "tokens", byte_merges);
-    put_types(&file, "17");
-    assert_refused(&file, BATON_INVALID,
-                   "x.gguf: tokenizer.ggml.token_type must hold whole numbers in 0..6");
-}
-
-TEST(tokens_of_absurd_length_are_refused)
-{
-    static char long_token[1026], long_piece[258];
-    static const char *const tokens[] = {"a", long_token, NULL}, *const two[] = {"a", long_piece,
-                                                                                 NULL};
-    static const float zeros[2];
-    memset(long_token, 'a', sizeof long_token - 1);
-    memset(long_piece, 'a', sizeof long_piece - 1);
-    struct file file = begin("gpt2");
-    put_text(&file, KEY "pre", "gpt-2");
-    put_texts(&file, KEY "tokens", tokens);
-    put_types(&file, "13");
-    assert_refused(&file, BATON_LIMIT,
-                   "x.gguf: tokenizer.ggml.tokens: number 1, an added token, has 1025 bytes, more "
-                   "than 1024");
-    file = begin("llama");
-    put_texts(&file, KEY "tokens", two);
-    put_scores(&file, zeros, 2);
-    assert_refused(&file, BATON_LIMIT,
-                   "x.gguf: tokenizer.ggml.tokens: number 1, a piece, has 257 bytes, more than "
-                   "256");
-}
-
-/* ---- end tokens ---- */
-
-static enum baton_err apply(struct file *file, struct baton_model_config *config,
-                            struct baton_why *why)
-{
-    struct baton_gguf gguf;
-    size_t n;
-    char *bytes = end(file, &n);
-    assert_int_equal(baton_gguf_parse((const uint8_t *)bytes, n, &gguf, why), BATON_OK);
-    enum baton_err err = baton_gguf_ids_apply(&gguf, config, why);
-    baton_gguf_fini(&gguf);
-    free(bytes);
-    return err;
-}
-
-static void assert_ends(const char *const *tokens, const int64_t *expected, int n)
-{
-    struct baton_model_config config = {.n_vocab = 64};
-    struct baton_why why = {""};
-    struct file file = begin("gpt2");
-    put_texts(&file, KEY "tokens", tokens);
-    put_id(&file, KEY "eos_token_id", 1);
-    put_id(&file, KEY "eot_token_id", 0);
-    assert_int_equal(apply(&file, &config, &why), BATON_OK);
-    assert_int_equal(config.bos_id, -1);
-    assert_int_equal(config.n_eos, n);
-    for (int i = 0; i < n; i++)
-        assert_int_equal(config.eos_ids[i], expected[i]);
-}
-
-TEST(a_generation_ends_with_named_tokens_and_with_those_known_by_their_texts)
-{
-    static const char *const tokens[] = {"<EOT>", "</s>", "a", "<|eot_id|>", "<|eom_id|>", NULL};
-    static const char *const harmony[] = {"<|end|>", "<|return|>", "<|call|>", NULL};
-    static const char *const no_call[] = {"<|end|>", "<|return|>", NULL};
-    assert_ends(tokens, (const int64_t[]){1, 0, 3, 4}, 4);
-    assert_ends(harmony, (const int64_t[]){1, 2}, 2);
-    assert_ends(no_call, (const int64_t[]){1, 0}, 2);
-}
-
-TEST(a_token_beyond_the_models_vocabulary_ends_nothing)
-{
-    struct baton_model_config config = {.n_vocab = 4};
-    struct baton_why why = {""};
-    struct file file = byte_file("gpt-2");
-    assert_int_equal(apply(&file, &config, &why), BATON_INVALID);
-    assert_string_equal(why.text,
-                        "tokenizer.ggml.tokens: number 4 ends a text, but the model has only 4");
-    file = begin("none"); /* without a vocabulary */
-    put_id(&file, KEY "eos_token_id", 3);
-    assert_int_equal(apply(&file, &config, &why), BATON_OK);
-    assert_int_equal(config.n_eos, 1);
-    assert_int_equal(config.eos_ids[0], 3);
-}
-
-/* ---- a file ---- */
-
-static void write_file(struct file *file)
-{
-    size_t n;
-    char *bytes = end(file, &n);
-    FILE *out = fopen(in_scratch("model.gguf"), "w");
-    assert_non_null(out);
-    assert_int_equal(fwrite(bytes, 1, n, out), n);
-    assert_int_equal(fclose(out), 0);
-    free(bytes);
-}
-
-TEST(templates_and_the_texts_of_tokens_are_in_the_file)
-{
-    struct baton_chat_template source = {0};
-    struct baton_why why = {""};
-    struct file file = byte_file("gpt-2");
-    put_id(&file, KEY "bos_token_id", 8);
-    put_id(&file, KEY "eos_token_id", 4);
-    put_text(&file, "tokenizer.chat_template", "{{ bos_token }}");
-    put_text(&file, "tokenizer.chat_template.tool_use", "{{ tools }}");
-    write_file(&file);
-    assert_int_equal(baton_chat_template_read(in_scratch("model.gguf"), &source, &why), BATON_OK);
-    assert_string_equal(source.jinja, "{{ bos_token }}");
-    assert_int_equal(source.n_jinja, 15);
-    assert_string_equal(source.tools_jinja, "{{ tools }}");
-    assert_string_equal(source.bos, "<s>");
-    assert_string_equal(source.eos, "<|im_end|>");
-    baton_chat_template_fini(&source);
-    file = byte_file("gpt-2");
-    put_id(&file, "tokenizer.chat_template", 1);
-    write_file(&file);
-    assert_int_equal(baton_chat_template_read(in_scratch("model.gguf"), &source, &why),
-                     BATON_INVALID);
-    assert_non_null(strstr(why.text, "model.gguf: tokenizer.chat_template must be a text"));
-    baton_chat_template_fini(&source);
-}
-
-/* Of 65,536 tokens. */
-static void write_large(const char *pre)
-{
-    struct file file = begin("gpt2");
-    char token[16];
-    put_text(&file, KEY "pre", pre);
-    put_texts(&file, KEY "merges", byte_merges);
-    put_gguf_array(&file.entries, KEY "tokens", BATON_GGUF_TEXT, 65536);
-    for (int i = 0; i < 65536; i++) {
-        (void)snprintf(token, sizeof token, "t%d", i);
-        put_gguf_text(&file.entries, i < 10 ? byte_tokens[i] : token);
-    }
-    file.n++;
-    write_file(&file);
-}
-
-static struct baton_tokenizer_tables *recall(struct baton_why *why)
-{
-    static const char digest[BATON_SHA256_HEX] =
-        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-    struct baton_cache_dirs dirs;
-    struct baton_tokenizer_tables *tables = NULL;
-    baton_cache_dirs_find(in_scratch("kept"), scratch, &dirs);
-    assert_int_equal(dirs.n, 1);
-    if (baton_tokenizer_tables_recall(in_scratch("model.gguf"), &dirs, digest, &tables, why))
-        return NULL;
-    return tables;
-}
-
-TEST(a_large_vocabulary_is_read_once)
-{
-    struct baton_why why = {""};
-    write_large("gpt-2");
-    struct baton_tokenizer_tables *first = recall(&why);
-    assert_non_null(first);
-    assert_null(first->kept.data);
-    write_large("qwen2"); /* only the steps are read again */
-    struct baton_tokenizer_tables *second = recall(&why);
-    assert_non_null(second);
-    assert_non_null(second->kept.data);
-    assert_int_equal(second->n_tokens, 65536);
-    assert_string_equal(second->tokens[65535].text, "t65535");
-    assert_int_equal(second->n_merges, 2);
-    assert_int_equal(second->steps.n_normalizer, 1);
-    assert_string_equal(second->file, in_scratch("model.gguf"));
-    baton_tokenizer_tables_free(first);
-    baton_tokenizer_tables_free(second);
-    write_large("rot13");
-    assert_null(recall(&why));
-    assert_non_null(strstr(why.text, "\"rot13\" is not supported"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -619,14 +230,6 @@ int main(void)
         cmocka_unit_test(sentencepiece_has_a_space_and_a_token_first_unless_keys_say_otherwise),
         cmocka_unit_test(phi_3s_special_tokens_take_the_spaces_behind_them),
         cmocka_unit_test(unigram_keeps_its_scores_and_its_map_of_characters),
-        cmocka_unit_test(models_and_steps_that_are_not_known_are_refused_by_name),
-        cmocka_unit_test(a_list_that_does_not_fit_is_refused),
-        cmocka_unit_test(values_of_the_wrong_kind_are_refused),
-        cmocka_unit_test(tokens_of_absurd_length_are_refused),
-        cmocka_unit_test(a_generation_ends_with_named_tokens_and_with_those_known_by_their_texts),
-        cmocka_unit_test(a_token_beyond_the_models_vocabulary_ends_nothing),
-        IN_SCRATCH(templates_and_the_texts_of_tokens_are_in_the_file),
-        IN_SCRATCH(a_large_vocabulary_is_read_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
