@@ -1,15 +1,22 @@
 #include "gateway/observe/busy_rate.h"
 
+#include <math.h>
+
 #include "common/base/clock.h"
 
 enum { MIN_MARKS = 4 };
 
 static const double lately_s = 4, moment_s = 4.0 / GW_BUSY_RATE_MARKS;
 
+/* A pause before some work that is longer than this, and than so many times what such work usually
+ * takes, is a stall. A rate that has really fallen so far is followed within a few notes, because
+ * each of them multiplies what is usual. */
+static const double stall_s = 1, stall_factor = 8;
+
 void gw_busy_rate_pass(struct gw_busy_rate *rate, int64_t now_ns)
 {
     if (rate->n_open && now_ns > rate->seen_ns)
-        rate->clock_s += baton_seconds(now_ns - rate->seen_ns);
+        rate->pending_s += baton_seconds(now_ns - rate->seen_ns);
     rate->seen_ns = now_ns;
 }
 
@@ -22,7 +29,35 @@ void gw_busy_rate_begin(struct gw_busy_rate *rate, int64_t now_ns)
 void gw_busy_rate_end(struct gw_busy_rate *rate, int64_t now_ns)
 {
     gw_busy_rate_pass(rate, now_ns);
-    rate->n_open--;
+    if (!--rate->n_open)
+        rate->pending_s = 0;
+}
+
+/* The time per unit up to clock_s; units is at least 1, because before a whole unit is done the
+ * time so far is a lower bound for one. Measures from the newest mark that is at least lately_s
+ * old, or else from the oldest mark. */
+static double per_unit_s(const struct gw_busy_rate *rate, double now_s)
+{
+    double clock_s = 0, done = 0;
+    for (uint64_t i = 1; i <= rate->n_marks && i <= GW_BUSY_RATE_MARKS; i++) {
+        size_t at = (rate->n_marks - i) % GW_BUSY_RATE_MARKS;
+        clock_s = rate->marks[at].clock_s;
+        done = rate->marks[at].done;
+        if (i > MIN_MARKS && now_s - clock_s >= lately_s)
+            break;
+        if (i == rate->n_marks)
+            clock_s = done = 0; /* no mark was dropped yet: measure from the start */
+    }
+    done = rate->done - done;
+    return (now_s - clock_s) / (done > 1 ? done : 1);
+}
+
+/* The time that the work took, without a stall. The first work has nothing to compare it with. */
+static double taken_s(const struct gw_busy_rate *rate, double done)
+{
+    double usual_s = (done > 1 ? done : 1) * per_unit_s(rate, rate->clock_s);
+    return rate->n_marks ? fmin(rate->pending_s, fmax(stall_s, stall_factor * usual_s))
+                         : rate->pending_s;
 }
 
 /* Events within one moment share a mark, so that the ring of marks reaches back lately_s. */
@@ -30,6 +65,8 @@ void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns)
 {
     size_t last = (rate->n_marks - 1) % GW_BUSY_RATE_MARKS;
     gw_busy_rate_pass(rate, now_ns);
+    rate->clock_s += taken_s(rate, done);
+    rate->pending_s = 0;
     rate->done += done;
     if (!rate->n_marks || rate->clock_s - rate->marks[last].clock_s > moment_s) {
         last = rate->n_marks++ % GW_BUSY_RATE_MARKS;
@@ -38,20 +75,7 @@ void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns)
     rate->marks[last].done = rate->done;
 }
 
-/* Measures from the newest mark that is at least lately_s old, or else from the oldest mark. */
 double gw_busy_rate_per_unit_s(const struct gw_busy_rate *rate)
 {
-    double clock_s = 0, done = 0;
-    for (uint64_t i = 1; i <= rate->n_marks && i <= GW_BUSY_RATE_MARKS; i++) {
-        size_t at = (rate->n_marks - i) % GW_BUSY_RATE_MARKS;
-        clock_s = rate->marks[at].clock_s;
-        done = rate->marks[at].done;
-        if (i > MIN_MARKS && rate->clock_s - clock_s >= lately_s)
-            break;
-        if (i == rate->n_marks)
-            clock_s = done = 0; /* no mark was dropped yet: measure from the start */
-    }
-    done = rate->done - done;
-    /* Before a whole unit is done, the time so far is a lower bound for one. */
-    return (rate->clock_s - clock_s) / (done > 1 ? done : 1);
+    return per_unit_s(rate, rate->clock_s + rate->pending_s);
 }

@@ -1,7 +1,10 @@
 /* The recent time per unit of work, by a clock that runs only while any work is open.
  *
  * Recent means the last seconds of that clock, and at least the last few moments in which work was
- * done, however long ago they were.
+ * done, however long ago they were. Time without any work done counts as it passes. It is forgotten
+ * when nothing is open any more: what was open then failed or left, and a stall says nothing about
+ * the pace. When work is done after all, a pause far above the usual counts as one of 1 s, or of
+ * eight times the usual.
  *
  * Ownership: plain data; all zeros is a fresh one.
  * Threading: pure functions of their arguments; times are baton_now_ns's.
@@ -17,8 +20,9 @@ enum { GW_BUSY_RATE_MARKS = 64 };
 
 struct gw_busy_rate {
     size_t n_open;
-    int64_t seen_ns;  /* up to when clock_s counts */
-    double clock_s;   /* of the time in which any was open */
+    int64_t seen_ns;  /* up to when pending_s counts */
+    double clock_s;   /* of the time in which any was open, up to the last work that was done */
+    double pending_s; /* the same, since then */
     double done;      /* in all */
     uint64_t n_marks; /* in all */
     struct {

@@ -58,11 +58,12 @@ static void leave(struct gw_throughput *throughput, enum gw_state from, enum gw_
         gw_busy_rate_end(&throughput->output, now_ns);
     if (from != GW_PREFILLING)
         return;
-    gw_busy_rate_end(&throughput->compute, now_ns);
     throughput->n_prefilling_tokens -= n_tokens;
-    /* A prompt that failed or was canceled was not computed: its time counts, its tokens do not. */
+    /* A prompt that failed or was canceled was not computed: its tokens do not count, and its time
+     * only where other prompts took it. */
     if (to == GW_DECODING || to == GW_DONE)
         gw_busy_rate_note(&throughput->compute, (double)n_tokens, now_ns);
+    gw_busy_rate_end(&throughput->compute, now_ns);
 }
 
 static void enter(struct gw_throughput *throughput, enum gw_state from, enum gw_state to,

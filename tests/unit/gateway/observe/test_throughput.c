@@ -230,6 +230,62 @@ TEST(decoding_requests_share_what_the_fleet_makes)
     near(gw_throughput_service_s(&throughput, 1, 0, 1000), 10 * 0.01, 0.05);
 }
 
+/* Answers of ten tokens, one every 10 ms, after a prompt of 20 in 10 ms. */
+static void answer(int n)
+{
+    for (int i = 0; i < n; i++) {
+        arrive(20);
+        serve(20, 0.01);
+        for (int token = 1; token < 10; token++) {
+            sleep_s(0.01);
+            gw_throughput_made(&throughput, 1, now_ns);
+        }
+        move(GW_DECODING, GW_DONE, 20);
+        gw_throughput_finished(&throughput, 10, 0.09);
+        tick(0);
+    }
+}
+
+static void expect_the_usual_pace(void)
+{
+    near(gw_throughput_service_s(&throughput, 1, 20, 10), 0.1, 0.05);
+    assert_true(gw_throughput_wait_s(&throughput, 0, 0) == 0);
+}
+
+TEST(requests_that_failed_after_a_stall_do_not_look_like_slowness)
+{
+    answer(3);
+    for (int i = 0; i < 3; i++) {
+        arrive(20);
+        serve(20, 0.01); /* its output never comes */
+        arrive(20);
+        move(GW_QUEUED, GW_PREFILLING, 20); /* nor the first token of this one */
+    }
+    for (int i = 0; i < 400; i++) {
+        sleep_s(0.025);
+        tick(0);
+    }
+    for (int i = 0; i < 3; i++) {
+        move(GW_DECODING, GW_FAILED, 20);
+        move(GW_PREFILLING, GW_FAILED, 20);
+    }
+    expect_the_usual_pace();
+    answer(1);
+    expect_the_usual_pace();
+}
+
+TEST(a_stall_that_requests_survive_counts_as_a_second)
+{
+    answer(20);
+    begin_decoding(1);
+    sleep_s(60);
+    tick(0);
+    assert_true(gw_throughput_service_s(&throughput, 1, 20, 10) > 10); /* while it lasts */
+    gw_throughput_made(&throughput, 1, now_ns);
+    move(GW_DECODING, GW_DONE, 1);
+    assert_true(gw_throughput_service_s(&throughput, 1, 20, 10) < 0.2);
+}
+
 TEST(retry_after_is_whole_seconds_that_can_be_foreseen)
 {
     assert_int_equal(gw_throughput_retry_s(0), 1);
@@ -258,6 +314,8 @@ int main(void)
         cmocka_unit_test_setup(the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked,
                                init),
         cmocka_unit_test_setup(decoding_requests_share_what_the_fleet_makes, init),
+        cmocka_unit_test_setup(requests_that_failed_after_a_stall_do_not_look_like_slowness, init),
+        cmocka_unit_test_setup(a_stall_that_requests_survive_counts_as_a_second, init),
         cmocka_unit_test_setup(retry_after_is_whole_seconds_that_can_be_foreseen, init),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
