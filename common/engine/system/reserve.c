@@ -6,13 +6,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14; older headers lack it */
 #endif
 
-/* So much is backed between two looks at whether it is still wanted. */
-enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = 16 << 20 };
+/* A huge page is backed between two looks at whether more is wanted: no longer does the thread, which
+ * others may keep from running, hold the lock of the address space. */
+enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = HUGE_PAGE_BYTES, LOWEST_PRIORITY = 19 };
 
 struct baton_reserve {
     char *mapping, *memory;
@@ -23,10 +27,18 @@ struct baton_reserve {
     atomic_size_t n_backed; /* by the thread */
 };
 
+/* To Linux a nice value is a thread's. Clearing gigabytes took half of a decode worker's only core
+ * from its steps for as long as a minute. */
+static void give_way(void)
+{
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY);
+}
+
 /* An older kernel refuses, and pages come as they are touched. */
 static void *back(void *arg)
 {
     struct baton_reserve *reserve = arg;
+    give_way();
     for (size_t at = 0; at < reserve->n_bytes && !atomic_load(&reserve->stopping);
          at += STEP_BYTES) {
         size_t left = reserve->n_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;
