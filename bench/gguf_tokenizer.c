@@ -7,7 +7,7 @@
 #include "common/checkpoint/chat_template.h"
 #include "common/checkpoint/tokenizer_tables.h"
 
-enum { TEXT_MAX_BYTES = 1 << 16, NAME_BYTES = 32 };
+enum { MERGE_MAX_BYTES = 1 << 16, NAME_BYTES = 32 };
 
 /* tokenizer.ggml.token_type */
 enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 };
@@ -18,11 +18,12 @@ struct token {
     enum token_type type;
 };
 
-static enum baton_err parse_bytes(struct baton_tokenizer_tables **tables, struct baton_why *why)
+static enum baton_err parse_own(int n_vocab, struct baton_tokenizer_tables **tables,
+                                struct baton_why *why)
 {
     struct baton_buf text;
-    baton_buf_init(&text, TEXT_MAX_BYTES);
-    bench_tokenizer_put(&text);
+    baton_buf_init(&text, BENCH_TOKENIZER_MAX_BYTES);
+    bench_tokenizer_put(&text, n_vocab);
     enum baton_err err = baton_buf_err(&text);
     if (!err)
         err = baton_tokenizer_tables_parse("tokenizer.json", text.data, text.len, tables, why);
@@ -88,7 +89,7 @@ static enum baton_err put_merges(struct bench_gguf *gguf,
                                  const struct baton_tokenizer_tables *tables)
 {
     struct baton_buf both;
-    baton_buf_init(&both, TEXT_MAX_BYTES);
+    baton_buf_init(&both, MERGE_MAX_BYTES);
     bench_gguf_begin_texts(gguf, "tokenizer.ggml.merges", tables->n_merges);
     for (size_t i = 0; i < tables->n_merges; i++) {
         const struct baton_token_row *left = &tables->tokens[tables->merges[i].left];
@@ -150,7 +151,7 @@ enum baton_err bench_gguf_put_tokenizer(struct bench_gguf *gguf, const char *dir
 {
     struct baton_tokenizer_tables *tables = NULL;
     enum baton_err err =
-        dir ? baton_tokenizer_tables_read(dir, &tables, why) : parse_bytes(&tables, why);
+        dir ? baton_tokenizer_tables_read(dir, &tables, why) : parse_own(n_vocab, &tables, why);
     if (!err)
         err = put_tables(gguf, tables, n_vocab, why);
     baton_tokenizer_tables_free(tables);

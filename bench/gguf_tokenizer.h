@@ -10,7 +10,7 @@
 #include "bench/gguf_writer.h"
 #include "bench/make_tokenizer.h"
 
-/* The tokenizer of the directory dir, or NULL: that of single bytes (make_tokenizer.h). A file has
+/* The tokenizer of the directory dir, or NULL: that of make_tokenizer.h. A file has
  * as many tokens as the model, n_vocab; those without a text are named by their ids. */
 enum baton_err bench_gguf_put_tokenizer(struct bench_gguf *gguf, const char *dir, int n_vocab,
                                         struct baton_why *why) BATON_MUST_CHECK;

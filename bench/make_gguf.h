@@ -21,7 +21,7 @@ struct bench_ends {
 
 struct bench_gguf_request {
     const char *path, *shape, *type; /* a name of gguf_mix.h */
-    const char *tokenizer;           /* a model's directory; NULL: the one of single bytes */
+    const char *tokenizer;           /* a model's directory; NULL: the one of make_tokenizer.h */
     struct bench_ends ends;
     uint64_t seed;
     bool encodes;

@@ -37,7 +37,7 @@ static const struct baton_option table[] = {
     {"encode", BATON_OPTION_BOOL, offsetof(struct options, encode), "false", 0, 0, "",
      "with --gguf: blocks of the shape's weights in place of random ones, which takes longer"},
     BATON_ROW_TEXT(struct options, tokenizer, "tokenizer", NULL,
-                   "model directory whose tokenizer is copied; none: one of single bytes"),
+                   "model directory whose tokenizer is copied; none: one of bytes and words"),
 };
 
 /* A missing file is no error: the tokenizer's loader says which files it needs. */
@@ -59,7 +59,7 @@ static enum baton_err copy_file(const char *from, const char *to, const char *na
     return err;
 }
 
-/* Those of the tokenizer that is copied, or of the one of single bytes. */
+/* Those of the tokenizer that is copied, or of the one that is made. */
 static enum baton_err find_ends(const struct options *options, int n_vocab, struct bench_ends *ends,
                                 struct baton_why *why)
 {
@@ -91,14 +91,15 @@ static enum baton_err choose_ends(const struct options *options, int n_vocab,
     return find_ends(options, n_vocab, ends, why);
 }
 
-static enum baton_err write_tokenizer(const struct options *options, struct baton_why *why)
+static enum baton_err write_tokenizer(const struct options *options, int n_vocab,
+                                      struct baton_why *why)
 {
     static const char *const names[] = {"tokenizer.json",      "vocab.json",
                                         "merges.txt",          "tokenizer_config.json",
                                         "chat_template.jinja", "special_tokens_map.json"};
     enum baton_err err = BATON_OK;
     if (!options->tokenizer)
-        return bench_tokenizer_write(options->out, why);
+        return bench_tokenizer_write(options->out, n_vocab, why);
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !err; i++)
         err = copy_file(options->tokenizer, options->out, names[i], why);
     return err;
@@ -219,7 +220,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         return err ? err : make_gguf(options, &ends, why);
     err = make_directory(options->out, why);
     if (!err)
-        err = write_tokenizer(options, why);
+        err = write_tokenizer(options, spec.n_vocab, why);
     if (!err)
         err = write_config(options, &ends, why);
     return err ? err : write_weights(options, arch->tensors, &spec, why);

@@ -9,7 +9,7 @@
 #include "common/base/json.h"
 #include "common/tokenizer/byte_level.h"
 
-enum { TEXT_MAX_BYTES = 1 << 16 };
+enum { N_LETTERS = 26, N_PAIRS = N_LETTERS * N_LETTERS };
 
 static const struct {
     int id;
@@ -67,23 +67,77 @@ static void put_specials(struct baton_json_out *out)
     baton_json_close(out, ']');
 }
 
-static void put_bytes(struct baton_json_out *out)
+/* A word of letters: two halves that merge, each a letter or a pair. */
+struct word {
+    char halves[2][3];
+};
+
+static void write_pair(char text[3], int pair)
+{
+    text[0] = (char)('a' + pair / N_LETTERS);
+    text[1] = (char)('a' + pair % N_LETTERS);
+    text[2] = '\0';
+}
+
+/* That of id BENCH_FIRST_WORD + i: all pairs of letters, then all pairs of pairs. */
+static struct word word_of(int i)
+{
+    struct word word = {0};
+    if (i < N_PAIRS) {
+        word.halves[0][0] = (char)('a' + i / N_LETTERS);
+        word.halves[1][0] = (char)('a' + i % N_LETTERS);
+    } else {
+        write_pair(word.halves[0], (i - N_PAIRS) / N_PAIRS);
+        write_pair(word.halves[1], (i - N_PAIRS) % N_PAIRS);
+    }
+    return word;
+}
+
+static int n_words(int n_vocab)
+{
+    int n = n_vocab - BENCH_FIRST_WORD;
+    return n < 0 ? 0 : n < N_PAIRS + N_PAIRS * N_PAIRS ? n : N_PAIRS + N_PAIRS * N_PAIRS;
+}
+
+static void put_vocabulary(struct baton_json_out *out, int n_vocab)
 {
     char text[BATON_BYTE_LEVEL_MAX + 1];
-    baton_json_open(out, "model", '{');
-    baton_json_put_string(out, "type", "BPE");
     baton_json_open(out, "vocab", '{');
     for (int byte = 0; byte < 256; byte++) {
         (void)baton_byte_level_encode((uint8_t)byte, text);
         baton_json_put_int(out, text, byte);
     }
-    baton_json_close(out, '}');
-    baton_json_open(out, "merges", '[');
-    baton_json_close(out, ']');
+    for (int i = 0; i < n_words(n_vocab); i++) {
+        struct word word = word_of(i);
+        char whole[sizeof word.halves];
+        (void)snprintf(whole, sizeof whole, "%s%s", word.halves[0], word.halves[1]);
+        baton_json_put_int(out, whole, BENCH_FIRST_WORD + i);
+    }
     baton_json_close(out, '}');
 }
 
-static void put_tokenizer(struct baton_json_out *out)
+static void put_merges(struct baton_json_out *out, int n_vocab)
+{
+    baton_json_open(out, "merges", '[');
+    for (int i = 0; i < n_words(n_vocab); i++) {
+        struct word word = word_of(i);
+        char merge[sizeof word.halves + 1];
+        (void)snprintf(merge, sizeof merge, "%s %s", word.halves[0], word.halves[1]);
+        baton_json_put_string(out, NULL, merge);
+    }
+    baton_json_close(out, ']');
+}
+
+static void put_model(struct baton_json_out *out, int n_vocab)
+{
+    baton_json_open(out, "model", '{');
+    baton_json_put_string(out, "type", "BPE");
+    put_vocabulary(out, n_vocab);
+    put_merges(out, n_vocab);
+    baton_json_close(out, '}');
+}
+
+static void put_tokenizer(struct baton_json_out *out, int n_vocab)
 {
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "version", "1.0");
@@ -92,12 +146,13 @@ static void put_tokenizer(struct baton_json_out *out)
     put_byte_level(out, "pre_tokenizer");
     baton_json_put_null(out, "post_processor");
     put_byte_level(out, "decoder");
-    put_bytes(out);
+    put_model(out, n_vocab);
     baton_json_close(out, '}');
 }
 
-static void put_config(struct baton_json_out *out)
+static void put_config(struct baton_json_out *out, int n_vocab)
 {
+    (void)n_vocab; /* no table of it depends on the vocabulary */
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "tokenizer_class", "PreTrainedTokenizerFast");
     baton_json_put_string(out, "bos_token", specials[0].text);
@@ -106,24 +161,24 @@ static void put_config(struct baton_json_out *out)
     baton_json_close(out, '}');
 }
 
-void bench_tokenizer_put(struct baton_buf *text)
+void bench_tokenizer_put(struct baton_buf *text, int n_vocab)
 {
     struct baton_json_out out = baton_json_out(text);
-    put_tokenizer(&out);
+    put_tokenizer(&out, n_vocab);
 }
 
-enum baton_err bench_tokenizer_write(const char *dir, struct baton_why *why)
+enum baton_err bench_tokenizer_write(const char *dir, int n_vocab, struct baton_why *why)
 {
     static const struct {
         const char *name;
-        void (*put)(struct baton_json_out *out);
+        void (*put)(struct baton_json_out *out, int n_vocab);
     } files[] = {{"tokenizer.json", put_tokenizer}, {"tokenizer_config.json", put_config}};
     enum baton_err err = BATON_OK;
     for (size_t i = 0; i < sizeof files / sizeof files[0] && !err; i++) {
         struct baton_buf text;
-        baton_buf_init(&text, TEXT_MAX_BYTES);
+        baton_buf_init(&text, BENCH_TOKENIZER_MAX_BYTES);
         struct baton_json_out out = baton_json_out(&text);
-        files[i].put(&out);
+        files[i].put(&out, n_vocab);
         err = bench_write_file(dir, files[i].name, &text, why);
         baton_buf_fini(&text);
     }
