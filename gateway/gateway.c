@@ -353,6 +353,7 @@ static void init_fleet(struct gateway *gateway)
                       .inbox = gateway->inbox,
                       .beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
                       .silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND),
+                      .absence_ns = gw_settings_absence_ns(options),
                       .wake = wake,
                       .wake_arg = gateway,
                       .on_message = on_worker_message,

@@ -45,6 +45,8 @@ static const struct baton_option option_table[] = {
         "prompt tokens waiting for a worker -> 429"),
     REAL(max_wait_s, "max-wait-s", "60", 0, 86400, "s",
          "predicted wait for a worker -> 429; 0: any, as long as the request's own time allows"),
+    REAL(absence_s, "absence-s", "5", 0, 3600, "s",
+         "requests wait so long for a role whose last worker left, also at start; 0: 503 at once"),
     INT(max_per_key, "max-per-key", "0", 0, 1 << 20, "",
         "generations of one API key at once -> 429, unless its line says max=N; 0: any"),
     INT(max_attempts, "max-attempts", "3", 1, 100, "",

@@ -1,5 +1,7 @@
 #include "gateway/settings.h"
 
+#include "common/base/clock.h"
+
 enum {
     BACKLOG = 4096, /* so that clients that come at once need no second SYN */
     PAUSE_BYTES = 8 << 10,
@@ -13,6 +15,13 @@ struct gw_routing_options gw_settings_routing(const struct gw_options *options)
         .decode = (enum baton_routing_policy)options->decode_policy,
         .prefix_blocks = (size_t)options->prefix_blocks,
         .colocated_prefill_tokens = options->colocated_prefill_tokens};
+}
+
+int64_t gw_settings_absence_ns(const struct gw_options *options)
+{
+    bool is_bounded = options->max_wait_s > 0 && options->max_wait_s < options->absence_s;
+    return (int64_t)((is_bounded ? options->max_wait_s : options->absence_s) *
+                     (double)BATON_SECOND);
 }
 
 /* ---- HTTP ---- */

@@ -163,6 +163,11 @@ int64_t baton_link_heard_ns(const struct baton_link *link)
     return LOAD(link->heard_ns);
 }
 
+int64_t baton_link_acked_ago_ns(struct baton_link *link)
+{
+    return baton_outbox_acked_ago_ns(link->outbox);
+}
+
 uint64_t baton_link_n_unacked(struct baton_link *link)
 {
     uint64_t sent = n_sent(link), acked = LOAD(link->n_acked);

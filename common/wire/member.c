@@ -19,6 +19,8 @@ struct peer {
     struct baton_link *link; /* NULL while PAUSED */
     int64_t due_ns;          /* PAUSED: dial; JOINING: give up; JOINED: beat */
     bool said_goodbye;
+    int64_t judge_ns; /* JOINED: not before then is its silence judged again */
+    bool is_stopped;  /* it was silent when last judged, and is kept */
     char refusal[BATON_MAX_TEXT_BYTES + 1]; /* the last one logged; repetitions are for debug */
     char url[];
 };
@@ -262,13 +264,42 @@ static int64_t silent_since(const struct baton_member *member, const struct peer
     return heard_ns > member->awake_ns ? heard_ns : member->awake_ns;
 }
 
+/* Whether a silent gateway is only stopped, or starved: its host's kernel still takes what this
+ * worker sends. It will come back with all that it knows, so its requests are worth keeping. */
+static bool is_only_stopped(const struct baton_member *member, struct peer *peer, int64_t silent_ns)
+{
+    return silent_ns <= member->options.pause_ns &&
+           baton_link_acked_ago_ns(peer->link) <= member->options.silence_ns;
+}
+
+static void note_stopped(struct peer *peer, bool is_stopped)
+{
+    if (is_stopped != peer->is_stopped)
+        baton_log(is_stopped ? BATON_LOG_WARN : BATON_LOG_INFO,
+                  is_stopped ? "gateway_stopped" : "gateway_resumed", BATON_S("url", peer->url));
+    peer->is_stopped = is_stopped;
+}
+
+/* Whether the gateway has been silent for too long. */
+static bool is_silent(const struct baton_member *member, struct peer *peer, int64_t now_ns)
+{
+    int64_t silent_ns = now_ns - silent_since(member, peer);
+    bool is_late = silent_ns > member->options.silence_ns;
+    if (is_late && now_ns < peer->judge_ns)
+        return false;
+    bool is_stopped = is_late && is_only_stopped(member, peer, silent_ns);
+    peer->judge_ns = now_ns + member->options.beat_ns;
+    note_stopped(peer, is_stopped);
+    return is_late && !is_stopped;
+}
+
 static void tick_joined(struct baton_member *member, struct peer *peer, int64_t now_ns)
 {
     if (baton_link_state(peer->link) == BATON_OUTBOX_DOWN) {
         lose(member, peer, "connection closed", now_ns);
         return;
     }
-    if (now_ns - silent_since(member, peer) > member->options.silence_ns) {
+    if (is_silent(member, peer, now_ns)) {
         lose(member, peer, "silence", now_ns);
         return;
     }
@@ -288,6 +319,8 @@ static int64_t next_tick(const struct baton_member *member, const struct peer *p
     if (peer->state != JOINED)
         return peer->due_ns;
     int64_t silent_ns = silent_since(member, peer) + member->options.silence_ns + 1;
+    if (peer->is_stopped && silent_ns < peer->judge_ns)
+        silent_ns = peer->judge_ns;
     return silent_ns < peer->due_ns ? silent_ns : peer->due_ns;
 }
 
@@ -332,6 +365,7 @@ static void on_welcome(struct baton_member *member, struct peer *peer, const cha
     if (peer->state != JOINING) /* a second one, or one without hello */
         return;
     peer->refusal[0] = 0;
+    peer->is_stopped = false;
     set_state(peer, JOINED, now_ns);
     baton_log(BATON_LOG_INFO, "gateway_joined", BATON_S("url", peer->url),
               BATON_S("gateway", gateway_id),

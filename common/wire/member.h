@@ -26,7 +26,8 @@ struct baton_member_options {
     uint64_t epoch;
     int64_t beat_ns;    /* between heartbeats: 250 ms */
     int64_t silence_ns; /* without a word from a gateway, the link is lost: 6 beats */
-    int64_t retry_ns;   /* pause after Refused: 2 s */
+    int64_t pause_ns; /* so long a silent gateway is kept whose host acknowledges: it is stopped */
+    int64_t retry_ns; /* pause after Refused: 2 s */
     /* What Hello says; texts are borrowed for the member's life. */
     Baton__V1__Role role;
     const char *worker_id, *inbox_url, *bulk_url;

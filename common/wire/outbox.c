@@ -10,6 +10,7 @@
 
 #include "common/wire/frame.h"
 #include "common/wire/nng_error.h"
+#include "common/wire/tcp_path.h"
 #include "common/wire/url.h"
 
 enum { RECONNECT_MIN_MS = 10, RECONNECT_MAX_MS = 200, MAX_RECEIVED_BYTES = 64, LINGER_MS = 50 };
@@ -346,6 +347,15 @@ enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox)
     enum baton_outbox_state state = outbox->state;
     pthread_mutex_unlock(&outbox->lock);
     return state;
+}
+
+int64_t baton_outbox_acked_ago_ns(struct baton_outbox *outbox)
+{
+    pthread_mutex_lock(&outbox->lock);
+    bool is_up = outbox->state == BATON_OUTBOX_UP;
+    uint32_t pipe = outbox->pipe;
+    pthread_mutex_unlock(&outbox->lock);
+    return is_up ? baton_tcp_path_acked_ago_ns(pipe) : INT64_MAX;
 }
 
 uint64_t baton_outbox_n_sent(struct baton_outbox *outbox)

@@ -29,7 +29,7 @@ struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
     const char *cluster_token, *cores, *lease_dir, *alive_file, *log_level;
     int64_t threads, context_tokens;
-    double beat_s, silence_s, drain_s;
+    double beat_s, silence_s, pause_s, drain_s;
 };
 
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
@@ -72,6 +72,8 @@ struct baton_worker_options {
                        "between heartbeats; a gateway silent for six is lost"),                    \
         BATON_ROW_REAL(type, in.silence_s, "silence-s", "0", 0, 86400, "s",                        \
                        "a gateway silent so long is lost, whatever the heartbeats; 0: six beats"), \
+        BATON_ROW_REAL(type, in.pause_s, "gateway-pause-s", "60", 0, 86400, "s",                   \
+                       "a silent gateway whose host answers is stopped: kept for so long"),        \
         BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
                        "how long running work may go on after SIGTERM"),                           \
         BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error")

@@ -1,6 +1,6 @@
 /* Which completions may wait for a worker. Others are rejected at once, with the time to come back.
  *
- *     completion --no worker, or stopping-----------------------------> 503
+ *     completion --no worker for --absence-s, or stopping-------------> 503
  *                --larger than could ever wait------------------------> 400
  *                --the queue is full (requests, prompt tokens)--------> 429 queue_full
  *                --its turn, or its end, would come too late----------> 429 too_late

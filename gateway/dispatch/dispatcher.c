@@ -85,12 +85,20 @@ static void ask_again(const struct gw_dispatcher *dispatcher)
     }
 }
 
-void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
+/* How long the first in the queue has waited for capacity. Waiting for a worker to come back says
+ * nothing about how fast the fleet works its queue off. */
+static double waited_s(const struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
     const struct gw_request *first =
         gw_request_list_first(gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED));
-    gw_throughput_tick(&dispatcher->lifecycle.throughput,
-                       first ? baton_seconds(now_ns - first->queued_ns) : 0, now_ns);
+    return first && !gw_routing_awaits_worker(&dispatcher->routing, first)
+               ? baton_seconds(now_ns - first->queued_ns)
+               : 0;
+}
+
+void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
+{
+    gw_throughput_tick(&dispatcher->lifecycle.throughput, waited_s(dispatcher, now_ns), now_ns);
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         tick_list(dispatcher, (enum gw_state)state, now_ns);
     ask_again(dispatcher);

@@ -13,7 +13,7 @@ enum { DEAD_BEATS = 6 };
 
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options)
 {
-    *fleet = (struct gw_fleet){.options = *options};
+    *fleet = (struct gw_fleet){.options = *options, .awake_ns = baton_now_ns()};
     gw_worker_list_init(&fleet->workers);
     gw_worker_list_init(&fleet->refused);
     for (int i = 0; i < GW_WORKER_BUCKETS; i++)
@@ -42,10 +42,38 @@ static void add(struct gw_fleet *fleet, struct gw_worker *worker)
     gw_worker_bucket_push_back(bucket(fleet, baton_link_id(worker->link)), worker);
 }
 
+/* ---- roles ---- */
+
+static bool is_serving(const struct gw_worker *worker)
+{
+    return worker->state == GW_WORKER_READY || worker->state == GW_WORKER_SUSPECT;
+}
+
+bool gw_fleet_serves(const struct gw_fleet *fleet, Baton__V1__Role role)
+{
+    return gw_fleet_n(fleet, role, GW_WORKER_READY) || gw_fleet_n(fleet, role, GW_WORKER_SUSPECT);
+}
+
+bool gw_fleet_awaits(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns)
+{
+    int64_t since_ns = fleet->served_ns[role];
+    if (since_ns < fleet->awake_ns) /* a gateway that was stopped heard of no worker meanwhile */
+        since_ns = fleet->awake_ns;
+    return now_ns - since_ns < fleet->options.absence_ns && !gw_fleet_serves(fleet, role);
+}
+
+/* The worker is about to leave its role. */
+static void note_served(struct gw_fleet *fleet, const struct gw_worker *worker)
+{
+    if (is_serving(worker))
+        fleet->served_ns[worker->role] = baton_now_ns();
+}
+
 static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
 {
     baton_log(BATON_LOG_WARN, "worker_lost", BATON_S("worker", worker->id),
               BATON_S("reason", reason), BATON_I("active", worker->n_active));
+    note_served(fleet, worker);
     gw_worker_list_remove(&fleet->workers, worker);
     gw_worker_bucket_remove(bucket(fleet, baton_link_id(worker->link)), worker);
     /* The worker has left the lists, so that nothing which on_lost calls can choose it. */
@@ -193,8 +221,9 @@ static void greet(struct gw_fleet *fleet, const struct baton_message *message, i
 
 /* ---- messages ---- */
 
-static void drain(struct gw_worker *worker, const char *reason)
+static void drain(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
 {
+    note_served(fleet, worker);
     if (worker->state != GW_WORKER_DRAINING) /* every Status of a draining worker repeats it */
         gw_worker_set_state(worker, GW_WORKER_DRAINING, reason);
 }
@@ -204,7 +233,7 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
 {
     gw_worker_take_status(worker, status);
     if (status->draining)
-        drain(worker, "it drains");
+        drain(fleet, worker, "it drains");
     else if (worker->state == GW_WORKER_JOINING || worker->state == GW_WORKER_SUSPECT)
         gw_worker_set_state(worker, GW_WORKER_READY, "it tells its status");
     fleet->options.on_capacity(fleet->options.arg);
@@ -216,7 +245,7 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS) {
         take_status(fleet, worker, envelope->status);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_GOODBYE) {
-        drain(worker, envelope->goodbye->reason);
+        drain(fleet, worker, envelope->goodbye->reason);
     } else {
         fleet->options.on_message(fleet->options.arg, worker, envelope);
     }

@@ -15,13 +15,14 @@
 
 #include "gateway/fleet/handshake.h"
 
-enum { GW_MAX_WORKERS = 4096, GW_WORKER_BUCKETS = 256 };
+enum { GW_MAX_WORKERS = 4096, GW_WORKER_BUCKETS = 256, GW_N_ROLES = 3 };
 
 struct gw_fleet_options {
     struct gw_identity identity;
     struct baton_inbox *inbox;
     int64_t beat_ns;
     int64_t silence_ns; /* a worker that says nothing for so long is lost; 0: for six beats */
+    int64_t absence_ns; /* for so long a role without a worker is awaited */
     void (*wake)(void *arg);
     void *wake_arg;
     /* A message about a request, from a worker that joined. */
@@ -40,7 +41,8 @@ struct gw_fleet {
     struct gw_worker_list refused;                      /* links that still carry a Refused */
     struct gw_fleet_terms terms; /* settled by the first to join an empty fleet */
     uint32_t last_tag;
-    int64_t ticked_ns, awake_ns; /* the last tick; since when ticks came without a long pause */
+    int64_t ticked_ns, awake_ns;   /* the last tick; since when ticks came without a long pause */
+    int64_t served_ns[GW_N_ROLES]; /* when each role last had a worker; 0 is no role */
 };
 
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options);
@@ -58,6 +60,13 @@ void gw_fleet_goodbye(struct gw_fleet *fleet);
 
 /* How many workers of a role are in a state. */
 size_t gw_fleet_n(const struct gw_fleet *fleet, Baton__V1__Role role, enum gw_worker_state state);
+
+/* Whether a role has a worker that is ready, or suspect: that one may answer again. */
+bool gw_fleet_serves(const struct gw_fleet *fleet, Baton__V1__Role role);
+
+/* Whether a worker of the role is awaited: none is there, but one was less than absence_ns ago, or
+ * the gateway has only begun to run. */
+bool gw_fleet_awaits(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns);
 
 /* The longest prompt, and the longest prompt and output together, that the workers here can hold in
  * their KV caches; at most the model's context, which it is while no worker is known. */

@@ -267,12 +267,9 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
         routing->lifecycle->wants_pump = true; /* the worker may get the next Reserve now */
 }
 
-/* Counts suspect workers as well. A suspect worker gets no new work, but it may answer again, so
- * requests wait for it instead of failing. */
 static bool has_worker(const struct gw_routing *routing, Baton__V1__Role role)
 {
-    const struct gw_fleet *fleet = routing->fleet;
-    return gw_fleet_n(fleet, role, GW_WORKER_READY) || gw_fleet_n(fleet, role, GW_WORKER_SUSPECT);
+    return gw_fleet_serves(routing->fleet, role);
 }
 
 /* Whether a worker of the role, even if all of it were free, could take the request. */
@@ -326,13 +323,31 @@ static bool route(struct gw_routing *routing, struct gw_request *request)
     return true;
 }
 
+/* The role that the request needs and that has no worker. */
+static Baton__V1__Role missing_role(const struct gw_routing *routing,
+                                    const struct gw_request *request)
+{
+    if (!has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL) && !must_colocate(routing, request))
+        return BATON__V1__ROLE__ROLE_PREFILL;
+    if (wants_decode(routing, request) && !has_worker(routing, BATON__V1__ROLE__ROLE_DECODE))
+        return BATON__V1__ROLE__ROLE_DECODE;
+    return BATON__V1__ROLE__ROLE_UNSPECIFIED;
+}
+
+bool gw_routing_awaits_worker(const struct gw_routing *routing, const struct gw_request *request)
+{
+    Baton__V1__Role role = missing_role(routing, request);
+    return role && gw_fleet_awaits(routing->fleet, role, baton_now_ns());
+}
+
 const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request)
 {
-    if (!has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL) && !must_colocate(routing, request))
-        return &no_prefill;
-    if (wants_decode(routing, request) && !has_worker(routing, BATON__V1__ROLE__ROLE_DECODE))
-        return &no_decode;
+    Baton__V1__Role missing = missing_role(routing, request);
+    if (missing && gw_routing_awaits_worker(routing, request))
+        return NULL;
+    if (missing)
+        return missing == BATON__V1__ROLE__ROLE_PREFILL ? &no_prefill : &no_decode;
     if ((has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL) &&
          !has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request)) ||
         (wants_decode(routing, request) &&

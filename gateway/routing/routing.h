@@ -48,7 +48,11 @@ void gw_routing_fini(struct gw_routing *routing);
  * other code sets lifecycle->wants_pump. */
 void gw_routing_route_queued(struct gw_routing *routing);
 
-/* The reason why a request could not be routed even by an idle fleet, or NULL. */
+/* Whether the request waits for a role whose workers have only just left, or are only joining. */
+bool gw_routing_awaits_worker(const struct gw_routing *routing, const struct gw_request *request);
+
+/* The reason why a request could not be routed even by an idle fleet, or NULL. A role that is
+ * awaited is no reason. */
 const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request);
 

@@ -213,7 +213,8 @@ class Fleet:
             BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
             "--cluster-token", self.token, "--drain-s", PATIENCE_S, "--pack-dir", self.packs,
             # A machine with much else to do may predict waits of minutes: no request is refused for that.
-            "--max-wait-s", 0, "--timeout-s", 0, *NO_SUSPICION, *self.gateway_args], log)
+            "--max-wait-s", 0, "--timeout-s", 0,
+            "--absence-s", 0, *NO_SUSPICION, *self.gateway_args], log)
 
         def port():
             assert self.gateway.popen.poll() is None, self.gateway.tail()

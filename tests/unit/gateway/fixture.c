@@ -19,7 +19,7 @@ struct gw_fleet fleet;
 struct gw_metrics metrics;
 struct gw_dispatcher dispatcher;
 struct baton_model_facts facts;
-int n_rejected_messages;
+int n_rejected_messages, absence_ms;
 
 static const struct baton_fingerprint fingerprint = {.config = "c", .tokenizer = "t"};
 static struct baton_tokenizer *tokenizer;
@@ -183,6 +183,7 @@ void gateway_open(const struct gw_routing_options *routing)
                                                                   .fingerprint = &fingerprint,
                                                                   .facts = &facts},
                                                      .beat_ns = BEAT_MS * BATON_MS,
+                                                     .absence_ns = absence_ms * BATON_MS,
                                                      .on_message = on_message,
                                                      .on_lost = on_lost,
                                                      .on_capacity = on_capacity});

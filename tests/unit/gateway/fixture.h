@@ -58,6 +58,7 @@ extern struct gw_metrics metrics;
 extern struct gw_dispatcher dispatcher;
 extern struct baton_model_facts facts;
 extern int n_rejected_messages;
+extern int absence_ms; /* of the next gateway_open; 0 at first */
 
 /* Opens a gateway without workers; options of routing may be given, NULL: none. */
 void gateway_open(const struct gw_routing_options *routing);

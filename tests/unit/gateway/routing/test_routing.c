@@ -157,6 +157,85 @@ TEST(a_draining_worker_gets_no_more_requests)
     assert_int_equal(n_sent(&decode, NULL, RESERVE), 0);
 }
 
+static void open_patient(void)
+{
+    absence_ms = 20 * BEAT_MS;
+    gateway_close();
+    gateway_open(NULL);
+    absence_ms = 0;
+    prefill = prefill_worker("prefill-0");
+    decode = decode_worker("decode-0");
+    decode_1 = decode_worker("decode-1");
+}
+
+TEST(requests_wait_for_the_first_worker_of_a_role)
+{
+    open_patient();
+    ask(&client, &usual);
+    assert_int_equal(client.request->state, GW_QUEUED);
+    join(&prefill);
+    pass_ms(4 * BEAT_MS);
+    assert_int_equal(client.request->state, GW_QUEUED);
+    join(&decode);
+    assert_int_equal(client.request->state, GW_RESERVING);
+}
+
+TEST(requests_wait_for_a_worker_that_has_just_left)
+{
+    open_patient();
+    join(&prefill);
+    join(&decode);
+    pass_ms(30 * BEAT_MS);
+    ask(&client, &usual);
+    cut_link(&decode);
+    ask(&second, &usual);
+    assert_int_equal(client.request->state, GW_QUEUED); /* tried again, when there is a worker */
+    assert_int_equal(second.request->state, GW_QUEUED);
+    pass_ms(10 * BEAT_MS);
+    join(&decode_1);
+    assert_int_equal(client.request->state, GW_RESERVING);
+    assert_int_equal(second.request->state, GW_RESERVING);
+}
+
+TEST(a_role_that_stays_away_is_not_waited_for_longer)
+{
+    open_patient();
+    join(&prefill);
+    join(&decode);
+    say_goodbye(&decode);
+    pass_ms(15 * BEAT_MS);
+    ask(&client, &usual);
+    assert_int_equal(client.request->state, GW_QUEUED);
+    pass_ms(6 * BEAT_MS);
+    assert_int_equal(client.status, 503);
+    assert_string_equal(client.code, "no_worker");
+    ask(&second, &usual);
+    assert_int_equal(second.status, 503);
+}
+
+TEST(time_in_which_the_gateway_stood_still_is_no_absence)
+{
+    open_patient();
+    join(&prefill);
+    join(&decode);
+    ask(&client, &usual);
+    freeze_ms(100 * BEAT_MS);
+    cut_link(&decode); /* it gave up meanwhile */
+    assert_int_equal(client.request->state, GW_QUEUED);
+    ask(&second, &usual);
+    assert_int_equal(second.request->state, GW_QUEUED);
+    join(&decode_1);
+    assert_int_equal(client.request->state, GW_RESERVING);
+}
+
+TEST(a_wait_for_an_absent_role_is_no_backlog)
+{
+    open_patient();
+    ask(&client, &usual);
+    pass_ms(10 * BEAT_MS);
+    assert_true(gw_throughput_wait_s(&dispatcher.lifecycle.throughput, 100, 0) == 0);
+}
+
 TEST(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster)
 {
     const struct gw_routing_options colocated = {.colocated_prefill_tokens = 16};
@@ -205,6 +284,11 @@ int main(void)
         ROW(an_end_lets_the_next_request_be_routed),
         ROW(without_a_prefill_worker_a_request_fails_and_a_suspect_is_waited_for),
         ROW(a_draining_worker_gets_no_more_requests),
+        ROW(requests_wait_for_the_first_worker_of_a_role),
+        ROW(requests_wait_for_a_worker_that_has_just_left),
+        ROW(a_role_that_stays_away_is_not_waited_for_longer),
+        ROW(time_in_which_the_gateway_stood_still_is_no_absence),
+        ROW(a_wait_for_an_absent_role_is_no_backlog),
         ROW(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster),
         ROW(an_attempts_load_on_a_worker_is_taken_away_again),
     };

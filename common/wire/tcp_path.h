@@ -1,0 +1,21 @@
+/* Whether the host at the other end of a connection is still there, as TCP knows it.
+ *
+ * A process that is stopped says nothing, but its host's kernel goes on to acknowledge what it is
+ * sent. Behind a cut path, or a host that is gone, nobody does. NNG does not tell the one from the
+ * other; the kernel's TCP_INFO does.
+ *
+ * Ownership: nothing is kept; descriptors stay NNG's.
+ * Threading: any thread; safe against the connection being closed meanwhile.
+ * Errors:    a connection that is not found acknowledged nothing.
+ */
+#ifndef BATON_WIRE_TCP_PATH_H
+#define BATON_WIRE_TCP_PATH_H
+
+#include <stdint.h>
+
+/* How long ago the far kernel last acknowledged something on the pipe (an id of NNG's), in
+ * nanoseconds; INT64_MAX when the pipe has no connection. Looks at every descriptor of the process:
+ * not for each message. */
+int64_t baton_tcp_path_acked_ago_ns(uint32_t pipe);
+
+#endif

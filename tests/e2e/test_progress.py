@@ -1,0 +1,60 @@
+"""Who stands still: the gateway, a role, an engine, a path between two workers. Nothing waits for its deadline."""
+from concurrent.futures import ThreadPoolExecutor
+
+from fleet import PATIENCE_S, WORDY, Fleet, wait_for
+
+STORY = "Once upon a time"
+AWAIT = ["--absence-s", PATIENCE_S]  # a role that a test takes away comes back
+
+
+def ask(fleet, **more):
+    return fleet.generate(**{"prompt": STORY, "max_new_tokens": 8, "temperature": 0, **more})["generated_text"]
+
+
+def wait_for_log(process, text):
+    wait_for(lambda: text in process.text(), f"{process.name} to log {text}")
+
+
+# ---- a role without workers, a gateway that stands still ----
+
+def test_requests_wait_for_a_role_whose_only_worker_is_restarted():
+    with Fleet(gateway_args=AWAIT) as fleet, ThreadPoolExecutor(6) as pool:
+        expected = ask(fleet)
+        for role in "decode", "prefill":
+            fleet.workers[f"{role}-0"].stop()
+            wait_for(lambda: fleet.worker(f"{role}-0") is None, "the worker to be gone")
+            pending = [pool.submit(ask, fleet) for _ in range(6)]
+            wait_for(lambda: fleet.open("QUEUED") == 6, "the requests to be queued")
+            fleet.start_worker(role, f"{role}-0")
+            assert {p.result() for p in pending} == {expected}
+
+
+def test_requests_wait_for_the_first_workers_of_a_gateway():
+    with Fleet(prefill=0, decode=0, gateway_args=AWAIT) as fleet, ThreadPoolExecutor(2) as pool:
+        pending = [pool.submit(ask, fleet) for _ in range(2)]
+        wait_for(lambda: fleet.open("QUEUED") == 2, "the requests to be queued")
+        assert fleet.request("GET", "/ready")[0] == 503
+        for role in "decode", "prefill":
+            fleet.start_worker(role, f"{role}-0")
+        assert len({p.result() for p in pending}) == 1
+
+
+def test_a_role_is_not_awaited_for_longer_than_told():
+    with Fleet(decode=0, gateway_args=["--absence-s", 3600, "--max-wait-s", 0.5]) as fleet:
+        status, answer, _ = fleet.request("POST", "/generate", {"prompt": STORY})
+        assert status == 503 and answer["error"]["code"] == "no_worker"
+
+
+def test_a_gateway_that_stood_still_keeps_its_workers_and_requests():
+    with Fleet(gateway_args=["--silence-s", 0], worker_args=["--silence-s", 0.5]) as fleet:
+        expected, _ = fleet.stream(**WORDY).text()
+        [stream] = fleet.hold()
+        fleet.gateway.pause()
+        for worker in fleet.workers.values():
+            wait_for_log(worker, "ev=gateway_stopped")
+        fleet.gateway.resume()
+        text, last = stream.text()
+        assert last.name == "summary" and text == expected
+        assert not any("ev=gateway_lost" in worker.text() for worker in fleet.workers.values())
+        assert "ev=worker_lost" not in fleet.gateway.text()
+        fleet.wait_all_free()
