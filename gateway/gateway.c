@@ -43,6 +43,7 @@ struct gateway {
     struct gw_dispatcher dispatcher;
     struct gw_metrics metrics;
     struct gw_access *access;
+    struct baton_cluster_token token;
     struct gw_http_server *server;
     struct gw_api api;
     bool closing;
@@ -197,8 +198,13 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 
 static void on_reload_signal(uv_signal_t *handle, int number)
 {
+    struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
-    gw_access_reload(of((uv_handle_t *)handle)->access);
+    if (!*gateway->options->api_keys && !*gateway->options->cluster_token_file)
+        baton_log(BATON_LOG_INFO, "nothing_to_reload",
+                  BATON_S("reason", "no api-keys, no cluster-token-file"));
+    gw_access_reload(gateway->access);
+    baton_cluster_token_reload(&gateway->token);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -347,7 +353,7 @@ static void init_fleet(struct gateway *gateway)
                   &(struct gw_fleet_options){
                       .identity = {.epoch = gateway->epoch,
                                    .gateway_id = options->id,
-                                   .cluster_token = options->cluster_token,
+                                   .token = &gateway->token,
                                    .fingerprint = &gateway->fingerprint,
                                    .facts = &gateway->facts},
                       .inbox = gateway->inbox,
@@ -432,6 +438,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
     enum baton_err err = gw_access_open(gateway->options->api_keys, gateway->options->cors_origins,
                                         &gateway->metrics, &gateway->access, why);
+    if (!err)
+        err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
+                                       gateway->options->cluster_token_file, why);
     if (!err)
         err = read_model(gateway, why);
     if (!err)

@@ -22,7 +22,11 @@ static const struct baton_option option_table[] = {
     INT(port, "port", "8000", 0, 65535, "", "HTTP port; 0 takes a free one"),
     TEXT(inbox, "inbox", "tcp://127.0.0.1:7100", "where workers find this gateway"),
     TEXT(id, "id", "gateway-0", "name of this gateway, told to workers"),
-    TEXT(cluster_token, "cluster-token", "", "shared secret of the fleet"),
+    TEXT(cluster_token, "cluster-token", "",
+         "shared secret of the fleet; arguments are no place for it: all users can list them"),
+    TEXT(cluster_token_file, "cluster-token-file", "",
+         "file of the fleet's secret, or of two while it changes: both are accepted; read again on "
+         "SIGHUP"),
     TEXT(api_keys, "api-keys", "",
          "file of API keys, one a line, read again on SIGHUP; none: no key is needed"),
     TEXT(cors_origins, "cors-origins", "",

@@ -16,7 +16,7 @@
 enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
 
 /* Signal handlers see nothing else; a process has one host. */
-static volatile sig_atomic_t n_stop_signals;
+static volatile sig_atomic_t n_stop_signals, wants_reload;
 static struct baton_doorbell *signal_bell;
 
 static void on_stop_signal(int signal_number)
@@ -26,12 +26,21 @@ static void on_stop_signal(int signal_number)
     baton_doorbell_ring(signal_bell);
 }
 
+static void on_reload_signal(int signal_number)
+{
+    (void)signal_number;
+    wants_reload = 1;
+    baton_doorbell_ring(signal_bell);
+}
+
 static void catch_signals(struct baton_doorbell *bell)
 {
     struct sigaction stop = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART};
+    struct sigaction reload = {.sa_handler = on_reload_signal, .sa_flags = SA_RESTART};
     signal_bell = bell;
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGHUP, &reload, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
@@ -124,6 +133,9 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
         .options = options, .role = role, .epoch = baton_random_id(), .bell = {.fd = -1}};
     enum baton_err err = set_id(host, why);
     if (!err)
+        err = baton_cluster_token_open(&host->token, options->cluster_token,
+                                       options->cluster_token_file, why);
+    if (!err)
         err = init_cores(host, why);
     if (!err && baton_doorbell_init(&host->bell))
         err = baton_fail(why, BATON_IO, "no eventfd to be had");
@@ -179,7 +191,7 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .dtype = baton_model_dtype(host->model),
         .kv_dtype = baton_kv_dtype(kv),
         .kv_layout = baton_kv_layout_name(kv),
-        .cluster_token = options->cluster_token,
+        .cluster_token = host->token.texts[0],
         .kv_block_tokens = BATON_KV_BLOCK_TOKENS,
         .n_context_tokens = (uint32_t)host->facts.n_context_tokens,
         .n_cores = (uint32_t)host->cores.n,
@@ -223,6 +235,16 @@ static void take_messages(struct baton_host *host, int64_t now_ns)
     }
 }
 
+static void reload_if_asked(struct baton_host *host)
+{
+    if (!wants_reload)
+        return;
+    wants_reload = 0;
+    if (!*host->token.path)
+        baton_log(BATON_LOG_INFO, "nothing_to_reload", BATON_S("reason", "no cluster-token-file"));
+    baton_cluster_token_reload(&host->token);
+}
+
 /* Whether it is time to return: drained, out of patience, or asked twice. */
 static bool is_finished(struct baton_host *host, int64_t now_ns)
 {
@@ -247,6 +269,7 @@ void baton_host_run(struct baton_host *host)
 {
     int64_t now_ns = baton_now_ns();
     while (!is_finished(host, now_ns)) {
+        reload_if_asked(host);
         take_messages(host, now_ns);
         int64_t work_ns = host->hooks.work(host->hooks.arg, now_ns);
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());

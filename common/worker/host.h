@@ -7,7 +7,7 @@
  *     SERVING --SIGTERM--> DRAINING --idle, or drain_s later--> returned
  *
  * Draining begins with a Goodbye to every gateway; work that runs goes on. A second SIGTERM ends
- * the process at once.
+ * the process at once. SIGHUP reads the cluster token's file again.
  *
  * Ownership: the host owns model, inbox and membership; hooks borrow them.
  * Threading: everything on the main thread; only baton_host_wake may be called from any thread.
@@ -22,12 +22,13 @@
 #include "common/cores/cores.h"
 #include "common/engine/kv/kv.h"
 #include "common/engine/model/model.h"
+#include "common/wire/cluster_token.h"
 #include "common/wire/member.h"
 #include "common/worker/memory_claims.h"
 
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
-    const char *cluster_token, *cores, *lease_dir, *alive_file, *log_level;
+    const char *cluster_token, *cluster_token_file, *cores, *lease_dir, *alive_file, *log_level;
     int64_t threads, context_tokens;
     double beat_s, silence_s, pause_s, drain_s;
 };
@@ -52,7 +53,12 @@ struct baton_worker_options {
                        "where to listen; port 0 takes a free one"),                                \
         BATON_ROW_TEXT(type, in.advertise, "advertise", NULL,                                      \
                        "inbox url told to others; host * is the address they see"),                \
-        BATON_ROW_TEXT(type, in.cluster_token, "cluster-token", "", "shared secret of the fleet"), \
+        BATON_ROW_TEXT(type, in.cluster_token, "cluster-token", "",                                \
+                       "shared secret of the fleet; arguments are no place for it: all users can " \
+                       "list them"),                                                               \
+        BATON_ROW_TEXT(type, in.cluster_token_file, "cluster-token-file", "",                      \
+                       "file of the fleet's secret, or of two while it changes: the first is "     \
+                       "sent; read again on SIGHUP"),                                              \
         BATON_ROW_TEXT(type, in.cores, "cores", "auto",                                            \
                        "processors to compute on: auto (all; workers of one host share them by "   \
                        "who is busy), all, or a fixed list as 0 or 0,2-3"),                        \
@@ -110,11 +116,12 @@ struct baton_host {
     struct baton_doorbell bell;
     struct baton_inbox *inbox;
     struct baton_member *member;
+    struct baton_cluster_token token;
     bool draining;
     int64_t drain_until_ns, alive_next_ns;
 };
 
-/* First half: signals, cores, model, inbox. */
+/* First half: token, signals, cores, model, inbox. */
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
                                Baton__V1__Role role, struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,6 +1,5 @@
 #include "gateway/fleet/handshake.h"
 
-#include <openssl/crypto.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +16,6 @@ bool gw_handshake_refuse(struct gw_refusal *refusal, Baton__V1__Refused__Code co
     (void)vsnprintf(refusal->reason, sizeof refusal->reason, fmt, args);
     va_end(args);
     return false;
-}
-
-/* The time does not depend on where the tokens differ, so that a peer cannot guess the token byte
- * by byte. */
-static bool token_matches(const char *ours, const char *theirs)
-{
-    size_t n = strlen(ours);
-    return n == strlen(theirs) && !CRYPTO_memcmp(ours, theirs, n);
 }
 
 /* A gateway without the weights compares with the weights' digest of the fleet's first worker. */
@@ -75,7 +66,7 @@ static bool same_terms(const struct gw_identity *identity, const struct gw_fleet
 bool gw_handshake_judge(const struct gw_identity *identity, const struct gw_fleet_terms *terms,
                         const Baton__V1__Hello *hello, struct gw_refusal *refusal)
 {
-    if (!token_matches(identity->cluster_token, hello->cluster_token))
+    if (!baton_cluster_token_accepts(identity->token, hello->cluster_token))
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__BAD_TOKEN,
                                    "wrong cluster token");
     if (hello->role != BATON__V1__ROLE__ROLE_PREFILL && hello->role != BATON__V1__ROLE__ROLE_DECODE)

@@ -11,12 +11,14 @@
 #define BATON_GATEWAY_FLEET_HANDSHAKE_H
 
 #include "common/base/block_hash.h"
+#include "common/wire/cluster_token.h"
 #include "gateway/fleet/worker.h"
 
 /* What this gateway says of itself, and compares with a Hello. */
 struct gw_identity {
     uint64_t epoch;
-    const char *gateway_id, *cluster_token;
+    const char *gateway_id;
+    const struct baton_cluster_token *token;
     const struct baton_fingerprint *fingerprint; /* weights "" when this host has none */
     const struct baton_model_facts *facts;
 };

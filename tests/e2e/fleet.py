@@ -161,8 +161,8 @@ class Fleet:
     """A gateway and its workers. Use as a context manager."""
 
     def __init__(self, prefill=1, decode=1, model=MODEL, token="secret", gateway_args=(),
-                 worker_args=(), prefill_args=(), decode_args=(), key=None):
-        self.model, self.token = model, token
+                 worker_args=(), prefill_args=(), decode_args=(), key=None, token_file=None):
+        self.model, self.token, self.token_file = model, token, token_file
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}  # of every request
         self.dir = tempfile.TemporaryDirectory(prefix="baton-test-")
         self.packs = Path(self.dir.name) / "packs"  # of all processes: nothing is left in the tree
@@ -204,6 +204,12 @@ class Fleet:
             if process and process.popen.poll() is None:
                 process.kill()
 
+    def secret(self, token=None):
+        """How a process is told the fleet's token, or another one."""
+        if self.token_file and token is None:
+            return ["--cluster-token-file", self.token_file]
+        return ["--cluster-token", self.token if token is None else token]
+
     def start_gateway(self):
         if self.gateway is None:
             self.inbox = f"tcp://127.0.0.1:{free_port()}"
@@ -211,7 +217,7 @@ class Fleet:
         log = f"{self.dir.name}/gateway-{time.monotonic_ns()}.log"
         self.gateway = Process("gateway", [
             BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
-            "--cluster-token", self.token, "--drain-s", PATIENCE_S, "--pack-dir", self.packs,
+            *self.secret(), "--drain-s", PATIENCE_S, "--pack-dir", self.packs,
             # A machine with much else to do may predict waits of minutes: no request is refused for that.
             "--max-wait-s", 0, "--timeout-s", 0,
             "--absence-s", 0, *NO_SUSPICION, *self.gateway_args], log)
@@ -226,7 +232,7 @@ class Fleet:
     def start_worker(self, role, name, args=(), model=None, token=None):
         process = Process(name, [
             BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
-            "--cluster-token", self.token if token is None else token, "--drain-s", PATIENCE_S,
+            *self.secret(token), "--drain-s", PATIENCE_S,
             "--pack-dir", self.packs, "--lease-dir", self.dir.name, *NO_SUSPICION, *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process

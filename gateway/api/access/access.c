@@ -50,10 +50,8 @@ void gw_access_reload(struct gw_access *access)
 {
     struct gw_keys *keys = NULL;
     struct baton_why why = {""};
-    if (!access->keys) {
-        baton_log(BATON_LOG_INFO, "nothing_to_reload", BATON_S("reason", "no api-keys"));
+    if (!access->keys)
         return;
-    }
     if (gw_keys_read(access->keys_path, &keys, &why)) {
         baton_log(BATON_LOG_ERROR, "api_keys_kept", BATON_S("reason", why.text),
                   BATON_I("keys", gw_keys_n(access->keys)));

@@ -20,6 +20,8 @@ struct gw_metrics metrics;
 struct gw_dispatcher dispatcher;
 struct baton_model_facts facts;
 int n_rejected_messages, absence_ms;
+static const struct baton_cluster_token cluster_token = {
+    .path = "", .n = 2, .texts = {"secret", "second secret"}};
 
 static const struct baton_fingerprint fingerprint = {.config = "c", .tokenizer = "t"};
 static struct baton_tokenizer *tokenizer;
@@ -179,7 +181,7 @@ void gateway_open(const struct gw_routing_options *routing)
     gw_requests_init(&requests);
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity = {.epoch = 1,
                                                                   .gateway_id = "gateway-0",
-                                                                  .cluster_token = "secret",
+                                                                  .token = &cluster_token,
                                                                   .fingerprint = &fingerprint,
                                                                   .facts = &facts},
                                                      .beat_ns = BEAT_MS * BATON_MS,

@@ -36,6 +36,13 @@ TEST(a_wrong_token_is_refused)
     assert_refused(&first, BATON__V1__REFUSED__CODE__BAD_TOKEN);
 }
 
+TEST(each_of_two_tokens_is_accepted)
+{
+    other.token = "second secret";
+    assert_non_null(hello(&first));
+    assert_non_null(hello(&other));
+}
+
 TEST(another_model_is_refused)
 {
     first.config = "d";
@@ -115,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW(a_worker_that_fits_is_welcome),
         ROW(a_wrong_token_is_refused),
+        ROW(each_of_two_tokens_is_accepted),
         ROW(another_model_is_refused),
         ROW(another_context_is_refused),
         ROW(the_first_worker_settles_what_the_others_must_share),

@@ -1,0 +1,125 @@
+"""The cluster token in a file: it changes in a whole fleet while requests run, and nobody shows it."""
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from fleet import BIN, MODEL, PATIENCE_S, Fleet, free_port, wait_for
+
+OLD, NEW = "old-token-of-the-fleet", "new-token-of-the-fleet"
+STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
+
+
+def everybody(fleet):
+    return [fleet.gateway, *fleet.workers.values()]
+
+
+def reload(process, event="cluster_token_loaded"):
+    """Sends SIGHUP and waits until the process has logged `event` once more; that line."""
+    before = process.text().count(f" ev={event} ")
+    process.signal(signal.SIGHUP)
+    wait_for(lambda: process.text().count(f" ev={event} ") > before, f"{process.name} to say {event}")
+    return [line for line in process.text().splitlines() if f" ev={event} " in line][-1]
+
+
+def put(path, *tokens):
+    path.write_text("".join(f"{token}\n" for token in tokens))
+
+
+class Load:
+    """Clients that ask without a pause until the block ends; what came back."""
+
+    def __init__(self, fleet, n=4):
+        self.fleet, self.answers, self.stop = fleet, [], threading.Event()
+        self.threads = [threading.Thread(target=self.ask) for _ in range(n)]
+
+    def ask(self):
+        while not self.stop.is_set():
+            status, answer, _ = self.fleet.request("POST", "/generate", STORY)
+            self.answers.append((status, answer["text"] if status == 200 else answer))
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def join_anew(fleet, name):
+    """Restarts a worker and waits until it serves."""
+    assert fleet.workers[name].stop() == 0
+    wait_for(lambda: not fleet.worker(name), f"{name} to be gone")
+    fleet.start_worker(name.split("-")[0], name)
+    wait_for(lambda: (fleet.worker(name) or {}).get("state") == "ready", f"{name} to be ready")
+
+
+def is_refused(fleet, role, token):
+    stranger = fleet.start_worker(role, f"{role}-stranger", token=token)
+    wait_for(lambda: "wrong cluster token" in fleet.gateway.text().rpartition(f"{role}-stranger")[2]
+             or "ev=gateway_refused" in stranger.text(), "a refusal")
+    stranger.kill()
+    del fleet.workers[stranger.name]
+
+
+def test_a_fleet_changes_its_token_under_load_and_loses_no_request(tmp_path):
+    path = tmp_path / "cluster-token"
+    put(path, OLD)
+    with Fleet(prefill=2, decode=2, token_file=path) as fleet:
+        expected = fleet.generate(**STORY)["text"]
+        with Load(fleet) as load:
+            for tokens, comes_back in [((OLD, NEW), "decode-0"), ((NEW, OLD), "prefill-1"), ((NEW,), "decode-1")]:
+                put(path, *tokens)
+                for process in everybody(fleet):
+                    assert f"tokens={len(tokens)}" in reload(process)
+                join_anew(fleet, comes_back)  # with the token that is first now
+            n = len(load.answers)
+            wait_for(lambda: len(load.answers) >= n + 8, "more answers")
+        assert {answer for answer in load.answers} == {(200, expected)}
+        is_refused(fleet, "decode", OLD)
+        for process in everybody(fleet):
+            assert OLD not in process.text() and NEW not in process.text()
+            assert NEW.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        assert OLD not in fleet.request("GET", "/workers")[1] and NEW not in fleet.request("GET", "/metrics")[1]
+
+
+def test_a_file_with_a_mistake_leaves_the_token_as_it_was(tmp_path):
+    path = tmp_path / "cluster-token"
+    put(path, OLD)
+    with Fleet(token_file=path) as fleet:
+        put(path, "short")
+        for process in everybody(fleet):
+            line = reload(process, "cluster_token_kept")
+            assert "line 1: a token has 8 to 256 characters" in line and "short" not in line.partition("reason=")[2]
+        is_refused(fleet, "decode", "short")
+        put(path, OLD)
+        join_anew(fleet, "decode-0")
+        assert fleet.generate(**STORY)["output_tokens"]
+
+
+def test_a_worker_without_a_file_survives_a_hangup():
+    with Fleet() as fleet:
+        for process in everybody(fleet):
+            reload(process, "nothing_to_reload")
+        assert fleet.generate(**STORY)["output_tokens"]
+
+
+@pytest.mark.parametrize("program", ["baton-gateway", "baton-prefill", "baton-decode"])
+@pytest.mark.parametrize("text, more, reason", [
+    (None, [], "No such file"), ("# none\n", [], "holds no token"), ("secret7\n", [], "line 1: a token has 8 to 256"),
+    (f"{OLD}\n{NEW}\nthird-token\n", [], "line 3: a file holds at most two"),
+    (OLD, ["--cluster-token", NEW], "both given"),
+])  # fmt: skip
+def test_a_bad_file_is_an_error_at_start(tmp_path, program, text, more, reason):
+    path = tmp_path / "cluster-token"
+    if text is not None:
+        path.write_text(text)
+    done = subprocess.run([BIN / program, "--model", MODEL, "--inbox", f"tcp://127.0.0.1:{free_port()}",
+                           "--cluster-token-file", path, *more],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)  # fmt: skip
+    assert done.returncode == 1 and reason in done.stderr
+    assert not any(secret in done.stderr for secret in (OLD, NEW, "secret7", "third"))
