@@ -15,6 +15,7 @@
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/routes/routes.h"
 #include "gateway/dispatch/worker_messages.h"
+#include "gateway/observe/loop_lag.h"
 #include "gateway/settings.h"
 
 enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
@@ -42,6 +43,7 @@ struct gateway {
     struct gw_requests requests;
     struct gw_dispatcher dispatcher;
     struct gw_metrics metrics;
+    struct gw_loop_lag lag;
     struct gw_access *access;
     struct baton_cluster_token token;
     struct gw_http_server *server;
@@ -342,6 +344,8 @@ static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
         status = uv_signal_start(&gateway->on_int, on_stop_signal, SIGINT);
     if (!status)
         status = uv_signal_start(&gateway->on_hup, on_reload_signal, SIGHUP);
+    if (!status)
+        status = gw_loop_lag_start(&gateway->lag, &gateway->loop);
     (void)signal(SIGPIPE, SIG_IGN);
     return status ? baton_fail(why, BATON_IO, "event loop: %s", uv_strerror(status)) : BATON_OK;
 }
@@ -410,6 +414,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .dispatcher = &gateway->dispatcher,
                                    .fleet = &gateway->fleet,
                                    .metrics = &gateway->metrics,
+                                   .lag = &gateway->lag,
                                    .tokenizer = gateway->tokenizer,
                                    .facts = &gateway->facts,
                                    .fingerprint = &gateway->fingerprint,

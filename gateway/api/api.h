@@ -15,6 +15,7 @@
 
 struct gw_access;
 struct gw_completions;
+struct gw_loop_lag;
 
 struct gw_api {
     uv_loop_t *loop;
@@ -22,6 +23,7 @@ struct gw_api {
     struct gw_dispatcher *dispatcher;
     struct gw_fleet *fleet;
     struct gw_metrics *metrics;
+    const struct gw_loop_lag *lag;
     struct baton_tokenizer *tokenizer;
     const struct baton_model_facts *facts;
     const struct baton_fingerprint *fingerprint;

@@ -6,6 +6,7 @@
 #include "common/obs/prom.h"
 #include "gateway/api/answer.h"
 #include "gateway/observe/advice.h"
+#include "gateway/observe/loop_lag.h"
 #include "gateway/observe/worker_metrics.h"
 
 enum { ANSWER_MAX_BYTES = 16 << 20 };
@@ -88,6 +89,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
     gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, out);
     put_gauge(out, "baton_http_connections", "Open client connections.",
               (double)gw_http_n_connections(api->server));
+    gw_loop_lag_write(api->lag, out);
     put_gauge(out, "baton_process_uptime_seconds", "Age of the gateway process.",
               baton_process_age_s());
 }
