@@ -8,13 +8,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-static const struct gw_error no_memory = {
-    .status = 503, .code = "out_of_memory", .message = "The server is out of memory."};
-static const struct gw_error body_too_large = {
-    .status = 413,
-    .code = "body_too_large",
-    .message = "The request's body is over the server's limit."};
-
 /* The edges of the drawing in conn.h. FLUSH follows IDLE for a connection over the limit: it is
  * refused before it sends a request. */
 #define TO(state) (1U << GW_CONN_##state)
@@ -79,6 +72,8 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
         gw_due_list_remove(&conn->server->due, conn);
     if (conn->gathered.next)
         gw_gathered_list_remove(&conn->server->gathered, conn);
+    if (conn->watched.next)
+        gw_watched_list_remove(&conn->server->watched, conn);
     if (!truncated || uv_tcp_close_reset(&conn->tcp, free_conn))
         uv_close((uv_handle_t *)&conn->tcp, free_conn);
     drop_exchange(conn, reason);
@@ -111,17 +106,18 @@ static void linger(struct gw_conn *conn)
         gw_conn_close(conn, "client left");
     else
         gw_conn_set_state(conn, GW_CONN_LINGER);
+    gw_server_due(conn->server, conn); /* reads on, and drops what it reads */
 }
 
 void gw_conn_flushed(struct gw_conn *conn)
 {
-    if (!conn->keep_alive || conn->saw_eof || conn->server->draining) {
+    bool is_last = conn->saw_eof && !conn->in.len;
+    if (!conn->keep_alive || is_last || conn->server->draining) {
         linger(conn);
         return;
     }
     gw_conn_set_state(conn, GW_CONN_IDLE);
-    if (conn->in.len) /* a request came ahead: read it later, since a handler may be calling us */
-        gw_server_due(conn->server, conn);
+    gw_conn_next(conn); /* later, since a handler may be calling us */
 }
 
 void gw_conn_response_ended(struct gw_conn *conn)
@@ -171,191 +167,7 @@ void gw_conn_expire(struct gw_conn *conn)
         gw_conn_close(conn, "timed out");
 }
 
-/* ---- the bytes of requests ---- */
-
-static void whole_request(struct gw_conn *conn)
-{
-    struct gw_http_server *server = conn->server;
-    gw_conn_set_state(conn, GW_CONN_HANDLED);
-    conn->exchange->arrived_ns = baton_now_ns(); /* where every clock of a request starts */
-    conn->exchange->handled = true;
-    server->n_exchanges++;
-    server->options.on_request(server->options.arg, conn->exchange);
-}
-
-static void send_continue(struct gw_conn *conn)
-{
-    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    uv_buf_t part = gw_part(text, sizeof text - 1);
-    gw_conn_send(conn, &part, 1);
-}
-
-/* The head is whole: begins the body, and also ends it when it is empty. */
-static void begin_body(struct gw_conn *conn, const struct gw_head *head)
-{
-    const struct gw_http_options *options = &conn->server->options;
-    bool has_body = head->chunked || head->content_length;
-    conn->exchange = gw_exchange_create(conn, head);
-    if (!conn->exchange) {
-        gw_conn_refuse(conn, &no_memory);
-        return;
-    }
-    if (options->on_head) /* before any refusal, so that a 413 also carries CORS headers */
-        options->on_head(options->arg, conn->exchange);
-    if (head->content_length > options->max_body_bytes) {
-        gw_conn_refuse(conn, &body_too_large);
-        return;
-    }
-    conn->keep_alive = head->keep_alive;
-    conn->is_chunked = head->chunked;
-    conn->body_left_bytes = head->content_length;
-    baton_chunked_init(&conn->chunked);
-    gw_conn_set_state(conn, GW_CONN_BODY);
-    if (has_body && head->expects_continue)
-        send_continue(conn);
-    if (!has_body)
-        whole_request(conn);
-}
-
-static size_t take_head(struct gw_conn *conn, const char *bytes, size_t n)
-{
-    struct gw_head head;
-    struct gw_error refusal;
-    size_t used = 0;
-    enum baton_err err = gw_head_parse(bytes, n, conn->server->options.max_head_bytes, &conn->scan,
-                                       &head, &used, &refusal);
-    if (err == BATON_OK)
-        begin_body(conn, &head);
-    else if (err != BATON_AGAIN)
-        gw_conn_refuse(conn, &refusal);
-    return used;
-}
-
-static enum baton_err take_plain(struct gw_conn *conn, const char *bytes, size_t n, size_t *used)
-{
-    *used = n < conn->body_left_bytes ? n : (size_t)conn->body_left_bytes;
-    baton_buf_append(&conn->exchange->body, bytes, *used);
-    conn->body_left_bytes -= *used;
-    if (baton_buf_err(&conn->exchange->body))
-        return baton_buf_err(&conn->exchange->body);
-    return conn->body_left_bytes ? BATON_AGAIN : BATON_OK;
-}
-
-static void refuse_body(struct gw_conn *conn, enum baton_err err)
-{
-    static const struct gw_error bad = {.status = 400,
-                                        .code = "malformed_body",
-                                        .message = "The request's chunked body is malformed."};
-    if (err == BATON_LIMIT)
-        gw_conn_refuse(conn, &body_too_large);
-    else
-        gw_conn_refuse(conn, err == BATON_NO_MEMORY ? &no_memory : &bad);
-}
-
-static size_t take_body(struct gw_conn *conn, const char *bytes, size_t n)
-{
-    size_t used = 0;
-    enum baton_err err = conn->is_chunked ? baton_chunked_feed(&conn->chunked, bytes, n, &used,
-                                                               &conn->exchange->body)
-                                          : take_plain(conn, bytes, n, &used);
-    if (err == BATON_OK)
-        whole_request(conn);
-    else if (err != BATON_AGAIN)
-        refuse_body(conn, err);
-    return used;
-}
-
-/* Reads requests out of the bytes until one is with the handler or more bytes are needed; returns
- * how many were used up. A handler that answers at once leaves the connection IDLE, and the loop
- * goes on with the next request instead of recursing into it. */
-static size_t consume(struct gw_conn *conn, const char *bytes, size_t n)
-{
-    size_t used = 0;
-    while (used < n && !conn->cut_reason) {
-        size_t before = used;
-        if (conn->state == GW_CONN_IDLE) {
-            gw_conn_set_state(conn, GW_CONN_HEAD);
-            conn->scan = (struct gw_head_scan){0};
-        }
-        if (conn->state == GW_CONN_HEAD)
-            used += take_head(conn, bytes + used, n - used);
-        else if (conn->state == GW_CONN_BODY)
-            used += take_body(conn, bytes + used, n - used);
-        if (used == before) /* more bytes are needed, or the handler must answer a request first */
-            break;
-    }
-    return used;
-}
-
-/* False once nothing that the client sends is read as a request any more. */
-static bool wants_input(const struct gw_conn *conn)
-{
-    return conn->state != GW_CONN_LINGER && conn->state != GW_CONN_CLOSING &&
-           (conn->keep_alive || conn->state != GW_CONN_FLUSH) && !conn->cut_reason;
-}
-
-/* Keeps what is left for later; an idle connection keeps no memory for it. */
-static void keep(struct gw_conn *conn, const char *bytes, size_t n, size_t used)
-{
-    if (!wants_input(conn))
-        used = n;
-    if (bytes == conn->in.data) /* the bytes lie there already */
-        baton_buf_consume(&conn->in, used);
-    else
-        baton_buf_append(&conn->in, bytes + used, n - used);
-    if (baton_buf_err(&conn->in))
-        gw_conn_cut(conn, "out of memory");
-    else if (conn->state >= GW_CONN_HANDLED && conn->in.len > GW_MAX_PIPELINED_BYTES)
-        gw_conn_cut(conn, "client sent too much ahead");
-    if (!conn->in.len)
-        free(baton_buf_take(&conn->in));
-}
-
-static void feed(struct gw_conn *conn, const char *bytes, size_t n)
-{
-    if (conn->in.len) {
-        baton_buf_append(&conn->in, bytes, n);
-        bytes = conn->in.data;
-        n = conn->in.len;
-    }
-    keep(conn, bytes, n, consume(conn, bytes, n));
-}
-
-void gw_conn_attend(struct gw_conn *conn)
-{
-    if (conn->cut_reason)
-        gw_conn_close(conn, conn->cut_reason);
-    else if (conn->in.len)
-        feed(conn, NULL, 0);
-}
-
-/* ---- libuv's side ---- */
-
-static void lend_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
-{
-    struct gw_conn *conn = handle->data;
-    (void)suggested;
-    *buf = uv_buf_init(conn->server->read_buffer, GW_READ_BYTES);
-}
-
-/* A client that half-closes while its answer is under way counts as gone, because it looks the same
- * as one that closed. A client whose answer is only being flushed gets the rest. */
-static void read_failed(struct gw_conn *conn, int status)
-{
-    conn->saw_eof = true;
-    if (conn->state == GW_CONN_FLUSH && status == UV_EOF)
-        return;
-    gw_conn_close(conn, status == UV_ETIMEDOUT ? "client does not answer" : "client left");
-}
-
-static void read_done(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
-{
-    struct gw_conn *conn = stream->data;
-    if (n < 0)
-        read_failed(conn, (int)n);
-    else if (n > 0 && wants_input(conn))
-        feed(conn, buf->base, (size_t)n);
-}
+/* ---- its begin ---- */
 
 static void name_peer(struct gw_conn *conn)
 {
@@ -418,12 +230,12 @@ void gw_conn_accept(struct gw_http_server *server)
     server->accept_waits = !conn;
     if (!conn)
         return;
-    if (uv_accept((uv_stream_t *)&server->listener, (uv_stream_t *)&conn->tcp) ||
-        uv_read_start((uv_stream_t *)&conn->tcp, lend_buffer, read_done)) {
+    if (uv_accept((uv_stream_t *)&server->listener, (uv_stream_t *)&conn->tcp)) {
         gw_conn_close(conn, "not accepted");
         return;
     }
     name_peer(conn);
     gw_conn_set_state(conn, GW_CONN_IDLE);
+    gw_conn_read(conn);
     enforce_limit(conn);
 }

@@ -1,7 +1,7 @@
 /* Inside the HTTP server: the connection's states and the parts its files share.
  *
- * server.c, conn.c, exchange.c, response.c and output.c are one state machine in five files, and
- * call each other in circles by design: a response that ends may begin the next request, and a
+ * server.c, conn.c, input.c, exchange.c, response.c and output.c are one state machine in six
+ * files, and call each other in circles by design: a response that ends may begin the next request, and a
  * write that fails ends both. Nothing outside them includes this header.
  *
  *     IDLE --> HEAD --> BODY --> HANDLED --> FLUSH --> IDLE (keep-alive)
@@ -31,19 +31,25 @@
 #define BATON_GATEWAY_HTTP_CONN_H
 
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/list.h"
 #include "common/http/chunked.h"
 #include "gateway/http/reader.h"
 #include "gateway/http/server.h"
 
 enum {
-    GW_READ_BYTES = 64 << 10,          /* the one buffer all connections of a loop read into */
-    GW_MAX_PIPELINED_BYTES = 64 << 10, /* read ahead while a response is open */
-    GW_SEND_BUFFER_BYTES = 64 << 10,   /* SO_SNDBUF: what the kernel may hide from our own limits */
+    GW_READ_BYTES = 16 << 10, /* of one connection in one turn: the buffer that all read into */
+    GW_SEND_BUFFER_BYTES = 64 << 10, /* SO_SNDBUF: what the kernel may hide from our own limits */
     GW_LINGER_MS = 2000,
+    GW_WATCH_MS = 20,      /* between two looks at connections that are not read */
+    GW_SLICE_REQUESTS = 4, /* answered for one connection before the next one's slice */
+    GW_ACCEPTS_A_TURN = 64,
     GW_MAX_TURNED_AWAY = 64, /* connections over the limit that get a 503 at a time */
     GW_PEER_BYTES = 56       /* "[IPv6 address]:port" */
 };
+
+#define GW_SLICE_NS BATON_MS       /* after which a slice has no further request */
+#define GW_TURN_NS  (4 * BATON_MS) /* after which a turn of the loop has no further slice */
 
 enum gw_conn_state {
     GW_CONN_NEW,
@@ -64,10 +70,11 @@ struct gw_conn {
     struct baton_node in_state; /* in server->conns[state] */
     struct baton_node due;      /* in server->due when it wants the sweep */
     struct baton_node gathered; /* in server->gathered when it has output to write */
+    struct baton_node watched;  /* in server->watched when only a look tells that its client left */
     uint64_t entered_ms;        /* its state */
     const char *cut_reason;     /* not NULL: to be closed by the sweep */
     struct gw_exchange *exchange;
-    struct baton_buf in;          /* a partial head, or requests read ahead */
+    struct baton_buf in;          /* what was read and not served yet */
     struct baton_buf out;         /* not yet given to libuv, while a write is under way */
     size_t untaken_bytes;         /* of the response, by the client, when last looked at */
     uint64_t taken_ms;            /* when the client last took any, while it has to */
@@ -76,28 +83,36 @@ struct gw_conn {
     uint64_t body_left_bytes;     /* BODY, not chunked */
     bool is_chunked;              /* BODY */
     bool keep_alive;
+    bool serving; /* inside its slice */
+    bool paused;  /* not read from: libuv does not tell when the client leaves */
     bool saw_eof;
+    bool asked; /* its client, after saw_eof, whether it is there */
     char peer[GW_PEER_BYTES];
 };
 
 BATON_LIST(gw_conn_list, struct gw_conn, in_state)
 BATON_LIST(gw_due_list, struct gw_conn, due)
 BATON_LIST(gw_gathered_list, struct gw_conn, gathered)
+BATON_LIST(gw_watched_list, struct gw_conn, watched)
 
 struct gw_http_server {
     struct gw_http_options options;
     uv_loop_t *loop;
     uv_tcp_t listener;
     uv_timer_t janitor; /* every timeout of every connection */
-    uv_idle_t sweep;    /* runs while `due` has members: what must wait for a handler's return */
-    int n_handles;      /* of the three above, not yet closed */
+    uv_timer_t watch;   /* runs while `watched` has members */
+    uv_idle_t sweep;    /* the clients' part of a turn; runs while `due` has members */
+    int n_handles;      /* of the four above, not yet closed */
     int port;
     bool draining, stopping;
-    bool accept_waits; /* memory was out: libuv holds a connection and the listener until taken */
+    bool accept_waits; /* libuv holds a connection and the listener until it is taken */
+    size_t n_accepted; /* in this turn */
+    struct gw_http_stats stats;
     size_t n_exchanges;
     size_t n_conns;
     struct gw_conn_list conns[GW_CONN_N_STATES];
     struct gw_due_list due;
+    struct gw_watched_list watched;
     struct gw_gathered_list gathered;
     bool gathering;
     void (*closed)(void *arg);
@@ -130,6 +145,8 @@ struct gw_exchange {
 
 /* Has the sweep look at the connection before the loop sleeps again. */
 void gw_server_due(struct gw_http_server *server, struct gw_conn *conn);
+/* Has the timer look at the connection until gw_conn_look says that it need not. */
+void gw_server_watch(struct gw_http_server *server, struct gw_conn *conn);
 /* The last handle of a stopped server is gone: frees it. */
 void gw_server_release(struct gw_http_server *server);
 
@@ -149,12 +166,22 @@ void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal);
 void gw_conn_response_ended(struct gw_conn *conn);
 /* FLUSH has nothing left to write. */
 void gw_conn_flushed(struct gw_conn *conn);
-/* For the sweep: cuts the connection, or reads the requests that came ahead. */
-void gw_conn_attend(struct gw_conn *conn);
 /* Whether the client has bytes to read and took none for limit_ms. */
 bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms);
 /* For the janitor: the time of the connection's state is up. */
 void gw_conn_expire(struct gw_conn *conn);
+
+/* ---- input.c ---- */
+
+/* Reads from the client until more is stored than may wait. */
+void gw_conn_read(struct gw_conn *conn);
+/* IDLE: requests that came ahead are served next, never from inside this call. */
+void gw_conn_next(struct gw_conn *conn);
+/* For the sweep: cuts the connection, or gives it its slice. */
+void gw_conn_attend(struct gw_conn *conn);
+/* For the timer: closes the connection when its client left; false: it is to be looked at no
+ * longer. */
+bool gw_conn_look(struct gw_conn *conn);
 
 /* ---- output.c ---- */
 

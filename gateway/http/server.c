@@ -76,21 +76,68 @@ static uint64_t tick_ms(const struct gw_http_server *server)
     return (uint64_t)(tick < TICK_MIN_MS ? TICK_MIN_MS : tick);
 }
 
+/* A new turn: takes the connection that the last one left at the listener, which then goes on. */
+static void accept_on(struct gw_http_server *server)
+{
+    size_t n_before = server->n_accepted;
+    server->n_accepted = 0;
+    if (n_before && server->accept_waits && !server->draining)
+        gw_conn_accept(server);
+}
+
+/* The clients' part of a turn: a slice each, until the part is over. libuv ran the timers that are
+ * due before this, and serves the sockets, the messages of workers among them, after it. */
 static void on_sweep(uv_idle_t *idle)
 {
     struct gw_http_server *server = idle->data;
-    for (size_t n = server->due.n; n && server->due.n; n--)
+    int64_t begin_ns = baton_now_ns();
+    for (size_t n = server->due.n; n && server->due.n; n--) {
         gw_conn_attend(gw_due_list_pop_front(&server->due));
-    if (!server->due.n)
+        if (baton_now_ns() - begin_ns >= GW_TURN_NS)
+            break;
+    }
+    accept_on(server);
+    if (!server->due.n && !server->n_accepted)
         uv_idle_stop(idle);
+}
+
+static void on_watch(uv_timer_t *timer)
+{
+    struct gw_http_server *server = timer->data;
+    for (size_t n = server->watched.n; n && server->watched.n; n--) {
+        struct gw_conn *conn = gw_watched_list_pop_front(&server->watched);
+        if (gw_conn_look(conn))
+            gw_watched_list_push_back(&server->watched, conn);
+    }
+    if (!server->watched.n)
+        uv_timer_stop(timer);
+}
+
+void gw_server_watch(struct gw_http_server *server, struct gw_conn *conn)
+{
+    if (conn->watched.next || server->stopping)
+        return;
+    gw_watched_list_push_back(&server->watched, conn);
+    if (!uv_is_active((uv_handle_t *)&server->watch))
+        uv_timer_start(&server->watch, on_watch, GW_WATCH_MS, GW_WATCH_MS);
 }
 
 void gw_server_due(struct gw_http_server *server, struct gw_conn *conn)
 {
-    if (conn->due.next || server->stopping)
+    if (conn->due.next || conn->state == GW_CONN_CLOSING || server->stopping)
         return;
     gw_due_list_push_back(&server->due, conn);
     uv_idle_start(&server->sweep, on_sweep);
+}
+
+/* libuv accepts until the backlog is empty, or a connection is not taken. */
+static void accept_one(struct gw_http_server *server)
+{
+    uv_idle_start(&server->sweep, on_sweep);
+    if (server->n_accepted++ < GW_ACCEPTS_A_TURN)
+        gw_conn_accept(server);
+    else
+        server->accept_waits = true;
 }
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -98,7 +145,7 @@ static void on_connection(uv_stream_t *listener, int status)
     if (status < 0)
         baton_log(BATON_LOG_WARN, "accept_failed", BATON_S("reason", uv_strerror(status)));
     else
-        gw_conn_accept(listener->data);
+        accept_one(listener->data);
 }
 
 /* ---- start ---- */
@@ -144,6 +191,7 @@ static struct gw_http_server *create(uv_loop_t *loop, const struct gw_http_optio
         gw_conn_list_init(&server->conns[state]);
     gw_due_list_init(&server->due);
     gw_gathered_list_init(&server->gathered);
+    gw_watched_list_init(&server->watched);
     return server;
 }
 
@@ -158,10 +206,11 @@ enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *opti
         free(made);
         return baton_fail(why, BATON_IO, "http: %s", uv_strerror(err));
     }
-    uv_timer_init(loop, &made->janitor); /* neither of these can fail */
+    uv_timer_init(loop, &made->janitor); /* none of these can fail */
+    uv_timer_init(loop, &made->watch);
     uv_idle_init(loop, &made->sweep);
-    made->listener.data = made->janitor.data = made->sweep.data = made;
-    made->n_handles = 3;
+    made->listener.data = made->janitor.data = made->watch.data = made->sweep.data = made;
+    made->n_handles = 4;
     err = bind_and_listen(made);
     if (err) {
         gw_http_stop(made, NULL, NULL);
@@ -187,6 +236,11 @@ size_t gw_http_n_exchanges(const struct gw_http_server *server)
 size_t gw_http_n_connections(const struct gw_http_server *server)
 {
     return server->n_conns;
+}
+
+const struct gw_http_stats *gw_http_stats(const struct gw_http_server *server)
+{
+    return &server->stats;
 }
 
 /* ---- drain and stop ---- */
@@ -237,5 +291,6 @@ void gw_http_stop(struct gw_http_server *server, void (*closed)(void *arg), void
     for (int state = GW_CONN_NEW; state < GW_CONN_CLOSING; state++)
         close_state(server, (enum gw_conn_state)state);
     close_handle(&server->janitor);
+    close_handle(&server->watch);
     close_handle(&server->sweep);
 }

@@ -33,6 +33,13 @@ enum {
     GW_ADDED_HEADERS_MAX_BYTES = 2048 /* of one response */
 };
 
+/* Counted since the start. */
+struct gw_http_stats {
+    uint64_t n_requests;    /* whole ones, given to the handler */
+    uint64_t n_slices_over; /* times that a client's next request had to wait for its turn */
+    uint64_t n_read_pauses; /* times that a client was so far ahead that it was not read */
+};
+
 struct gw_http_options {
     const char *host; /* numeric address to bind */
     int port;         /* 0: any */
@@ -78,6 +85,7 @@ void gw_http_gather(struct gw_http_server *server);
 void gw_http_flush(struct gw_http_server *server);
 /* Connections that are open, idle ones included. */
 size_t gw_http_n_connections(const struct gw_http_server *server);
+const struct gw_http_stats *gw_http_stats(const struct gw_http_server *server);
 /* Closes everything (open exchanges are told gone); the server is freed by the loop's last close
  * callback, then closed(arg), which may be NULL. */
 void gw_http_stop(struct gw_http_server *server, void (*closed)(void *arg), void *arg);

@@ -134,3 +134,17 @@ void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *o
                   "Messages that were no valid frame, or of no link: their pipe was closed.",
                   stats.n_rejected);
 }
+
+void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf *out)
+{
+    const struct gw_http_stats *stats = gw_http_stats(server);
+    write_gauge(out, "baton_http_connections", "Open client connections.",
+                (double)gw_http_n_connections(server));
+    write_counter(out, "baton_http_requests_total", "Requests of clients that were read whole.",
+                  stats->n_requests);
+    write_counter(out, "baton_http_slices_over_total",
+                  "Times that a client's next request waited for its turn.", stats->n_slices_over);
+    write_counter(out, "baton_http_read_pauses_total",
+                  "Times that a client was so far ahead that it was not read.",
+                  stats->n_read_pauses);
+}

@@ -11,6 +11,7 @@
 #include "common/obs/hist.h"
 #include "common/obs/stage.h"
 #include "common/wire/inbox.h"
+#include "gateway/http/server.h"
 #include "gateway/observe/handoff_stats.h"
 #include "gateway/observe/throughput.h"
 
@@ -63,8 +64,9 @@ void gw_metrics_note_latency(struct gw_metrics *metrics, double ttft_s, double l
 
 void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out);
 
-/* What waits for a worker, and what arrived from workers. */
+/* What waits for a worker, what clients do, and what arrived from workers. */
 void gw_metrics_write_queue(const struct gw_throughput *throughput, struct baton_buf *out);
+void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf *out);
 void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *out);
 
 #endif

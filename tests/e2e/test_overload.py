@@ -1,10 +1,14 @@
 """More than the fleet can do: every request ends in tokens, a 429 that says when to come back, or a 504 in time."""
 import collections
 import itertools
+import json
+import selectors
+import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import SLOW, Fleet, Stream, run_out_of_time, wait_for
+from fleet import SLOW, SUSPICION, Fleet, Stream, run_out_of_time, wait_for
 from load import Crowd, Exchange, allow_files, open_loop, post
 
 STORY = "Once upon a time"
@@ -281,6 +285,83 @@ def rss_kib(process):
 
 
 MANY = 2000
+
+
+def flood(port, n_connections, request):
+    """Connections that sent as many requests as fit 55 kB, and read none of the answers."""
+    sockets = []
+    for _ in range(n_connections):
+        sockets.append(socket.create_connection(("127.0.0.1", port)))
+        sockets[-1].setblocking(False)
+        sockets[-1].send(request * (55000 // len(request)))
+    return sockets
+
+
+class Reader(threading.Thread):
+    """Reads whatever comes, until all have closed or `over` is set."""
+
+    def __init__(self, sockets):
+        super().__init__()
+        self.sockets, self.over, self.selector = sockets, threading.Event(), selectors.DefaultSelector()
+        for each in sockets:
+            self.selector.register(each, selectors.EVENT_READ)
+
+    def run(self):
+        while not self.over.is_set():
+            for key, _ in self.selector.select(0.1):
+                try:
+                    if not key.fileobj.recv(1 << 16):
+                        self.selector.unregister(key.fileobj)
+                except OSError:
+                    self.selector.unregister(key.fileobj)
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+        for each in self.sockets:
+            each.close()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+
+def test_a_flood_of_pipelined_requests_loses_no_worker_and_delays_no_client():
+    """Each of 50 clients sends 1500 requests at once: answered in one go, that is half a minute of the loop."""
+    with Fleet(gateway_args=SUSPICION) as fleet:
+        with Reader(flood(fleet.port, 50, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")):
+            wait_for(lambda: fleet.metrics()["baton_http_slices_over_total"] > 100, "clients to wait for their turn")
+            for seed in range(12):
+                assert fleet.generate(prompt=STORY, seed=seed)["output_tokens"] == 20
+            metrics = fleet.metrics()
+            assert metrics["baton_retries_total"] == 0 and metrics['baton_requests_total{outcome="ok"}'] == 12
+            assert metrics["baton_http_requests_total"] < 50 * 1500, "the flood was over too soon to show anything"
+        assert "to=suspect" not in fleet.gateway.text() and "to=lost" not in fleet.gateway.text()
+
+
+@pytest.mark.parametrize("path, body", [("/generate", {}), ("/generate/stream", {}), ("/v1/completions", {"n": 3})])
+def test_a_client_that_closes_its_sending_side_gets_its_answer(path, body):
+    with Fleet() as fleet:
+        data = json.dumps({"prompt": STORY, **body}).encode()
+        with socket.create_connection(("127.0.0.1", fleet.port)) as client:
+            client.sendall(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(data), data))
+            client.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+        assert b"HTTP/1.1 200 OK" in answer and (b"finish_reason" in answer)
+        fleet.wait_all_free()
+        assert fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 0
+
+
+def test_a_client_that_closes_for_good_is_noticed_before_any_token():
+    with Fleet() as fleet:
+        fleet.workers["prefill-0"].pause()
+        data = json.dumps({"prompt": STORY}).encode()
+        with socket.create_connection(("127.0.0.1", fleet.port)) as client:
+            client.sendall(b"POST /generate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            wait_for(lambda: fleet.open() == 1, "the request to be open")
+        wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 1, "the client to be missed")
+        fleet.workers["prefill-0"].resume()
+        fleet.wait_all_free()
 
 
 @pytest.mark.skipif(not allow_files(2 * MANY + 200), reason="too few open files are allowed")

@@ -1,4 +1,5 @@
-/* A real server on loopback is sent the input in two pieces. Whatever it is: the answer, if there
+/* A real server on loopback is sent the input in two pieces, after which the client may close its
+ * sending side. Whatever it is: the answer, if there
  * is one, is HTTP, every exchange ends, and the connection goes away. */
 #include <signal.h>
 #include <stdint.h>
@@ -92,16 +93,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         start();
     if (!size)
         return 0;
-    size_t cut = data[0] % size;
+    size_t cut = data[0] / 2 % size;
     int fd = connect_client();
     say(fd, data + 1, cut);
     say(fd, data + 1 + cut, size - 1 - cut);
+    if (data[0] & 1) {
+        (void)shutdown(fd, SHUT_WR);
+        say(fd, NULL, 0);
+    }
     ssize_t n = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
     if (n > 0 && (n < 9 || memcmp(answer, "HTTP/1.1 ", 9) != 0))
         abort();
     close(fd);
     for (int i = 0; gw_http_n_connections(server); i++) {
-        (void)uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+        (void)uv_run(uv_default_loop(), i < 16 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
         if (i > MAX_TURNS)
             abort();
     }

@@ -87,8 +87,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
               "Mean time from first token to context received, which predictions use.",
               api->dispatcher->routing.handoff_s);
     gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, out);
-    put_gauge(out, "baton_http_connections", "Open client connections.",
-              (double)gw_http_n_connections(api->server));
+    gw_metrics_write_http(api->server, out);
     gw_loop_lag_write(api->lag, out);
     put_gauge(out, "baton_process_uptime_seconds", "Age of the gateway process.",
               baton_process_age_s());

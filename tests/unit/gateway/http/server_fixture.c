@@ -33,7 +33,9 @@ static void on_request(void *arg, struct gw_exchange *exchange)
     const char *body = gw_exchange_body(exchange, &n);
     f->n_requests++;
     gw_exchange_set_data(exchange, f);
-    if (!strcmp(path, "/echo")) {
+    if (!strcmp(path, "/slow"))
+        skip_time_ms(SLOW_MS);
+    if (!strcmp(path, "/echo") || !strcmp(path, "/slow")) {
         gw_exchange_respond(exchange, 200, "text/plain", "", body, n);
     } else if (!strncmp(path, "/show", 5)) {
         show(exchange);

@@ -1,8 +1,11 @@
 /* A real server on loopback and clients that are plain sockets, in one thread: every wait runs the
  * loop. The handler answers by path:
  *
- *     /echo     200 with the request's body        /show   method, path, query and the header
- * x-show /hold     keeps the exchange in `held`       /stream keeps it too, after stream_begin
+ *     /echo     200 with the request's body
+ *     /slow     the same, after SLOW_MS
+ *     /show     method, path, query and the header x-show
+ *     /hold     keeps the exchange in `held`
+ *     /stream   keeps it too, after stream_begin
  *
  * Ownership: fixture_stop frees what fixture_start made; client sockets are closed by the test.
  * Threading: one thread.
@@ -18,6 +21,7 @@
 #include "common/base/buf.h"
 #include "gateway/http/server.h"
 
+enum { SLOW_MS = 2 };
 enum { WAIT_MS = 60000 }; /* for what comes at once, or the program is wrong */
 
 struct fixture {

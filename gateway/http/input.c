@@ -1,0 +1,316 @@
+/* Bytes on their way in. libuv calls for every ready socket before it looks at a timer again, so a
+ * read only stores bytes. The sweep serves them, one slice of a connection after another:
+ *
+ *     socket --read_done--> conn->in --gw_conn_attend, a slice--> requests
+ *       |                      +--full: not read--> watch, until its requests were answered
+ *       +--FIN, a request is with the handler--> ask, then watch
+ */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "gateway/http/conn.h"
+
+static const struct gw_error no_memory = {
+    .status = 503, .code = "out_of_memory", .message = "The server is out of memory."};
+static const struct gw_error body_too_large = {
+    .status = 413,
+    .code = "body_too_large",
+    .message = "The request's body is over the server's limit."};
+
+/* ---- the parts of a request ---- */
+
+static void whole_request(struct gw_conn *conn)
+{
+    struct gw_http_server *server = conn->server;
+    gw_conn_set_state(conn, GW_CONN_HANDLED);
+    conn->exchange->arrived_ns = baton_now_ns(); /* where every clock of a request starts */
+    conn->exchange->handled = true;
+    server->n_exchanges++;
+    server->stats.n_requests++;
+    server->options.on_request(server->options.arg, conn->exchange);
+}
+
+static void send_continue(struct gw_conn *conn)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    uv_buf_t part = gw_part(text, sizeof text - 1);
+    gw_conn_send(conn, &part, 1);
+}
+
+/* The head is whole: begins the body, and also ends it when it is empty. */
+static void begin_body(struct gw_conn *conn, const struct gw_head *head)
+{
+    const struct gw_http_options *options = &conn->server->options;
+    bool has_body = head->chunked || head->content_length;
+    conn->exchange = gw_exchange_create(conn, head);
+    if (!conn->exchange) {
+        gw_conn_refuse(conn, &no_memory);
+        return;
+    }
+    if (options->on_head) /* before any refusal, so that a 413 also carries CORS headers */
+        options->on_head(options->arg, conn->exchange);
+    if (head->content_length > options->max_body_bytes) {
+        gw_conn_refuse(conn, &body_too_large);
+        return;
+    }
+    conn->keep_alive = head->keep_alive;
+    conn->is_chunked = head->chunked;
+    conn->body_left_bytes = head->content_length;
+    baton_chunked_init(&conn->chunked);
+    gw_conn_set_state(conn, GW_CONN_BODY);
+    if (has_body && head->expects_continue)
+        send_continue(conn);
+    if (!has_body)
+        whole_request(conn);
+}
+
+static size_t take_head(struct gw_conn *conn, const char *bytes, size_t n)
+{
+    struct gw_head head;
+    struct gw_error refusal;
+    size_t used = 0;
+    enum baton_err err = gw_head_parse(bytes, n, conn->server->options.max_head_bytes, &conn->scan,
+                                       &head, &used, &refusal);
+    if (err == BATON_OK)
+        begin_body(conn, &head);
+    else if (err != BATON_AGAIN)
+        gw_conn_refuse(conn, &refusal);
+    return used;
+}
+
+static enum baton_err take_plain(struct gw_conn *conn, const char *bytes, size_t n, size_t *used)
+{
+    *used = n < conn->body_left_bytes ? n : (size_t)conn->body_left_bytes;
+    baton_buf_append(&conn->exchange->body, bytes, *used);
+    conn->body_left_bytes -= *used;
+    if (baton_buf_err(&conn->exchange->body))
+        return baton_buf_err(&conn->exchange->body);
+    return conn->body_left_bytes ? BATON_AGAIN : BATON_OK;
+}
+
+static void refuse_body(struct gw_conn *conn, enum baton_err err)
+{
+    static const struct gw_error bad = {.status = 400,
+                                        .code = "malformed_body",
+                                        .message = "The request's chunked body is malformed."};
+    if (err == BATON_LIMIT)
+        gw_conn_refuse(conn, &body_too_large);
+    else
+        gw_conn_refuse(conn, err == BATON_NO_MEMORY ? &no_memory : &bad);
+}
+
+static size_t take_body(struct gw_conn *conn, const char *bytes, size_t n)
+{
+    size_t used = 0;
+    enum baton_err err = conn->is_chunked ? baton_chunked_feed(&conn->chunked, bytes, n, &used,
+                                                               &conn->exchange->body)
+                                          : take_plain(conn, bytes, n, &used);
+    if (err == BATON_OK)
+        whole_request(conn);
+    else if (err != BATON_AGAIN)
+        refuse_body(conn, err);
+    return used;
+}
+
+static void begin_head(struct gw_conn *conn)
+{
+    gw_conn_set_state(conn, GW_CONN_HEAD);
+    conn->scan = (struct gw_head_scan){0};
+}
+
+/* n: requests answered since begin_ns. */
+static bool slice_is_over(size_t n, int64_t begin_ns)
+{
+    return n >= GW_SLICE_REQUESTS || baton_now_ns() - begin_ns >= GW_SLICE_NS;
+}
+
+/* Reads requests out of the bytes until the slice is over, one is with the handler or more bytes
+ * are needed; returns how many were used up. A handler that answers at once leaves the connection
+ * IDLE, and the loop goes on with the next request instead of recursing into it. */
+static size_t consume(struct gw_conn *conn, const char *bytes, size_t n)
+{
+    int64_t begin_ns = baton_now_ns();
+    size_t used = 0, n_answered = 0;
+    while (used < n && !conn->cut_reason) {
+        size_t before = used;
+        if (conn->state == GW_CONN_IDLE && slice_is_over(n_answered, begin_ns))
+            break;
+        if (conn->state == GW_CONN_IDLE)
+            begin_head(conn);
+        if (conn->state == GW_CONN_HEAD)
+            used += take_head(conn, bytes + used, n - used);
+        else if (conn->state == GW_CONN_BODY)
+            used += take_body(conn, bytes + used, n - used);
+        n_answered += conn->state == GW_CONN_IDLE;
+        if (used == before) /* more bytes are needed, or the handler must answer a request first */
+            break;
+    }
+    return used;
+}
+
+/* False once nothing that the client sends is read as a request any more. */
+static bool wants_input(const struct gw_conn *conn)
+{
+    return conn->state != GW_CONN_LINGER && conn->state != GW_CONN_CLOSING &&
+           (conn->keep_alive || conn->state != GW_CONN_FLUSH) && !conn->cut_reason;
+}
+
+/* A connection without requests to answer keeps no memory for them. */
+static void serve(struct gw_conn *conn)
+{
+    conn->serving = true;
+    size_t used = consume(conn, conn->in.data, conn->in.len);
+    conn->serving = false;
+    baton_buf_consume(&conn->in, wants_input(conn) ? used : conn->in.len);
+    if (!conn->in.len)
+        free(baton_buf_take(&conn->in));
+}
+
+/* ---- reading and not reading ---- */
+
+static void lend_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    struct gw_conn *conn = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(conn->server->read_buffer, GW_READ_BYTES);
+}
+
+/* So much may wait here: a head of any allowed size can become whole. */
+static bool has_room(const struct gw_conn *conn)
+{
+    return conn->in.len < conn->server->options.max_head_bytes + GW_READ_BYTES;
+}
+
+/* Its own next slice decides when it is read again. */
+static void pause_reading(struct gw_conn *conn)
+{
+    if (conn->paused)
+        return;
+    conn->paused = true;
+    conn->server->stats.n_read_pauses += !has_room(conn);
+    uv_read_stop((uv_stream_t *)&conn->tcp);
+    gw_server_due(conn->server, conn);
+}
+
+static void store(struct gw_conn *conn, const char *bytes, size_t n)
+{
+    baton_buf_append(&conn->in, bytes, n);
+    if (baton_buf_err(&conn->in)) {
+        gw_conn_cut(conn, "out of memory");
+        return;
+    }
+    if (conn->state == GW_CONN_IDLE) /* not to be taken for idle while it waits for its slice */
+        begin_head(conn);
+    if (conn->state < GW_CONN_HANDLED)
+        gw_server_due(conn->server, conn);
+}
+
+/* A client that sent FIN has left, or has said all that it wants to say (RFC 9293 section 3.6).
+ * Bytes tell: who has left answers them with a RST. Before an answer these are an interim response
+ * (RFC 9110 section 15.2), within a chunked one a leading zero of the next chunk's size (RFC 9112
+ * section 7.1). HTTP/1.0 has neither: its client counts as gone until its answer begins. */
+static void ask_whether_gone(struct gw_conn *conn)
+{
+    const struct gw_exchange *exchange = conn->exchange;
+    const uv_buf_t zero = gw_part("0", 1);
+    if (conn->asked || !exchange || !exchange->handled)
+        return;
+    conn->asked = true;
+    if (exchange->streaming && exchange->chunked && !exchange->is_head)
+        gw_conn_send(conn, &zero, 1);
+    else if (!exchange->streaming && exchange->minor == 1)
+        send_continue(conn);
+    else if (!exchange->streaming)
+        gw_conn_close(conn, "client left");
+}
+
+static bool must_be_watched(const struct gw_conn *conn)
+{
+    return (conn->state == GW_CONN_HANDLED || conn->state == GW_CONN_FLUSH) && !conn->cut_reason &&
+           (conn->saw_eof || conn->paused);
+}
+
+bool gw_conn_look(struct gw_conn *conn)
+{
+    struct pollfd polled = {.events = POLLRDHUP};
+    if (!must_be_watched(conn))
+        return false;
+    if (uv_fileno((uv_handle_t *)&conn->tcp, &polled.fd) || poll(&polled, 1, 0) < 0)
+        return true;
+    if (polled.revents & (POLLERR | POLLHUP))
+        gw_conn_close(conn, "client left");
+    else if (polled.revents & POLLRDHUP)
+        ask_whether_gone(conn);
+    return must_be_watched(conn);
+}
+
+/* After a slice: what the connection waits for now. */
+static void go_on(struct gw_conn *conn)
+{
+    bool has_more = conn->state == GW_CONN_IDLE && conn->in.len;
+    bool is_busy = conn->state == GW_CONN_HANDLED || conn->state == GW_CONN_FLUSH;
+    if (conn->saw_eof && !is_busy && !has_more) {
+        gw_conn_close(conn, "client left");
+        return;
+    }
+    if (has_more)
+        gw_conn_next(conn);
+    conn->server->stats.n_slices_over += has_more;
+    if (conn->saw_eof)
+        ask_whether_gone(conn);
+    else if (conn->paused && has_room(conn))
+        gw_conn_read(conn);
+    if (must_be_watched(conn))
+        gw_server_watch(conn->server, conn);
+}
+
+void gw_conn_next(struct gw_conn *conn)
+{
+    if (!conn->in.len || conn->serving)
+        return;
+    begin_head(conn);
+    gw_server_due(conn->server, conn);
+}
+
+void gw_conn_attend(struct gw_conn *conn)
+{
+    if (conn->cut_reason) {
+        gw_conn_close(conn, conn->cut_reason);
+        return;
+    }
+    serve(conn);
+    if (conn->state != GW_CONN_CLOSING && !conn->cut_reason) /* the sweep comes again to cut it */
+        go_on(conn);
+}
+
+/* ---- libuv's side ---- */
+
+static void read_failed(struct gw_conn *conn, int status)
+{
+    conn->saw_eof = true;
+    if (status != UV_EOF)
+        gw_conn_close(conn, status == UV_ETIMEDOUT ? "client does not answer" : "client left");
+    else if (!conn->due.next) /* else what it sent before is served first */
+        go_on(conn);
+}
+
+static void read_done(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct gw_conn *conn = stream->data;
+    if (n < 0) {
+        read_failed(conn, (int)n);
+        return;
+    }
+    if (n > 0 && wants_input(conn))
+        store(conn, buf->base, (size_t)n);
+    if ((size_t)n == buf->len || !has_room(conn)) /* also ends libuv's own loop of reads */
+        pause_reading(conn);
+}
+
+void gw_conn_read(struct gw_conn *conn)
+{
+    conn->paused = false;
+    if (uv_read_start((uv_stream_t *)&conn->tcp, lend_buffer, read_done))
+        gw_conn_cut(conn, "client left");
+}
