@@ -38,7 +38,7 @@ struct dc_context *dc_context_create(void)
 {
     struct dc_context *context = calloc(1, sizeof *context);
     if (context)
-        context->state_ns = baton_now_ns();
+        context->state_ns = context->reserved_ns = baton_now_ns();
     return context;
 }
 
@@ -102,6 +102,18 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
         baton_prefix_fini(&context->prefix);
     dc_context_set_state(context, DC_PREFILLING);
     return BATON_OK;
+}
+
+Baton__V1__KvReason dc_context_kv_reason(const struct dc_context *context)
+{
+    switch (context->state) {
+    case DC_RESERVED:
+        return BATON__V1__KV_REASON__KV_RESERVED;
+    case DC_RECEIVING:
+        return BATON__V1__KV_REASON__KV_RECEIVING;
+    default:
+        return BATON__V1__KV_REASON__KV_RUNNING;
+    }
 }
 
 void dc_context_finish_prompt(struct dc_context *context)

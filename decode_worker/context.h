@@ -45,6 +45,7 @@ struct dc_context {
     struct baton_request_node in_requests;
     enum dc_state state; /* dc_context_set_state alone changes it */
     int64_t state_ns;    /* since when */
+    int64_t reserved_ns; /* when its blocks were taken */
 
     struct baton_origin origin;
     int n_prompt, max_new_tokens;
@@ -111,6 +112,9 @@ void dc_context_finish_prompt(struct dc_context *context);
 enum baton_err dc_context_take_start(struct dc_context *context,
                                      const Baton__V1__DecodeStart *start,
                                      int64_t n_vocab) BATON_MUST_CHECK;
+
+/* What its blocks are held for. */
+Baton__V1__KvReason dc_context_kv_reason(const struct dc_context *context);
 
 /* Whether the engine thread has the context. Its blocks must then stay as they are. */
 static inline bool dc_context_is_in_engine(const struct dc_context *context)

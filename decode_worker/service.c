@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/worker/kv_report.h"
 #include "decode_worker/context.h"
 #include "decode_worker/engine.h"
 #include "decode_worker/reserve.h"
@@ -17,6 +18,7 @@ struct dc_service {
     struct dc_contexts contexts;
     struct baton_prefix_cache prefix_cache;
     struct dc_reserve reserve;
+    struct baton_kv_report kv_report;
 };
 
 static enum baton_err create_pool(struct dc_service *service,
@@ -34,6 +36,8 @@ static enum baton_err create_pool(struct dc_service *service,
         err =
             baton_prefix_cache_init(&service->prefix_cache, service->kv,
                                     baton_model_dtype(host->model), &host->fingerprint, is_on, why);
+    if (!err && baton_kv_report_init(&service->kv_report, service->kv))
+        err = baton_fail(why, BATON_NO_MEMORY, "no memory for the account of the KV cache");
     return err;
 }
 
@@ -143,6 +147,7 @@ void dc_service_destroy(struct dc_service *service)
     for (struct dc_context *context; (context = dc_context_list_first(&service->contexts.list));)
         free_context(service, context);
     baton_kv_receiver_destroy(service->receiver);
+    baton_kv_report_fini(&service->kv_report);
     baton_kv_destroy(service->kv);
     free(service);
 }
@@ -196,6 +201,25 @@ static void take_done(struct dc_service *service)
 {
     for (struct dc_context *context; (context = dc_engine_take_done(service->engine));)
         take_back(service, context);
+}
+
+/* ---- the account of the pool ---- */
+
+/* query is NULL for a check alone. */
+static void account(struct dc_service *service, struct baton_link *gateway,
+                    const Baton__V1__KvQuery *query)
+{
+    baton_kv_report_begin(&service->kv_report, query);
+    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
+         context = dc_context_list_next(&service->contexts.list, context))
+        baton_kv_report_add(&service->kv_report,
+                            &(struct baton_kv_owner){.origin = &context->origin,
+                                                     .seq = &context->seq,
+                                                     .reason = dc_context_kv_reason(context),
+                                                     .since_ns = context->reserved_ns,
+                                                     .reason_ns = context->state_ns,
+                                                     .canceled = atomic_load(&context->canceled)});
+    baton_kv_report_end(&service->kv_report, gateway);
 }
 
 /* ---- what gateways ask ---- */
@@ -257,6 +281,10 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     struct dc_service *service = arg;
     const baton_envelope *envelope = message->envelope;
     struct dc_context *context = dc_contexts_find(&service->contexts, envelope);
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_QUERY) {
+        account(service, gateway, envelope->kv_query);
+        return;
+    }
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE && !context) {
         take_reserve(service, gateway, envelope);
         return;
@@ -319,6 +347,8 @@ static int64_t work(void *arg, int64_t now_ns)
             next_ns = context->deadline_ns;
         look_after(service, context, now_ns);
     }
+    if (baton_kv_report_is_due(&service->kv_report, service->contexts.list.n, now_ns))
+        account(service, NULL, NULL);
     return next_ns;
 }
 
@@ -348,6 +378,7 @@ static void status(void *arg, Baton__V1__Status *out)
     out->step_max_rows = stats.step_max_rows;
     out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
     out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
+    out->kv_account_faults = service->kv_report.n_faults;
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)

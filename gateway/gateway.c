@@ -13,6 +13,7 @@
 #include "common/checkpoint/tokenizer_tables.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/routes.h"
 #include "gateway/dispatch/worker_messages.h"
 #include "gateway/observe/loop_lag.h"
@@ -105,6 +106,10 @@ static void on_prepare(uv_prepare_t *prepare)
 static void on_worker_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
 {
     struct gateway *gateway = arg;
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_ACCOUNT) {
+        gw_kv_debug_take(gateway->api.kv_debug, worker, envelope->kv_account);
+        return;
+    }
     gw_http_gather(gateway->server);
     gw_worker_messages_take(&gateway->dispatcher, worker, envelope);
     gw_http_flush(gateway->server);
@@ -115,6 +120,7 @@ static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reas
     struct gateway *gateway = arg;
     (void)reason;
     gw_dispatcher_worker_lost(&gateway->dispatcher, worker);
+    gw_kv_debug_worker_lost(gateway->api.kv_debug, worker);
 }
 
 static void on_capacity(void *arg)
@@ -218,6 +224,7 @@ static void on_tick(uv_timer_t *timer)
     on_wake(&gateway->wake);
     gw_dispatcher_tick(&gateway->dispatcher, now_ns);
     gw_completions_tick(gateway->api.completions, now_ns);
+    gw_kv_debug_tick(gateway->api.kv_debug, now_ns);
     if (gateway->dispatcher.admission.draining &&
         (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
@@ -429,7 +436,8 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .model_sampling = options->sampling_defaults,
                                    .access = gateway->access,
                                    .completions = gw_completions_create()};
-    if (!gateway->api.completions)
+    gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
+    if (!gateway->api.completions || !gateway->api.kv_debug)
         return BATON_NO_MEMORY;
     baton_log(BATON_LOG_INFO, "listening", BATON_S("host", options->host),
               BATON_I("port", gw_http_port(gateway->server)),
@@ -475,6 +483,7 @@ static void release(struct gateway *gateway)
 {
     forget_requests(gateway);
     gw_completions_destroy(gateway->api.completions);
+    gw_kv_debug_destroy(gateway->api.kv_debug);
     gw_dispatcher_fini(&gateway->dispatcher);
     gw_access_close(gateway->access);
     if (gateway->chat)

@@ -29,6 +29,18 @@ void pf_job_set_state(struct pf_job *job, enum pf_state state)
     job->state_ns = now_ns;
 }
 
+Baton__V1__KvReason pf_job_kv_reason(const struct pf_job *job)
+{
+    switch (job->state) {
+    case PF_WAITING:
+        return BATON__V1__KV_REASON__KV_RESERVED;
+    case PF_SENDING:
+        return BATON__V1__KV_REASON__KV_SENDING;
+    default:
+        return BATON__V1__KV_REASON__KV_RUNNING;
+    }
+}
+
 struct pf_job *pf_job_create(void)
 {
     struct pf_job *job = calloc(1, sizeof *job);

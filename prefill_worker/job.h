@@ -79,6 +79,9 @@ struct pf_job *pf_job_create(void);
 /* Gives back everything that the job holds, including its blocks. It must be in no list. */
 void pf_job_destroy(struct pf_job *job);
 
+/* What its blocks are held for, if it has any. */
+Baton__V1__KvReason pf_job_kv_reason(const struct pf_job *job);
+
 /* The only way between states. Logs the change; aborts on an edge that is not in the picture. */
 void pf_job_set_state(struct pf_job *job, enum pf_state state);
 

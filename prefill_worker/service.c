@@ -6,6 +6,7 @@
 #include "common/arch/spec_weights.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/worker/kv_report.h"
 #include "prefill_worker/engine.h"
 #include "prefill_worker/intake.h"
 
@@ -18,6 +19,7 @@ struct pf_service {
     struct pf_job_list jobs; /* in order of arrival */
     struct baton_request_table requests;
     uint32_t n_jobs_max; /* most that were here at once */
+    struct baton_kv_report kv_report;
 };
 
 static enum baton_err create_kv(struct pf_service *service,
@@ -26,10 +28,13 @@ static enum baton_err create_kv(struct pf_service *service,
     struct baton_host *host = service->host;
     enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
                                                 false, host->claim, &service->kv, why);
-    return err ? err
-               : baton_prefix_cache_init(&service->prefix_cache, service->kv,
-                                         baton_model_dtype(host->model), &host->fingerprint,
-                                         options->prefix_cache, why);
+    if (!err)
+        err = baton_prefix_cache_init(&service->prefix_cache, service->kv,
+                                      baton_model_dtype(host->model), &host->fingerprint,
+                                      options->prefix_cache, why);
+    if (!err && baton_kv_report_init(&service->kv_report, service->kv))
+        err = baton_fail(why, BATON_NO_MEMORY, "no memory for the account of the KV cache");
+    return err;
 }
 
 static enum baton_err start_engine(struct pf_service *service,
@@ -120,6 +125,7 @@ void pf_service_destroy(struct pf_service *service)
     for (struct pf_job *job; (job = pf_job_list_first(&service->jobs));)
         free_job(service, job);
     baton_kv_sender_destroy(service->sender);
+    baton_kv_report_fini(&service->kv_report);
     baton_kv_destroy(service->kv);
     free(service);
 }
@@ -133,6 +139,23 @@ static struct pf_job *find(const struct pf_service *service, const baton_envelop
 {
     struct baton_request_node *node = baton_request_table_find(&service->requests, envelope);
     return node ? (struct pf_job *)((char *)node - offsetof(struct pf_job, in_requests)) : NULL;
+}
+
+/* The account of the pool; query is NULL for a check alone. */
+static void account(struct pf_service *service, struct baton_link *gateway,
+                    const Baton__V1__KvQuery *query)
+{
+    baton_kv_report_begin(&service->kv_report, query);
+    for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
+         job = pf_job_list_next(&service->jobs, job))
+        baton_kv_report_add(&service->kv_report,
+                            &(struct baton_kv_owner){.origin = &job->origin,
+                                                     .seq = &job->seq,
+                                                     .reason = pf_job_kv_reason(job),
+                                                     .since_ns = job->received_ns,
+                                                     .reason_ns = job->state_ns,
+                                                     .canceled = atomic_load(&job->canceled)});
+    baton_kv_report_end(&service->kv_report, gateway);
 }
 
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
@@ -159,6 +182,9 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
         if (job)
             atomic_store(&job->credit_end,
                          envelope->token_ack->next_index + envelope->token_ack->credit_tokens);
+        break;
+    case BATON__V1__ENVELOPE__BODY_KV_QUERY:
+        account(service, gateway, envelope->kv_query);
         break;
     default:
         baton_log(BATON_LOG_WARN, "unexpected_message",
@@ -304,6 +330,8 @@ static int64_t work(void *arg, int64_t now_ns)
         step_job(service, job, now_ns, &pool_full);
     }
     baton_kv_sender_tidy(service->sender);
+    if (baton_kv_report_is_due(&service->kv_report, service->jobs.n, now_ns))
+        account(service, NULL, NULL);
     return next_ns;
 }
 
@@ -344,6 +372,7 @@ static void status(void *arg, Baton__V1__Status *out)
     out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(service->kv);
     out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
     out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
+    out->kv_account_faults = service->kv_report.n_faults;
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)

@@ -243,6 +243,44 @@ static void check_kv_ack(struct checker *c, const Baton__V1__KvAck *m)
     range(c, "credit_bytes", m->credit_bytes, 0, max_kv_bytes);
 }
 
+/* ---- the account of the KV pool ---- */
+
+static void check_kv_query(struct checker *c, const Baton__V1__KvQuery *m)
+{
+    range(c, "max_owners", m->max_owners, 0, BATON_MAX_KV_OWNERS);
+}
+
+static void check_kv_held(struct checker *c, const Baton__V1__KvHeld *m, uint32_t n_blocks)
+{
+    known(c, "held.reason", (int)m->reason, &baton__v1__kv_reason__descriptor);
+    range(c, "held.blocks", m->blocks, 0, n_blocks);
+    seconds(c, "held.oldest_s", m->oldest_s);
+}
+
+static void check_kv_owner(struct checker *c, const Baton__V1__KvOwner *m, uint32_t n_blocks)
+{
+    range(c, "owners.request_id", m->request_id, 1, UINT64_MAX);
+    known(c, "owners.reason", (int)m->reason, &baton__v1__kv_reason__descriptor);
+    range(c, "owners.blocks", m->blocks, 0, n_blocks);
+    range(c, "owners.shared_blocks", m->shared_blocks, 0, n_blocks);
+    seconds(c, "owners.age_s", m->age_s);
+    seconds(c, "owners.reason_s", m->reason_s);
+}
+
+static void check_kv_account(struct checker *c, const Baton__V1__KvAccount *m)
+{
+    range(c, "free_blocks", m->free_blocks, 0, m->blocks);
+    range(c, "held", m->n_held, BATON_N_KV_REASONS, BATON_N_KV_REASONS);
+    range(c, "owners", m->n_owners, 0, BATON_MAX_KV_OWNERS);
+    for (size_t i = 0; !c->err && i < m->n_held; i++) {
+        check_kv_held(c, m->held[i], m->blocks);
+        if (m->held[i]->reason != i + 1)
+            FAIL(c, "held", "reason %zu is not in its place", i + 1);
+    }
+    for (size_t i = 0; !c->err && i < m->n_owners; i++)
+        check_kv_owner(c, m->owners[i], m->blocks);
+}
+
 /* ---- the envelope ---- */
 
 static void check_failed(struct checker *c, const Baton__V1__Failed *m)
@@ -298,18 +336,24 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return text(c, "reason", e->cancel->reason, BATON_MAX_TEXT_BYTES);
     case BATON__V1__ENVELOPE__BODY_FAILED:
         return check_failed(c, e->failed);
+    case BATON__V1__ENVELOPE__BODY_KV_QUERY:
+        return check_kv_query(c, e->kv_query);
+    case BATON__V1__ENVELOPE__BODY_KV_ACCOUNT:
+        return check_kv_account(c, e->kv_account);
     case BATON__V1__ENVELOPE__BODY__NOT_SET:
     default:
         return;
     }
 }
 
-/* Membership, and what speaks of several requests. */
+/* Membership, and what speaks of several requests or of none. */
 static bool names_no_request(const baton_envelope *e)
 {
     return (e->body_case >= BATON__V1__ENVELOPE__BODY_HELLO &&
             e->body_case <= BATON__V1__ENVELOPE__BODY_GOODBYE) ||
-           e->body_case == BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
+           e->body_case == BATON__V1__ENVELOPE__BODY_STEP_EVENTS ||
+           e->body_case == BATON__V1__ENVELOPE__BODY_KV_QUERY ||
+           e->body_case == BATON__V1__ENVELOPE__BODY_KV_ACCOUNT;
 }
 
 static void check_addressing(struct checker *c, const baton_envelope *e)

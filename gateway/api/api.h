@@ -16,6 +16,7 @@
 struct gw_access;
 struct gw_completions;
 struct gw_loop_lag;
+struct gw_kv_debug;
 
 struct gw_api {
     uv_loop_t *loop;
@@ -38,11 +39,13 @@ struct gw_api {
     int64_t started_s;         /* Unix time */
     struct gw_access *access;
     struct gw_completions *completions;
+    struct gw_kv_debug *kv_debug;
 };
 
 /* An exchange's data, when not NULL, points to a struct that begins with this. It tells what the
- * client waits for: a body that is being parsed (routes.c) or a completion. */
-enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION };
+ * client waits for: a body that is being parsed (routes.c), a completion, or what workers say
+ * (debug_kv.c). */
+enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_KV_DEBUG };
 
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD. */
 typedef void (*gw_endpoint)(struct gw_api *api, struct gw_exchange *exchange,

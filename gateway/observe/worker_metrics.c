@@ -47,6 +47,8 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
       "KV blocks free, but kept for prompts with the same prefix.", status->kv_blocks_cached)      \
     X(kv_blocks_reserved, COUNT, "gauge", "baton_worker_kv_blocks_reserved",                       \
       "KV blocks reserved or in use.", status->kv_blocks_reserved)                                 \
+    X(kv_account_faults, COUNT, "counter", "baton_worker_kv_account_faults_total",                 \
+      "KV blocks found with a wrong owner: an error of the program.", status->kv_account_faults)   \
     X(last_step_s, REAL, "gauge", "baton_worker_last_step_seconds", "Duration of the last step.",  \
       status->last_step_s)                                                                         \
     X(busy_s, METRIC_ONLY, "counter", "baton_worker_busy_seconds_total",                           \

@@ -56,6 +56,11 @@ def run_out_of_time(ask, timeout_s=0.1):
     raise AssertionError(f"no time is up midway, {timeout_s:g} s neither")
 
 
+def held(account):
+    """{reason: its entry} of a worker's account of its KV blocks."""
+    return {entry["reason"]: entry for entry in account["held"]}
+
+
 class Event:
     """One server-sent event."""
 
@@ -188,6 +193,7 @@ class Fleet:
     def __exit__(self, kind, *_):
         try:
             if kind is None:
+                self.check_kv_accounts()
                 for process in [*self.workers.values(), self.gateway]:
                     if process.popen.poll() is None:
                         status = process.stop()
@@ -198,6 +204,24 @@ class Fleet:
                     print(f"---- {process.name}\n{process.tail()}")
             self.kill_all()
             self.dir.cleanup()
+
+    def check_kv_accounts(self):
+        """Once no request is there, every KV block is free or cached, and no account was ever wrong."""
+        alive = self.gateway and self.gateway.popen.poll() is None
+        if not alive or "ev=draining" in self.gateway.text() or self.request("GET", "/metrics")[0] != 200:
+            return  # without an API key it says nothing
+        for process in self.workers.values():
+            if process.popen.poll() is None:
+                process.resume()
+        wait_for(lambda: not self.open(), "all requests to end")
+
+        def no_owner():
+            accounts = [worker for worker in self.kv("?limit=4") if worker["answered"]]
+            for worker in accounts:
+                assert worker["faults"] == 0, worker
+                assert worker["n_owners"] or worker["free"] + held(worker)["cached"]["blocks"] == worker["blocks"], worker
+            return not any(worker["n_owners"] for worker in accounts)
+        wait_for(no_owner, "all KV blocks to be free or cached")
 
     def kill_all(self):
         for process in [*self.workers.values(), self.gateway]:
@@ -274,6 +298,12 @@ class Fleet:
 
     def fleet(self):
         return self.request("GET", "/workers")[1]["workers"]
+
+    def kv(self, query=""):
+        """Each worker's account of its KV blocks."""
+        status, answer, _ = self.request("GET", f"/debug/kv{query}")
+        assert status == 200, answer
+        return answer["workers"]
 
     def worker(self, name):
         return next((w for w in self.fleet() if w["id"] == name), None)

@@ -274,6 +274,12 @@ def test_the_state_of_the_gateway(fleet):
     assert one == fleet.request("GET", "/v1/models")[1]["data"][0]
 
 
+def test_the_account_of_the_kv_blocks(fleet):
+    [stream] = fleet.hold()
+    assert members(fleet.request("GET", "/debug/kv")[1]) == described("GET /debug/kv")
+    stream.abandon()
+
+
 def test_the_metrics(fleet):
     families = set(re.findall(r"^# TYPE (\w+)", fleet.request("GET", "/metrics")[1], re.M))
     assert families == set(items("GET /metrics"))

@@ -17,6 +17,7 @@ const Baton__V1__Envelope__BodyCase sample_kinds[] = {
     BATON__V1__ENVELOPE__BODY_KV_BEGIN,    BATON__V1__ENVELOPE__BODY_KV_CHUNK,
     BATON__V1__ENVELOPE__BODY_KV_END,      BATON__V1__ENVELOPE__BODY_KV_ACK,
     BATON__V1__ENVELOPE__BODY_CANCEL,      BATON__V1__ENVELOPE__BODY_FAILED,
+    BATON__V1__ENVELOPE__BODY_KV_QUERY,    BATON__V1__ENVELOPE__BODY_KV_ACCOUNT,
     BATON__V1__ENVELOPE__BODY__NOT_SET};
 
 static void init_decision(struct sample_envelope *s)
@@ -176,6 +177,30 @@ static void init_kv_begin(struct sample_envelope *s)
     s->body.kv_begin.kv_layout = baton_envelope_text(DIGEST);
 }
 
+static void init_kv_account(struct sample_envelope *s)
+{
+    Baton__V1__KvAccount *account = &s->body.kv_account;
+    baton__v1__kv_account__init(account);
+    account->blocks = 64;
+    account->free_blocks = 60;
+    for (int i = 0; i < BATON_N_KV_REASONS; i++) {
+        baton__v1__kv_held__init(&s->kv_held[i]);
+        s->kv_held[i].reason = (Baton__V1__KvReason)(i + 1);
+        s->kv_held_list[i] = &s->kv_held[i];
+    }
+    account->held = s->kv_held_list;
+    account->n_held = BATON_N_KV_REASONS;
+    baton__v1__kv_owner__init(&s->kv_owner);
+    s->kv_owner.gateway_epoch = 1001;
+    s->kv_owner.request_id = 42;
+    s->kv_owner.attempt = 1;
+    s->kv_owner.reason = BATON__V1__KV_REASON__KV_RUNNING;
+    s->kv_owner.blocks = 4;
+    s->kv_owners[0] = &s->kv_owner;
+    account->owners = s->kv_owners;
+    account->n_owners = account->owners_in_all = 1;
+}
+
 /* Kinds of few fields; those of many have a function above. */
 static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase kind)
 {
@@ -241,6 +266,8 @@ static void init_body(struct sample_envelope *s, Baton__V1__Envelope__BodyCase k
         return init_step_events(s);
     case BATON__V1__ENVELOPE__BODY_KV_BEGIN:
         return init_kv_begin(s);
+    case BATON__V1__ENVELOPE__BODY_KV_ACCOUNT:
+        return init_kv_account(s);
     default:
         return init_small(s, kind);
     }
@@ -259,7 +286,9 @@ void sample_envelope_init(struct sample_envelope *sample, Baton__V1__Envelope__B
     envelope->link_seq = 1;
     envelope->body_case = kind;
     envelope->hello = &sample->body.hello; /* one pointer for all: the oneof is a union */
-    if (kind > BATON__V1__ENVELOPE__BODY_GOODBYE && kind != BATON__V1__ENVELOPE__BODY_STEP_EVENTS) {
+    if (kind > BATON__V1__ENVELOPE__BODY_GOODBYE && kind != BATON__V1__ENVELOPE__BODY_STEP_EVENTS &&
+        kind != BATON__V1__ENVELOPE__BODY_KV_QUERY &&
+        kind != BATON__V1__ENVELOPE__BODY_KV_ACCOUNT) {
         envelope->request_id = 42;
         envelope->attempt = 1;
     }

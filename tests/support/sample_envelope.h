@@ -36,6 +36,8 @@ struct sample_envelope {
         Baton__V1__KvAck kv_ack;
         Baton__V1__Cancel cancel;
         Baton__V1__Failed failed;
+        Baton__V1__KvQuery kv_query;
+        Baton__V1__KvAccount kv_account;
     } body;
     Baton__V1__Fingerprint fingerprint;
     Baton__V1__Status hello_status;
@@ -45,6 +47,8 @@ struct sample_envelope {
     Baton__V1__Tokens step_tokens;
     Baton__V1__Finished step_finished;
     Baton__V1__StepEvent step_event, *step_events[1];
+    Baton__V1__KvHeld kv_held[BATON_N_KV_REASONS], *kv_held_list[BATON_N_KV_REASONS];
+    Baton__V1__KvOwner kv_owner, *kv_owners[1];
     Baton__V1__LogitBias bias, *biases[1];
     Baton__V1__Candidate candidate, *candidates[1];
     Baton__V1__Decision decision, *decisions[4];

@@ -180,6 +180,17 @@ void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)
     baton_kv_blocks_bound(&kv->blocks, n_blocks);
 }
 
+int baton_kv_n_holders(const struct baton_kv *kv, int block)
+{
+    return kv->blocks.blocks[block].n_holders;
+}
+
+int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv)
+{
+    const struct baton_kv_block *blocks = kv->blocks.blocks;
+    return kv->blocks.n_cached ? blocks[blocks[kv->blocks.n_blocks].newer].cached_ns : 0;
+}
+
 bool baton_kv_is_consistent(const struct baton_kv *kv)
 {
     return baton_kv_blocks_are_consistent(&kv->blocks);

@@ -63,7 +63,13 @@ size_t baton_kv_unbacked_bytes(const struct baton_kv *kv);
  * this call there is no bound. */
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
 
-/* Whether every block is where the picture above has it; O(n_blocks), for tests. */
+/* How many sequences hold a block. */
+int baton_kv_n_holders(const struct baton_kv *kv, int block);
+
+/* When the block that is evicted next became cached; 0: none is cached. */
+int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv);
+
+/* Whether every block is where the picture above has it; O(n_blocks). */
 bool baton_kv_is_consistent(const struct baton_kv *kv);
 
 /* The model's layers: L. */

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/clock.h"
+
 /* Empty blocks are a stack: the block freed last is allocated first, and its memory is the most
  * likely to be in a cache still. */
 static void push_empty(struct baton_kv_blocks *blocks, int block)
@@ -32,6 +34,7 @@ static void push_cached(struct baton_kv_blocks *blocks, int block)
     struct baton_kv_block *head = list_head(blocks);
     blocks->blocks[block].older = head->older;
     blocks->blocks[block].newer = blocks->n_blocks;
+    blocks->blocks[block].cached_ns = baton_now_ns();
     blocks->blocks[head->older].newer = block;
     head->older = block;
     blocks->n_cached++;

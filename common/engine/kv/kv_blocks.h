@@ -17,6 +17,7 @@
 
 struct baton_kv_block {
     int n_holders;
+    int64_t cached_ns; /* when it became cached, if it is */
     int older, newer; /* neighbours among the cached; an empty block's `older` is the one below */
 };
 
@@ -50,7 +51,7 @@ void baton_kv_blocks_release(struct baton_kv_blocks *blocks, int block);
 void baton_kv_blocks_register(struct baton_kv_blocks *blocks, int block,
                               const struct baton_block_hash *hash);
 
-/* Whether the invariants hold; O(n_blocks), for tests. */
+/* Whether the invariants hold; O(n_blocks). */
 bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks);
 
 #endif

@@ -12,6 +12,7 @@
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/models.h"
 #include "gateway/api/page.h"
+#include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
 #include "gateway/http/status.h"
@@ -38,6 +39,7 @@ static const struct route routes[] = {
     {"GET", "/ready", gw_info_ready},
     {"GET", "/workers", gw_info_workers},
     {"GET", "/metrics", gw_info_metrics},
+    {"GET", "/debug/kv", gw_debug_kv},
     {"GET", "/", gw_page},
     {"GET", "/web/*", gw_page_part},
 };
@@ -200,12 +202,21 @@ static struct gw_completion *completion_of(const struct gw_exchange *exchange)
 
 void gw_routes_gone(struct gw_exchange *exchange, const char *reason)
 {
-    struct gw_completion *completion = completion_of(exchange);
-    if (completion) {
-        gw_completion_gone(completion, reason);
-    } else if (gw_exchange_data(exchange)) {
+    enum gw_exchange_user *user = gw_exchange_data(exchange);
+    if (!user)
+        return;
+    switch (*user) {
+    case GW_USER_COMPLETION:
+        gw_completion_gone(gw_exchange_data(exchange), reason);
+        break;
+    case GW_USER_KV_DEBUG:
+        gw_kv_debug_gone(exchange);
+        break;
+    case GW_USER_PARSE: {
         struct parse_work *parse = gw_exchange_data(exchange);
         parse->exchange = NULL;
+        break;
+    }
     }
 }
 

@@ -27,6 +27,8 @@ static enum baton_err make_model(struct baton_model **model)
 
 struct heard heard[MAX_REQUESTS];
 size_t most_events;
+bool counts_alone;
+int n_counted;
 
 static struct baton_host host;
 static struct baton_worker_options host_options;
@@ -77,6 +79,7 @@ void worker_open(const struct worker_options *wanted)
     struct baton_why why = {""};
     memset(heard, 0, sizeof heard);
     most_events = 0;
+    counts_alone = false;
     gateway_url = wanted->gateway_url;
     has_gateway = false;
     open_host(wanted->n_threads);
@@ -102,9 +105,21 @@ Baton__V1__Status worker_status(void)
     return status;
 }
 
+void check_account(void)
+{
+    Baton__V1__KvQuery query = BATON__V1__KV_QUERY__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    struct baton_message message = {.envelope = &envelope};
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_QUERY;
+    envelope.kv_query = &query;
+    hooks.from_gateway(hooks.arg, to_gateway, &message);
+    assert_int_equal(worker_status().kv_account_faults, 0);
+}
+
 void worker_close(void)
 {
     await_status_idle();
+    check_account();
     Baton__V1__Status status = worker_status();
     assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
     assert_int_equal(status.kv_blocks_reserved, 0);
@@ -132,6 +147,10 @@ static void hear_began(struct heard *about, const Baton__V1__DecodeBegan *began)
 
 static void hear_tokens(struct heard *about, const Baton__V1__Tokens *tokens)
 {
+    if (counts_alone) {
+        n_counted += (int)tokens->n_tokens;
+        return;
+    }
     assert_int_equal(tokens->first_index, about->n_tokens);
     assert_true(about->n_tokens + tokens->n_tokens <= N_CONTEXT);
     for (size_t i = 0; i < tokens->n_tokens; i++)
@@ -148,13 +167,15 @@ static void hear_events(const Baton__V1__StepEvents *message)
     for (size_t i = 0; i < message->n_events; i++) {
         const Baton__V1__StepEvent *event = message->events[i];
         struct heard *about = &heard[event->request_id];
-        assert_int_equal(about->n_finished, 0);
+        assert_true(counts_alone || !about->n_finished);
         if (event->tokens)
             hear_tokens(about, event->tokens);
         if (!event->finished)
             continue;
         about->n_finished++;
         about->stopped = event->finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
+        if (counts_alone)
+            continue;
         assert_int_equal(event->finished->n_tokens, about->n_tokens);
         assert_int_equal(event->finished->n_steps, about->n_tokens - 1);
     }
@@ -163,6 +184,8 @@ static void hear_events(const Baton__V1__StepEvents *message)
 static void hear_first(struct heard *about, const Baton__V1__FirstToken *first)
 {
     about->n_first++;
+    if (counts_alone)
+        return;
     about->tokens[about->n_tokens++] = first->token;
     about->cached_tokens = first->cached_tokens;
     about->stopped = first->stopped;
@@ -190,6 +213,8 @@ static void hear(const baton_envelope *envelope)
         about->n_failed++;
         about->failure = envelope->failed->code;
         break;
+    case BATON__V1__ENVELOPE__BODY_KV_ACCOUNT:
+        break; /* what it says is in the Status as well */
     case BATON__V1__ENVELOPE__BODY_KV_ACK:
         about->n_received += envelope->kv_ack->complete;
         break;
@@ -207,13 +232,18 @@ static void listen_to(struct mailbox *box)
     }
 }
 
-/* What a worker's main thread does, and what its peers do, once. */
-static void work_once(void)
+void work_now(void)
 {
     (void)hooks.work(hooks.arg, baton_now_ns());
     if (has_gateway)
         listen_to(&gateway);
     listen_to(&prefill);
+}
+
+/* What a worker's main thread does, and what its peers do, once. */
+static void work_once(void)
+{
+    work_now();
     baton_doorbell_wait(&host.bell, BATON_MS);
 }
 
@@ -379,6 +409,11 @@ void say_cancel(const struct request_params *params)
     tell(params, &envelope);
 }
 
+void lose_gateway(void)
+{
+    hooks.lost(hooks.arg, GATEWAY);
+}
+
 /* ---- the prefill worker ---- */
 
 static void send_bulk(const struct request_params *params, baton_envelope *envelope,
@@ -483,6 +518,14 @@ static void close_run(struct run *run)
     baton_engine_destroy(run->engine);
     baton_kv_destroy(run->kv);
     baton_sampler_destroy(run->sampler);
+}
+
+void ship_nothing(const struct request_params *params)
+{
+    const struct shipment shipment = {.params = params,
+                                      .seq.kv = (struct baton_kv *)dc_service_kv(service),
+                                      .n_blocks = (uint32_t)baton_kv_blocks_for(params->n_prompt)};
+    send_begin(&shipment);
 }
 
 void ship(const struct request_params *params, uint32_t first_block, uint32_t segment, int rounds)

@@ -62,7 +62,14 @@ struct worker_options {
 void worker_open(const struct worker_options *options);
 void worker_close(void); /* asserts that every block is free again */
 
+/* Has the worker check whose its blocks are now: no fault was ever found. */
+void check_account(void);
+
 extern struct heard heard[MAX_REQUESTS];
+/* With counts_alone, answers are counted and not compared: requests come again under the same id,
+ * while answers to the one before may still be under way. */
+extern bool counts_alone;
+extern int n_counted;      /* tokens then */
 extern size_t most_events; /* in one message so far */
 
 /* ---- what the gateway says ---- */
@@ -72,11 +79,18 @@ void say_prompt(const struct request_params *params); /* PrefillRequest */
 void say_start(const struct request_params *params);
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit);
 void say_cancel(const struct request_params *params);
+/* The gateway is gone, with all of its requests. */
+void lose_gateway(void);
 
 /* Sends the context, from first_block on, segment blocks at a time for all layers; rounds is how
  * many times the first chunk is sent. */
 void ship(const struct request_params *params, uint32_t first_block, uint32_t segment, int rounds);
 
+/* KvBegin of the whole context, and nothing after it. */
+void ship_nothing(const struct request_params *params);
+
+/* Works and listens once, and waits for nothing. */
+void work_now(void);
 /* Works and listens until *counter reaches n. */
 void await(const int *counter, int n);
 void await_tokens(const struct request_params *params, size_t n);

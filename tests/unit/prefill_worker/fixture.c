@@ -30,7 +30,8 @@ static enum baton_err make_model(struct baton_model **model)
 }
 
 struct heard heard[MAX_REQUESTS];
-int n_received, n_lost;
+int n_received, n_lost, n_counted;
+bool counts_alone;
 
 static struct baton_host host;
 static struct baton_worker_options host_options;
@@ -101,12 +102,17 @@ static void expect_context(const struct request_params *params)
                             params->n_prompt);
 }
 
+void drop_context(uint64_t id)
+{
+    baton_kv_receive_fini(&receives[id]);
+    receives[id].origin = NULL; /* so that it is not found any more */
+    baton_seq_fini(&seqs[id]);
+}
+
 void drop_decode_worker(void)
 {
-    for (int i = 0; i < MAX_REQUESTS; i++) {
-        baton_kv_receive_fini(&receives[i]);
-        baton_seq_fini(&seqs[i]);
-    }
+    for (int i = 0; i < MAX_REQUESTS; i++)
+        drop_context((uint64_t)i);
     baton_kv_receiver_destroy(receiver);
     baton_kv_destroy(decode_kv);
     receiver = NULL;
@@ -131,7 +137,8 @@ void worker_open(const struct worker_options *wanted)
 {
     struct baton_why why = {""};
     memset(heard, 0, sizeof heard);
-    n_received = n_lost = 0;
+    n_received = n_lost = n_counted = 0;
+    counts_alone = false;
     assert_int_equal(mailbox_open(&gateway, NULL, 4096), BATON_OK);
     assert_int_equal(mailbox_open(&inbox, NULL, 64), BATON_OK);
     open_host();
@@ -161,9 +168,21 @@ Baton__V1__Status worker_status(void)
     return status;
 }
 
+void check_account(void)
+{
+    Baton__V1__KvQuery query = BATON__V1__KV_QUERY__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    struct baton_message message = {.envelope = &envelope};
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_QUERY;
+    envelope.kv_query = &query;
+    hooks.from_gateway(hooks.arg, to_gateway, &message);
+    assert_int_equal(worker_status().kv_account_faults, 0);
+}
+
 void worker_close(void)
 {
     await_idle();
+    check_account();
     Baton__V1__Status status = worker_status();
     assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
     pf_service_destroy(service);
@@ -180,6 +199,11 @@ void worker_close(void)
 
 static void hear(const baton_envelope *envelope)
 {
+    if (counts_alone || envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_ACCOUNT) {
+        n_counted += envelope->body_case == BATON__V1__ENVELOPE__BODY_FIRST_TOKEN ||
+                     envelope->body_case == BATON__V1__ENVELOPE__BODY_TOKENS;
+        return;
+    }
     struct heard *about = &heard[envelope->request_id];
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
@@ -218,7 +242,7 @@ void work_alone(void)
     (void)hooks.work(hooks.arg, baton_now_ns());
 }
 
-void work_once(void)
+void work_now(void)
 {
     struct baton_message message;
     work_alone();
@@ -228,6 +252,11 @@ void work_once(void)
         hear(message.envelope);
         baton_message_fini(&message);
     }
+}
+
+void work_once(void)
+{
+    work_now();
     baton_doorbell_wait(&host.bell, BATON_MS);
 }
 
@@ -322,6 +351,11 @@ void say_cancel(const struct request_params *params)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
     envelope.cancel = &cancel;
     tell(params, &envelope);
+}
+
+void lose_gateway(void)
+{
+    hooks.lost(hooks.arg, GATEWAY);
 }
 
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit)

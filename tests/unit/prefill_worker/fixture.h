@@ -36,6 +36,11 @@ extern struct heard heard[MAX_REQUESTS];
 /* Contexts that the decode worker has whole, and transfers that failed there. */
 extern int n_received, n_lost;
 
+/* With counts_alone, answers are counted and not compared: requests come again under the same id,
+ * while answers to the one before may still be under way. */
+extern bool counts_alone;
+extern int n_counted; /* messages with tokens then */
+
 struct worker_options {
     int64_t kv_tokens; /* 0: the default */
     enum baton_overlap overlap;
@@ -47,19 +52,28 @@ void worker_open(const struct worker_options *options);
 /* Waits until the worker is idle; every block must be free then. */
 void worker_close(void);
 
+/* Has the worker check whose its blocks are now: no fault was ever found. */
+void check_account(void);
+
 Baton__V1__Status worker_status(void);
 
 void say_prompt(const struct request_params *params);
 void say_cancel(const struct request_params *params);
+/* The gateway is gone, with all of its requests. */
+void lose_gateway(void);
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit);
 
+/* The decode worker gives up one context. */
+void drop_context(uint64_t id);
 /* Lets the decode worker vanish with what it has. */
 void drop_decode_worker(void);
 
 /* What the prefill worker's main thread does, once. */
 void work_alone(void);
 
-/* What the main threads of the three processes do, once. */
+/* What the main threads of the three processes do, once; work_once then waits for a message, or a
+ * millisecond. */
+void work_now(void);
 void work_once(void);
 
 /* Works until the counter is n. */

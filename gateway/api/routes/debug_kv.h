@@ -1,0 +1,36 @@
+/* GET /debug/kv: who holds the KV blocks of each worker, why, and for how long.
+ *
+ * The gateway asks its workers (KvQuery) and answers when all of them did, were lost, or had their
+ * time. Each worker also checks its account then.
+ *
+ * Ownership: the debug part owns its open questions and borrows the fleet and the requests.
+ * Threading: loop thread.
+ * Errors:    429 while too many of these are open; 400 names the query's field at fault.
+ */
+#ifndef BATON_GATEWAY_API_ROUTES_DEBUG_KV_H
+#define BATON_GATEWAY_API_ROUTES_DEBUG_KV_H
+
+#include "gateway/api/api.h"
+
+struct gw_kv_debug;
+
+/* NULL without memory. */
+struct gw_kv_debug *gw_kv_debug_create(struct gw_fleet *fleet, const struct gw_requests *requests);
+/* NULL is fine. */
+void gw_kv_debug_destroy(struct gw_kv_debug *debug);
+
+/* The endpoint. */
+void gw_debug_kv(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused);
+
+/* A worker's answer. */
+void gw_kv_debug_take(struct gw_kv_debug *debug, const struct gw_worker *worker,
+                      const Baton__V1__KvAccount *account);
+/* It will not answer any more. */
+void gw_kv_debug_worker_lost(struct gw_kv_debug *debug, const struct gw_worker *worker);
+/* Answers those whose time is up. */
+void gw_kv_debug_tick(struct gw_kv_debug *debug, int64_t now_ns);
+
+/* The client of this exchange, whose data is a question of this kind, left. */
+void gw_kv_debug_gone(struct gw_exchange *exchange);
+
+#endif

@@ -1,0 +1,95 @@
+#include "common/base/clock.h"
+#include "common/engine/kv/kv_account.h"
+#include "tests/unit/engine/kv/kv_unit.h"
+
+enum { N_BLOCKS = 12, BLOCK = BATON_KV_BLOCK_TOKENS };
+
+static struct baton_kv *kv;
+static struct baton_kv_account account;
+
+SETUP(set_up)
+{
+    enum baton_err err = baton_kv_create(kv_layout, "f32", N_BLOCKS, &kv, NULL);
+    return err ? (int)err : (int)baton_kv_account_init(&account, kv);
+}
+
+TEARDOWN(tear_down)
+{
+    baton_kv_account_fini(&account);
+    baton_kv_destroy(kv);
+    return 0;
+}
+
+static struct baton_seq take(int n_blocks)
+{
+    struct baton_seq seq;
+    assert_int_equal(baton_seq_init(&seq, kv, n_blocks * BLOCK), BATON_OK);
+    return seq;
+}
+
+TEST(claims_of_all_sequences_are_the_pools_own_count)
+{
+    struct baton_seq a = take(3), b = take(2), none = {0};
+    baton_kv_account_begin(&account);
+    assert_int_equal(baton_kv_account_claim(&account, &a), 3);
+    assert_int_equal(baton_kv_account_claim(&account, &b), 2);
+    assert_int_equal(baton_kv_account_claim(&account, &none), 0);
+    assert_int_equal(baton_kv_account_n_faults(&account), 0);
+    baton_seq_fini(&a);
+    baton_seq_fini(&b);
+}
+
+TEST(a_shared_block_is_the_first_claimants_and_counts_for_both)
+{
+    const struct baton_block_hash hashes[2] = {colliding_hash(1), colliding_hash(2)};
+    struct baton_seq a = take(3), b;
+    baton_seq_register(&a, 0, hashes, 2);
+    assert_int_equal(baton_seq_init_shared(&b, kv, 4 * BLOCK, hashes, 2), BATON_OK);
+    baton_kv_account_begin(&account);
+    assert_int_equal(baton_kv_account_claim(&account, &a), 3);
+    assert_int_equal(baton_kv_account_claim(&account, &b), 2);
+    assert_int_equal(baton_kv_account_n_faults(&account), 0);
+    baton_seq_fini(&a);
+    baton_seq_fini(&b);
+    baton_kv_account_begin(&account); /* two are cached now, which nobody claims */
+    assert_int_equal(baton_kv_account_n_faults(&account), 0);
+}
+
+TEST(blocks_that_nobody_claims_or_two_do_are_faults)
+{
+    struct baton_seq a = take(3), b = take(2);
+    baton_kv_account_begin(&account);
+    (void)baton_kv_account_claim(&account, &a);
+    assert_int_equal(baton_kv_account_n_faults(&account), 2);
+    (void)baton_kv_account_claim(&account, &b);
+    (void)baton_kv_account_claim(&account, &b);
+    assert_int_equal(baton_kv_account_n_faults(&account), 2);
+    baton_seq_fini(&a);
+    baton_seq_fini(&b);
+}
+
+TEST(a_cached_block_knows_since_when)
+{
+    const struct baton_block_hash hash = colliding_hash(1);
+    struct baton_seq a = take(1);
+    assert_int_equal(baton_kv_oldest_cached_ns(kv), 0);
+    baton_seq_register(&a, 0, &hash, 1);
+    int64_t before_ns = baton_now_ns();
+    baton_seq_fini(&a);
+    assert_true(baton_kv_oldest_cached_ns(kv) >= before_ns);
+    assert_true(baton_kv_oldest_cached_ns(kv) <= baton_now_ns());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(claims_of_all_sequences_are_the_pools_own_count, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_shared_block_is_the_first_claimants_and_counts_for_both,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(blocks_that_nobody_claims_or_two_do_are_faults, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_cached_block_knows_since_when, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
