@@ -8,7 +8,10 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "common/base/clock.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14; older headers lack it */
@@ -27,11 +30,26 @@ struct baton_reserve {
     atomic_size_t n_backed; /* by the thread */
 };
 
-/* To Linux a nice value is a thread's. Clearing gigabytes took half of a decode worker's only core
- * from its steps for as long as a minute. */
+/* To Linux a nice value is a thread's. It holds within a process alone where processes have groups of
+ * their own, as containers and sessions do: hence rest. */
 static void give_way(void)
 {
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY);
+}
+
+static int64_t cpu_ns(void)
+{
+    struct timespec time = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * (1000 * BATON_MS) + time.tv_nsec;
+}
+
+/* So long that the thread has a twentieth of one processor. */
+static void rest(int64_t worked_ns)
+{
+    int64_t ns = 19 * worked_ns;
+    struct timespec time = {.tv_sec = ns / (1000 * BATON_MS), .tv_nsec = ns % (1000 * BATON_MS)};
+    (void)nanosleep(&time, NULL);
 }
 
 /* An older kernel refuses, and pages come as they are touched. */
@@ -42,9 +60,11 @@ static void *back(void *arg)
     for (size_t at = 0; at < reserve->n_bytes && !atomic_load(&reserve->stopping);
          at += STEP_BYTES) {
         size_t left = reserve->n_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;
+        int64_t begin_ns = cpu_ns();
         if (madvise(reserve->memory + at, n, MADV_POPULATE_WRITE))
             break;
         atomic_fetch_add(&reserve->n_backed, n);
+        rest(cpu_ns() - begin_ns);
     }
     return NULL;
 }
