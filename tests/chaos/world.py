@@ -1,0 +1,295 @@
+"""The processes of a chaos run, the network between them, and what can be done to both.
+
+As root each process has a network namespace of its own, on one bridge, so that any two of them can be cut apart without
+either being told: a wrong permanent neighbour entry sends one's packets to the other to nobody. Without root all share
+127.0.0.1, and nothing is cut.
+"""
+import ctypes
+import http.client
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from fleet import BIN, MODEL, SLOW, Process, free_port, held, wait_for
+
+SUBNET = "10.99.0"
+INBOX, BULK, HTTP = 7100, 7200, 8080
+TOKEN = "chaos"
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def sh(*command):
+    subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
+
+
+def enter_namespaces():
+    """Into a network of our own, by starting anew; once. Needs root that may do so, and iproute2."""
+    own = ["unshare", "--net", "--mount"]
+    probe = "ip link add br9 type bridge && ip link add vx9 type veth peer name px9"
+    if "BATON_CHAOS_INSIDE" not in os.environ and not subprocess.run([*own, "sh", "-c", probe], capture_output=True).returncode:
+        os.environ["BATON_CHAOS_INSIDE"] = "1"
+        os.execvp("unshare", [*own, *sys.orig_argv])
+
+
+def has_network():
+    return "BATON_CHAOS_INSIDE" in os.environ
+
+
+class Tracer:
+    """Stops one thread of a process, as a hung engine stands still: its main thread beats on. The kernel wants all
+    calls to come from the thread that attached."""
+
+    def __init__(self, pid):
+        self.tid = self.busiest(pid)
+        self.thaw, self.frozen = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+        self.frozen.wait(10)
+
+    @staticmethod
+    def busiest(pid):
+        """The engine thread: of those that are not the main one, the one that has computed most."""
+        def ticks(tid):
+            fields = Path(f"/proc/{pid}/task/{tid}/stat").read_text().rsplit(")", 1)[1].split()
+            return int(fields[11]) + int(fields[12])
+        return max((int(tid) for tid in os.listdir(f"/proc/{pid}/task") if int(tid) != pid), key=ticks)
+
+    def run(self):
+        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        if not libc.ptrace(PTRACE_SEIZE, self.tid, None, None) and not libc.ptrace(PTRACE_INTERRUPT, self.tid, None, None):
+            try:
+                os.waitpid(self.tid, WALL)
+            except ChildProcessError:
+                pass
+        self.frozen.set()
+        self.thaw.wait()
+        libc.ptrace(PTRACE_DETACH, self.tid, None, None)
+
+    def release(self):
+        self.thaw.set()
+        self.thread.join()
+
+
+class Member:
+    """A process of the fleet, which may die and come back under the same name and address."""
+
+    def __init__(self, world, name, role, index):
+        self.world, self.name, self.role = world, name, role
+        self.host = f"{SUBNET}.{index + 2}" if has_network() else "127.0.0.1"
+        self.index, self.process, self.tracer, self.n_starts = index, None, None, 0
+        self.cut_from = set()
+        if has_network():
+            self.ports = {"inbox": INBOX, "bulk": BULK, "http": HTTP}
+        else:
+            self.ports = {kind: world.port() for kind in ("inbox", "bulk", "http")}
+
+    def url(self, kind="inbox"):
+        return f"tcp://{self.host}:{self.ports[kind]}"
+
+    def argv(self, more=()):
+        beat = ["--beat-s", 0.25 * SLOW]
+        common = ["--model", MODEL, "--cluster-token", TOKEN, "--inbox", self.url(), *beat]
+        if self.role == "gateway":
+            return [BIN / "baton-gateway", *common, "--id", self.name, "--host", self.host, "--port", self.ports["http"],
+                    "--pack-dir", self.world.packs, "--drain-s", 5, "--max-wait-s", 0, *self.world.gateway_args, *more]
+        bulk = ["--bulk", self.url("bulk")] if self.role == "decode" else []
+        return [BIN / f"baton-{self.role}", *common, "--id", self.name, *bulk, "--gateway",
+                ",".join(gateway.url() for gateway in self.world.gateways), "--lease-dir", "", "--threads", 1,
+                "--kv-tokens", 4096, "--drain-s", 5, *(more or ["--pack-dir", self.world.packs])]
+
+    def start(self, more=()):
+        self.n_starts += 1
+        log = f"{self.world.dir.name}/{self.name}-{self.n_starts}.log"
+        argv = [str(word) for word in self.argv(more)]
+        if has_network():  # it waits until its network is there
+            ready = Path(f"{log}.net")
+            argv = ["unshare", "--net", "sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.01; done; exec "$@"', ready, *argv]
+            self.process = Process(self.name, argv, log)
+            self.plug_in()
+            ready.touch()
+        else:
+            self.process = Process(self.name, argv, log)
+
+    def plug_in(self):
+        mine, theirs, pid = f"vx{self.index}", f"px{self.index}", self.process.pid
+        own = os.readlink("/proc/self/ns/net")
+        wait_for(lambda: os.readlink(f"/proc/{pid}/ns/net") != own, "a namespace")
+        subprocess.run(["ip", "link", "del", mine], capture_output=True)
+        # The same address each time, as a machine has: its peers' caches hold it.
+        sh("ip", "link", "add", mine, "type", "veth", "peer", "name", theirs, "address", f"02:00:00:00:01:{self.index:02x}")
+        sh("ip", "link", "set", theirs, "netns", pid)
+        sh("ip", "link", "set", mine, "master", "br0", "up")
+        self.inside("ip", "link", "set", "lo", "up")
+        self.inside("ip", "addr", "add", f"{self.host}/24", "dev", theirs)
+        self.inside("ip", "link", "set", theirs, "up")
+        for other in self.cut_from:
+            self.inside("ip", "neigh", "replace", other, "lladdr", "02:00:00:00:00:fe", "dev", theirs, "nud", "permanent")
+
+    def inside(self, *command):
+        sh("nsenter", "-t", self.process.pid, "-n", *command)
+
+    def alive(self):
+        return self.process is not None and self.process.popen.poll() is None
+
+    def text(self):
+        return "".join(Path(path).read_text(errors="replace")
+                       for path in sorted(Path(self.world.dir.name).glob(f"{self.name}-*.log")))
+
+    # ---- what is done to it; each has its opposite
+
+    def kill(self):
+        self.process.kill()
+
+    def revive(self, more=()):
+        if self.alive():
+            self.process.kill()
+        self.start(more)
+
+    def stop(self):
+        self.process.pause()
+
+    def go_on(self):
+        if self.alive():
+            self.process.resume()
+
+    def freeze(self):
+        self.tracer = Tracer(self.process.pid)
+
+    def thaw(self):
+        if self.tracer:
+            self.tracer.release()
+            self.tracer = None
+
+    def starve(self, spare):
+        """No more descriptors than it has, and a few."""
+        n = len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        self.limits = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (n + spare, self.limits[1]))
+
+    def feed(self):
+        if self.alive():
+            resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, self.limits)
+
+    def cut(self, other):
+        """Nothing that it sends reaches the other; what the other sends still comes."""
+        self.cut_from.add(other.host)
+        if self.alive():
+            self.inside("ip", "neigh", "replace", other.host, "lladdr", "02:00:00:00:00:fe", "dev", f"px{self.index}",
+                        "nud", "permanent")
+
+    def mend(self, other):
+        self.cut_from.discard(other.host)
+        if self.alive():
+            self.inside("ip", "neigh", "del", other.host, "dev", f"px{self.index}")
+
+
+class World:
+    taken = set()  # ports, where all processes share an address
+
+    def __init__(self, topology="2P2D", n_gateways=1, gateway_args=()):
+        n_prefill, n_decode = int(topology[0]), int(topology[2])
+        self.dir = tempfile.TemporaryDirectory(prefix="baton-chaos-")
+        self.packs, self.full = Path(self.dir.name) / "packs", Path(self.dir.name) / "full"
+        self.gateway_args = gateway_args
+        names = [(f"gateway-{i}", "gateway") for i in range(n_gateways)]
+        names += [(f"prefill-{i}", "prefill") for i in range(n_prefill)] + [(f"decode-{i}", "decode") for i in range(n_decode)]
+        if has_network():
+            sh("ip", "link", "set", "lo", "up")
+            subprocess.run(["ip", "link", "add", "br0", "type", "bridge"], capture_output=True)
+            subprocess.run(["ip", "addr", "add", f"{SUBNET}.1/24", "dev", "br0"], capture_output=True)
+            sh("ip", "link", "set", "br0", "up")
+        self.members = {name: Member(self, name, role, i) for i, (name, role) in enumerate(names)}
+        self.gateways = [m for m in self.members.values() if m.role == "gateway"]
+        self.workers = [m for m in self.members.values() if m.role != "gateway"]
+
+    def port(self):
+        """A free one that was not given to anybody yet."""
+        for port in range(free_port(), 32000):
+            with socket.socket() as probe:
+                if port not in World.taken and not probe.connect_ex(("127.0.0.1", port)) == 0:
+                    World.taken.add(port)
+                    return port
+        raise RuntimeError("no free port")
+
+    def __enter__(self):
+        try:
+            for member in self.members.values():
+                member.start()
+            self.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        for member in self.members.values():
+            member.thaw()
+            if member.alive():
+                member.process.kill()
+            if has_network():
+                subprocess.run(["ip", "link", "del", f"vx{member.index}"], capture_output=True)
+        self.drain_disk()
+        self.dir.cleanup()
+
+    def fill_disk(self):
+        """A file system without a byte left, as somebody's --pack-dir."""
+        self.full.mkdir(exist_ok=True)
+        if has_network() and not os.path.ismount(self.full):
+            sh("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.full)
+        try:
+            (self.full / "ballast").write_bytes(bytes(64 << 10))
+        except OSError:
+            pass
+
+    def drain_disk(self):
+        if os.path.ismount(self.full):
+            subprocess.run(["umount", str(self.full)], capture_output=True)
+
+    def get(self, gateway, path, timeout=10):
+        connection = http.client.HTTPConnection(gateway.host, gateway.ports["http"], timeout=timeout)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            data = response.read()
+            return response.status, data.decode() if path == "/metrics" else json.loads(data)
+        finally:
+            connection.close()
+
+    def wait_ready(self):
+        """Until every gateway has every worker."""
+        def ready():
+            for gateway in self.gateways:
+                try:
+                    workers = self.get(gateway, "/workers")[1]["workers"]
+                except (OSError, http.client.HTTPException, ValueError):
+                    return False
+                if sum(worker["state"] == "ready" for worker in workers) < len(self.workers):
+                    return False
+            return True
+        wait_for(ready, f"{len(self.workers)} workers to be ready at {len(self.gateways)} gateways")
+
+    def leaks(self):
+        """What is held though no request is there: a list of complaints. Waits for what is still on its way."""
+        def no_owner(gateway):
+            accounts = self.get(gateway, "/debug/kv")[1]["workers"]
+            return all(worker["answered"] and not worker["n_owners"] for worker in accounts) and accounts
+        found = []
+        for gateway in self.gateways:
+            try:
+                accounts = wait_for(lambda: no_owner(gateway), "all KV blocks to be free or cached")
+            except AssertionError:
+                found.append(f"{gateway.name}: {self.get(gateway, '/debug/kv')[1]}")
+                continue
+            found += [f"{worker['id']}: {worker}" for worker in accounts
+                      if worker["faults"] or worker["free"] + held(worker)["cached"]["blocks"] != worker["blocks"]]
+        return found
