@@ -215,6 +215,7 @@ static enum baton_err start_thread(struct dc_engine *engine,
         .cores = options->cores,
         .engine = engine->engine,
         .max_queued = options->max_contexts,
+        .stall_s = options->stall_s,
         .max_held = options->max_contexts + 1, /* never full, so wake-ups are always read */
         .wake = options->wake,
         .wake_arg = options->wake_arg};
@@ -271,6 +272,11 @@ void dc_engine_wake(struct dc_engine *engine)
 struct dc_context *dc_engine_take_done(struct dc_engine *engine)
 {
     return baton_engine_thread_take_done(engine->thread);
+}
+
+void dc_engine_look(struct dc_engine *engine, int64_t now_ns)
+{
+    baton_engine_thread_look(engine->thread, now_ns);
 }
 
 struct dc_engine_stats dc_engine_stats(struct dc_engine *engine)

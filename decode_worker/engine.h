@@ -28,6 +28,7 @@ struct dc_engine_options {
     int max_batch;
     int colocated_chunk;     /* prompt tokens in a step beside running sequences */
     int max_contexts;        /* that are here at a time */
+    double stall_s;          /* as the engine thread's */
     void (*wake)(void *arg); /* called when contexts are done */
     void *wake_arg;
 };
@@ -46,6 +47,9 @@ void dc_engine_wake(struct dc_engine *engine);
 /* A context that the engine is done with: canceled, over, or with its prompt complete. NULL when
  * there is none. */
 struct dc_context *dc_engine_take_done(struct dc_engine *engine);
+
+/* As baton_engine_thread_look. */
+void dc_engine_look(struct dc_engine *engine, int64_t now_ns);
 
 struct dc_engine_stats dc_engine_stats(struct dc_engine *engine);
 

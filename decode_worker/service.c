@@ -109,6 +109,7 @@ static enum baton_err create_parts(struct dc_service *service,
                                         .max_batch = (int)options->max_batch,
                                         .colocated_chunk = (int)options->colocated_chunk,
                                         .max_contexts = baton_kv_n_blocks(service->kv),
+                                        .stall_s = host->options->stall_s,
                                         .wake = baton_host_wake,
                                         .wake_arg = host},
             &service->engine, why);
@@ -338,6 +339,7 @@ static int64_t work(void *arg, int64_t now_ns)
 {
     struct dc_service *service = arg;
     int64_t next_ns = now_ns + BATON_SECOND;
+    dc_engine_look(service->engine, now_ns);
     take_done(service);
     baton_kv_receiver_work(service->receiver, now_ns);
     for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
@@ -376,6 +378,7 @@ static void status(void *arg, Baton__V1__Status *out)
     out->step_base_s = stats.steps.step_base_s;
     out->step_row_s = stats.steps.step_row_s;
     out->step_max_rows = stats.step_max_rows;
+    out->stalled_s = stats.steps.stalled_s;
     out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
     out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
     out->kv_account_faults = service->kv_report.n_faults;

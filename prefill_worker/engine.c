@@ -226,6 +226,7 @@ static enum baton_err start_thread(struct pf_engine *engine, struct baton_why *w
         .cores = engine->options.cores,
         .engine = engine->engine,
         .max_queued = MAX_QUEUED,
+        .stall_s = engine->options.stall_s,
         .max_held = PF_MAX_HELD,
         .wake = engine->options.wake,
         .wake_arg = engine->options.wake_arg};
@@ -278,6 +279,11 @@ enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job)
 struct pf_job *pf_engine_take_done(struct pf_engine *engine)
 {
     return baton_engine_thread_take_done(engine->thread);
+}
+
+void pf_engine_look(struct pf_engine *engine, int64_t now_ns)
+{
+    baton_engine_thread_look(engine->thread, now_ns);
 }
 
 struct pf_engine_stats pf_engine_stats(struct pf_engine *engine)

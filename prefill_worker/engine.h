@@ -27,6 +27,7 @@ struct pf_engine_options {
     const struct baton_model *model;
     struct baton_cores *cores;
     int chunk;               /* tokens of a step; rounded down to whole KV blocks */
+    double stall_s;          /* as the engine thread's */
     void (*wake)(void *arg); /* called on the engine thread when there is progress */
     void *wake_arg;
 };
@@ -41,6 +42,9 @@ enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job) BA
 /* A job that the engine is done with: finished, canceled, failed, or (naive) out of credit. NULL
  * when there is none. */
 struct pf_job *pf_engine_take_done(struct pf_engine *engine);
+
+/* As baton_engine_thread_look. */
+void pf_engine_look(struct pf_engine *engine, int64_t now_ns);
 
 struct pf_engine_stats pf_engine_stats(struct pf_engine *engine);
 

@@ -48,6 +48,7 @@ static enum baton_err start_engine(struct pf_service *service,
     const struct pf_engine_options engine = {.model = host->model,
                                              .chunk = chunk,
                                              .cores = &host->cores,
+                                             .stall_s = host->options->stall_s,
                                              .wake = baton_host_wake,
                                              .wake_arg = host};
     return pf_engine_start(&engine, &service->engine, why);
@@ -321,6 +322,7 @@ static int64_t work(void *arg, int64_t now_ns)
 {
     struct pf_service *service = arg;
     int64_t next_ns = now_ns + BATON_SECOND;
+    pf_engine_look(service->engine, now_ns);
     bool pool_full = false;
     take_done(service);
     for (struct pf_job *job = pf_job_list_first(&service->jobs), *next; job; job = next) {
@@ -360,6 +362,7 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     out->step_base_s = stats.steps.step_base_s;
     out->step_row_s = stats.steps.step_row_s;
     out->step_max_rows = stats.step_max_rows;
+    out->stalled_s = stats.steps.stalled_s;
 }
 
 static void status(void *arg, Baton__V1__Status *out)

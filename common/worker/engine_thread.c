@@ -1,5 +1,6 @@
 #include "common/worker/engine_thread.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,8 +8,12 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
+#include "common/worker/progress.h"
 #include "common/worker/rate.h"
 #include "common/worker/step_line.h"
+
+/* What slowest_s and most_rows keep of themselves from step to step. */
+static const double fading = 0.98;
 
 struct baton_engine_thread {
     struct baton_engine_thread_options options;
@@ -18,16 +23,26 @@ struct baton_engine_thread {
     bool started;
     pthread_t thread;
 
+    /* main thread */
+    unsigned n_put; /* items and wake-ups */
+    struct baton_progress progress;
+
     /* engine thread */
     int n_held;
     bool has_news; /* the main thread is still to be woken for it */
     bool warm;     /* a step has made something */
     struct baton_rate rate;
     struct baton_step_line line;
+    double slowest_s, most_rows; /* for one layer, in a step; both fade */
 
     /* for others to see */
     atomic_int n_inside;
     _Atomic double last_step_s, busy_s, tokens_per_s, step_base_s, step_row_s;
+    atomic_bool has_work; /* it has not said since that there is nothing to run */
+    atomic_uint n_taken;  /* of n_put */
+    atomic_uint n_steps;
+    _Atomic double usual_s, usual_rows; /* slowest_s, most_rows */
+    _Atomic double stalled_s;
 };
 
 /* ---- the engine thread ---- */
@@ -50,11 +65,14 @@ void baton_engine_thread_hand_back(struct baton_engine_thread *thread, void *ite
  * items stay in the queue, which then refuses submissions: back-pressure for the main thread. */
 static bool take_submitted(struct baton_engine_thread *thread, int64_t wait_ns)
 {
+    atomic_store(&thread->has_work, !wait_ns);
     for (; thread->n_held < thread->options.max_held; wait_ns = 0) {
         void *item;
         enum baton_err err = baton_queue_take(thread->submitted, wait_ns, &item);
         if (err)
             break;
+        atomic_store(&thread->has_work, true); /* before the count: there is no moment without */
+        (void)atomic_fetch_add(&thread->n_taken, 1);
         if (item) {
             thread->n_held++;
             thread->options.hooks.add(thread->options.hooks.arg, item);
@@ -99,12 +117,34 @@ static void note_step(struct baton_engine_thread *thread, const struct baton_ste
     thread->warm |= report->n_tokens > 0;
 }
 
+static struct baton_engine_pulse pulse(const struct baton_engine_thread *thread)
+{
+    return thread->options.engine ? baton_engine_pulse(thread->options.engine)
+                                  : (struct baton_engine_pulse){0};
+}
+
+/* What a layer takes, for the patience of those who wait for the next one. */
+static void note_pace(struct baton_engine_thread *thread, unsigned n_layers, int n_rows,
+                      double seconds)
+{
+    thread->slowest_s = fmax(thread->slowest_s * fading, seconds / (n_layers ? n_layers : 1));
+    thread->most_rows = fmax(thread->most_rows * fading, n_rows);
+    atomic_store(&thread->usual_s, thread->slowest_s);
+    atomic_store(&thread->usual_rows, thread->most_rows);
+    (void)atomic_fetch_add(&thread->n_steps, 1);
+}
+
 static void run_step(struct baton_engine_thread *thread)
 {
     struct baton_step_report report = {0};
     int64_t begin_ns = baton_now_ns();
-    if (thread->options.hooks.run(thread->options.hooks.arg, begin_ns, &report))
-        note_step(thread, &report, begin_ns, baton_now_ns());
+    unsigned n_before = pulse(thread).n_layers;
+    bool is_noted = thread->options.hooks.run(thread->options.hooks.arg, begin_ns, &report);
+    int64_t end_ns = baton_now_ns();
+    note_pace(thread, pulse(thread).n_layers - n_before, pulse(thread).n_rows,
+              baton_seconds(end_ns - begin_ns));
+    if (is_noted)
+        note_step(thread, &report, begin_ns, end_ns);
 }
 
 /* Idle -> busy: returns when there is a step to run. False: stopping. */
@@ -130,6 +170,7 @@ static void *engine_thread(void *arg)
 {
     struct baton_engine_thread *thread = arg;
     struct baton_cores *cores = thread->options.cores;
+    (void)pthread_setname_np(pthread_self(), "baton-engine");
     /* From here, because the pool pins the thread that attaches as its caller. */
     baton_cores_attach(cores, thread->options.engine);
     while (await_work(thread)) {
@@ -191,13 +232,49 @@ enum baton_err baton_engine_thread_submit(struct baton_engine_thread *thread, vo
     enum baton_err err = baton_queue_put(thread->submitted, item);
     if (err)
         atomic_fetch_sub(&thread->n_inside, 1);
+    thread->n_put += !err;
     return err;
 }
 
 void baton_engine_thread_wake(struct baton_engine_thread *thread)
 {
-    if (!atomic_exchange(&thread->is_woken, true) && baton_queue_put(thread->submitted, NULL))
+    if (atomic_exchange(&thread->is_woken, true))
+        return;
+    if (baton_queue_put(thread->submitted, NULL))
         baton_log(BATON_LOG_ERROR, "engine_queue_full", BATON_S("message", "wake-up"));
+    else
+        thread->n_put++;
+}
+
+/* A step with more rows than any before may take as much longer. */
+static double patience_s(struct baton_engine_thread *thread, int n_rows)
+{
+    double rows = atomic_load(&thread->usual_rows);
+    double usual_s = atomic_load(&thread->usual_s) * fmax(1, rows > 0 ? n_rows / rows : 1);
+    return baton_progress_patience_s(thread->options.stall_s, usual_s);
+}
+
+static void set_stalled(struct baton_engine_thread *thread, double stalled_s)
+{
+    bool was_stalled = atomic_exchange(&thread->stalled_s, stalled_s) > 0;
+    if (!was_stalled && stalled_s > 0)
+        baton_log(BATON_LOG_ERROR, "engine_stalled", BATON_F("still_s", stalled_s),
+                  BATON_I("items", atomic_load(&thread->n_inside)));
+    else if (was_stalled && stalled_s <= 0)
+        baton_log(BATON_LOG_WARN, "engine_resumed",
+                  BATON_I("items", atomic_load(&thread->n_inside)));
+}
+
+void baton_engine_thread_look(struct baton_engine_thread *thread, int64_t now_ns)
+{
+    if (thread->options.stall_s <= 0)
+        return;
+    unsigned n_taken = atomic_load(&thread->n_taken);
+    struct baton_engine_pulse seen = pulse(thread);
+    uint64_t n_done = (uint64_t)n_taken + atomic_load(&thread->n_steps) + seen.n_layers;
+    bool has_work = atomic_load(&thread->has_work) || n_taken != thread->n_put;
+    double still_s = baton_progress_look(&thread->progress, has_work, n_done, now_ns);
+    set_stalled(thread, still_s > patience_s(thread, seen.n_rows) ? still_s : 0);
 }
 
 void *baton_engine_thread_take_done(struct baton_engine_thread *thread)
@@ -213,5 +290,6 @@ struct baton_engine_stats baton_engine_thread_stats(struct baton_engine_thread *
                                        .busy_s = atomic_load(&thread->busy_s),
                                        .tokens_per_s = atomic_load(&thread->tokens_per_s),
                                        .step_base_s = atomic_load(&thread->step_base_s),
-                                       .step_row_s = atomic_load(&thread->step_row_s)};
+                                       .step_row_s = atomic_load(&thread->step_row_s),
+                                       .stalled_s = atomic_load(&thread->stalled_s)};
 }

@@ -11,14 +11,15 @@
  * there are steps the worker's cores are busy; otherwise other workers may use them (common/cores).
  *
  * Ownership: items are borrowed from submit until take_done returns them.
- * Threading: create, start, stop, submit, wake and take_done from the main thread; hand_back and
- *            notify from the engine thread, in a hook; stats from any.
+ * Threading: create, start, stop, submit, wake, look and take_done from the main thread; hand_back
+ *            and notify from the engine thread, in a hook; stats from any.
  * Errors:    submit: AGAIN when the queue is full.
  */
 #ifndef BATON_WORKER_ENGINE_THREAD_H
 #define BATON_WORKER_ENGINE_THREAD_H
 
 #include "common/cores/cores.h"
+#include "common/engine/compute/engine.h"
 
 struct baton_engine_thread;
 
@@ -46,6 +47,7 @@ struct baton_engine_thread_options {
     struct baton_cores *cores;
     struct baton_engine *engine; /* what computes on them */
     int max_queued, max_held;    /* items that wait for the thread; that it has taken */
+    double stall_s;              /* with work and without progress for so long: stalled; 0: never */
     void (*wake)(void *arg);     /* rings the main thread */
     void *wake_arg;
 };
@@ -56,6 +58,7 @@ struct baton_engine_stats {
     double busy_s;                  /* spent in steps, since the start */
     double tokens_per_s;            /* while it works, over the last steps; 0: not known yet */
     double step_base_s, step_row_s; /* as Status tells them */
+    double stalled_s;               /* without progress, as of the last look; 0: it moves */
 };
 
 /* Makes the queues but no thread, so that the hooks' state can be completed before start. */
@@ -74,6 +77,11 @@ enum baton_err baton_engine_thread_submit(struct baton_engine_thread *thread,
 
 /* Something that an item inside waits for may have changed: schedule is called soon. */
 void baton_engine_thread_wake(struct baton_engine_thread *thread);
+
+/* Sees whether the thread makes progress, and logs when it stalls or goes on. It is stalled when it
+ * has work and neither a layer nor a step ends for stall_s, and for many times its usual. Call it a
+ * few times a second. */
+void baton_engine_thread_look(struct baton_engine_thread *thread, int64_t now_ns);
 
 /* An item that was handed back; NULL when there is none. */
 void *baton_engine_thread_take_done(struct baton_engine_thread *thread);

@@ -30,7 +30,7 @@ struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
     const char *cluster_token, *cluster_token_file, *cores, *lease_dir, *alive_file, *log_level;
     int64_t threads, context_tokens;
-    double beat_s, silence_s, pause_s, drain_s;
+    double beat_s, silence_s, pause_s, stall_s, drain_s;
 };
 
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
@@ -80,6 +80,9 @@ struct baton_worker_options {
                        "a gateway silent so long is lost, whatever the heartbeats; 0: six beats"), \
         BATON_ROW_REAL(type, in.pause_s, "gateway-pause-s", "60", 0, 86400, "s",                   \
                        "a silent gateway whose host answers is stopped: kept for so long"),        \
+        BATON_ROW_REAL(type, in.stall_s, "stall-s", "1", 0, 86400, "s",                            \
+                       "an engine with work that computes no layer for so long, and for eight "    \
+                       "times its usual, is stalled: no more work comes; 0: never"),               \
         BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
                        "how long running work may go on after SIGTERM"),                           \
         BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error")

@@ -44,6 +44,12 @@ void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, const struct gw
     dispatcher->lifecycle.wants_pump = true; /* queued requests may have become unservable */
 }
 
+void gw_dispatcher_worker_stalled(struct gw_dispatcher *dispatcher, const struct gw_worker *worker)
+{
+    gw_lifecycle_worker_stalled(&dispatcher->lifecycle, worker);
+    dispatcher->lifecycle.wants_pump = true;
+}
+
 /* Why a request must end now, or NULL. */
 static const struct gw_failure *out_of_time(const struct gw_dispatcher *dispatcher,
                                             const struct gw_request *request, int64_t now_ns)

@@ -1,5 +1,6 @@
 #include "gateway/fleet/fleet.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,13 +229,29 @@ static void drain(struct gw_fleet *fleet, struct gw_worker *worker, const char *
         gw_worker_set_state(worker, GW_WORKER_DRAINING, reason);
 }
 
+/* Once: every Status of a stalled worker repeats it. */
+static void stall(struct gw_fleet *fleet, struct gw_worker *worker)
+{
+    char reason[80];
+    if (worker->state == GW_WORKER_STALLED)
+        return;
+    (void)snprintf(reason, sizeof reason, "its engine has computed nothing for %.1f s",
+                   worker->status.stalled_s);
+    note_served(fleet, worker);
+    gw_worker_set_state(worker, GW_WORKER_STALLED, reason);
+    worker->n_stalls++;
+    fleet->options.on_stalled(fleet->options.arg, worker);
+}
+
 static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
                         const Baton__V1__Status *status)
 {
     gw_worker_take_status(worker, status);
     if (status->draining)
         drain(fleet, worker, "it drains");
-    else if (worker->state == GW_WORKER_JOINING || worker->state == GW_WORKER_SUSPECT)
+    else if (status->stalled_s > 0 && worker->state != GW_WORKER_DRAINING)
+        stall(fleet, worker);
+    else if (worker->state != GW_WORKER_READY && worker->state != GW_WORKER_DRAINING)
         gw_worker_set_state(worker, GW_WORKER_READY, "it tells its status");
     fleet->options.on_capacity(fleet->options.arg);
 }

@@ -1,6 +1,7 @@
 /* The workers: which ones joined, whether they live, and their last Status.
  *
  *     Hello --checks--> JOINING --first Status--> READY <--> SUSPECT --silent too long--> gone
+ *                                                   ^--> STALLED, while its engine is
  *            \--> Refused                            \--Goodbye--> DRAINING --link down--> gone
  *
  * The fleet acts on a removed pipe at once, and on silence (a stopped process, a partition) after
@@ -27,6 +28,8 @@ struct gw_fleet_options {
     void *wake_arg;
     /* A message about a request, from a worker that joined. */
     void (*on_message)(void *arg, struct gw_worker *worker, const baton_envelope *envelope);
+    /* The worker stays, but its engine makes no progress: its requests must go elsewhere. */
+    void (*on_stalled)(void *arg, struct gw_worker *worker);
     /* The worker is gone; its pointer dies when this returns. */
     void (*on_lost)(void *arg, struct gw_worker *worker, const char *reason);
     /* A worker became able to take requests, or said how much capacity it has. */

@@ -10,9 +10,10 @@
 
 /* The picture in the header, as a table: from each state, where to. */
 static const unsigned edges[GW_N_WORKER_STATES] = {
-    [GW_WORKER_JOINING] = TO(READY) | TO(DRAINING),
-    [GW_WORKER_READY] = TO(SUSPECT) | TO(DRAINING),
-    [GW_WORKER_SUSPECT] = TO(READY) | TO(DRAINING),
+    [GW_WORKER_JOINING] = TO(READY) | TO(STALLED) | TO(DRAINING),
+    [GW_WORKER_READY] = TO(SUSPECT) | TO(STALLED) | TO(DRAINING),
+    [GW_WORKER_SUSPECT] = TO(READY) | TO(STALLED) | TO(DRAINING),
+    [GW_WORKER_STALLED] = TO(READY) | TO(DRAINING),
 };
 
 const char *gw_worker_state_name(enum gw_worker_state state)
@@ -34,9 +35,10 @@ void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, c
 {
     int64_t now_ns = baton_now_ns();
     bool is_edge = edges[worker->state] & 1u << state;
-    baton_log(!is_edge                     ? BATON_LOG_ERROR
-              : state == GW_WORKER_SUSPECT ? BATON_LOG_WARN
-                                           : BATON_LOG_INFO,
+    bool is_bad = state == GW_WORKER_SUSPECT || state == GW_WORKER_STALLED;
+    baton_log(!is_edge ? BATON_LOG_ERROR
+              : is_bad ? BATON_LOG_WARN
+                       : BATON_LOG_INFO,
               is_edge ? "worker_state" : "impossible_edge", BATON_S("worker", worker->id),
               BATON_S("from", gw_worker_state_name(worker->state)),
               BATON_S("to", gw_worker_state_name(state)), BATON_S("reason", reason),

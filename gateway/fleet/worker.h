@@ -1,8 +1,15 @@
 /* One worker as the gateway knows it: its identity, its link, its state and its load.
  *
  *     JOINING --first Status--> READY <--a Status, silence--> SUSPECT
+ *        |                        ^                              |
+ *        +-- a Status that says --+-- and one that does not <----+
+ *        |   stalled              v
+ *        |                     STALLED
  *        |                        |                              |
  *        +---- Goodbye, or a Status that says draining ----------+--> DRAINING
+ *
+ * A stalled worker beats, but its engine makes no progress: it gets no work, and its requests are
+ * taken from it.
  *
  * A worker that is gone has no state, because the fleet frees it.
  *
@@ -21,7 +28,8 @@
 #include "gateway/fleet/worker_load.h"
 
 #define GW_WORKER_STATES(X)                                                                        \
-    X(JOINING, "joining") X(READY, "ready") X(SUSPECT, "suspect") X(DRAINING, "draining")
+    X(JOINING, "joining")                                                                          \
+    X(READY, "ready") X(SUSPECT, "suspect") X(STALLED, "stalled") X(DRAINING, "draining")
 
 enum gw_worker_state {
 #define X(name, text) GW_WORKER_##name,
@@ -49,6 +57,7 @@ struct gw_worker {
     int64_t beat_due_ns;
     uint32_t tag;               /* of this life: no other worker ever has it; never 0 */
     uint32_t n_active;          /* requests of this gateway that are here now */
+    uint32_t n_stalls;          /* how often it was STALLED */
     uint64_t n_routed, turn;    /* in all; when the last one was, counted in routings */
     double prompt_tokens_per_s; /* at which it computed prompts of ours; 0: none yet */
     bool backing_off;           /* it rejected a reservation after its last Status: ask none */

@@ -195,27 +195,41 @@ void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *reque
 
 /* ---- losses ---- */
 
+enum loss { DIED, STALLED };
+
 static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_request_list *list,
-                          const struct gw_worker *worker)
+                          const struct gw_worker *worker, enum loss loss)
 {
     char message[160];
-    (void)snprintf(message, sizeof message, "%s worker %s died while it worked on the request",
-                   gw_worker_role_name(worker->role), worker->id);
+    (void)snprintf(message, sizeof message, "%s worker %s %s while it worked on the request",
+                   gw_worker_role_name(worker->role), worker->id,
+                   loss == DIED ? "died" : "stalled");
     struct gw_failure failure = {502, "worker_failed", message};
     for (struct gw_request *request = gw_request_list_first(list); request;) {
         if (request->attempt.prefill != worker && request->attempt.decode != worker) {
             request = gw_request_list_next(list, request);
             continue;
         }
-        gw_attempt_worker_lost(&request->attempt, worker); /* first: no Cancel goes to it */
+        if (loss == DIED)
+            gw_attempt_worker_lost(&request->attempt, worker); /* first: no Cancel goes to it */
         gw_lifecycle_retry_or_fail(lifecycle, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same completion */
     }
 }
 
-void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker)
+static void lose_all(struct gw_lifecycle *lifecycle, const struct gw_worker *worker, enum loss loss)
 {
     static const enum gw_state with_workers[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
     for (size_t i = 0; i < sizeof with_workers / sizeof with_workers[0]; i++)
-        lose_requests(lifecycle, gw_lifecycle_list(lifecycle, with_workers[i]), worker);
+        lose_requests(lifecycle, gw_lifecycle_list(lifecycle, with_workers[i]), worker, loss);
+}
+
+void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker)
+{
+    lose_all(lifecycle, worker, DIED);
+}
+
+void gw_lifecycle_worker_stalled(struct gw_lifecycle *lifecycle, const struct gw_worker *worker)
+{
+    lose_all(lifecycle, worker, STALLED);
 }

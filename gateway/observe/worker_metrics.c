@@ -53,6 +53,11 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
       status->last_step_s)                                                                         \
     X(busy_s, METRIC_ONLY, "counter", "baton_worker_busy_seconds_total",                           \
       "Time in which its engine computed.", status->busy_s)                                        \
+    X(stalled_s, REAL, "gauge", "baton_worker_stalled_seconds",                                    \
+      "Time for which its engine, which has work, has computed nothing; 0: it is not stalled.",    \
+      status->stalled_s)                                                                           \
+    X(stalls, COUNT, "counter", "baton_worker_stalls_total", "How often its engine stalled.",      \
+      worker->n_stalls)                                                                            \
     X(tokens_per_s, RATE, "gauge", "baton_worker_tokens_per_second",                               \
       "While it works: prompt tokens computed (prefill), tokens made (decode); 0: not known.",     \
       status->tokens_per_s)                                                                        \

@@ -18,6 +18,7 @@ SLOW = float(os.environ.get("BATON_SLOW", "1"))
 PATIENCE_S = 60 * SLOW
 # One that stands still, because a test or a busy machine stops it, is neither suspected nor lost, but with SUSPICION.
 NO_SUSPICION = ["--silence-s", 3600]
+NO_STALL = ["--stall-s", 0]
 SUSPICION = ["--silence-s", 3]
 # Each token of such a stream is kilobytes: unread, it fills every buffer after a few of them, and stays open.
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
@@ -261,7 +262,8 @@ class Fleet:
         process = Process(name, [
             BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
             *self.secret(token), "--drain-s", PATIENCE_S,
-            "--pack-dir", self.packs, "--lease-dir", self.dir.name, *NO_SUSPICION, *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
+            "--pack-dir", self.packs, "--lease-dir", self.dir.name, *NO_SUSPICION, *NO_STALL,
+            *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process
 

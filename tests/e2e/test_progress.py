@@ -1,7 +1,9 @@
 """Who stands still: the gateway, a role, an engine, a path between two workers. Nothing waits for its deadline."""
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from fleet import PATIENCE_S, WORDY, Fleet, wait_for
+from freeze import Frozen
 
 STORY = "Once upon a time"
 AWAIT = ["--absence-s", PATIENCE_S]  # a role that a test takes away comes back
@@ -57,4 +59,68 @@ def test_a_gateway_that_stood_still_keeps_its_workers_and_requests():
         assert last.name == "summary" and text == expected
         assert not any("ev=gateway_lost" in worker.text() for worker in fleet.workers.values())
         assert "ev=worker_lost" not in fleet.gateway.text()
+        fleet.wait_all_free()
+
+
+# ---- an engine that stands still, while its process beats on ----
+
+QUICK = ["--stall-s", 0.4]
+
+
+def outcome(fleet, **more):
+    """The text of an answer, or the code of its failure."""
+    body = {"prompt": STORY, "max_new_tokens": 8, "temperature": 0, **more}
+    status, answer, _ = fleet.request("POST", "/generate", body)
+    return answer["generated_text"] if status == 200 else answer["error"]["code"]
+
+
+def wait_for_state(fleet, name, state):
+    wait_for(lambda: (fleet.worker(name) or {}).get("state") == state, f"{name} to be {state}")
+
+
+@pytest.mark.parametrize("role", ["decode", "prefill"])
+def test_a_frozen_engine_is_noticed_and_its_requests_go_elsewhere(role):
+    name = f"{role}-0"
+    with Fleet(prefill=2, decode=2, worker_args=QUICK) as fleet, ThreadPoolExecutor(8) as pool:
+        expected = ask(fleet)
+        n_before = fleet.worker(name)["routed"]
+        with Frozen(fleet.workers[name].pid):
+            pending = []
+            while fleet.worker(name)["routed"] == n_before:
+                pending += [pool.submit(outcome, fleet) for _ in range(4)]
+            wait_for_state(fleet, name, "stalled")
+            assert {p.result() for p in pending} == {expected}  # none is lost, none waits
+            assert {outcome(fleet) for _ in range(4)} == {expected}
+            assert fleet.worker(name)["stalled_s"] > 0 and fleet.worker(name)["active"] == 0
+            assert fleet.metrics()[f'baton_workers{{role="{role}",state="stalled"}}'] == 1
+        wait_for_state(fleet, name, "ready")
+        assert fleet.metrics()[f'baton_worker_stalls_total{{role="{role}",worker="{name}"}}'] == 1
+        assert fleet.gateway.text().count("to=stalled") == 1
+        fleet.wait_all_free()
+
+
+@pytest.mark.parametrize("role", ["decode", "prefill"])
+def test_requests_of_the_only_engine_of_a_role_fail_when_it_freezes_and_not_by_their_deadline(role):
+    name = f"{role}-0"
+    with Fleet(worker_args=QUICK) as fleet, ThreadPoolExecutor(8) as pool:
+        expected = ask(fleet)
+        with Frozen(fleet.workers[name].pid):
+            pending = [pool.submit(outcome, fleet) for _ in range(8)]
+            assert {p.result() for p in pending} <= {"worker_failed", "no_worker"}
+            assert fleet.request("GET", "/ready")[0] == 503
+            assert outcome(fleet) == "no_worker"
+        wait_for_state(fleet, name, "ready")
+        assert ask(fleet) == expected
+        fleet.wait_all_free()
+
+
+def test_a_stream_of_a_frozen_engine_ends_or_goes_on_elsewhere():
+    with Fleet(decode=2, worker_args=QUICK) as fleet:
+        expected, _ = fleet.stream(**WORDY).text()
+        streams = fleet.hold(2)
+        with Frozen(fleet.workers["decode-0"].pid):
+            texts = [stream.text() for stream in streams]
+        for text, last in texts:
+            assert expected.startswith(text) and last.name in ("summary", "error")
+            assert last.name == "summary" or "stalled" in last.json()["error"]["message"]
         fleet.wait_all_free()

@@ -1,5 +1,6 @@
 #include "common/engine/compute/engine.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "common/engine/compute/decoder.h"
@@ -13,6 +14,8 @@ struct baton_engine {
     float *scratch;
     void *quantized;
     float *moe;
+    atomic_uint n_layers; /* one writer: the engine thread */
+    atomic_int n_rows;
 };
 
 static enum baton_err allocate(struct baton_engine *engine, struct baton_why *why)
@@ -84,6 +87,17 @@ void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void
     baton_pool_set_share(engine->forward.pool, fn, arg);
 }
 
+struct baton_engine_pulse baton_engine_pulse(const struct baton_engine *engine)
+{
+    return (struct baton_engine_pulse){.n_layers = atomic_load(&engine->n_layers),
+                                       .n_rows = atomic_load(&engine->n_rows)};
+}
+
+static void beat(struct baton_engine *engine)
+{
+    (void)atomic_fetch_add_explicit(&engine->n_layers, 1, memory_order_relaxed);
+}
+
 /* A sequence may not write into its shared blocks: other sequences read them. */
 static bool fits(const struct baton_spec *spec, const struct baton_seq *seq, const uint32_t *tokens,
                  int n_tokens)
@@ -102,9 +116,11 @@ static bool fits(const struct baton_spec *spec, const struct baton_seq *seq, con
  * comes at the start of the next iteration: on_layer is called as soon as the layer's K and V are
  * in their blocks, so that they can leave while the attention runs. And the rows that want no
  * logits end before the last layer's attention. */
-static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn on_layer, void *arg)
+static enum baton_err run_layers(struct baton_engine *engine, struct baton_forward *forward,
+                                 baton_layer_fn on_layer, void *arg)
 {
     int n_layers = forward->model->spec.n_layers;
+    atomic_store_explicit(&engine->n_rows, forward->n_rows, memory_order_relaxed);
     baton_decoder_embed(forward);
     for (int layer = 0; layer < n_layers; layer++) {
         if (layer) {
@@ -112,6 +128,7 @@ static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn o
             baton_decoder_attn_out_and_mlp(forward, layer - 1);
         }
         baton_decoder_qkv(forward, layer);
+        beat(engine);
         if (on_layer && baton_spec_stores_kv(&forward->model->spec, layer) && !on_layer(arg, layer))
             return BATON_CANCELED;
     }
@@ -119,12 +136,13 @@ static enum baton_err run_layers(struct baton_forward *forward, baton_layer_fn o
 }
 
 /* The rest of the last layer, and the logits [n_rows][V]. */
-static void finish_rows(struct baton_forward *forward, float *logits)
+static void finish_rows(struct baton_engine *engine, struct baton_forward *forward, float *logits)
 {
     int last = forward->model->spec.n_layers - 1;
     baton_forward_attend(forward, last);
     baton_decoder_attn_out_and_mlp(forward, last);
     baton_decoder_logits(forward, logits);
+    beat(engine);
 }
 
 /* One more row per token of the chunk; false when they do not fit. */
@@ -171,12 +189,12 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
             return BATON_INVALID;
     if (!forward.n_rows)
         return BATON_INVALID;
-    enum baton_err err = run_layers(&forward, on_layer, arg);
+    enum baton_err err = run_layers(engine, &forward, on_layer, arg);
     if (err)
         return err;
     keep_last_rows(&forward, chunks, n_chunks);
     if (forward.n_rows)
-        finish_rows(&forward, logits);
+        finish_rows(engine, &forward, logits);
     /* Last: after an error or a cancellation the sequences are as before. */
     for (int i = 0; i < n_chunks; i++)
         chunks[i].seq->n_tokens += chunks[i].n_tokens;
@@ -201,14 +219,14 @@ enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq 
     size_t n_vocab = (size_t)forward.model->spec.n_vocab;
     if (!add_rows(engine, &forward, seq, tokens, n_tokens))
         return BATON_INVALID;
-    enum baton_err err = run_layers(&forward, on_layer, layer_arg);
+    enum baton_err err = run_layers(engine, &forward, on_layer, layer_arg);
     /* A few rows at a time: logits of a whole chunk would take V floats per token. Rows do not
      * depend on their neighbours, so these have the bits that they have in any other forward. */
     for (int first = 0; first < n_tokens && !err; first += BATON_SCORE_ROWS) {
         int n = n_tokens - first < BATON_SCORE_ROWS ? n_tokens - first : BATON_SCORE_ROWS;
         struct baton_forward some = forward;
         baton_forward_narrow(&some, first, n);
-        finish_rows(&some, scratch);
+        finish_rows(engine, &some, scratch);
         for (int i = 0; i < n; i++)
             on_row(row_arg, first + i, scratch + (size_t)i * n_vocab);
     }
@@ -226,10 +244,10 @@ enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq
             return BATON_INVALID;
     if (!forward.n_rows)
         return BATON_INVALID;
-    enum baton_err err = run_layers(&forward, NULL, NULL);
+    enum baton_err err = run_layers(engine, &forward, NULL, NULL);
     if (err)
         return err;
-    finish_rows(&forward, logits);
+    finish_rows(engine, &forward, logits);
     for (int b = 0; b < n_seqs; b++)
         seqs[b]->n_tokens++;
     return BATON_OK;

@@ -34,6 +34,14 @@ void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn 
  * the engine. */
 void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg);
 
+/* What was computed so far, in layers, and how many rows the forward has that runs or ran last. From
+ * any thread: one that sees the count stand still during a forward knows that the engine does. */
+struct baton_engine_pulse {
+    unsigned n_layers;
+    int n_rows;
+};
+struct baton_engine_pulse baton_engine_pulse(const struct baton_engine *engine);
+
 /* Called when layer's K and V of the positions just run are in the sequences' blocks, for layers
  * that have any of their own (kv_from in arch/spec.h); returning false ends the forward with
  * CANCELED. */

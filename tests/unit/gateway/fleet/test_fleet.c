@@ -83,6 +83,33 @@ TEST(a_status_may_say_that_a_worker_drains)
     assert_int_equal(known(&worker)->state, GW_WORKER_DRAINING);
 }
 
+TEST(a_worker_whose_engine_stands_still_is_stalled_until_it_moves)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    worker.status.stalled_s = 1.5;
+    pass_ms(2 * BEAT_MS);
+    assert_int_equal(known(&worker)->state, GW_WORKER_STALLED);
+    assert_int_equal(known(&worker)->n_stalls, 1);
+    assert_false(gw_fleet_serves(&fleet, BATON__V1__ROLE__ROLE_DECODE));
+    worker.status.stalled_s = 0;
+    say_status(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_READY);
+}
+
+TEST(a_stalled_worker_may_drain_and_may_join_as_one)
+{
+    struct far_worker worker = decode_worker("decode-0"), other = decode_worker("decode-1");
+    worker.status.stalled_s = 1.5;
+    join(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_STALLED);
+    say_goodbye(&worker);
+    say_status(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_DRAINING);
+    join(&other);
+    assert_int_equal(known(&other)->state, GW_WORKER_READY);
+}
+
 TEST(a_lost_message_ends_the_link)
 {
     struct far_worker worker = decode_worker("decode-0");
@@ -129,6 +156,8 @@ int main(void)
         ROW(a_worker_whose_process_is_gone_is_lost_at_once),
         ROW(a_worker_that_says_goodbye_drains_until_its_link_ends),
         ROW(a_status_may_say_that_a_worker_drains),
+        ROW(a_worker_whose_engine_stands_still_is_stalled_until_it_moves),
+        ROW(a_stalled_worker_may_drain_and_may_join_as_one),
         ROW(a_lost_message_ends_the_link),
         ROW(a_message_of_no_link_is_rejected),
         ROW(each_message_is_taken_for_the_worker_of_its_link),

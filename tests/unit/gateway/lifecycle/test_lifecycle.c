@@ -213,6 +213,22 @@ TEST(a_client_that_leaves_ends_its_request_everywhere)
     assert_int_equal(gw_lifecycle_n_open(&dispatcher.lifecycle), 0);
 }
 
+TEST(a_stalled_worker_loses_its_requests_and_is_told_so)
+{
+    join(&decode_1);
+    ask(&client, &whole);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 1);
+    decode.status.stalled_s = 1.5;
+    say_status(&decode);
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
+    assert_int_equal(known(&decode)->n_active, 0);
+    assert_ptr_equal(client.request->attempt.decode, known(&decode_1));
+    run_prompt(&decode_1, &client);
+    run_to_the_end(&decode_1, &client);
+    assert_int_equal(client.n_finished, 1);
+}
+
 TEST(a_suspect_keeps_its_requests)
 {
     ask(&client, &streamed);
@@ -300,6 +316,7 @@ int main(void)
         ROW(lost_tokens_break_the_attempt),
         ROW(a_deadline_ends_a_request_wherever_it_is),
         ROW(a_client_that_leaves_ends_its_request_everywhere),
+        ROW(a_stalled_worker_loses_its_requests_and_is_told_so),
         ROW(a_suspect_keeps_its_requests),
         ROW(a_draining_worker_finishes_what_it_has),
         ROW(a_prefill_worker_may_die_once_decoding_began),

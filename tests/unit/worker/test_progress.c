@@ -1,0 +1,73 @@
+#include "tests/support/test.h"
+
+#include "common/base/clock.h"
+#include "common/worker/progress.h"
+
+static struct baton_progress progress;
+static int64_t now_ns;
+
+SETUP(init)
+{
+    progress = (struct baton_progress){0};
+    now_ns = 1000 * BATON_SECOND;
+    return 0;
+}
+
+/* Looks every 250 ms for so many seconds. */
+static double watch(bool has_work, uint64_t n_done, int seconds)
+{
+    double still_s = 0;
+    for (int i = 0; i < 4 * seconds; i++) {
+        now_ns += BATON_SECOND / 4;
+        still_s = baton_progress_look(&progress, has_work, n_done, now_ns);
+    }
+    return still_s;
+}
+
+TEST(what_has_work_and_does_nothing_stands_still)
+{
+    (void)watch(true, 7, 1);
+    assert_true(watch(true, 7, 2) > 2);
+    assert_true(watch(true, 8, 1) < 1);
+}
+
+TEST(what_has_no_work_does_not)
+{
+    assert_true(watch(false, 0, 60) == 0);
+    (void)watch(true, 0, 1);
+    assert_true(watch(false, 0, 1) == 0);
+}
+
+TEST(what_does_a_little_each_time_does_not)
+{
+    for (uint64_t n = 1; n < 100; n++)
+        assert_true(watch(true, n, 1) < 1);
+}
+
+TEST(time_without_a_look_hardly_counts)
+{
+    (void)watch(true, 7, 1);
+    now_ns += 3600 * BATON_SECOND;
+    assert_true(baton_progress_look(&progress, true, 7, now_ns) < 2);
+}
+
+TEST(patience_grows_with_what_is_usual_and_is_long_before_that_is_known)
+{
+    assert_true(baton_progress_patience_s(1, 0.001) == 1);
+    assert_true(baton_progress_patience_s(1, 2) == 16);
+    assert_true(baton_progress_patience_s(1, 0) == 10);
+    assert_true(baton_progress_patience_s(60, 0) == 60);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_has_work_and_does_nothing_stands_still, init),
+        cmocka_unit_test_setup(what_has_no_work_does_not, init),
+        cmocka_unit_test_setup(what_does_a_little_each_time_does_not, init),
+        cmocka_unit_test_setup(time_without_a_look_hardly_counts, init),
+        cmocka_unit_test_setup(patience_grows_with_what_is_usual_and_is_long_before_that_is_known,
+                               init),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
