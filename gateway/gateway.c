@@ -16,6 +16,7 @@
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/routes.h"
 #include "gateway/dispatch/worker_messages.h"
+#include "gateway/http/certificate.h"
 #include "gateway/observe/loop_lag.h"
 #include "gateway/settings.h"
 
@@ -47,6 +48,7 @@ struct gateway {
     struct gw_loop_lag lag;
     struct gw_access *access;
     struct baton_cluster_token token;
+    struct gw_certificate certificate;
     struct gw_http_server *server;
     struct gw_api api;
     bool closing;
@@ -216,11 +218,15 @@ static void on_reload_signal(uv_signal_t *handle, int number)
 {
     struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
-    if (!*gateway->options->api_keys && !*gateway->options->cluster_token_file)
+    const struct gw_options *options = gateway->options;
+    if (!*options->api_keys && !*options->cluster_token_file && !*options->ssl_certfile)
         baton_log(BATON_LOG_INFO, "nothing_to_reload",
-                  BATON_S("reason", "no api-keys, no cluster-token-file"));
+                  BATON_S("reason", "no api-keys, no cluster-token-file, no ssl-certfile"));
     gw_access_reload(gateway->access);
     baton_cluster_token_reload(&gateway->token);
+    gw_certificate_reload(&gateway->certificate);
+    if (gateway->server)
+        gw_http_set_tls(gateway->server, gateway->certificate.context);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -417,6 +423,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     const struct gw_options *options = gateway->options;
     allow_files(options->max_connections);
     struct gw_http_options http = gw_settings_http(options);
+    http.tls = gateway->certificate.context;
     http.on_head = on_head;
     http.on_request = on_request;
     http.on_gone = on_gone;
@@ -450,6 +457,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
         return BATON_NO_MEMORY;
     baton_log(BATON_LOG_INFO, "listening", BATON_S("host", options->host),
               BATON_I("port", gw_http_port(gateway->server)),
+              BATON_S("scheme", gateway->certificate.context ? "https" : "http"),
               BATON_S("inbox", baton_inbox_url(gateway->inbox)),
               BATON_S("model", gateway->facts.name),
               BATON_F("process_age_s", baton_process_age_s()));
@@ -463,6 +471,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (!err)
         err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
                                        gateway->options->cluster_token_file, why);
+    if (!err)
+        err = gw_certificate_open(&gateway->certificate, gateway->options->ssl_certfile,
+                                  gateway->options->ssl_keyfile, why);
     if (!err)
         err = read_model(gateway, why);
     if (!err)
@@ -495,6 +506,7 @@ static void release(struct gateway *gateway)
     gw_kv_debug_destroy(gateway->api.kv_debug);
     gw_dispatcher_fini(&gateway->dispatcher);
     gw_access_close(gateway->access);
+    gw_certificate_close(&gateway->certificate);
     if (gateway->chat)
         baton_chat_close(gateway->chat);
     if (gateway->tokenizer)

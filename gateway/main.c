@@ -29,6 +29,10 @@ static const struct baton_option option_table[] = {
          "SIGHUP"),
     TEXT(api_keys, "api-keys", "",
          "file of API keys, one a line, read again on SIGHUP; none: no key is needed"),
+    TEXT(ssl_certfile, "ssl-certfile", "",
+         "PEM file of the certificate and its issuers: HTTPS instead of HTTP; read again on "
+         "SIGHUP"),
+    TEXT(ssl_keyfile, "ssl-keyfile", "", "PEM file of that certificate's key, without a password"),
     TEXT(cors_origins, "cors-origins", "",
          "origins whose web pages may use this, between commas; or *"),
     TEXT(chat_template, "chat-template", "auto",

@@ -13,7 +13,8 @@
 #define TO(state) (1U << GW_CONN_##state)
 
 static const unsigned edges[GW_CONN_N_STATES] = {
-    [GW_CONN_NEW] = TO(IDLE) | TO(CLOSING),
+    [GW_CONN_NEW] = TO(HANDSHAKE) | TO(IDLE) | TO(CLOSING),
+    [GW_CONN_HANDSHAKE] = TO(IDLE) | TO(CLOSING),
     [GW_CONN_IDLE] = TO(HEAD) | TO(FLUSH) | TO(CLOSING),
     [GW_CONN_HEAD] = TO(BODY) | TO(FLUSH) | TO(CLOSING),
     [GW_CONN_BODY] = TO(HANDLED) | TO(FLUSH) | TO(CLOSING),
@@ -44,6 +45,7 @@ static void free_conn(uv_handle_t *handle)
     struct gw_http_server *server = conn->server;
     gw_conn_list_remove(&server->conns[GW_CONN_CLOSING], conn);
     server->n_conns--;
+    gw_tls_destroy(conn->tls);
     baton_buf_fini(&conn->in);
     baton_buf_fini(&conn->out);
     free(conn);
@@ -67,6 +69,8 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
         return;
     /* A RST tells a client that its response is not whole, which on HTTP/1.0 a FIN would hide. */
     bool truncated = conn->state == GW_CONN_HANDLED || conn->cut_reason;
+    if (conn->tls && !truncated)
+        gw_secure_end(conn);
     gw_conn_set_state(conn, GW_CONN_CLOSING);
     if (conn->due.next)
         gw_due_list_remove(&conn->server->due, conn);
@@ -102,6 +106,8 @@ static void enter_flush(struct gw_conn *conn)
 static void linger(struct gw_conn *conn)
 {
     uv_os_fd_t fd;
+    if (conn->tls)
+        gw_secure_end(conn);
     if (conn->saw_eof || uv_fileno((uv_handle_t *)&conn->tcp, &fd) || shutdown(fd, SHUT_WR) < 0)
         gw_conn_close(conn, "client left");
     else
@@ -216,9 +222,9 @@ static void enforce_limit(struct gw_conn *conn)
     if (open <= server->options.max_connections)
         return;
     struct gw_conn *oldest = gw_conn_list_first(&server->conns[GW_CONN_IDLE]);
-    if (oldest != conn)
+    if (oldest && oldest != conn)
         gw_conn_close(oldest, "closed for another connection");
-    else if (open > server->options.max_connections + GW_MAX_TURNED_AWAY)
+    else if (conn->tls || open > server->options.max_connections + GW_MAX_TURNED_AWAY)
         gw_conn_close(conn, "too many connections");
     else
         gw_conn_refuse(conn, &too_many);
@@ -235,7 +241,12 @@ void gw_conn_accept(struct gw_http_server *server)
         return;
     }
     name_peer(conn);
-    gw_conn_set_state(conn, GW_CONN_IDLE);
+    if (server->options.tls)
+        gw_secure_begin(conn);
+    else
+        gw_conn_set_state(conn, GW_CONN_IDLE);
+    if (conn->state == GW_CONN_CLOSING)
+        return;
     gw_conn_read(conn);
     enforce_limit(conn);
 }

@@ -1,23 +1,27 @@
 /* Inside the HTTP server: the connection's states and the parts its files share.
  *
- * server.c, conn.c, input.c, exchange.c, response.c and output.c are one state machine in six
- * files, and call each other in circles by design: a response that ends may begin the next request, and a
- * write that fails ends both. Nothing outside them includes this header.
+ * server.c, conn.c, input.c, secure.c, exchange.c, response.c and output.c are one state machine in
+ * seven files, and call each other in circles by design: a response that ends may begin the next
+ * request, and a write that fails ends both. Nothing outside them includes this header.
  *
+ *   (HANDSHAKE)
+ *       |
  *     IDLE --> HEAD --> BODY --> HANDLED --> FLUSH --> IDLE (keep-alive)
  *       |        |        |         |          |
  *       |        +-refuse-+---------|--> FLUSH +-----> LINGER --> CLOSING
  *       +---------------------------+--------------------------> CLOSING
  *
- *     IDLE     no byte of a request yet          closed after idle_timeout_ms
- *     HEAD     part of a head                    408 after head_timeout_ms
- *     BODY     part of a body                    408 after body_timeout_ms
- *     HANDLED  the exchange is with the handler  the handler's own deadline
- *     FLUSH    the response is being written     closed when the client takes nothing of it for
- *                                                stall_timeout_ms; so is HANDLED with a full stream
- *     LINGER   our FIN is sent, input is dropped closed after GW_LINGER_MS; closing at once would
- *              make the kernel send a RST, which can take the answer away from the client
- *     CLOSING  waits for the loop's close callback
+ *     HANDSHAKE  of TLS, before the first IDLE     closed after head_timeout_ms
+ *     IDLE       no byte of a request yet          closed after idle_timeout_ms
+ *     HEAD       part of a head                    408 after head_timeout_ms
+ *     BODY       part of a body                    408 after body_timeout_ms
+ *     HANDLED    the exchange is with the handler  the handler's own deadline
+ *     FLUSH      the response is being written     closed when the client takes nothing of it
+ *                                                  for stall_timeout_ms; so is HANDLED with a
+ *                                                  full stream
+ *     LINGER     our FIN is sent, input is dropped closed after GW_LINGER_MS; closing at once
+ *                would make the kernel send a RST, which can take the answer away from the client
+ *     CLOSING    waits for the loop's close callback
  *
  * A state is membership of one list of the server, in order of entry, so that the janitor looks
  * only at the front of each list. Only gw_conn_set_state changes it.
@@ -36,6 +40,7 @@
 #include "common/http/chunked.h"
 #include "gateway/http/reader.h"
 #include "gateway/http/server.h"
+#include "gateway/http/tls.h"
 
 enum {
     GW_READ_BYTES = 16 << 10, /* of one connection in one turn: the buffer that all read into */
@@ -44,6 +49,7 @@ enum {
     GW_WATCH_MS = 20,      /* between two looks at connections that are not read */
     GW_SLICE_REQUESTS = 4, /* answered for one connection before the next one's slice */
     GW_ACCEPTS_A_TURN = 64,
+    GW_MAX_HANDSHAKES = 256, /* of TLS at a time; one more ends the oldest */
     GW_MAX_TURNED_AWAY = 64, /* connections over the limit that get a 503 at a time */
     GW_PEER_BYTES = 56       /* "[IPv6 address]:port" */
 };
@@ -53,6 +59,7 @@ enum {
 
 enum gw_conn_state {
     GW_CONN_NEW,
+    GW_CONN_HANDSHAKE,
     GW_CONN_IDLE,
     GW_CONN_HEAD,
     GW_CONN_BODY,
@@ -74,6 +81,7 @@ struct gw_conn {
     uint64_t entered_ms;        /* its state */
     const char *cut_reason;     /* not NULL: to be closed by the sweep */
     struct gw_exchange *exchange;
+    struct gw_tls *tls;           /* NULL: the bytes of the socket are HTTP */
     struct baton_buf in;          /* what was read and not served yet */
     struct baton_buf out;         /* not yet given to libuv, while a write is under way */
     size_t untaken_bytes;         /* of the response, by the client, when last looked at */
@@ -120,6 +128,7 @@ struct gw_http_server {
     int64_t date_s; /* the second that `date` says */
     char date[32];
     char read_buffer[GW_READ_BYTES];
+    char plain_buffer[GW_READ_BYTES]; /* what a record of TLS holds */
 };
 
 struct gw_exchange {
@@ -177,6 +186,10 @@ void gw_conn_expire(struct gw_conn *conn);
 void gw_conn_read(struct gw_conn *conn);
 /* IDLE: requests that came ahead are served next, never from inside this call. */
 void gw_conn_next(struct gw_conn *conn);
+/* Keeps n bytes of requests for the connection's slice. */
+void gw_conn_store(struct gw_conn *conn, const char *bytes, size_t n);
+/* The client said that it sends nothing more. */
+void gw_conn_ended(struct gw_conn *conn);
 /* For the sweep: cuts the connection, or gives it its slice. */
 void gw_conn_attend(struct gw_conn *conn);
 /* For the timer: closes the connection when its client left; false: it is to be looked at no
@@ -194,10 +207,24 @@ static inline uv_buf_t gw_part(const char *bytes, size_t n)
 /* Writes the parts at once as far as the kernel takes them and queues the rest, or all of them
  * while the server gathers; n <= 3. A connection that is closing or cut takes nothing. */
 void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
+/* The same without TLS: what the socket is to send. */
+void gw_conn_send_raw(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
 /* The bytes that libuv and conn->out hold, without the kernel's. */
 size_t gw_conn_queued_bytes(const struct gw_conn *conn);
 /* The same with the bytes that the kernel has and the client has not acknowledged. */
 size_t gw_conn_untaken_bytes(const struct gw_conn *conn);
+
+/* ---- secure.c: for connections with TLS ---- */
+
+/* NEW -> HANDSHAKE. */
+void gw_secure_begin(struct gw_conn *conn);
+/* For the sweep: goes on with the handshake by the bytes in conn->in. */
+void gw_secure_handshake(struct gw_conn *conn);
+/* n bytes of the socket, after the handshake. */
+void gw_secure_take(struct gw_conn *conn, const char *bytes, size_t n);
+void gw_secure_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
+/* Tells the client that nothing follows, unless it has still to take what came before. */
+void gw_secure_end(struct gw_conn *conn);
 
 /* ---- exchange.c ---- */
 

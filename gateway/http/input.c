@@ -193,8 +193,10 @@ static void pause_reading(struct gw_conn *conn)
     gw_server_due(conn->server, conn);
 }
 
-static void store(struct gw_conn *conn, const char *bytes, size_t n)
+void gw_conn_store(struct gw_conn *conn, const char *bytes, size_t n)
 {
+    if (!wants_input(conn))
+        return;
     baton_buf_append(&conn->in, bytes, n);
     if (baton_buf_err(&conn->in)) {
         gw_conn_cut(conn, "out of memory");
@@ -279,20 +281,29 @@ void gw_conn_attend(struct gw_conn *conn)
         gw_conn_close(conn, conn->cut_reason);
         return;
     }
-    serve(conn);
+    if (conn->state == GW_CONN_HANDSHAKE)
+        gw_secure_handshake(conn);
+    if (conn->state > GW_CONN_HANDSHAKE && conn->state < GW_CONN_CLOSING)
+        serve(conn);
     if (conn->state != GW_CONN_CLOSING && !conn->cut_reason) /* the sweep comes again to cut it */
         go_on(conn);
 }
 
 /* ---- libuv's side ---- */
 
-static void read_failed(struct gw_conn *conn, int status)
+void gw_conn_ended(struct gw_conn *conn)
 {
     conn->saw_eof = true;
-    if (status != UV_EOF)
-        gw_conn_close(conn, status == UV_ETIMEDOUT ? "client does not answer" : "client left");
-    else if (!conn->due.next) /* else what it sent before is served first */
+    if (!conn->due.next) /* else what it sent before is served first */
         go_on(conn);
+}
+
+static void read_failed(struct gw_conn *conn, int status)
+{
+    if (status == UV_EOF)
+        gw_conn_ended(conn);
+    else
+        gw_conn_close(conn, status == UV_ETIMEDOUT ? "client does not answer" : "client left");
 }
 
 static void read_done(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
@@ -302,8 +313,12 @@ static void read_done(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         read_failed(conn, (int)n);
         return;
     }
-    if (n > 0 && wants_input(conn))
-        store(conn, buf->base, (size_t)n);
+    if (n > 0 && conn->tls && conn->state > GW_CONN_HANDSHAKE && wants_input(conn))
+        gw_secure_take(conn, buf->base, (size_t)n);
+    else if (n > 0)
+        gw_conn_store(conn, buf->base, (size_t)n);
+    if (conn->state == GW_CONN_CLOSING)
+        return;
     if ((size_t)n == buf->len || !has_room(conn)) /* also ends libuv's own loop of reads */
         pause_reading(conn);
 }

@@ -1,7 +1,8 @@
 /* Bytes on their way out. What the kernel does not take at once gathers in conn->out:
  *
- *     gw_conn_send --nothing is queued--> uv_try_write --the rest--> conn->out --> start_write
- *                  --a write is under way, or the server gathers---> conn->out
+ *     gw_conn_send --TLS, if any--> gw_conn_send_raw
+ *     gw_conn_send_raw --nothing is queued--> uv_try_write --the rest--> conn->out --> start_write
+ *                      --a write is under way, or the server gathers---> conn->out
  */
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -93,6 +94,14 @@ void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
 {
     if (conn->state == GW_CONN_CLOSING || conn->cut_reason)
         return;
+    if (conn->tls)
+        gw_secure_send(conn, parts, n);
+    else
+        gw_conn_send_raw(conn, parts, n);
+}
+
+void gw_conn_send_raw(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
+{
     if (uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp)) { /* order must hold */
         queue(conn, parts, n, 0);
         return;

@@ -15,6 +15,7 @@ static int64_t timeout_ms(const struct gw_http_server *server, enum gw_conn_stat
     switch (state) {
     case GW_CONN_IDLE:
         return server->options.idle_timeout_ms;
+    case GW_CONN_HANDSHAKE:
     case GW_CONN_HEAD:
         return server->options.head_timeout_ms;
     case GW_CONN_BODY:
@@ -54,7 +55,7 @@ static void on_tick(uv_timer_t *timer)
     struct gw_http_server *server = timer->data;
     cut_stalled(server, GW_CONN_HANDLED);
     cut_stalled(server, GW_CONN_FLUSH);
-    for (int state = GW_CONN_IDLE; state < GW_CONN_CLOSING; state++)
+    for (int state = GW_CONN_HANDSHAKE; state < GW_CONN_CLOSING; state++)
         expire_state(server, (enum gw_conn_state)state);
     if (server->accept_waits && !server->draining)
         gw_conn_accept(server);
@@ -223,6 +224,11 @@ enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *opti
     return BATON_OK;
 }
 
+void gw_http_set_tls(struct gw_http_server *server, struct gw_tls_context *tls)
+{
+    server->options.tls = tls;
+}
+
 int gw_http_port(const struct gw_http_server *server)
 {
     return server->port;
@@ -279,6 +285,7 @@ void gw_http_drain(struct gw_http_server *server)
 {
     server->draining = true;
     close_handle(&server->listener);
+    close_state(server, GW_CONN_HANDSHAKE);
     close_state(server, GW_CONN_IDLE);
 }
 

@@ -27,6 +27,7 @@
 struct gw_http_server;
 struct gw_exchange;
 struct gw_error;
+struct gw_tls_context;
 
 enum {
     GW_REQUEST_ID_BYTES = sizeof "req-0123456789abcdef",
@@ -37,6 +38,7 @@ enum {
 struct gw_http_stats {
     uint64_t n_requests;    /* whole ones, given to the handler */
     uint64_t n_slices_over; /* times that a client's next request had to wait for its turn */
+    uint64_t n_handshakes, n_handshakes_failed; /* of TLS */
     uint64_t n_read_pauses; /* times that a client was so far ahead that it was not read */
 };
 
@@ -44,6 +46,7 @@ struct gw_http_options {
     const char *host; /* numeric address to bind */
     int port;         /* 0: any */
     int backlog;
+    struct gw_tls_context *tls; /* borrowed, for every connection; NULL: they speak plain HTTP */
     size_t max_connections;   /* over it the oldest idle one is closed; without an idle one, 503 */
     size_t max_head_bytes;    /* 16 KiB -> 431 */
     size_t max_body_bytes;    /* -> 413 */
@@ -73,6 +76,8 @@ struct gw_http_options {
 enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *options,
                              struct gw_http_server **server,
                              struct baton_why *why) BATON_MUST_CHECK;
+/* Connections from now on use this one. */
+void gw_http_set_tls(struct gw_http_server *server, struct gw_tls_context *tls);
 /* The port listened on. */
 int gw_http_port(const struct gw_http_server *server);
 /* Stops accepting; idle connections are closed, responses from now on say Connection: close. */

@@ -147,4 +147,9 @@ void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf
     write_counter(out, "baton_http_read_pauses_total",
                   "Times that a client was so far ahead that it was not read.",
                   stats->n_read_pauses);
+    write_counter(out, "baton_http_handshakes_total", "TLS handshakes that were completed.",
+                  stats->n_handshakes);
+    write_counter(out, "baton_http_handshakes_failed_total",
+                  "TLS handshakes that failed: garbage, an old version, an alert.",
+                  stats->n_handshakes_failed);
 }
