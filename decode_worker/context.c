@@ -89,8 +89,7 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
     if (!fits(context, request, n_vocab))
         return BATON_INVALID;
     prompt.tokens = malloc(request->n_tokens * sizeof *prompt.tokens);
-    if (!prompt.tokens || baton_sampling_state_init(&prompt.sampling, request->sampling,
-                                                    request->tokens, request->n_tokens, 1)) {
+    if (!prompt.tokens || baton_prompt_sampling(request, 1, &prompt.sampling)) {
         free(prompt.tokens);
         return BATON_NO_MEMORY;
     }
@@ -129,20 +128,23 @@ enum baton_err dc_context_take_start(struct dc_context *context,
     if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
         start->max_new_tokens > (uint32_t)context->max_new_tokens || start->first_token >= n_vocab)
         return BATON_INVALID;
-    enum baton_err err = baton_sampling_state_init(
-        &context->sampling, start->sampling, start->prompt, start->n_prompt, start->max_new_tokens);
+    uint32_t n_resumed = start->n_output_tokens;
+    enum baton_err err =
+        baton_sampling_state_init(&context->sampling, start->sampling, start->prompt,
+                                  start->n_prompt, (size_t)n_resumed + start->max_new_tokens);
     if (err)
         return err;
+    baton_sampling_state_note_all(&context->sampling, start->output, start->n_output);
     /* The first token was sampled elsewhere, by prefill; penalties must count it here as well. */
     baton_sampling_state_note(&context->sampling, start->first_token);
     context->started = true;
     context->started_ns = baton_now_ns();
     context->next_token = start->first_token;
-    context->n_output = 1;
-    context->max_new_tokens = (int)start->max_new_tokens;
+    context->n_output = (uint64_t)n_resumed + 1;
+    context->n_output_max = (uint64_t)n_resumed + start->max_new_tokens;
     context->deadline_ns =
         start->deadline_ms ? context->started_ns + start->deadline_ms * BATON_MS : 0;
-    atomic_store(&context->credit_end, start->credit_tokens);
+    atomic_store(&context->credit_end, (uint64_t)n_resumed + start->credit_tokens);
     return BATON_OK;
 }
 

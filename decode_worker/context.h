@@ -48,7 +48,8 @@ struct dc_context {
     int64_t reserved_ns; /* when its blocks were taken */
 
     struct baton_origin origin;
-    int n_prompt, max_new_tokens;
+    int n_prompt;       /* with what earlier attempts made */
+    int max_new_tokens; /* as reserved: to be made here */
     struct baton_seq seq;
     struct baton_prefix prefix; /* until the prompt's blocks are registered */
 
@@ -59,7 +60,8 @@ struct dc_context {
 
     /* from DecodeStart */
     bool started;
-    uint32_t next_token; /* input of the next step */
+    uint32_t next_token;   /* input of the next step */
+    uint64_t n_output_max; /* of the request; what earlier attempts made included */
     struct baton_sampling_state sampling;
     int64_t deadline_ns; /* 0: none */
 
@@ -70,7 +72,7 @@ struct dc_context {
     /* engine */
     struct baton_node in_scheduler;
     int64_t held_until_ns; /* its link was full: the next try is not before */
-    uint64_t n_output;     /* tokens so far, the first (prefill's) included */
+    uint64_t n_output;     /* tokens of the request so far, prefill's included */
     uint32_t n_steps;
     double queue_s, decode_s;
     bool cold;

@@ -76,7 +76,7 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
         struct dc_context *context = contexts[i];
         begin_sequence(engine, context, times->begin_ns);
         bool stopped = baton_sampling_params_is_stop(&context->sampling.params, sampled[i].token);
-        bool full = context->n_output + 1 >= (uint64_t)context->max_new_tokens;
+        bool full = context->n_output + 1 >= context->n_output_max;
         engine->events[i] = (struct dc_event){.context = context,
                                               .sampled = &sampled[i],
                                               .stopped = stopped,

@@ -26,7 +26,7 @@ void pf_answer_token(const struct pf_job *job, struct baton_sampled_token *sampl
 {
     Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    tokens.first_index = (uint64_t)(job->n_tokens - job->n_prompt);
+    tokens.first_index = pf_job_n_output(job);
     baton_sampled_token_into_tokens(sampled, &tokens);
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
@@ -40,8 +40,8 @@ void pf_answer_finished(const struct pf_job *job, bool stopped)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     finished.reason =
         stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN : BATON__V1__FINISHED__REASON__LENGTH;
-    finished.n_tokens = (uint64_t)(job->n_tokens - job->n_prompt);
-    finished.n_steps = (uint32_t)finished.n_tokens - 1;
+    finished.n_tokens = pf_job_n_output(job);
+    finished.n_steps = (uint32_t)(job->n_tokens - job->n_prompt - 1);
     finished.decode_s = job->decode_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
     envelope.finished = &finished;

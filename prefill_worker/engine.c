@@ -113,8 +113,7 @@ static void add_token(struct pf_job *job, uint32_t token, bool stopped)
     if (job->finished)
         pf_answer_finished(job, stopped);
     job->runnable_ns = baton_now_ns();
-    job->done =
-        job->finished || (uint64_t)(job->n_tokens - job->n_prompt) >= atomic_load(&job->credit_end);
+    job->done = job->finished || pf_job_n_output(job) >= atomic_load(&job->credit_end);
 }
 
 /* The first token leaves at once, in whatever state the transfer is: the client waits for it. */

@@ -83,18 +83,18 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
     if (!job)
         return NULL;
     if (copy_tokens(job, request) ||
-        baton_sampling_state_init(&job->sampling, request->sampling, request->tokens,
-                                  request->n_tokens, request->max_new_tokens)) {
+        baton_prompt_sampling(request, request->max_new_tokens, &job->sampling)) {
         pf_job_destroy(job);
         return NULL;
     }
     job->deadline_ns =
         request->deadline_ms ? job->received_ns + request->deadline_ms * BATON_MS : 0;
     job->n_prompt = job->n_tokens = (int)request->n_tokens;
+    job->n_resumed = (int)request->n_output_tokens;
     job->naive = request->naive;
     job->prompt_logprobs = request->prompt_logprobs;
     job->max_new_tokens = (int)request->max_new_tokens;
-    atomic_store(&job->credit_end, request->credit_tokens);
+    atomic_store(&job->credit_end, (uint64_t)request->n_output_tokens + request->credit_tokens);
     set_handoff(job, request->deliver_to);
     return job;
 }

@@ -37,8 +37,10 @@ struct pf_job {
     struct baton_origin origin;
     int64_t received_ns, deadline_ns; /* deadline 0: none */
 
-    uint32_t *tokens; /* the prompt; in naive mode followed by the output */
-    int n_prompt, n_tokens, max_new_tokens;
+    uint32_t *tokens; /* the prompt and what earlier attempts made; naive: followed by the output */
+    int n_prompt, n_tokens; /* what came with the request; with the output made here */
+    int n_resumed;          /* of n_prompt, output that earlier attempts made */
+    int max_new_tokens;     /* to be made here */
     struct baton_sampling_state sampling;
     bool naive, prompt_logprobs;
     struct baton_seq seq;
@@ -72,6 +74,12 @@ struct pf_job {
 };
 
 BATON_LIST(pf_job_list, struct pf_job, in_jobs)
+
+/* Output tokens of the request so far: the index of the next one. */
+static inline uint64_t pf_job_n_output(const struct pf_job *job)
+{
+    return (uint64_t)(job->n_resumed + job->n_tokens - job->n_prompt);
+}
 
 /* WAITING; NULL when there is no memory. */
 struct pf_job *pf_job_create(void);

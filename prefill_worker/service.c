@@ -294,8 +294,7 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
     }
     if (job->state == PF_WAITING && !*pool_full)
         try_start(service, job, pool_full);
-    if (job->state == PF_PAUSED &&
-        (uint64_t)(job->n_tokens - job->n_prompt) < atomic_load(&job->credit_end) &&
+    if (job->state == PF_PAUSED && pf_job_n_output(job) < atomic_load(&job->credit_end) &&
         !pf_engine_submit(service->engine, job))
         pf_job_set_state(job, PF_RUNNING);
     if (job->state == PF_RUNNING || job->state == PF_SENDING)

@@ -33,3 +33,10 @@ void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t toke
     if (state->keeps_history)
         baton_history_add_output(&state->history, token);
 }
+
+void baton_sampling_state_note_all(struct baton_sampling_state *state, const uint32_t *tokens,
+                                   size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        baton_sampling_state_note(state, tokens[i]);
+}

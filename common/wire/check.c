@@ -104,6 +104,9 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
     range(c, "max_new_tokens", m->max_new_tokens, m->naive ? 1 : 0, MAX_TOKENS);
     absent(c, "deliver_to", m->naive && m->deliver_to, "naive mode delivers no context");
     block_hashes(c, &m->block_hashes, m->n_tokens);
+    range(c, "n_output_tokens", m->n_output_tokens, 0, m->n_tokens - 1);
+    absent(c, "prompt_logprobs", m->n_output_tokens && m->prompt_logprobs,
+           "they came before the output that is resumed");
 }
 
 static void check_first_token(struct checker *c, const Baton__V1__FirstToken *m)
@@ -150,6 +153,11 @@ static void check_decode_start(struct checker *c, const Baton__V1__DecodeStart *
     range(c, "max_new_tokens", m->max_new_tokens, 1, MAX_TOKENS);
     baton_check_sampling(c, m->sampling);
     token_ids(c, "prompt", m->prompt, m->n_prompt, 0, BATON_MAX_PROMPT_TOKENS);
+    range(c, "n_output_tokens", m->n_output_tokens, 0, m->n_prompt_tokens - 1);
+    token_ids(c, "output", m->output, m->n_output, 0, BATON_MAX_PROMPT_TOKENS);
+    if (m->n_output && m->n_output != m->n_output_tokens)
+        FAIL(c, "output", "%zu tokens where n_output_tokens is %u", m->n_output,
+             m->n_output_tokens);
 }
 
 static void check_began(struct checker *c, const Baton__V1__DecodeBegan *m)

@@ -28,7 +28,7 @@
 #include "common/base/error.h"
 
 enum {
-    BATON_WIRE_VERSION = 3,
+    BATON_WIRE_VERSION = 4,
     BATON_FRAME_HEAD_BYTES = 32,
     BATON_FRAME_ALIGN = 64,
     BATON_FRAME_MAX_HEADER = 4 << 20, /* an Envelope; 1M prompt tokens fit */

@@ -11,6 +11,17 @@ bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab)
     return true;
 }
 
+enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, size_t n_more,
+                                     struct baton_sampling_state *state)
+{
+    size_t n_output = request->n_output_tokens, n_prompt = request->n_tokens - n_output;
+    enum baton_err err = baton_sampling_state_init(state, request->sampling, request->tokens,
+                                                   n_prompt, n_output + n_more);
+    if (!err)
+        baton_sampling_state_note_all(state, request->tokens + n_prompt, n_output);
+    return err;
+}
+
 void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_first_token *first,
                             const struct baton_sampled_token *sampled)
 {

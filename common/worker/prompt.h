@@ -2,7 +2,7 @@
  *
  * Ownership: everything is borrowed.
  * Threading: any.
- * Errors:    none.
+ * Errors:    as each function says.
  */
 #ifndef BATON_WORKER_PROMPT_H
 #define BATON_WORKER_PROMPT_H
@@ -12,6 +12,11 @@
 
 /* Whether every one of tokens [n] is in the vocabulary. */
 bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab);
+
+/* The sampling state at the end of the request's tokens, of which the last n_output_tokens count as
+ * output, with room for n_more. NO_MEMORY. */
+enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, size_t n_more,
+                                     struct baton_sampling_state *state) BATON_MUST_CHECK;
 
 /* How a prompt came to its first token. */
 struct baton_first_token {

@@ -123,6 +123,7 @@ static void init_prefill_request(struct sample_envelope *s)
     request->max_new_tokens = 60;
     request->block_hashes.data = s->block_hashes;
     request->block_hashes.len = sizeof s->block_hashes;
+    request->n_output_tokens = 3;
 }
 
 static void init_decode_start(struct sample_envelope *s)
@@ -134,6 +135,9 @@ static void init_decode_start(struct sample_envelope *s)
     start->max_new_tokens = 60;
     start->sampling = &s->sampling;
     start->credit_tokens = 256;
+    start->n_output_tokens = 3;
+    start->n_output = 3;
+    start->output = s->tokens;
 }
 
 static void init_tokens(struct sample_envelope *s, Baton__V1__Tokens *tokens)

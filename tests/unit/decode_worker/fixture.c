@@ -7,6 +7,7 @@
 #include "common/engine/compute/engine.h"
 #include "common/sampling/philox.h"
 #include "common/sampling/sampler.h"
+#include "common/sampling/state.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/random_gpt2.h"
 
@@ -177,7 +178,7 @@ static void hear_events(const Baton__V1__StepEvents *message)
         if (counts_alone)
             continue;
         assert_int_equal(event->finished->n_tokens, about->n_tokens);
-        assert_int_equal(event->finished->n_steps, about->n_tokens - 1);
+        assert_int_equal(event->finished->n_steps, about->n_tokens - about->n_resumed - 1);
     }
 }
 
@@ -305,15 +306,31 @@ static void fill_prompt(const struct request_params *params, uint32_t *tokens)
         tokens[i] = (uint32_t)(baton_philox_uniform(params->words, (uint64_t)i) * N_VOCAB);
 }
 
+/* The prompt, and what the earlier attempt made. Returns how many. */
+static size_t fill_context(const struct request_params *params, uint32_t *tokens)
+{
+    fill_prompt(params, tokens);
+    memcpy(tokens + params->n_prompt, heard[params->id].tokens,
+           (size_t)params->n_resumed * sizeof *tokens);
+    return (size_t)(params->n_prompt + params->n_resumed);
+}
+
+void resume(const struct request_params *params)
+{
+    struct heard *about = &heard[params->id];
+    uint32_t tokens[N_CONTEXT];
+    (void)single_run(params, tokens);
+    memcpy(about->tokens, tokens, (size_t)params->n_resumed * sizeof *tokens);
+    about->n_tokens = about->n_resumed = (size_t)params->n_resumed;
+}
+
 static void fill_hashes(const struct request_params *params, struct baton_block_hash *hashes,
                         size_t *n)
 {
     const struct baton_block_hash root = {{1}};
     uint32_t tokens[N_CONTEXT];
-    fill_prompt(params, tokens);
-    *n = params->with_hashes
-             ? baton_block_hash_count((size_t)params->n_prompt, BATON_KV_BLOCK_TOKENS)
-             : 0;
+    size_t n_tokens = fill_context(params, tokens);
+    *n = params->with_hashes ? baton_block_hash_count(n_tokens, BATON_KV_BLOCK_TOKENS) : 0;
     assert_int_equal(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, *n),
                      BATON_OK);
 }
@@ -325,8 +342,8 @@ void say_reserve(const struct request_params *params)
     struct baton_block_hash hashes[N_CONTEXT];
     size_t n_hashes;
     fill_hashes(params, hashes, &n_hashes);
-    reserve.n_prompt_tokens = (uint32_t)params->n_prompt;
-    reserve.max_new_tokens = (uint32_t)params->n_new;
+    reserve.n_prompt_tokens = (uint32_t)(params->n_prompt + params->n_resumed);
+    reserve.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
     reserve.block_hashes.data = hashes[0].bytes;
     reserve.block_hashes.len = n_hashes * BATON_BLOCK_HASH_BYTES;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
@@ -343,6 +360,8 @@ static void fill_sampling(const struct request_params *params, Baton__V1__Sampli
     sampling->top_p = 1;
     sampling->seed = params->id;
     sampling->explain = params->explain;
+    sampling->presence_penalty = sampling->frequency_penalty = params->penalty;
+    sampling->repetition_penalty = 1 + params->penalty;
     sampling->stop_token_ids = &stop;
     sampling->n_stop_token_ids = stop != STOP_NONE;
 }
@@ -353,13 +372,13 @@ void say_prompt(const struct request_params *params)
     Baton__V1__Sampling sampling;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     uint32_t tokens[N_CONTEXT];
-    fill_prompt(params, tokens);
     fill_sampling(params, &sampling);
     request.tokens = tokens;
-    request.n_tokens = (size_t)params->n_prompt;
+    request.n_tokens = fill_context(params, tokens);
+    request.n_output_tokens = (uint32_t)params->n_resumed;
     request.sampling = &sampling;
     request.deadline_ms = params->deadline_ms;
-    request.max_new_tokens = (uint32_t)params->n_new;
+    request.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &request;
     tell(params, &envelope);
@@ -371,15 +390,24 @@ void say_start(const struct request_params *params)
     Baton__V1__Sampling sampling;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     struct heard *about = &heard[params->id];
-    if (!about->n_tokens) { /* the prefill worker's first token */
+    uint32_t prompt[N_CONTEXT];
+    if (about->n_tokens == about->n_resumed) { /* the prefill worker's first token */
         uint32_t tokens[N_CONTEXT];
         (void)single_run(params, tokens);
-        about->tokens[about->n_tokens++] = tokens[0];
+        about->tokens[about->n_tokens++] = tokens[params->n_resumed];
     }
+    fill_prompt(params, prompt);
     fill_sampling(params, &sampling);
-    start.first_token = about->tokens[0];
-    start.n_prompt_tokens = (uint32_t)params->n_prompt;
-    start.max_new_tokens = (uint32_t)params->n_new;
+    start.first_token = about->tokens[params->n_resumed];
+    start.n_prompt_tokens = (uint32_t)(params->n_prompt + params->n_resumed);
+    start.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
+    start.n_output_tokens = (uint32_t)params->n_resumed;
+    if (params->penalty > 0) {
+        start.prompt = prompt;
+        start.n_prompt = (size_t)params->n_prompt;
+        start.output = about->tokens;
+        start.n_output = about->n_resumed;
+    }
     start.sampling = &sampling;
     start.credit_tokens = params->credit ? params->credit : N_CONTEXT;
     start.deadline_ms = params->deadline_ms;
@@ -437,7 +465,7 @@ static void send_begin(const struct shipment *shipment)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     begin.reply_url = baton_envelope_text(baton_inbox_url(prefill.inbox));
     begin.n_layers = N_LAYERS;
-    begin.n_tokens = (uint32_t)shipment->params->n_prompt;
+    begin.n_tokens = (uint32_t)(shipment->params->n_prompt + shipment->params->n_resumed);
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
     begin.first_block = shipment->first_block;
     begin.total_bytes = (uint64_t)(shipment->n_blocks - shipment->first_block) *
@@ -495,11 +523,9 @@ struct run {
     float logits[N_VOCAB];
 };
 
-static void open_run(struct run *run, const struct request_params *params)
+static void open_run(struct run *run, const uint32_t *tokens, int n)
 {
     const struct baton_engine_options options = {.max_rows = N_CONTEXT, .n_threads = 1};
-    uint32_t tokens[N_CONTEXT];
-    fill_prompt(params, tokens);
     run->sampler = baton_sampler_create(N_VOCAB);
     assert_non_null(run->sampler);
     assert_int_equal(
@@ -507,9 +533,8 @@ static void open_run(struct run *run, const struct request_params *params)
         BATON_OK);
     assert_int_equal(baton_engine_create(host.model, &options, &run->engine, NULL), BATON_OK);
     assert_int_equal(baton_seq_init(&run->seq, run->kv, N_CONTEXT), BATON_OK);
-    assert_int_equal(baton_engine_prefill(run->engine, &run->seq, tokens, params->n_prompt, NULL,
-                                          NULL, run->logits),
-                     BATON_OK);
+    assert_int_equal(
+        baton_engine_prefill(run->engine, &run->seq, tokens, n, NULL, NULL, run->logits), BATON_OK);
 }
 
 static void close_run(struct run *run)
@@ -531,11 +556,13 @@ void ship_nothing(const struct request_params *params)
 void ship(const struct request_params *params, uint32_t first_block, uint32_t segment, int rounds)
 {
     struct run run;
-    open_run(&run, params);
+    uint32_t tokens[N_CONTEXT];
+    int n_tokens = (int)fill_context(params, tokens);
+    open_run(&run, tokens, n_tokens);
     struct shipment shipment = {.params = params,
                                 .seq = run.seq,
                                 .first_block = first_block,
-                                .n_blocks = (uint32_t)baton_kv_blocks_for(params->n_prompt)};
+                                .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
     send_begin(&shipment);
     for (; rounds > 1; rounds--)
         send_block(&shipment, N_HELD - 1, first_block);
@@ -551,21 +578,28 @@ void ship(const struct request_params *params, uint32_t first_block, uint32_t se
 
 size_t single_run(const struct request_params *params, uint32_t *tokens)
 {
-    struct baton_sampling_params sampling = {BATON_SAMPLING_DEFAULTS};
+    struct baton_sampling_state state;
+    Baton__V1__Sampling sampling;
+    uint32_t prompt[N_CONTEXT];
     struct run run;
     struct baton_seq *seqs[] = {&run.seq};
     size_t n = 0;
-    sampling.temperature = params->temperature;
-    sampling.seed = params->id;
-    open_run(&run, params);
+    fill_prompt(params, prompt);
+    fill_sampling(params, &sampling);
+    assert_int_equal(
+        baton_sampling_state_init(&state, &sampling, prompt, (size_t)params->n_prompt, N_CONTEXT),
+        BATON_OK);
+    open_run(&run, prompt, params->n_prompt);
     for (;;) {
-        uint32_t token = baton_sampler_pick(run.sampler, run.logits, &sampling, NULL,
+        uint32_t token = baton_sampler_pick(run.sampler, run.logits, &state.params, &state.history,
                                             (uint64_t)run.seq.n_tokens);
         tokens[n++] = token;
+        baton_sampling_state_note(&state, token);
         if (token == params->stop || n == (size_t)params->n_new)
             break;
         assert_int_equal(baton_engine_decode(run.engine, seqs, &token, 1, run.logits), BATON_OK);
     }
+    baton_sampling_state_fini(&state);
     close_run(&run);
     return n;
 }

@@ -28,8 +28,10 @@ enum {
 struct request_params {
     uint64_t id;
     int n_prompt, n_new;
+    int n_resumed;  /* of n_new, the first that an earlier attempt made: see resume */
     uint64_t words; /* seed of the prompt's tokens: prompts of equal seeds share a prefix */
     double temperature;
+    double penalty;       /* each of presence, frequency and repetition */
     uint32_t stop;        /* STOP_NONE, or the token that ends it */
     uint32_t credit;      /* 0: plenty */
     uint32_t deadline_ms; /* 0: none */
@@ -47,7 +49,7 @@ struct heard {
     double transfer_s, crc_s, overlap_s, exposed_s; /* of the hand-off */
     bool stopped, has_decision;
     uint32_t tokens[N_CONTEXT];
-    size_t n_tokens;
+    size_t n_tokens, n_resumed; /* n_resumed: of these, from an earlier attempt */
     Baton__V1__Failed__Code failure;
 };
 
@@ -71,6 +73,9 @@ extern struct heard heard[MAX_REQUESTS];
 extern bool counts_alone;
 extern int n_counted;      /* tokens then */
 extern size_t most_events; /* in one message so far */
+
+/* The request's earlier attempt made its first n_resumed tokens: before anything is said. */
+void resume(const struct request_params *params);
 
 /* ---- what the gateway says ---- */
 void say_reserve(const struct request_params *params);

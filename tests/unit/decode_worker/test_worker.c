@@ -57,6 +57,37 @@ TEST(a_context_that_is_sent_gives_the_same_tokens)
     worker_close();
 }
 
+/* The draws are keyed by position, and penalties count what earlier attempts made as output. */
+static void resume_everywhere(void (*run)(const struct request_params *params))
+{
+    enum { N_NEW = 24 };
+    worker_open(&(struct worker_options){0});
+    for (int n_resumed = 1; n_resumed < N_NEW - 1; n_resumed++) {
+        const struct request_params params = {.id = (uint64_t)n_resumed,
+                                              .n_prompt = 21,
+                                              .n_new = N_NEW,
+                                              .n_resumed = n_resumed,
+                                              .words = 5,
+                                              .temperature = n_resumed % 3 ? 0.9 : 0,
+                                              .penalty = n_resumed % 2 ? 0.8 : 0,
+                                              .with_hashes = n_resumed % 5 == 0,
+                                              .stop = STOP_NONE};
+        resume(&params);
+        run(&params);
+    }
+    worker_close();
+}
+
+TEST(a_prompt_resumed_here_at_any_index_gives_the_tokens_of_a_single_run)
+{
+    resume_everywhere(run_here);
+}
+
+TEST(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run)
+{
+    resume_everywhere(run_sent);
+}
+
 /* As a gateway does: sends Reserve again while the batch is full, and meanwhile starts every request
  * that has its first token. */
 static void reserve_at_last(const struct request_params *requests, size_t i, bool started[])
@@ -540,6 +571,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prompt_run_here_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
+        cmocka_unit_test(a_prompt_resumed_here_at_any_index_gives_the_tokens_of_a_single_run),
+        cmocka_unit_test(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_hand_off_exposes_the_time_that_the_start_waited),
         cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
         cmocka_unit_test(prompts_beside_sequences_disturb_none),
