@@ -19,7 +19,7 @@ struct gw_options {
     int64_t prefix_blocks, colocated_prefill_tokens;
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t context_tokens;
-    int64_t max_queued, max_queued_tokens, max_per_key, max_attempts;
+    int64_t max_queued, max_queued_tokens, max_per_key, max_attempts, migration_limit;
     double max_wait_s, absence_s, beat_s, silence_s, timeout_s, head_timeout_s, body_timeout_s,
         idle_timeout_s, stall_timeout_s, drain_s, slo_ttft_s, slo_itl_s;
 };

@@ -60,6 +60,17 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
     request->writer->prompt_logprobs(request->choice, scores);
 }
 
+/* The client's gap between two tokens that two attempts made. */
+static void note_migration_gap(struct gw_metrics *metrics, struct gw_request *request,
+                               int64_t now_ns)
+{
+    double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
+    baton_hist_observe(&metrics->itl, gap_s);
+    baton_hist_observe(&metrics->migration_gap, gap_s);
+    request->output.longest_gap_s = fmax(request->output.longest_gap_s, gap_s);
+    request->migration.longest_gap_s = fmax(request->migration.longest_gap_s, gap_s);
+}
+
 static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request *request,
                              const Baton__V1__FirstToken *first)
 {
@@ -68,15 +79,22 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     struct gw_metrics *metrics = dispatcher->lifecycle.options.metrics;
     if (request->state != GW_PREFILLING)
         return;
-    if (first->cached_tokens > request->params.prompt.n) {
+    if (first->cached_tokens > gw_request_input(request)->n) {
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &wrong);
         return;
     }
-    int64_t n_computed = (int64_t)request->params.prompt.n - first->cached_tokens;
+    int64_t n_computed = (int64_t)gw_request_input(request)->n - first->cached_tokens;
+    int64_t now_ns = baton_now_ns();
+    bool resumes = request->output.tokens.n > 0;
     gw_attempt_prompt_done(&request->attempt, n_computed, first->prefill_compute_s);
-    request->output.first_ns = request->output.last_token_ns = baton_now_ns();
+    request->attempt.first_token_ns = now_ns;
+    if (resumes)
+        note_migration_gap(metrics, request, now_ns);
+    else
+        request->output.first_ns = now_ns;
+    request->output.last_token_ns = now_ns;
     gw_arrivals_prompt(&dispatcher->lifecycle.arrivals,
-                       request->attempt.prefill ? (double)n_computed : 0, request->output.first_ns);
+                       request->attempt.prefill ? (double)n_computed : 0, now_ns);
     request->attempt.prefill_queue_s = first->prefill_queue_s;
     request->attempt.prefill_compute_s = first->prefill_compute_s;
     request->attempt.cached_tokens = first->cached_tokens;
@@ -86,13 +104,14 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     if (first->cold)
         baton_hist_observe(&metrics->cold_first_token, first->process_age_s);
     metrics->n_output_tokens++;
-    bool more = !first->stopped && request->params.max_new_tokens > 1;
+    bool more = !first->stopped && gw_request_n_more(request) > 1;
     /* DecodeStart leaves before the first token goes to the client: it travels beside the KV cache,
      * and every delay here would delay the second token. */
     if (more && request->attempt.decode)
         gw_command_start(request, first->token);
     gw_lifecycle_set_state(&dispatcher->lifecycle, request, GW_DECODING, "first token");
-    request->writer->first(request->choice);
+    if (!resumes)
+        request->writer->first(request->choice);
     if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, first->token,
                               first->decision, first->logprobs)) {
         gw_lifecycle_finish(&dispatcher->lifecycle, request);
@@ -108,7 +127,7 @@ static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_reque
     const struct gw_attempt *attempt = &request->attempt;
     if (attempt->prefill)
         gw_routing_note_handoff(&dispatcher->routing,
-                                baton_seconds(attempt->decode_began_ns - request->output.first_ns) -
+                                baton_seconds(attempt->decode_began_ns - attempt->first_token_ns) -
                                     attempt->decode_queue_s);
 }
 

@@ -7,6 +7,9 @@
 #include "common/base/log.h"
 #include "gateway/request/commands.h"
 
+static const struct gw_failure no_memory = {502, "worker_failed",
+                                            "no memory to go on with the request elsewhere"};
+
 void gw_lifecycle_init(struct gw_lifecycle *lifecycle, const struct gw_lifecycle_options *options)
 {
     *lifecycle = (struct gw_lifecycle){.options = *options};
@@ -20,7 +23,7 @@ void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *r
      * leaves DECODING to take them: resume before the move, pause again after it. */
     if (request->paused && request->state == GW_DECODING)
         gw_throughput_paused(&lifecycle->throughput, false, now_ns);
-    gw_throughput_moved(&lifecycle->throughput, request->state, state, request->params.prompt.n,
+    gw_throughput_moved(&lifecycle->throughput, request->state, state, gw_request_input(request)->n,
                         now_ns);
     if (request->paused && state == GW_DECODING)
         gw_throughput_paused(&lifecycle->throughput, true, now_ns);
@@ -82,6 +85,7 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
     baton_log(outcome == GW_OUTCOME_ok ? BATON_LOG_INFO : BATON_LOG_WARN, "request",
               BATON_X("req", request->id), BATON_S("outcome", gw_outcome_name(outcome)),
               BATON_S("reason", reason), BATON_I("attempt", request->attempt.number),
+              BATON_I("migrations", request->migration.n),
               BATON_I("prompt_tokens", request->params.prompt.n),
               BATON_I("output_tokens", request->output.tokens.n),
               BATON_S("prefill", request->attempt.prefill_id),
@@ -107,7 +111,7 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
         gw_lifecycle_count_ttft(lifecycle, request);
     if (outcome == GW_OUTCOME_ok) {
         metrics->n_prompt_tokens += request->params.prompt.n;
-        metrics->n_cached_tokens += request->attempt.cached_tokens;
+        metrics->n_cached_tokens += gw_request_first_attempt(request)->cached_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
         gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->output.longest_gap_s);
         gw_arrivals_finished(&lifecycle->arrivals, (double)request->output.tokens.n,
@@ -151,9 +155,45 @@ void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *requ
     gw_request_destroy(lifecycle->options.requests, request);
 }
 
+static void finish_complete(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                            bool stopped)
+{
+    gw_request_end_output(request, &lifecycle->options.detokenizer, stopped);
+    gw_lifecycle_finish(lifecycle, request);
+}
+
+static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                            const struct gw_failure *failure)
+{
+    bool stopped;
+    if (gw_request_is_complete(request, &stopped)) { /* only the word that it is over was lost */
+        finish_complete(lifecycle, request, stopped);
+        return;
+    }
+    if (request->migration.n >= (uint64_t)lifecycle->options.migration_limit) {
+        gw_lifecycle_fail(lifecycle, request, failure);
+        return;
+    }
+    release(lifecycle, request, failure->message);
+    if (gw_request_migrate(request, failure->message)) {
+        gw_lifecycle_fail(lifecycle, request, &no_memory);
+        return;
+    }
+    lifecycle->options.metrics->n_migrations++;
+    baton_log(BATON_LOG_WARN, "migration", BATON_X("req", request->id),
+              BATON_I("attempt", request->attempt.number),
+              BATON_I("output_tokens", request->output.tokens.n),
+              BATON_S("reason", failure->message));
+    gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, failure->message);
+}
+
 void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                                 const struct gw_failure *failure)
 {
+    if (request->output.tokens.n && lifecycle->options.migration_limit) {
+        migrate_or_fail(lifecycle, request, failure);
+        return;
+    }
     /* Another attempt could not take back what a streaming client has seen. */
     bool shown = request->params.streaming && request->output.tokens.n;
     if (shown || request->n_failures + 1 >= (uint64_t)lifecycle->options.max_attempts) {

@@ -1,7 +1,8 @@
 /* The life of a request: its changes of state with what is measured of them, its end, a retry.
  *
- * When an attempt breaks before the client saw a token, the request goes back to QUEUED for another
- * attempt. When it breaks later, the request fails.
+ * When an attempt breaks before its first token, the request goes back to QUEUED for another
+ * attempt. When it breaks later, the next attempt goes on after the output so far: the request
+ * migrates, and its client sees one stream.
  *
  * Nothing here chooses a worker. A request that enters the queue, and capacity that becomes free,
  * set the flag wants_pump; the dispatcher (gateway/dispatch/dispatcher.h) pumps when no function of
@@ -26,6 +27,8 @@ struct gw_lifecycle_options {
     struct gw_metrics *metrics;
     struct gw_detokenizer detokenizer;
     int64_t max_attempts;
+    int64_t migration_limit; /* of a request; 0: an attempt that breaks after its client saw a token
+                                is its end */
 };
 
 struct gw_lifecycle {
@@ -61,7 +64,7 @@ void gw_lifecycle_fail(struct gw_lifecycle *lifecycle, struct gw_request *reques
 void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *request,
                          const char *reason);
 
-/* The attempt broke. Another one, if the client has seen nothing of this one; else the end. */
+/* The attempt broke. Another one, from the prompt or after the output so far; or the end. */
 void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                                 const struct gw_failure *failure);
 

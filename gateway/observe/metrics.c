@@ -93,8 +93,15 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_cached_prompt_tokens_total", "Of these, found in a prefix cache.",
                   metrics->n_cached_tokens);
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
-    write_counter(out, "baton_retries_total", "Attempts beyond a request's first.",
+    write_counter(out, "baton_retries_total",
+                  "Attempts begun again because one broke before its first token.",
                   metrics->n_retries);
+    write_counter(out, "baton_migrations_total",
+                  "Times that a request went on elsewhere, after its first token.",
+                  metrics->n_migrations);
+    write_latency(out, "baton_migration_gap_seconds",
+                  "Last token before a migration to the first token after it, at the gateway.",
+                  &metrics->migration_gap);
     write_counter(out, "baton_stream_pauses_total",
                   "Times that a stream was paused because its client read too slowly.",
                   metrics->n_pauses);

@@ -47,11 +47,11 @@ struct gw_metrics {
     struct gw_slo slo;
     struct baton_hist stages[BATON_N_STAGES];
     struct gw_handoff_stats handoff_stats;
-    struct baton_hist ttft, itl, e2el, cold_first_token;
+    struct baton_hist ttft, itl, e2el, cold_first_token, migration_gap;
     uint64_t outcomes[GW_N_OUTCOMES];
     uint64_t rejections[GW_N_REJECTIONS]; /* of completions */
     uint64_t n_good;                      /* of those that ended ok: kept the SLO */
-    uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_pauses;
+    uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_migrations, n_pauses;
     uint64_t n_batch_full, n_no_blocks; /* reservations that a decode worker rejected */
     uint64_t n_unauthorized; /* answered with 401, which is no outcome: no request was made */
 };

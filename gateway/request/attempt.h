@@ -47,7 +47,7 @@ struct gw_attempt {
     uint64_t acked_index; /* output tokens before it are known to have arrived */
     int64_t acked_ns;
 
-    int64_t prefill_sent_ns, decode_began_ns;
+    int64_t prefill_sent_ns, first_token_ns, decode_began_ns;
     double prefill_queue_s, prefill_compute_s, decode_queue_s, decode_s; /* as workers measured */
 };
 

@@ -13,6 +13,11 @@ uint32_t gw_command_credit(const struct gw_request *request)
     return sampling->explain || sampling->logprobs ? CREDIT_LONG_TOKENS : CREDIT_TOKENS;
 }
 
+static uint32_t credit_now(const struct gw_request *request)
+{
+    return request->paused ? 0 : gw_command_credit(request);
+}
+
 static void send(struct gw_worker *worker, const struct gw_request *request,
                  baton_envelope *envelope)
 {
@@ -31,8 +36,8 @@ void gw_command_reserve(const struct gw_request *request)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    reserve.n_prompt_tokens = (uint32_t)request->params.prompt.n;
-    reserve.max_new_tokens = (uint32_t)request->params.max_new_tokens;
+    reserve.n_prompt_tokens = (uint32_t)gw_request_input(request)->n;
+    reserve.max_new_tokens = (uint32_t)gw_request_n_more(request);
     reserve.block_hashes.len = request->n_hashes * sizeof request->hashes[0];
     reserve.block_hashes.data = (uint8_t *)request->hashes;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
@@ -47,14 +52,15 @@ void gw_command_prefill(const struct gw_request *request)
     Baton__V1__PrefillRequest prefill = BATON__V1__PREFILL_REQUEST__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     baton_sampling_encode(&sampling, &request->params.sampling);
-    prefill.tokens = request->params.prompt.ids;
-    prefill.n_tokens = request->params.prompt.n;
+    prefill.tokens = gw_request_input(request)->ids;
+    prefill.n_tokens = gw_request_input(request)->n;
+    prefill.n_output_tokens = (uint32_t)gw_request_n_resumed(request);
     prefill.sampling = &sampling.message;
     prefill.deadline_ms = left_ms(request);
     prefill.naive = !request->params.kv_cache;
-    prefill.max_new_tokens = (uint32_t)request->params.max_new_tokens;
-    prefill.credit_tokens = gw_command_credit(request);
-    prefill.prompt_logprobs = request->params.prompt_logprobs;
+    prefill.max_new_tokens = (uint32_t)gw_request_n_more(request);
+    prefill.credit_tokens = credit_now(request);
+    prefill.prompt_logprobs = request->params.prompt_logprobs && !prefill.n_output_tokens;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->attempt.prompt_at == request->attempt.prefill) {
         /* a decode worker that runs the prompt has them since Reserve */
@@ -80,14 +86,19 @@ void gw_command_start(const struct gw_request *request, uint32_t first_token)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     baton_sampling_encode(&sampling, &request->params.sampling);
     start.first_token = first_token;
-    start.n_prompt_tokens = (uint32_t)request->params.prompt.n;
-    start.max_new_tokens = (uint32_t)request->params.max_new_tokens;
+    start.n_prompt_tokens = (uint32_t)gw_request_input(request)->n;
+    start.n_output_tokens = (uint32_t)gw_request_n_resumed(request);
+    start.max_new_tokens = (uint32_t)gw_request_n_more(request);
     start.sampling = &sampling.message;
-    start.credit_tokens = gw_command_credit(request);
+    start.credit_tokens = credit_now(request);
     start.deadline_ms = left_ms(request);
     if (baton_sampling_needs_prompt(&request->params.sampling)) {
         start.prompt = request->params.prompt.ids;
         start.n_prompt = request->params.prompt.n;
+    }
+    if (baton_sampling_needs_history(&request->params.sampling)) {
+        start.output = gw_request_input(request)->ids + request->params.prompt.n;
+        start.n_output = start.n_output_tokens;
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
     envelope.decode_start = &start;
@@ -103,7 +114,7 @@ void gw_command_ack(const struct gw_request *request)
     if (!worker)
         return;
     token_ack.next_index = request->output.tokens.n;
-    token_ack.credit_tokens = request->paused ? 0 : gw_command_credit(request);
+    token_ack.credit_tokens = credit_now(request);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
     envelope.token_ack = &token_ack;
     send(worker, request, &envelope);

@@ -1,7 +1,9 @@
 #include "gateway/request/request.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -71,6 +73,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     baton_tokens_fini(&request->params.prompt);
     baton_sampling_params_fini(&request->params.sampling);
     free(request->hashes);
+    baton_tokens_fini(&request->migration.input);
     gw_output_fini(&request->output);
     free(request);
 }
@@ -191,6 +194,64 @@ void gw_request_restart(struct gw_request *request)
     request->writer->restart(request->choice);
 }
 
+/* ---- migration ---- */
+
+const struct baton_tokens *gw_request_input(const struct gw_request *request)
+{
+    return request->migration.input.n ? &request->migration.input : &request->params.prompt;
+}
+
+size_t gw_request_n_resumed(const struct gw_request *request)
+{
+    return gw_request_input(request)->n - request->params.prompt.n;
+}
+
+int64_t gw_request_n_more(const struct gw_request *request)
+{
+    return request->params.max_new_tokens - (int64_t)gw_request_n_resumed(request);
+}
+
+const struct gw_attempt *gw_request_first_attempt(const struct gw_request *request)
+{
+    return request->migration.n ? &request->migration.first : &request->attempt;
+}
+
+bool gw_request_is_complete(const struct gw_request *request, bool *stopped)
+{
+    const struct baton_tokens *tokens = &request->output.tokens;
+    *stopped = tokens->n &&
+               baton_sampling_params_is_stop(&request->params.sampling, tokens->ids[tokens->n - 1]);
+    return *stopped || tokens->n >= (uint64_t)request->params.max_new_tokens;
+}
+
+/* The hashes are those of the input: they are made again from the new one. */
+static void forget_hashes(struct gw_request *request)
+{
+    free(request->hashes);
+    request->hashes = NULL;
+    request->n_hashes = 0;
+}
+
+enum baton_err gw_request_migrate(struct gw_request *request, const char *reason)
+{
+    struct gw_migration *migration = &request->migration;
+    const struct baton_tokens *prompt = &request->params.prompt, *output = &request->output.tokens;
+    enum baton_err err = baton_tokens_reserve(&migration->input, prompt->n + output->n);
+    if (err)
+        return err;
+    memcpy(migration->input.ids, prompt->ids, prompt->n * sizeof prompt->ids[0]);
+    memcpy(migration->input.ids + prompt->n, output->ids, output->n * sizeof output->ids[0]);
+    migration->input.n = prompt->n + output->n;
+    forget_hashes(request);
+    if (!migration->n)
+        migration->first = request->attempt;
+    migration->n++;
+    migration->decode_s += request->attempt.decode_s;
+    (void)snprintf(migration->reason, sizeof migration->reason, "%s", reason);
+    gw_attempt_begin(&request->attempt);
+    return BATON_OK;
+}
+
 /* ---- times ---- */
 
 double gw_request_ttft_s(const struct gw_request *request)
@@ -235,7 +296,7 @@ static void prefill_span(const struct gw_request *request, enum baton_stage stag
                          struct gw_stage_span *span)
 {
     const struct gw_times *times = &request->times;
-    const struct gw_attempt *attempt = &request->attempt;
+    const struct gw_attempt *attempt = gw_request_first_attempt(request);
     double sent_s = baton_seconds(attempt->prefill_sent_ns - times->arrived_ns);
     span->worker = attempt->prefill_id;
     if (stage == BATON_STAGE_prefill_queue) {
@@ -250,16 +311,23 @@ static void prefill_span(const struct gw_request *request, enum baton_stage stag
     }
 }
 
+/* The attempt whose hand-off and decoding the stages tell: the first that decoded. */
+static const struct gw_attempt *decoding_attempt(const struct gw_request *request)
+{
+    const struct gw_attempt *first = gw_request_first_attempt(request);
+    return first->decode_began ? first : &request->attempt;
+}
+
 static void decode_span(const struct gw_request *request, enum baton_stage stage,
                         struct gw_stage_span *span)
 {
     const struct gw_times *times = &request->times;
-    const struct gw_attempt *attempt = &request->attempt;
+    const struct gw_attempt *attempt = decoding_attempt(request);
     double began_s = baton_seconds(attempt->decode_began_ns - times->arrived_ns);
     bool naive = !request->params.kv_cache;
     span->worker = naive ? attempt->prefill_id : attempt->decode_id;
     span->start_s = began_s;
-    span->duration_s = attempt->decode_s;
+    span->duration_s = request->migration.decode_s + request->attempt.decode_s;
     if (stage == BATON_STAGE_decode)
         return;
     span->duration_s = attempt->decode_queue_s;
@@ -274,9 +342,9 @@ bool gw_request_stage(const struct gw_request *request, enum baton_stage stage,
                       struct gw_stage_span *span)
 {
     const struct gw_times *times = &request->times;
-    const struct gw_attempt *attempt = &request->attempt;
+    const struct gw_attempt *attempt = gw_request_first_attempt(request);
     const struct gw_output *output = &request->output;
-    bool moved = attempt->decode_began && request->params.kv_cache;
+    bool decoded = decoding_attempt(request)->decode_began;
     span->worker = "gateway";
     switch (stage) {
     case BATON_STAGE_parse:
@@ -296,10 +364,10 @@ bool gw_request_stage(const struct gw_request *request, enum baton_stage stage,
     case BATON_STAGE_kv_transfer:
     case BATON_STAGE_decode_queue:
         decode_span(request, stage, span);
-        return moved;
+        return decoded && request->params.kv_cache;
     case BATON_STAGE_decode:
         decode_span(request, stage, span);
-        return attempt->decode_began;
+        return decoded;
     case BATON_STAGE_detokenize:
         span_between(span, times, output->first_ns, output->first_ns + output->detokenize_ns);
         return output->first_ns;

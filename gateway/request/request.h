@@ -3,7 +3,7 @@
  *     READING -> TOKENIZING -> QUEUED -> RESERVING -> PREFILLING -> DECODING -> DONE
  *                                ^  |        |            |            |
  *                                |  +--------+-----+------+------------+--> FAILED
- *                                +-- retry --------+                   +--> CANCELING (client left)
+ *                                +-- retry, migration ----+            +--> CANCELING (client left)
  *
  * A state is membership of one list. gw_request_set_state is the only way from one to another: it
  * checks the edge, stamps the clock, moves the object and logs. QUEUED is in order of arrival.
@@ -43,13 +43,27 @@ struct gw_params {
     bool prompt_logprobs;
     bool ignore_eos;
     bool kv_cache;  /* false: the naive loop */
-    bool streaming; /* tokens leave as they come: no retry after the first */
+    bool streaming; /* tokens leave as they come: no restart after the first */
     bool cache_prompt;
 };
 
 /* Arrival, parsing, tokenizing and end of the request. Attempt and output have their own times. */
 struct gw_times {
     int64_t arrived_ns, parsed_ns, tokenized_ns, end_ns;
+};
+
+enum { GW_MAX_BREAK_BYTES = 256 };
+
+/* A request whose attempt breaks after its first token goes on elsewhere: the next attempt computes
+ * the prompt and the output so far, and continues from there. */
+struct gw_migration {
+    struct baton_tokens
+        input;               /* prompt and output that the attempt began from; empty: the prompt */
+    uint32_t n;              /* migrations so far */
+    double longest_gap_s;    /* from the last token before one to the first token after it */
+    struct gw_attempt first; /* the attempt that made the first token */
+    double decode_s;         /* of the attempts that broke */
+    char reason[GW_MAX_BREAK_BYTES]; /* why the last one broke */
 };
 
 struct gw_request {
@@ -74,6 +88,7 @@ struct gw_request {
 
     struct gw_attempt attempt; /* the one that is under way, or the last one */
     struct gw_output output;
+    struct gw_migration migration;
 };
 
 BATON_LIST(gw_request_list, struct gw_request, in_state)
@@ -122,6 +137,22 @@ void gw_request_end_output(struct gw_request *request, const struct gw_detokeniz
 
 /* Begins an attempt from the prompt, after one that broke before its client saw anything. */
 void gw_request_restart(struct gw_request *request);
+
+/* Begins an attempt that goes on after the output so far; the last one was released. NO_MEMORY:
+ * nothing has changed. */
+enum baton_err gw_request_migrate(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
+
+/* What the attempt computes before its first token: the prompt, after a migration with output. */
+const struct baton_tokens *gw_request_input(const struct gw_request *request);
+/* Of these, how many are output; and how many tokens the attempt may make. */
+size_t gw_request_n_resumed(const struct gw_request *request);
+int64_t gw_request_n_more(const struct gw_request *request);
+
+/* Whether no token can follow the output so far. stopped: because its last one ends a text. */
+bool gw_request_is_complete(const struct gw_request *request, bool *stopped);
+
+/* The attempt that made the first token, or will. */
+const struct gw_attempt *gw_request_first_attempt(const struct gw_request *request);
 
 /* Seconds from arrival to the first token, and to the end. */
 double gw_request_ttft_s(const struct gw_request *request);

@@ -54,7 +54,7 @@ void gw_routing_fini(struct gw_routing *routing)
 static void hash_blocks(const struct gw_fleet *fleet, struct gw_request *request)
 {
     const struct gw_fleet_terms *terms = &fleet->terms;
-    const struct baton_tokens *prompt = &request->params.prompt;
+    const struct baton_tokens *prompt = gw_request_input(request);
     bool is_made =
         request->hashes && !memcmp(&request->hash_root, &terms->root, sizeof terms->root);
     if (is_made || !terms->has_root || !request->params.cache_prompt || !request->params.kv_cache)
@@ -121,11 +121,29 @@ static bool is_backlogged(const struct gw_worker *worker)
 static bool holds(const struct gw_routing *routing, const struct gw_worker *worker,
                   const struct gw_request *request)
 {
-    const struct gw_params *params = &request->params;
-    bool is_prompt = worker->role == BATON__V1__ROLE__ROLE_PREFILL && params->kv_cache;
-    int64_t n_new = is_prompt ? 1 : params->max_new_tokens;
-    return gw_attempt_n_blocks(params->prompt.n, n_new, routing->fleet->terms.kv_block_tokens) <=
+    bool is_prompt = worker->role == BATON__V1__ROLE__ROLE_PREFILL && request->params.kv_cache;
+    int64_t n_new = is_prompt ? 1 : gw_request_n_more(request);
+    return gw_attempt_n_blocks(gw_request_input(request)->n, n_new,
+                               routing->fleet->terms.kv_block_tokens) <=
            (int64_t)worker->status.kv_blocks_total;
+}
+
+static bool has_worker(const struct gw_routing *routing, Baton__V1__Role role)
+{
+    return gw_fleet_serves(routing->fleet, role);
+}
+
+/* Whether a worker of the role, even if all of it were free, could take the request. */
+static bool has_worker_for(const struct gw_routing *routing, Baton__V1__Role role,
+                           const struct gw_request *request)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == role && holds(routing, worker, request) &&
+            (worker->state == GW_WORKER_READY || worker->state == GW_WORKER_SUSPECT))
+            return true;
+    return false;
 }
 
 static struct gw_worker *choose_prefill(struct gw_routing *routing,
@@ -167,7 +185,7 @@ static bool may_ask(const struct gw_routing *routing, const struct gw_worker *wo
 
 static int64_t n_blocks(const struct gw_routing *routing, const struct gw_request *request)
 {
-    return gw_attempt_n_blocks(request->params.prompt.n, request->params.max_new_tokens,
+    return gw_attempt_n_blocks(gw_request_input(request)->n, gw_request_n_more(request),
                                routing->fleet->terms.kv_block_tokens);
 }
 
@@ -204,8 +222,14 @@ static bool may_colocate(const struct gw_routing *routing, const struct gw_reque
                          int64_t n_cached_tokens)
 {
     const struct gw_params *params = &request->params;
-    return params->kv_cache && !params->prompt_logprobs &&
-           (int64_t)params->prompt.n - n_cached_tokens <= routing->options.colocated_prefill_tokens;
+    bool resumes = gw_request_n_resumed(request) > 0;
+    if (!params->kv_cache || (params->prompt_logprobs && !resumes))
+        return false;
+    /* A stream that has begun may go on where it can, if no prefill worker is left for it. */
+    if (resumes && !has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request))
+        return true;
+    return (int64_t)gw_request_input(request)->n - n_cached_tokens <=
+           routing->options.colocated_prefill_tokens;
 }
 
 static bool is_faster_colocated(const struct gw_routing *routing, const struct gw_request *request,
@@ -215,7 +239,7 @@ static bool is_faster_colocated(const struct gw_routing *routing, const struct g
     struct gw_work there = gw_worker_load_now(&decode->load);
     bool is_running = there.n_requests > 1; /* besides this one */
     return baton_routing_colocated_is_faster(&(struct baton_routing_colocated_view){
-        .prompt_tokens = (int64_t)request->params.prompt.n - n_cached_tokens,
+        .prompt_tokens = (int64_t)gw_request_input(request)->n - n_cached_tokens,
         .colocated_queued_tokens = there.n_queued_tokens,
         .colocated_tokens_per_s = gw_worker_prompt_rate(decode),
         .step_s = is_running ? decode->status.last_step_s : 0,
@@ -245,7 +269,7 @@ void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
 
 static void run_prompt(struct gw_routing *routing, struct gw_request *request)
 {
-    gw_attempt_prompt_begins(&request->attempt, request->params.prompt.n, baton_now_ns());
+    gw_attempt_prompt_begins(&request->attempt, gw_request_input(request)->n, baton_now_ns());
     if (request->attempt.prefill)
         note(routing->prefill_table, request, request->attempt.prefill);
     gw_lifecycle_set_state(routing->lifecycle, request, GW_PREFILLING,
@@ -267,28 +291,13 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
         routing->lifecycle->wants_pump = true; /* the worker may get the next Reserve now */
 }
 
-static bool has_worker(const struct gw_routing *routing, Baton__V1__Role role)
-{
-    return gw_fleet_serves(routing->fleet, role);
-}
-
-/* Whether a worker of the role, even if all of it were free, could take the request. */
-static bool has_worker_for(const struct gw_routing *routing, Baton__V1__Role role,
-                           const struct gw_request *request)
-{
-    const struct gw_fleet *fleet = routing->fleet;
-    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
-         worker = gw_worker_list_next(&fleet->workers, worker))
-        if (worker->role == role && holds(routing, worker, request) &&
-            (worker->state == GW_WORKER_READY || worker->state == GW_WORKER_SUSPECT))
-            return true;
-    return false;
-}
-
 /* Whether there is no prefill worker and the decode worker may run this prompt. */
 static bool must_colocate(const struct gw_routing *routing, const struct gw_request *request)
 {
-    return may_colocate(routing, request, 0) && !has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL);
+    Baton__V1__Role role = BATON__V1__ROLE__ROLE_PREFILL;
+    bool has_prefill = gw_request_n_resumed(request) ? has_worker_for(routing, role, request)
+                                                     : has_worker(routing, role);
+    return !has_prefill && may_colocate(routing, request, 0);
 }
 
 /* A decode worker is needed only when more than one token is wanted, or when it must run the
@@ -296,7 +305,7 @@ static bool must_colocate(const struct gw_routing *routing, const struct gw_requ
 static bool wants_decode(const struct gw_routing *routing, const struct gw_request *request)
 {
     return request->params.kv_cache &&
-           (request->params.max_new_tokens > 1 || must_colocate(routing, request));
+           (gw_request_n_more(request) > 1 || must_colocate(routing, request));
 }
 
 /* False when the request must wait for capacity. */
@@ -348,12 +357,24 @@ const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
         return NULL;
     if (missing)
         return missing == BATON__V1__ROLE__ROLE_PREFILL ? &no_prefill : &no_decode;
-    if ((has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL) &&
+    if ((!must_colocate(routing, request) &&
          !has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request)) ||
         (wants_decode(routing, request) &&
          !has_worker_for(routing, BATON__V1__ROLE__ROLE_DECODE, request)))
         return &no_memory;
     return NULL;
+}
+
+/* The client of a stream that has begun is told first why it broke. */
+static void fail(struct gw_routing *routing, struct gw_request *request,
+                 const struct gw_failure *failure)
+{
+    char message[GW_MAX_BREAK_BYTES + 128];
+    (void)snprintf(message, sizeof message, "%s, and it cannot go on elsewhere: %s",
+                   request->migration.reason, failure->message);
+    gw_lifecycle_fail(routing->lifecycle, request,
+                      request->migration.n ? &(struct gw_failure){502, "worker_failed", message}
+                                           : failure);
 }
 
 /* First come, first served. No request overtakes one that no worker has capacity for; otherwise a
@@ -366,7 +387,7 @@ void gw_routing_route_queued(struct gw_routing *routing)
     for (struct gw_request *request; is_routed && (request = gw_request_list_first(queued));) {
         const struct gw_failure *failure = gw_routing_unservable(routing, request);
         if (failure)
-            gw_lifecycle_fail(routing->lifecycle, request, failure);
+            fail(routing, request, failure);
         else
             is_routed = route(routing, request);
     }

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from fleet import BIN, MODEL, PATIENCE_S, ROOT, Fleet, wait_for
+from fleet import AT_ONCE, BIN, MODEL, PATIENCE_S, ROOT, Fleet, wait_for
 
 BLOCK = 16
 
@@ -135,7 +135,7 @@ def test_prompts_run_here_give_the_same_tokens(expected, args):
         fleet.wait_ready(1)
         bodies = some_requests(48, 5)
         assert fleet.generate(**bodies[0])["served_by"] == {
-            "prefill": "decode-0", "decode": "decode-0", "attempts": 1}
+            "prefill": "decode-0", "decode": "decode-0", **AT_ONCE}
         assert together(fleet, bodies) == expected
         assert one_by_one(fleet, bodies) == expected
         fleet.wait_all_free()

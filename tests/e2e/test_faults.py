@@ -31,7 +31,7 @@ def test_64_streams_over_two_and_two_equal_their_single_runs():
 
 
 def test_kill_of_a_decode_worker_fails_its_streams_and_no_others():
-    with Fleet(decode=2) as fleet:
+    with Fleet(decode=2, gateway_args=["--migration-limit", 0]) as fleet:
         streams = fleet.hold(6)
         n_there = fleet.active("decode-0")
         assert 0 < n_there < 6
@@ -68,8 +68,8 @@ def test_kill_of_a_worker_before_the_first_token_is_a_retry():
         fleet.wait_all_free()
 
 
-def test_a_whole_answer_survives_the_death_of_its_decode_worker():
-    with Fleet(decode=2) as fleet:
+def test_a_whole_answer_begins_again_where_none_migrates():
+    with Fleet(decode=2, gateway_args=["--migration-limit", 0]) as fleet:
         expected = fleet.generate(**LONG, seed=5)["generated_text"]
         with ThreadPoolExecutor(8) as pool:
             pending = fleet.pause_at_work(

@@ -303,9 +303,9 @@ void gw_choice_count(struct gw_choice *choice)
     const struct gw_request *request = choice->request;
     struct gw_totals *totals = &choice->completion->totals;
     totals->run_tokens += request->params.prompt.n;
-    totals->cached_tokens += request->attempt.cached_tokens;
+    totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
     totals->output_tokens += request->output.tokens.n;
-    totals->prompt_s += request->attempt.prefill_compute_s;
+    totals->prompt_s += gw_request_first_attempt(request)->prefill_compute_s;
     totals->output_s += gw_request_e2el_s(request) - gw_request_ttft_s(request);
     for (int i = 0; i < BATON_N_STAGES; i++) {
         struct gw_stage_span span;

@@ -29,7 +29,9 @@ static void put_served_by(struct baton_json_out *out, const struct gw_request *r
     baton_json_open(out, "served_by", '{');
     put_worker(out, "prefill", request->attempt.prefill_id);
     put_worker(out, "decode", request->attempt.decode_id);
-    baton_json_put_uint(out, "attempts", request->n_failures + 1);
+    baton_json_put_uint(out, "attempts", request->n_failures + request->migration.n + 1);
+    baton_json_put_uint(out, "migrations", request->migration.n);
+    baton_json_put_real(out, "migration_gap_s", request->migration.longest_gap_s);
     baton_json_close(out, '}');
 }
 
@@ -79,8 +81,8 @@ static void put_summary(struct baton_buf *buf, const struct gw_request *request,
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
     put_ending(&out, request);
-    baton_json_put_uint(&out, "cached_tokens", request->attempt.cached_tokens);
-    baton_json_put_bool(&out, "cold", request->attempt.cold);
+    baton_json_put_uint(&out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
+    baton_json_put_bool(&out, "cold", gw_request_first_attempt(request)->cold);
     put_served_by(&out, request);
     gw_handoff_put(&out, &request->attempt.handoff);
     if (timeline)
@@ -142,9 +144,9 @@ static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
     put_ending(&out, request);
     baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
-    baton_json_put_uint(&out, "cached_tokens", request->attempt.cached_tokens);
+    baton_json_put_uint(&out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
     baton_json_put_uint(&out, "seed", request->params.sampling.seed);
-    baton_json_put_bool(&out, "cold", request->attempt.cold);
+    baton_json_put_bool(&out, "cold", gw_request_first_attempt(request)->cold);
     put_served_by(&out, request);
     gw_handoff_put(&out, &request->attempt.handoff);
     put_logits_shape(&out, request->params.prompt.n, api->facts->n_vocab);

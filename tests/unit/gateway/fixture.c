@@ -19,7 +19,7 @@ struct gw_fleet fleet;
 struct gw_metrics metrics;
 struct gw_dispatcher dispatcher;
 struct baton_model_facts facts;
-int n_rejected_messages, absence_ms;
+int n_rejected_messages, absence_ms, migration_limit;
 static const struct baton_cluster_token cluster_token = {
     .path = "", .n = 2, .texts = {"secret", "second secret"}};
 
@@ -78,8 +78,17 @@ static void note_body(struct sent *note, const baton_envelope *envelope)
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST) {
         note->credit_tokens = envelope->prefill_request->credit_tokens;
         note->has_target = envelope->prefill_request->deliver_to != NULL;
+        note->n_tokens = (uint32_t)envelope->prefill_request->n_tokens;
+        note->n_output = envelope->prefill_request->n_output_tokens;
+        note->n_more = envelope->prefill_request->max_new_tokens;
+    } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE) {
+        note->n_tokens = envelope->reserve->n_prompt_tokens;
+        note->n_more = envelope->reserve->max_new_tokens;
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_DECODE_START) {
         note->credit_tokens = envelope->decode_start->credit_tokens;
+        note->n_tokens = envelope->decode_start->n_prompt_tokens;
+        note->n_output = envelope->decode_start->n_output_tokens;
+        note->n_more = envelope->decode_start->max_new_tokens;
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_TOKEN_ACK) {
         note->credit_tokens = envelope->token_ack->credit_tokens;
         note->next_index = envelope->token_ack->next_index;
@@ -170,7 +179,8 @@ void gateway_open(const struct gw_routing_options *routing)
         .lifecycle = {.requests = &requests,
                       .metrics = &metrics,
                       .detokenizer = {.facts = &facts},
-                      .max_attempts = MAX_ATTEMPTS},
+                      .max_attempts = MAX_ATTEMPTS,
+                      .migration_limit = migration_limit},
         .routing = {.prefill = BATON_ROUTING_LEAST_LOADED, .decode = BATON_ROUTING_LEAST_LOADED},
         .bounds = {.max_queued = 100, .max_queued_tokens = 100000},
         .fleet = &fleet};
@@ -416,7 +426,7 @@ void say_first(struct far_worker *worker, const struct gw_choice *client)
 {
     Baton__V1__FirstToken first = BATON__V1__FIRST_TOKEN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    first.token = FIRST_TOKEN;
+    first.token = FIRST_TOKEN + (client->request ? (uint32_t)client->request->output.tokens.n : 0);
     first.prefill_compute_s = 0.001;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &first;

@@ -46,9 +46,11 @@ struct sent {
     Baton__V1__Envelope__BodyCase kind;
     uint64_t request_id;
     uint32_t attempt;
-    uint32_t credit_tokens;        /* PrefillRequest, DecodeStart, TokenAck */
-    uint64_t next_index;           /* TokenAck */
-    bool has_target;               /* PrefillRequest: the context goes to another worker */
+    uint32_t credit_tokens;      /* PrefillRequest, DecodeStart, TokenAck */
+    uint64_t next_index;         /* TokenAck */
+    bool has_target;             /* PrefillRequest: the context goes to another worker */
+    uint32_t n_tokens, n_output; /* PrefillRequest, DecodeStart: of the context; of these, output */
+    uint32_t n_more;             /* the same, and Reserve: tokens that may be made */
     Baton__V1__Refused__Code code; /* Refused */
 };
 
@@ -58,7 +60,7 @@ extern struct gw_metrics metrics;
 extern struct gw_dispatcher dispatcher;
 extern struct baton_model_facts facts;
 extern int n_rejected_messages;
-extern int absence_ms; /* of the next gateway_open; 0 at first */
+extern int absence_ms, migration_limit; /* of the next gateway_open; 0 at first */
 
 /* Opens a gateway without workers; options of routing may be given, NULL: none. */
 void gateway_open(const struct gw_routing_options *routing);
