@@ -467,8 +467,10 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
-    enum baton_err err = gw_access_open(gateway->options->api_keys, gateway->options->cors_origins,
-                                        &gateway->metrics, &gateway->access, why);
+    struct gw_limits key_limits = gw_settings_key_limits(gateway->options);
+    enum baton_err err =
+        gw_access_open(gateway->options->api_keys, &key_limits, gateway->options->cors_origins,
+                       &gateway->metrics, &gateway->access, why);
     if (!err)
         err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
                                        gateway->options->cluster_token_file, why);

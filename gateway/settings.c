@@ -5,7 +5,9 @@
 enum {
     BACKLOG = 4096, /* so that clients that come at once need no second SYN */
     PAUSE_BYTES = 8 << 10,
-    CANCEL_BYTES = 256 << 10
+    CANCEL_BYTES = 256 << 10,
+    ARRIVING_BYTES = 64 << 20, /* of all bodies that are not whole, and at least: */
+    ARRIVING_BODIES = 8        /* of the largest size */
 };
 
 struct gw_routing_options gw_settings_routing(const struct gw_options *options)
@@ -31,14 +33,38 @@ static int64_t to_ms(double seconds)
     return (int64_t)(seconds * 1e3);
 }
 
+struct gw_limits gw_settings_key_limits(const struct gw_options *options)
+{
+    return (struct gw_limits){.per_s = {[GW_LIMIT_requests] = options->key_requests_per_s,
+                                        [GW_LIMIT_tokens] = options->key_tokens_per_s,
+                                        [GW_LIMIT_bytes] = options->key_bytes_per_s}};
+}
+
+static struct gw_limits address_limits(const struct gw_options *options)
+{
+    return (struct gw_limits){.per_s = {[GW_LIMIT_requests] = options->address_requests_per_s,
+                                        [GW_LIMIT_tokens] = options->address_tokens_per_s,
+                                        [GW_LIMIT_bytes] = options->address_bytes_per_s}};
+}
+
+static size_t arriving_bytes(const struct gw_options *options)
+{
+    size_t largest = ARRIVING_BODIES * (size_t)options->max_body_bytes;
+    return largest > ARRIVING_BYTES ? largest : ARRIVING_BYTES;
+}
+
 struct gw_http_options gw_settings_http(const struct gw_options *options)
 {
     return (struct gw_http_options){.host = options->host,
                                     .port = (int)options->port,
                                     .backlog = BACKLOG,
                                     .max_connections = (size_t)options->max_connections,
+                                    .max_connections_per_address =
+                                        (size_t)options->max_connections_per_address,
+                                    .address_limits = address_limits(options),
                                     .max_head_bytes = (size_t)options->max_head_bytes,
                                     .max_body_bytes = (size_t)options->max_body_bytes,
+                                    .max_arriving_bytes = arriving_bytes(options),
                                     .head_timeout_ms = to_ms(options->head_timeout_s),
                                     .body_timeout_ms = to_ms(options->body_timeout_s),
                                     .idle_timeout_ms = to_ms(options->idle_timeout_s),

@@ -20,6 +20,9 @@ struct gw_options {
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t context_tokens;
     int64_t max_queued, max_queued_tokens, max_per_key, max_attempts, migration_limit;
+    int64_t max_connections_per_address;
+    double address_requests_per_s, address_tokens_per_s, address_bytes_per_s;
+    double key_requests_per_s, key_tokens_per_s, key_bytes_per_s;
     double max_wait_s, absence_s, beat_s, silence_s, timeout_s, head_timeout_s, body_timeout_s,
         idle_timeout_s, stall_timeout_s, drain_s, slo_ttft_s, slo_itl_s;
 };
@@ -28,6 +31,9 @@ struct gw_routing_options gw_settings_routing(const struct gw_options *options);
 
 /* How long requests wait for a role without a worker: never longer than for any other reason. */
 int64_t gw_settings_absence_ns(const struct gw_options *options);
+
+/* Of an API key whose line does not say its own. */
+struct gw_limits gw_settings_key_limits(const struct gw_options *options);
 
 /* Without the handler's functions. */
 struct gw_http_options gw_settings_http(const struct gw_options *options);

@@ -81,6 +81,8 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
     if (!truncated || uv_tcp_close_reset(&conn->tcp, free_conn))
         uv_close((uv_handle_t *)&conn->tcp, free_conn);
     drop_exchange(conn, reason);
+    gw_addresses_leave(&conn->server->addresses, conn->address, baton_now_ns());
+    conn->address = NULL;
 }
 
 void gw_conn_cut(struct gw_conn *conn, const char *reason)
@@ -177,11 +179,12 @@ void gw_conn_expire(struct gw_conn *conn)
 
 static void name_peer(struct gw_conn *conn)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     int size = sizeof address;
     char host[INET6_ADDRSTRLEN] = "?";
     if (uv_tcp_getpeername(&conn->tcp, (struct sockaddr *)&address, &size))
         address.ss_family = AF_UNSPEC;
+    conn->address = gw_addresses_enter(&conn->server->addresses, &address, baton_now_ns());
     if (address.ss_family == AF_INET6) {
         const struct sockaddr_in6 *ip6 = (const struct sockaddr_in6 *)&address;
         (void)uv_ip6_name(ip6, host, sizeof host);
@@ -248,5 +251,6 @@ void gw_conn_accept(struct gw_http_server *server)
     if (conn->state == GW_CONN_CLOSING)
         return;
     gw_conn_read(conn);
-    enforce_limit(conn);
+    if (!gw_conn_is_one_too_many(conn))
+        enforce_limit(conn);
 }

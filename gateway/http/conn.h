@@ -1,8 +1,8 @@
 /* Inside the HTTP server: the connection's states and the parts its files share.
  *
- * server.c, conn.c, input.c, secure.c, exchange.c, response.c and output.c are one state machine in
- * seven files, and call each other in circles by design: a response that ends may begin the next
- * request, and a write that fails ends both. Nothing outside them includes this header.
+ * server.c, conn.c, input.c, secure.c, limits.c, exchange.c, response.c and output.c are one state
+ * machine in eight files, and call each other in circles by design: a response that ends may begin
+ * the next request, and a write that fails ends both. Nothing outside them includes this header.
  *
  *   (HANDSHAKE)
  *       |
@@ -38,6 +38,7 @@
 #include "common/base/clock.h"
 #include "common/base/list.h"
 #include "common/http/chunked.h"
+#include "gateway/http/addresses.h"
 #include "gateway/http/reader.h"
 #include "gateway/http/server.h"
 #include "gateway/http/tls.h"
@@ -49,9 +50,10 @@ enum {
     GW_WATCH_MS = 20,      /* between two looks at connections that are not read */
     GW_SLICE_REQUESTS = 4, /* answered for one connection before the next one's slice */
     GW_ACCEPTS_A_TURN = 64,
-    GW_MAX_HANDSHAKES = 256, /* of TLS at a time; one more ends the oldest */
-    GW_MAX_TURNED_AWAY = 64, /* connections over the limit that get a 503 at a time */
-    GW_PEER_BYTES = 56       /* "[IPv6 address]:port" */
+    GW_MAX_HANDSHAKES = 256,     /* of TLS at a time; one more ends the oldest */
+    GW_MAX_TURNED_AWAY = 64,     /* connections over the limit that get a 503 at a time */
+    GW_MAX_TURNED_AWAY_EACH = 8, /* the same of one address, with a 429 */
+    GW_PEER_BYTES = 56           /* "[IPv6 address]:port" */
 };
 
 #define GW_SLICE_NS BATON_MS       /* after which a slice has no further request */
@@ -80,6 +82,7 @@ struct gw_conn {
     struct baton_node watched;  /* in server->watched when only a look tells that its client left */
     uint64_t entered_ms;        /* its state */
     const char *cut_reason;     /* not NULL: to be closed by the sweep */
+    struct gw_address *address; /* NULL: memory was out */
     struct gw_exchange *exchange;
     struct gw_tls *tls;           /* NULL: the bytes of the socket are HTTP */
     struct baton_buf in;          /* what was read and not served yet */
@@ -117,10 +120,12 @@ struct gw_http_server {
     size_t n_accepted; /* in this turn */
     struct gw_http_stats stats;
     size_t n_exchanges;
+    size_t arriving_bytes; /* of bodies that are not whole */
     size_t n_conns;
     struct gw_conn_list conns[GW_CONN_N_STATES];
     struct gw_due_list due;
     struct gw_watched_list watched;
+    struct gw_addresses addresses;
     struct gw_gathered_list gathered;
     bool gathering;
     void (*closed)(void *arg);
@@ -138,7 +143,9 @@ struct gw_exchange {
     const char *headers; /* n_headers times name, 0, value, 0; names in lower case */
     size_t n_headers;
     struct baton_buf body;
-    struct baton_buf added; /* whole header lines for the response */
+    size_t arriving_bytes;      /* of it, counted in the server's */
+    struct baton_buf added;     /* whole header lines for the response */
+    struct gw_account *account; /* of its API key; NULL: it has none */
     char id[GW_REQUEST_ID_BYTES];
     int64_t arrived_ns;
     int minor;
@@ -196,6 +203,15 @@ void gw_conn_attend(struct gw_conn *conn);
  * longer. */
 bool gw_conn_look(struct gw_conn *conn);
 
+/* ---- limits.c ---- */
+
+/* True: its address has as many already, and the connection was refused or closed. */
+bool gw_conn_is_one_too_many(struct gw_conn *conn);
+/* A head was read. False: its address is over a rate, and the request was refused. */
+bool gw_conn_may_ask(struct gw_conn *conn);
+/* Bytes that were read from or written to the client. */
+void gw_conn_charge(struct gw_conn *conn, size_t n_bytes);
+
 /* ---- output.c ---- */
 
 /* libuv's buffers are not const, but what is written is only read. */
@@ -232,6 +248,8 @@ void gw_secure_end(struct gw_conn *conn);
 void gw_request_id(char id[GW_REQUEST_ID_BYTES]);
 /* NULL when memory is out. Copies what it keeps of head. */
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head);
+/* Its body is whole, or will not be. */
+void gw_exchange_arrived(struct gw_exchange *exchange);
 /* Frees it; its handler must not hear of it any more. */
 void gw_exchange_destroy(struct gw_exchange *exchange);
 

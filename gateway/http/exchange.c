@@ -68,10 +68,18 @@ struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_hea
     return exchange;
 }
 
+void gw_exchange_arrived(struct gw_exchange *exchange)
+{
+    exchange->conn->server->arriving_bytes -= exchange->arriving_bytes;
+    exchange->arriving_bytes = 0;
+}
+
 void gw_exchange_destroy(struct gw_exchange *exchange)
 {
+    gw_exchange_arrived(exchange);
     if (exchange->handled)
         exchange->conn->server->n_exchanges--;
+    gw_account_put(exchange->account);
     baton_buf_fini(&exchange->body);
     baton_buf_fini(&exchange->added);
     free(exchange);

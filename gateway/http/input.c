@@ -23,12 +23,15 @@ static const struct gw_error body_too_large = {
 static void whole_request(struct gw_conn *conn)
 {
     struct gw_http_server *server = conn->server;
+    gw_exchange_arrived(conn->exchange);
     gw_conn_set_state(conn, GW_CONN_HANDLED);
     conn->exchange->arrived_ns = baton_now_ns(); /* where every clock of a request starts */
     conn->exchange->handled = true;
     server->n_exchanges++;
     server->stats.n_requests++;
     server->options.on_request(server->options.arg, conn->exchange);
+    if (conn->exchange) /* it waits for its answer, perhaps for minutes, and with many others */
+        baton_buf_fini(&conn->exchange->body);
 }
 
 static void send_continue(struct gw_conn *conn)
@@ -38,8 +41,8 @@ static void send_continue(struct gw_conn *conn)
     gw_conn_send(conn, &part, 1);
 }
 
-/* The head is whole: begins the body, and also ends it when it is empty. */
-static void begin_body(struct gw_conn *conn, const struct gw_head *head)
+/* The head, of n bytes, is whole: begins the body, and also ends it when it is empty. */
+static void begin_body(struct gw_conn *conn, const struct gw_head *head, size_t n)
 {
     const struct gw_http_options *options = &conn->server->options;
     bool has_body = head->chunked || head->content_length;
@@ -50,6 +53,9 @@ static void begin_body(struct gw_conn *conn, const struct gw_head *head)
     }
     if (options->on_head) /* before any refusal, so that a 413 also carries CORS headers */
         options->on_head(options->arg, conn->exchange);
+    if (!gw_conn_may_ask(conn))
+        return;
+    gw_conn_charge(conn, n); /* not before: one request is allowed, whatever its size */
     if (head->content_length > options->max_body_bytes) {
         gw_conn_refuse(conn, &body_too_large);
         return;
@@ -73,7 +79,7 @@ static size_t take_head(struct gw_conn *conn, const char *bytes, size_t n)
     enum baton_err err = gw_head_parse(bytes, n, conn->server->options.max_head_bytes, &conn->scan,
                                        &head, &used, &refusal);
     if (err == BATON_OK)
-        begin_body(conn, &head);
+        begin_body(conn, &head, used);
     else if (err != BATON_AGAIN)
         gw_conn_refuse(conn, &refusal);
     return used;
@@ -100,15 +106,36 @@ static void refuse_body(struct gw_conn *conn, enum baton_err err)
         gw_conn_refuse(conn, err == BATON_NO_MEMORY ? &no_memory : &bad);
 }
 
+/* n more bytes of bodies that are not whole. Beyond the bound the oldest of them go: who needs long
+ * for a body is slow, or holds memory on purpose. */
+static void count_arriving(struct gw_conn *conn, size_t n)
+{
+    static const struct gw_error crowded = {
+        .status = 503,
+        .code = "too_many_bodies",
+        .message = "The server holds too many bodies that are not whole."};
+    struct gw_http_server *server = conn->server;
+    size_t max_bytes = server->options.max_arriving_bytes;
+    conn->exchange->arriving_bytes += n;
+    server->arriving_bytes += n;
+    while (max_bytes && server->arriving_bytes > max_bytes) {
+        server->stats.n_bodies_dropped++;
+        gw_conn_refuse(gw_conn_list_first(&server->conns[GW_CONN_BODY]), &crowded);
+    }
+}
+
 static size_t take_body(struct gw_conn *conn, const char *bytes, size_t n)
 {
     size_t used = 0;
     enum baton_err err = conn->is_chunked ? baton_chunked_feed(&conn->chunked, bytes, n, &used,
                                                                &conn->exchange->body)
                                           : take_plain(conn, bytes, n, &used);
+    gw_conn_charge(conn, used);
     if (err == BATON_OK)
         whole_request(conn);
-    else if (err != BATON_AGAIN)
+    else if (err == BATON_AGAIN)
+        count_arriving(conn, used);
+    else
         refuse_body(conn, err);
     return used;
 }

@@ -193,6 +193,7 @@ static struct gw_http_server *create(uv_loop_t *loop, const struct gw_http_optio
     gw_due_list_init(&server->due);
     gw_gathered_list_init(&server->gathered);
     gw_watched_list_init(&server->watched);
+    gw_addresses_init(&server->addresses, &options->address_limits);
     return server;
 }
 
@@ -257,6 +258,7 @@ void gw_server_release(struct gw_http_server *server)
         return;
     void (*closed)(void *arg) = server->closed;
     void *arg = server->closed_arg;
+    gw_addresses_fini(&server->addresses);
     free(server);
     if (closed)
         closed(arg);

@@ -23,10 +23,10 @@
 #include <uv.h>
 
 #include "common/base/error.h"
+#include "gateway/http/account.h"
 
 struct gw_http_server;
 struct gw_exchange;
-struct gw_error;
 struct gw_tls_context;
 
 enum {
@@ -39,7 +39,10 @@ struct gw_http_stats {
     uint64_t n_requests;    /* whole ones, given to the handler */
     uint64_t n_slices_over; /* times that a client's next request had to wait for its turn */
     uint64_t n_handshakes, n_handshakes_failed; /* of TLS */
-    uint64_t n_read_pauses; /* times that a client was so far ahead that it was not read */
+    uint64_t n_read_pauses;         /* times that a client was so far ahead that it was not read */
+    uint64_t n_bodies_dropped;      /* not whole, to keep within max_arriving_bytes */
+    uint64_t n_connections_limited; /* refused, because their address has too many */
+    uint64_t n_limited[GW_N_LIMITED][GW_N_LIMITS]; /* requests refused by a rate */
 };
 
 struct gw_http_options {
@@ -47,15 +50,18 @@ struct gw_http_options {
     int port;         /* 0: any */
     int backlog;
     struct gw_tls_context *tls; /* borrowed, for every connection; NULL: they speak plain HTTP */
-    size_t max_connections;   /* over it the oldest idle one is closed; without an idle one, 503 */
-    size_t max_head_bytes;    /* 16 KiB -> 431 */
-    size_t max_body_bytes;    /* -> 413 */
-    int64_t head_timeout_ms;  /* from the first byte of a request to its empty line -> 408 */
-    int64_t body_timeout_ms;  /* of the body -> 408 */
-    int64_t idle_timeout_ms;  /* keep-alive without a request: closed */
-    int64_t stall_timeout_ms; /* a client that takes nothing of its response: closed; 0: never */
-    size_t pause_bytes;       /* output queued at which on_full is called */
-    size_t cancel_bytes;      /* output queued at which the client is cut off; a plain
+    size_t max_connections; /* over it the oldest idle one is closed; without an idle one, 503 */
+    size_t max_connections_per_address; /* 0: any; over it 429 */
+    struct gw_limits address_limits;
+    size_t max_head_bytes;     /* 16 KiB -> 431 */
+    size_t max_body_bytes;     /* -> 413 */
+    size_t max_arriving_bytes; /* of all bodies that are not whole -> 503 for the oldest; 0: any */
+    int64_t head_timeout_ms;   /* from the first byte of a request to its empty line -> 408 */
+    int64_t body_timeout_ms;   /* of the body -> 408 */
+    int64_t idle_timeout_ms;   /* keep-alive without a request: closed */
+    int64_t stall_timeout_ms;  /* a client that takes nothing of its response: closed; 0: never */
+    size_t pause_bytes;        /* output queued at which on_full is called */
+    size_t cancel_bytes;       /* output queued at which the client is cut off; a plain
                                  respond() is exempt, it is bounded by its own size */
     /* A head was read, its body not yet; may be NULL. For what goes out with any answer to it, be
      * it the handler's or a refusal of the body: only gw_exchange_add_header and what reads the
@@ -101,7 +107,7 @@ const char *gw_exchange_path(const struct gw_exchange *exchange);   /* without t
 const char *gw_exchange_query(const struct gw_exchange *exchange);  /* after '?', "" without one */
 /* The value of a header by lower-case name, "" when absent. */
 const char *gw_exchange_header(const struct gw_exchange *exchange, const char *name);
-/* n bytes, terminated by a zero that n does not count. */
+/* n bytes, terminated by a zero that n does not count. Only until on_request returns. */
 const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
 /* "127.0.0.1:51234", "[::1]:51234". */
 const char *gw_exchange_peer(const struct gw_exchange *exchange);
@@ -113,6 +119,14 @@ int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange);
 /* One pointer for the handler. */
 void gw_exchange_set_data(struct gw_exchange *exchange, void *data);
 void *gw_exchange_data(const struct gw_exchange *exchange);
+
+/* ---- the client's limits, besides those of its address ---- */
+/* Bytes and tokens of the exchange are charged to the account as well, and this request. False: the
+ * account is over a rate, the exchange was answered with 429 and is gone. NULL is no account. */
+bool gw_exchange_take_account(struct gw_exchange *exchange, struct gw_account *account);
+/* Whether its client may have tokens now. False: the exchange was answered with 429 and is gone. */
+bool gw_exchange_may_generate(struct gw_exchange *exchange);
+void gw_exchange_charge_tokens(struct gw_exchange *exchange, size_t n);
 
 /* ---- the response ---- */
 /* Adds a header to any answer of the exchange. INVALID: the name is no token or the value holds a

@@ -142,6 +142,19 @@ void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *o
                   stats.n_rejected);
 }
 
+static void write_limited(const struct gw_http_stats *stats, struct baton_buf *out)
+{
+    baton_prom_family(out, "baton_http_limited_total", "counter",
+                      "Requests and connections refused by a limit of a client.");
+    baton_prom_sample(out, "baton_http_limited_total", (double)stats->n_connections_limited, "of",
+                      "address", "limit", "connections", NULL);
+    for (int of = 0; of < GW_N_LIMITED; of++)
+        for (int limit = 0; limit < GW_N_LIMITS; limit++)
+            baton_prom_sample(out, "baton_http_limited_total", (double)stats->n_limited[of][limit],
+                              "of", gw_limited_name((enum gw_limited)of), "limit",
+                              gw_limit_name((enum gw_limit)limit), NULL);
+}
+
 void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf *out)
 {
     const struct gw_http_stats *stats = gw_http_stats(server);
@@ -159,4 +172,8 @@ void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf
     write_counter(out, "baton_http_handshakes_failed_total",
                   "TLS handshakes that failed: garbage, an old version, an alert.",
                   stats->n_handshakes_failed);
+    write_counter(out, "baton_http_bodies_dropped_total",
+                  "Unfinished bodies dropped because too many of them arrived.",
+                  stats->n_bodies_dropped);
+    write_limited(stats, out);
 }

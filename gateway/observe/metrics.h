@@ -22,7 +22,8 @@
     X(rejected, "refused before any work")
 
 /* Why a request was refused. The outcome `rejected` also counts malformed requests. */
-#define GW_REJECTIONS(X) X(queue_full) X(too_late) X(per_key) X(too_large) X(no_worker) X(draining)
+#define GW_REJECTIONS(X)                                                                           \
+    X(queue_full) X(too_late) X(per_key) X(token_rate) X(too_large) X(no_worker) X(draining)
 
 enum gw_rejection {
 #define X(name) GW_REJECTION_##name,

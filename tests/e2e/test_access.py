@@ -346,3 +346,64 @@ def test_the_body_is_bounded():
         assert small.request("POST", "/generate", json.dumps(GENERATE).ljust(200))[0] == 200
         status, answer, _ = small.request("POST", "/generate", json.dumps(GENERATE).ljust(201))
         assert status == 413 and answer["error"]["code"] == "body_too_large"
+
+
+# Rates
+
+
+SLOWLY = 0.001  # a second: no stall of the test is as long as one takes
+
+
+def ask_from(port, address, path="/health", body=None, headers=None):
+    """(status, error code, Retry-After) of a request from an address of this host."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S, source_address=(address, 0))
+    try:
+        connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, headers or {})
+        response = connection.getresponse()
+        data = response.read()
+        code = json.loads(data)["error"]["code"] if response.status >= 400 else None
+        return response.status, code, response.getheader("Retry-After")
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("limit, code", [("requests", "request_rate"), ("tokens", "token_rate"), ("bytes", "byte_rate")])
+def test_an_address_over_its_rate_is_told_and_others_are_served(limit, code):
+    with Fleet(gateway_args=[f"--{limit}-per-s-per-address", SLOWLY], prefill=0, decode=0) as fleet:
+        fleet.check_kv_accounts = lambda: None  # an address has one request
+        fleet.start_worker("prefill", "p")
+        fleet.start_worker("decode", "d")
+        generate = dict(GENERATE, max_new_tokens=200, timeline=True)
+        wait_for(lambda: " to=ready" in fleet.gateway.text() and fleet.gateway.text().count(" to=ready") == 2, "workers")
+        assert ask_from(fleet.port, "127.0.0.2", "/generate", generate)[0] == 200
+        assert ask_from(fleet.port, "127.0.0.2", "/generate", generate) == (429, code, "60")
+        assert ask_from(fleet.port, "127.0.0.3", "/generate", generate)[0] == 200
+        metrics = ask_metrics(fleet.port, "127.0.0.4")
+        assert metrics[f'baton_http_limited_total{{of="address",limit="{limit}"}}'] == 1
+
+
+def ask_metrics(port, address):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S, source_address=(address, 0))
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line[0] != "#"}
+
+
+def test_a_key_over_its_rate_is_told_and_other_keys_are_served(tmp_path):
+    path = tmp_path / "keys"
+    path.write_text(f"{KEY} requests_per_s=0 tokens_per_s=0\n{OTHER_KEY}\n{NEW_KEY} tokens_per_s=1 requests_per_s=0\n")
+    with Fleet(gateway_args=["--api-keys", path, "--requests-per-s-per-key", SLOWLY], key=KEY) as fleet:
+        assert without_key(fleet, "GET", "/workers", headers=bearer(OTHER_KEY))[0] == 200
+        status, answer, headers = without_key(fleet, "GET", "/workers", headers=bearer(OTHER_KEY))
+        assert status == 429 and answer["error"]["code"] == "request_rate" and headers["Retry-After"] == "60"
+        long = dict(GENERATE, max_new_tokens=480, ignore_eos=True)
+        assert without_key(fleet, "POST", "/generate", long, bearer(NEW_KEY))[0] == 200
+        status, answer, _ = without_key(fleet, "POST", "/generate", GENERATE, bearer(NEW_KEY))
+        assert status == 429 and "this API key may take 1 tokens a second" in answer["error"]["message"]
+        assert without_key(fleet, "GET", "/workers", headers=bearer(NEW_KEY))[0] == 200  # which takes no tokens
+        for _ in range(3):
+            assert without_key(fleet, "POST", "/generate", GENERATE, bearer(KEY))[0] == 200
+        metrics = fleet.metrics()
+        assert metrics['baton_http_limited_total{of="key",limit="requests"}'] == 1
+        assert metrics['baton_requests_rejected_total{reason="token_rate"}'] == 1

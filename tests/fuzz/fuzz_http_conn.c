@@ -53,6 +53,7 @@ static void start(void)
                                             .max_connections = 16,
                                             .max_head_bytes = 1024,
                                             .max_body_bytes = 4096,
+                                            .max_arriving_bytes = 1024,
                                             .head_timeout_ms = 60000,
                                             .body_timeout_ms = 60000,
                                             .idle_timeout_ms = 60000,

@@ -12,19 +12,21 @@
 
 struct gw_access {
     const char *keys_path;
-    struct gw_keys *keys; /* NULL: no key is needed */
+    struct gw_keys *keys;        /* NULL: no key is needed */
+    struct gw_limits key_limits; /* of keys whose line does not say */
     struct gw_cors cors;
     struct gw_metrics *metrics;
 };
 
-enum baton_err gw_access_open(const char *keys_path, const char *origins,
-                              struct gw_metrics *metrics, struct gw_access **access,
-                              struct baton_why *why)
+enum baton_err gw_access_open(const char *keys_path, const struct gw_limits *key_limits,
+                              const char *origins, struct gw_metrics *metrics,
+                              struct gw_access **access, struct baton_why *why)
 {
     struct gw_access *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "api-keys: out of memory");
     made->keys_path = keys_path;
+    made->key_limits = *key_limits;
     made->metrics = metrics;
     enum baton_err err = gw_cors_read(origins, &made->cors, why);
     if (!err && *keys_path)
@@ -33,8 +35,10 @@ enum baton_err gw_access_open(const char *keys_path, const char *origins,
         gw_access_close(made);
         return err;
     }
-    if (made->keys)
+    if (made->keys) {
+        gw_keys_limit(made->keys, key_limits);
         baton_log(BATON_LOG_INFO, "api_keys_loaded", BATON_I("keys", gw_keys_n(made->keys)));
+    }
     *access = made;
     return BATON_OK;
 }
@@ -58,6 +62,7 @@ void gw_access_reload(struct gw_access *access)
         return;
     }
     gw_keys_inherit(keys, access->keys);
+    gw_keys_limit(keys, &access->key_limits);
     gw_keys_free(access->keys);
     access->keys = keys;
     baton_log(BATON_LOG_INFO, "api_keys_loaded", BATON_I("keys", gw_keys_n(keys)));
@@ -106,8 +111,11 @@ bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange)
 {
     if (gw_cors_answer(&access->cors, exchange))
         return false;
-    if (!access->keys || is_open(exchange) || gw_access_key(access, exchange))
+    if (!access->keys || is_open(exchange))
         return true;
+    const struct gw_key *key = gw_access_key(access, exchange);
+    if (key)
+        return gw_exchange_take_account(exchange, gw_key_account(key));
     refuse(access, exchange, *gw_exchange_header(exchange, "authorization"));
     return false;
 }

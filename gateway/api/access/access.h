@@ -2,6 +2,7 @@
  *
  *     request --preflight of an allowed origin--> 204
  *             --path needs a key, none of ours--> 401
+ *             --the key is over a rate----------> 429
  *             --otherwise-----------------------> its endpoint
  *
  * Open without a key are GET and HEAD of /health and /ready (probes), of / and its parts under /web
@@ -22,10 +23,11 @@ struct gw_access;
 struct gw_key;
 struct gw_metrics;
 
-/* keys_path "": no key is needed. origins "": no page of another origin. */
-enum baton_err gw_access_open(const char *keys_path, const char *origins,
-                              struct gw_metrics *metrics, struct gw_access **access,
-                              struct baton_why *why) BATON_MUST_CHECK;
+/* keys_path "": no key is needed. key_limits: of each key whose line does not say its own. origins
+ * "": no page of another origin. */
+enum baton_err gw_access_open(const char *keys_path, const struct gw_limits *key_limits,
+                              const char *origins, struct gw_metrics *metrics,
+                              struct gw_access **access, struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is none. */
 void gw_access_close(struct gw_access *access);
 

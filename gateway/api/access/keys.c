@@ -7,16 +7,31 @@
 #include "common/base/file.h"
 #include "gateway/http/syntax.h"
 
-enum { FILE_MAX_BYTES = 1 << 20, MAX_DIGITS = 7 };
+enum { FILE_MAX_BYTES = 1 << 20, MAX_DIGITS = 9 };
 
 struct digest {
     uint8_t bytes[BATON_SHA256_BYTES];
 };
 
+/* The bounds that a line may name. */
+enum bound {
+    BOUND_MAX,
+#define X(name) BOUND_##name,
+    GW_LIMITS(X)
+#undef X
+        N_BOUNDS
+};
+
+struct bounds {
+    bool has[N_BOUNDS];
+    size_t n[N_BOUNDS];
+};
+
 struct gw_key {
     struct digest digest;
-    bool has_max;
-    size_t max, n_open;
+    struct bounds bounds;
+    struct gw_account *account;
+    size_t n_open;
     size_t n_tables; /* that list it */
 };
 
@@ -27,8 +42,10 @@ struct gw_keys {
 
 static void free_unused(struct gw_key *key)
 {
-    if (!key->n_tables && !key->n_open)
-        free(key);
+    if (key->n_tables || key->n_open)
+        return;
+    gw_account_put(key->account);
+    free(key);
 }
 
 /* NULL, or what is wrong with the key. */
@@ -49,22 +66,36 @@ static struct gw_view trim_end(struct gw_view line)
     return line;
 }
 
-/* What follows the key on its line; NULL, or what is wrong with it. */
-static const char *read_max(struct gw_view rest, struct gw_key *key)
+/* "name=123"; false: it is not. */
+static bool read_bound(struct gw_view text, struct bounds *bounds)
 {
-    static const char prefix[] = "max=";
-    size_t n_prefix = sizeof prefix - 1;
-    rest = gw_view_trim(rest);
-    if (!rest.n)
-        return NULL;
-    if (rest.n <= n_prefix || rest.n > n_prefix + MAX_DIGITS || memcmp(rest.p, prefix, n_prefix))
-        return "after a key there may only be max=N, with N of at most 7 digits";
-    for (size_t i = n_prefix; i < rest.n; i++) {
-        if (rest.p[i] < '0' || rest.p[i] > '9')
-            return "after a key there may only be max=N, with N of at most 7 digits";
-        key->max = key->max * 10 + (size_t)(rest.p[i] - '0');
+    static const char *const names[N_BOUNDS] = {[BOUND_MAX] = "max",
+#define X(name) [BOUND_##name] = #name "_per_s",
+                                                GW_LIMITS(X)
+#undef X
+    };
+    struct gw_view number = text, name = gw_view_cut(&number, '=');
+    int bound = 0;
+    while (bound < N_BOUNDS && !gw_view_equals(name, names[bound]))
+        bound++;
+    if (bound == N_BOUNDS || bounds->has[bound] || !number.n || number.n > MAX_DIGITS)
+        return false;
+    bounds->has[bound] = true;
+    for (size_t i = 0; i < number.n; i++) {
+        if (number.p[i] < '0' || number.p[i] > '9')
+            return false;
+        bounds->n[bound] = bounds->n[bound] * 10 + (size_t)(number.p[i] - '0');
     }
-    key->has_max = true;
+    return true;
+}
+
+/* What follows the key on its line; NULL, or what is wrong with it. */
+static const char *read_bounds(struct gw_view rest, struct bounds *bounds)
+{
+    for (rest = gw_view_trim(rest); rest.n; rest = gw_view_trim(rest))
+        if (!read_bound(gw_view_cut(&rest, ' '), bounds))
+            return "after a key there may only be max=N, requests_per_s=N, tokens_per_s=N and "
+                   "bytes_per_s=N, each once, with N of at most 9 digits";
     return NULL;
 }
 
@@ -77,14 +108,16 @@ static enum baton_err add_line(struct gw_keys *keys, const char *path, size_t nu
     struct gw_view text = gw_view_cut(&line, ' ');
     const char *problem = problem_of(text);
     if (!problem)
-        problem = read_max(line, &read);
+        problem = read_bounds(line, &read.bounds);
     if (problem)
         return baton_fail(why, BATON_INVALID, "%s: line %zu: %s", path, number, problem);
     if (keys->n == GW_KEYS_MAX)
         return baton_fail(why, BATON_LIMIT, "%s: line %zu: more than %d keys", path, number,
                           GW_KEYS_MAX);
     struct gw_key *key = malloc(sizeof *key);
-    if (!key || baton_sha256_of(text.p, text.n, read.digest.bytes)) {
+    read.account = gw_account_create(GW_OF_KEY, &(struct gw_limits){0});
+    if (!key || !read.account || baton_sha256_of(text.p, text.n, read.digest.bytes)) {
+        gw_account_put(read.account);
         free(key);
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
     }
@@ -158,6 +191,19 @@ static struct gw_key *find(const struct gw_keys *keys, const struct digest *dige
     return found;
 }
 
+void gw_keys_limit(struct gw_keys *keys, const struct gw_limits *otherwise)
+{
+    for (size_t i = 0; i < keys->n; i++) {
+        const struct bounds *bounds = &keys->items[i]->bounds;
+        double *per_s = keys->items[i]->account->limits.per_s;
+#define X(name)                                                                                    \
+    per_s[GW_LIMIT_##name] = bounds->has[BOUND_##name] ? (double)bounds->n[BOUND_##name]           \
+                                                       : otherwise->per_s[GW_LIMIT_##name];
+        GW_LIMITS(X)
+#undef X
+    }
+}
+
 void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old)
 {
     for (size_t i = 0; i < keys->n; i++) {
@@ -165,10 +211,10 @@ void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old)
         struct gw_key *known = find(old, &fresh->digest);
         if (!known)
             continue;
-        known->has_max = fresh->has_max;
-        known->max = fresh->max;
+        known->bounds = fresh->bounds;
         known->n_tables++;
         keys->items[i] = known;
+        gw_account_put(fresh->account);
         free(fresh);
     }
 }
@@ -187,7 +233,12 @@ struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorizatio
 
 size_t gw_key_max(const struct gw_key *key, size_t otherwise)
 {
-    return key->has_max ? key->max : otherwise;
+    return key->bounds.has[BOUND_MAX] ? key->bounds.n[BOUND_MAX] : otherwise;
+}
+
+struct gw_account *gw_key_account(const struct gw_key *key)
+{
+    return key->account;
 }
 
 size_t gw_key_n_open(const struct gw_key *key)

@@ -1,9 +1,11 @@
 /* The API keys that clients may present, read from a file and kept as SHA-256 digests only.
  *
- *     file = *(line LF)      line = "" | "#" comment | key [1*SP "max=" 1*7DIGIT]
+ *     file = *(line LF)      line = "" | "#" comment | key *(1*SP name "=" 1*9DIGIT)
  *     key = 8*256 printable ASCII, no space
+ *     name = "max" | "requests_per_s" | "tokens_per_s" | "bytes_per_s", each once at most
  *
- * max bounds the generations that the key may have at once, instead of the common bound; 0: any.
+ * max bounds the generations that the key may have at once, the others what it may do a second,
+ * each instead of the common bound; 0: any.
  * White space at the end of a line, a CR among it, is not part of it. At least one key, at most
  * GW_KEYS_MAX.
  *
@@ -20,6 +22,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "gateway/http/account.h"
 
 enum { GW_KEY_MIN_BYTES = 8, GW_KEY_MAX_BYTES = 256, GW_KEYS_MAX = 1024 };
 
@@ -37,7 +40,11 @@ void gw_keys_free(struct gw_keys *keys);
 /* How many keys the table lists. */
 size_t gw_keys_n(const struct gw_keys *keys);
 
-/* A key that is in both tables keeps its open generations. The max of its new line holds. */
+/* The rates of every key whose line does not say its own. */
+void gw_keys_limit(struct gw_keys *keys, const struct gw_limits *otherwise);
+
+/* A key that is in both tables keeps its open generations and its account. The bounds of its new
+ * line hold. To be followed by gw_keys_limit. */
 void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old);
 
 /* The key of an Authorization header's value "Bearer KEY" (the scheme in any case), borrowed; NULL
@@ -46,6 +53,8 @@ struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorizatio
 
 /* How many generations the key may have at once, 0: any; `otherwise` if its line does not say. */
 size_t gw_key_max(const struct gw_key *key, size_t otherwise);
+/* What the key did lately; borrowed. */
+struct gw_account *gw_key_account(const struct gw_key *key);
 /* How many open generations the key has. */
 size_t gw_key_n_open(const struct gw_key *key);
 /* n generations begin. Holds the key until gw_key_give reports that as many ended. NULL is no key.

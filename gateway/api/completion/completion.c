@@ -80,6 +80,15 @@ static void cancel_rest(struct gw_completion *completion, const char *reason)
     }
 }
 
+/* Charges the client for what the unfinished choices made; their requests are about to go. */
+static void charge_rest(const struct gw_completion *completion)
+{
+    for (int i = 0; i < completion->n_choices; i++)
+        if (completion->choices[i].request)
+            gw_exchange_charge_tokens(completion->exchange,
+                                      completion->choices[i].request->output.tokens.n);
+}
+
 /* ---- start ---- */
 
 static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exchange,
@@ -224,6 +233,7 @@ static void submit(struct gw_completion *completion)
     }
     completion->key = key; /* only now: destroy gives back what gw_key_take took */
     gw_key_take(key, load.n_requests);
+    gw_exchange_charge_tokens(completion->exchange, load.n_tokens);
     gw_exchange_set_data(completion->exchange, completion);
     for (int i = 0; i < completion->n_choices; i++)
         gw_admission_queue(&dispatcher->admission, completion->choices[i].request);
@@ -237,6 +247,11 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
 {
     static const struct gw_verdict no_memory = {
         .failure = {503, "overloaded", "no memory for the request"}};
+    if (!gw_exchange_may_generate(exchange)) {
+        api->metrics->outcomes[GW_OUTCOME_rejected]++;
+        api->metrics->rejections[GW_REJECTION_token_rate]++;
+        return;
+    }
     struct gw_completion *completion =
         create(api, exchange, writer, options, (int)prompts->n * options->n);
     if (!completion) {
@@ -302,6 +317,7 @@ void gw_choice_count(struct gw_choice *choice)
 {
     const struct gw_request *request = choice->request;
     struct gw_totals *totals = &choice->completion->totals;
+    gw_exchange_charge_tokens(choice->completion->exchange, request->output.tokens.n);
     totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
     totals->output_tokens += request->output.tokens.n;
@@ -359,8 +375,10 @@ void gw_choice_fail(struct gw_choice *choice, const struct gw_failure *failure,
     struct gw_error error = {
         .status = failure->status, .code = failure->code, .message = failure->message};
     struct baton_buf usage;
-    if (!completion->over) /* before the choice loses its request, whose tokens count as well */
+    if (!completion->over) { /* before the choice loses its request, whose tokens count as well */
         add_unfinished(completion);
+        charge_rest(completion);
+    }
     choice->request = NULL; /* the lifecycle destroys the request */
     if (completion->over)   /* the client was told already */
         return;
@@ -394,6 +412,7 @@ void gw_completion_put_results(struct gw_completion *completion, const char *key
 
 void gw_completion_gone(struct gw_completion *completion, const char *reason)
 {
+    charge_rest(completion);
     cancel_rest(completion, reason);
     destroy(completion);
 }

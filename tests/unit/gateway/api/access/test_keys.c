@@ -107,16 +107,65 @@ TEST(a_line_may_say_how_much_its_key_may_have_at_once)
     gw_keys_free(keys);
 }
 
+static double rate(const struct gw_keys *keys, const char *authorization, enum gw_limit limit)
+{
+    return gw_key_account(gw_keys_find(keys, authorization))->limits.per_s[limit];
+}
+
+TEST(a_line_may_say_what_its_key_may_do_a_second)
+{
+    const struct gw_limits otherwise = {.per_s = {[GW_LIMIT_requests] = 5, [GW_LIMIT_bytes] = 6}};
+    struct gw_keys *keys =
+        parse("alpha-key-1 bytes_per_s=0  max=3 tokens_per_s=250\nbeta-key-22\n");
+    gw_keys_limit(keys, &otherwise);
+    assert_true(rate(keys, "Bearer alpha-key-1", GW_LIMIT_requests) == 5);
+    assert_true(rate(keys, "Bearer alpha-key-1", GW_LIMIT_tokens) == 250);
+    assert_true(rate(keys, "Bearer alpha-key-1", GW_LIMIT_bytes) == 0);
+    assert_int_equal(gw_key_max(gw_keys_find(keys, "Bearer alpha-key-1"), 7), 3);
+    assert_true(rate(keys, "Bearer beta-key-22", GW_LIMIT_tokens) == 0);
+    assert_true(rate(keys, "Bearer beta-key-22", GW_LIMIT_bytes) == 6);
+    gw_keys_free(keys);
+}
+
+TEST(what_a_key_did_is_not_forgotten_when_the_file_is_read_again)
+{
+    struct gw_keys *old = parse("alpha-key-1 requests_per_s=1\n");
+    struct gw_keys *new = parse("alpha-key-1 requests_per_s=2\n");
+    const struct gw_limits none = {0};
+    gw_keys_limit(old, &none);
+    struct gw_account *account = gw_key_account(gw_keys_find(old, "Bearer alpha-key-1"));
+    gw_account_charge(account, GW_LIMIT_requests, 100, 0);
+    gw_keys_inherit(new, old);
+    gw_keys_limit(new, &none);
+    gw_keys_free(old);
+    assert_ptr_equal(gw_key_account(gw_keys_find(new, "Bearer alpha-key-1")), account);
+    assert_false(gw_account_is_even(account, 0));
+    assert_true(account->limits.per_s[GW_LIMIT_requests] == 2);
+    gw_keys_free(new);
+}
+
 TEST(nothing_else_may_follow_a_key)
 {
-    static const char *const bad[] = {"max=",  "max=-1",      "max=1x",    "max=12345678",
-                                      "min=1", "max=1 max=2", "second-key"};
+    static const char *const bad[] = {"max=",
+                                      "max=-1",
+                                      "max=1x",
+                                      "min=1",
+                                      "max=1234567890",
+                                      "max=1 max=2",
+                                      "second-key",
+                                      "requests_per_s",
+                                      "bytes_per_s=1.5",
+                                      "max=1 =2",
+                                      "max=1 tokens=2",
+                                      "max =1",
+                                      "max=1\tmax=2",
+                                      "tokens_per_s=1 tokens_per_s=1"};
     char text[64];
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         int n = snprintf(text, sizeof text, "alpha-key-1 %s\n", bad[i]);
-        refuses(
-            text, (size_t)n, BATON_INVALID,
-            "keys.txt: line 1: after a key there may only be max=N, with N of at most 7 digits");
+        refuses(text, (size_t)n, BATON_INVALID,
+                "keys.txt: line 1: after a key there may only be max=N, requests_per_s=N, "
+                "tokens_per_s=N and bytes_per_s=N, each once, with N of at most 9 digits");
     }
 }
 
@@ -187,6 +236,8 @@ int main(void)
         cmocka_unit_test(a_key_has_8_to_256_characters),
         cmocka_unit_test(a_bad_line_is_named_by_its_number_and_never_shown),
         cmocka_unit_test(a_line_may_say_how_much_its_key_may_have_at_once),
+        cmocka_unit_test(a_line_may_say_what_its_key_may_do_a_second),
+        cmocka_unit_test(what_a_key_did_is_not_forgotten_when_the_file_is_read_again),
         cmocka_unit_test(nothing_else_may_follow_a_key),
         cmocka_unit_test(generations_outlive_the_table_that_their_key_came_from),
         cmocka_unit_test(a_file_without_a_key_is_refused),

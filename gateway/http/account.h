@@ -1,0 +1,64 @@
+/* What a client may do a second, and what it did: an account each for an address and an API key.
+ *
+ * A limit is a rate, by the generic cell rate algorithm (ITU-T I.371): what was taken is paid for
+ * until a time, which may lie GW_BURST_S ahead. So a client that was quiet may take as much at
+ * once, and what it took beyond that, as an answer's last tokens, it pays for later.
+ *
+ * Ownership: counted; whoever holds an account puts it.
+ * Threading: loop thread.
+ * Errors:    create: NULL when memory is out. NULL as an account has no limit.
+ */
+#ifndef BATON_GATEWAY_HTTP_ACCOUNT_H
+#define BATON_GATEWAY_HTTP_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gateway/http/status.h"
+
+#define GW_LIMITS(X) X(requests) X(tokens) X(bytes)
+
+enum gw_limit {
+#define X(name) GW_LIMIT_##name,
+    GW_LIMITS(X)
+#undef X
+        GW_N_LIMITS
+};
+
+enum gw_limited { GW_OF_ADDRESS, GW_OF_KEY, GW_N_LIMITED };
+
+enum { GW_BURST_S = 10, GW_MAX_RETRY_S = 60, GW_LIMIT_TEXT_BYTES = 160 };
+
+struct gw_limits {
+    double per_s[GW_N_LIMITS]; /* 0: any */
+};
+
+struct gw_account {
+    size_t n_holders;
+    enum gw_limited of;
+    struct gw_limits limits;
+    int64_t paid_until_ns[GW_N_LIMITS];
+};
+
+/* "requests", and "address" or "key". */
+const char *gw_limit_name(enum gw_limit limit);
+const char *gw_limited_name(enum gw_limited of);
+
+/* Held once. */
+struct gw_account *gw_account_create(enum gw_limited of, const struct gw_limits *limits);
+struct gw_account *gw_account_hold(struct gw_account *account);
+void gw_account_put(struct gw_account *account);
+
+/* n were taken: requests, tokens or bytes. */
+void gw_account_charge(struct gw_account *account, enum gw_limit limit, double n, int64_t now_ns);
+
+/* Whether more may be taken. If not, *refusal is a 429 that names the limit, whose message lies in
+ * text. */
+bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, int64_t now_ns,
+                       char text[GW_LIMIT_TEXT_BYTES], struct gw_error *refusal);
+
+/* Nothing is left to be paid: the account says as much as a new one. */
+bool gw_account_is_even(const struct gw_account *account, int64_t now_ns);
+
+#endif
