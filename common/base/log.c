@@ -1,13 +1,17 @@
 #include "common/base/log.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 
-enum { LINE_MAX_BYTES = 4096 };
+enum { LINE_MAX_BYTES = 4096, MAX_LINES_A_WINDOW = 5 };
+
+#define WINDOW_NS (10 * BATON_SECOND)
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 static const char *process_name = "baton";
@@ -78,11 +82,9 @@ static void put_field(struct baton_buf *line, const struct baton_log_field *fiel
     }
 }
 
-void baton_log_fields(enum baton_log_level level, const char *event,
-                      const struct baton_log_field *fields)
+static void write_line(enum baton_log_level level, const char *event,
+                       const struct baton_log_field *fields, uint64_t n_hidden)
 {
-    if (level < min_level)
-        return;
     char now[32];
     struct baton_buf line;
     baton_wall_time(now, sizeof now);
@@ -91,6 +93,8 @@ void baton_log_fields(enum baton_log_level level, const char *event,
                      process_name, (int)getpid(), event);
     for (; fields->key; fields++)
         put_field(&line, fields);
+    if (n_hidden)
+        put_field(&line, &BATON_I("not_shown", n_hidden));
     if (line.err == BATON_LIMIT && line.len) /* a line too long is cut, and ends all the same */
         line.data[line.len - 1] = '\n';
     else
@@ -100,4 +104,37 @@ void baton_log_fields(enum baton_log_level level, const char *event,
         (void)written;
     }
     baton_buf_fini(&line);
+}
+
+void baton_log_fields(enum baton_log_level level, const char *event,
+                      const struct baton_log_field *fields)
+{
+    if (level >= min_level)
+        write_line(level, event, fields, 0);
+}
+
+/* Whether one more line may appear; *n_hidden is how many did not since the last one. */
+static bool may_appear(struct baton_log_limit *limit, uint64_t *n_hidden)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int64_t now_ns = baton_now_ns();
+    pthread_mutex_lock(&lock);
+    if (!limit->since_ns || now_ns - limit->since_ns >= WINDOW_NS) {
+        limit->since_ns = now_ns;
+        limit->n_shown = 0;
+    }
+    bool appears = limit->n_shown < MAX_LINES_A_WINDOW;
+    *n_hidden = appears ? limit->n_hidden : 0;
+    limit->n_shown += appears;
+    limit->n_hidden = appears ? 0 : limit->n_hidden + 1;
+    pthread_mutex_unlock(&lock);
+    return appears;
+}
+
+void baton_log_limited_fields(struct baton_log_limit *limit, enum baton_log_level level,
+                              const char *event, const struct baton_log_field *fields)
+{
+    uint64_t n_hidden;
+    if (level >= min_level && may_appear(limit, &n_hidden))
+        write_line(level, event, fields, n_hidden);
 }

@@ -42,7 +42,22 @@ enum baton_err baton_log_init(const char *process, const char *level_name,
 void baton_log_fields(enum baton_log_level level, const char *event,
                       const struct baton_log_field *fields);
 
+/* Bounds how many lines of one kind are written, for events that anybody outside can cause. The
+ * first lines of every ten seconds appear; the next one that appears counts in not_shown= those that
+ * did not. Zeroed it is new; one for each place that logs, in static memory. */
+struct baton_log_limit {
+    int64_t since_ns;
+    uint64_t n_shown, n_hidden;
+};
+
+void baton_log_limited_fields(struct baton_log_limit *limit, enum baton_log_level level,
+                              const char *event, const struct baton_log_field *fields);
+
 #define baton_log(level, event, ...)                                                               \
     baton_log_fields((level), (event), (const struct baton_log_field[]){__VA_ARGS__, {.key = 0}})
+
+#define baton_log_limited(limit, level, event, ...)                                                \
+    baton_log_limited_fields((limit), (level), (event),                                            \
+                             (const struct baton_log_field[]){__VA_ARGS__, {.key = 0}})
 
 #endif

@@ -367,6 +367,7 @@ static enum baton_err open_message(struct baton_message *message, struct baton_w
 
 bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message)
 {
+    static struct baton_log_limit limit;
     for (nng_msg *msg; (msg = take_raw(inbox));) {
         struct baton_message taken = {.nng_msg = msg, .pipe = pipe_of(msg)};
         struct baton_why why;
@@ -377,8 +378,8 @@ bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message)
             *message = taken;
             return true;
         }
-        baton_log(BATON_LOG_WARN, "message_rejected", BATON_S("inbox", inbox->url),
-                  BATON_S("peer", taken.peer_host), BATON_S("reason", why.text));
+        baton_log_limited(&limit, BATON_LOG_WARN, "message_rejected", BATON_S("inbox", inbox->url),
+                          BATON_S("peer", taken.peer_host), BATON_S("reason", why.text));
         baton_inbox_reject(inbox, &taken);
         baton_message_fini(&taken);
     }

@@ -19,8 +19,9 @@ struct peer {
     struct baton_link *link; /* NULL while PAUSED */
     int64_t due_ns;          /* PAUSED: dial; JOINING: give up; JOINED: beat */
     bool said_goodbye;
-    int64_t judge_ns; /* JOINED: not before then is its silence judged again */
-    bool is_stopped;  /* it was silent when last judged, and is kept */
+    int64_t judge_ns;      /* JOINED: not before then is its silence judged again */
+    bool is_stopped;       /* it was silent when last judged, and is kept */
+    unsigned n_unanswered; /* Hellos in a row that got no answer */
     char refusal[BATON_MAX_TEXT_BYTES + 1]; /* the last one logged; repetitions are for debug */
     char url[];
 };
@@ -68,6 +69,23 @@ static void lose(struct baton_member *member, struct peer *peer, const char *rea
 {
     baton_log(BATON_LOG_WARN, "gateway_lost", BATON_S("url", peer->url), BATON_S("reason", reason));
     pause_peer(member, peer, now_ns + member->options.beat_ns);
+}
+
+/* A gateway that gives no answer: it begins anew, or this worker is a stranger to it, which is not
+ * told so. The pauses grow, and only the first line is for people: this may go on for long. */
+static void give_up_hello(struct baton_member *member, struct peer *peer, const char *reason,
+                          int64_t now_ns)
+{
+    const struct baton_member_options *options = &member->options;
+    int64_t pause_ns = options->beat_ns;
+    for (unsigned i = 0; i < peer->n_unanswered && pause_ns < options->retry_ns; i++)
+        pause_ns *= 2;
+    if (pause_ns > options->retry_ns)
+        pause_ns = options->retry_ns;
+    baton_log(peer->n_unanswered++ ? BATON_LOG_DEBUG : BATON_LOG_WARN, "gateway_unanswered",
+              BATON_S("url", peer->url), BATON_S("reason", reason),
+              BATON_F("retry_s", baton_seconds(pause_ns)));
+    pause_peer(member, peer, now_ns + pause_ns);
 }
 
 static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
@@ -252,9 +270,13 @@ static void tick_dialling(struct baton_member *member, struct peer *peer, int64_
 static void tick_joining(struct baton_member *member, struct peer *peer, int64_t now_ns)
 {
     if (baton_link_state(peer->link) == BATON_OUTBOX_DOWN)
-        lose(member, peer, "connection closed before an answer", now_ns);
+        give_up_hello(
+            member, peer,
+            "it closed the connection instead of an answer to hello: is the cluster token "
+            "the gateway's?",
+            now_ns);
     else if (now_ns >= peer->due_ns)
-        lose(member, peer, "no answer to hello", now_ns);
+        give_up_hello(member, peer, "no answer to hello", now_ns);
 }
 
 /* Since when the gateway has been silent while this process ran and could hear it. */
@@ -366,6 +388,7 @@ static void on_welcome(struct baton_member *member, struct peer *peer, const cha
         return;
     peer->refusal[0] = 0;
     peer->is_stopped = false;
+    peer->n_unanswered = 0;
     set_state(peer, JOINED, now_ns);
     baton_log(BATON_LOG_INFO, "gateway_joined", BATON_S("url", peer->url),
               BATON_S("gateway", gateway_id),

@@ -2,7 +2,7 @@
  *
  *     DIALLING --pipe up, Hello sent--> JOINING --Welcome--> JOINED
  *         ^                               | Refused             |
- *         +--------- after a pause -------+                     |
+ *         +--------- after a pause -------+ no answer           |
  *         +--------- down, gap, silence (lost() is called) -----+
  *
  * A gateway's name may resolve to several addresses: each is one gateway. Names are resolved again

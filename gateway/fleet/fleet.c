@@ -17,6 +17,7 @@ void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *option
     *fleet = (struct gw_fleet){.options = *options, .awake_ns = baton_now_ns()};
     gw_worker_list_init(&fleet->workers);
     gw_worker_list_init(&fleet->refused);
+    gw_worker_list_init(&fleet->leaving);
     for (int i = 0; i < GW_WORKER_BUCKETS; i++)
         gw_worker_bucket_init(&fleet->by_link[i]);
 }
@@ -79,7 +80,7 @@ static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *r
     gw_worker_bucket_remove(bucket(fleet, baton_link_id(worker->link)), worker);
     /* The worker has left the lists, so that nothing which on_lost calls can choose it. */
     fleet->options.on_lost(fleet->options.arg, worker, reason);
-    gw_worker_destroy(worker);
+    gw_worker_list_push_back(&fleet->leaving, worker);
     if (!fleet->workers.n) /* an empty fleet has no terms: the next first worker settles them */
         memset(&fleet->terms, 0, sizeof fleet->terms);
 }
@@ -89,6 +90,8 @@ void gw_fleet_fini(struct gw_fleet *fleet)
     for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->workers));)
         gw_worker_destroy(worker);
     for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->refused));)
+        gw_worker_destroy(worker);
+    for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->leaving));)
         gw_worker_destroy(worker);
 }
 
@@ -160,7 +163,7 @@ static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
 static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
                      struct gw_refusal *refusal)
 {
-    if (fleet->workers.n >= GW_MAX_WORKERS)
+    if (fleet->workers.n + fleet->leaving.n >= GW_MAX_WORKERS)
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL, "%d workers are enough",
                                    GW_MAX_WORKERS);
     /* The id comes last: a Hello that is refused for another reason must not end an old worker. */
@@ -190,34 +193,65 @@ static void welcome(struct gw_fleet *fleet, struct gw_worker *worker, const Bato
 static void turn_away(struct gw_fleet *fleet, struct gw_worker *worker, struct gw_refusal *refusal,
                       int64_t now_ns)
 {
+    static struct baton_log_limit limit;
     /* The refused link is kept for REFUSED_LINGERS_NS; beat_due_ns serves as its end. */
-    baton_log(BATON_LOG_WARN, "worker_refused", BATON_S("worker", worker->id),
-              BATON_S("address", worker->address), BATON_S("reason", refusal->reason));
+    baton_log_limited(&limit, BATON_LOG_WARN, "worker_refused", BATON_S("worker", worker->id),
+                      BATON_S("address", worker->address), BATON_S("reason", refusal->reason));
+    fleet->hellos.n_refused++;
     gw_handshake_send_refused(worker, refusal);
     worker->beat_due_ns = now_ns + REFUSED_LINGERS_NS;
     gw_worker_list_push_back(&fleet->refused, worker);
 }
 
-static void greet(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
+static void drop_hello(struct gw_fleet *fleet, const struct baton_message *message,
+                       const char *reason)
+{
+    static struct baton_log_limit limit;
+    baton_log_limited(&limit, BATON_LOG_WARN, "hello_dropped", BATON_S("peer", message->peer_host),
+                      BATON_S("reason", reason));
+    fleet->hellos.n_dropped++;
+    baton_inbox_reject(fleet->options.inbox, message);
+}
+
+/* Answers the Hello of a worker that has the token: with Welcome, or with Refused. */
+static void answer(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
 {
     const struct gw_fleet_options *options = &fleet->options;
     const baton_envelope *envelope = message->envelope;
     struct gw_refusal refusal = {0};
     struct baton_why why = {""};
     bool is_welcome = may_join(fleet, envelope, &refusal);
+    if (!is_welcome && fleet->refused.n >= GW_MAX_REFUSED) {
+        drop_hello(fleet, message, "too many workers are being refused");
+        return;
+    }
     struct gw_worker *worker =
         gw_handshake_worker(&options->identity, message, options->wake, options->wake_arg, &why);
     if (!worker || baton_link_accept(worker->link, envelope, now_ns) != BATON_LINK_FRESH) {
-        baton_log(BATON_LOG_WARN, "hello_dropped", BATON_S("peer", message->peer_host),
-                  BATON_S("reason", worker ? "not the first message of its link" : why.text));
+        drop_hello(fleet, message, worker ? "not the first message of its link" : why.text);
         if (worker)
             gw_worker_destroy(worker);
-        baton_inbox_reject(options->inbox, message);
     } else if (is_welcome) {
         welcome(fleet, worker, envelope->hello);
     } else {
         turn_away(fleet, worker, &refusal, now_ns);
     }
+}
+
+/* Strangers cost a closed pipe, whatever they send, because anybody who reaches the port can be
+ * one. They are not told why. */
+static void greet(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
+{
+    static struct baton_log_limit limit;
+    if (gw_handshake_has_token(&fleet->options.identity, message->envelope->hello)) {
+        answer(fleet, message, now_ns);
+        return;
+    }
+    baton_log_limited(&limit, BATON_LOG_WARN, "stranger_refused",
+                      BATON_S("peer", message->peer_host),
+                      BATON_S("reason", "wrong cluster token"));
+    fleet->hellos.n_strangers++;
+    baton_inbox_reject(fleet->options.inbox, message);
 }
 
 /* ---- messages ---- */
@@ -336,6 +370,17 @@ static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_
         beat(fleet, worker, now_ns);
 }
 
+/* The links of workers that are lost come first: they hold more. */
+static void close_one(struct gw_fleet *fleet, int64_t now_ns)
+{
+    struct gw_worker *worker = gw_worker_list_pop_front(&fleet->leaving);
+    struct gw_worker *refused = gw_worker_list_first(&fleet->refused);
+    if (!worker && refused && now_ns >= refused->beat_due_ns)
+        worker = gw_worker_list_pop_front(&fleet->refused);
+    if (worker)
+        gw_worker_destroy(worker);
+}
+
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
 {
     /* Ticks come every beat_ns / 4: after a longer pause this process was stopped or starved. */
@@ -347,11 +392,7 @@ void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
         next = gw_worker_list_next(&fleet->workers, worker);
         tick_worker(fleet, worker, now_ns, heard_all);
     }
-    for (struct gw_worker *worker;
-         (worker = gw_worker_list_first(&fleet->refused)) && now_ns >= worker->beat_due_ns;) {
-        gw_worker_list_remove(&fleet->refused, worker);
-        gw_worker_destroy(worker);
-    }
+    close_one(fleet, now_ns);
 }
 
 void gw_fleet_goodbye(struct gw_fleet *fleet)

@@ -1,22 +1,31 @@
 /* The workers: which ones joined, whether they live, and their last Status.
  *
  *     Hello --checks--> JOINING --first Status--> READY <--> SUSPECT --silent too long--> gone
- *                                                   ^--> STALLED, while its engine is
- *            \--> Refused                            \--Goodbye--> DRAINING --link down--> gone
+ *       |    |                                      ^--> STALLED, while its engine is
+ *       |    \--> Refused                            \--Goodbye--> DRAINING --link down--> gone
+ *       \--wrong token: the pipe is closed, nothing is opened or dialled
  *
  * The fleet acts on a removed pipe at once, and on silence (a stopped process, a partition) after
  * six beats.
  *
  * Ownership: the fleet owns the workers; others borrow a pointer until on_lost was called for it.
  * Threading: loop thread.
- * Errors:    a worker that does not fit is answered with Refused and a reason, in both logs.
+ * Errors:    a worker that does not fit is answered with Refused and a reason, in both logs; of
+ *            these, GW_MAX_REFUSED at a time.
  */
 #ifndef BATON_GATEWAY_FLEET_FLEET_H
 #define BATON_GATEWAY_FLEET_FLEET_H
 
 #include "gateway/fleet/handshake.h"
 
-enum { GW_MAX_WORKERS = 4096, GW_WORKER_BUCKETS = 256, GW_N_ROLES = 3 };
+enum { GW_MAX_WORKERS = 4096, GW_MAX_REFUSED = 16, GW_WORKER_BUCKETS = 256, GW_N_ROLES = 3 };
+
+/* Hellos that brought no worker. */
+struct gw_hello_stats {
+    uint64_t n_strangers; /* without the fleet's token */
+    uint64_t n_refused;   /* answered with Refused */
+    uint64_t n_dropped;   /* not answered: it cannot be reached, or too many are being refused */
+};
 
 struct gw_fleet_options {
     struct gw_identity identity;
@@ -42,6 +51,8 @@ struct gw_fleet {
     struct gw_worker_list workers;
     struct gw_worker_bucket by_link[GW_WORKER_BUCKETS]; /* the same, by the id of their link */
     struct gw_worker_list refused;                      /* links that still carry a Refused */
+    struct gw_worker_list leaving; /* lost ones, whose links are still to be closed */
+    struct gw_hello_stats hellos;
     struct gw_fleet_terms terms; /* settled by the first to join an empty fleet */
     uint32_t last_tag;
     int64_t ticked_ns, awake_ns;   /* the last tick; since when ticks came without a long pause */
@@ -53,7 +64,8 @@ void gw_fleet_fini(struct gw_fleet *fleet);
 
 void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns);
 
-/* Sends heartbeats, and drops workers whose link is down or, if heard_all, that are silent.
+/* Sends heartbeats, drops workers whose link is down or, if heard_all, that are silent, and closes
+ * one link that is no longer needed: NNG lets its caller wait, so a turn of the loop closes no more.
  * heard_all: every message that arrived was received. Call after every wake and every
  * beat_ns / 4. */
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all);

@@ -63,12 +63,14 @@ static bool same_terms(const struct gw_identity *identity, const struct gw_fleet
     return true;
 }
 
+bool gw_handshake_has_token(const struct gw_identity *identity, const Baton__V1__Hello *hello)
+{
+    return baton_cluster_token_accepts(identity->token, hello->cluster_token);
+}
+
 bool gw_handshake_judge(const struct gw_identity *identity, const struct gw_fleet_terms *terms,
                         const Baton__V1__Hello *hello, struct gw_refusal *refusal)
 {
-    if (!baton_cluster_token_accepts(identity->token, hello->cluster_token))
-        return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__BAD_TOKEN,
-                                   "wrong cluster token");
     if (hello->role != BATON__V1__ROLE__ROLE_PREFILL && hello->role != BATON__V1__ROLE__ROLE_DECODE)
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__BAD_HELLO, "no such role");
     return same_model(identity, terms, hello, refusal) &&

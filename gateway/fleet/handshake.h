@@ -5,7 +5,8 @@
  *
  * Ownership: a worker made here belongs to the caller.
  * Threading: loop thread; judge is a pure function.
- * Errors:    a Hello that does not fit is answered with Refused and a reason.
+ * Errors:    a Hello that does not fit is answered with Refused and a reason; one without the token
+ *            is not answered.
  */
 #ifndef BATON_GATEWAY_FLEET_HANDSHAKE_H
 #define BATON_GATEWAY_FLEET_HANDSHAKE_H
@@ -38,7 +39,11 @@ struct gw_refusal {
     char reason[256];
 };
 
-/* Whether a worker that says hello fits. False: for the reason in *refusal. */
+/* Whether the Hello carries the fleet's token: its sender is no stranger. Nothing may be opened or
+ * dialled for one that does not. */
+bool gw_handshake_has_token(const struct gw_identity *identity, const Baton__V1__Hello *hello);
+
+/* Whether a worker that says hello, with the token, fits. False: for the reason in *refusal. */
 bool gw_handshake_judge(const struct gw_identity *identity, const struct gw_fleet_terms *terms,
                         const Baton__V1__Hello *hello, struct gw_refusal *refusal);
 

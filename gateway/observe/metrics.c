@@ -131,6 +131,19 @@ void gw_metrics_write_queue(const struct gw_throughput *throughput, struct baton
                 gw_throughput_wait_s(throughput, 0, 0));
 }
 
+void gw_metrics_write_hellos(const struct gw_hello_stats *hellos, struct baton_buf *out)
+{
+    baton_prom_family(out, "baton_hellos_refused_total", "counter",
+                      "Hellos that brought no worker: of strangers without the cluster token, of "
+                      "workers that do not fit, of others that were not answered.");
+    baton_prom_sample(out, "baton_hellos_refused_total", (double)hellos->n_strangers, "reason",
+                      "token", NULL);
+    baton_prom_sample(out, "baton_hellos_refused_total", (double)hellos->n_refused, "reason",
+                      "other_terms", NULL);
+    baton_prom_sample(out, "baton_hellos_refused_total", (double)hellos->n_dropped, "reason",
+                      "dropped", NULL);
+}
+
 void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *out)
 {
     struct baton_inbox_stats stats;

@@ -11,6 +11,7 @@
 #include "common/obs/hist.h"
 #include "common/obs/stage.h"
 #include "common/wire/inbox.h"
+#include "gateway/fleet/fleet.h"
 #include "gateway/http/server.h"
 #include "gateway/observe/handoff_stats.h"
 #include "gateway/observe/throughput.h"
@@ -69,5 +70,8 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out);
 void gw_metrics_write_queue(const struct gw_throughput *throughput, struct baton_buf *out);
 void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf *out);
 void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *out);
+
+/* The Hellos that brought no worker. */
+void gw_metrics_write_hellos(const struct gw_hello_stats *hellos, struct baton_buf *out);
 
 #endif

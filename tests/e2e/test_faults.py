@@ -159,7 +159,8 @@ def test_a_worker_with_another_model_is_refused_on_both_sides(tmp_path):
 def test_a_worker_with_a_wrong_token_or_a_taken_name_is_refused():
     with Fleet() as fleet:
         wrong = fleet.start_worker("decode", "decode-9", token="guess")
-        wait_for(lambda: "wrong cluster token" in wrong.text(), "the refusal")
+        wait_for(lambda: "is the cluster token the gateway's?" in wrong.text(), "the hint")
+        wait_for(lambda: "wrong cluster token" in fleet.gateway.text(), "the refusal")
         wrong.stop()
         twin = fleet.start_worker("decode", "twin", args=["--id", "decode-0"])
         wait_for(lambda: 'another worker called' in twin.text(), "the refusal")

@@ -60,8 +60,7 @@ def join_anew(fleet, name):
 
 def is_refused(fleet, role, token):
     stranger = fleet.start_worker(role, f"{role}-stranger", token=token)
-    wait_for(lambda: "wrong cluster token" in fleet.gateway.text().rpartition(f"{role}-stranger")[2]
-             or "ev=gateway_refused" in stranger.text(), "a refusal")
+    wait_for(lambda: "is the cluster token the gateway's?" in stranger.text(), "a refusal")
     stranger.kill()
     del fleet.workers[stranger.name]
 

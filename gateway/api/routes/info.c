@@ -104,6 +104,7 @@ void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_advice advice = advise(api);
     gw_advice_write(&advice, &body);
     gw_metrics_write_inbox(api->fleet->options.inbox, &body);
+    gw_metrics_write_hellos(&api->fleet->hellos, &body);
     gw_worker_metrics_write(&body, api->fleet);
     if (baton_buf_err(&body))
         gw_answer_error(exchange, 500, "internal_error", "the answer is too large");

@@ -19,7 +19,8 @@ struct gw_fleet fleet;
 struct gw_metrics metrics;
 struct gw_dispatcher dispatcher;
 struct baton_model_facts facts;
-int n_rejected_messages, absence_ms, migration_limit;
+int n_rejected_messages, n_links_opened, absence_ms, migration_limit;
+
 static const struct baton_cluster_token cluster_token = {
     .path = "", .n = 2, .texts = {"secret", "second secret"}};
 
@@ -57,6 +58,7 @@ enum baton_err __wrap_baton_link_open(const struct baton_link_options *options,
                                       struct baton_link **link, struct baton_why *why)
 {
     (void)why;
+    n_links_opened++;
     *link = calloc(1, sizeof **link);
     assert_non_null(*link);
     **link = (struct baton_link){.id = options->id, .heard_ns = clock_ns, .state = BATON_OUTBOX_UP};
@@ -186,7 +188,7 @@ void gateway_open(const struct gw_routing_options *routing)
         .fleet = &fleet};
     clock_ns = 1000 * BATON_SECOND;
     n_far = n_all_sent = 0;
-    n_rejected_messages = 0;
+    n_rejected_messages = n_links_opened = 0;
     memset(&metrics, 0, sizeof metrics);
     facts = (struct baton_model_facts){.n_context_tokens = 1024};
     if (!tokenizer)

@@ -59,8 +59,8 @@ extern struct gw_fleet fleet;
 extern struct gw_metrics metrics;
 extern struct gw_dispatcher dispatcher;
 extern struct baton_model_facts facts;
-extern int n_rejected_messages;
 extern int absence_ms, migration_limit; /* of the next gateway_open; 0 at first */
+extern int n_rejected_messages, n_links_opened;
 
 /* Opens a gateway without workers; options of routing may be given, NULL: none. */
 void gateway_open(const struct gw_routing_options *routing);

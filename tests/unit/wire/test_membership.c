@@ -177,11 +177,25 @@ static void refuse(const char *token, char digit, Baton__V1__Refused__Code code,
     process_end(&peer);
 }
 
-TEST(the_wrong_model_and_the_wrong_token_are_refused_with_the_reason)
+TEST(the_wrong_model_is_refused_with_the_reason)
 {
     refuse(good_token, 'b', BATON__V1__REFUSED__CODE__OTHER_MODEL,
            "weights bbbb are not aaaa, which this fleet serves");
-    refuse("guess", good_digit, BATON__V1__REFUSED__CODE__BAD_TOKEN, "the cluster token is wrong");
+}
+
+TEST(a_worker_without_an_answer_names_the_token_and_tries_again)
+{
+    struct gateway gateway = {.epoch = baton_random_id()};
+    struct baton_message message;
+    char url[128];
+    start_worker("guess", good_digit, "tcp://127.0.0.1:0", url, sizeof url);
+    for (int i = 0; i < 3; i++) {
+        assert_true(gateway_take(&gateway, BATON__V1__ENVELOPE__BODY_HELLO, &message, PATIENCE_MS));
+        assert_string_equal(message.envelope->hello->cluster_token, "guess");
+        baton_inbox_reject(box.inbox, &message);
+        baton_message_fini(&message);
+    }
+    assert_true(process_expect(&peer, "is the cluster token the gateway's?", NULL, 0, PATIENCE_MS));
 }
 
 TEST(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it)
@@ -325,7 +339,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_worker_joins_answers_and_leaves_when_everything_is_acked),
-        RUN(the_wrong_model_and_the_wrong_token_are_refused_with_the_reason),
+        RUN(the_wrong_model_is_refused_with_the_reason),
+        RUN(a_worker_without_an_answer_names_the_token_and_tries_again),
         RUN(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it),
         RUN(a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on),
         RUN(a_worker_that_was_stopped_does_not_blame_its_gateway),

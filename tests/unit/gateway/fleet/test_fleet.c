@@ -61,6 +61,22 @@ TEST(a_worker_whose_process_is_gone_is_lost_at_once)
     assert_null(known(&worker));
 }
 
+TEST(links_of_lost_workers_are_closed_one_a_tick)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    static struct far_worker workers[5];
+    for (int i = 0; i < 5; i++) {
+        workers[i] = decode_worker(names[i]);
+        join(&workers[i]);
+        workers[i].is_silent = true;
+    }
+    while (fleet.workers.n)
+        pass_ms(25);
+    assert_int_equal(fleet.leaving.n, 4); /* and the tick has closed one */
+    pass_ms(25);
+    assert_int_equal(fleet.leaving.n, 3);
+}
+
 TEST(a_worker_that_says_goodbye_drains_until_its_link_ends)
 {
     struct far_worker worker = decode_worker("decode-0");
@@ -154,6 +170,7 @@ int main(void)
         ROW(a_worker_that_stays_silent_is_lost),
         ROW(no_worker_is_suspected_for_the_gateways_own_sleep),
         ROW(a_worker_whose_process_is_gone_is_lost_at_once),
+        ROW(links_of_lost_workers_are_closed_one_a_tick),
         ROW(a_worker_that_says_goodbye_drains_until_its_link_ends),
         ROW(a_status_may_say_that_a_worker_drains),
         ROW(a_worker_whose_engine_stands_still_is_stalled_until_it_moves),

@@ -30,10 +30,32 @@ TEST(a_worker_that_fits_is_welcome)
     assert_int_equal(n_sent(&first, NULL, BATON__V1__ENVELOPE__BODY_WELCOME), 1);
 }
 
-TEST(a_wrong_token_is_refused)
+TEST(a_stranger_gets_no_answer_and_costs_no_link)
 {
     first.token = "Secret";
-    assert_refused(&first, BATON__V1__REFUSED__CODE__BAD_TOKEN);
+    for (int i = 0; i < 100; i++)
+        assert_null(hello(&first));
+    assert_int_equal(n_rejected_messages, 100);
+    assert_int_equal(n_links_opened, 0);
+    assert_int_equal(fleet.hellos.n_strangers, 100);
+    assert_int_equal(n_sent(&first, NULL, BATON__V1__ENVELOPE__BODY_REFUSED), 0);
+}
+
+TEST(few_workers_are_refused_at_a_time_and_their_links_end_one_a_tick)
+{
+    other.config = "d";
+    for (int i = 0; i < 100; i++)
+        assert_null(hello(&other));
+    assert_int_equal(n_links_opened, GW_MAX_REFUSED);
+    assert_int_equal(fleet.hellos.n_refused, GW_MAX_REFUSED);
+    assert_int_equal(n_rejected_messages, 100 - GW_MAX_REFUSED);
+    pass_ms(1000);
+    assert_int_equal(fleet.refused.n, GW_MAX_REFUSED - 1);
+    pass_ms(25);
+    assert_int_equal(fleet.refused.n, GW_MAX_REFUSED - 2);
+    assert_null(hello(&other));
+    assert_int_equal(n_links_opened, GW_MAX_REFUSED + 1);
+    assert_non_null(hello(&first));
 }
 
 TEST(each_of_two_tokens_is_accepted)
@@ -121,8 +143,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW(a_worker_that_fits_is_welcome),
-        ROW(a_wrong_token_is_refused),
         ROW(each_of_two_tokens_is_accepted),
+        ROW(a_stranger_gets_no_answer_and_costs_no_link),
+        ROW(few_workers_are_refused_at_a_time_and_their_links_end_one_a_tick),
         ROW(another_model_is_refused),
         ROW(another_context_is_refused),
         ROW(the_first_worker_settles_what_the_others_must_share),

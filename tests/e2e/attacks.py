@@ -1,0 +1,211 @@
+"""What strangers do to a fleet, and what it costs: `attacks.py [NAME...]` runs them in full size and prints figures.
+
+test_strangers.py runs the same in a small size and asserts.
+"""
+import argparse
+import os
+import resource
+import threading
+import time
+
+import wire
+from fleet import SUSPICION, Fleet
+
+
+class Watch:
+    """A process, looked at from outside."""
+
+    def __init__(self, process):
+        self.pid = process.pid
+        self.cpu0, self.begin = self.cpu_s(), time.monotonic()
+
+    def cpu_s(self):
+        with open(f"/proc/{self.pid}/stat") as stat:
+            times = stat.read().rsplit(")", 1)[1].split()
+        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+
+    def files(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def rss_mb(self):
+        with open(f"/proc/{self.pid}/statm") as statm:
+            return int(statm.read().split()[1]) * resource.getpagesize() / 1e6
+
+    def cores(self):
+        """Busy since the last look."""
+        now, cpu = time.monotonic(), self.cpu_s()
+        busy = (cpu - self.cpu0) / (now - self.begin)
+        self.cpu0, self.begin = cpu, now
+        return busy
+
+
+class Probe:
+    """Asks /health for as long as the block runs; how long the slowest answer took."""
+
+    def __init__(self, fleet):
+        self.fleet, self.slowest_s, self.n_slow = fleet, 0, 0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.over.wait(0.02):
+            begin = time.monotonic()
+            assert self.fleet.request("GET", "/health")[0] == 200
+            taken = time.monotonic() - begin
+            self.slowest_s = max(self.slowest_s, taken)
+            self.n_slow += taken > 0.2
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def flood_hellos(url, n, token="guess", inbox_url=None, pipes=1):
+    """n Hellos over so many pipes, one after another, as far as the other side takes them. Returns the pipes."""
+    target = inbox_url or wire.refusing_url()
+    n_each = -(-n // pipes)
+    held = []
+    for p in range(pipes):
+        held.append(wire.connect(url))
+        try:
+            for i in range(n_each):
+                link = p * n_each + i + 1
+                held[-1].sendall(wire.hello(token, target, f"stranger-{link}", link))
+        except ConnectionError:
+            pass
+    return held
+
+
+def run_hellos(n, token, pipes=1):
+    with Fleet(token="secret", gateway_args=SUSPICION) as fleet:
+        watch = Watch(fleet.gateway)
+        base = watch.files()
+        most = 0
+        with Probe(fleet) as probe:
+            begin = time.monotonic()
+            for pipe in flood_hellos(fleet.inbox, n, token=token, pipes=pipes):
+                pipe.close()
+            while time.monotonic() < begin + 3 or (watch.files() > base + 4 and time.monotonic() < begin + 100):
+                most = max(most, watch.files())
+                time.sleep(0.02)
+        log = fleet.gateway.text()
+        print(f"hellos n={n} pipes={pipes} token={token}: slowest /health {probe.slowest_s:.2f} s, files {base} -> {most} -> "
+              f"{watch.files()}, lost {log.count('worker_lost')}, log lines {len(log.splitlines())}, "
+              f"cpu {watch.cores():.2f} cores over {time.monotonic() - begin:.1f} s", flush=True)
+
+
+def bulk_url(fleet, name="decode-0"):
+    """Where contexts go to: a decode worker's second listening port."""
+    inodes = set()
+    for fd in os.listdir(f"/proc/{fleet.workers[name].pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{fleet.workers[name].pid}/fd/{fd}")
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    ports = []
+    with open("/proc/net/tcp") as table:
+        for line in list(table)[1:]:
+            words = line.split()
+            if words[3] == "0A" and words[9] in inodes:
+                ports.append(int(words[1].split(":")[1], 16))
+    return [f"tcp://127.0.0.1:{port}" for port in sorted(ports)]
+
+
+def flood_begins(url, n, pipes=None):
+    """n KvBegins, each of a link of its own, to a reply_url where nobody listens."""
+    target = wire.refusing_url()
+    n_sent = 0
+    pipe = wire.connect(url)
+    for i in range(n):
+        try:
+            pipe.sendall(wire.kv_begin(target, link=i + 1, request_id=i + 1))
+            n_sent += 1
+        except ConnectionError:
+            pipe.close()
+            pipe = wire.connect(url)
+    pipe.close()
+    return n_sent
+
+
+def run_begins(n):
+    with Fleet(worker_args=SUSPICION) as fleet:
+        watch = Watch(fleet.workers["decode-0"])
+        base = watch.files()
+        for url in bulk_url(fleet):
+            flood_begins(url, n)
+        watch.cores()
+        most = watch.files()
+        for _ in range(5):
+            time.sleep(2)
+            most = max(most, watch.files())
+            print(f"begins n={n}: files {base} -> {watch.files()}, {watch.cores():.2f} cores", flush=True)
+
+
+def announce(url, n, n_bytes, missing=1, source=None):
+    """n pipes that announce a message each and send all of it but the last bytes."""
+    held = []
+    body = bytes(n_bytes - missing)
+    for _ in range(n):
+        try:
+            pipe = wire.connect(url, source=source)
+            pipe.sendall(n_bytes.to_bytes(8, "big") + body)
+            held.append(pipe)
+        except (OSError, AssertionError):
+            pass
+    return held
+
+
+def run_announce(n, n_bytes):
+    with Fleet(gateway_args=SUSPICION, worker_args=SUSPICION) as fleet:
+        watch = Watch(fleet.gateway)
+        base, files = watch.rss_mb(), watch.files()
+        most, most_files = base, files
+        over = threading.Event()
+
+        def look():
+            nonlocal most, most_files
+            while not over.wait(0.005):
+                most = max(most, watch.rss_mb())
+                most_files = max(most_files, watch.files())
+        looker = threading.Thread(target=look)
+        looker.start()
+        with Probe(fleet) as probe:
+            held = announce(fleet.inbox, n, n_bytes)
+            end = time.monotonic() + 8
+            while time.monotonic() < end:
+                time.sleep(0.1)
+        n_open = sum(wire.is_open(pipe) for pipe in held)
+        now = watch.rss_mb()
+        over.set()
+        looker.join()
+        print(f"announce {n} x {n_bytes}: RSS {base:.0f} -> {most:.0f} MB, after 8 s {now:.0f} MB, pipes still open {n_open}, "
+              f"files {files} -> {most_files} -> {watch.files()}, slowest /health {probe.slowest_s:.2f} s", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("attacks", nargs="*", default=["hellos", "begins", "announce"])
+    parser.add_argument("--hellos", type=int, nargs="*", default=[300, 1000, 3000])
+    parser.add_argument("--begins", type=int, default=500)
+    parser.add_argument("--pipes", type=int, default=100)
+    args = parser.parse_args()
+    for attack in args.attacks:
+        if attack == "hellos":
+            for n in args.hellos:
+                run_hellos(n, "guess")
+            run_hellos(300, "guess", pipes=300)
+            run_hellos(300, "secret")
+        elif attack == "begins":
+            run_begins(args.begins)
+        elif attack == "announce":
+            run_announce(args.pipes, (8 << 20) - 64)
+
+
+if __name__ == "__main__":
+    main()

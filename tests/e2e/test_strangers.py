@@ -1,0 +1,41 @@
+"""Whoever reaches a port without the fleet's secrets gets nothing and costs nobody anything (attacks.py, small)."""
+import wire
+from attacks import Watch, flood_hellos
+from fleet import SUSPICION, Fleet, wait_for
+
+STORY = "Once upon a time"
+
+
+def refused(fleet, reason):
+    return fleet.metrics()[f'baton_hellos_refused_total{{reason="{reason}"}}']
+
+
+def test_hellos_without_the_token_open_nothing():
+    with Fleet(gateway_args=SUSPICION) as fleet, wire.listener() as dialled:
+        expected = fleet.generate(prompt=STORY, max_new_tokens=20, seed=1)["generated_text"]
+        watch = Watch(fleet.gateway)
+        files = watch.files()
+        for n, pipes in (300, 1), (50, 50):
+            before = refused(fleet, "token")
+            for pipe in flood_hellos(fleet.inbox, n, inbox_url=dialled.url, pipes=pipes):
+                wait_for(lambda: not wire.is_open(pipe), "the pipe to be closed")
+            # What else came by a pipe that is closed is not looked at.
+            wait_for(lambda: refused(fleet, "token") >= before + pipes, "every sender to be refused")
+            assert watch.files() <= files + 8  # connections of /metrics and of strangers come and go
+        assert dialled.n_accepted() == 0
+        assert fleet.gateway.text().count("ev=stranger_refused") <= 20
+        assert "worker_lost" not in fleet.gateway.text()
+        assert fleet.generate(prompt=STORY, max_new_tokens=20, seed=1)["generated_text"] == expected
+        assert len(fleet.fleet()) == 2
+
+
+def test_few_workers_are_refused_at_a_time():
+    with Fleet(gateway_args=SUSPICION) as fleet, wire.listener() as dialled:
+        watch = Watch(fleet.gateway)
+        files = watch.files()
+        for pipe in flood_hellos(fleet.inbox, 100, token="secret", inbox_url=dialled.url, pipes=100):
+            pipe.close()
+        wait_for(lambda: refused(fleet, "other_terms") + refused(fleet, "dropped") >= 100, "the answers")
+        assert refused(fleet, "other_terms") >= 16
+        wait_for(lambda: watch.files() <= files + 2, "the links of the refused to be closed")
+        assert "worker_lost" not in fleet.gateway.text()

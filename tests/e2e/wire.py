@@ -1,0 +1,133 @@
+"""The wire's bytes without the program's own code: frames and messages as a stranger would write them."""
+import contextlib
+import socket
+import struct
+
+DIGEST = "0123456789abcdef" * 4
+GREETING = b"\0SP\0\0\x50\0\0"  # of an SP "push" peer
+# Numbers of the bodies in proto/baton.proto.
+HELLO, STATUS, KV_BEGIN, KV_CHUNK = 16, 19, 50, 51
+
+
+def crc_table():
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82f63b78 if byte & 1 else 0)
+        yield byte
+
+
+CRC = list(crc_table())
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc = CRC[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xffffffff
+
+
+def varint(n):
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out) + bytes([n])
+
+
+class Fixed(int):
+    """A fixed64 field."""
+
+
+def field(number, value):
+    if isinstance(value, Fixed):
+        return varint(number << 3 | 1) + struct.pack("<Q", value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def message(fields):
+    return b"".join(field(number, value) for number, value in fields.items())
+
+
+def envelope(kind, body, src_epoch=1001, dst_epoch=0, link=3003, link_seq=1, request_id=0, attempt=0):
+    head = {1: Fixed(src_epoch), 3: Fixed(link), 4: link_seq}
+    if dst_epoch:
+        head[2] = Fixed(dst_epoch)
+    if request_id:
+        head |= {6: Fixed(request_id), 7: attempt}
+    return message(head | {kind: message(body)})
+
+
+def frame(packed):
+    head = struct.pack("<4sHHIII", b"BATN", 3, 0, len(packed), 0, 0)
+    data = head + struct.pack("<IQ", crc32c(head + packed), 0) + packed
+    return struct.pack(">Q", len(data)) + data  # SP's length goes before
+
+
+def hello(token, inbox_url, worker_id="stranger", link=3003):
+    return frame(envelope(HELLO, {
+        1: 1, 2: worker_id, 3: 4711, 4: inbox_url, 6: message({1: DIGEST, 2: DIGEST, 3: DIGEST}), 7: "tale",
+        8: "f32", 9: "f32", 10: 16, 11: 512, 12: 1, 13: token, 14: message({4: 8, 5: 8})}, link=link))
+
+
+def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=0, n_tokens=4, ticket=b"", **shape):
+    body = {1: reply_url, 2: shape.get("n_layers", 6), 3: n_tokens, 4: 16, 5: shape.get("total_bytes", 1 << 20),
+            6: shape.get("kv_dtype", "f32"), 8: shape.get("kv_layout", DIGEST)}
+    if ticket:
+        body[9] = ticket
+    return frame(envelope(KV_BEGIN, body, dst_epoch=dst_epoch, link=link, request_id=request_id, attempt=attempt))
+
+
+def address(url):
+    host, port = url.removeprefix("tcp://").rsplit(":", 1)
+    return host, int(port)
+
+
+def connect(url, timeout_s=60, source=None):
+    """A pipe to an inbox, its handshake done. source: the address it comes from, of 127.0.0.0/8."""
+    pipe = socket.create_connection(address(url), timeout_s, (source, 0) if source else None)
+    pipe.sendall(GREETING)
+    answer = pipe.recv(8, socket.MSG_WAITALL)
+    assert answer[:4] == b"\0SP\0", answer
+    return pipe
+
+
+def is_open(pipe):
+    """Whether the other side still holds it; inboxes never send."""
+    pipe.setblocking(False)
+    try:
+        return bool(pipe.recv(1))
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
+def refusing_url():
+    """Where nobody listens: every connection is refused at once."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+
+
+class listener:
+    """A port that takes connections and says nothing; url, and how many came."""
+
+    def __enter__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.socket.setblocking(False)
+        self.url = f"tcp://127.0.0.1:{self.socket.getsockname()[1]}"
+        self.taken = []
+        return self
+
+    def n_accepted(self):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.taken.append(self.socket.accept()[0])
+        return len(self.taken)
+
+    def __exit__(self, *_):
+        for connection in [self.socket, *self.taken]:
+            connection.close()
