@@ -26,12 +26,14 @@ static void answer_rejected(const struct dc_reserve *reserve, const struct baton
     baton_origin_tell(origin, &answer);
 }
 
-static void answer_reserved(const struct dc_context *context)
+static void answer_reserved(const struct dc_reserve *reserve, const struct dc_context *context)
 {
+    struct baton_ticket ticket = baton_kv_receiver_ticket(reserve->receiver, &context->origin);
     Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
     reserved.n_blocks = (uint32_t)context->seq.n_blocks;
     reserved.n_cached_blocks = (uint32_t)context->seq.n_shared;
+    reserved.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
     answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
     answer.reserved = &reserved;
     baton_origin_tell(&context->origin, &answer);
@@ -59,7 +61,7 @@ void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_li
     if (!err) {
         context->origin = origin; /* moved */
         dc_contexts_add(reserve->contexts, context);
-        answer_reserved(context);
+        answer_reserved(reserve, context);
         return;
     }
     if (err == BATON_INVALID)

@@ -20,7 +20,8 @@
 struct dc_reserve {
     struct baton_host *host;
     struct dc_contexts *contexts;
-    struct baton_prefix_cache *cache; /* with its KV pool */
+    struct baton_prefix_cache *cache;         /* with its KV pool */
+    const struct baton_kv_receiver *receiver; /* issues the tickets */
     int max_batch;
 };
 

@@ -45,6 +45,8 @@ static void set_handoff(struct pf_job *job, const Baton__V1__DeliverTo *deliver_
     job->deliver_to.wanted = true;
     job->deliver_to.epoch = deliver_to->epoch;
     job->deliver_to.first_block = (int)deliver_to->first_block;
+    if (deliver_to->ticket.len == sizeof job->deliver_to.ticket.bytes)
+        memcpy(job->deliver_to.ticket.bytes, deliver_to->ticket.data, deliver_to->ticket.len);
     (void)strncpy(job->deliver_to.url, deliver_to->bulk_url, sizeof job->deliver_to.url - 1);
 }
 

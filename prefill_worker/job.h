@@ -68,6 +68,7 @@ struct pf_job {
         char url[BATON_MAX_TEXT_BYTES + 1];
         uint64_t epoch;  /* life of the decode worker */
         int first_block; /* it has the blocks before this one */
+        struct baton_ticket ticket;
     } deliver_to;
     struct baton_kv_send send; /* the engine thread also reads its `overlaps` */
     bool transfer_over;        /* complete or broken */

@@ -233,6 +233,7 @@ static enum baton_err open_transfer(struct pf_service *service, struct pf_job *j
                                            .n_tokens = job->n_prompt,
                                            .n_cached_tokens = job->n_cached_tokens,
                                            .first_block = job->deliver_to.first_block,
+                                           .ticket = job->deliver_to.ticket,
                                            .url = job->deliver_to.url,
                                            .epoch = job->deliver_to.epoch};
     return baton_kv_send_open(service->sender, &job->send, &source, why);

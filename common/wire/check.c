@@ -1,6 +1,7 @@
 /* baton_envelope_check: the range of every field of every message. Each message has one function
  * that reads like its part of proto/baton.proto; the first failure sticks and names the field. */
 #include "common/base/block_hash.h"
+#include "common/base/ticket.h"
 #include "common/wire/check_fields.h"
 
 enum { MAX_LAYERS = 1024, MAX_BLOCK_TOKENS = 1 << 16, MAX_CORES = 1 << 16 };
@@ -77,6 +78,13 @@ static void check_refused(struct checker *c, const Baton__V1__Refused *m)
     text(c, "reason", m->reason, BATON_MAX_TEXT_BYTES);
 }
 
+/* None comes from a worker of an earlier version. */
+static void ticket(struct checker *c, const char *field, const ProtobufCBinaryData *value)
+{
+    if (value->len && value->len != BATON_TICKET_BYTES)
+        FAIL(c, field, "%zu bytes are not %d", value->len, BATON_TICKET_BYTES);
+}
+
 /* ---- prefill ---- */
 
 static void check_deliver_to(struct checker *c, const Baton__V1__DeliverTo *m)
@@ -85,6 +93,7 @@ static void check_deliver_to(struct checker *c, const Baton__V1__DeliverTo *m)
     range(c, "deliver_to.epoch", m->epoch, 1, UINT64_MAX);
     name(c, "deliver_to.worker_id", m->worker_id);
     range(c, "deliver_to.first_block", m->first_block, 0, MAX_TOKENS - 1);
+    ticket(c, "deliver_to.ticket", &m->ticket);
 }
 
 /* How many of them a prompt may have is up to the worker, which knows its blocks. */
@@ -144,6 +153,7 @@ static void check_reserved(struct checker *c, const Baton__V1__Reserved *m)
 {
     range(c, "n_blocks", m->n_blocks, 1, MAX_TOKENS);
     range(c, "n_cached_blocks", m->n_cached_blocks, 0, m->n_blocks - 1);
+    ticket(c, "ticket", &m->ticket);
 }
 
 static void check_decode_start(struct checker *c, const Baton__V1__DecodeStart *m)
@@ -229,6 +239,7 @@ static void check_kv_begin(struct checker *c, const Baton__V1__KvBegin *m)
     name(c, "kv_dtype", m->kv_dtype);
     kv_layout(c, m->kv_layout);
     range(c, "first_block", m->first_block, 0, m->n_tokens - 1);
+    ticket(c, "ticket", &m->ticket);
 }
 
 static void check_kv_chunk(struct checker *c, const Baton__V1__KvChunk *m)
@@ -367,11 +378,10 @@ static bool names_no_request(const baton_envelope *e)
 
 static void check_addressing(struct checker *c, const baton_envelope *e)
 {
-    bool begins_link = e->body_case == BATON__V1__ENVELOPE__BODY_HELLO ||
-                       e->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    bool is_hello = e->body_case == BATON__V1__ENVELOPE__BODY_HELLO;
     uint64_t max_request = names_no_request(e) ? 0 : UINT64_MAX;
     range(c, "src_epoch", e->src_epoch, 1, UINT64_MAX);
-    range(c, "dst_epoch", e->dst_epoch, begins_link ? 0 : 1, UINT64_MAX);
+    range(c, "dst_epoch", e->dst_epoch, is_hello ? 0 : 1, UINT64_MAX);
     range(c, "link", e->link, 1, UINT64_MAX);
     range(c, "link_seq", e->link_seq, 1, UINT64_MAX);
     range(c, "request_id", e->request_id, max_request ? 1 : 0, max_request);

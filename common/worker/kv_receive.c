@@ -26,6 +26,7 @@ struct baton_kv_receiver {
     struct baton_kv_receiver_options options;
     struct baton_inbox *inbox;
     struct remote_list remotes;
+    struct baton_ticket_key ticket_key;
 };
 
 enum baton_err baton_kv_receiver_create(const struct baton_kv_receiver_options *options,
@@ -35,6 +36,7 @@ enum baton_err baton_kv_receiver_create(const struct baton_kv_receiver_options *
     if (!receiver)
         return BATON_NO_MEMORY;
     receiver->options = *options;
+    baton_ticket_key_init(&receiver->ticket_key);
     remote_list_init(&receiver->remotes);
     enum baton_err err =
         baton_inbox_open(&(struct baton_inbox_options){.url = options->bulk_url,
@@ -70,6 +72,19 @@ void baton_kv_receiver_destroy(struct baton_kv_receiver *receiver)
 const char *baton_kv_receiver_url(const struct baton_kv_receiver *receiver)
 {
     return baton_inbox_url(receiver->inbox);
+}
+
+struct baton_ticket baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
+                                             const struct baton_origin *origin)
+{
+    return baton_ticket_issue(&receiver->ticket_key, origin->request_id, origin->attempt);
+}
+
+static bool has_ticket(const struct baton_kv_receiver *receiver, const baton_envelope *envelope)
+{
+    const ProtobufCBinaryData *shown = &envelope->kv_begin->ticket;
+    return baton_ticket_is_valid(&receiver->ticket_key, envelope->request_id, envelope->attempt,
+                                 shown->data, shown->len);
 }
 
 /* ---- one transfer ---- */
@@ -227,19 +242,35 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
                            baton_seconds(receive->complete_ns - receive->began_ns));
 }
 
-static void handle(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+/* Whether the message may speak of that transfer: a KvBegin of one that nothing came for, or what
+ * follows a KvBegin over the same link. */
+static bool has_claim(const struct baton_kv_receive *receive, const baton_envelope *envelope)
+{
+    bool begins = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    return begins ? receive->state == BATON_KV_RECEIVE_EXPECTED && !receive->link
+                  : receive->link == envelope->link;
+}
+
+/* False: the sender has no right to what it says, and its link is to end. */
+static bool handle(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                    const struct baton_message *message, int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
+    bool begins = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    if (begins && !has_ticket(receiver, envelope))
+        return false;
     struct baton_kv_receive *receive = receiver->options.find(receiver->options.arg, envelope);
-    if (!receive || (receive->link && receive->link != envelope->link))
-        return; /* canceled meanwhile, or begun over another link */
-    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN)
+    if (!receive)
+        return true; /* canceled meanwhile */
+    if (!has_claim(receive, envelope))
+        return false;
+    if (begins)
         begin(receiver, remote, receive, envelope, now_ns);
     else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
         take_chunk(receiver, remote, receive, message);
     else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_END)
         end(receiver, remote, receive, envelope->kv_end);
+    return true;
 }
 
 /* ---- senders ---- */
@@ -252,6 +283,20 @@ static struct baton_kv_remote *find_remote(const struct baton_kv_receiver *recei
     return remote;
 }
 
+/* A KvBegin that nobody here asked for: the sender learns nothing but that its pipe is closed. */
+static bool is_strangers(const struct baton_kv_receiver *receiver,
+                         const struct baton_message *message)
+{
+    static struct baton_log_limit limit;
+    const baton_envelope *envelope = message->envelope;
+    if (envelope->dst_epoch == receiver->options.epoch && has_ticket(receiver, envelope))
+        return false;
+    baton_log_limited(&limit, BATON_LOG_WARN, "stranger_refused",
+                      BATON_S("peer", message->peer_host),
+                      BATON_S("reason", "a KvBegin without a ticket of this worker"));
+    return true;
+}
+
 /* The first message on an unknown link opens our half of it. Any other message there belongs to a
  * link that has ended here, and a link never recovers. */
 static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
@@ -260,7 +305,8 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
     const baton_envelope *envelope = message->envelope;
     char url[BATON_MAX_TEXT_BYTES + 1];
     struct baton_why why = {""};
-    if (envelope->body_case != BATON__V1__ENVELOPE__BODY_KV_BEGIN || envelope->link_seq != 1)
+    if (envelope->body_case != BATON__V1__ENVELOPE__BODY_KV_BEGIN || envelope->link_seq != 1 ||
+        is_strangers(receiver, message))
         return NULL;
     struct baton_kv_remote *remote = calloc(1, sizeof *remote);
     if (!remote)
@@ -295,6 +341,19 @@ static void lose_remote(struct baton_kv_receiver *receiver, struct baton_kv_remo
     drop_remote(receiver, remote);
 }
 
+/* The newcomer goes, with all that it sends; the context stays with whom it came by first. */
+static void end_claimant(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+                         const struct baton_message *message)
+{
+    const baton_envelope *envelope = message->envelope;
+    baton_log(BATON_LOG_ERROR, "claim_refused", BATON_X("req", envelope->request_id),
+              BATON_I("attempt", envelope->attempt), BATON_S("peer", message->peer_host),
+              BATON_S("message", baton_envelope_kind(envelope)),
+              BATON_S("reason", "the context is not this sender's"));
+    baton_inbox_reject(receiver->inbox, message);
+    lose_remote(receiver, remote, "the hand-off's link was ended for a false claim");
+}
+
 static void receive_message(struct baton_kv_receiver *receiver, const struct baton_message *message,
                             int64_t now_ns)
 {
@@ -307,7 +366,8 @@ static void receive_message(struct baton_kv_receiver *receiver, const struct bat
     }
     switch (baton_link_accept(remote->link, message->envelope, now_ns)) {
     case BATON_LINK_FRESH:
-        handle(receiver, remote, message, now_ns);
+        if (!handle(receiver, remote, message, now_ns))
+            end_claimant(receiver, remote, message);
         break;
     case BATON_LINK_STALE: /* of an earlier life: nothing is lost with it */
         break;

@@ -6,6 +6,11 @@
  *
  *     EXPECTED --KvBegin--> RECEIVING --KvEnd, every byte is here--> COMPLETE
  *
+ * Whoever reaches the port can send a KvBegin. Only the ticket that the receiver issued with the
+ * reservation makes it more than a stranger's: without one nothing is opened, dialled or looked up.
+ * The first KvBegin with the ticket has the context. Another one ends the link that it came by, and
+ * leaves the context alone.
+ *
  * Ownership: the receiver owns the inbox and the links back to the senders. A transfer is its
  *            caller's, from expect to fini, and borrows the sequence.
  * Threading: main thread.
@@ -17,6 +22,7 @@
 #define BATON_WORKER_KV_RECEIVE_H
 
 #include "common/base/list.h"
+#include "common/base/ticket.h"
 #include "common/engine/kv/kv.h"
 #include "common/worker/kv_arrival.h"
 #include "common/worker/origin.h"
@@ -72,6 +78,10 @@ void baton_kv_receiver_destroy(struct baton_kv_receiver *receiver);
 
 /* The bulk inbox as listened on, with the real port. */
 const char *baton_kv_receiver_url(const struct baton_kv_receiver *receiver);
+
+/* The ticket that a KvBegin for this request must show; the gateway passes it on. */
+struct baton_ticket baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
+                                             const struct baton_origin *origin);
 
 /* Takes everything that has arrived, and fails the transfers of senders that went away. */
 void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns);

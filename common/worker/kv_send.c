@@ -160,6 +160,8 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     begin.first_block = (uint32_t)source->first_block;
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(source->seq->kv));
     begin.kv_layout = baton_envelope_text(baton_kv_layout_name(source->seq->kv));
+    begin.ticket.data = (uint8_t *)(uintptr_t)source->ticket.bytes;
+    begin.ticket.len = sizeof source->ticket.bytes;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
     enum baton_err err = send_message(send, &envelope, NULL, 0);

@@ -20,6 +20,7 @@
 #define BATON_WORKER_KV_SEND_H
 
 #include "common/base/list.h"
+#include "common/base/ticket.h"
 #include "common/engine/kv/kv.h"
 #include "common/policy/overlap.h"
 #include "common/worker/kv_order.h"
@@ -43,6 +44,7 @@ struct baton_kv_source {
     atomic_int_least64_t *computed_ns; /* when all of them were; 0: not yet */
     int n_tokens, n_cached_tokens;     /* positions to send; of them, computed before */
     int first_block;                   /* the receiver has those before it */
+    struct baton_ticket ticket;        /* that the receiver gave with the reservation */
     const char *url;                   /* the receiver's bulk inbox */
     uint64_t epoch;                    /* the receiver's life */
 };

@@ -25,8 +25,8 @@ void baton_origin_fini(struct baton_origin *origin);
 /* Whether envelope comes from the same gateway, about the same attempt at the same request. */
 bool baton_origin_is(const struct baton_origin *origin, const baton_envelope *envelope);
 
-/* The same for what another worker sends, which does not know the gateway. Request ids begin at
- * random in each gateway's life, so they are enough. */
+/* The same for what another worker sends, which does not know the gateway. Request ids are
+ * random, so they are enough. */
 bool baton_origin_is_request(const struct baton_origin *origin, const baton_envelope *envelope);
 
 /* Sends envelope (with its body set) as an answer. */

@@ -1,6 +1,6 @@
 /* The requests of a worker, found by the ids in a message.
  *
- * Request ids begin at random in each gateway's life and count up: their last bits spread evenly.
+ * Request ids are random: their last bits spread evenly.
  *
  * Ownership: the table owns nothing; a node is part of its request's struct, and is removed before
  *            that is freed.

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -19,10 +20,13 @@ static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *r
     if (request->state != GW_RESERVING)
         return;
     /* The decode worker can only find blocks whose hashes Reserve carried. */
-    if (reserved->n_cached_blocks > request->n_hashes)
+    if (reserved->n_cached_blocks > request->n_hashes) {
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &unasked);
-    else
-        gw_routing_reserved(&dispatcher->routing, request, reserved->n_cached_blocks);
+        return;
+    }
+    if (reserved->ticket.len == sizeof request->attempt.ticket.bytes)
+        memcpy(request->attempt.ticket.bytes, reserved->ticket.data, reserved->ticket.len);
+    gw_routing_reserved(&dispatcher->routing, request, reserved->n_cached_blocks);
 }
 
 static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *request,

@@ -17,6 +17,7 @@
 #ifndef BATON_GATEWAY_REQUEST_ATTEMPT_H
 #define BATON_GATEWAY_REQUEST_ATTEMPT_H
 
+#include "common/base/ticket.h"
 #include "gateway/fleet/worker.h"
 
 /* One hand-off, as the decode worker measured it; gateway/observe/handoff_stats.h draws it. */
@@ -34,9 +35,10 @@ struct gw_attempt {
     struct gw_worker *prompt_at;        /* of these two, the one that has the prompt */
     char prefill_id[BATON_MAX_ID_BYTES + 1], decode_id[BATON_MAX_ID_BYTES + 1]; /* who serves or
                                                      served, also after they are gone; "": none */
-    int64_t n_prompt_tokens;  /* that prompt_at was sent */
-    int64_t n_blocks;         /* that the decode worker reserves */
-    uint32_t n_cached_blocks; /* of these, already in its cache */
+    int64_t n_prompt_tokens;    /* that prompt_at was sent */
+    int64_t n_blocks;           /* that the decode worker reserves */
+    uint32_t n_cached_blocks;   /* of these, already in its cache */
+    struct baton_ticket ticket; /* which the context must show there; zeros: it gave none */
 
     size_t n_scored;        /* prompt tokens whose logprobs came */
     uint32_t cached_tokens; /* of the prompt, not computed again */

@@ -72,6 +72,8 @@ void gw_command_prefill(const struct gw_request *request)
         deliver_to.bulk_url = request->attempt.decode->bulk_url;
         deliver_to.epoch = request->attempt.decode->epoch;
         deliver_to.worker_id = request->attempt.decode->id;
+        deliver_to.ticket.data = (uint8_t *)(uintptr_t)request->attempt.ticket.bytes;
+        deliver_to.ticket.len = sizeof request->attempt.ticket.bytes;
         prefill.deliver_to = &deliver_to;
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;

@@ -38,7 +38,15 @@ void gw_requests_init(struct gw_requests *requests)
         gw_request_list_init(&requests->by_state[i]);
     for (int i = 0; i < GW_REQUEST_BUCKETS; i++)
         gw_request_bucket_init(&requests->buckets[i]);
-    requests->next_id = baton_random_id();
+}
+
+/* At random, because clients see their own ids: they must tell nothing of others'. */
+static uint64_t fresh_id(const struct gw_requests *requests)
+{
+    uint64_t id = baton_random_id();
+    while (gw_request_find(requests, id))
+        id = baton_random_id();
+    return id;
 }
 
 static struct gw_request_bucket *bucket(const struct gw_requests *requests, uint64_t id)
@@ -53,9 +61,8 @@ struct gw_request *gw_request_create(struct gw_requests *requests,
     struct gw_request *request = calloc(1, sizeof *request);
     if (!request)
         return NULL;
-    if (!requests->next_id) /* 0 means "no request" on the wire */
-        requests->next_id++;
-    request->id = requests->next_id++;
+    request->id = fresh_id(requests);
+    request->arrival = ++requests->n_arrived;
     gw_attempt_begin(&request->attempt);
     gw_output_init(&request->output);
     request->writer = writer;
@@ -91,7 +98,7 @@ struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t 
 static void queue_again(struct gw_request_list *queued, struct gw_request *request)
 {
     struct gw_request *later = gw_request_list_first(queued);
-    while (later && (int64_t)(later->id - request->id) < 0)
+    while (later && later->arrival < request->arrival)
         later = gw_request_list_next(queued, later);
     gw_request_list_insert_before(queued, request, later);
 }

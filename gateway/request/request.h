@@ -73,6 +73,7 @@ struct gw_request {
     int64_t queued_ns; /* since when it waits to be routed; a rejected reservation does not reset
                           it */
     uint64_t id;
+    uint64_t arrival; /* counts requests: which of two came first */
     const struct gw_response_writer *writer;
     struct gw_choice *choice; /* what the writer is told of */
     struct gw_params params;  /* what was asked: does not change once the request is queued */
@@ -99,7 +100,7 @@ enum { GW_REQUEST_BUCKETS = 1024 };
 struct gw_requests {
     struct gw_request_list by_state[GW_N_STATES];
     struct gw_request_bucket buckets[GW_REQUEST_BUCKETS];
-    uint64_t next_id;
+    uint64_t n_arrived;
 };
 
 void gw_requests_init(struct gw_requests *requests);

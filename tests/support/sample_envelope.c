@@ -84,6 +84,7 @@ static void init_parts(struct sample_envelope *s)
     baton__v1__deliver_to__init(&s->deliver_to);
     s->deliver_to.bulk_url = baton_envelope_text("tcp://10.0.0.7:7202");
     s->deliver_to.epoch = 99;
+    s->deliver_to.ticket = (ProtobufCBinaryData){sizeof s->ticket, s->ticket};
     s->deliver_to.worker_id = baton_envelope_text("decode-0");
     baton__v1__decode_began__init(&s->began);
     s->began.kv_transfer_s = 0.0125;
@@ -173,6 +174,7 @@ static void init_kv_begin(struct sample_envelope *s)
 {
     baton__v1__kv_begin__init(&s->body.kv_begin);
     s->body.kv_begin.reply_url = baton_envelope_text("tcp://10.0.0.6:7101");
+    s->body.kv_begin.ticket = (ProtobufCBinaryData){sizeof s->ticket, s->ticket};
     s->body.kv_begin.n_layers = 6;
     s->body.kv_begin.n_tokens = 4;
     s->body.kv_begin.block_tokens = 16;
@@ -236,6 +238,7 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
     case BATON__V1__ENVELOPE__BODY_RESERVED:
         s->body.reserved.n_blocks = 4;
         s->body.reserved.n_cached_blocks = 2;
+        s->body.reserved.ticket = (ProtobufCBinaryData){sizeof s->ticket, s->ticket};
         break;
     case BATON__V1__ENVELOPE__BODY_FINISHED:
         s->body.finished.reason = BATON__V1__FINISHED__REASON__LENGTH;

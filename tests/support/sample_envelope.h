@@ -8,6 +8,7 @@
 #define BATON_TESTS_SAMPLE_ENVELOPE_H
 
 #include "common/base/block_hash.h"
+#include "common/base/ticket.h"
 #include "common/sampling/params.h"
 #include "common/wire/envelope.h"
 
@@ -55,7 +56,7 @@ struct sample_envelope {
     Baton__V1__Logprobs logprobs, *logprobs_list[4];
     double top_logprobs[2];
     uint32_t tokens[4], stops[2];
-    uint8_t block_hashes[2 * BATON_BLOCK_HASH_BYTES];
+    uint8_t block_hashes[2 * BATON_BLOCK_HASH_BYTES], ticket[BATON_TICKET_BYTES];
 };
 
 /* Every kind there is, ended by BODY__NOT_SET. */

@@ -11,7 +11,14 @@
 #include "tests/support/mailbox.h"
 #include "tests/support/random_gpt2.h"
 
-enum { GATEWAY = 1001, WORKER = 2002, PREFILL = 4004, TO_GATEWAY = 3003, PATIENCE_MS = 60000 };
+enum {
+    GATEWAY = 1001,
+    WORKER = 2002,
+    PREFILL = 4004,
+    STRANGER = 5005,
+    TO_GATEWAY = 3003,
+    PATIENCE_MS = 60000
+};
 
 static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = N_LAYERS, .n_vocab = N_VOCAB,
                                               .n_context = N_CONTEXT};
@@ -200,6 +207,8 @@ static void hear(const baton_envelope *envelope)
     case BATON__V1__ENVELOPE__BODY_RESERVED:
         about->n_reserved++;
         about->n_cached_blocks = envelope->reserved->n_cached_blocks;
+        assert_int_equal(envelope->reserved->ticket.len, sizeof about->ticket.bytes);
+        memcpy(about->ticket.bytes, envelope->reserved->ticket.data, sizeof about->ticket.bytes);
         break;
     case BATON__V1__ENVELOPE__BODY_REJECTED:
         about->n_rejected++;
@@ -444,12 +453,18 @@ void lose_gateway(void)
 
 /* ---- the prefill worker ---- */
 
-static void send_bulk(const struct request_params *params, baton_envelope *envelope,
-                      const void *payload, size_t n_bytes)
+static void send_over(struct baton_link *link, const struct request_params *params,
+                      baton_envelope *envelope, const void *payload, size_t n_bytes)
 {
     envelope->request_id = params->id;
     envelope->attempt = 1;
-    assert_int_equal(baton_link_send(to_bulk, envelope, payload, n_bytes), BATON_OK);
+    assert_int_equal(baton_link_send(link, envelope, payload, n_bytes), BATON_OK);
+}
+
+static void send_bulk(const struct request_params *params, baton_envelope *envelope,
+                      const void *payload, size_t n_bytes)
+{
+    send_over(to_bulk, params, envelope, payload, n_bytes);
 }
 
 struct shipment {
@@ -459,7 +474,7 @@ struct shipment {
     uint64_t n_bytes;
 };
 
-static void send_begin(const struct shipment *shipment)
+static void send_begin(const struct shipment *shipment, struct baton_link *link, bool with_ticket)
 {
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -473,9 +488,13 @@ static void send_begin(const struct shipment *shipment)
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(shipment->seq.kv));
     const char *layout = shipment->params->kv_layout;
     begin.kv_layout = baton_envelope_text(layout ? layout : baton_kv_layout_name(shipment->seq.kv));
+    if (with_ticket) {
+        begin.ticket.data = heard[shipment->params->id].ticket.bytes;
+        begin.ticket.len = BATON_TICKET_BYTES;
+    }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
-    send_bulk(shipment->params, &envelope, NULL, 0);
+    send_over(link, shipment->params, &envelope, NULL, 0);
 }
 
 static void send_block(struct shipment *shipment, uint32_t layer, uint32_t block)
@@ -563,7 +582,7 @@ void ship(const struct request_params *params, uint32_t first_block, uint32_t se
                                 .seq = run.seq,
                                 .first_block = first_block,
                                 .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
-    send_begin(&shipment);
+    send_begin(&shipment, to_bulk, true);
     for (; rounds > 1; rounds--)
         send_block(&shipment, N_HELD - 1, first_block);
     for (uint32_t block = first_block; block < shipment.n_blocks; block += segment) {
@@ -571,6 +590,26 @@ void ship(const struct request_params *params, uint32_t first_block, uint32_t se
         send_segment(&shipment, block, end < shipment.n_blocks ? end : shipment.n_blocks);
     }
     send_end(&shipment);
+    close_run(&run);
+}
+
+void claim_and_lose(const struct request_params *params, bool with_ticket)
+{
+    struct run run;
+    open_run(&run, params);
+    struct shipment shipment = {.params = params,
+                                .seq = run.seq,
+                                .n_blocks = (uint32_t)baton_kv_blocks_for(params->n_prompt)};
+    struct baton_link *link =
+        mailbox_dial(&prefill, dc_service_bulk_url(service), STRANGER, WORKER, 0);
+    assert_non_null(link);
+    send_begin(&shipment, link, with_ticket);
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+         baton_link_state(link) != BATON_OUTBOX_DOWN;) {
+        assert_true(baton_now_ns() < end_ns);
+        work_once();
+    }
+    baton_link_release(link);
     close_run(&run);
 }
 

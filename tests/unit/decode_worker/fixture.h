@@ -10,6 +10,7 @@
 
 #include "tests/support/test.h"
 
+#include "common/base/ticket.h"
 #include "decode_worker/service.h"
 
 /* What KvEnd says of its transfer: more than it took. */
@@ -44,6 +45,7 @@ struct request_params {
 struct heard {
     int n_reserved, n_rejected, n_first, n_finished, n_failed, n_received;
     uint32_t n_cached_blocks, cached_tokens;
+    struct baton_ticket ticket;
     uint64_t kv_bytes;
     uint32_t kv_chunks;
     double transfer_s, crc_s, overlap_s, exposed_s; /* of the hand-off */
@@ -96,6 +98,10 @@ void ship_nothing(const struct request_params *params);
 
 /* Works and listens once, and waits for nothing. */
 void work_now(void);
+/* Another prefill worker sends KvBegin for the same context, with the right ticket or with none;
+ * returns when its link is ended. */
+void claim_and_lose(const struct request_params *params, bool with_ticket);
+
 /* Works and listens until *counter reaches n. */
 void await(const int *counter, int n);
 void await_tokens(const struct request_params *params, size_t n);

@@ -106,6 +106,42 @@ static void reserve_at_last(const struct request_params *requests, size_t i, boo
     }
 }
 
+TEST(a_stranger_who_knows_the_request_cannot_touch_its_context)
+{
+    const struct request_params params = {
+        .id = 1, .n_prompt = 90, .n_new = 30, .words = 4, .temperature = 0.8, .stop = STOP_NONE};
+    worker_open(&(struct worker_options){0});
+    say_reserve(&params);
+    await(&heard[1].n_reserved, 1);
+    claim_and_lose(&params, false);
+    ship(&params, 0, 2, 1);
+    await(&heard[1].n_received, 1);
+    claim_and_lose(&params, true); /* whoever has the ticket comes second all the same */
+    say_start(&params);
+    await(&heard[1].n_finished, 1);
+    assert_equals_single_run(&params);
+    assert_int_equal(heard[1].n_failed, 0);
+    worker_close();
+}
+
+/* The ticket of a request that is over still shows that its sender is of the fleet. */
+TEST(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing)
+{
+    const struct request_params over = {
+        .id = 1, .n_prompt = 40, .n_new = 5, .words = 4, .stop = STOP_NONE};
+    const struct request_params next = {
+        .id = 2, .n_prompt = 50, .n_new = 9, .words = 5, .stop = STOP_NONE};
+    worker_open(&(struct worker_options){0});
+    say_reserve(&over);
+    await(&heard[1].n_reserved, 1);
+    say_cancel(&over);
+    await_status_idle();
+    ship(&over, 0, 2, 1);
+    run_sent(&next);
+    assert_int_equal(heard[1].n_failed + heard[2].n_failed, 0);
+    worker_close();
+}
+
 /* Either the start waits for the context, or the context for the start. */
 TEST(a_hand_off_exposes_the_time_that_the_start_waited)
 {
@@ -573,6 +609,8 @@ int main(void)
         cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
         cmocka_unit_test(a_prompt_resumed_here_at_any_index_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run),
+        cmocka_unit_test(a_stranger_who_knows_the_request_cannot_touch_its_context),
+        cmocka_unit_test(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing),
         cmocka_unit_test(a_hand_off_exposes_the_time_that_the_start_waited),
         cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
         cmocka_unit_test(prompts_beside_sequences_disturb_none),

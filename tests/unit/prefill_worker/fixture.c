@@ -318,6 +318,7 @@ void say_prompt(const struct request_params *params)
     Baton__V1__PrefillRequest request = BATON__V1__PREFILL_REQUEST__INIT;
     Baton__V1__Sampling sampling = BATON__V1__SAMPLING__INIT;
     Baton__V1__DeliverTo deliver_to = BATON__V1__DELIVER_TO__INIT;
+    struct baton_ticket ticket;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     struct baton_block_hash hashes[N_CONTEXT] = {{{0}}};
     uint32_t tokens[N_CONTEXT];
@@ -337,6 +338,8 @@ void say_prompt(const struct request_params *params)
         expect_context(params);
         deliver_to.bulk_url = (char *)baton_kv_receiver_url(receiver);
         deliver_to.epoch = DECODE;
+        ticket = baton_kv_receiver_ticket(receiver, &origins[params->id]);
+        deliver_to.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
         request.deliver_to = &deliver_to;
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;

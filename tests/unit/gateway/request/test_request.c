@@ -40,6 +40,21 @@ TEST(requests_have_ids_of_their_own_and_are_found_by_them)
     }
 }
 
+/* Whoever sees two of them learns nothing of the ones between, and cannot say the next. */
+TEST(an_id_tells_nothing_of_the_next)
+{
+    enum { N = 200 };
+    struct gw_request *all[N];
+    int n_near = 0;
+    for (int i = 0; i < N; i++) {
+        all[i] = new_request();
+        n_near += i && all[i]->id - all[i - 1]->id < UINT64_C(1) << 32;
+    }
+    assert_int_equal(n_near, 0);
+    for (int i = 0; i < N; i++)
+        gw_request_destroy(&requests, all[i]);
+}
+
 TEST(a_state_is_membership_of_one_list)
 {
     static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED,     GW_RESERVING, GW_QUEUED,
@@ -145,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(requests_have_ids_of_their_own_and_are_found_by_them, init),
+        cmocka_unit_test_setup(an_id_tells_nothing_of_the_next, init),
         cmocka_unit_test_setup(a_state_is_membership_of_one_list, init),
         cmocka_unit_test_setup(a_wait_goes_on_while_reservations_are_turned_down, init),
         cmocka_unit_test_setup(a_request_that_returns_to_the_queue_keeps_its_rank, init),
