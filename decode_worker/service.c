@@ -82,17 +82,18 @@ static enum baton_err create_receiver(struct dc_service *service, const char *bu
                                       struct baton_why *why)
 {
     struct baton_host *host = service->host;
-    enum baton_err err =
-        baton_kv_receiver_create(&(struct baton_kv_receiver_options){.bulk_url = bulk_url,
-                                                                     .epoch = host->epoch,
-                                                                     .wake = baton_host_wake,
-                                                                     .wake_arg = host,
-                                                                     .arg = service,
-                                                                     .find = find_receive,
-                                                                     .begin = begin_receive,
-                                                                     .complete = complete_receive,
-                                                                     .failed = fail_receive},
-                                 &service->receiver, why);
+    enum baton_err err = baton_kv_receiver_create(
+        &(struct baton_kv_receiver_options){.bulk_url = bulk_url,
+                                            .epoch = host->epoch,
+                                            .connect_ns = baton_host_silence_ns(host),
+                                            .wake = baton_host_wake,
+                                            .wake_arg = host,
+                                            .arg = service,
+                                            .find = find_receive,
+                                            .begin = begin_receive,
+                                            .complete = complete_receive,
+                                            .failed = fail_receive},
+        &service->receiver, why);
     service->reserve.receiver = service->receiver;
     return err;
 }

@@ -62,6 +62,7 @@ static enum baton_err create_sender(struct pf_service *service,
     service->sender = baton_kv_sender_create(&(struct baton_kv_sender_options){
         .epoch = host->epoch,
         .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
+        .connect_ns = baton_host_silence_ns(host),
         .overlap = options->overlap,
         .wake = baton_host_wake,
         .wake_arg = host});

@@ -35,6 +35,7 @@ static enum baton_err open_outbox(const struct baton_link_options *options,
         .max_queued = options->max_queued ? options->max_queued : DEFAULT_QUEUED,
         .max_queued_bytes =
             options->max_queued_bytes ? options->max_queued_bytes : DEFAULT_QUEUED_BYTES,
+        .connect_ns = options->connect_ns,
         .wake = options->wake,
         .wake_arg = options->wake_arg,
     };

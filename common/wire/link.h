@@ -25,6 +25,7 @@ struct baton_link_options {
     uint64_t peer_epoch;  /* 0: not known yet, learnt from the first accepted message */
     uint64_t id;          /* 0: choose one (the dialling side) */
     size_t max_queued, max_queued_bytes; /* as outbox.h; 0: 4096 messages, 64 MiB */
+    int64_t connect_ns;                  /* as outbox.h */
     void (*wake)(void *arg);
     void *wake_arg;
 };

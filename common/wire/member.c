@@ -17,7 +17,7 @@ struct peer {
     struct baton_node node;
     enum peer_state state;
     struct baton_link *link; /* NULL while PAUSED */
-    int64_t due_ns;          /* PAUSED: dial; JOINING: give up; JOINED: beat */
+    int64_t due_ns;          /* PAUSED: dial; DIALLING, JOINING: give up; JOINED: beat */
     bool said_goodbye;
     int64_t judge_ns;      /* JOINED: not before then is its silence judged again */
     bool is_stopped;       /* it was silent when last judged, and is kept */
@@ -93,6 +93,7 @@ static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
     struct baton_link_options options = {
         .url = peer->url,
         .local_epoch = member->options.epoch,
+        .connect_ns = member->options.silence_ns,
         .wake = member->options.wake,
         .wake_arg = member->options.wake_arg,
     };
@@ -102,7 +103,9 @@ static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
                   BATON_S("reason", why.text));
         set_state(peer, PAUSED, now_ns + member->options.retry_ns);
     } else {
-        set_state(peer, DIALLING, INT64_MAX); /* NNG dials on; the link's wake-up ends the wait */
+        /* NNG dials on, and the link's wake-up ends the wait. After a while a new link is dialled:
+         * its packets do not wait for the pauses of TCP that a cut path has made long. */
+        set_state(peer, DIALLING, now_ns + member->options.silence_ns);
     }
 }
 

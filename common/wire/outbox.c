@@ -8,6 +8,7 @@
 #include <nng/nng.h>
 #include <nng/protocol/pipeline0/push.h>
 
+#include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "common/wire/nng_error.h"
 #include "common/wire/tcp_path.h"
@@ -21,6 +22,7 @@ struct baton_outbox {
     int writable_fd; /* readable while the kernel has everything that NNG was given */
     void (*wake)(void *arg);
     void *wake_arg;
+    int64_t connect_until_ns;
 
     /* Senders take turns here, so that NNG's callbacks never wait for a payload being copied. */
     pthread_mutex_t pack_lock;
@@ -145,7 +147,7 @@ static void on_pipe_adding(nng_pipe pipe, nng_pipe_ev event, void *arg)
     struct baton_outbox *outbox = arg;
     (void)event;
     pthread_mutex_lock(&outbox->lock);
-    bool first = !outbox->pipe;
+    bool first = !outbox->pipe && outbox->state == BATON_OUTBOX_CONNECTING;
     if (first)
         outbox->pipe = (uint32_t)nng_pipe_id(pipe);
     pthread_mutex_unlock(&outbox->lock);
@@ -211,6 +213,8 @@ static struct baton_outbox *create(const struct baton_outbox_options *options)
     pthread_mutex_init(&outbox->lock, NULL);
     outbox->wake = options->wake;
     outbox->wake_arg = options->wake_arg;
+    outbox->connect_until_ns =
+        options->connect_ns ? baton_now_ns() + options->connect_ns : INT64_MAX;
     outbox->max_queued = options->max_queued;
     outbox->max_queued_bytes = options->max_queued_bytes;
     outbox->ring = calloc(options->max_queued, sizeof(nng_msg *));
@@ -344,6 +348,10 @@ enum baton_err baton_outbox_send(struct baton_outbox *outbox, baton_envelope *en
 enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox)
 {
     pthread_mutex_lock(&outbox->lock);
+    if (outbox->state == BATON_OUTBOX_CONNECTING && baton_now_ns() >= outbox->connect_until_ns) {
+        outbox->state = BATON_OUTBOX_DOWN;
+        drop_queue(outbox);
+    }
     enum baton_outbox_state state = outbox->state;
     pthread_mutex_unlock(&outbox->lock);
     return state;

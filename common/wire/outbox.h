@@ -1,6 +1,7 @@
 /* An outbox: one PUSH socket dialled to one peer's inbox, with a bounded queue of its own.
  *
  *     CONNECTING --pipe added--> UP --pipe removed--> DOWN (for good: open another)
+ *          \---- not UP within connect_ns -------------^
  *
  * NNG keeps no send buffer here, so what waits is ours to count and to drop. A message handed to
  * NNG is not delivered until the peer says so (common/wire/link.h).
@@ -26,11 +27,13 @@ struct baton_outbox_options {
     const char *url;         /* numeric host: "tcp://10.0.0.7:7101" */
     size_t max_queued;       /* messages */
     size_t max_queued_bytes; /* at least one message is always admitted */
+    int64_t connect_ns;      /* the peer must be reached within it; 0: it may take for ever */
     void (*wake)(void *arg);
     void *wake_arg;
 };
 
-/* Dials in the background: the outbox is CONNECTING on return, and may stay so. */
+/* Dials in the background: the outbox is CONNECTING on return. It dials again until it is UP or
+ * closed, so an owner without patience (connect_ns) asks for its state now and then. */
 enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
                                  struct baton_outbox **outbox,
                                  struct baton_why *why) BATON_MUST_CHECK;
@@ -44,6 +47,7 @@ void baton_outbox_close(struct baton_outbox *outbox);
 enum baton_err baton_outbox_send(struct baton_outbox *outbox, baton_envelope *envelope,
                                  const void *payload, size_t payload_bytes) BATON_MUST_CHECK;
 
+/* DOWN also when the time to connect is over. */
 enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox);
 
 /* Whether the kernel has everything that was queued, so that close loses nothing; true when DOWN.

@@ -166,21 +166,27 @@ static void gateway_lost(void *arg, uint64_t gateway_epoch)
     host->hooks.lost(host->hooks.arg, gateway_epoch);
 }
 
+int64_t baton_host_silence_ns(const struct baton_host *host)
+{
+    const struct baton_worker_options *options = host->options;
+    double silence_s = options->silence_s > 0 ? options->silence_s : SILENT_BEATS * options->beat_s;
+    return (int64_t)(silence_s * (double)BATON_SECOND);
+}
+
 enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
                                const struct baton_kv *kv, const struct baton_host_hooks *hooks,
                                struct baton_why *why)
 {
     const struct baton_worker_options *options = host->options;
     int64_t beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND);
-    int64_t silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND);
     host->hooks = *hooks;
     host->kv = kv;
     struct baton_member_options member = {
         .gateways = options->gateway,
         .epoch = host->epoch,
         .beat_ns = beat_ns,
-        .silence_ns = silence_ns ? silence_ns : SILENT_BEATS * beat_ns,
         .pause_ns = (int64_t)(options->pause_s * (double)BATON_SECOND),
+        .silence_ns = baton_host_silence_ns(host),
         .retry_ns = 2 * BATON_SECOND,
         .role = host->role,
         .worker_id = host->id,

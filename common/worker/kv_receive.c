@@ -297,6 +297,13 @@ static bool is_strangers(const struct baton_kv_receiver *receiver,
     return true;
 }
 
+static void refuse_remote(const struct baton_message *message, const char *reason)
+{
+    static struct baton_log_limit limit;
+    baton_log_limited(&limit, BATON_LOG_WARN, "bulk_peer_refused",
+                      BATON_S("peer", message->peer_host), BATON_S("reason", reason));
+}
+
 /* The first message on an unknown link opens our half of it. Any other message there belongs to a
  * link that has ended here, and a link never recovers. */
 static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
@@ -308,6 +315,10 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
     if (envelope->body_case != BATON__V1__ENVELOPE__BODY_KV_BEGIN || envelope->link_seq != 1 ||
         is_strangers(receiver, message))
         return NULL;
+    if (receiver->remotes.n >= BATON_KV_MAX_REMOTES) {
+        refuse_remote(message, "too many workers send contexts at once");
+        return NULL;
+    }
     struct baton_kv_remote *remote = calloc(1, sizeof *remote);
     if (!remote)
         return NULL;
@@ -315,6 +326,7 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
                                       .local_epoch = receiver->options.epoch,
                                       .peer_epoch = envelope->src_epoch,
                                       .id = envelope->link,
+                                      .connect_ns = receiver->options.connect_ns,
                                       .wake = receiver->options.wake,
                                       .wake_arg = receiver->options.wake_arg};
     enum baton_err err = baton_link_resolve_url(envelope->kv_begin->reply_url, message->peer_host,
@@ -322,8 +334,7 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
     if (!err)
         err = baton_link_open(&link, &remote->link, &why);
     if (err) {
-        baton_log(BATON_LOG_WARN, "bulk_peer_refused", BATON_S("peer", message->peer_host),
-                  BATON_S("reason", why.text));
+        refuse_remote(message, why.text);
         free(remote);
         return NULL;
     }

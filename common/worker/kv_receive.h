@@ -27,6 +27,8 @@
 #include "common/worker/kv_arrival.h"
 #include "common/worker/origin.h"
 
+enum { BATON_KV_MAX_REMOTES = 1024 }; /* links to senders at a time */
+
 struct baton_kv_receiver;
 
 enum baton_kv_receive_state {
@@ -56,6 +58,7 @@ struct baton_kv_receive {
 struct baton_kv_receiver_options {
     const char *bulk_url; /* where to listen */
     uint64_t epoch;
+    int64_t connect_ns; /* a sender that cannot be dialled within it is given up; 0: never */
     void (*wake)(void *arg);
     void *wake_arg;
 

@@ -76,6 +76,7 @@ static enum baton_err add_peer(struct baton_kv_sender *sender, const struct bato
     struct baton_link_options link = {.url = source->url,
                                       .local_epoch = sender->options.epoch,
                                       .peer_epoch = source->epoch,
+                                      .connect_ns = sender->options.connect_ns,
                                       .wake = sender->options.wake,
                                       .wake_arg = sender->options.wake_arg};
     enum baton_err err = baton_link_open(&link, &peer->link, why);

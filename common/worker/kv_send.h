@@ -31,6 +31,7 @@ struct baton_kv_sender;
 struct baton_kv_sender_options {
     uint64_t epoch;
     const char *reply_url; /* this worker's inbox as others reach it */
+    int64_t connect_ns;    /* a receiver that cannot be dialled within it is given up; 0: never */
     enum baton_overlap overlap;
     void (*wake)(void *arg);
     void *wake_arg;

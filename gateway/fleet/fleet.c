@@ -12,9 +12,16 @@ enum { DEAD_BEATS = 6 };
 /* How long a link stays open after Refused was sent on it, so that the message can leave. */
 #define REFUSED_LINGERS_NS BATON_SECOND
 
+static int64_t dead_after_ns(const struct gw_fleet *fleet)
+{
+    const struct gw_fleet_options *options = &fleet->options;
+    return options->silence_ns ? options->silence_ns : DEAD_BEATS * options->beat_ns;
+}
+
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options)
 {
     *fleet = (struct gw_fleet){.options = *options, .awake_ns = baton_now_ns()};
+    fleet->options.identity.connect_ns = dead_after_ns(fleet);
     gw_worker_list_init(&fleet->workers);
     gw_worker_list_init(&fleet->refused);
     gw_worker_list_init(&fleet->leaving);
@@ -346,18 +353,14 @@ static int64_t last_heard_ns(const struct gw_fleet *fleet, const struct gw_worke
     return heard_ns > fleet->awake_ns ? heard_ns : fleet->awake_ns;
 }
 
-static int64_t dead_after_ns(const struct gw_fleet *fleet)
-{
-    const struct gw_fleet_options *options = &fleet->options;
-    return options->silence_ns ? options->silence_ns : DEAD_BEATS * options->beat_ns;
-}
-
 static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
                         bool heard_all)
 {
     int64_t silent_ns = heard_all ? now_ns - last_heard_ns(fleet, worker) : 0;
     if (baton_link_state(worker->link) == BATON_OUTBOX_DOWN) {
-        lose(fleet, worker, worker->state == GW_WORKER_DRAINING ? "left" : "its process is gone");
+        lose(fleet, worker,
+             worker->state == GW_WORKER_DRAINING ? "left"
+                                                 : "its process is gone, or cannot be reached");
         return;
     }
     if (silent_ns > dead_after_ns(fleet)) {

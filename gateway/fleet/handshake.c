@@ -95,6 +95,7 @@ struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
                                       .local_epoch = identity->epoch,
                                       .peer_epoch = envelope->src_epoch,
                                       .id = envelope->link,
+                                      .connect_ns = identity->connect_ns,
                                       .wake = wake,
                                       .wake_arg = wake_arg};
     enum baton_err err = baton_link_resolve_url(hello->inbox_url, message->peer_host,

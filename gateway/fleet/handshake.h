@@ -18,6 +18,7 @@
 /* What this gateway says of itself, and compares with a Hello. */
 struct gw_identity {
     uint64_t epoch;
+    int64_t connect_ns; /* a worker that cannot be dialled within it is lost */
     const char *gateway_id;
     const struct baton_cluster_token *token;
     const struct baton_fingerprint *fingerprint; /* weights "" when this host has none */

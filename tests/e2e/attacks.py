@@ -98,12 +98,12 @@ def run_hellos(n, token, pipes=1):
               f"cpu {watch.cores():.2f} cores over {time.monotonic() - begin:.1f} s", flush=True)
 
 
-def bulk_url(fleet, name="decode-0"):
-    """Where contexts go to: a decode worker's second listening port."""
+def listening(process):
+    """The urls of a process's inboxes; a decode worker has two."""
     inodes = set()
-    for fd in os.listdir(f"/proc/{fleet.workers[name].pid}/fd"):
+    for fd in os.listdir(f"/proc/{process.pid}/fd"):
         try:
-            target = os.readlink(f"/proc/{fleet.workers[name].pid}/fd/{fd}")
+            target = os.readlink(f"/proc/{process.pid}/fd/{fd}")
         except OSError:
             continue
         if target.startswith("socket:["):
@@ -117,7 +117,7 @@ def bulk_url(fleet, name="decode-0"):
     return [f"tcp://127.0.0.1:{port}" for port in sorted(ports)]
 
 
-def flood_begins(url, n, pipes=None):
+def flood_begins(url, n):
     """n KvBegins, each of a link of its own, to a reply_url where nobody listens."""
     target = wire.refusing_url()
     n_sent = 0
@@ -137,7 +137,7 @@ def run_begins(n):
     with Fleet(worker_args=SUSPICION) as fleet:
         watch = Watch(fleet.workers["decode-0"])
         base = watch.files()
-        for url in bulk_url(fleet):
+        for url in listening(fleet.workers["decode-0"]):
             flood_begins(url, n)
         watch.cores()
         most = watch.files()

@@ -1,6 +1,6 @@
 """Whoever reaches a port without the fleet's secrets gets nothing and costs nobody anything (attacks.py, small)."""
 import wire
-from attacks import Watch, flood_hellos
+from attacks import Watch, flood_begins, flood_hellos, listening
 from fleet import SUSPICION, Fleet, wait_for
 
 STORY = "Once upon a time"
@@ -39,3 +39,18 @@ def test_few_workers_are_refused_at_a_time():
         assert refused(fleet, "other_terms") >= 16
         wait_for(lambda: watch.files() <= files + 2, "the links of the refused to be closed")
         assert "worker_lost" not in fleet.gateway.text()
+
+
+def test_contexts_without_a_ticket_open_nothing():
+    with Fleet(worker_args=SUSPICION) as fleet:
+        expected = fleet.generate(prompt=STORY, max_new_tokens=20, seed=1)["generated_text"]
+        decode = fleet.workers["decode-0"]
+        watch = Watch(decode)
+        files = watch.files()
+        for url in listening(decode):
+            flood_begins(url, 100)
+        wait_for(lambda: "ev=stranger_refused" in decode.text(), "the refusal")
+        wait_for(lambda: watch.files() <= files + 2, "the strangers to be gone")
+        assert decode.text().count("ev=stranger_refused") <= 20
+        assert fleet.generate(prompt=STORY, max_new_tokens=20, seed=1)["generated_text"] == expected
+        assert len(fleet.fleet()) == 2

@@ -1,10 +1,14 @@
 """The wire's bytes without the program's own code: frames and messages as a stranger would write them."""
 import contextlib
+import re
 import socket
 import struct
+from pathlib import Path
 
 DIGEST = "0123456789abcdef" * 4
 GREETING = b"\0SP\0\0\x50\0\0"  # of an SP "push" peer
+VERSION = int(re.search(r"BATON_WIRE_VERSION = (\d+)", (
+    Path(__file__).resolve().parents[2] / "common/wire/frame.h").read_text())[1])
 # Numbers of the bodies in proto/baton.proto.
 HELLO, STATUS, KV_BEGIN, KV_CHUNK = 16, 19, 50, 51
 
@@ -61,7 +65,7 @@ def envelope(kind, body, src_epoch=1001, dst_epoch=0, link=3003, link_seq=1, req
 
 
 def frame(packed):
-    head = struct.pack("<4sHHIII", b"BATN", 3, 0, len(packed), 0, 0)
+    head = struct.pack("<4sHHIII", b"BATN", VERSION, 0, len(packed), 0, 0)
     data = head + struct.pack("<IQ", crc32c(head + packed), 0) + packed
     return struct.pack(">Q", len(data)) + data  # SP's length goes before
 
@@ -72,7 +76,7 @@ def hello(token, inbox_url, worker_id="stranger", link=3003):
         8: "f32", 9: "f32", 10: 16, 11: 512, 12: 1, 13: token, 14: message({4: 8, 5: 8})}, link=link))
 
 
-def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=0, n_tokens=4, ticket=b"", **shape):
+def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=2002, n_tokens=4, ticket=b"", **shape):
     body = {1: reply_url, 2: shape.get("n_layers", 6), 3: n_tokens, 4: 16, 5: shape.get("total_bytes", 1 << 20),
             6: shape.get("kv_dtype", "f32"), 8: shape.get("kv_layout", DIGEST)}
     if ticket:

@@ -45,7 +45,8 @@ struct request_params {
 struct heard {
     int n_reserved, n_rejected, n_first, n_finished, n_failed, n_received;
     uint32_t n_cached_blocks, cached_tokens;
-    struct baton_ticket ticket;
+    bool has_ticket;
+    struct baton_ticket ticket; /* as soon as the worker has reserved */
     uint64_t kv_bytes;
     uint32_t kv_chunks;
     double transfer_s, crc_s, overlap_s, exposed_s; /* of the hand-off */
@@ -61,6 +62,7 @@ struct worker_options {
     const char *gateway_url; /* NULL: the test's own inbox; else see open_gateway */
     size_t max_queued;       /* messages to the gateway; 0: plenty */
     int n_threads;           /* 0: 2 */
+    double silence_s;        /* 0: a sender may be out of reach for ever */
 };
 
 void worker_open(const struct worker_options *options);
@@ -93,6 +95,9 @@ void lose_gateway(void);
  * many times the first chunk is sent. */
 void ship(const struct request_params *params, uint32_t first_block, uint32_t segment, int rounds);
 
+/* A second KvBegin ends the link to the bulk inbox; then the next one begins another. */
+extern bool bulk_may_end;
+
 /* KvBegin of the whole context, and nothing after it. */
 void ship_nothing(const struct request_params *params);
 
@@ -101,6 +106,10 @@ void work_now(void);
 /* Another prefill worker sends KvBegin for the same context, with the right ticket or with none;
  * returns when its link is ended. */
 void claim_and_lose(const struct request_params *params, bool with_ticket);
+
+/* Another prefill worker sends KvBegin with the ticket, but listens nowhere; returns
+ * when the context has failed. */
+void claim_from_nowhere(const struct request_params *params);
 
 /* Works and listens until *counter reaches n. */
 void await(const int *counter, int n);

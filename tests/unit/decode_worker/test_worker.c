@@ -124,6 +124,22 @@ TEST(a_stranger_who_knows_the_request_cannot_touch_its_context)
     worker_close();
 }
 
+/* Such as one that died between its KvBegin and this worker's dialling it. */
+TEST(a_sender_out_of_reach_is_given_up_with_its_contexts)
+{
+    const struct request_params params = {
+        .id = 1, .n_prompt = 40, .n_new = 5, .words = 4, .stop = STOP_NONE};
+    const struct request_params next = {
+        .id = 2, .n_prompt = 50, .n_new = 9, .words = 5, .stop = STOP_NONE};
+    worker_open(&(struct worker_options){.silence_s = 1});
+    say_reserve(&params);
+    await(&heard[1].n_reserved, 1);
+    claim_from_nowhere(&params);
+    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
+    run_sent(&next);
+    worker_close();
+}
+
 /* The ticket of a request that is over still shows that its sender is of the fleet. */
 TEST(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing)
 {
@@ -611,6 +627,7 @@ int main(void)
         cmocka_unit_test(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_stranger_who_knows_the_request_cannot_touch_its_context),
         cmocka_unit_test(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing),
+        cmocka_unit_test(a_sender_out_of_reach_is_given_up_with_its_contexts),
         cmocka_unit_test(a_hand_off_exposes_the_time_that_the_start_waited),
         cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
         cmocka_unit_test(prompts_beside_sequences_disturb_none),

@@ -110,6 +110,27 @@ TEST_WITH(state, what_was_sent_before_the_peer_listens_arrives_once_it_does)
     baton_link_release(early);
 }
 
+TEST_WITH(state, a_peer_that_is_not_reached_in_time_is_given_up)
+{
+    struct pair *pair = *state;
+    struct baton_link *link;
+    char url[64];
+    (void)snprintf(url, sizeof url, "%s", baton_inbox_url(pair->to.inbox));
+    mailbox_close(&pair->to);
+    pair->to.inbox = NULL;
+    struct baton_link_options options = {.url = url,
+                                         .local_epoch = 1001,
+                                         .connect_ns = 20 * BATON_MS,
+                                         .wake = baton_doorbell_ring,
+                                         .wake_arg = &pair->from.bell};
+    assert_int_equal(baton_link_open(&options, &link, NULL), BATON_OK);
+    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+         baton_link_state(link) != BATON_OUTBOX_DOWN;)
+        assert_true(baton_now_ns() < end_ns && !sched_yield());
+    assert_int_equal(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_CLOSED);
+    baton_link_release(link);
+}
+
 TEST_WITH(state, an_idle_link_may_be_closed_without_losing_its_last_words)
 {
     struct pair *pair = *state;
@@ -337,6 +358,7 @@ int main(void)
         PAIR_TEST(an_envelope_and_its_payload_arrive_as_sent),
         PAIR_TEST(a_link_comes_up_and_goes_down_for_good_with_its_peer),
         PAIR_TEST(what_was_sent_before_the_peer_listens_arrives_once_it_does),
+        PAIR_TEST(a_peer_that_is_not_reached_in_time_is_given_up),
         PAIR_TEST(an_idle_link_may_be_closed_without_losing_its_last_words),
         PAIR_TEST(too_much_for_a_frame_is_refused_and_counts_for_nothing),
         PAIR_TEST(an_invalid_envelope_closes_the_senders_connection),
