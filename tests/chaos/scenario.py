@@ -63,5 +63,8 @@ def load(path):
 
 
 def save(scenario, path):
+    """One request or event a line, so that a scenario can be read and cut by hand."""
+    parts = [f'"{name}": [\n  ' + ",\n  ".join(json.dumps(item) for item in value) + "\n ]" if isinstance(value, list)
+             else f'"{name}": {json.dumps(value)}' for name, value in scenario.items()]
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(scenario, indent=1) + "\n")
+    path.write_text("{\n " + ",\n ".join(parts) + "\n}\n")

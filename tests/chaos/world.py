@@ -46,20 +46,12 @@ class Tracer:
     """Stops one thread of a process, as a hung engine stands still: its main thread beats on. The kernel wants all
     calls to come from the thread that attached."""
 
-    def __init__(self, pid):
-        self.tid = self.busiest(pid)
+    def __init__(self, tid):
+        self.tid = tid
         self.thaw, self.frozen = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
         self.frozen.wait(10)
-
-    @staticmethod
-    def busiest(pid):
-        """The engine thread: of those that are not the main one, the one that has computed most."""
-        def ticks(tid):
-            fields = Path(f"/proc/{pid}/task/{tid}/stat").read_text().rsplit(")", 1)[1].split()
-            return int(fields[11]) + int(fields[12])
-        return max((int(tid) for tid in os.listdir(f"/proc/{pid}/task") if int(tid) != pid), key=ticks)
 
     def run(self):
         libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -75,6 +67,17 @@ class Tracer:
     def release(self):
         self.thaw.set()
         self.thread.join()
+
+
+def engine_thread(pid):
+    """Of the threads that are not the main one, the one that has computed most; None while there is none."""
+    def ticks(tid):
+        fields = Path(f"/proc/{pid}/task/{tid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+    try:
+        return max((int(tid) for tid in os.listdir(f"/proc/{pid}/task") if int(tid) != pid), key=ticks, default=None)
+    except OSError:  # one has just ended
+        return None
 
 
 class Member:
@@ -160,7 +163,9 @@ class Member:
             self.process.resume()
 
     def freeze(self):
-        self.tracer = Tracer(self.process.pid)
+        tid = wait_for(lambda: engine_thread(self.process.pid) or not self.alive(), f"threads of {self.name}")
+        if self.alive():
+            self.tracer = Tracer(tid)
 
     def thaw(self):
         if self.tracer:
