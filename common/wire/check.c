@@ -320,6 +320,8 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return check_refused(c, e->refused);
     case BATON__V1__ENVELOPE__BODY_STATUS:
         return check_status(c, e->status);
+    case BATON__V1__ENVELOPE__BODY_DRAIN:
+        return text(c, "reason", e->drain->reason, BATON_MAX_TEXT_BYTES);
     case BATON__V1__ENVELOPE__BODY_GOODBYE:
         return text(c, "reason", e->goodbye->reason, BATON_MAX_TEXT_BYTES);
     case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
@@ -370,7 +372,7 @@ static void check_body(struct checker *c, const baton_envelope *e)
 static bool names_no_request(const baton_envelope *e)
 {
     return (e->body_case >= BATON__V1__ENVELOPE__BODY_HELLO &&
-            e->body_case <= BATON__V1__ENVELOPE__BODY_GOODBYE) ||
+            e->body_case <= BATON__V1__ENVELOPE__BODY_DRAIN) ||
            e->body_case == BATON__V1__ENVELOPE__BODY_STEP_EVENTS ||
            e->body_case == BATON__V1__ENVELOPE__BODY_KV_QUERY ||
            e->body_case == BATON__V1__ENVELOPE__BODY_KV_ACCOUNT;

@@ -224,6 +224,19 @@ static void touch_alive_file(struct baton_host *host, int64_t now_ns)
     }
 }
 
+static void from_gateway(struct baton_host *host, struct baton_link *gateway,
+                         const struct baton_message *message)
+{
+    const baton_envelope *envelope = message->envelope;
+    if (envelope->body_case != BATON__V1__ENVELOPE__BODY_DRAIN) {
+        host->hooks.from_gateway(host->hooks.arg, gateway, message);
+        return;
+    }
+    host->told_to_drain = true;
+    baton_log(BATON_LOG_INFO, "told_to_drain", BATON_S("gateway", message->peer_host),
+              BATON_S("reason", envelope->drain->reason));
+}
+
 static void take_messages(struct baton_host *host, int64_t now_ns)
 {
     struct baton_message message;
@@ -235,7 +248,7 @@ static void take_messages(struct baton_host *host, int64_t now_ns)
             struct baton_link *gateway =
                 baton_member_receive(host->member, host->inbox, &message, now_ns);
             if (gateway)
-                host->hooks.from_gateway(host->hooks.arg, gateway, &message);
+                from_gateway(host, gateway, &message);
         }
         baton_message_fini(&message);
     }
@@ -254,7 +267,7 @@ static void reload_if_asked(struct baton_host *host)
 /* Whether it is time to return: drained, out of patience, or asked twice. */
 static bool is_finished(struct baton_host *host, int64_t now_ns)
 {
-    if (!n_stop_signals)
+    if (!n_stop_signals && !host->told_to_drain)
         return false;
     if (!host->draining) {
         host->draining = true;

@@ -4,7 +4,7 @@
  * A worker has NNG's I/O threads, this main thread (messages, hand-off, heartbeats) and one engine
  * thread of its own (compute). The main thread never computes, so heartbeats are never late.
  *
- *     SERVING --SIGTERM--> DRAINING --idle, or drain_s later--> returned
+ *     SERVING --SIGTERM, Drain--> DRAINING --idle, or drain_s later--> returned
  *
  * Draining begins with a Goodbye to every gateway; work that runs goes on. A second SIGTERM ends
  * the process at once. SIGHUP reads the cluster token's file again.
@@ -120,7 +120,7 @@ struct baton_host {
     struct baton_inbox *inbox;
     struct baton_member *member;
     struct baton_cluster_token token;
-    bool draining;
+    bool draining, told_to_drain; /* by a gateway */
     int64_t drain_until_ns, alive_next_ns;
 };
 

@@ -398,6 +398,17 @@ void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
     close_one(fleet, now_ns);
 }
 
+void gw_fleet_drain(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
+{
+    Baton__V1__Drain order = BATON__V1__DRAIN__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    order.reason = baton_envelope_text(reason);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_DRAIN;
+    envelope.drain = &order;
+    gw_worker_send(worker, &envelope);
+    drain(fleet, worker, reason);
+}
+
 void gw_fleet_goodbye(struct gw_fleet *fleet)
 {
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;

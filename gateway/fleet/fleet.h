@@ -70,6 +70,9 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
  * beat_ns / 4. */
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all);
 
+/* Gives the worker no more work and tells it to finish what it has, and to stop. */
+void gw_fleet_drain(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason);
+
 /* Tells every worker that this gateway is leaving. */
 void gw_fleet_goodbye(struct gw_fleet *fleet);
 

@@ -235,22 +235,23 @@ void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *reque
 
 /* ---- losses ---- */
 
-enum loss { DIED, STALLED };
+enum loss { DIED, LEFT, STALLED };
 
 static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_request_list *list,
                           const struct gw_worker *worker, enum loss loss)
 {
+    static const char *const words[] = {
+        [DIED] = "died", [LEFT] = "left after its drain time", [STALLED] = "stalled"};
     char message[160];
     (void)snprintf(message, sizeof message, "%s worker %s %s while it worked on the request",
-                   gw_worker_role_name(worker->role), worker->id,
-                   loss == DIED ? "died" : "stalled");
+                   gw_worker_role_name(worker->role), worker->id, words[loss]);
     struct gw_failure failure = {502, "worker_failed", message};
     for (struct gw_request *request = gw_request_list_first(list); request;) {
         if (request->attempt.prefill != worker && request->attempt.decode != worker) {
             request = gw_request_list_next(list, request);
             continue;
         }
-        if (loss == DIED)
+        if (loss != STALLED)
             gw_attempt_worker_lost(&request->attempt, worker); /* first: no Cancel goes to it */
         gw_lifecycle_retry_or_fail(lifecycle, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same completion */
@@ -266,7 +267,7 @@ static void lose_all(struct gw_lifecycle *lifecycle, const struct gw_worker *wor
 
 void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker)
 {
-    lose_all(lifecycle, worker, DIED);
+    lose_all(lifecycle, worker, worker->state == GW_WORKER_DRAINING ? LEFT : DIED);
 }
 
 void gw_lifecycle_worker_stalled(struct gw_lifecycle *lifecycle, const struct gw_worker *worker)

@@ -8,7 +8,7 @@ import re
 import subprocess
 
 import pytest
-from fleet import BIN, ROOT, WORDY, Fleet, Stream, run_out_of_time
+from fleet import BIN, ROOT, WORDY, Fleet, Stream, run_out_of_time, wait_for
 
 DOCUMENT = (ROOT / "docs/http-api.md").read_text()
 API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
@@ -100,7 +100,8 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         method, path = route.split(" ")
         path = path.replace("/v1/models/*", "/v1/models/tale").replace("/web/*", "/web/app.js")
         status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
-        assert status == (400 if method == "POST" else 200), route
+        expected = 404 if path.endswith("/drain") else 400 if method == "POST" else 200  # of no worker's name
+        assert status == expected, route
         status, answer, headers = fleet.request("DELETE", path)
         assert status == 405 and headers["Allow"] == method and answer["error"]["code"] == "method_not_allowed"
 
@@ -280,6 +281,13 @@ def test_the_account_of_the_kv_blocks(fleet):
     [stream] = fleet.hold()
     assert members(fleet.request("GET", "/debug/kv")[1]) == described("GET /debug/kv")
     stream.abandon()
+
+
+def test_a_worker_that_is_asked_to_drain():
+    with Fleet(prefill=0) as alone:
+        wait_for(lambda: alone.worker("decode-0"), "the worker")
+        status, answer, _ = alone.request("POST", "/workers/decode-0/drain")
+        assert status == 202 and members(answer) == described("POST /workers/{id}/drain")
 
 
 def test_the_metrics(fleet):

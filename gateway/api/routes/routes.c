@@ -13,6 +13,7 @@
 #include "gateway/api/openai/models.h"
 #include "gateway/api/page.h"
 #include "gateway/api/routes/debug_kv.h"
+#include "gateway/api/routes/drain.h"
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
 #include "gateway/http/status.h"
@@ -25,7 +26,7 @@ struct route {
     gw_endpoint endpoint;
 };
 
-/* A path that ends with '*' takes exactly one more segment, with any name. */
+/* A '*' stands for one segment with any name. */
 static const struct route routes[] = {
     {"POST", "/generate", gw_generate},
     {"POST", "/generate/stream", gw_generate_stream},
@@ -38,6 +39,7 @@ static const struct route routes[] = {
     {"GET", "/health", gw_info_health},
     {"GET", "/ready", gw_info_ready},
     {"GET", "/workers", gw_info_workers},
+    {"POST", "/workers/*/drain", gw_drain_worker},
     {"GET", "/metrics", gw_info_metrics},
     {"GET", "/debug/kv", gw_debug_kv},
     {"GET", "/", gw_page},
@@ -46,13 +48,19 @@ static const struct route routes[] = {
 
 static bool leads_to(const char *path, const struct route *route)
 {
-    size_t n = strlen(route->path) - 1;
-    if (route->path[n] != '*')
+    size_t n = strcspn(route->path, "*");
+    if (!route->path[n])
         return !strcmp(route->path, path);
-    return !strncmp(route->path, path, n) && path[n] && !strchr(path + n, '/');
+    size_t n_name = strncmp(route->path, path, n) ? 0 : strcspn(path + n, "/");
+    return n_name && !strcmp(route->path + n + 1, path + n + n_name);
 }
 
 /* ---- bodies ---- */
+
+static bool takes_body(const struct route *route)
+{
+    return !strcmp(route->method, "POST") && route->endpoint != gw_drain_worker;
+}
 
 /* A body being parsed on libuv's pool. The client may leave meanwhile: exchange is then NULL. */
 struct parse_work {
@@ -175,7 +183,7 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
         other = &routes[i];
         if (strcmp(routes[i].method, method) != 0)
             continue;
-        if (!strcmp(method, "POST"))
+        if (takes_body(&routes[i]))
             post(api, exchange, routes[i].endpoint);
         else
             routes[i].endpoint(api, exchange, NULL);

@@ -77,6 +77,19 @@ TEST(links_of_lost_workers_are_closed_one_a_tick)
     assert_int_equal(fleet.leaving.n, 3);
 }
 
+TEST(a_worker_that_is_told_to_drain_gets_no_work_whatever_it_says)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    gw_fleet_drain(&fleet, known(&worker), "asked to drain");
+    assert_int_equal(n_sent(&worker, NULL, BATON__V1__ENVELOPE__BODY_DRAIN), 1);
+    say_status(&worker); /* sent before it heard */
+    assert_int_equal(known(&worker)->state, GW_WORKER_DRAINING);
+    say_goodbye(&worker);
+    cut_link(&worker);
+    assert_null(known(&worker));
+}
+
 TEST(a_worker_that_says_goodbye_drains_until_its_link_ends)
 {
     struct far_worker worker = decode_worker("decode-0");
@@ -171,6 +184,7 @@ int main(void)
         ROW(no_worker_is_suspected_for_the_gateways_own_sleep),
         ROW(a_worker_whose_process_is_gone_is_lost_at_once),
         ROW(links_of_lost_workers_are_closed_one_a_tick),
+        ROW(a_worker_that_is_told_to_drain_gets_no_work_whatever_it_says),
         ROW(a_worker_that_says_goodbye_drains_until_its_link_ends),
         ROW(a_status_may_say_that_a_worker_drains),
         ROW(a_worker_whose_engine_stands_still_is_stalled_until_it_moves),

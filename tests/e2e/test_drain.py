@@ -1,0 +1,109 @@
+"""Workers leave: by request and by SIGTERM, in time and out of it, one after the other while streams run."""
+import signal
+import threading
+
+from fleet import Fleet, wait_for
+
+STORY = dict(prompt="Once upon a time", max_new_tokens=200, temperature=0, ignore_eos=True)
+KEY = "alpha-key-0001"
+
+
+def drain(fleet, name):
+    return fleet.request("POST", f"/workers/{name}/drain")
+
+
+def wait_gone(fleet, name):
+    """Until its process has ended well and the gateway knows it no more."""
+    process = fleet.workers[name]
+    wait_for(lambda: process.popen.poll() is not None, f"{name} to exit")
+    assert process.popen.returncode == 0, process.tail()
+    wait_for(lambda: not fleet.worker(name), f"{name} to be gone")
+
+
+def test_a_worker_that_is_asked_to_drain_finishes_and_leaves():
+    with Fleet(decode=2) as fleet:
+        expected = fleet.generate(**STORY)["text"]
+        [held] = fleet.hold()
+        name = next(w["id"] for w in fleet.fleet() if w["role"] == "decode" and w["active"])
+        status, answer, _ = drain(fleet, name)
+        assert status == 202 and answer["state"] == "draining" and answer["active"] == 1
+        assert drain(fleet, name)[0] == 202
+        wait_for(lambda: " ev=told_to_drain " in fleet.workers[name].text(), "the worker to hear of it")
+        assert fleet.worker(name)["state"] == "draining"
+        answers = [fleet.generate(**STORY) for _ in range(3)]  # by the other one
+        assert {a["text"] for a in answers} == {expected}
+        assert name not in {a["served_by"]["decode"] for a in answers}
+        assert held.text()[1].name == "summary"  # it has finished what it had
+        wait_gone(fleet, name)
+        assert fleet.metrics()["baton_migrations_total"] == 0
+        assert drain(fleet, name)[0] == 404
+
+
+def test_who_has_no_key_drains_nobody(tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text(KEY + "\n")
+    with Fleet(key=KEY, gateway_args=["--api-keys", keys]) as fleet:
+        mine, fleet.headers = fleet.headers, {}
+        assert drain(fleet, "decode-0")[0] == 401
+        fleet.headers = mine
+        assert drain(fleet, "decode-1")[0] == 404 and fleet.request("GET", "/workers/decode-0/drain")[0] == 405
+        assert fleet.worker("decode-0")["state"] == "ready"
+
+
+def test_a_stream_that_outlasts_the_drain_says_that_its_worker_left():
+    with Fleet(worker_args=["--drain-s", 0.1], gateway_args=["--migration-limit", 0]) as fleet:
+        [held] = fleet.hold()
+        fleet.workers["decode-0"].signal(signal.SIGTERM)
+        wait_gone(fleet, "decode-0")
+        last = held.text()[1]
+        assert last.name == "error"
+        assert "decode worker decode-0 left after its drain time" in last.json()["error"]["message"]
+
+
+class Streams:
+    """Clients that read one stream after the other until the block ends."""
+
+    def __init__(self, fleet, n, expected):
+        self.fleet, self.expected, self.stop = fleet, expected, threading.Event()
+        self.n_whole, self.wrong = 0, []
+        self.threads = [threading.Thread(target=self.read, args=(i,)) for i in range(n)]
+
+    def read(self, i):
+        while not self.stop.is_set():
+            text, last = self.fleet.stream(**STORY).text()
+            if last.name == "summary" and text == self.expected:
+                self.n_whole += 1
+            else:
+                self.wrong.append((text, last))
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def test_every_worker_is_restarted_under_streams_longer_than_the_drain_and_none_fails():
+    with Fleet(prefill=2, decode=2, worker_args=["--drain-s", 0.01],
+               gateway_args=["--migration-limit", 100, "--max-attempts", 100]) as fleet:
+        expected = fleet.stream(**STORY).text()[0]
+        with Streams(fleet, 6, expected) as streams:
+            for how in ("signal", "request"):
+                for name in list(fleet.workers):
+                    n = streams.n_whole
+                    if how == "signal":
+                        fleet.workers[name].signal(signal.SIGTERM)
+                    else:
+                        assert drain(fleet, name)[0] == 202
+                    wait_gone(fleet, name)
+                    fleet.start_worker(name.split("-")[0], name)
+                    wait_for(lambda: (fleet.worker(name) or {}).get("state") == "ready", f"{name} to be back")
+                    wait_for(lambda: streams.n_whole > n or streams.wrong, "streams to end")
+        assert not streams.wrong and streams.n_whole > 8
+        print(f"{streams.n_whole} streams, {fleet.metrics()['baton_migrations_total']:.0f} migrations")
+        assert fleet.metrics()["baton_migrations_total"] > 0
+        fleet.wait_all_free()
