@@ -1,8 +1,8 @@
-/* Products with native panels; part of amx.c.
+/* Products with native panels; part of amx.c. Those whose scales are integers: amx_spans.h.
  *
- * A tile step is a group of 16 or 32 inputs: its integer sums, exact in any order, begin with a
- * float's bits and are scaled as linear_native.h does it, so the results are the same to the bit. A
- * step takes the unit as long as one of 64 inputs.
+ * A tile step of the others is a group of 32 inputs: its integer sums, exact in any order, begin
+ * with a float's bits and are scaled as linear_native.h does it, so the results are the same to the
+ * bit. A step takes the unit as long as one of 64 inputs.
  *
  * Pure but for the tiles of the calling thread, which are configured here.
  */
@@ -10,6 +10,7 @@
 #define BATON_KERNELS_AMX_NATIVE_H
 
 #include "common/engine/kernels/amx_rows.h"
+#include "common/engine/kernels/amx_spans.h"
 #include "common/engine/kernels/native_chunk.h"
 #include "common/engine/kernels/variants.h"
 
@@ -17,7 +18,10 @@ enum { NATIVE_PANELS = 4 /* whose results are written together */ };
 
 /* A chunk of a panel on its way through a block of rows, and what all tiles of rows have so far. */
 struct native_strip {
-    struct native_chunk chunk;
+    union {
+        struct native_chunk chunk;
+        struct native_digits digits;
+    };
     _Alignas(LINE_BYTES) float results[BLOCK_MAX_TILES][NATIVE_PANELS][TILE_FLOATS];
 };
 
@@ -88,14 +92,12 @@ INLINE void multiply_native(struct baton_native native, const struct native_pass
         store(pass.results + r * LANES, results[r]);
 }
 
-/* One function for each number of inputs of a group, with and without mins. */
+/* One function with and one without mins. Groups of 16 inputs have spans. */
 #define NATIVE_CLASS(name, n_group, mins)                                                          \
     static void multiply_##name(const struct native_pass *pass)                                    \
     {                                                                                              \
         multiply_native((struct baton_native){.group = n_group, .has_min = mins}, pass);           \
     }
-NATIVE_CLASS(of_16, 16, false)
-NATIVE_CLASS(of_16_min, 16, true)
 NATIVE_CLASS(of_32, 32, false)
 NATIVE_CLASS(of_32_min, 32, true)
 
@@ -103,8 +105,6 @@ typedef void native_pass_fn(const struct native_pass *pass);
 
 INLINE native_pass_fn *pass_of(struct baton_native native)
 {
-    if (native.group == HALF_GROUP)
-        return native.has_min ? multiply_of_16_min : multiply_of_16;
     return native.has_min ? multiply_of_32_min : multiply_of_32;
 }
 
@@ -130,10 +130,9 @@ INLINE void add_chunk_native(struct baton_native native, struct native_strip *st
     const size_t groups_at =
         (size_t)baton_native_row_inputs(w->n_in) +
         (size_t)(k / BATON_NATIVE_UNIT) * sizeof(struct baton_native_row_group);
-    struct native_pass pass = {.chunk = &strip->chunk,
-                               .row_bytes = tiles->row_bytes,
-                               .n_units = (n_left < CHUNK_INPUTS ? n_left : CHUNK_INPUTS) /
-                                          BATON_NATIVE_UNIT};
+    const int n_units = (n_left < CHUNK_INPUTS ? n_left : CHUNK_INPUTS) / BATON_NATIVE_UNIT;
+    struct native_pass pass = {
+        .chunk = &strip->chunk, .row_bytes = tiles->row_bytes, .n_units = n_units};
     fill_chunk(native, levels, panel, k, pass.n_units, &strip->chunk);
     sign_words(&strip->chunk, pass.n_units);
     for (int tile = first_tile; tile < end_tile; tile++) {
@@ -142,6 +141,24 @@ INLINE void add_chunk_native(struct baton_native native, struct native_strip *st
         pass.groups = rows + groups_at;
         pass.results = strip->results[tile - first_tile][p];
         pass_of(native)(&pass);
+    }
+}
+
+/* The same of a panel whose steps, which are as long as a chunk, have spans. */
+INLINE void add_chunk_spans(struct baton_native native, struct native_strip *strip,
+                            const struct baton_linear *job, const struct row_tiles *tiles,
+                            int first_tile, int end_tile, const char *panel, int k, int p)
+{
+    const size_t chunk = (size_t)(k / CHUNK_INPUTS);
+    struct span_pass pass = {.digits = &strip->digits, .row_bytes = tiles->row_bytes};
+    fill_digits(native, panel + chunk * (size_t)baton_native_step_bytes(&native), &strip->digits);
+    for (int tile = first_tile; tile < end_tile; tile++) {
+        const char *rows = rows_of(tiles, tile);
+        pass.rows = rows + k;
+        pass.groups = rows + baton_native_row_inputs(job->weights->n_in) +
+                      chunk * CHUNK_UNITS * sizeof(struct baton_native_row_group);
+        pass.results = strip->results[tile - first_tile][p];
+        span_pass_of(native)(&pass);
     }
 }
 
@@ -158,7 +175,11 @@ INLINE void panels_native(struct baton_native native, struct native_strip *strip
     memset(strip->results, 0, (size_t)(end_tile - first_tile) * sizeof strip->results[0]);
     for (int o = out, p = 0; o < end_out; o += LANES, p++, panel += panel_bytes)
         for (int k = 0; k < n_stored; k += CHUNK_INPUTS)
-            add_chunk_native(native, strip, levels, job, tiles, first_tile, end_tile, panel, k, p);
+            if (native.has_spans)
+                add_chunk_spans(native, strip, job, tiles, first_tile, end_tile, panel, k, p);
+            else
+                add_chunk_native(native, strip, levels, job, tiles, first_tile, end_tile, panel, k,
+                                 p);
     finish_tiles(job, tiles, first_tile, end_tile - first_tile, out, end_out, strip->results[0][0],
                  NATIVE_PANELS);
 }
@@ -173,7 +194,7 @@ INLINE void multiply_tiles(struct baton_native native, const struct baton_linear
     uint8_t levels[16];
     struct native_strip strip;
     baton_native_levels(&native, levels);
-    configure_tiles(tiles.height, native.group / 4);
+    configure_tiles(tiles.height, (native.has_spans ? BATON_NATIVE_UNIT : native.group) / 4);
     for (int tile = 0, end; tile < tiles.n_tiles; tile = end) {
         end = end_of_block(&tiles, tile);
         for (int out = first_out; out < end_out; out += n_outs)

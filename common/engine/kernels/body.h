@@ -23,7 +23,7 @@
 
 #define NATIVE_DTYPE(name, NAME, ...)                                                              \
     [BATON_##NAME] = {.row_bytes = baton_native_row_bytes,                                         \
-                      .quantize = quantize_native,                                                 \
+                      .quantize = NATIVE_QUANTIZE(__VA_ARGS__),                                    \
                       .linear = linear_##name},
 
 const struct baton_kernels KERNELS = {

@@ -10,6 +10,12 @@
  *
  * where the first product is rounded, and the others are multiply-adds where the machine has them.
  *
+ * Where a block's scales are integers beside a float, four groups are a span, in which x has one
+ * scale (quantize_native.h). Their sums times their integers are added exactly: a float holds the
+ * sum of two groups, and that of four is rounded once. A span is
+ *
+ *     result += (sum * the block's scale - mins * x's sums) * scale of x
+ *
  * Pure: arguments are borrowed for the call.
  */
 #ifndef BATON_KERNELS_LINEAR_NATIVE_H
@@ -184,6 +190,99 @@ INLINE void fold_group(struct baton_native native, bool is_chunk, float *results
     }
 }
 
+/* ---- four groups whose scales are integers ---- */
+
+/* Sums of two groups each, exact: below 2^24, which takes 32 inputs, codes up to 31 and integers up
+ * to 63, or 16 inputs, codes from -32 on and integers from -128 on. */
+struct native_span {
+    reg pairs[2][MOST_ROWS][CHUNK_REGS];
+};
+
+/* Group g's sums join it; factors [panels]. */
+INLINE void join_span(bool is_chunk, struct native_span *span, int g, q8_sum sums[][CHUNK_REGS],
+                      const struct native_factors *const factors[], int n_rows)
+{
+    reg scales[CHUNK_REGS], starts[CHUNK_REGS];
+    for (int i = 0; i < n_regs(is_chunk); i++) {
+        scales[i] = load_reg(factors[i / REGS]->scales + i % REGS * REG_LANES);
+        starts[i] = load_reg(factors[i / REGS]->starts + i % REGS * REG_LANES);
+    }
+    UNROLL
+    for (int r = 0; r < n_rows; r++)
+        for (int i = 0; i < n_regs(is_chunk); i++) {
+            reg scaled = scale_sum(sums[r][i], scales[i], starts[i]);
+            span->pairs[g / 2][r][i] = g % 2 ? span->pairs[g / 2][r][i] + scaled : scaled;
+        }
+}
+
+/* Adds it to the results; of each panel its step's scales and its groups' factors [4]. groups: of
+ * the span's first unit. */
+INLINE void fold_span(struct baton_native native, bool is_chunk, float *results,
+                      const struct native_span *span, const float *const steps[],
+                      const struct native_factors *const factors[][BATON_NATIVE_SPAN_GROUPS],
+                      const struct row_cursor *groups, int n_rows)
+{
+    const int n_groups = BATON_NATIVE_UNIT / native.group;
+    UNROLL
+    for (int r = 0; r < n_rows; r++) {
+        const struct baton_native_row_group *row = (const void *)row_of(groups, r);
+        for (int i = 0; i < n_regs(is_chunk); i++) {
+            const int at = i % REGS * REG_LANES;
+            float *result = results + (i / REGS * BLOCK_ROWS + r) * LANES + at;
+            reg scaled =
+                (span->pairs[0][r][i] + span->pairs[1][r][i]) * load_reg(steps[i / REGS] + at);
+            for (int g = 0; native.has_min && g < BATON_NATIVE_SPAN_GROUPS; g++)
+                scaled = fma_reg(splat_reg(minus_sum(native, row + g / n_groups, g % n_groups)),
+                                 load_reg(factors[i / REGS][g]->mins + at), scaled);
+            store_reg(result, fma_reg(scaled, splat_reg(row->scale), load_reg(result)));
+        }
+    }
+}
+
+INLINE void find_step_scale(struct baton_native native, const char *step, float *scales)
+{
+    for (int i = 0; i < REGS; i++)
+        store_reg(scales + i * REG_LANES, native_step_scale(native, step, i));
+}
+
+/* Its first unit is `unit`. */
+INLINE void add_span(struct baton_native native, bool is_chunk, const struct native_tile *tile,
+                     struct native_unit unit, struct row_cursor *x, struct row_cursor *groups,
+                     int n_rows)
+{
+    const int n_groups = BATON_NATIVE_UNIT / native.group;
+    struct native_span span;
+    struct native_factors found[BATON_NATIVE_SPAN_GROUPS];
+    _Alignas(LINE_BYTES) float step[LANES];
+    const float *steps[CHUNK_PANELS] = {step};
+    const struct native_factors *factors[CHUNK_PANELS][BATON_NATIVE_SPAN_GROUPS];
+    struct row_cursor of_unit = *groups;
+    if (!is_chunk)
+        find_step_scale(native, unit.step, step);
+#pragma GCC unroll 4
+    for (int g = 0; g < BATON_NATIVE_SPAN_GROUPS; g++) {
+        q8_sum sums[MOST_ROWS][CHUNK_REGS];
+        const struct native_factors *of_group[CHUNK_PANELS] = {&found[g]};
+        sum_group_native(native, is_chunk, &unit, g % n_groups, sums, x, &of_unit, n_rows);
+        for (int p = 0; is_chunk && p < CHUNK_PANELS; p++)
+            of_group[p] = &unit.chunks[p].factors[unit.number][g % n_groups];
+        if (!is_chunk)
+            find_factors(native, unit.step, unit.number * n_groups + g % n_groups, &found[g]);
+        join_span(is_chunk, &span, g, sums, of_group, n_rows);
+        for (int p = 0; p < CHUNK_PANELS; p++)
+            factors[p][g] = of_group[p];
+        if ((g + 1) % n_groups == 0) {
+            advance(&of_unit, sizeof(struct baton_native_row_group), n_rows);
+            unit.codes += is_chunk ? 0 : baton_native_unit_bytes(&native);
+            unit.number++;
+        }
+    }
+    for (int p = 0; is_chunk && p < CHUNK_PANELS; p++)
+        steps[p] = unit.chunks[p].step;
+    fold_span(native, is_chunk, tile->results, &span, steps, factors, groups, n_rows);
+    *groups = of_unit;
+}
+
 /* ---- a unit ---- */
 
 INLINE void add_unit(struct baton_native native, bool is_chunk, const struct native_tile *tile,
@@ -206,16 +305,17 @@ INLINE void add_unit(struct baton_native native, bool is_chunk, const struct nat
     advance(groups, sizeof(struct baton_native_row_group), n_rows);
 }
 
-INLINE void fetch_unit(struct baton_native native, const char *codes)
+INLINE void fetch_units(struct baton_native native, const char *codes, int n_units)
 {
-    for (int i = 0; i < baton_native_unit_bytes(&native); i += LINE_BYTES)
+    for (int i = 0; i < n_units * baton_native_unit_bytes(&native); i += LINE_BYTES)
         __builtin_prefetch(codes + i + FETCH_CODES, 0, 2);
 }
 
 /* A panel times few rows. */
 INLINE void tile_panel(struct baton_native native, const struct native_tile *tile, int n_rows)
 {
-    const int n_units = baton_native_step(&native) / BATON_NATIVE_UNIT;
+    const int n_units = baton_native_step(&native) / BATON_NATIVE_UNIT,
+              n_together = native.has_spans ? baton_native_span_units(&native) : 1;
     struct row_cursor x = cursor_at(tile->x, tile->row_bytes, n_rows);
     struct row_cursor groups = cursor_at(tile->groups, tile->row_bytes, n_rows);
     struct native_unit unit = {.step = tile->panel, .levels = tile->levels};
@@ -223,24 +323,31 @@ INLINE void tile_panel(struct baton_native native, const struct native_tile *til
     for (int k = 0; k < tile->n_in; k += n_units * BATON_NATIVE_UNIT) {
         unit.codes = unit.step + baton_native_head_bytes(&native);
 #pragma GCC unroll 1
-        for (unit.number = 0; unit.number < n_units; unit.number++) {
-            fetch_unit(native, unit.codes);
-            add_unit(native, false, tile, &unit, &x, &groups, n_rows);
-            unit.codes += baton_native_unit_bytes(&native);
+        for (unit.number = 0; unit.number < n_units; unit.number += n_together) {
+            fetch_units(native, unit.codes, n_together);
+            if (native.has_spans)
+                add_span(native, false, tile, unit, &x, &groups, n_rows);
+            else
+                add_unit(native, false, tile, &unit, &x, &groups, n_rows);
+            unit.codes += n_together * baton_native_unit_bytes(&native);
         }
         unit.step = unit.codes;
     }
 }
 
-/* Chunks times at most CHUNK_ROWS rows; of the format only groups and mins matter. */
+/* Chunks times at most CHUNK_ROWS rows; of the format only groups, mins and spans matter. */
 INLINE void tile_chunk(struct baton_native native, const struct native_tile *tile, int n_rows)
 {
     struct row_cursor x = cursor_at(tile->x, tile->row_bytes, n_rows);
     struct row_cursor groups = cursor_at(tile->groups, tile->row_bytes, n_rows);
     struct native_unit unit = {.chunks = tile->chunks};
+    const int n_together = native.has_spans ? baton_native_span_units(&native) : 1;
 #pragma GCC unroll 1
-    for (; unit.number * BATON_NATIVE_UNIT < tile->n_in; unit.number++)
-        add_unit(native, true, tile, &unit, &x, &groups, n_rows);
+    for (; unit.number * BATON_NATIVE_UNIT < tile->n_in; unit.number += n_together)
+        if (native.has_spans)
+            add_span(native, true, tile, unit, &x, &groups, n_rows);
+        else
+            add_unit(native, true, tile, &unit, &x, &groups, n_rows);
 }
 
 /* ---- a panel times many rows ---- */
@@ -348,8 +455,9 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
 #define CHUNK_TILES(X, name) TILES(X, name)
 #endif
 
-#define CHUNK_CLASS(name, n_group, mins)                                                           \
-    static const struct baton_native class_##name = {.group = n_group, .has_min = mins};           \
+#define CHUNK_CLASS(name, n_group, mins, spans)                                                    \
+    static const struct baton_native class_##name = {                                              \
+        .group = n_group, .has_min = mins, .has_spans = spans};                                    \
     INLINE void tile_##name(const struct native_tile *tile, int n_rows)                            \
     {                                                                                              \
         tile_chunk(class_##name, tile, n_rows);                                                    \
@@ -365,15 +473,18 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
     tiles(NATIVE_TILE_FUNCTION,                                                                    \
           name) static native_tile_fn *const name##s[most + 1] = {tiles(TILE_ENTRY, name)}
 
-CHUNK_CLASS(of_16, 16, false);
-CHUNK_CLASS(of_16_min, 16, true);
-CHUNK_CLASS(of_32, 32, false);
-CHUNK_CLASS(of_32_min, 32, true);
+CHUNK_CLASS(of_16, 16, false, true);
+CHUNK_CLASS(of_16_min, 16, true, true);
+CHUNK_CLASS(of_32, 32, false, false);
+CHUNK_CLASS(of_32_min, 32, true, false);
+CHUNK_CLASS(of_128_min, 32, true, true);
 
 INLINE native_tile_fn *const *chunk_tiles(struct baton_native native)
 {
     if (native.group == HALF_GROUP)
         return native.has_min ? tile_of_16_mins : tile_of_16s;
+    if (native.has_spans)
+        return tile_of_128_mins;
     return native.has_min ? tile_of_32_mins : tile_of_32s;
 }
 

@@ -62,7 +62,10 @@ struct baton_native {
     int zero;          /* the code of value 0, without levels */
     bool has_levels;
     bool has_min;
+    bool has_spans; /* sums of four groups become floats together: linear_native.h */
 };
+
+enum { BATON_NATIVE_SPAN_GROUPS = 4 };
 
 /* name, NAME, scales, bits, group, zero, has levels */
 #define BATON_NATIVE_DTYPES(X)                                                                     \
@@ -86,7 +89,8 @@ struct baton_native {
         .group = n_group, .zero = zero_code, .has_levels = levels,                                 \
         .has_min = BATON_SCALES_##form == BATON_SCALES_F16_MIN ||                                  \
                    BATON_SCALES_##form == BATON_SCALES_INTEGER_MIN ||                              \
-                   BATON_SCALES_##form == BATON_SCALES_NIBBLES                                     \
+                   BATON_SCALES_##form == BATON_SCALES_NIBBLES,                                    \
+        .has_spans = BATON_SCALES_##form >= BATON_SCALES_INTEGER && !(levels)                      \
     }
 
 /* Where a step's parts begin, in bytes; of INTEGER_MIN the mins follow the scales. */
@@ -115,6 +119,12 @@ static inline uint16_t baton_native_f16(float number)
      : (form) == BATON_SCALES_F16_MIN                              ? 128                           \
      : (form) == BATON_SCALES_INTEGER ? 64 + BATON_NATIVE_STEP / (group)*16                        \
                                       : 64 + BATON_NATIVE_STEP)
+
+/* Units that a span of groups has. */
+static inline int baton_native_span_units(const struct baton_native *native)
+{
+    return BATON_NATIVE_SPAN_GROUPS * native->group / BATON_NATIVE_UNIT;
+}
 
 static inline int baton_native_step(const struct baton_native *native)
 {

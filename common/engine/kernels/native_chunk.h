@@ -15,8 +15,8 @@ enum {
     UNIT_MOST_GROUPS = BATON_NATIVE_UNIT / HALF_GROUP
 };
 
-/* A group's scales and mins for 16 outputs; and what a sum's start becomes when it is scaled,
- * negative. */
+/* A group's scales (its integers, where four groups are a span) and mins for 16 outputs; and what a
+ * sum's start becomes when it is scaled, negative. */
 struct native_factors {
     _Alignas(LINE_BYTES) float scales[LANES], starts[LANES], mins[LANES];
 };
@@ -25,6 +25,7 @@ struct native_factors {
 struct native_chunk {
     _Alignas(LINE_BYTES) char words[CHUNK_UNITS][BATON_NATIVE_N_WORDS][BATON_NATIVE_WORD];
     struct native_factors factors[CHUNK_UNITS][UNIT_MOST_GROUPS];
+    _Alignas(LINE_BYTES) float step[LANES]; /* where there are spans: what scales their sums */
 };
 
 INLINE reg fma_reg(reg a, reg b, reg c)
@@ -50,7 +51,8 @@ INLINE void find_factors(struct baton_native native, const char *step, int g,
                          struct native_factors *factors)
 {
     for (int i = 0; i < REGS; i++) {
-        reg scales = native_scale(native, step, g, i);
+        reg scales = native.has_spans ? to_floats(native_integer(native, step, g, i))
+                                      : native_scale(native, step, g, i);
         store_reg(factors->scales + i * REG_LANES, scales);
         store_reg(factors->starts + i * REG_LANES, scales * -BATON_NATIVE_START);
         if (native.has_min)
@@ -77,6 +79,8 @@ INLINE void fill_chunk(struct baton_native native, const uint8_t *levels, const 
                           (reg)native_word_over_128(native, levels, codes, n, i));
         for (int g = 0; g < n_groups; g++)
             find_factors(native, step, number * n_groups + g, &chunk->factors[u][g]);
+        for (int i = 0; native.has_spans && i < REGS; i++)
+            store_reg(chunk->step + i * REG_LANES, native_step_scale(native, step, i));
     }
 }
 

@@ -26,32 +26,56 @@ INLINE void quantize_group(const float *x, float most, int8_t *bytes,
     group->scale = most * (1.0F / 127);
 }
 
-static void quantize_native_row(const float *x, int n_in, int8_t *bytes,
+/* Of magnitudes; NaN is the greatest. */
+INLINE float greater_of(float a, float b)
+{
+    return b > a || b != b ? b : a;
+}
+
+/* n_together: neighbouring groups that have one scale, 1 or 2. */
+INLINE void quantize_native_row(const float *x, int n_in, int n_together, int8_t *bytes,
                                 struct baton_native_row_group *groups)
 {
+    const int n_groups = (n_in + BATON_Q8_GROUP - 1) / BATON_Q8_GROUP;
     float copy[BATON_Q8_GROUP];
     for (int k = 0; k < n_in; k += BATON_Q8_GROUP)
         groups[k / BATON_Q8_GROUP].scale = most_of(block_at(x, k, n_in, BATON_Q8_GROUP, copy));
+    for (int g = 0; n_together == 2 && g + 1 < n_groups; g += 2)
+        groups[g].scale = groups[g + 1].scale = greater_of(groups[g].scale, groups[g + 1].scale);
     for (int k = 0; k < n_in; k += BATON_Q8_GROUP) {
         struct baton_native_row_group *group = &groups[k / BATON_Q8_GROUP];
         quantize_group(block_at(x, k, n_in, BATON_Q8_GROUP, copy), group->scale, bytes + k, group);
     }
 }
 
-static void quantize_native(const float *x, int n_in, int first_row, int end_row, void *quantized)
+INLINE void quantize_native_rows(const float *x, int n_in, int n_together, int first_row,
+                                 int end_row, void *quantized)
 {
     const size_t row_bytes = baton_native_row_bytes(n_in);
-    const int n_stored = baton_native_row_inputs(n_in),
-              n_written = baton_packed_n_in(BATON_Q8, n_in);
-    const int n_rest = n_stored - n_written;
+    const int n_stored = baton_native_row_inputs(n_in);
+    static const float zeros[BATON_Q8_GROUP];
     for (size_t row = (size_t)first_row; row < (size_t)end_row; row++) {
         char *bytes = (char *)quantized + row * row_bytes;
         struct baton_native_row_group *groups = (void *)(bytes + n_stored);
-        quantize_native_row(x + row * (size_t)n_in, n_in, (int8_t *)bytes, groups);
-        memset(bytes + n_written, 0, (size_t)n_rest);
-        memset(groups + n_written / BATON_Q8_GROUP, 0,
-               (size_t)(n_rest / BATON_Q8_GROUP) * sizeof *groups);
+        quantize_native_row(x + row * (size_t)n_in, n_in, n_together, (int8_t *)bytes, groups);
+        for (int k = baton_packed_n_in(BATON_Q8, n_in); k < n_stored; k += BATON_Q8_GROUP)
+            quantize_group(zeros, 0, (int8_t *)bytes + k, &groups[k / BATON_Q8_GROUP]);
     }
 }
+
+static void quantize_native(const float *x, int n_in, int first_row, int end_row, void *quantized)
+{
+    quantize_native_rows(x, n_in, 1, first_row, end_row, quantized);
+}
+
+/* For dtypes whose spans have two groups of 64 inputs. */
+static void quantize_native_wide(const float *x, int n_in, int first_row, int end_row,
+                                 void *quantized)
+{
+    quantize_native_rows(x, n_in, 2, first_row, end_row, quantized);
+}
+
+#define NATIVE_QUANTIZE(form, ...)                                                                 \
+    (BATON_SCALES_##form == BATON_SCALES_INTEGER_MIN ? quantize_native_wide : quantize_native)
 
 #endif

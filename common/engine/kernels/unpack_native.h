@@ -127,22 +127,32 @@ INLINE reg load_halves(const char *p, int i)
     return load_f16((const uint16_t *)(const void *)p + i * REG_LANES);
 }
 
+/* Where scales are integers: those of a step's group g. */
+INLINE ireg native_integer(struct baton_native native, const char *step, int g, int i)
+{
+    const ireg bytes = widen_bytes(step + BATON_INTEGER_SCALES_AT + g * LANES + i * REG_LANES);
+    if (native.scales == BATON_SCALES_INTEGER)
+        return sign_extend(bytes);
+    return native.scales == BATON_SCALES_NIBBLES ? bytes & 15 : bytes;
+}
+
+/* What they are multiplied by. */
+INLINE reg native_step_scale(struct baton_native native, const char *step, int i)
+{
+    return native.scales == BATON_SCALES_INTEGER ? load_floats(step, i) : load_halves(step, i);
+}
+
 /* Scales of a step's group g. */
 INLINE reg native_scale(struct baton_native native, const char *step, int g, int i)
 {
-    const char *bytes = step + BATON_INTEGER_SCALES_AT + g * LANES + i * REG_LANES;
     switch (native.scales) {
     case BATON_SCALES_F16:
     case BATON_SCALES_F16_MIN:
         return load_halves(step + g * LANES * 2, i);
     case BATON_SCALES_EXPONENT:
         return half_scales(widen_bytes(step + g * LANES + i * REG_LANES));
-    case BATON_SCALES_INTEGER:
-        return load_floats(step, i) * to_floats(sign_extend(widen_bytes(bytes)));
-    case BATON_SCALES_INTEGER_MIN:
-        return load_halves(step, i) * to_floats(widen_bytes(bytes));
     default:
-        return load_halves(step, i) * to_floats(widen_bytes(bytes) & 15);
+        return native_step_scale(native, step, i) * to_floats(native_integer(native, step, g, i));
     }
 }
 
