@@ -207,7 +207,8 @@ class World:
         names += [(f"prefill-{i}", "prefill") for i in range(n_prefill)] + [(f"decode-{i}", "decode") for i in range(n_decode)]
         if has_network():
             sh("ip", "link", "set", "lo", "up")
-            subprocess.run(["ip", "link", "add", "br0", "type", "bridge"], capture_output=True)
+            # An address of its own: otherwise it has one of its ports', and another when that one goes.
+            subprocess.run(["ip", "link", "add", "br0", "address", "02:00:00:00:02:00", "type", "bridge"], capture_output=True)
             subprocess.run(["ip", "addr", "add", f"{SUBNET}.1/24", "dev", "br0"], capture_output=True)
             sh("ip", "link", "set", "br0", "up")
         self.members = {name: Member(self, name, role, i) for i, (name, role) in enumerate(names)}
