@@ -9,7 +9,7 @@ import random
 import random_requests
 
 FAULTS = {  # fault: its weight
-    "kill": 5, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1, "garbage": 3}
+    "kill": 5, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1, "few_threads": 1, "garbage": 3}
 
 
 def names(topology, n_gateways):
@@ -36,11 +36,13 @@ def event(rng, members, after):
     workers = [name for name in members if not name.startswith("gateway")]
     # A gateway's own requests die with it: it is the victim more seldom.
     victim = rng.choice(members if rng.random() < 0.3 else workers)
-    if fault in ("freeze", "full_disk"):
+    if fault in ("freeze", "full_disk", "few_threads"):
         victim = rng.choice(workers)
     made = {"fault": fault, "victim": victim, "after": after, "lasts": rng.choice([0, 5, 30, 100])}
     if fault == "cut":
         made |= {"other": rng.choice([name for name in members if name != victim]), "ways": rng.choice([1, 1, 2])}
+    if fault == "few_threads":
+        made["n"] = rng.randint(1, 24)
     if fault == "starve":
         made["spare"] = rng.randint(0, 6)
     if fault == "garbage":

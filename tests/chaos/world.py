@@ -107,10 +107,11 @@ class Member:
                 ",".join(gateway.url() for gateway in self.world.gateways), "--lease-dir", "", "--threads", 1,
                 "--kv-tokens", 4096, "--drain-s", 5, *(more or ["--pack-dir", self.world.packs])]
 
-    def start(self, more=()):
+    def start(self, more=(), before=()):
+        """With more options; through a program before it, which becomes it."""
         self.n_starts += 1
         log = f"{self.world.dir.name}/{self.name}-{self.n_starts}.log"
-        argv = [str(word) for word in self.argv(more)]
+        argv = [*before, *(str(word) for word in self.argv(more))]
         if has_network():  # it waits until its network is there
             ready = Path(f"{log}.net")
             argv = ["unshare", "--net", "sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.01; done; exec "$@"', ready, *argv]
@@ -150,10 +151,14 @@ class Member:
     def kill(self):
         self.process.kill()
 
-    def revive(self, more=()):
+    def revive(self, more=(), before=()):
         if self.alive():
             self.process.kill()
-        self.start(more)
+        self.start(more, before)
+
+    def revive_with_few_threads(self, n):
+        """As another user, because root may have any number."""
+        self.revive(before=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", f"--nproc={n}"])
 
     def stop(self):
         self.process.pause()
@@ -201,6 +206,7 @@ class World:
     def __init__(self, topology="2P2D", n_gateways=1, gateway_args=()):
         n_prefill, n_decode = int(topology[0]), int(topology[2])
         self.dir = tempfile.TemporaryDirectory(prefix="baton-chaos-")
+        os.chmod(self.dir.name, 0o755)
         self.packs, self.full = Path(self.dir.name) / "packs", Path(self.dir.name) / "full"
         self.gateway_args = gateway_args
         names = [(f"gateway-{i}", "gateway") for i in range(n_gateways)]
