@@ -11,6 +11,7 @@
 #include "common/base/random.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/tokenizer_tables.h"
+#include "common/wire/peer_tls.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/routes/debug_kv.h"
@@ -478,6 +479,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
         err = gw_certificate_open(&gateway->certificate, gateway->options->ssl_certfile,
                                   gateway->options->ssl_keyfile, why);
     if (!err)
+        err = baton_peer_tls_open(gateway->options->peer_certfile, gateway->options->peer_keyfile,
+                                  gateway->options->peer_cafile, why);
+    if (!err)
         err = read_model(gateway, why);
     if (!err)
         err = baton_inbox_open(&(struct baton_inbox_options){.url = gateway->options->inbox,
@@ -510,6 +514,7 @@ static void release(struct gateway *gateway)
     gw_dispatcher_fini(&gateway->dispatcher);
     gw_access_close(gateway->access);
     gw_certificate_close(&gateway->certificate);
+    baton_peer_tls_close();
     if (gateway->chat)
         baton_chat_close(gateway->chat);
     if (gateway->tokenizer)

@@ -33,6 +33,11 @@ static const struct baton_option option_table[] = {
          "PEM file of the certificate and its issuers: HTTPS instead of HTTP; read again on "
          "SIGHUP"),
     TEXT(ssl_keyfile, "ssl-keyfile", "", "PEM file of that certificate's key, without a password"),
+    TEXT(peer_certfile, "peer-certfile", "",
+         "PEM file of this process's certificate for the name \"baton\": mutual TLS with workers, "
+         "at tls+tcp:// addresses"),
+    TEXT(peer_keyfile, "peer-keyfile", "", "PEM file of that certificate's key"),
+    TEXT(peer_cafile, "peer-cafile", "", "PEM file of the fleet's own authority"),
     TEXT(cors_origins, "cors-origins", "",
          "origins whose web pages may use this, between commas; or *"),
     TEXT(chat_template, "chat-template", "auto",

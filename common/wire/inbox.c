@@ -15,6 +15,8 @@
 #include "common/wire/frame.h"
 #include "common/wire/hang_up.h"
 #include "common/wire/nng_error.h"
+#include "common/wire/peer_socket.h"
+#include "common/wire/peer_tls.h"
 #include "common/wire/url.h"
 
 enum { DEFAULT_QUEUED_BYTES = 64 << 20, N_PEERS = 64, N_BANNED = 64, DRAIN_MS = 1000 };
@@ -164,6 +166,8 @@ static enum baton_err listen_on(struct baton_inbox *inbox, const char *text, str
     struct baton_url url;
     nng_listener listener;
     enum baton_err err = baton_url_parse(text, &url, why);
+    if (!err)
+        err = baton_peer_tls_check(&url, text, why);
     if (err)
         return err;
     /* NNG allocates as much as a message's length says. Without a limit, eight bytes from any
@@ -175,7 +179,7 @@ static enum baton_err listen_on(struct baton_inbox *inbox, const char *text, str
     if (!rv)
         rv = nng_pipe_notify(inbox->socket, NNG_PIPE_EV_REM_POST, on_pipe_removed, inbox);
     if (!rv)
-        rv = nng_listen(inbox->socket, text, &listener, 0);
+        rv = baton_peer_listen(inbox->socket, text, &listener);
     if (!rv)
         rv = nng_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &inbox->port);
     if (rv)

@@ -11,6 +11,8 @@
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "common/wire/nng_error.h"
+#include "common/wire/peer_socket.h"
+#include "common/wire/peer_tls.h"
 #include "common/wire/tcp_path.h"
 #include "common/wire/url.h"
 
@@ -191,7 +193,7 @@ static int dial(struct baton_outbox *outbox, const char *url)
         rv = nng_pipe_notify(s, NNG_PIPE_EV_ADD_POST, on_pipe_added, outbox);
     if (!rv)
         rv = nng_pipe_notify(s, NNG_PIPE_EV_REM_POST, on_pipe_removed, outbox);
-    return rv ? rv : nng_dial(s, url, NULL, NNG_FLAG_NONBLOCK);
+    return rv ? rv : baton_peer_dial(s, url);
 }
 
 static void destroy(struct baton_outbox *outbox)
@@ -230,6 +232,8 @@ enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
 {
     struct baton_url url;
     enum baton_err err = baton_url_parse(options->url, &url, why);
+    if (!err)
+        err = baton_peer_tls_check(&url, options->url, why);
     if (err)
         return err;
     struct baton_outbox *opened = options->max_queued ? create(options) : NULL;

@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/checkpoint/checkpoint.h"
+#include "common/wire/peer_tls.h"
 
 enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
 
@@ -135,6 +136,9 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
     if (!err)
         err = baton_cluster_token_open(&host->token, options->cluster_token,
                                        options->cluster_token_file, why);
+    if (!err)
+        err = baton_peer_tls_open(options->peer_certfile, options->peer_keyfile,
+                                  options->peer_cafile, why);
     if (!err)
         err = init_cores(host, why);
     if (!err && baton_doorbell_init(&host->bell))
@@ -309,6 +313,7 @@ void baton_host_close(struct baton_host *host)
         baton_member_destroy(host->member);
     if (host->inbox)
         baton_inbox_close(host->inbox);
+    baton_peer_tls_close();
     if (host->model)
         baton_model_close(host->model);
     baton_memory_claim_close(host->claim);

@@ -29,6 +29,7 @@
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
     const char *cluster_token, *cluster_token_file, *cores, *lease_dir, *alive_file, *log_level;
+    const char *peer_certfile, *peer_keyfile, *peer_cafile;
     int64_t threads, context_tokens;
     double beat_s, silence_s, pause_s, stall_s, drain_s;
 };
@@ -59,6 +60,13 @@ struct baton_worker_options {
         BATON_ROW_TEXT(type, in.cluster_token_file, "cluster-token-file", "",                      \
                        "file of the fleet's secret, or of two while it changes: the first is "     \
                        "sent; read again on SIGHUP"),                                              \
+        BATON_ROW_TEXT(type, in.peer_certfile, "peer-certfile", "",                                \
+                       "PEM file of this process's certificate for the name \"baton\": mutual "    \
+                       "TLS between processes, at tls+tcp:// addresses"),                          \
+        BATON_ROW_TEXT(type, in.peer_keyfile, "peer-keyfile", "",                                  \
+                       "PEM file of that certificate's key"),                                      \
+        BATON_ROW_TEXT(type, in.peer_cafile, "peer-cafile", "",                                    \
+                       "PEM file of the fleet's own authority"),                                   \
         BATON_ROW_TEXT(type, in.cores, "cores", "auto",                                            \
                        "processors to compute on: auto (all; workers of one host share them by "   \
                        "who is busy), all, or a fixed list as 0 or 0,2-3"),                        \

@@ -172,6 +172,8 @@ class Process:
 class Fleet:
     """A gateway and its workers. Use as a context manager."""
 
+    scheme = "tcp"  # of the addresses between processes
+
     def __init__(self, prefill=1, decode=1, model=MODEL, token="secret", gateway_args=(),
                  worker_args=(), prefill_args=(), decode_args=(), key=None, token_file=None):
         self.model, self.token, self.token_file = model, token, token_file
@@ -243,7 +245,7 @@ class Fleet:
 
     def start_gateway(self):
         if self.gateway is None:
-            self.inbox = f"tcp://127.0.0.1:{free_port()}"
+            self.inbox = f"{self.scheme}://127.0.0.1:{free_port()}"
             self.port = None
         log = f"{self.dir.name}/gateway-{time.monotonic_ns()}.log"
         self.gateway = Process("gateway", [

@@ -1,0 +1,109 @@
+"""Mutual TLS between processes: a whole fleet by it, and those who have no certificate of the fleet's."""
+import os
+import socket
+import subprocess
+
+import certificates
+import pytest
+from fleet import BIN, MODEL, PATIENCE_S, Fleet, free_port, wait_for
+
+STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
+
+
+class PeerFleet(Fleet):
+    scheme = "tls+tcp"
+
+    def __init__(self, identity, **more):
+        listen = ["--inbox", "tls+tcp://127.0.0.1:0"]
+        super().__init__(gateway_args=identity, worker_args=[*identity, *listen],
+                         decode_args=["--bulk", "tls+tcp://127.0.0.1:0"], **more)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("peers")
+
+
+@pytest.fixture(scope="module")
+def identity(folder):
+    return certificates.identity(folder, "fleet")
+
+
+@pytest.fixture(scope="module")
+def fleet(identity):
+    with PeerFleet(identity, decode=2) as started:
+        yield started
+
+
+def text_in_clear():
+    with Fleet() as plain:
+        return plain.generate(**STORY)["text"]
+
+
+def test_a_fleet_serves_as_it_does_in_clear(fleet):
+    expected = text_in_clear()
+    assert {fleet.generate(**STORY)["text"] for _ in range(4)} == {expected}
+    text, last = fleet.stream(**STORY).text()
+    assert last.name == "summary" and expected.endswith(text)
+    assert all(w["address"].startswith("tls+tcp://") for w in fleet.fleet())
+    fleet.wait_all_free()
+
+
+def test_a_worker_that_is_killed_is_noticed_and_another_joins(fleet):
+    fleet.workers["decode-1"].kill()
+    wait_for(lambda: not fleet.worker("decode-1"), "the worker to be lost")
+    port = free_port()  # its host is what the gateway sees
+    fleet.start_worker("decode", "decode-1", args=["--inbox", f"tls+tcp://127.0.0.1:{port}",
+                                                   "--advertise", f"tls+tcp://*:{port}"])
+    fleet.wait_ready(3)
+    assert fleet.worker("decode-1")["address"] == f"tls+tcp://127.0.0.1:{port}"
+    assert fleet.generate(**STORY)["output_tokens"]
+
+
+def test_who_has_no_certificate_of_the_fleet_does_not_join(fleet, folder):
+    """The token is right; the worker knocks again and again, and no Hello of it ever arrives."""
+    stranger = certificates.identity(folder, "other")
+    listen = ["--inbox", "tls+tcp://127.0.0.1:0", "--bulk", "tls+tcp://127.0.0.1:0"]
+    knocker = fleet.start_worker("decode", "stranger", args=[*stranger, *listen])
+    wait_for(lambda: " ev=gateway_found " in knocker.text(), "the stranger to find the gateway")
+    late = fleet.start_worker("decode", "decode-2")  # after it, and it is there first
+    wait_for(lambda: fleet.worker("decode-2"), "a worker of the fleet")
+    assert not fleet.worker("stranger") and "stranger" not in fleet.gateway.text()
+    assert " ev=gateway_joined " not in knocker.text()
+    for process in (knocker, late):
+        process.kill()
+        del fleet.workers[process.name]
+    wait_for(lambda: not fleet.worker("decode-2"), "the worker to be lost")
+
+
+def test_what_is_no_tls_harms_nobody(fleet):
+    port = int(fleet.inbox.rpartition(":")[2])
+    for noise in (b"\0SP\0\0\x50\0\0" + bytes(100), os.urandom(400), b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01"):
+        for _ in range(10):
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as sock:
+                sock.sendall(noise)
+    assert fleet.generate(**STORY)["output_tokens"]
+    assert all(w["state"] == "ready" for w in fleet.fleet())
+
+
+@pytest.mark.parametrize("program", ["baton-gateway", "baton-prefill"])
+@pytest.mark.parametrize("case, reason", [
+    ("one file", "are needed together"), ("no file", "No such file"), ("no key", "peer-keyfile"),
+    ("in clear", "is in clear"), ("no identity", "needs peer-certfile"),
+])  # fmt: skip
+def test_what_cannot_work_is_an_error_at_start(identity, tmp_path, program, case, reason):
+    options, scheme = list(identity), "tls+tcp"
+    if case == "one file":
+        options = options[:2]
+    elif case == "no file":
+        options[1] = tmp_path / "none"
+    elif case == "no key":
+        options[3] = options[1]
+    elif case == "in clear":
+        scheme = "tcp"
+    else:
+        options = []
+    done = subprocess.run([BIN / program, "--model", MODEL, "--pack-dir", tmp_path, "--inbox",
+                           f"{scheme}://127.0.0.1:{free_port()}", *options],
+                          capture_output=True, text=True, timeout=PATIENCE_S)  # fmt: skip
+    assert done.returncode == 1 and reason in done.stderr
