@@ -9,7 +9,7 @@ import random
 import random_requests
 
 FAULTS = {  # fault: its weight
-    "kill": 5, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1, "few_threads": 1, "garbage": 3}
+    "kill": 5, "leave": 2, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1, "few_threads": 1, "garbage": 3}
 
 
 def names(topology, n_gateways):
