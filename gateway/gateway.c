@@ -154,6 +154,12 @@ static void on_request(void *arg, struct gw_exchange *exchange)
     gw_routes_request(&gateway->api, exchange);
 }
 
+static void on_resume(void *arg, struct gw_exchange *exchange)
+{
+    (void)arg;
+    gw_routes_resume(exchange);
+}
+
 static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
 {
     (void)arg;
@@ -428,6 +434,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     http.tls = gateway->certificate.context;
     http.on_head = on_head;
     http.on_request = on_request;
+    http.on_resume = on_resume;
     http.on_gone = on_gone;
     http.on_full = on_full;
     http.arg = gateway;

@@ -74,6 +74,8 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
     gw_conn_set_state(conn, GW_CONN_CLOSING);
     if (conn->due.next)
         gw_due_list_remove(&conn->server->due, conn);
+    if (conn->heavy.next)
+        gw_heavy_list_remove(&conn->server->heavy, conn);
     if (conn->gathered.next)
         gw_gathered_list_remove(&conn->server->gathered, conn);
     if (conn->watched.next)

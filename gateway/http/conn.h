@@ -78,6 +78,7 @@ struct gw_conn {
     enum gw_conn_state state;
     struct baton_node in_state; /* in server->conns[state] */
     struct baton_node due;      /* in server->due when it wants the sweep */
+    struct baton_node heavy;    /* in server->heavy when its exchange resumes */
     struct baton_node gathered; /* in server->gathered when it has output to write */
     struct baton_node watched;  /* in server->watched when only a look tells that its client left */
     uint64_t entered_ms;        /* its state */
@@ -103,6 +104,7 @@ struct gw_conn {
 
 BATON_LIST(gw_conn_list, struct gw_conn, in_state)
 BATON_LIST(gw_due_list, struct gw_conn, due)
+BATON_LIST(gw_heavy_list, struct gw_conn, heavy)
 BATON_LIST(gw_gathered_list, struct gw_conn, gathered)
 BATON_LIST(gw_watched_list, struct gw_conn, watched)
 
@@ -112,7 +114,7 @@ struct gw_http_server {
     uv_tcp_t listener;
     uv_timer_t janitor; /* every timeout of every connection */
     uv_timer_t watch;   /* runs while `watched` has members */
-    uv_idle_t sweep;    /* the clients' part of a turn; runs while `due` has members */
+    uv_idle_t sweep;    /* the clients' part of a turn; runs while `due` or `heavy` has members */
     int n_handles;      /* of the four above, not yet closed */
     int port;
     bool draining, stopping;
@@ -124,6 +126,7 @@ struct gw_http_server {
     size_t n_conns;
     struct gw_conn_list conns[GW_CONN_N_STATES];
     struct gw_due_list due;
+    struct gw_heavy_list heavy; /* one a turn */
     struct gw_watched_list watched;
     struct gw_addresses addresses;
     struct gw_gathered_list gathered;
@@ -149,6 +152,7 @@ struct gw_exchange {
     char id[GW_REQUEST_ID_BYTES];
     int64_t arrived_ns;
     int minor;
+    bool resumes;   /* on_resume is to be called */
     bool handled;   /* on_request was called: counted in n_exchanges */
     bool is_head;   /* the HEAD method: no body in the answer */
     bool streaming; /* stream_begin was called */
@@ -161,6 +165,8 @@ struct gw_exchange {
 
 /* Has the sweep look at the connection before the loop sleeps again. */
 void gw_server_due(struct gw_http_server *server, struct gw_conn *conn);
+/* Has the sweep call on_resume, for one connection a turn. */
+void gw_server_resume(struct gw_http_server *server, struct gw_conn *conn);
 /* Has the timer look at the connection until gw_conn_look says that it need not. */
 void gw_server_watch(struct gw_http_server *server, struct gw_conn *conn);
 /* The last handle of a stopped server is gone: frees it. */
@@ -199,6 +205,8 @@ void gw_conn_store(struct gw_conn *conn, const char *bytes, size_t n);
 void gw_conn_ended(struct gw_conn *conn);
 /* For the sweep: cuts the connection, or gives it its slice. */
 void gw_conn_attend(struct gw_conn *conn);
+/* For the sweep: calls on_resume. */
+void gw_conn_resume(struct gw_conn *conn);
 /* For the timer: closes the connection when its client left; false: it is to be looked at no
  * longer. */
 bool gw_conn_look(struct gw_conn *conn);

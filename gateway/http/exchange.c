@@ -133,6 +133,12 @@ int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange)
     return exchange->arrived_ns;
 }
 
+void gw_exchange_resume(struct gw_exchange *exchange)
+{
+    exchange->resumes = true;
+    gw_server_resume(exchange->conn->server, exchange->conn);
+}
+
 void gw_exchange_set_data(struct gw_exchange *exchange, void *data)
 {
     exchange->data = data;

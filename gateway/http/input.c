@@ -302,6 +302,15 @@ void gw_conn_next(struct gw_conn *conn)
     gw_server_due(conn->server, conn);
 }
 
+void gw_conn_resume(struct gw_conn *conn)
+{
+    const struct gw_http_options *options = &conn->server->options;
+    if (!conn->exchange || !conn->exchange->resumes || conn->cut_reason)
+        return;
+    conn->exchange->resumes = false;
+    options->on_resume(options->arg, conn->exchange);
+}
+
 void gw_conn_attend(struct gw_conn *conn)
 {
     if (conn->cut_reason) {

@@ -86,7 +86,8 @@ static void accept_on(struct gw_http_server *server)
         gw_conn_accept(server);
 }
 
-/* The clients' part of a turn: a slice each, until the part is over. libuv ran the timers that are
+/* The clients' part of a turn: a slice each, until the part is over, and one that resumes, however
+ * many there are: it may take as long as all the others. libuv ran the timers that are
  * due before this, and serves the sockets, the messages of workers among them, after it. */
 static void on_sweep(uv_idle_t *idle)
 {
@@ -97,9 +98,19 @@ static void on_sweep(uv_idle_t *idle)
         if (baton_now_ns() - begin_ns >= GW_TURN_NS)
             break;
     }
+    if (server->heavy.n)
+        gw_conn_resume(gw_heavy_list_pop_front(&server->heavy));
     accept_on(server);
-    if (!server->due.n && !server->n_accepted)
+    if (!server->due.n && !server->heavy.n && !server->n_accepted)
         uv_idle_stop(idle);
+}
+
+void gw_server_resume(struct gw_http_server *server, struct gw_conn *conn)
+{
+    if (conn->heavy.next || conn->state == GW_CONN_CLOSING || server->stopping)
+        return;
+    gw_heavy_list_push_back(&server->heavy, conn);
+    uv_idle_start(&server->sweep, on_sweep);
 }
 
 static void on_watch(uv_timer_t *timer)
@@ -191,6 +202,7 @@ static struct gw_http_server *create(uv_loop_t *loop, const struct gw_http_optio
     for (int state = 0; state < GW_CONN_N_STATES; state++)
         gw_conn_list_init(&server->conns[state]);
     gw_due_list_init(&server->due);
+    gw_heavy_list_init(&server->heavy);
     gw_gathered_list_init(&server->gathered);
     gw_watched_list_init(&server->watched);
     gw_addresses_init(&server->addresses, &options->address_limits);

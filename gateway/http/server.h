@@ -69,6 +69,8 @@ struct gw_http_options {
     void (*on_head)(void *arg, struct gw_exchange *exchange);
     /* A whole request was read. The handler answers now or later. */
     void (*on_request)(void *arg, struct gw_exchange *exchange);
+    /* Of an exchange after gw_exchange_resume; may be NULL if that is not called. */
+    void (*on_resume)(void *arg, struct gw_exchange *exchange);
     /* The client left, or was cut off, before the response ended. The exchange dies on return. */
     void (*on_gone)(void *arg, struct gw_exchange *exchange, const char *reason);
     /* A stream's queue passed pause_bytes (full), or is empty again after that (not full). */
@@ -116,6 +118,9 @@ const char *gw_exchange_peer(const struct gw_exchange *exchange);
 const char *gw_exchange_id(const struct gw_exchange *exchange);
 /* When the last byte of the request was read, on baton_now_ns's clock. */
 int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange);
+/* What the handler waited for is there: has on_resume called in a turn of the loop in which no other
+ * exchange resumes, so that many do not take the loop together. */
+void gw_exchange_resume(struct gw_exchange *exchange);
 /* One pointer for the handler. */
 void gw_exchange_set_data(struct gw_exchange *exchange, void *data);
 void *gw_exchange_data(const struct gw_exchange *exchange);

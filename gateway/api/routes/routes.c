@@ -19,7 +19,7 @@
 #include "gateway/http/status.h"
 
 /* Parsing runs at 20-40 MB/s, so a larger body on the loop thread would delay every stream. */
-enum { PARSE_INLINE_MAX_BYTES = 64 << 10 };
+enum { PARSE_INLINE_MAX_BYTES = 16 << 10 };
 
 struct route {
     const char *method, *path;
@@ -62,7 +62,8 @@ static bool takes_body(const struct route *route)
     return !strcmp(route->method, "POST") && route->endpoint != gw_drain_worker;
 }
 
-/* A body being parsed on libuv's pool. The client may leave meanwhile: exchange is then NULL. */
+/* A body that is parsed on libuv's pool, and then waits for its client's turn. The client may leave
+ * meanwhile: exchange is then NULL. */
 struct parse_work {
     enum gw_exchange_user user; /* first: its exchange's data is this */
     uv_work_t work;
@@ -72,6 +73,7 @@ struct parse_work {
     struct baton_json *body;
     struct baton_why why;
     enum baton_err err;
+    bool is_over; /* the pool has done its part */
     size_t n;
     char text[];
 };
@@ -95,17 +97,32 @@ static void parse_on_pool(uv_work_t *work)
     parse->err = baton_json_parse(parse->text, parse->n, &parse->body, &parse->why);
 }
 
-static void parsed(uv_work_t *work, int status)
+static void free_parse(struct parse_work *parse)
 {
-    struct parse_work *parse = work->data;
-    if (parse->exchange && !status) {
-        gw_exchange_set_data(parse->exchange, NULL);
-        run_endpoint(parse->api, parse->exchange, parse->endpoint, parse->err, parse->body,
-                     &parse->why);
-    }
     if (!parse->err)
         baton_json_free(parse->body);
     free(parse);
+}
+
+/* Several bodies may come back from the pool at one moment. What is done with each, tokenizing above
+ * all, takes milliseconds: each waits for its turn. */
+static void parsed(uv_work_t *work, int status)
+{
+    struct parse_work *parse = work->data;
+    (void)status; /* nothing cancels the work */
+    parse->is_over = true;
+    if (parse->exchange)
+        gw_exchange_resume(parse->exchange);
+    else
+        free_parse(parse);
+}
+
+void gw_routes_resume(struct gw_exchange *exchange)
+{
+    struct parse_work *parse = gw_exchange_data(exchange);
+    gw_exchange_set_data(exchange, NULL);
+    run_endpoint(parse->api, exchange, parse->endpoint, parse->err, parse->body, &parse->why);
+    free_parse(parse);
 }
 
 static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
@@ -223,6 +240,8 @@ void gw_routes_gone(struct gw_exchange *exchange, const char *reason)
     case GW_USER_PARSE: {
         struct parse_work *parse = gw_exchange_data(exchange);
         parse->exchange = NULL;
+        if (parse->is_over)
+            free_parse(parse);
         break;
     }
     }

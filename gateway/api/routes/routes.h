@@ -13,6 +13,8 @@
 void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange);
 /* A whole request was read: authenticates it and runs its endpoint. */
 void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange);
+/* Its body was parsed on the pool, and its client's turn has come. */
+void gw_routes_resume(struct gw_exchange *exchange);
 /* Its client left; reason is for the log. */
 void gw_routes_gone(struct gw_exchange *exchange, const char *reason);
 /* Its client reads too slowly (full), or reads again. */

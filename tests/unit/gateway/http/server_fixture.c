@@ -46,6 +46,14 @@ static void on_request(void *arg, struct gw_exchange *exchange)
     }
 }
 
+static void on_resume(void *arg, struct gw_exchange *exchange)
+{
+    struct fixture *f = arg;
+    f->n_resumed++;
+    skip_time_ms(SLOW_MS);
+    gw_exchange_respond(exchange, 200, "text/plain", "", "resumed", 7);
+}
+
 static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
 {
     struct fixture *f = arg;
@@ -78,6 +86,7 @@ void fixture_init(struct fixture *f)
                                       .pause_bytes = 64 << 10,
                                       .cancel_bytes = 256 << 10,
                                       .on_request = on_request,
+                                      .on_resume = on_resume,
                                       .on_gone = on_gone,
                                       .on_full = on_full}};
     (void)signal(SIGPIPE, SIG_IGN);

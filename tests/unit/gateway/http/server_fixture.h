@@ -29,7 +29,7 @@ struct fixture {
     struct gw_http_options options; /* to be changed before fixture_start */
     struct gw_http_server *server;
     struct gw_exchange *held;
-    int n_requests, n_gone, n_full, n_empty;
+    int n_requests, n_resumed, n_gone, n_full, n_empty;
     bool closed;
     char gone_reason[64];
     struct baton_buf reply; /* what client_read read */

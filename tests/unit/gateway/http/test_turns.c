@@ -90,6 +90,32 @@ TEST(a_client_with_one_request_does_not_wait_for_one_with_hundreds)
     close(one);
 }
 
+TEST(exchanges_that_are_resumed_together_have_a_turn_each)
+{
+    enum { N_CLIENTS = 40 };
+    int fds[N_CLIENTS], most = 0;
+    struct gw_exchange *held[N_CLIENTS];
+    for (int i = 0; i < N_CLIENTS; i++) {
+        fds[i] = client_open(&f, 0);
+        client_say(&f, fds[i], "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        fixture_wait_count(&f, &f.n_requests, i + 1);
+        held[i] = f.held;
+    }
+    for (int i = 0; i < N_CLIENTS; i++)
+        gw_exchange_resume(held[i]);
+    close(fds[N_CLIENTS - 1]); /* asked whether it is there, and gets its answer too */
+    for (int i = 0; i < 1000 && f.n_resumed + f.n_gone < N_CLIENTS; i++) {
+        int before = f.n_resumed;
+        (void)uv_run(&f.loop, UV_RUN_NOWAIT);
+        most = f.n_resumed - before > most ? f.n_resumed - before : most;
+    }
+    assert_int_equal(most, 1);
+    client_read(&f, fds[0], "resumed");
+    for (int i = 0; i < N_CLIENTS - 1; i++)
+        close(fds[i]);
+    fixture_wait_connections(&f, 0);
+}
+
 TEST(a_turn_takes_a_bounded_number_of_connections)
 {
     enum { N_CLIENTS = 500 };
@@ -118,6 +144,7 @@ int main(void)
         RUN(a_turn_answers_a_few_requests_of_a_client_that_sends_hundreds),
         RUN(expensive_requests_count_by_their_time),
         RUN(a_client_with_one_request_does_not_wait_for_one_with_hundreds),
+        RUN(exchanges_that_are_resumed_together_have_a_turn_each),
         RUN(a_turn_takes_a_bounded_number_of_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
