@@ -259,6 +259,55 @@ TEST(avx2_and_avx512_give_the_same_bits)
     }
 }
 
+/* Of types whose groups have integers: blocks of the greatest products, whose sum over four groups
+ * is odd, and rows of ones, one of which is negative. */
+static int64_t fill_with_extremes(struct product *p, enum baton_block_type type)
+{
+    const struct baton_block_codes_form *form = baton_block_codes_form(type);
+    const int scale = form->has_min ? form->max_scale : form->min_scale,
+              code = form->has_min ? (1 << form->n_bits) - 1 : 0;
+    struct baton_block_codes block = {.d = 1};
+    int64_t sum = 0;
+    memset(block.codes, code, sizeof block.codes);
+    memset(block.scales, scale, sizeof block.scales);
+    block.codes[1] ^= 1;
+    block.scales[0] = (int8_t)(scale - (scale > 0 ? 0 : -1));
+    for (int out = 0; out < p->n_out; out++)
+        baton_block_pack(type, &block, p->blocks + (size_t)out * baton_block_bytes(type));
+    for (int at = 0; at < p->n_rows * p->n_in; at++)
+        p->x[at] = at % p->n_in == p->n_in - 1 ? -1 : 1;
+    for (int k = 0; k < p->n_in; k++)
+        sum += (int64_t)(block.codes[k] - form->zero) * block.scales[k / form->n_group] *
+               (k == p->n_in - 1 ? -127 : 127);
+    return sum;
+}
+
+static void check_extremes(const struct baton_kernels *kernels, int dtype)
+{
+    static const enum baton_block_type types[] = {
+        BATON_BLOCK_Q2_K, BATON_BLOCK_Q3_K, BATON_BLOCK_Q4_K, BATON_BLOCK_Q5_K, BATON_BLOCK_Q6_K};
+    for (int i = 0; i < 5; i++)
+        for (int n_rows = 1; n_rows < 130 && dtype == (int)baton_dtype_of_blocks(types[i]);
+             n_rows += 16) {
+            struct product p;
+            product_init(&p, kernels, dtype, n_rows, 4 * baton_block_codes_form(types[i])->n_group,
+                         17);
+            const struct baton_linear job = product_job(&p, BATON_STORE, false);
+            const float expected = (float)fill_with_extremes(&p, types[i]) * (1.0F / 127);
+            product_pack(&p);
+            kernels->dtypes[dtype].quantize(p.x, p.n_in, 0, n_rows, p.quantized);
+            baton_kernels_linear(kernels, &job, 0, p.n_out);
+            for (int at = 0; at < n_rows * p.n_out; at++)
+                assert_true(p.y[at] == expected);
+            product_fini(&p);
+        }
+}
+
+TEST(four_groups_with_the_greatest_integers_are_rounded_once)
+{
+    for_each_set(check_extremes);
+}
+
 /* ---- roundings ---- */
 
 TEST(q8_activations_are_rounded_to_the_nearest_step)
@@ -285,6 +334,7 @@ int main(void)
         cmocka_unit_test(listed_rows_have_the_bits_they_have_in_order),
         cmocka_unit_test(rows_are_prepared_to_the_same_bits_in_any_parts),
         cmocka_unit_test(avx2_and_avx512_give_the_same_bits),
+        cmocka_unit_test(four_groups_with_the_greatest_integers_are_rounded_once),
         cmocka_unit_test(q8_activations_are_rounded_to_the_nearest_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
