@@ -1,8 +1,11 @@
 """Workers leave: by request and by SIGTERM, in time and out of it, one after the other while streams run."""
+import http.client
+import json
 import signal
 import threading
 
-from fleet import Fleet, wait_for
+import pytest
+from fleet import PATIENCE_S, Fleet, wait_for
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=200, temperature=0, ignore_eos=True)
 KEY = "alpha-key-0001"
@@ -107,3 +110,28 @@ def test_every_worker_is_restarted_under_streams_longer_than_the_drain_and_none_
         print(f"{streams.n_whole} streams, {fleet.metrics()['baton_migrations_total']:.0f} migrations")
         assert fleet.metrics()["baton_migrations_total"] > 0
         fleet.wait_all_free()
+
+
+def test_a_gateway_that_restarts_says_so_and_serves_at_once():
+    with Fleet(gateway_args=["--absence-s", 3600]) as fleet:
+        expected = fleet.generate(**STORY)["text"]
+        [held] = fleet.hold()
+        body = json.dumps(STORY).encode()
+        late = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=PATIENCE_S)
+        late.putrequest("POST", "/generate")
+        late.putheader("Content-Type", "application/json")
+        late.putheader("Content-Length", str(len(body)))
+        late.endheaders(body[:5])
+        wait_for(lambda: fleet.metrics()["baton_http_connections"] >= 3, "the connections to be open")
+        fleet.gateway.signal(signal.SIGTERM)
+        wait_for(lambda: " ev=draining " in fleet.gateway.text(), "the gateway to hear of it")
+        late.send(body[5:])
+        response = late.getresponse()
+        assert response.status == 503 and int(response.headers["Retry-After"]) >= 1
+        assert response.headers["Connection"] == "close" and json.load(response)["error"]["code"] == "draining"
+        with pytest.raises(ConnectionRefusedError):  # so that a balancer asks the next gateway
+            fleet.generate(**STORY)
+        assert held.text()[1].name == "summary"
+        assert fleet.gateway.popen.wait(PATIENCE_S) == 0
+        fleet.start_gateway()
+        assert fleet.generate(**STORY)["text"] == expected  # waits for the workers to come back
