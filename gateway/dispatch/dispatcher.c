@@ -1,6 +1,7 @@
 #include "gateway/dispatch/dispatcher.h"
 
 #include "common/base/clock.h"
+#include "gateway/lifecycle/hedge.h"
 
 /* The longest time before a worker hears that its tokens arrived. */
 #define ACK_EVERY_NS (50 * BATON_MS)
@@ -102,11 +103,25 @@ static double waited_s(const struct gw_dispatcher *dispatcher, int64_t now_ns)
                : 0;
 }
 
+/* Requests of a suspect look for another place, if there is one. */
+static void hedge(struct gw_dispatcher *dispatcher)
+{
+    const struct gw_fleet *fleet = dispatcher->fleet;
+    if (!gw_fleet_n(fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_SUSPECT) ||
+        !gw_fleet_n(fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY))
+        return;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->state == GW_WORKER_SUSPECT)
+            gw_hedge_begin(&dispatcher->lifecycle, worker);
+}
+
 void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
     gw_throughput_tick(&dispatcher->lifecycle.throughput, waited_s(dispatcher, now_ns), now_ns);
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         tick_list(dispatcher, (enum gw_state)state, now_ns);
+    hedge(dispatcher);
     ask_again(dispatcher);
     dispatcher->lifecycle.wants_pump = true;
 }

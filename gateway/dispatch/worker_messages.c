@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"
 
 /* A worker hears that its tokens arrived after 1/8 of its credit, or after ACK_EVERY_NS
@@ -92,6 +93,7 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     bool resumes = request->output.tokens.n > 0;
     gw_attempt_prompt_done(&request->attempt, n_computed, first->prefill_compute_s);
     request->attempt.first_token_ns = now_ns;
+    gw_hedge_settle(&dispatcher->lifecycle, request);
     if (resumes)
         note_migration_gap(metrics, request, now_ns);
     else
@@ -227,10 +229,13 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
 }
 
 /* NULL when the request is over, the attempt is an earlier one, or the worker does not serve it. */
-static struct gw_request *find(const struct gw_dispatcher *dispatcher,
-                               const struct gw_worker *worker, uint64_t id, uint32_t attempt)
+static struct gw_request *find(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
+                               uint64_t id, uint32_t attempt)
 {
     struct gw_request *request = gw_request_find(dispatcher->lifecycle.options.requests, id);
+    if (request && attempt && request->doubted.number == attempt &&
+        request->doubted.decode == worker) /* it is here again, before the newer attempt */
+        gw_hedge_revert(&dispatcher->lifecycle, request);
     bool concerns = request && request->attempt.number == attempt &&
                     (worker == request->attempt.prefill || worker == request->attempt.decode);
     return concerns ? request : NULL;

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"
 
 static const struct gw_failure no_memory = {502, "worker_failed",
@@ -54,6 +55,7 @@ static void release(struct gw_lifecycle *lifecycle, struct gw_request *request, 
 {
     gw_command_cancel(request, reason);
     gw_attempt_release(&request->attempt);
+    gw_hedge_drop(request, reason);
     lifecycle->wants_pump = true;
 }
 
@@ -190,6 +192,10 @@ static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *r
 void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                                 const struct gw_failure *failure)
 {
+    if (request->doubted.number) {
+        gw_hedge_revert(lifecycle, request);
+        return;
+    }
     if (request->output.tokens.n && lifecycle->options.migration_limit) {
         migrate_or_fail(lifecycle, request, failure);
         return;
@@ -261,6 +267,7 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
 static void lose_all(struct gw_lifecycle *lifecycle, const struct gw_worker *worker, enum loss loss)
 {
     static const enum gw_state with_workers[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
+    gw_hedge_worker_lost(lifecycle, worker, loss == DIED);
     for (size_t i = 0; i < sizeof with_workers / sizeof with_workers[0]; i++)
         lose_requests(lifecycle, gw_lifecycle_list(lifecycle, with_workers[i]), worker, loss);
 }

@@ -11,7 +11,7 @@ enum { MIN_RATED_TOKENS = 8 };
 
 void gw_attempt_begin(struct gw_attempt *attempt)
 {
-    *attempt = (struct gw_attempt){.number = attempt->number + 1};
+    *attempt = (struct gw_attempt){.number = attempt->n_begun + 1, .n_begun = attempt->n_begun + 1};
 }
 
 /* ---- its workers ---- */

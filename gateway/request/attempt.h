@@ -29,7 +29,8 @@ struct gw_handoff {
 };
 
 struct gw_attempt {
-    uint32_t number; /* on the wire, from 1: tells answers to an earlier attempt apart */
+    uint32_t number;  /* on the wire, from 1: tells answers to another attempt apart */
+    uint32_t n_begun; /* attempts of the request so far: the highest number that was used */
 
     struct gw_worker *prefill, *decode; /* NULL: not assigned, released, or lost */
     struct gw_worker *prompt_at;        /* of these two, the one that has the prompt */

@@ -122,7 +122,7 @@ void gw_command_ack(const struct gw_request *request)
     send(worker, request, &envelope);
 }
 
-static void cancel_at(struct gw_worker *worker, const struct gw_request *request,
+static void cancel_at(struct gw_worker *worker, const struct gw_request *request, uint32_t attempt,
                       const char *reason)
 {
     Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
@@ -132,11 +132,19 @@ static void cancel_at(struct gw_worker *worker, const struct gw_request *request
     cancel.reason = baton_envelope_text(reason);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
     envelope.cancel = &cancel;
-    send(worker, request, &envelope);
+    envelope.request_id = request->id;
+    envelope.attempt = attempt;
+    gw_worker_send(worker, &envelope);
 }
 
 void gw_command_cancel(const struct gw_request *request, const char *reason)
 {
-    cancel_at(request->attempt.prefill, request, reason);
-    cancel_at(request->attempt.decode, request, reason);
+    gw_command_cancel_attempt(request, &request->attempt, reason);
+}
+
+void gw_command_cancel_attempt(const struct gw_request *request, const struct gw_attempt *attempt,
+                               const char *reason)
+{
+    cancel_at(attempt->prefill, request, attempt->number, reason);
+    cancel_at(attempt->decode, request, attempt->number, reason);
 }

@@ -30,7 +30,9 @@ void gw_command_start(const struct gw_request *request, uint32_t first_token);
  * client is paused. */
 void gw_command_ack(const struct gw_request *request);
 
-/* To the workers that the attempt still has. */
+/* To the workers that the attempt still has; and that this one has, of the same request. */
 void gw_command_cancel(const struct gw_request *request, const char *reason);
+void gw_command_cancel_attempt(const struct gw_request *request, const struct gw_attempt *attempt,
+                               const char *reason);
 
 #endif

@@ -21,8 +21,8 @@ static const char *const state_names[] = {
 static const unsigned edges[GW_N_STATES] = {
     [GW_READING] = TO(TOKENIZING) | TO(FAILED) | TO(CANCELING),
     [GW_TOKENIZING] = TO(QUEUED) | TO(FAILED) | TO(CANCELING),
-    [GW_QUEUED] = TO(RESERVING) | TO(PREFILLING) | TO(FAILED) | TO(CANCELING),
-    [GW_RESERVING] = TO(PREFILLING) | TO(QUEUED) | TO(FAILED) | TO(CANCELING),
+    [GW_QUEUED] = TO(RESERVING) | TO(PREFILLING) | TO(DECODING) | TO(FAILED) | TO(CANCELING),
+    [GW_RESERVING] = TO(PREFILLING) | TO(DECODING) | TO(QUEUED) | TO(FAILED) | TO(CANCELING),
     [GW_PREFILLING] = TO(DECODING) | TO(DONE) | TO(QUEUED) | TO(FAILED) | TO(CANCELING),
     [GW_DECODING] = TO(DONE) | TO(QUEUED) | TO(FAILED) | TO(CANCELING),
 };
@@ -250,13 +250,21 @@ enum baton_err gw_request_migrate(struct gw_request *request, const char *reason
     memcpy(migration->input.ids + prompt->n, output->ids, output->n * sizeof output->ids[0]);
     migration->input.n = prompt->n + output->n;
     forget_hashes(request);
-    if (!migration->n)
+    if (!migration->n) {
         migration->first = request->attempt;
+        migration->first.prefill = migration->first.decode = migration->first.prompt_at = NULL;
+    }
     migration->n++;
     migration->decode_s += request->attempt.decode_s;
     (void)snprintf(migration->reason, sizeof migration->reason, "%s", reason);
     gw_attempt_begin(&request->attempt);
     return BATON_OK;
+}
+
+void gw_request_unmigrate(struct gw_request *request)
+{
+    request->migration.n--;
+    request->migration.decode_s -= request->attempt.decode_s;
 }
 
 /* ---- times ---- */

@@ -88,6 +88,7 @@ struct gw_request {
     size_t n_hashes;
 
     struct gw_attempt attempt; /* the one that is under way, or the last one */
+    struct gw_attempt doubted; /* gateway/lifecycle/hedge.h; its number is 0: none */
     struct gw_output output;
     struct gw_migration migration;
 };
@@ -142,6 +143,9 @@ void gw_request_restart(struct gw_request *request);
 /* Begins an attempt that goes on after the output so far; the last one was released. NO_MEMORY:
  * nothing has changed. */
 enum baton_err gw_request_migrate(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
+
+/* The attempt before the migration goes on after all: it is the request's attempt again. */
+void gw_request_unmigrate(struct gw_request *request);
 
 /* What the attempt computes before its first token: the prompt, after a migration with output. */
 const struct baton_tokens *gw_request_input(const struct gw_request *request);

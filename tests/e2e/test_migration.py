@@ -200,6 +200,20 @@ def test_a_stopped_worker_s_stream_goes_on_elsewhere_and_what_it_says_later_is_i
         assert fleet.stream(**LONG).text()[0] == expected
 
 
+def test_a_worker_that_may_not_finish_its_streams_hands_them_over():
+    with Fleet(decode=2) as fleet:
+        fleet.start_worker("decode", "decode-2", args=["--drain-s", 0])
+        fleet.wait_ready(4)
+        expected, _ = fleet.stream(**WORDY, seed=0).text()
+        streams = fleet.hold(6)
+        assert fleet.active("decode-2")
+        assert fleet.workers["decode-2"].stop() == 0
+        ends = [stream.text() for stream in streams]
+        assert {text for text, _ in ends} == {expected}
+        assert max(last.json()["served_by"]["migrations"] for _, last in ends) == 1
+        fleet.wait_all_free()
+
+
 # ---- random kills
 
 

@@ -177,6 +177,89 @@ TEST(a_deadline_holds_in_every_attempt)
     assert_int_equal(n_sent(&decode_1, &client, CANCEL), 1);
 }
 
+/* decode-0 is silent until it is suspect, and decode-1 is asked for the stream. */
+static void doubt(void)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode);
+    say_tokens(&decode, &client, 1, 1);
+    join(&decode_1);
+    decode.is_silent = true;
+    pass_ms(4 * BEAT_MS);
+    assert_int_equal(known(&decode)->state, GW_WORKER_SUSPECT);
+    assert_int_equal(client.request->state, GW_RESERVING);
+    expect_resumed(last_sent(&decode_1, &client, RESERVE), 2);
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 0);
+}
+
+TEST(a_suspects_stream_goes_on_elsewhere_before_the_suspect_is_lost)
+{
+    doubt();
+    run_prompt(&decode_1);
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
+    assert_int_equal(last_sent(&decode, &client, CANCEL)->attempt, 1);
+    assert_int_equal(known(&decode)->n_active, 0);
+    assert_int_equal(metrics.n_migrations, 1);
+    say_tokens(&decode, &client, 2, 1);
+    assert_int_equal(client.n_tokens, 3); /* the late ones are nobody's */
+    say_tokens(&decode_1, &client, 3, 1);
+    say_finished(&decode_1, &client, 4);
+    assert_int_equal(client.n_finished, 1);
+    assert_int_equal(client.n_tokens, 4);
+}
+
+TEST(a_suspect_that_answers_first_keeps_its_stream)
+{
+    doubt();
+    say_tokens(&decode, &client, 2, 1);
+    assert_int_equal(client.request->state, GW_DECODING);
+    assert_int_equal(client.request->attempt.number, 1);
+    assert_int_equal(n_sent(&decode_1, &client, CANCEL), 1);
+    assert_int_equal(known(&decode_1)->n_active, 0);
+    assert_int_equal(metrics.n_migrations, 0);
+    assert_int_equal(client.request->migration.n, 0);
+    cut_link(&decode); /* a third attempt has a number that no other had */
+    assert_int_equal(client.request->attempt.number, 3);
+    pass_ms(100);
+    say_first(&prefill, &client);
+    assert_int_equal(client.n_finished, 1);
+    assert_int_equal(client.n_tokens, 4);
+}
+
+TEST(a_suspect_that_is_lost_leaves_the_other_attempt)
+{
+    doubt();
+    pass_ms(4 * BEAT_MS);
+    assert_null(known(&decode));
+    assert_int_equal(metrics.n_migrations, 1);
+    run_prompt(&decode_1);
+    say_tokens(&decode_1, &client, 3, 1);
+    say_finished(&decode_1, &client, 4);
+    assert_int_equal(client.n_finished, 1);
+    assert_int_equal(metrics.n_migrations, 1);
+}
+
+TEST(a_hedge_that_breaks_leaves_the_suspect)
+{
+    doubt();
+    say_failed(&decode_1, &client, BATON__V1__FAILED__CODE__INTERNAL);
+    assert_int_equal(client.request->state, GW_DECODING);
+    assert_int_equal(client.request->attempt.number, 1);
+    leave(&client);
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
+    assert_int_equal(known(&decode)->n_active, 0);
+}
+
+TEST(both_attempts_end_with_their_client)
+{
+    doubt();
+    leave(&client);
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
+    assert_int_equal(n_sent(&decode_1, &client, CANCEL), 1);
+    assert_int_equal(known(&decode)->n_active, 0);
+    assert_int_equal(known(&decode_1)->n_active, 0);
+}
+
 #define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
 
 int main(void)
@@ -191,6 +274,11 @@ int main(void)
         ROW(a_stream_whose_prefill_workers_are_gone_goes_on_at_a_decode_worker),
         ROW(a_paused_stream_stays_paused_where_it_goes_on),
         ROW(a_deadline_holds_in_every_attempt),
+        ROW(a_suspects_stream_goes_on_elsewhere_before_the_suspect_is_lost),
+        ROW(a_suspect_that_answers_first_keeps_its_stream),
+        ROW(a_suspect_that_is_lost_leaves_the_other_attempt),
+        ROW(a_hedge_that_breaks_leaves_the_suspect),
+        ROW(both_attempts_end_with_their_client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,97 @@
+#include "gateway/lifecycle/hedge.h"
+
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "gateway/request/commands.h"
+
+/* A worker that spoke since it became suspect is about to be ready again. */
+static bool is_doubtful(const struct gw_request *request, const struct gw_worker *suspect)
+{
+    return request->attempt.decode == suspect && request->output.tokens.n &&
+           request->output.last_token_ns < suspect->state_ns;
+}
+
+static void begin(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                  const struct gw_worker *suspect)
+{
+    struct gw_attempt doubted = request->attempt;
+    char reason[GW_MAX_BREAK_BYTES];
+    (void)snprintf(reason, sizeof reason, "decode worker %s does not answer", suspect->id);
+    if (gw_request_migrate(request, reason)) /* without memory it waits for its worker */
+        return;
+    request->doubted = doubted;
+    baton_log(BATON_LOG_WARN, "hedge", BATON_X("req", request->id),
+              BATON_I("attempt", request->attempt.number),
+              BATON_I("output_tokens", request->output.tokens.n), BATON_S("reason", reason));
+    gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, reason);
+}
+
+void gw_hedge_begin(struct gw_lifecycle *lifecycle, const struct gw_worker *suspect)
+{
+    struct gw_request_list *list = gw_lifecycle_list(lifecycle, GW_DECODING);
+    for (struct gw_request *request = gw_request_list_first(list), *next; request; request = next) {
+        bool is_complete, stopped;
+        next = gw_request_list_next(list, request);
+        is_complete = gw_request_is_complete(request, &stopped);
+        if (is_doubtful(request, suspect) && !is_complete &&
+            request->migration.n < (uint64_t)lifecycle->options.migration_limit)
+            begin(lifecycle, request, suspect);
+    }
+}
+
+void gw_hedge_drop(struct gw_request *request, const char *reason)
+{
+    if (!request->doubted.number)
+        return;
+    gw_command_cancel_attempt(request, &request->doubted, reason);
+    gw_attempt_release(&request->doubted);
+    request->doubted = (struct gw_attempt){0};
+}
+
+void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
+{
+    uint32_t n_begun = request->attempt.n_begun;
+    gw_command_cancel(request, "the earlier attempt goes on");
+    gw_attempt_release(&request->attempt);
+    request->attempt = request->doubted;
+    request->attempt.n_begun = n_begun;
+    request->doubted = (struct gw_attempt){0};
+    gw_request_unmigrate(request);
+    baton_log(BATON_LOG_INFO, "hedge_reverted", BATON_X("req", request->id),
+              BATON_I("attempt", request->attempt.number));
+    gw_lifecycle_set_state(lifecycle, request, GW_DECODING, "its worker answers again");
+    gw_lifecycle_ack(request, baton_now_ns()); /* its client may have paused or resumed meanwhile */
+    lifecycle->wants_pump = true;
+}
+
+void gw_hedge_settle(struct gw_lifecycle *lifecycle, struct gw_request *request)
+{
+    if (!request->doubted.number)
+        return;
+    lifecycle->options.metrics->n_migrations++;
+    gw_hedge_drop(request, "another attempt was faster");
+    lifecycle->wants_pump = true;
+}
+
+static bool needs(const struct gw_attempt *doubted, const struct gw_worker *worker)
+{
+    return doubted->number && (doubted->decode == worker || doubted->prefill == worker);
+}
+
+void gw_hedge_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker,
+                          bool is_dead)
+{
+    for (int state = GW_QUEUED; state <= GW_PREFILLING; state++) {
+        struct gw_request_list *list = gw_lifecycle_list(lifecycle, (enum gw_state)state);
+        for (struct gw_request *request = gw_request_list_first(list); request;
+             request = gw_request_list_next(list, request)) {
+            if (!needs(&request->doubted, worker))
+                continue;
+            if (is_dead)
+                gw_attempt_worker_lost(&request->doubted, worker); /* no Cancel goes to it */
+            gw_hedge_settle(lifecycle, request);
+        }
+    }
+}
