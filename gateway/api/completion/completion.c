@@ -328,6 +328,8 @@ void gw_choice_count(struct gw_choice *choice)
         if (gw_request_stage(request, (enum baton_stage)i, &span))
             totals->stages_s[i] += span.duration_s;
     }
+    totals->migrations += request->migration.n;
+    totals->migration_gap_s = fmax(totals->migration_gap_s, request->migration.longest_gap_s);
     choice->completion->n_over++;
 }
 

@@ -81,6 +81,8 @@ static void put_timings(struct baton_json_out *out, const struct gw_totals *tota
         (void)snprintf(key, sizeof key, "%s_s", baton_stage_name((enum baton_stage)i));
         baton_json_put_real(out, key, totals->stages_s[i]);
     }
+    baton_json_put_uint(out, "migrations", totals->migrations);
+    baton_json_put_real(out, "migration_gap_s", totals->migration_gap_s);
     baton_json_close(out, '}');
 }
 
