@@ -48,8 +48,8 @@ INLINE __m512i both_halves(ireg integers)
 /* Bytes of the even places of a, and of the odd places of b. */
 INLINE __m512i blend_bytes(__m512i a, __m512i b)
 {
-    const int by_mask = 0xca; /* mask ? a : b */
-    return _mm512_ternarylogic_epi32(_mm512_set1_epi16(0xff), a, b, by_mask);
+    enum { BY_MASK = 0xca }; /* mask ? a : b */
+    return _mm512_ternarylogic_epi32(_mm512_set1_epi16(0xff), a, b, BY_MASK);
 }
 
 /* Word n of a unit's codes, 0..31, times integers 0..63. No product leaves its byte. */
