@@ -38,7 +38,7 @@ static enum baton_err make_model(struct baton_model **model)
 struct heard heard[MAX_REQUESTS];
 size_t most_events;
 bool counts_alone;
-int n_counted;
+int n_counted, n_reserved;
 
 static struct baton_host host;
 static struct baton_worker_options host_options;
@@ -213,6 +213,7 @@ static void hear(const baton_envelope *envelope)
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_RESERVED:
         about->n_reserved++;
+        n_reserved++;
         about->n_cached_blocks = envelope->reserved->n_cached_blocks;
         assert_int_equal(envelope->reserved->ticket.len, sizeof about->ticket.bytes);
         if (!counts_alone) /* heard[] may be of another life of the id */
@@ -642,9 +643,8 @@ static struct baton_link *claim(const struct request_params *params, bool with_t
     uint32_t tokens[N_CONTEXT];
     int n_tokens = (int)fill_context(params, tokens);
     open_run(&run, tokens, n_tokens);
-    struct shipment shipment = {.params = params,
-                                .seq = run.seq,
-                                .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
+    struct shipment shipment = {
+        .params = params, .seq = run.seq, .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
     struct baton_link *link =
         mailbox_dial(&prefill, dc_service_bulk_url(service), STRANGER, WORKER, 0);
     assert_non_null(link);

@@ -76,6 +76,7 @@ extern struct heard heard[MAX_REQUESTS];
  * while answers to the one before may still be under way. */
 extern bool counts_alone;
 extern int n_counted;      /* tokens then */
+extern int n_reserved;     /* reservations, of all requests */
 extern size_t most_events; /* in one message so far */
 
 /* The request's earlier attempt made its first n_resumed tokens: before anything is said. */

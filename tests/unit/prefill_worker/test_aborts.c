@@ -10,6 +10,7 @@ enum { N_ABORTS = 100000, N_LIVE = 24, CHECK_EVERY = 500 };
 
 static struct request_params live[N_LIVE];
 static uint64_t n_drawn;
+static uint64_t last_id = MAX_REQUESTS;
 static int n_aborts;
 
 static int draw(int n)
@@ -20,17 +21,20 @@ static int draw(int n)
 static void begin(struct request_params *params, int index)
 {
     bool naive = !draw(5);
-    *params = (struct request_params){.id = (uint64_t)index + 1,
+    bool delivers = !naive && draw(3);
+    /* One without a hand-off has an id of its own: the one before may still be in the engine. */
+    *params = (struct request_params){.id = delivers ? (uint64_t)index + 1 : ++last_id,
                                       .n_prompt = naive ? 1 + draw(20) : 1 + draw(150),
                                       .n_new = 1 + draw(10),
                                       .words = (uint64_t)draw(6),
                                       .hashes = draw(2) ? OUR_HASHES : NO_HASHES,
                                       .naive = naive,
-                                      .delivers = !naive && draw(3),
+                                      .delivers = delivers,
                                       .prompt_logprobs = !naive && !draw(10),
                                       .credit = naive ? 1 + (uint32_t)draw(4) : 0,
                                       .deadline_ms = draw(20) ? 0 : 1};
-    drop_context(params->id);
+    if (delivers)
+        drop_context(params->id);
     say_prompt(params);
     if (naive && draw(2))
         say_ack(params, 1, 10);
@@ -39,7 +43,7 @@ static void begin(struct request_params *params, int index)
 static void end(struct request_params *params)
 {
     say_cancel(params);
-    if (draw(2))
+    if (params->delivers && draw(2))
         drop_context(params->id);
     params->id = 0;
     n_aborts++;
@@ -63,7 +67,7 @@ static void act(void)
         lose_gateway();
         end_all();
     }
-    if (!draw(3))
+    if (draw(3))
         work_now();
 }
 
