@@ -11,6 +11,7 @@
 #include "common/base/random.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/tokenizer_tables.h"
+#include "common/wire/frame.h"
 #include "common/wire/peer_tls.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
@@ -475,6 +476,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
+    size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* no context comes here */
     struct gw_limits key_limits = gw_settings_key_limits(gateway->options);
     enum baton_err err =
         gw_access_open(gateway->options->api_keys, &key_limits, gateway->options->cors_origins,
@@ -492,6 +494,7 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
         err = read_model(gateway, why);
     if (!err)
         err = baton_inbox_open(&(struct baton_inbox_options){.url = gateway->options->inbox,
+                                                             .max_message_bytes = max_bytes,
                                                              .max_queued = INBOX_MAX_QUEUED,
                                                              .max_queued_bytes = INBOX_MAX_BYTES,
                                                              .wake = wake,

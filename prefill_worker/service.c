@@ -198,7 +198,10 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
 static void from_peer(void *arg, const struct baton_message *message)
 {
     struct pf_service *service = arg;
-    baton_kv_sender_take_ack(service->sender, message, baton_now_ns());
+    if (baton_kv_sender_take_ack(service->sender, message, baton_now_ns()))
+        baton_inbox_admit(service->host->inbox, message);
+    else
+        baton_inbox_reject_stranger(service->host->inbox, message);
 }
 
 /* Blocks for the job's positions. A prompt that wants the logprobs of its own tokens has every
@@ -224,8 +227,7 @@ static int count_complete(const struct pf_service *service, struct pf_job *job)
     return baton_kv_progress_complete(baton_kv_progress_read(&job->progress), held[n_held - 1]);
 }
 
-static enum baton_err open_transfer(struct pf_service *service, struct pf_job *job,
-                                    struct baton_why *why)
+static enum baton_err open_transfer(struct pf_service *service, struct pf_job *job)
 {
     const struct baton_kv_source source = {.origin = &job->origin,
                                            .seq = &job->seq,
@@ -237,7 +239,7 @@ static enum baton_err open_transfer(struct pf_service *service, struct pf_job *j
                                            .ticket = job->deliver_to.ticket,
                                            .url = job->deliver_to.url,
                                            .epoch = job->deliver_to.epoch};
-    return baton_kv_send_open(service->sender, &job->send, &source, why);
+    return baton_kv_send_open(service->sender, &job->send, &source);
 }
 
 /* Sends the blocks that are ready. A canceled job sends nothing more: the gateway also cancels at
@@ -255,7 +257,6 @@ static void pump_transfer(struct pf_service *service, struct pf_job *job)
 /* WAITING -> RUNNING, if the pool has enough free blocks. */
 static void try_start(struct pf_service *service, struct pf_job *job, bool *pool_full)
 {
-    struct baton_why why = {""};
     /* The last token of an output is never an input. */
     int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens - 1 : 0);
     /* Blocks and link are kept when a later step here fails: the job is tried again as it is. */
@@ -264,8 +265,9 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
         return;
     }
     if (job->deliver_to.wanted && job->send.state == BATON_KV_SEND_IDLE &&
-        open_transfer(service, job, &why)) {
-        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__CONTEXT_LOST, why.text);
+        open_transfer(service, job)) {
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__NO_MEMORY,
+                          "no memory to send the context");
         atomic_store(&job->canceled, true);
         return;
     }

@@ -68,6 +68,8 @@ static enum baton_err receive(struct ho_lane *lane, const struct baton_message *
     enum baton_err err = begins ? begin_transfer(lane, envelope) : BATON_OK;
     if (!err && baton_link_accept(lane->receiver.link, envelope, baton_now_ns()))
         err = BATON_PEER;
+    if (!err)
+        baton_inbox_admit(lane->receiver.inbox, message);
     if (!err && envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
         err = receive_chunk(lane, message);
     else if (!err && envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_END)

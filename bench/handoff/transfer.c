@@ -56,6 +56,7 @@ static enum baton_err hear(struct ho_lane *lane)
             envelope->body_case != BATON__V1__ENVELOPE__BODY_KV_ACK) {
             err = BATON_PEER;
         } else {
+            baton_inbox_admit(lane->sender.inbox, &message);
             lane->acked_bytes = envelope->kv_ack->offset;
             lane->credit_bytes = envelope->kv_ack->credit_bytes;
             lane->complete |= envelope->kv_ack->complete;

@@ -5,18 +5,50 @@
  * for ever (nanomsg/nng#1636). A connection that the kernel ends takes a path without that flaw,
  * and the peer sees the same thing either way.
  *
- * Ownership: nothing is kept; descriptors stay NNG's.
- * Threading: any thread; safe against the descriptor being closed meanwhile.
- * Errors:    the result counts the connections ended, 0 when there was none.
+ * NNG does not tell its descriptors, so they are looked for among all of the process. What that
+ * takes is reserved at the start: it works when no descriptor is free any more.
+ *
+ * Ownership: the descriptors looked for stay NNG's.
+ * Threading: one thread at a time per struct; safe against a descriptor being closed meanwhile.
+ * Errors:    init: IO without two descriptors. Otherwise the results say what was found.
  */
 #ifndef BATON_WIRE_HANG_UP_H
 #define BATON_WIRE_HANG_UP_H
 
+#include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* Shuts down the connections accepted on local_port; with peer not NULL, only the one from there.
- */
-size_t baton_hang_up(int local_port, const struct sockaddr_storage *peer);
+#include "common/base/error.h"
+
+struct baton_hang_up {
+    DIR *fds;       /* of this process */
+    int reserved;   /* a descriptor number that is ours */
+    int local_port; /* where the connections were accepted; set by the caller */
+};
+
+enum baton_err baton_hang_up_init(struct baton_hang_up *hang_up) BATON_MUST_CHECK;
+void baton_hang_up_fini(struct baton_hang_up *hang_up);
+
+/* A connection to look for, and its descriptor; -1: not found. */
+struct baton_hang_up_target {
+    struct sockaddr_storage peer;
+    int fd;
+};
+
+/* Looks for those of the targets [n] whose fd is -1, in one pass over the descriptors. */
+void baton_hang_up_find(struct baton_hang_up *hang_up, struct baton_hang_up_target *targets,
+                        size_t n);
+
+/* Whether the target's descriptor is still that connection. */
+bool baton_hang_up_is_here(const struct baton_hang_up *hang_up,
+                           const struct baton_hang_up_target *target);
+
+/* Shuts the connection down; false when it is gone already. */
+bool baton_hang_up_one(struct baton_hang_up *hang_up, const struct baton_hang_up_target *target);
+
+/* Shuts down every connection accepted on the port; how many. */
+size_t baton_hang_up_all(struct baton_hang_up *hang_up);
 
 #endif

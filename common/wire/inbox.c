@@ -13,17 +13,25 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/frame.h"
-#include "common/wire/hang_up.h"
 #include "common/wire/nng_error.h"
 #include "common/wire/peer_socket.h"
 #include "common/wire/peer_tls.h"
+#include "common/wire/strangers.h"
 #include "common/wire/url.h"
 
-enum { DEFAULT_QUEUED_BYTES = 64 << 20, N_PEERS = 64, N_BANNED = 64, DRAIN_MS = 1000 };
+enum {
+    DEFAULT_QUEUED_BYTES = 64 << 20,
+    N_PEERS = 64,
+    N_BANNED = 64,
+    MAX_PIPES = 8192,
+    DRAIN_MS = 1000,
+    PATIENCE_MS = 5000
+};
 
 /* The address behind a pipe, remembered because asking for it costs a system call. */
 struct peer {
     uint32_t pipe; /* 0: free */
+    bool admitted;
     char host[48];
 };
 
@@ -34,6 +42,8 @@ struct baton_inbox {
     void *wake_arg;
     char url[300];
     int port;
+    size_t max_message_bytes;
+    struct baton_strangers *strangers;
     struct baton_inbox_stats stats;
     struct peer peers[N_PEERS]; /* by pipe modulo N_PEERS */
 
@@ -61,6 +71,7 @@ static void push(struct baton_inbox *inbox, nng_msg *msg)
 {
     inbox->ring[(inbox->head + inbox->n++) % inbox->max_queued] = msg;
     inbox->n_bytes += nng_msg_len(msg);
+    baton_strangers_set_waiting(inbox->strangers, true);
 }
 
 static nng_msg *pop(struct baton_inbox *inbox)
@@ -71,6 +82,7 @@ static nng_msg *pop(struct baton_inbox *inbox)
     inbox->head = (inbox->head + 1) % inbox->max_queued;
     inbox->n--;
     inbox->n_bytes -= nng_msg_len(msg);
+    baton_strangers_set_waiting(inbox->strangers, inbox->n > 0);
     return msg;
 }
 
@@ -119,6 +131,7 @@ static void on_received(void *arg)
         return; /* the socket is closing: armed stays set, nothing is received any more */
     nng_msg *msg = nng_aio_get_msg(inbox->aio);
     nng_aio_set_msg(inbox->aio, NULL);
+    baton_strangers_heard(inbox->strangers, pipe_of(msg));
     /* A pipe that was rejected may still have had messages inside NNG. */
     pthread_mutex_lock(&inbox->lock);
     bool wanted = is_wanted(inbox, msg);
@@ -136,23 +149,47 @@ static void on_received(void *arg)
         nng_msg_free(msg);
 }
 
+/* Where a pipe comes from; false when it is gone already. */
+static bool pipe_address(uint32_t pipe, struct sockaddr_storage *address)
+{
+    nng_sockaddr found;
+    if (nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &found))
+        return false;
+    *address = (struct sockaddr_storage){0};
+    if (found.s_family == NNG_AF_INET) {
+        struct sockaddr_in *in = (struct sockaddr_in *)(void *)address;
+        in->sin_family = AF_INET;
+        in->sin_port = found.s_in.sa_port;
+        in->sin_addr.s_addr = found.s_in.sa_addr;
+    } else {
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)address;
+        in6->sin6_family = AF_INET6;
+        in6->sin6_port = found.s_in6.sa_port;
+        memcpy(&in6->sin6_addr, found.s_in6.sa_addr, sizeof in6->sin6_addr);
+    }
+    return true;
+}
+
+/* Nothing is received on the pipe yet, so NNG closes it safely. */
 static void on_pipe_adding(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
     struct baton_inbox *inbox = arg;
+    struct sockaddr_storage peer = {0};
     (void)event;
     pthread_mutex_lock(&inbox->lock);
-    bool refuse = inbox->draining;
+    bool refuse = inbox->draining || inbox->n_pipes >= MAX_PIPES;
     inbox->n_pipes++;
     pthread_mutex_unlock(&inbox->lock);
-    if (refuse) /* nothing is received on it yet, so NNG closes it safely */
+    (void)pipe_address((uint32_t)nng_pipe_id(pipe), &peer);
+    if (refuse || !baton_strangers_add(inbox->strangers, (uint32_t)nng_pipe_id(pipe), &peer))
         (void)nng_pipe_close(pipe);
 }
 
 static void on_pipe_removed(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
     struct baton_inbox *inbox = arg;
-    (void)pipe;
     (void)event;
+    baton_strangers_forget(inbox->strangers, (uint32_t)nng_pipe_id(pipe));
     pthread_mutex_lock(&inbox->lock);
     inbox->n_pipes--;
     pthread_cond_signal(&inbox->pipe_gone);
@@ -172,8 +209,7 @@ static enum baton_err listen_on(struct baton_inbox *inbox, const char *text, str
         return err;
     /* NNG allocates as much as a message's length says. Without a limit, eight bytes from any
      * client could make it allocate without bound. */
-    size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, BATON_FRAME_MAX_PAYLOAD);
-    int rv = nng_socket_set_size(inbox->socket, NNG_OPT_RECVMAXSZ, max_bytes);
+    int rv = nng_socket_set_size(inbox->socket, NNG_OPT_RECVMAXSZ, inbox->max_message_bytes);
     if (!rv)
         rv = nng_pipe_notify(inbox->socket, NNG_PIPE_EV_ADD_PRE, on_pipe_adding, inbox);
     if (!rv)
@@ -184,6 +220,7 @@ static enum baton_err listen_on(struct baton_inbox *inbox, const char *text, str
         rv = nng_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &inbox->port);
     if (rv)
         return baton_nng_fail(why, rv, "listen on", text);
+    baton_strangers_set_port(inbox->strangers, inbox->port);
     return baton_url_format(&url, url.host, inbox->port, inbox->url, sizeof inbox->url, why);
 }
 
@@ -192,6 +229,7 @@ static void destroy(struct baton_inbox *inbox)
     for (nng_msg *msg; (msg = pop(inbox));)
         nng_msg_free(msg);
     nng_aio_free(inbox->aio);
+    baton_strangers_stop(inbox->strangers);
     pthread_cond_destroy(&inbox->pipe_gone);
     pthread_mutex_destroy(&inbox->lock);
     free(inbox->ring);
@@ -220,8 +258,14 @@ static struct baton_inbox *create(const struct baton_inbox_options *options)
     inbox->max_queued = options->max_queued;
     inbox->max_queued_bytes =
         options->max_queued_bytes ? options->max_queued_bytes : DEFAULT_QUEUED_BYTES;
+    inbox->max_message_bytes =
+        options->max_message_bytes
+            ? options->max_message_bytes
+            : baton_frame_size(BATON_FRAME_MAX_HEADER, BATON_FRAME_MAX_PAYLOAD);
     inbox->ring = calloc(options->max_queued, sizeof(nng_msg *));
-    if (!inbox->ring || nng_aio_alloc(&inbox->aio, on_received, inbox)) {
+    int64_t patience_ns = options->patience_ns ? options->patience_ns : PATIENCE_MS * BATON_MS;
+    if (!inbox->ring || baton_strangers_start(patience_ns, &inbox->strangers) ||
+        nng_aio_alloc(&inbox->aio, on_received, inbox)) {
         destroy(inbox);
         return NULL;
     }
@@ -266,7 +310,7 @@ static void drain(struct baton_inbox *inbox)
     pthread_mutex_unlock(&inbox->lock);
     if (receive)
         nng_recv_aio(inbox->socket, inbox->aio);
-    (void)baton_hang_up(inbox->port, NULL);
+    baton_strangers_end_all(inbox->strangers);
     pthread_mutex_lock(&inbox->lock);
     while (inbox->n_pipes && !pthread_cond_timedwait(&inbox->pipe_gone, &inbox->lock, &until))
         ;
@@ -291,30 +335,10 @@ const char *baton_inbox_url(const struct baton_inbox *inbox)
 void baton_inbox_get_stats(const struct baton_inbox *inbox, struct baton_inbox_stats *stats)
 {
     *stats = inbox->stats;
+    baton_strangers_get_stats(inbox->strangers, &stats->strangers);
 }
 
 /* ---- taking, on the owner's thread ---- */
-
-/* Where a pipe comes from; false when it is gone already. */
-static bool pipe_address(uint32_t pipe, struct sockaddr_storage *address)
-{
-    nng_sockaddr found;
-    if (nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &found))
-        return false;
-    *address = (struct sockaddr_storage){0};
-    if (found.s_family == NNG_AF_INET) {
-        struct sockaddr_in *in = (struct sockaddr_in *)(void *)address;
-        in->sin_family = AF_INET;
-        in->sin_port = found.s_in.sa_port;
-        in->sin_addr.s_addr = found.s_in.sa_addr;
-    } else {
-        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)address;
-        in6->sin6_family = AF_INET6;
-        in6->sin6_port = found.s_in6.sa_port;
-        memcpy(&in6->sin6_addr, found.s_in6.sa_addr, sizeof in6->sin6_addr);
-    }
-    return true;
-}
 
 /* Numeric, so no name server is asked. */
 static void ask_peer(uint32_t pipe, char *host, size_t size)
@@ -332,6 +356,7 @@ static const char *peer_host(struct baton_inbox *inbox, uint32_t pipe)
     struct peer *peer = &inbox->peers[pipe % N_PEERS];
     if (peer->pipe != pipe) {
         ask_peer(pipe, peer->host, sizeof peer->host);
+        peer->admitted = false;
         peer->pipe = peer->host[0] ? pipe : 0;
     }
     return peer->host;
@@ -403,7 +428,24 @@ void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *m
     if (receive)
         nng_recv_aio(inbox->socket, inbox->aio);
     if (pipe_address(message->pipe, &peer))
-        (void)baton_hang_up(inbox->port, &peer);
+        baton_strangers_reject(inbox->strangers, message->pipe, &peer);
+}
+
+void baton_inbox_admit(struct baton_inbox *inbox, const struct baton_message *message)
+{
+    struct peer *peer = &inbox->peers[message->pipe % N_PEERS];
+    bool known = peer->pipe == message->pipe;
+    if (known && peer->admitted)
+        return;
+    baton_strangers_forget(inbox->strangers, message->pipe);
+    if (known)
+        peer->admitted = true;
+}
+
+void baton_inbox_reject_stranger(struct baton_inbox *inbox, const struct baton_message *message)
+{
+    if (baton_strangers_has(inbox->strangers, message->pipe))
+        baton_inbox_reject(inbox, message);
 }
 
 void baton_message_fini(struct baton_message *message)

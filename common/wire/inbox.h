@@ -1,7 +1,8 @@
 /* An inbox: the socket a process listens on, where all messages to it arrive.
  *
  * NNG's threads receive and queue; the owner is woken and takes. When the queue is full no further
- * message is received, which the senders feel as back-pressure.
+ * message is received, which the senders feel as back-pressure. Pipes are few and short of time and
+ * memory until the owner admits a message of theirs.
  *
  * Ownership: a taken message belongs to the taker until baton_message_fini.
  * Threading: take, reject, close and get_stats from one thread; message_fini from any. wake is
@@ -19,9 +20,11 @@
 struct baton_inbox;
 
 struct baton_inbox_options {
-    const char *url;         /* "tcp://127.0.0.1:0": port 0 takes a free one */
-    size_t max_queued;       /* messages waiting to be taken */
-    size_t max_queued_bytes; /* of them together, one message more at most; 0: 64 MiB */
+    const char *url;          /* "tcp://127.0.0.1:0": port 0 takes a free one */
+    size_t max_queued;        /* messages waiting to be taken */
+    size_t max_queued_bytes;  /* of them together, one message more at most; 0: 64 MiB */
+    size_t max_message_bytes; /* a larger one costs its sender the pipe; 0: the largest frame */
+    int64_t patience_ns;      /* for a pipe's first admitted message; 0: 5 s */
     void (*wake)(void *arg);
     void *wake_arg;
 };
@@ -38,9 +41,15 @@ struct baton_message {
     uint32_t pipe;
 };
 
+/* Pipes that were ended before a message with a right to be here came by them (strangers.h). */
+struct baton_strangers_stats {
+    uint64_t n_crowded, n_silent, n_greedy;
+};
+
 struct baton_inbox_stats {
     uint64_t n_received, n_bytes; /* taken */
     uint64_t n_rejected;          /* by the inbox or its owner */
+    struct baton_strangers_stats strangers;
 };
 
 /* Listens and begins to receive. */
@@ -57,6 +66,13 @@ const char *baton_inbox_url(const struct baton_inbox *inbox);
  * or envelope are counted, logged, and their pipe is closed, so that the sender's link goes down.
  */
 bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message);
+
+/* The message has a right to be here, so the pipe that it came by is no stranger's any more
+ * (strangers.h). Cheap when it is none: meant to be said of every such message. */
+void baton_inbox_admit(struct baton_inbox *inbox, const struct baton_message *message);
+
+/* Rejects the message if a stranger sent it. */
+void baton_inbox_reject_stranger(struct baton_inbox *inbox, const struct baton_message *message);
 
 /* Closes the pipe a message came by and drops what else came by it: its sender broke the protocol
  * (a gap, a stale life) and must begin a new link. The message is still to be finished by the

@@ -438,10 +438,13 @@ struct baton_link *baton_member_receive(struct baton_member *member, struct bato
                                         const struct baton_message *message, int64_t now_ns)
 {
     struct peer *peer = find_link(member, message->envelope->link);
-    if (!peer)
+    if (!peer) {
+        baton_inbox_reject_stranger(inbox, message);
         return NULL;
+    }
     switch (baton_link_accept(peer->link, message->envelope, now_ns)) {
     case BATON_LINK_FRESH:
+        baton_inbox_admit(inbox, message);
         return on_fresh(member, peer, message->envelope, now_ns);
     case BATON_LINK_GAP:
         baton_inbox_reject(inbox, message);

@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/checkpoint/checkpoint.h"
+#include "common/wire/frame.h"
 #include "common/wire/peer_tls.h"
 
 enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
@@ -150,7 +151,9 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
     err = load_model(host, why);
     if (err)
         return err;
+    size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* no context comes here */
     return baton_inbox_open(&(struct baton_inbox_options){.url = options->inbox,
+                                                          .max_message_bytes = max_bytes,
                                                           .max_queued = INBOX_MAX_QUEUED,
                                                           .wake = baton_host_wake,
                                                           .wake_arg = host},

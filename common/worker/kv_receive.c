@@ -5,11 +5,15 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/frame.h"
 #include "common/wire/handoff.h"
 
 /* Chunks that wait for the main thread. Credit bounds the bytes in flight of one transfer; this
  * bounds those of all senders: when the queue is full, NNG stops reading from their pipes. */
 enum { BULK_MAX_QUEUED = 64 };
+
+/* The Envelope of a KvBegin is the largest here, by its texts. */
+enum { BULK_MAX_HEADER = 4096 };
 
 BATON_LIST(receive_list, struct baton_kv_receive, in_sender)
 
@@ -38,8 +42,10 @@ enum baton_err baton_kv_receiver_create(const struct baton_kv_receiver_options *
     receiver->options = *options;
     baton_ticket_key_init(&receiver->ticket_key);
     remote_list_init(&receiver->remotes);
+    size_t max_bytes = baton_frame_size(BULK_MAX_HEADER, BATON_FRAME_MAX_PAYLOAD);
     enum baton_err err =
         baton_inbox_open(&(struct baton_inbox_options){.url = options->bulk_url,
+                                                       .max_message_bytes = max_bytes,
                                                        .max_queued = BULK_MAX_QUEUED,
                                                        .wake = options->wake,
                                                        .wake_arg = options->wake_arg},
@@ -304,6 +310,21 @@ static void refuse_remote(const struct baton_message *message, const char *reaso
                       BATON_S("peer", message->peer_host), BATON_S("reason", reason));
 }
 
+/* The sender's inbox takes our pipe for a stranger's until a word comes by it. Nothing has arrived
+ * yet, and the credit is what every ack grants. */
+static void greet_back(const struct baton_kv_remote *remote, const baton_envelope *begin)
+{
+    Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
+    envelope.request_id = begin->request_id;
+    envelope.attempt = begin->attempt;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
+    envelope.kv_ack = &ack;
+    if (baton_link_send(remote->link, &envelope, NULL, 0))
+        baton_link_close(remote->link); /* a new link's queue is empty: it is down */
+}
+
 /* The first message on an unknown link opens our half of it. Any other message there belongs to a
  * link that has ended here, and a link never recovers. */
 static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
@@ -338,6 +359,8 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
         free(remote);
         return NULL;
     }
+    baton_inbox_admit(receiver->inbox, message);
+    greet_back(remote, envelope);
     receive_list_init(&remote->receives);
     remote_list_push_back(&receiver->remotes, remote);
     return remote;

@@ -1,6 +1,7 @@
 #include "common/worker/kv_send.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -11,9 +12,10 @@ BATON_LIST(send_list, struct baton_kv_send, in_peer)
 /* One life of a receiver, and the link to it. */
 struct baton_kv_peer {
     struct baton_node in_peers;
-    struct baton_link *link;
+    struct baton_link *link; /* NULL: not dialled yet */
     uint64_t epoch;
     struct send_list sends;
+    char url[];
 };
 
 BATON_LIST(peer_list, struct baton_kv_peer, in_peers)
@@ -38,7 +40,8 @@ struct baton_kv_sender *baton_kv_sender_create(const struct baton_kv_sender_opti
 static void drop_peer(struct baton_kv_sender *sender, struct baton_kv_peer *peer)
 {
     peer_list_remove(&sender->peers, peer);
-    baton_link_close(peer->link);
+    if (peer->link)
+        baton_link_close(peer->link);
     baton_link_release(peer->link);
     free(peer);
 }
@@ -54,7 +57,7 @@ void baton_kv_sender_destroy(struct baton_kv_sender *sender)
 
 static bool is_down(const struct baton_kv_peer *peer)
 {
-    return baton_link_state(peer->link) == BATON_OUTBOX_DOWN;
+    return peer->link && baton_link_state(peer->link) == BATON_OUTBOX_DOWN;
 }
 
 void baton_kv_sender_tidy(struct baton_kv_sender *sender)
@@ -62,28 +65,19 @@ void baton_kv_sender_tidy(struct baton_kv_sender *sender)
     for (struct baton_kv_peer *peer = peer_list_first(&sender->peers), *next; peer; peer = next) {
         next = peer_list_next(&sender->peers, peer);
         /* Not while transfers use it: they must find it down at their next pump. */
-        if (!peer->sends.n && is_down(peer))
+        if (!peer->sends.n && (!peer->link || is_down(peer)))
             drop_peer(sender, peer);
     }
 }
 
 static enum baton_err add_peer(struct baton_kv_sender *sender, const struct baton_kv_source *source,
-                               struct baton_kv_peer **out, struct baton_why *why)
+                               struct baton_kv_peer **out)
 {
-    struct baton_kv_peer *peer = calloc(1, sizeof *peer);
+    size_t n = strlen(source->url) + 1;
+    struct baton_kv_peer *peer = calloc(1, sizeof *peer + n);
     if (!peer)
         return BATON_NO_MEMORY;
-    struct baton_link_options link = {.url = source->url,
-                                      .local_epoch = sender->options.epoch,
-                                      .peer_epoch = source->epoch,
-                                      .connect_ns = sender->options.connect_ns,
-                                      .wake = sender->options.wake,
-                                      .wake_arg = sender->options.wake_arg};
-    enum baton_err err = baton_link_open(&link, &peer->link, why);
-    if (err) {
-        free(peer);
-        return err;
-    }
+    memcpy(peer->url, source->url, n);
     peer->epoch = source->epoch;
     send_list_init(&peer->sends);
     peer_list_push_back(&sender->peers, peer);
@@ -91,17 +85,34 @@ static enum baton_err add_peer(struct baton_kv_sender *sender, const struct bato
     return BATON_OK;
 }
 
+/* Dialled with the first word to it, not before: the receiver gives no time to a silent pipe, and a
+ * prompt may take long until there is something to say. */
+static enum baton_err dial(const struct baton_kv_sender *sender, struct baton_kv_peer *peer)
+{
+    struct baton_why why;
+    struct baton_link_options link = {.url = peer->url,
+                                      .local_epoch = sender->options.epoch,
+                                      .peer_epoch = peer->epoch,
+                                      .connect_ns = sender->options.connect_ns,
+                                      .wake = sender->options.wake,
+                                      .wake_arg = sender->options.wake_arg};
+    enum baton_err err = baton_link_open(&link, &peer->link, &why);
+    if (err)
+        baton_log(BATON_LOG_WARN, "bulk_undialled", BATON_S("url", peer->url),
+                  BATON_S("reason", why.text));
+    return err;
+}
+
 /* The link to the source's receiver. A receiver that restarted has another epoch. A link that is
  * down never recovers, so a new transfer gets a new link. */
 static enum baton_err find_peer(struct baton_kv_sender *sender,
-                                const struct baton_kv_source *source, struct baton_kv_peer **out,
-                                struct baton_why *why)
+                                const struct baton_kv_source *source, struct baton_kv_peer **out)
 {
     struct baton_kv_peer *peer = peer_list_first(&sender->peers);
     while (peer && (peer->epoch != source->epoch || is_down(peer)))
         peer = peer_list_next(&sender->peers, peer);
     if (!peer)
-        return add_peer(sender, source, out, why);
+        return add_peer(sender, source, out);
     *out = peer;
     return BATON_OK;
 }
@@ -109,10 +120,10 @@ static enum baton_err find_peer(struct baton_kv_sender *sender,
 /* ---- a transfer ---- */
 
 enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_kv_send *send,
-                                  const struct baton_kv_source *source, struct baton_why *why)
+                                  const struct baton_kv_source *source)
 {
     struct baton_kv_peer *peer = NULL;
-    enum baton_err err = find_peer(sender, source, &peer, why);
+    enum baton_err err = find_peer(sender, source, &peer);
     if (err)
         return err;
     /* The receiver grants a first credit unasked, so that the first layers wait for no KvAck. */
@@ -153,6 +164,9 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     int n_blocks = baton_kv_blocks_for(source->n_tokens) - source->first_block;
+    enum baton_err err = send->peer->link ? BATON_OK : dial(sender, send->peer);
+    if (err)
+        return err;
     begin.reply_url = baton_envelope_text(sender->options.reply_url);
     begin.n_layers = (uint32_t)baton_kv_n_layers(source->seq->kv);
     begin.n_tokens = (uint32_t)source->n_tokens;
@@ -165,7 +179,7 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     begin.ticket.len = sizeof source->ticket.bytes;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
-    enum baton_err err = send_message(send, &envelope, NULL, 0);
+    err = send_message(send, &envelope, NULL, 0);
     if (!err) {
         send->state = BATON_KV_SEND_SENDING;
         send->began_ns = baton_now_ns();
@@ -287,25 +301,26 @@ static void log_acked(const struct baton_kv_send *send, int64_t now_ns)
               BATON_F("duration_s", baton_seconds(now_ns - send->began_ns)));
 }
 
-void baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
+bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
                               int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
     struct baton_kv_peer *peer = peer_list_first(&sender->peers);
-    while (peer && baton_link_id(peer->link) != envelope->link)
+    while (peer && (!peer->link || baton_link_id(peer->link) != envelope->link))
         peer = peer_list_next(&sender->peers, peer);
     if (!peer)
-        return;
+        return false;
     enum baton_link_verdict verdict = baton_link_accept(peer->link, envelope, now_ns);
     if (verdict == BATON_LINK_GAP)
         baton_link_close(peer->link); /* its transfers find it down at their next pump */
     struct baton_kv_send *send = verdict == BATON_LINK_FRESH ? find_send(peer, envelope) : NULL;
     if (!send || envelope->kv_ack->offset > send->sent_bytes)
-        return;
+        return true;
     send->acked_bytes = envelope->kv_ack->offset;
     send->credit_bytes = envelope->kv_ack->credit_bytes;
     if (envelope->kv_ack->complete && send->state != BATON_KV_SEND_ACKED) {
         send->state = BATON_KV_SEND_ACKED;
         log_acked(send, now_ns);
     }
+    return true;
 }

@@ -13,7 +13,7 @@
  *            from open to close.
  * Threading: main thread. The engine thread may read `overlaps` of a transfer that was opened
  *            before it got the sequence.
- * Errors:    open: as baton_link_open. A transfer that breaks is reported to its origin as Failed
+ * Errors:    open: NO_MEMORY. A transfer that breaks is reported to its origin as Failed
  *            CONTEXT_LOST.
  */
 #ifndef BATON_WORKER_KV_SEND_H
@@ -76,17 +76,16 @@ struct baton_kv_sender *baton_kv_sender_create(const struct baton_kv_sender_opti
 /* Every transfer was closed before. */
 void baton_kv_sender_destroy(struct baton_kv_sender *sender);
 
-/* A KvAck arrived. */
-void baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
+/* A KvAck arrived. Whether it came by a link of ours. */
+bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
                               int64_t now_ns);
 
 /* Forgets links that are down and that no transfer uses. */
 void baton_kv_sender_tidy(struct baton_kv_sender *sender);
 
-/* IDLE -> OPEN: makes sure that there is a link to the receiver. */
+/* IDLE -> OPEN. The link to the receiver is dialled with the first KvBegin on it. NO_MEMORY. */
 enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_kv_send *send,
-                                  const struct baton_kv_source *source,
-                                  struct baton_why *why) BATON_MUST_CHECK;
+                                  const struct baton_kv_source *source) BATON_MUST_CHECK;
 
 /* Sends the blocks that are ready. True when the transfer is over: ACKED, or broken. */
 bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_send *send);

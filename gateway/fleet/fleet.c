@@ -239,6 +239,7 @@ static void answer(struct gw_fleet *fleet, const struct baton_message *message, 
         if (worker)
             gw_worker_destroy(worker);
     } else if (is_welcome) {
+        baton_inbox_admit(options->inbox, message);
         welcome(fleet, worker, envelope->hello);
     } else {
         turn_away(fleet, worker, &refusal, now_ns);

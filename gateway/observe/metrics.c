@@ -153,6 +153,15 @@ void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *o
     write_counter(out, "baton_inbox_rejected_total",
                   "Messages that were no valid frame, or of no link: their pipe was closed.",
                   stats.n_rejected);
+    baton_prom_family(out, "baton_inbox_strangers_ended_total", "counter",
+                      "Connections to the inbox that were ended before a worker's message came by "
+                      "them, by the reason.");
+    baton_prom_sample(out, "baton_inbox_strangers_ended_total", (double)stats.strangers.n_crowded,
+                      "reason", "crowded", NULL);
+    baton_prom_sample(out, "baton_inbox_strangers_ended_total", (double)stats.strangers.n_silent,
+                      "reason", "silent", NULL);
+    baton_prom_sample(out, "baton_inbox_strangers_ended_total", (double)stats.strangers.n_greedy,
+                      "reason", "greedy", NULL);
 }
 
 static void write_limited(const struct gw_http_stats *stats, struct baton_buf *out)

@@ -204,7 +204,8 @@ def main():
         elif attack == "begins":
             run_begins(args.begins)
         elif attack == "announce":
-            run_announce(args.pipes, (8 << 20) - 64)
+            for n_bytes in (8 << 20) - 64, 4 << 20:
+                run_announce(args.pipes, n_bytes)
 
 
 if __name__ == "__main__":

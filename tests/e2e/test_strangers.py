@@ -1,6 +1,6 @@
 """Whoever reaches a port without the fleet's secrets gets nothing and costs nobody anything (attacks.py, small)."""
 import wire
-from attacks import Watch, flood_begins, flood_hellos, listening
+from attacks import Watch, announce, flood_begins, flood_hellos, listening
 from fleet import SUSPICION, Fleet, wait_for
 
 STORY = "Once upon a time"
@@ -54,3 +54,20 @@ def test_contexts_without_a_ticket_open_nothing():
         assert decode.text().count("ev=stranger_refused") <= 20
         assert fleet.generate(prompt=STORY, max_new_tokens=20, seed=1)["generated_text"] == expected
         assert len(fleet.fleet()) == 2
+
+
+def ended(fleet, reason):
+    return fleet.metrics()[f'baton_inbox_strangers_ended_total{{reason="{reason}"}}']
+
+
+def test_unfinished_messages_hold_little_and_a_crowd_keeps_nobody_out():
+    with Fleet(gateway_args=SUSPICION, worker_args=SUSPICION) as fleet:
+        held = announce(fleet.inbox, 12, 4 << 20)
+        wait_for(lambda: ended(fleet, "greedy"), "the largest to be ended")
+        held += [wire.connect(fleet.inbox) for _ in range(60)]
+        wait_for(lambda: ended(fleet, "crowded"), "the oldest to be ended")
+        fleet.start_worker("decode", "decode-1")
+        fleet.wait_ready(3)
+        assert "worker_lost" not in fleet.gateway.text()
+        wait_for(lambda: not any(wire.is_open(pipe) for pipe in held), "the silent to be ended")
+        assert len(fleet.fleet()) == 3

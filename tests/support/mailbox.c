@@ -9,6 +9,7 @@ enum baton_err mailbox_open(struct mailbox *box, const char *url, size_t max_que
         return err;
     struct baton_inbox_options options = {.url = url ? url : "tcp://127.0.0.1:0",
                                           .max_queued = max_queued,
+                                          .patience_ns = 3600 * BATON_SECOND, /* admits nobody */
                                           .wake = baton_doorbell_ring,
                                           .wake_arg = &box->bell};
     err = baton_inbox_open(&options, &box->inbox, NULL);

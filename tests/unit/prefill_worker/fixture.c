@@ -126,6 +126,7 @@ static void open_host(void)
     host_options = (struct baton_worker_options){.kv_dtype = "auto",
                                                  .advertise = baton_inbox_url(inbox.inbox)};
     host = (struct baton_host){.options = &host_options,
+                               .inbox = inbox.inbox,
                                .epoch = WORKER,
                                .cores = {.n = 1, .n_threads = 2},
                                .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};

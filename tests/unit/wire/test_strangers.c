@@ -1,10 +1,18 @@
 /* What an inbox does with senders that speak no protocol, or lie about what they send. */
 #include "tests/unit/wire/peer_fixture.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+
 #include "common/wire/frame.h"
+#include "common/wire/strangers.h"
 
 /* A well-behaved sender, to show that the inbox still works. */
 static void expect_inbox_alive(void)
@@ -62,6 +70,121 @@ TEST(an_announced_huge_message_is_not_waited_for)
     expect_inbox_alive();
 }
 
+/* ---- those that show no right to be here ---- */
+
+/* In place of the fixture's inbox: one of that patience. */
+static const char *open_patient(int64_t patience_ms)
+{
+    baton_inbox_close(box.inbox);
+    const struct baton_inbox_options options = {.url = "tcp://127.0.0.1:0",
+                                                .max_queued = 64,
+                                                .patience_ns = patience_ms * BATON_MS,
+                                                .wake = baton_doorbell_ring,
+                                                .wake_arg = &box.bell};
+    assert_int_equal(baton_inbox_open(&options, &box.inbox, NULL), BATON_OK);
+    return baton_inbox_url(box.inbox);
+}
+
+enum { FOR_EVER_MS = 3600 * 1000 };
+
+TEST(a_stranger_has_a_time_to_show_its_right_and_who_has_shown_it_stays)
+{
+    struct baton_message message;
+    struct baton_inbox_stats stats;
+    const char *url = open_patient(1000);
+    struct baton_link *friend = mailbox_dial(&box, url, 1001, 2002, 0);
+    assert_non_null(friend);
+    assert_int_equal(send_kind(friend, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_true(mailbox_take(&box, &message, PATIENCE_MS));
+    baton_inbox_admit(box.inbox, &message);
+    baton_message_fini(&message);
+    expect_hung_up(connect_push(url, 100)); /* it announces a message, and no more */
+    assert_int_equal(send_kind(friend, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_true(mailbox_take(&box, &message, PATIENCE_MS));
+    baton_message_fini(&message);
+    do /* it is counted soon after */
+        baton_inbox_get_stats(box.inbox, &stats);
+    while (!stats.strangers.n_silent && !sched_yield());
+    assert_int_equal(stats.strangers.n_silent, 1);
+    baton_link_release(friend);
+}
+
+TEST(a_message_alone_shows_no_right)
+{
+    struct baton_message message;
+    struct baton_link *link = mailbox_dial(&box, open_patient(200), 1001, 2002, 0);
+    assert_int_equal(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_true(mailbox_take(&box, &message, PATIENCE_MS));
+    baton_message_fini(&message);
+    assert_true(mailbox_await(&box, link, BATON_OUTBOX_DOWN, PATIENCE_MS));
+    baton_link_release(link);
+}
+
+TEST(a_crowd_of_one_address_ends_its_oldest)
+{
+    enum { N = BATON_MAX_STRANGERS_OF_ADDRESS + 4 };
+    const char *url = open_patient(FOR_EVER_MS);
+    int fds[N];
+    uint8_t byte;
+    for (int i = 0; i < N; i++)
+        fds[i] = connect_push(url, 100);
+    for (int i = 0; i < 3; i++)
+        expect_hung_up(fds[i]);
+    assert_int_equal(recv(fds[N - 1], &byte, 1, MSG_DONTWAIT), -1);
+    for (int i = 3; i < N; i++)
+        close(fds[i]);
+    expect_inbox_alive();
+}
+
+static void await_greedy(uint64_t n)
+{
+    struct baton_inbox_stats stats;
+    int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+    do {
+        assert_true(baton_now_ns() < end_ns && !sched_yield());
+        baton_inbox_get_stats(box.inbox, &stats);
+    } while (stats.strangers.n_greedy < n);
+}
+
+TEST(unfinished_messages_of_strangers_hold_little_memory_together)
+{
+    enum { N = 7, BYTES = 4 << 20 }; /* nearly twice what they may hold */
+    const char *url = open_patient(FOR_EVER_MS);
+    uint8_t *bytes = calloc(1, BYTES);
+    int fds[N];
+    for (int i = 0; i < N; i++) {
+        fds[i] = connect_push(url, BYTES);
+        (void)send(fds[i], bytes, BYTES - 1, MSG_NOSIGNAL); /* fails for one that is ended */
+    }
+    await_greedy(3);
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+    free(bytes);
+    expect_inbox_alive();
+}
+
+TEST(a_sender_is_hung_up_when_no_descriptor_is_free)
+{
+    enum { MAX_FILES = 512 };
+    struct rlimit before, few;
+    struct baton_message message;
+    int fd = connect_push(baton_inbox_url(box.inbox), 100), n = 0, taken[MAX_FILES];
+    uint8_t bytes[100] = {0};
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){MAX_FILES, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while (n < MAX_FILES && (taken[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    assert_true(n < MAX_FILES);
+    assert_int_equal(write(fd, bytes, sizeof bytes), sizeof bytes);
+    assert_false(mailbox_take(&box, &message, 300));
+    expect_hung_up(fd);
+    while (n)
+        close(taken[--n]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    expect_inbox_alive();
+}
+
 #define RUN(f) cmocka_unit_test_setup_teardown(f, peer_set_up, peer_tear_down)
 
 int main(void)
@@ -70,6 +193,11 @@ int main(void)
         RUN(garbage_on_the_port_disturbs_no_peer),
         RUN(a_garbage_message_costs_its_sender_the_connection),
         RUN(an_announced_huge_message_is_not_waited_for),
+        RUN(a_stranger_has_a_time_to_show_its_right_and_who_has_shown_it_stays),
+        RUN(a_message_alone_shows_no_right),
+        RUN(a_crowd_of_one_address_ends_its_oldest),
+        RUN(unfinished_messages_of_strangers_hold_little_memory_together),
+        RUN(a_sender_is_hung_up_when_no_descriptor_is_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
