@@ -282,6 +282,7 @@ static void cancel(struct dc_service *service, struct dc_context *context, const
 
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
 {
+    static struct baton_log_limit unexpected;
     struct dc_service *service = arg;
     const baton_envelope *envelope = message->envelope;
     struct dc_context *context = dc_contexts_find(&service->contexts, envelope);
@@ -311,8 +312,8 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
         cancel(service, context, envelope->cancel->reason);
         break;
     default:
-        baton_log(BATON_LOG_WARN, "unexpected_message",
-                  BATON_S("message", baton_envelope_kind(envelope)));
+        baton_log_limited(&unexpected, BATON_LOG_WARN, "unexpected_message",
+                          BATON_S("message", baton_envelope_kind(envelope)));
         break;
     }
 }

@@ -162,6 +162,7 @@ static void account(struct pf_service *service, struct baton_link *gateway,
 
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
 {
+    static struct baton_log_limit unexpected;
     struct pf_service *service = arg;
     const baton_envelope *envelope = message->envelope;
     struct pf_job *job = find(service, envelope);
@@ -189,8 +190,8 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
         account(service, gateway, envelope->kv_query);
         break;
     default:
-        baton_log(BATON_LOG_WARN, "unexpected_message",
-                  BATON_S("message", baton_envelope_kind(envelope)));
+        baton_log_limited(&unexpected, BATON_LOG_WARN, "unexpected_message",
+                          BATON_S("message", baton_envelope_kind(envelope)));
         break;
     }
 }

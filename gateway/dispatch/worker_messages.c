@@ -259,6 +259,7 @@ static void take_step(struct gw_dispatcher *dispatcher, const struct gw_worker *
 static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                             struct gw_request *request, const baton_envelope *envelope)
 {
+    static struct baton_log_limit unexpected;
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_RESERVED:
         take_reserved(dispatcher, request, envelope->reserved);
@@ -282,8 +283,9 @@ static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_wo
         take_failed(dispatcher, request, worker, envelope->failed);
         break;
     default:
-        baton_log(BATON_LOG_WARN, "unexpected_message", BATON_S("worker", worker->id),
-                  BATON_S("message", baton_envelope_kind(envelope)));
+        baton_log_limited(&unexpected, BATON_LOG_WARN, "unexpected_message",
+                          BATON_S("worker", worker->id),
+                          BATON_S("message", baton_envelope_kind(envelope)));
         break;
     }
 }
