@@ -237,7 +237,7 @@ static void enforce_limit(struct gw_conn *conn)
 
 void gw_conn_accept(struct gw_http_server *server)
 {
-    struct gw_conn *conn = create(server);
+    struct gw_conn *conn = gw_secure_has_room(server) ? create(server) : NULL;
     server->accept_waits = !conn;
     if (!conn)
         return;

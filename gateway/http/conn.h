@@ -50,7 +50,8 @@ enum {
     GW_WATCH_MS = 20,      /* between two looks at connections that are not read */
     GW_SLICE_REQUESTS = 4, /* answered for one connection before the next one's slice */
     GW_ACCEPTS_A_TURN = 64,
-    GW_MAX_HANDSHAKES = 256,     /* of TLS at a time; one more ends the oldest */
+    GW_MAX_HANDSHAKES = 256,     /* of TLS at a time; others wait at the listener until one ends */
+    GW_HANDSHAKE_MIN_MS = 1000,  /* before a silent one is closed for another */
     GW_MAX_TURNED_AWAY = 64,     /* connections over the limit that get a 503 at a time */
     GW_MAX_TURNED_AWAY_EACH = 8, /* the same of one address, with a 429 */
     GW_PEER_BYTES = 56           /* "[IPv6 address]:port" */
@@ -240,6 +241,8 @@ size_t gw_conn_untaken_bytes(const struct gw_conn *conn);
 
 /* ---- secure.c: for connections with TLS ---- */
 
+/* Whether another handshake may begin; may close a silent one for it. */
+bool gw_secure_has_room(struct gw_http_server *server);
 /* NEW -> HANDSHAKE. */
 void gw_secure_begin(struct gw_conn *conn);
 /* For the sweep: goes on with the handshake by the bytes in conn->in. */

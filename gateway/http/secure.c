@@ -27,16 +27,41 @@ static void fail(struct gw_conn *conn, const char *where)
     gw_conn_close(conn, "TLS failed");
 }
 
+/* The oldest handshake that waits for its client and not for its slice; NULL if there is none. */
+static struct gw_conn *oldest_waiting(const struct gw_conn_list *handshakes)
+{
+    struct gw_conn *conn = gw_conn_list_first(handshakes);
+    while (conn && conn->due.next)
+        conn = gw_conn_list_next(handshakes, conn);
+    return conn;
+}
+
+/* A client that is slow, and not silent, has its second whatever others do. */
+bool gw_secure_has_room(struct gw_http_server *server)
+{
+    struct gw_conn_list *handshakes = &server->conns[GW_CONN_HANDSHAKE];
+    if (!server->options.tls || handshakes->n < GW_MAX_HANDSHAKES)
+        return true;
+    struct gw_conn *oldest = oldest_waiting(handshakes);
+    if (!oldest || uv_now(server->loop) - oldest->entered_ms < GW_HANDSHAKE_MIN_MS)
+        return false;
+    gw_conn_close(oldest, "closed for another handshake");
+    return true;
+}
+
 void gw_secure_begin(struct gw_conn *conn)
 {
-    struct gw_http_server *server = conn->server;
-    struct gw_conn_list *handshakes = &server->conns[GW_CONN_HANDSHAKE];
-    conn->tls = gw_tls_create(server->options.tls);
+    conn->tls = gw_tls_create(conn->server->options.tls);
     gw_conn_set_state(conn, GW_CONN_HANDSHAKE);
     if (!conn->tls)
         gw_conn_close(conn, "out of memory");
-    else if (handshakes->n > GW_MAX_HANDSHAKES) /* most likely one that never ends */
-        gw_conn_close(gw_conn_list_first(handshakes), "closed for another handshake");
+}
+
+/* A handshake ended: a connection that found no room may come. */
+static void take_next(struct gw_http_server *server)
+{
+    if (server->accept_waits && !server->draining)
+        gw_conn_accept(server);
 }
 
 /* Stores what the fed bytes say. */
@@ -71,9 +96,11 @@ void gw_secure_handshake(struct gw_conn *conn)
         conn->server->stats.n_handshakes++;
         gw_conn_set_state(conn, GW_CONN_IDLE);
         read_all(conn);
+        take_next(conn->server);
     } else if (err != BATON_AGAIN) {
         conn->server->stats.n_handshakes_failed++;
         fail(conn, "handshake");
+        take_next(conn->server);
     }
     free(bytes);
 }

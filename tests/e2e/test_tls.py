@@ -309,7 +309,7 @@ def test_a_handshake_has_its_time(files):
 
 
 def test_handshakes_are_bounded_in_number(files):
-    """Each above the bound ends the oldest; who completes its own is served."""
+    """Above the bound the oldest silent one makes room, after its second."""
     with SecureFleet(*files, prefill=0, decode=0, gateway_args=["--head-timeout-s", "3600"]) as alone:
         silent = [alone.raw() for _ in range(300)]
         assert alone.request("GET", "/health")[0] == 200
