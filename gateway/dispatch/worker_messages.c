@@ -76,47 +76,54 @@ static void note_migration_gap(struct gw_metrics *metrics, struct gw_request *re
     request->migration.longest_gap_s = fmax(request->migration.longest_gap_s, gap_s);
 }
 
+/* What the message tells of the attempt's prompt, and when its token came. */
+static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                       const Baton__V1__FirstToken *first)
+{
+    struct gw_metrics *metrics = dispatcher->lifecycle.options.metrics;
+    struct gw_attempt *attempt = &request->attempt;
+    int64_t n_computed = (int64_t)gw_request_input(request)->n - first->cached_tokens;
+    int64_t now_ns = baton_now_ns();
+    gw_attempt_prompt_done(attempt, n_computed, first->prefill_compute_s);
+    attempt->first_token_ns = now_ns;
+    attempt->prefill_queue_s = first->prefill_queue_s;
+    attempt->prefill_compute_s = first->prefill_compute_s;
+    attempt->cached_tokens = first->cached_tokens;
+    attempt->cold |= first->cold;
+    if (request->output.tokens.n)
+        note_migration_gap(metrics, request, now_ns);
+    else
+        request->output.first_ns = now_ns;
+    request->output.last_token_ns = now_ns;
+    gw_arrivals_prompt(&dispatcher->lifecycle.arrivals, attempt->prefill ? (double)n_computed : 0,
+                       now_ns);
+    if (request->params.streaming)
+        gw_lifecycle_count_ttft(&dispatcher->lifecycle, request);
+    if (first->cold)
+        baton_hist_observe(&metrics->cold_first_token, first->process_age_s);
+    metrics->n_output_tokens++;
+}
+
 static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request *request,
                              const Baton__V1__FirstToken *first)
 {
     static const struct gw_failure wrong = {502, "worker_failed",
                                             "more tokens are said to be cached than there are"};
-    struct gw_metrics *metrics = dispatcher->lifecycle.options.metrics;
     if (request->state != GW_PREFILLING)
         return;
     if (first->cached_tokens > gw_request_input(request)->n) {
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &wrong);
         return;
     }
-    int64_t n_computed = (int64_t)gw_request_input(request)->n - first->cached_tokens;
-    int64_t now_ns = baton_now_ns();
-    bool resumes = request->output.tokens.n > 0;
-    gw_attempt_prompt_done(&request->attempt, n_computed, first->prefill_compute_s);
-    request->attempt.first_token_ns = now_ns;
-    gw_hedge_settle(&dispatcher->lifecycle, request);
-    if (resumes)
-        note_migration_gap(metrics, request, now_ns);
-    else
-        request->output.first_ns = now_ns;
-    request->output.last_token_ns = now_ns;
-    gw_arrivals_prompt(&dispatcher->lifecycle.arrivals,
-                       request->attempt.prefill ? (double)n_computed : 0, now_ns);
-    request->attempt.prefill_queue_s = first->prefill_queue_s;
-    request->attempt.prefill_compute_s = first->prefill_compute_s;
-    request->attempt.cached_tokens = first->cached_tokens;
-    request->attempt.cold |= first->cold;
-    if (request->params.streaming)
-        gw_lifecycle_count_ttft(&dispatcher->lifecycle, request);
-    if (first->cold)
-        baton_hist_observe(&metrics->cold_first_token, first->process_age_s);
-    metrics->n_output_tokens++;
     bool more = !first->stopped && gw_request_n_more(request) > 1;
+    note_first(dispatcher, request, first);
     /* DecodeStart leaves before the first token goes to the client: it travels beside the KV cache,
      * and every delay here would delay the second token. */
     if (more && request->attempt.decode)
         gw_command_start(request, first->token);
+    gw_hedge_settle(&dispatcher->lifecycle, request);
     gw_lifecycle_set_state(&dispatcher->lifecycle, request, GW_DECODING, "first token");
-    if (!resumes)
+    if (!request->output.tokens.n)
         request->writer->first(request->choice);
     if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, first->token,
                               first->decision, first->logprobs)) {

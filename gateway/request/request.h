@@ -21,6 +21,7 @@
 #include "common/sampling/params.h"
 #include "common/wire/envelope.h"
 #include "gateway/request/attempt.h"
+#include "gateway/request/migration.h"
 #include "gateway/request/output.h"
 #include "gateway/request/response_writer.h"
 
@@ -50,20 +51,6 @@ struct gw_params {
 /* Arrival, parsing, tokenizing and end of the request. Attempt and output have their own times. */
 struct gw_times {
     int64_t arrived_ns, parsed_ns, tokenized_ns, end_ns;
-};
-
-enum { GW_MAX_BREAK_BYTES = 256 };
-
-/* A request whose attempt breaks after its first token goes on elsewhere: the next attempt computes
- * the prompt and the output so far, and continues from there. */
-struct gw_migration {
-    struct baton_tokens
-        input;               /* prompt and output that the attempt began from; empty: the prompt */
-    uint32_t n;              /* migrations so far */
-    double longest_gap_s;    /* from the last token before one to the first token after it */
-    struct gw_attempt first; /* the attempt that made the first token */
-    double decode_s;         /* of the attempts that broke */
-    char reason[GW_MAX_BREAK_BYTES]; /* why the last one broke */
 };
 
 struct gw_request {
@@ -139,25 +126,6 @@ void gw_request_end_output(struct gw_request *request, const struct gw_detokeniz
 
 /* Begins an attempt from the prompt, after one that broke before its client saw anything. */
 void gw_request_restart(struct gw_request *request);
-
-/* Begins an attempt that goes on after the output so far; the last one was released. NO_MEMORY:
- * nothing has changed. */
-enum baton_err gw_request_migrate(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
-
-/* The attempt before the migration goes on after all: it is the request's attempt again. */
-void gw_request_unmigrate(struct gw_request *request);
-
-/* What the attempt computes before its first token: the prompt, after a migration with output. */
-const struct baton_tokens *gw_request_input(const struct gw_request *request);
-/* Of these, how many are output; and how many tokens the attempt may make. */
-size_t gw_request_n_resumed(const struct gw_request *request);
-int64_t gw_request_n_more(const struct gw_request *request);
-
-/* Whether no token can follow the output so far. stopped: because its last one ends a text. */
-bool gw_request_is_complete(const struct gw_request *request, bool *stopped);
-
-/* The attempt that made the first token, or will. */
-const struct gw_attempt *gw_request_first_attempt(const struct gw_request *request);
 
 /* Seconds from arrival to the first token, and to the end. */
 double gw_request_ttft_s(const struct gw_request *request);

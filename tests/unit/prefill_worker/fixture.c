@@ -209,7 +209,7 @@ static void hear(const baton_envelope *envelope)
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
         about->n_first++;
-        about->n_tokens++;
+        about->tokens[about->n_tokens++ % MAX_HEARD] = envelope->first_token->token;
         about->first_token = envelope->first_token->token;
         about->cached_tokens = envelope->first_token->cached_tokens;
         break;
@@ -218,7 +218,8 @@ static void hear(const baton_envelope *envelope)
         break;
     case BATON__V1__ENVELOPE__BODY_TOKENS:
         assert_int_equal(envelope->tokens->first_index, about->n_tokens);
-        about->n_tokens += (int)envelope->tokens->n_tokens;
+        for (size_t i = 0; i < envelope->tokens->n_tokens; i++)
+            about->tokens[about->n_tokens++ % MAX_HEARD] = envelope->tokens->tokens[i];
         break;
     case BATON__V1__ENVELOPE__BODY_FINISHED:
         about->n_finished++;
@@ -314,6 +315,15 @@ static size_t fill_hashes(const struct request_params *params, const uint32_t *t
     return params->hashes == NO_HASHES ? 0 : params->hashes == TOO_MANY_HASHES ? n + 1 : n;
 }
 
+/* What the earlier attempt made: the first tokens of the other request. */
+static void resume(const struct request_params *params, uint32_t *tokens)
+{
+    struct heard *about = &heard[params->id];
+    for (; about->n_tokens < params->n_resumed; about->n_tokens++)
+        tokens[about->n_tokens] = about->tokens[about->n_tokens] =
+            heard[params->resumes].tokens[about->n_tokens];
+}
+
 void say_prompt(const struct request_params *params)
 {
     Baton__V1__PrefillRequest request = BATON__V1__PREFILL_REQUEST__INIT;
@@ -324,11 +334,16 @@ void say_prompt(const struct request_params *params)
     struct baton_block_hash hashes[N_CONTEXT] = {{{0}}};
     uint32_t tokens[N_CONTEXT];
     fill_prompt(params, tokens);
+    if (params->n_resumed)
+        resume(params, tokens + params->n_prompt);
     sampling.top_p = 1;
+    sampling.temperature = params->temperature;
+    sampling.frequency_penalty = params->temperature; /* so that output counts */
     request.tokens = tokens;
-    request.n_tokens = (size_t)params->n_prompt;
+    request.n_tokens = (size_t)(params->n_prompt + params->n_resumed);
+    request.n_output_tokens = (uint32_t)params->n_resumed;
     request.sampling = &sampling;
-    request.max_new_tokens = (uint32_t)params->n_new;
+    request.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
     request.naive = params->naive;
     request.prompt_logprobs = params->prompt_logprobs;
     request.credit_tokens = params->credit;

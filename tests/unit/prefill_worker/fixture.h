@@ -12,6 +12,8 @@
 
 enum { N_LAYERS = 4, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
 
+enum { MAX_HEARD = 64 };
+
 enum hashes { NO_HASHES, OUR_HASHES, FOREIGN_HASHES, TOO_MANY_HASHES };
 
 /* A request, as a gateway sends it. Prompts of the same words share a prefix. */
@@ -22,12 +24,15 @@ struct request_params {
     enum hashes hashes;
     bool naive, delivers, prompt_logprobs;
     uint32_t credit, deadline_ms;
+    uint64_t resumes; /* the request whose first n_resumed tokens follow the prompt; 0: none */
+    int n_resumed;    /* n_new counts these as well */
+    double temperature;
 };
 
 /* What a gateway heard about one request. */
 struct heard {
     int n_first, n_tokens, n_finished, n_failed, n_prompt_logprobs;
-    uint32_t first_token, cached_tokens;
+    uint32_t first_token, cached_tokens, tokens[MAX_HEARD];
     Baton__V1__Failed__Code failure;
 };
 

@@ -103,6 +103,30 @@ TEST(more_hashes_than_whole_blocks_are_refused)
     worker_close();
 }
 
+TEST(a_naive_job_resumed_at_any_index_makes_the_tokens_of_one_run)
+{
+    struct request_params params = {.id = 1,
+                                    .n_prompt = 20,
+                                    .n_new = 9,
+                                    .words = 1,
+                                    .naive = true,
+                                    .credit = 99,
+                                    .temperature = 0.9};
+    worker_open(&(struct worker_options){0});
+    say_prompt(&params);
+    await(&heard[1].n_finished, 1);
+    params.resumes = 1;
+    for (params.n_resumed = 1; params.n_resumed < params.n_new; params.n_resumed++) {
+        params.id++;
+        say_prompt(&params);
+        await(&heard[params.id].n_finished, 1);
+        assert_int_equal(heard[params.id].n_tokens, params.n_new);
+        assert_memory_equal(heard[params.id].tokens, heard[1].tokens,
+                            (size_t)params.n_new * sizeof heard[1].tokens[0]);
+    }
+    worker_close();
+}
+
 TEST(a_naive_job_pauses_without_credit_and_goes_on_with_it)
 {
     const struct request_params params = {
@@ -200,6 +224,7 @@ int main(void)
         cmocka_unit_test(hashes_of_another_model_share_nothing),
         cmocka_unit_test(a_worker_without_a_prefix_cache_shares_nothing),
         cmocka_unit_test(more_hashes_than_whole_blocks_are_refused),
+        cmocka_unit_test(a_naive_job_resumed_at_any_index_makes_the_tokens_of_one_run),
         cmocka_unit_test(a_naive_job_pauses_without_credit_and_goes_on_with_it),
         cmocka_unit_test(prompt_logprobs_come_before_the_first_token),
         cmocka_unit_test(a_full_pool_starts_prompts_in_the_order_in_which_they_came),

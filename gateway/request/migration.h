@@ -1,0 +1,47 @@
+/* Migration: a request whose attempt breaks after its first token goes on elsewhere. The next attempt
+ * computes the prompt and the output so far, and continues from there.
+ *
+ * Ownership: the request owns its migration, with the input.
+ * Threading: loop thread.
+ * Errors:    migrate: NO_MEMORY.
+ */
+#ifndef BATON_GATEWAY_REQUEST_MIGRATION_H
+#define BATON_GATEWAY_REQUEST_MIGRATION_H
+
+#include "common/tokenizer/tokens.h"
+#include "gateway/request/attempt.h"
+
+enum { GW_MAX_BREAK_BYTES = 256 };
+
+struct gw_request;
+
+struct gw_migration {
+    struct baton_tokens
+        input;               /* prompt and output that the attempt began from; empty: the prompt */
+    uint32_t n;              /* migrations so far */
+    double longest_gap_s;    /* from the last token before one to the first token after it */
+    struct gw_attempt first; /* the attempt that made the first token */
+    double decode_s;         /* of the attempts that broke */
+    char reason[GW_MAX_BREAK_BYTES]; /* why the last one broke */
+};
+
+/* Begins an attempt that goes on after the output so far; the last one was released, or is doubted
+ * (gateway/lifecycle/hedge.h). NO_MEMORY: nothing has changed. */
+enum baton_err gw_request_migrate(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
+
+/* The attempt before the migration goes on after all: it is the request's attempt again. */
+void gw_request_unmigrate(struct gw_request *request);
+
+/* What the attempt computes before its first token: the prompt, after a migration with output. */
+const struct baton_tokens *gw_request_input(const struct gw_request *request);
+/* Of these, how many are output; and how many tokens the attempt may make. */
+size_t gw_request_n_resumed(const struct gw_request *request);
+int64_t gw_request_n_more(const struct gw_request *request);
+
+/* Whether no token can follow the output so far. stopped: because its last one ends a text. */
+bool gw_request_is_complete(const struct gw_request *request, bool *stopped);
+
+/* The attempt that made the first token, or will. */
+const struct gw_attempt *gw_request_first_attempt(const struct gw_request *request);
+
+#endif
