@@ -16,7 +16,8 @@ enum { MAX_TURNS = 10000 };
 
 static struct gw_http_server *server;
 
-/* Answers by the first letter of the path: at once, as a stream, or (for /h) not at all. */
+/* Answers by the first letter of the path: at once, as a stream, in a turn of its own (for /r), or
+ * (for /h) not at all. */
 static void on_request(void *arg, struct gw_exchange *exchange)
 {
     size_t n;
@@ -27,9 +28,17 @@ static void on_request(void *arg, struct gw_exchange *exchange)
         gw_exchange_stream_begin(exchange, 200, "text/plain", "");
         gw_exchange_stream_write(exchange, body, n);
         gw_exchange_stream_end(exchange);
+    } else if (kind == 'r') {
+        gw_exchange_resume(exchange);
     } else if (kind != 'h') {
         gw_exchange_respond(exchange, 200, "text/plain", "", body, n);
     }
+}
+
+static void on_resume(void *arg, struct gw_exchange *exchange)
+{
+    (void)arg;
+    gw_exchange_respond(exchange, 200, "text/plain", "", "r", 1);
 }
 
 static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
@@ -60,6 +69,7 @@ static void start(void)
                                             .pause_bytes = 16 << 10,
                                             .cancel_bytes = 64 << 10,
                                             .on_request = on_request,
+                                            .on_resume = on_resume,
                                             .on_gone = on_gone,
                                             .on_full = on_full};
     (void)signal(SIGPIPE, SIG_IGN);
