@@ -64,6 +64,7 @@ static enum baton_err create_sender(struct pf_service *service,
         .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
         .connect_ns = baton_host_silence_ns(host),
         .overlap = options->overlap,
+        .beat_ns = (int64_t)(host->options->beat_s * (double)BATON_SECOND),
         .wake = baton_host_wake,
         .wake_arg = host});
     return service->sender ? BATON_OK : BATON_NO_MEMORY;
@@ -327,6 +328,7 @@ static int64_t work(void *arg, int64_t now_ns)
     struct pf_service *service = arg;
     int64_t next_ns = now_ns + BATON_SECOND;
     pf_engine_look(service->engine, now_ns);
+    baton_kv_sender_look(service->sender, now_ns);
     bool pool_full = false;
     take_done(service);
     for (struct pf_job *job = pf_job_list_first(&service->jobs), *next; job; job = next) {

@@ -164,9 +164,9 @@ int64_t baton_link_heard_ns(const struct baton_link *link)
     return LOAD(link->heard_ns);
 }
 
-int64_t baton_link_acked_ago_ns(struct baton_link *link)
+int64_t baton_link_silent_ns(struct baton_link *link)
 {
-    return baton_outbox_acked_ago_ns(link->outbox);
+    return baton_outbox_silent_ns(link->outbox);
 }
 
 uint64_t baton_link_n_unacked(struct baton_link *link)

@@ -56,8 +56,8 @@ uint64_t baton_link_id(const struct baton_link *link);
 uint64_t baton_link_peer_epoch(const struct baton_link *link);
 int64_t baton_link_heard_ns(const struct baton_link *link); /* open time until something is heard */
 
-/* As baton_outbox_acked_ago_ns. */
-int64_t baton_link_acked_ago_ns(struct baton_link *link);
+/* As baton_outbox_silent_ns. */
+int64_t baton_link_silent_ns(struct baton_link *link);
 
 /* Messages sent that the peer has not acknowledged. */
 uint64_t baton_link_n_unacked(struct baton_link *link);

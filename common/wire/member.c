@@ -264,6 +264,8 @@ static void tick_dialling(struct baton_member *member, struct peer *peer, int64_
     enum baton_outbox_state state = baton_link_state(peer->link);
     if (state == BATON_OUTBOX_DOWN)
         pause_peer(member, peer, now_ns + member->options.beat_ns);
+    else if (state == BATON_OUTBOX_CONNECTING && now_ns >= peer->due_ns)
+        pause_peer(member, peer, now_ns);
     else if (state == BATON_OUTBOX_UP && send_hello(member, peer))
         lose(member, peer, "hello could not be sent", now_ns);
     else if (state == BATON_OUTBOX_UP)
@@ -294,7 +296,7 @@ static int64_t silent_since(const struct baton_member *member, const struct peer
 static bool is_only_stopped(const struct baton_member *member, struct peer *peer, int64_t silent_ns)
 {
     return silent_ns <= member->options.pause_ns &&
-           baton_link_acked_ago_ns(peer->link) <= member->options.silence_ns;
+           baton_link_silent_ns(peer->link) <= member->options.silence_ns;
 }
 
 static void note_stopped(struct peer *peer, bool is_stopped)

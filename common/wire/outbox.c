@@ -361,13 +361,13 @@ enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox)
     return state;
 }
 
-int64_t baton_outbox_acked_ago_ns(struct baton_outbox *outbox)
+int64_t baton_outbox_silent_ns(struct baton_outbox *outbox)
 {
     pthread_mutex_lock(&outbox->lock);
     bool is_up = outbox->state == BATON_OUTBOX_UP;
     uint32_t pipe = outbox->pipe;
     pthread_mutex_unlock(&outbox->lock);
-    return is_up ? baton_tcp_path_acked_ago_ns(pipe) : INT64_MAX;
+    return is_up ? baton_tcp_path_silent_ns(pipe) : INT64_MAX;
 }
 
 uint64_t baton_outbox_n_sent(struct baton_outbox *outbox)

@@ -54,9 +54,9 @@ enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox);
  */
 bool baton_outbox_is_idle(struct baton_outbox *outbox);
 
-/* How long ago the peer's kernel last acknowledged something; INT64_MAX when the outbox is not UP.
- * A stopped peer's kernel goes on to do so. Expensive: see common/wire/tcp_path.h. */
-int64_t baton_outbox_acked_ago_ns(struct baton_outbox *outbox);
+/* For how long the peer's kernel has acknowledged nothing of what was sent; INT64_MAX when the
+ * outbox is not UP. A stopped peer's kernel goes on to acknowledge. Expensive: see tcp_path.h. */
+int64_t baton_outbox_silent_ns(struct baton_outbox *outbox);
 
 /* Messages queued so far (the last link_seq given out). */
 uint64_t baton_outbox_n_sent(struct baton_outbox *outbox);

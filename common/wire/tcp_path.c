@@ -31,7 +31,7 @@ static bool is_same(const union address *address, const nng_sockaddr *wanted)
 }
 
 /* The answer of a descriptor that is between these two addresses, else INT64_MAX. */
-static int64_t acked_ago_ns(int fd, const nng_sockaddr *local, const nng_sockaddr *peer)
+static int64_t silent_ns(int fd, const nng_sockaddr *local, const nng_sockaddr *peer)
 {
     union address here = {0}, there = {0};
     socklen_t here_bytes = sizeof here, there_bytes = sizeof there;
@@ -41,22 +41,24 @@ static int64_t acked_ago_ns(int fd, const nng_sockaddr *local, const nng_sockadd
         getpeername(fd, &there.base, &there_bytes) || !is_same(&there, peer) ||
         getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_bytes))
         return INT64_MAX;
-    return (int64_t)info.tcpi_last_ack_recv * BATON_MS;
+    /* Probes are sent in place of data while the far process takes nothing. */
+    bool is_waiting = info.tcpi_unacked || info.tcpi_probes;
+    return is_waiting ? (int64_t)info.tcpi_last_ack_recv * BATON_MS : 0;
 }
 
-int64_t baton_tcp_path_acked_ago_ns(uint32_t pipe)
+int64_t baton_tcp_path_silent_ns(uint32_t pipe)
 {
     nng_sockaddr local, peer;
-    int64_t ago_ns = INT64_MAX;
+    int64_t found_ns = INT64_MAX;
     if (nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_LOCADDR, &local) ||
         nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &peer))
-        return ago_ns;
+        return found_ns;
     DIR *fds = opendir("/proc/self/fd");
     if (!fds)
-        return ago_ns;
-    for (const struct dirent *entry; ago_ns == INT64_MAX && (entry = readdir(fds));)
+        return found_ns;
+    for (const struct dirent *entry; found_ns == INT64_MAX && (entry = readdir(fds));)
         if (entry->d_name[0] != '.')
-            ago_ns = acked_ago_ns(atoi(entry->d_name), &local, &peer);
+            found_ns = silent_ns(atoi(entry->d_name), &local, &peer);
     closedir(fds);
-    return ago_ns;
+    return found_ns;
 }

@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
-/* How long ago the far kernel last acknowledged something on the pipe (an id of NNG's), in
- * nanoseconds; INT64_MAX when the pipe has no connection. Looks at every descriptor of the process:
- * not for each message. */
-int64_t baton_tcp_path_acked_ago_ns(uint32_t pipe);
+/* For how long the far kernel has acknowledged nothing on the pipe (an id of NNG's), while
+ * something was sent there; 0 when everything is acknowledged, INT64_MAX when the pipe has no
+ * connection. Looks at every descriptor of the process: not for each message. */
+int64_t baton_tcp_path_silent_ns(uint32_t pipe);
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/handoff.h"
+#include "common/worker/progress.h"
 
 BATON_LIST(send_list, struct baton_kv_send, in_peer)
 
@@ -15,6 +16,9 @@ struct baton_kv_peer {
     struct baton_link *link; /* NULL: not dialled yet */
     uint64_t epoch;
     struct send_list sends;
+    uint64_t n_acks;
+    struct baton_progress progress;
+    bool is_cut; /* that is why the link is down */
     char url[];
 };
 
@@ -115,6 +119,61 @@ static enum baton_err find_peer(struct baton_kv_sender *sender,
         return add_peer(sender, source, out);
     *out = peer;
     return BATON_OK;
+}
+
+/* ---- a way that is cut ---- */
+
+/* Beats without an acknowledgement before a way counts as cut: when the far kernel does not take
+ * what was sent either; while the link does not come up, just before it gives up by itself; and
+ * when only KvAcks are missing, which a slow network delays. */
+enum { CUT_BEATS = 3, CONNECT_BEATS = 5, ACK_BEATS = 40 };
+
+/* Whether the receiver owes the transfer a KvAck. */
+static bool awaits_ack(const struct baton_kv_send *send)
+{
+    return send->state == BATON_KV_SEND_SENT ||
+           (send->state == BATON_KV_SEND_SENDING &&
+            send->sent_bytes - send->acked_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES);
+}
+
+static bool is_waiting(struct baton_kv_peer *peer)
+{
+    struct baton_kv_send *send = send_list_first(&peer->sends);
+    if (!peer->link) /* nothing of it was to be sent yet */
+        return false;
+    if (send && baton_link_state(peer->link) == BATON_OUTBOX_CONNECTING)
+        return true;
+    while (send && !awaits_ack(send))
+        send = send_list_next(&peer->sends, send);
+    return send != NULL;
+}
+
+static bool is_cut(struct baton_kv_peer *peer, double still_s, double beat_s)
+{
+    if (baton_link_state(peer->link) == BATON_OUTBOX_CONNECTING)
+        return still_s > CONNECT_BEATS * beat_s;
+    if (still_s <= CUT_BEATS * beat_s)
+        return false;
+    return still_s > ACK_BEATS * beat_s ||
+           baton_seconds(baton_link_silent_ns(peer->link)) > CUT_BEATS * beat_s;
+}
+
+void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns)
+{
+    double beat_s = baton_seconds(sender->options.beat_ns);
+    if (beat_s <= 0)
+        return;
+    for (struct baton_kv_peer *peer = peer_list_first(&sender->peers); peer;
+         peer = peer_list_next(&sender->peers, peer)) {
+        double still_s =
+            baton_progress_look(&peer->progress, is_waiting(peer), peer->n_acks, now_ns);
+        if (still_s <= 0 || is_down(peer) || !is_cut(peer, still_s, beat_s))
+            continue;
+        peer->is_cut = true;
+        baton_log(BATON_LOG_WARN, "path_cut", BATON_S("url", peer->url),
+                  BATON_F("without_ack_s", still_s), BATON_I("transfers", peer->sends.n));
+        baton_link_close(peer->link);
+    }
 }
 
 /* ---- a transfer ---- */
@@ -276,7 +335,10 @@ bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_se
     if (send->state == BATON_KV_SEND_ACKED)
         return true;
     enum baton_err err = is_down(send->peer) ? BATON_CLOSED : send_ready(sender, send);
-    if (err)
+    if (err && send->peer->is_cut)
+        baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__UNREACHABLE,
+                          "the decode worker acknowledges nothing of the hand-off");
+    else if (err)
         baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__CONTEXT_LOST,
                           "the link to the decode worker went down during the hand-off");
     return err != BATON_OK;
@@ -311,6 +373,7 @@ bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton
     if (!peer)
         return false;
     enum baton_link_verdict verdict = baton_link_accept(peer->link, envelope, now_ns);
+    peer->n_acks += verdict == BATON_LINK_FRESH;
     if (verdict == BATON_LINK_GAP)
         baton_link_close(peer->link); /* its transfers find it down at their next pump */
     struct baton_kv_send *send = verdict == BATON_LINK_FRESH ? find_send(peer, envelope) : NULL;

@@ -14,7 +14,7 @@
  * Threading: main thread. The engine thread may read `overlaps` of a transfer that was opened
  *            before it got the sequence.
  * Errors:    open: NO_MEMORY. A transfer that breaks is reported to its origin as Failed
- *            CONTEXT_LOST.
+ *            CONTEXT_LOST, or UNREACHABLE when the way to the receiver is cut.
  */
 #ifndef BATON_WORKER_KV_SEND_H
 #define BATON_WORKER_KV_SEND_H
@@ -33,6 +33,7 @@ struct baton_kv_sender_options {
     const char *reply_url; /* this worker's inbox as others reach it */
     int64_t connect_ns;    /* a receiver that cannot be dialled within it is given up; 0: never */
     enum baton_overlap overlap;
+    int64_t beat_ns; /* the fleet's: a way is judged after some without an ack; 0: never */
     void (*wake)(void *arg);
     void *wake_arg;
 };
@@ -79,6 +80,10 @@ void baton_kv_sender_destroy(struct baton_kv_sender *sender);
 /* A KvAck arrived. Whether it came by a link of ours. */
 bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
                               int64_t now_ns);
+
+/* Closes the links behind which nobody acknowledges, so that the next pump of their transfers finds
+ * them broken, and a new link is dialled for those that follow. */
+void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns);
 
 /* Forgets links that are down and that no transfer uses. */
 void baton_kv_sender_tidy(struct baton_kv_sender *sender);

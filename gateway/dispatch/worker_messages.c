@@ -138,6 +138,7 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
 static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     const struct gw_attempt *attempt = &request->attempt;
+    gw_routing_path_works(&dispatcher->routing, attempt);
     if (attempt->prefill)
         gw_routing_note_handoff(&dispatcher->routing,
                                 baton_seconds(attempt->decode_began_ns - attempt->first_token_ns) -
@@ -228,6 +229,8 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
     (void)snprintf(message, sizeof message, "worker %s: %s", worker->id, failed->message);
     struct gw_failure failure = {is_deadline ? 504 : 502,
                                  is_deadline ? "deadline_exceeded" : "worker_failed", message};
+    if (failed->code == BATON__V1__FAILED__CODE__UNREACHABLE)
+        gw_routing_path_cut(&dispatcher->routing, &request->attempt);
     if (is_deadline || failed->code == BATON__V1__FAILED__CODE__INVALID)
         gw_lifecycle_fail(&dispatcher->lifecycle, request,
                           &failure); /* another worker would say the same */

@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "gateway/request/commands.h"
 
 static const struct gw_failure no_prefill = {503, "no_worker",
                                              "no prefill worker is ready; try again shortly"};
 static const struct gw_failure no_decode = {503, "no_worker",
                                             "no decode worker is ready; try again shortly"};
+static const struct gw_failure no_path = {
+    503, "no_worker", "no prefill worker reaches a decode worker; try again shortly"};
 static const struct gw_failure no_memory = {
     400, "context_length_exceeded",
     "prompt and output are more tokens than any worker's KV cache holds"};
@@ -106,6 +109,53 @@ void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worke
         gw_prefix_table_forget(routing->prefill_table, worker->tag);
     if (routing->decode_table)
         gw_prefix_table_forget(routing->decode_table, worker->tag);
+    gw_cut_paths_forget(&routing->cut_paths, worker->tag);
+}
+
+/* ---- paths between workers ---- */
+
+void gw_routing_path_cut(struct gw_routing *routing, const struct gw_attempt *attempt)
+{
+    if (!attempt->prefill || !attempt->decode)
+        return;
+    int64_t now_ns = baton_now_ns();
+    bool is_news =
+        !gw_cut_paths_has(&routing->cut_paths, attempt->prefill->tag, attempt->decode->tag, now_ns);
+    int64_t avoid_ns =
+        gw_cut_paths_note(&routing->cut_paths, attempt->prefill->tag, attempt->decode->tag, now_ns);
+    if (is_news)
+        baton_log(BATON_LOG_WARN, "path_cut", BATON_S("prefill", attempt->prefill->id),
+                  BATON_S("decode", attempt->decode->id),
+                  BATON_F("avoided_s", baton_seconds(avoid_ns)));
+}
+
+void gw_routing_path_works(struct gw_routing *routing, const struct gw_attempt *attempt)
+{
+    if (attempt->prefill && attempt->decode &&
+        gw_cut_paths_mend(&routing->cut_paths, attempt->prefill->tag, attempt->decode->tag))
+        baton_log(BATON_LOG_INFO, "path_mended", BATON_S("prefill", attempt->prefill->id),
+                  BATON_S("decode", attempt->decode->id));
+}
+
+static bool reaches(const struct gw_routing *routing, const struct gw_worker *prefill,
+                    const struct gw_worker *decode)
+{
+    return !routing->cut_paths.n ||
+           !gw_cut_paths_has(&routing->cut_paths, prefill->tag, decode->tag, baton_now_ns());
+}
+
+/* Whether a prefill worker reaches any decode worker that is ready. */
+static bool reaches_any(const struct gw_routing *routing, const struct gw_worker *prefill)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    if (!routing->cut_paths.n)
+        return true;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == BATON__V1__ROLE__ROLE_DECODE && worker->state == GW_WORKER_READY &&
+            reaches(routing, prefill, worker))
+            return true;
+    return false;
 }
 
 /* ---- choice ---- */
@@ -146,8 +196,9 @@ static bool has_worker_for(const struct gw_routing *routing, Baton__V1__Role rol
     return false;
 }
 
+/* is_handed_off: the context goes on to a decode worker, which must be within reach. */
 static struct gw_worker *choose_prefill(struct gw_routing *routing,
-                                        const struct gw_request *request)
+                                        const struct gw_request *request, bool is_handed_off)
 {
     const struct gw_fleet *fleet = routing->fleet;
     struct matches matches = look_up(routing->prefill_table, fleet, request);
@@ -155,7 +206,8 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing,
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY ||
-            is_backlogged(worker) || !holds(routing, worker, request))
+            is_backlogged(worker) || !holds(routing, worker, request) ||
+            (is_handed_off && !reaches_any(routing, worker)))
             continue;
         routing->candidates[n] = worker;
         routing->prefill_views[n++] = (struct baton_routing_prefill_view){
@@ -189,7 +241,9 @@ static int64_t n_blocks(const struct gw_routing *routing, const struct gw_reques
                                routing->fleet->terms.kv_block_tokens);
 }
 
-static struct gw_worker *choose_decode(struct gw_routing *routing, const struct gw_request *request)
+/* prefill, if there is one, must reach the worker. */
+static struct gw_worker *choose_decode(struct gw_routing *routing, const struct gw_request *request,
+                                       const struct gw_worker *prefill)
 {
     const struct gw_fleet *fleet = routing->fleet;
     struct matches matches = look_up(routing->decode_table, fleet, request);
@@ -200,7 +254,8 @@ static struct gw_worker *choose_decode(struct gw_routing *routing, const struct 
         struct gw_work work = gw_worker_load_now(&worker->load);
         int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
-            n_free < n_wanted || !may_ask(routing, worker))
+            n_free < n_wanted || !may_ask(routing, worker) ||
+            (prefill && !reaches(routing, prefill, worker)))
             continue;
         routing->candidates[n] = worker;
         routing->decode_views[n++] =
@@ -313,8 +368,8 @@ static bool route(struct gw_routing *routing, struct gw_request *request)
 {
     bool wants = wants_decode(routing, request);
     hash_blocks(routing->fleet, request); /* before both choices, which look the hashes up */
-    struct gw_worker *prefill = choose_prefill(routing, request);
-    struct gw_worker *decode = wants ? choose_decode(routing, request) : NULL;
+    struct gw_worker *prefill = choose_prefill(routing, request, wants);
+    struct gw_worker *decode = wants ? choose_decode(routing, request, prefill) : NULL;
     if (wants ? !decode || (!prefill && !may_colocate(routing, request, 0)) : !prefill)
         return false;
     /* The prompt runs only after Reserved, but both workers are assigned now: should_colocate
@@ -343,6 +398,25 @@ static Baton__V1__Role missing_role(const struct gw_routing *routing,
     return BATON__V1__ROLE__ROLE_UNSPECIFIED;
 }
 
+/* Whether workers of both roles are ready, but none of one reaches any of the other. */
+static bool is_cut_off(const struct gw_routing *routing, const struct gw_request *request)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    bool any = false;
+    if (!routing->cut_paths.n || !wants_decode(routing, request) ||
+        may_colocate(routing, request, 0))
+        return false;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker)) {
+        if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY)
+            continue;
+        if (reaches_any(routing, worker))
+            return false;
+        any = true;
+    }
+    return any && gw_fleet_n(fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY);
+}
+
 bool gw_routing_awaits_worker(const struct gw_routing *routing, const struct gw_request *request)
 {
     Baton__V1__Role role = missing_role(routing, request);
@@ -353,6 +427,8 @@ const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request)
 {
     Baton__V1__Role missing = missing_role(routing, request);
+    if (!missing && is_cut_off(routing, request))
+        return &no_path;
     if (missing && gw_routing_awaits_worker(routing, request))
         return NULL;
     if (missing)

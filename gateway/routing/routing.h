@@ -16,6 +16,7 @@
 #include "common/policy/routing_policy.h"
 #include "gateway/fleet/fleet.h"
 #include "gateway/lifecycle/lifecycle.h"
+#include "gateway/routing/cut_paths.h"
 #include "gateway/routing/prefix_table.h"
 
 struct gw_routing_options {
@@ -34,6 +35,7 @@ struct gw_routing {
     struct baton_routing_prefill_view *prefill_views;     /* the same */
     struct baton_routing_decode_view *decode_views;
     uint64_t n_turns;
+    struct gw_cut_paths cut_paths;
     double handoff_s;     /* mean time from first token to context received, over hand-offs */
     uint64_t n_colocated; /* prompts that decode workers ran */
 };
@@ -64,6 +66,10 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
 /* Adds a hand-off to the mean: seconds from the first token at the gateway to the context at the
  * decode worker. */
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds);
+
+/* A hand-off between the workers of the request's attempt found no way; or one arrived. */
+void gw_routing_path_cut(struct gw_routing *routing, const struct gw_attempt *attempt);
+void gw_routing_path_works(struct gw_routing *routing, const struct gw_attempt *attempt);
 
 /* The worker died: removes it from the tables of prefixes. */
 void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker);

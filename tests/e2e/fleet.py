@@ -184,7 +184,7 @@ class Fleet:
         self.role_args = {"prefill": prefill_args, "decode": decode_args}
         self.n = {"prefill": prefill, "decode": decode}
         self.workers = {}
-        self.gateway = None
+        self.gateway = self.inbox = None
 
     def __enter__(self):
         self.start_gateway()
@@ -244,7 +244,7 @@ class Fleet:
         return ["--cluster-token", self.token if token is None else token]
 
     def start_gateway(self):
-        if self.gateway is None:
+        if self.gateway is None and not self.inbox:
             self.inbox = f"{self.scheme}://127.0.0.1:{free_port()}"
             self.port = None
         log = f"{self.dir.name}/gateway-{time.monotonic_ns()}.log"

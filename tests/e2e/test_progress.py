@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fleet import PATIENCE_S, WORDY, Fleet, wait_for
 from freeze import Frozen
+from netns import SpreadFleet
 
 STORY = "Once upon a time"
 AWAIT = ["--absence-s", PATIENCE_S]  # a role that a test takes away comes back
@@ -124,3 +125,55 @@ def test_a_stream_of_a_frozen_engine_ends_or_goes_on_elsewhere():
             assert expected.startswith(text) and last.name in ("summary", "error")
             assert last.name == "summary" or "stalled" in last.json()["error"]["message"]
         fleet.wait_all_free()
+
+
+# ---- a path between two workers, of which the gateway reaches both ----
+
+CUTS = {"both ways": ("prefill-0", "decode-0", True), "context": ("prefill-0", "decode-0", False),
+        "acknowledgements": ("decode-0", "prefill-0", False)}
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("used", [False, True], ids=["a new link", "a used link"])
+def test_a_cut_path_is_noticed_and_other_pairs_serve(cut, used):
+    with SpreadFleet(prefill=2, decode=2) as fleet, ThreadPoolExecutor(12) as pool:
+        expected = ask(fleet) if used else None
+        if used:
+            assert set(pool.map(lambda _: outcome(fleet), range(24))) == {expected}
+        fleet.net.cut(*cut)
+        answers = []
+        while "ev=path_cut" not in fleet.gateway.text():
+            answers += pool.map(lambda _: outcome(fleet), range(12))
+        assert {outcome(fleet), *answers} == {expected or outcome(fleet)}
+        assert fleet.metrics()["baton_path_cuts_total"] == 1
+        [path] = fleet.request("GET", "/workers")[1]["cut_paths"]
+        assert (path["prefill"], path["decode"]) == ("prefill-0", "decode-0")
+        fleet.net.mend(*cut)
+        while "ev=path_mended" not in fleet.gateway.text():
+            assert set(pool.map(lambda _: outcome(fleet), range(7))) == {outcome(fleet)}
+        assert fleet.request("GET", "/workers")[1]["cut_paths"] == []
+        fleet.wait_all_free()
+        assert fleet.gateway.text().count("ev=path_cut") >= 1 and "ev=worker_lost" not in fleet.gateway.text()
+
+
+def test_a_cut_between_the_only_two_workers_fails_requests_and_not_by_their_deadline():
+    with SpreadFleet() as fleet, ThreadPoolExecutor(12) as pool:
+        expected = ask(fleet)
+        fleet.net.cut("prefill-0", "decode-0")
+        answers = set(pool.map(lambda _: outcome(fleet), range(12)))
+        assert answers <= {"worker_failed", "no_worker"}, answers
+        fleet.net.mend("prefill-0", "decode-0")
+        wait_for(lambda: outcome(fleet) == expected, "the pair to serve again")
+        fleet.wait_all_free()
+
+
+def test_a_worker_that_is_cut_off_dials_anew_and_is_back_when_the_path_is():
+    with SpreadFleet(decode=2, gateway_args=["--silence-s", 1],
+                     worker_args=["--silence-s", 1, "--log-level", "debug"]) as fleet:
+        worker = fleet.workers["decode-0"]
+        fleet.net.cut("gateway", "decode-0")
+        wait_for(lambda: fleet.worker("decode-0") is None, "decode-0 to be lost")
+        wait_for_log(worker, "ev=gateway_lost")
+        wait_for(lambda: worker.text().count("to=dialling") >= 4, "the worker to dial anew")
+        fleet.net.mend("gateway", "decode-0")
+        wait_for_state(fleet, "decode-0", "ready")

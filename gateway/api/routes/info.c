@@ -51,6 +51,29 @@ static struct gw_advice advise(const struct gw_api *api)
     return gw_advice_now(api->fleet, &api->dispatcher->lifecycle.arrivals, baton_now_ns());
 }
 
+static const char *name_of(const struct gw_fleet *fleet, uint32_t tag)
+{
+    struct gw_worker *worker = gw_worker_list_first(&fleet->workers);
+    while (worker && worker->tag != tag)
+        worker = gw_worker_list_next(&fleet->workers, worker);
+    return worker ? worker->id : "";
+}
+
+static void put_cut_paths(struct baton_json_out *out, const struct gw_api *api)
+{
+    const struct gw_cut_paths *cut = &api->dispatcher->routing.cut_paths;
+    int64_t now_ns = baton_now_ns();
+    baton_json_open(out, "cut_paths", '[');
+    for (size_t i = 0; i < cut->n; i++) {
+        baton_json_open(out, NULL, '{');
+        baton_json_put_string(out, "prefill", name_of(api->fleet, cut->paths[i].prefill));
+        baton_json_put_string(out, "decode", name_of(api->fleet, cut->paths[i].decode));
+        baton_json_put_real(out, "since_s", baton_seconds(now_ns - cut->paths[i].since_ns));
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, ']');
+}
+
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *unused)
 {
@@ -60,6 +83,7 @@ void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
     struct baton_json_out out = baton_json_out(&body);
     baton_json_open(&out, NULL, '{');
     gw_worker_metrics_put(&out, api->fleet);
+    put_cut_paths(&out, api);
     struct gw_advice advice = advise(api);
     gw_advice_put(&out, &advice);
     baton_json_close(&out, '}');
@@ -83,6 +107,12 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
                       "Prompts that a decode worker ran itself.");
     baton_prom_sample(out, "baton_colocated_prefills_total",
                       (double)api->dispatcher->routing.n_colocated, NULL);
+    put_gauge(out, "baton_cut_paths",
+              "Pairs of a prefill and a decode worker that do not reach each other.",
+              (double)api->dispatcher->routing.cut_paths.n);
+    baton_prom_family(out, "baton_path_cuts_total", "counter", "How often such a pair was found.");
+    baton_prom_sample(out, "baton_path_cuts_total",
+                      (double)api->dispatcher->routing.cut_paths.n_cuts, NULL);
     put_gauge(out, "baton_handoff_seconds",
               "Mean time from first token to context received, which predictions use.",
               api->dispatcher->routing.handoff_s);

@@ -1,0 +1,67 @@
+#include "gateway/routing/cut_paths.h"
+
+#include "common/base/clock.h"
+
+/* The first time that a pair is avoided, and the longest: a client's request finds out whether the
+ * path is whole again. */
+#define FIRST_NS   (2 * BATON_SECOND)
+#define LONGEST_NS (16 * BATON_SECOND)
+
+static size_t find(const struct gw_cut_paths *cut, uint32_t prefill, uint32_t decode)
+{
+    size_t i = 0;
+    while (i < cut->n && (cut->paths[i].prefill != prefill || cut->paths[i].decode != decode))
+        i++;
+    return i;
+}
+
+static void remove_at(struct gw_cut_paths *cut, size_t at)
+{
+    cut->n--;
+    for (size_t i = at; i < cut->n; i++)
+        cut->paths[i] = cut->paths[i + 1];
+}
+
+int64_t gw_cut_paths_note(struct gw_cut_paths *cut, uint32_t prefill, uint32_t decode,
+                          int64_t now_ns)
+{
+    size_t i = find(cut, prefill, decode);
+    if (i == cut->n) {
+        if (cut->n == GW_MAX_CUT_PATHS)
+            remove_at(cut, 0);
+        i = cut->n++;
+        cut->paths[i] =
+            (struct gw_cut_path){.prefill = prefill, .decode = decode, .since_ns = now_ns};
+        cut->n_cuts++;
+    }
+    struct gw_cut_path *path = &cut->paths[i];
+    if (now_ns < path->until_ns) /* requests that were on the way at the same time say it again */
+        return path->until_ns - now_ns;
+    int64_t avoid_ns = path->n_reports < 3 ? FIRST_NS << path->n_reports : LONGEST_NS;
+    path->n_reports++;
+    path->until_ns = now_ns + avoid_ns;
+    return avoid_ns;
+}
+
+bool gw_cut_paths_mend(struct gw_cut_paths *cut, uint32_t prefill, uint32_t decode)
+{
+    size_t i = find(cut, prefill, decode);
+    if (i == cut->n)
+        return false;
+    remove_at(cut, i);
+    return true;
+}
+
+void gw_cut_paths_forget(struct gw_cut_paths *cut, uint32_t tag)
+{
+    for (size_t i = cut->n; i-- > 0;)
+        if (cut->paths[i].prefill == tag || cut->paths[i].decode == tag)
+            remove_at(cut, i);
+}
+
+bool gw_cut_paths_has(const struct gw_cut_paths *cut, uint32_t prefill, uint32_t decode,
+                      int64_t now_ns)
+{
+    size_t i = cut->n ? find(cut, prefill, decode) : 0;
+    return i < cut->n && now_ns < cut->paths[i].until_ns;
+}
