@@ -13,7 +13,7 @@ STORY = "Once upon a time"
 KEY, OTHER_KEY, NEW_KEY = "alpha-key-0001", "beta-key-00022", "gamma-key-000333"
 APP = "https://app.example"
 
-OPEN = [("GET", "/health"), ("HEAD", "/health"), ("GET", "/ready"), ("HEAD", "/ready")]
+OPEN = [("GET", "/health"), ("HEAD", "/health"), ("GET", "/live"), ("GET", "/ready"), ("HEAD", "/ready")]
 GENERATE = {"prompt": STORY, "max_new_tokens": 4, "temperature": 0}
 CLOSED = [
     ("GET", "/workers", None), ("GET", "/metrics", None), ("HEAD", "/metrics", None),

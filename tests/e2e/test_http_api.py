@@ -271,7 +271,9 @@ def test_the_completion_object(fleet):
 
 
 def test_the_state_of_the_gateway(fleet):
-    for path in ("/health", "/ready", "/workers", "/v1/models"):
+    health = fleet.request("GET", "/health?detail=1")[1]
+    assert members(health) == described("GET /health") and set(fleet.request("GET", "/health")[1]) == {"status"}
+    for path in ("/live", "/ready", "/workers", "/v1/models"):
         assert members(fleet.request("GET", path)[1]) == described(f"GET {path}"), path
     one = fleet.request("GET", "/v1/models/tale")[1]
     assert one == fleet.request("GET", "/v1/models")[1]["data"][0]

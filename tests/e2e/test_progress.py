@@ -177,3 +177,21 @@ def test_a_worker_that_is_cut_off_dials_anew_and_is_back_when_the_path_is():
         wait_for(lambda: worker.text().count("to=dialling") >= 4, "the worker to dial anew")
         fleet.net.mend("gateway", "decode-0")
         wait_for_state(fleet, "decode-0", "ready")
+
+
+# ---- what is said of it ----
+
+def test_health_tells_each_check_and_readiness_tells_whether_to_send():
+    with Fleet(worker_args=QUICK) as fleet:
+        def failing():
+            status, health, _ = fleet.request("GET", "/health?detail=1")
+            assert status == 200 and health["all_ok"] == all(check["ok"] for check in health["checks"])
+            return {check["name"] for check in health["checks"] if not check["ok"]} - {"loop"}
+        assert failing() == set() and fleet.request("GET", "/live")[0] == 200
+        ask(fleet)
+        with Frozen(fleet.workers["decode-0"].pid):
+            assert outcome(fleet) in ("worker_failed", "no_worker")
+            assert failing() == {"decode", "workers"}
+            assert fleet.request("GET", "/ready")[0] == 503 and fleet.request("GET", "/live")[0] == 200
+        wait_for(lambda: not failing(), "all to be well")
+        assert fleet.request("GET", "/ready")[0] == 200

@@ -75,7 +75,7 @@ void gw_access_mark(const struct gw_access *access, struct gw_exchange *exchange
 
 static bool is_open(const struct gw_exchange *exchange)
 {
-    static const char *const paths[] = {"/health", "/ready"};
+    static const char *const paths[] = {"/health", "/live", "/ready"};
     const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
     if (gw_cors_is_preflight(exchange))
         return true;

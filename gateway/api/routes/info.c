@@ -11,14 +11,6 @@
 
 enum { ANSWER_MAX_BYTES = 16 << 20 };
 
-void gw_info_health(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
-{
-    static const char ok[] = "{\"status\":\"ok\"}";
-    (void)api;
-    (void)body;
-    gw_exchange_respond(exchange, 200, "application/json", "", ok, sizeof ok - 1);
-}
-
 void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
                    const struct baton_json *unused)
 {

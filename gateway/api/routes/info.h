@@ -1,4 +1,4 @@
-/* GET /health, /ready, /workers, /metrics: the state of the gateway and its fleet.
+/* GET /ready, /workers, /metrics: the state of the gateway and its fleet.
  *
  * Ownership: as gateway/api/api.h.
  * Threading: loop thread.
@@ -9,9 +9,6 @@
 
 #include "gateway/api/api.h"
 
-/* 200 while the process lives. */
-void gw_info_health(struct gw_api *api, struct gw_exchange *exchange,
-                    const struct baton_json *body);
 /* 200 while a prefill and a decode worker are ready and the gateway is not stopping. */
 void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
 /* The fleet, and which role it is short of. */

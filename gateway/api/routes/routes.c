@@ -14,6 +14,7 @@
 #include "gateway/api/page.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/drain.h"
+#include "gateway/api/routes/health.h"
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
 #include "gateway/http/status.h"
@@ -36,7 +37,8 @@ static const struct route routes[] = {
     {"POST", "/v1/chat/completions", gw_openai_chat},
     {"GET", "/v1/models", gw_openai_models},
     {"GET", "/v1/models/*", gw_openai_model},
-    {"GET", "/health", gw_info_health},
+    {"GET", "/health", gw_health},
+    {"GET", "/live", gw_live},
     {"GET", "/ready", gw_info_ready},
     {"GET", "/workers", gw_info_workers},
     {"POST", "/workers/*/drain", gw_drain_worker},

@@ -1,0 +1,127 @@
+#include "gateway/api/routes/health.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "gateway/api/answer.h"
+
+enum { ANSWER_MAX_BYTES = 64 << 10 };
+
+/* A tick comes every 25 ms; one that is so much later says that the loop is busy or starved. */
+static const double late_tick_s = 0.5;
+
+/* One check. age_s: how old what it rests on is; NaN: it rests on nothing yet. */
+struct check {
+    const char *name;
+    bool ok;
+    double age_s;
+};
+
+static void put_check(struct baton_json_out *out, const struct check *check, bool *all_ok)
+{
+    baton_json_open(out, NULL, '{');
+    baton_json_put_string(out, "name", check->name);
+    baton_json_put_bool(out, "ok", check->ok);
+    baton_json_put_real(out, "age_s", check->age_s);
+    baton_json_close(out, '}');
+    *all_ok &= check->ok;
+}
+
+/* A role rests on the last word of any of its workers that are ready. */
+static struct check check_role(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns)
+{
+    double age_s = NAN;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == role && worker->state == GW_WORKER_READY)
+            age_s = fmin(age_s, baton_seconds(now_ns - baton_link_heard_ns(worker->link)));
+    return (struct check){gw_worker_role_name(role), !isnan(age_s), age_s};
+}
+
+static bool is_troubled(const struct gw_worker *worker)
+{
+    return worker->state == GW_WORKER_SUSPECT || worker->state == GW_WORKER_STALLED;
+}
+
+/* Workers that are silent or stand still; the age is that of the longest such trouble, else 0. */
+static struct check check_workers(const struct gw_fleet *fleet, int64_t now_ns)
+{
+    struct check check = {"workers", true, 0};
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker)) {
+        if (!is_troubled(worker))
+            continue;
+        check.ok = false;
+        check.age_s = fmax(check.age_s, baton_seconds(now_ns - worker->state_ns));
+    }
+    return check;
+}
+
+static struct check check_paths(const struct gw_cut_paths *cut, int64_t now_ns)
+{
+    double age_s = 0;
+    for (size_t i = 0; i < cut->n; i++)
+        age_s = fmax(age_s, baton_seconds(now_ns - cut->paths[i].since_ns));
+    return (struct check){"paths", !cut->n, age_s};
+}
+
+static struct check check_loop(const struct gw_fleet *fleet, int64_t now_ns)
+{
+    double age_s = baton_seconds(now_ns - fleet->ticked_ns);
+    return (struct check){"loop", age_s < late_tick_s, age_s};
+}
+
+/* The first in the queue has waited for so long. */
+static struct check check_queue(const struct gw_api *api, int64_t now_ns)
+{
+    const struct gw_request *first =
+        gw_request_list_first(gw_lifecycle_list(&api->dispatcher->lifecycle, GW_QUEUED));
+    bool is_awaiting = first && gw_routing_awaits_worker(&api->dispatcher->routing, first);
+    return (struct check){"queue", !is_awaiting,
+                          first ? baton_seconds(now_ns - first->queued_ns) : 0};
+}
+
+static void put_checks(struct baton_json_out *out, const struct gw_api *api, int64_t now_ns)
+{
+    const struct check checks[] = {
+        check_loop(api->fleet, now_ns),
+        check_role(api->fleet, BATON__V1__ROLE__ROLE_PREFILL, now_ns),
+        check_role(api->fleet, BATON__V1__ROLE__ROLE_DECODE, now_ns),
+        check_workers(api->fleet, now_ns),
+        check_paths(&api->dispatcher->routing.cut_paths, now_ns),
+        check_queue(api, now_ns),
+        {"accepting", !api->dispatcher->admission.draining, 0},
+    };
+    bool all_ok = true;
+    baton_json_open(out, "checks", '[');
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
+        put_check(out, &checks[i], &all_ok);
+    baton_json_close(out, ']');
+    baton_json_put_bool(out, "all_ok", all_ok);
+}
+
+void gw_live(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    static const char ok[] = "{\"status\":\"ok\"}";
+    (void)api;
+    (void)body;
+    gw_exchange_respond(exchange, 200, "application/json", "", ok, sizeof ok - 1);
+}
+
+void gw_health(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused)
+{
+    struct baton_buf body;
+    if (strcmp(gw_exchange_query(exchange), "detail=1") != 0) {
+        gw_live(api, exchange, unused);
+        return;
+    }
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "status", "ok");
+    put_checks(&out, api, baton_now_ns());
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
