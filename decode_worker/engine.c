@@ -64,6 +64,14 @@ static void advance(struct dc_context *context, uint32_t token, double step_s)
     baton_sampling_state_note(&context->sampling, token);
 }
 
+/* The gateway cannot be told a token. When it is there all the same, it is told that. */
+static void give_up(const struct dc_context *context, enum baton_err err)
+{
+    if (err != BATON_CLOSED)
+        baton_origin_fail(&context->origin, BATON__V1__FAILED__CODE__INTERNAL,
+                          "a token could not be sent: the worker's log says why");
+}
+
 /* The first n rows are those of sequences: sends their tokens, and lets the sequences at their end
  * leave. Returns how many tokens went out. */
 static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sampled, int n,
@@ -93,6 +101,8 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
         }
         n_sent += !event->err;
         advance(contexts[i], sampled[i].token, step_s);
+        if (event->err)
+            give_up(contexts[i], event->err);
         if (event->last || event->err)
             leave(engine, contexts[i], true);
     }
@@ -116,6 +126,8 @@ static int send_first(struct dc_engine *engine, struct dc_context *context,
         undo(context, times->sampled_ns);
         return 0;
     }
+    if (err)
+        give_up(context, err);
     leave(engine, context, prompt->first.stopped || prompt->is_all || err);
     return !err;
 }

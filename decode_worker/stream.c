@@ -133,18 +133,33 @@ static enum baton_err passing(enum baton_err err)
     return err == BATON_NO_MEMORY ? BATON_AGAIN : err;
 }
 
-static void send_collected(const struct dc_stream *stream, int n)
+static bool is_refused(enum baton_err err)
+{
+    return err == BATON_INVALID || err == BATON_LIMIT;
+}
+
+static void send_listed(const struct dc_stream *stream, int first, int n)
 {
     Baton__V1__StepEvents message = BATON__V1__STEP_EVENTS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    message.events = stream->listed;
+    message.events = stream->listed + first;
     message.n_events = (size_t)n;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
     envelope.step_events = &message;
-    enum baton_err err =
-        passing(baton_link_send(stream->carried[0]->context->origin.gateway, &envelope, NULL, 0));
-    for (int i = 0; i < n; i++)
+    enum baton_err err = passing(
+        baton_link_send(stream->carried[first]->context->origin.gateway, &envelope, NULL, 0));
+    for (int i = first; i < first + n; i++)
         stream->carried[i]->err = err;
+}
+
+/* One event that may not be sent, with a logprob that is no number for example, must not take the
+ * others with it. */
+static void send_collected(const struct dc_stream *stream, int n)
+{
+    send_listed(stream, 0, n);
+    if (n > 1 && is_refused(stream->carried[0]->err))
+        for (int i = 0; i < n; i++)
+            send_listed(stream, i, 1);
 }
 
 void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, double step_s)

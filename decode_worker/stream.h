@@ -19,7 +19,7 @@ struct dc_event {
     struct baton_sampled_token *sampled;
     bool stopped, last; /* ended by a stop token; no token follows this one */
     enum baton_err err; /* out. AGAIN: the link's queue is full, the token must be made again later.
-                           Any other: the gateway is gone. */
+                           CLOSED: the gateway is gone. INVALID, LIMIT: it would refuse the event. */
 };
 
 struct dc_stream *dc_stream_create(int max_events);

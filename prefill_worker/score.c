@@ -50,7 +50,9 @@ static enum baton_err send(const struct pf_score *score, baton_envelope *envelop
     while ((err = baton_origin_send(&score->job->origin, envelope)) == BATON_AGAIN &&
            baton_now_ns() < until_ns && !atomic_load(&score->job->canceled))
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-    return err ? BATON_CANCELED : BATON_OK;
+    /* What may never be sent fails the job; a gateway that is gone or full just ends it. */
+    return err == BATON_AGAIN || err == BATON_CLOSED || err == BATON_NO_MEMORY ? BATON_CANCELED
+                                                                               : err;
 }
 
 static void flush(struct pf_score *score)

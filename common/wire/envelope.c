@@ -3,14 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/wire/envelope_parts.h"
 #include "common/wire/frame.h"
-
-/* protobuf-c hands strings out NUL-terminated and forgets their length, so a zero byte inside one
- * would silently cut it. Each allocation therefore remembers its size in front of it. */
-struct sized {
-    _Alignas(16) size_t size;
-    char bytes[];
-};
 
 struct unpacker {
     struct baton_arena *arena;
@@ -21,7 +15,7 @@ static void *arena_alloc(void *data, size_t size)
 {
     struct unpacker *unpacker = data;
     size_t whole;
-    struct sized *block = NULL;
+    struct baton_envelope_block *block = NULL;
     if (!__builtin_add_overflow(size, sizeof *block, &whole))
         block = baton_arena_alloc(unpacker->arena, whole);
     if (!block) {
@@ -40,7 +34,8 @@ static void arena_free(void *data, void *pointer)
 
 static bool is_cut(const char *text)
 {
-    const struct sized *block = (const struct sized *)(const void *)text - 1;
+    const struct baton_envelope_block *block =
+        (const struct baton_envelope_block *)(const void *)text - 1;
     return strlen(text) + 1 != block->size;
 }
 
@@ -99,12 +94,6 @@ enum baton_err baton_envelope_unpack(const uint8_t *bytes, size_t n, struct bato
     if (!err)
         *envelope = unpacked;
     return err;
-}
-
-size_t baton_envelope_arena_bytes(size_t n)
-{
-    /* One-byte tokens become four; every string and message pays 32 bytes for its place. */
-    return 16 * (size_t)1024 + 8 * n;
 }
 
 const char *baton_envelope_kind(const baton_envelope *envelope)

@@ -30,13 +30,30 @@ enum {
     BATON_MAX_TEXT_BYTES = 512 /* urls, reasons, names */
 };
 
+/* A Decision of two bytes takes 185 bytes: itself, its place in a list, and protobuf-c's notes on
+ * it. Tests go through all messages. */
+enum {
+    BATON_ENVELOPE_BASE_BYTES = 16 << 10,
+    BATON_ENVELOPE_BYTES_PER_BYTE = 96,
+    BATON_ENVELOPE_MAX_UNPACKED = 32 << 20
+};
+
 enum baton_err baton_envelope_unpack(const uint8_t *bytes, size_t n, struct baton_arena *arena,
                                      baton_envelope **envelope,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
-/* The cap of an arena fit for unpacking n bytes: generous to honest senders, a small multiple of n.
- */
+/* The cap of an arena fit for unpacking n bytes. Up to a third of a megabyte, whatever a sender
+ * packs fits: no element of a message takes more than BATON_ENVELOPE_BYTES_PER_BYTE for each byte
+ * that it has on the wire. A larger message may take BATON_ENVELOPE_MAX_UNPACKED, which is enough
+ * for the longest prompt, and senders hold themselves to it (baton_envelope_fits). */
 size_t baton_envelope_arena_bytes(size_t n);
+
+/* What unpacking it would take at most, counted as protobuf-c allocates. */
+size_t baton_envelope_unpacked_bytes(const baton_envelope *envelope);
+
+/* Whether a receiver has room for an envelope that packs into n bytes; LIMIT names both sizes. */
+enum baton_err baton_envelope_fits(const baton_envelope *envelope, size_t n,
+                                   struct baton_why *why) BATON_MUST_CHECK;
 
 /* payload_bytes is that of the frame: a KvChunk must have one, nothing else may. */
 enum baton_err baton_envelope_check(const baton_envelope *envelope, size_t payload_bytes,

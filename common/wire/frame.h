@@ -31,7 +31,7 @@ enum {
     BATON_WIRE_VERSION = 4,
     BATON_FRAME_HEAD_BYTES = 32,
     BATON_FRAME_ALIGN = 64,
-    BATON_FRAME_MAX_HEADER = 4 << 20, /* an Envelope; 1M prompt tokens fit */
+    BATON_FRAME_MAX_HEADER = 5 << 20, /* an Envelope; 1M prompt tokens and their hashes fit */
     BATON_FRAME_MAX_PAYLOAD = 4 << 20
 };
 

@@ -9,6 +9,7 @@
 #include <nng/protocol/pipeline0/push.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/wire/frame.h"
 #include "common/wire/nng_error.h"
 #include "common/wire/peer_socket.h"
@@ -296,6 +297,24 @@ static enum baton_err pack(const baton_envelope *envelope, size_t header_bytes, 
     return BATON_OK;
 }
 
+/* What the peer would refuse must not leave: the peer would close the connection, and everything
+ * else on it would be lost as well. */
+static enum baton_err judge(const baton_envelope *envelope, size_t header_bytes,
+                            size_t payload_bytes)
+{
+    struct baton_why why;
+    enum baton_err err = baton_envelope_fits(envelope, header_bytes, &why);
+    if (!err && payload_bytes > BATON_FRAME_MAX_PAYLOAD)
+        err = baton_fail(&why, BATON_LIMIT, "%s: %zu bytes of payload are more than %d",
+                         baton_envelope_kind(envelope), payload_bytes, BATON_FRAME_MAX_PAYLOAD);
+    if (!err)
+        err = baton_envelope_check(envelope, payload_bytes, &why);
+    if (err)
+        baton_log(BATON_LOG_ERROR, "message_not_sent", BATON_X("req", envelope->request_id),
+                  BATON_S("message", baton_envelope_kind(envelope)), BATON_S("reason", why.text));
+    return err;
+}
+
 /* Whether `bytes` more may be queued now; the caller holds pack_lock, so the queue can
  * only become emptier before enqueue. */
 static enum baton_err admit(struct baton_outbox *outbox, size_t bytes)
@@ -339,8 +358,9 @@ enum baton_err baton_outbox_send(struct baton_outbox *outbox, baton_envelope *en
     pthread_mutex_lock(&outbox->pack_lock);
     envelope->link_seq = baton_outbox_n_sent(outbox) + 1;
     size_t header_bytes = baton__v1__envelope__get_packed_size(envelope);
-    size_t bytes = baton_frame_size(header_bytes, payload_bytes);
-    enum baton_err err = bytes ? admit(outbox, bytes) : BATON_LIMIT;
+    enum baton_err err = judge(envelope, header_bytes, payload_bytes);
+    if (!err)
+        err = admit(outbox, baton_frame_size(header_bytes, payload_bytes));
     if (!err)
         err = pack(envelope, header_bytes, payload, payload_bytes, &msg);
     if (!err)

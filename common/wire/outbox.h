@@ -9,8 +9,9 @@
  * Ownership: send copies; the caller keeps envelope and payload.
  * Threading: send and state from any thread; open and close from one. wake as in inbox.h, called
  *            when the state changes and when a full queue has drained.
- * Errors:    send: AGAIN (queue full), CLOSED (DOWN or closing), LIMIT (too big for a frame),
- *            NO_MEMORY. Nothing blocks.
+ * Errors:    send: AGAIN (queue full), CLOSED (DOWN or closing), NO_MEMORY; INVALID (a field) and
+ *            LIMIT (too big) for what the peer would refuse, which is logged with its reason and
+ *            leaves the link as it was. Nothing blocks.
  */
 #ifndef BATON_WIRE_OUTBOX_H
 #define BATON_WIRE_OUTBOX_H

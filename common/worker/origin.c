@@ -1,6 +1,10 @@
 #include "common/worker/origin.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 
 void baton_origin_init(struct baton_origin *origin, struct baton_link *gateway,
                        const baton_envelope *envelope)
@@ -42,6 +46,11 @@ void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelo
         baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", origin->request_id),
                   BATON_S("message", baton_envelope_kind(envelope)),
                   BATON_S("err", baton_err_name(err)));
+    /* What may never be sent must not leave the gateway waiting. */
+    if ((err == BATON_INVALID || err == BATON_LIMIT) &&
+        envelope->body_case != BATON__V1__ENVELOPE__BODY_FAILED)
+        baton_origin_fail(origin, BATON__V1__FAILED__CODE__INTERNAL,
+                          "an answer could not be sent: the worker's log says why");
 }
 
 void baton_origin_log_stage(const struct baton_origin *origin, enum baton_stage stage,
@@ -53,10 +62,14 @@ void baton_origin_log_stage(const struct baton_origin *origin, enum baton_stage 
 void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Code code,
                        const char *message)
 {
+    char text[BATON_MAX_TEXT_BYTES + 1];
     Baton__V1__Failed failed = BATON__V1__FAILED__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     failed.code = code;
-    failed.message = baton_envelope_text(message);
+    (void)snprintf(text, sizeof text, "%s", message);
+    for (size_t n = strlen(text); n && !baton_utf8_valid(text, n); n--)
+        text[n - 1] = 0; /* a character that was cut */
+    failed.message = text;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FAILED;
     envelope.failed = &failed;
     baton_log(BATON_LOG_WARN, "request_failed", BATON_X("req", origin->request_id),

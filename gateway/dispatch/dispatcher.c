@@ -11,6 +11,9 @@ static const struct gw_failure deadline_passed = {504, "deadline_exceeded",
 static const struct gw_failure deadline_too_near = {
     504, "deadline_exceeded", "the request waited until it could not be finished in time any more"};
 
+static const struct gw_failure unsendable = {
+    500, "internal_error", "a message to a worker broke a bound: the gateway's log says which"};
+
 enum baton_err gw_dispatcher_init(struct gw_dispatcher *dispatcher,
                                   const struct gw_dispatcher_options *options)
 {
@@ -52,9 +55,11 @@ void gw_dispatcher_worker_stalled(struct gw_dispatcher *dispatcher, const struct
 }
 
 /* Why a request must end now, or NULL. */
-static const struct gw_failure *out_of_time(const struct gw_dispatcher *dispatcher,
-                                            const struct gw_request *request, int64_t now_ns)
+static const struct gw_failure *must_end(const struct gw_dispatcher *dispatcher,
+                                         const struct gw_request *request, int64_t now_ns)
 {
+    if (request->is_unsendable)
+        return &unsendable;
     if (request->deadline_ns && now_ns >= request->deadline_ns)
         return &deadline_passed;
     return gw_admission_will_miss_deadline(&dispatcher->admission, request, now_ns)
@@ -66,7 +71,7 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
 {
     struct gw_request_list *list = gw_lifecycle_list(&dispatcher->lifecycle, state);
     for (struct gw_request *request = gw_request_list_first(list); request;) {
-        const struct gw_failure *failure = out_of_time(dispatcher, request, now_ns);
+        const struct gw_failure *failure = must_end(dispatcher, request, now_ns);
         if (failure) {
             gw_lifecycle_fail(&dispatcher->lifecycle, request, failure);
             request = gw_request_list_first(list); /* others of the same completion ended with it */

@@ -344,7 +344,7 @@ static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t
     worker->beat_due_ns = now_ns + fleet->options.beat_ns;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STATUS;
     envelope.status = &status;
-    gw_worker_send(worker, &envelope);
+    (void)gw_worker_send(worker, &envelope);
 }
 
 /* Silence counts only while this process ran: one that was stopped or starved heard no worker. */
@@ -406,7 +406,7 @@ void gw_fleet_drain(struct gw_fleet *fleet, struct gw_worker *worker, const char
     order.reason = baton_envelope_text(reason);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_DRAIN;
     envelope.drain = &order;
-    gw_worker_send(worker, &envelope);
+    (void)gw_worker_send(worker, &envelope);
     drain(fleet, worker, reason);
 }
 
@@ -419,6 +419,6 @@ void gw_fleet_goodbye(struct gw_fleet *fleet)
         goodbye.reason = baton_envelope_text("the gateway stops");
         envelope.body_case = BATON__V1__ENVELOPE__BODY_GOODBYE;
         envelope.goodbye = &goodbye;
-        gw_worker_send(worker, &envelope);
+        (void)gw_worker_send(worker, &envelope);
     }
 }

@@ -132,7 +132,7 @@ void gw_handshake_send_welcome(const struct gw_identity *identity, struct gw_wor
     welcome.gateway_id = baton_envelope_text(identity->gateway_id);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_WELCOME;
     envelope.welcome = &welcome;
-    gw_worker_send(worker, &envelope);
+    (void)gw_worker_send(worker, &envelope);
 }
 
 void gw_handshake_send_refused(struct gw_worker *worker, struct gw_refusal *refusal)
@@ -143,7 +143,7 @@ void gw_handshake_send_refused(struct gw_worker *worker, struct gw_refusal *refu
     refused.reason = refusal->reason;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_REFUSED;
     envelope.refused = &refused;
-    gw_worker_send(worker, &envelope);
+    (void)gw_worker_send(worker, &envelope);
 }
 
 void gw_handshake_settle(struct gw_fleet_terms *terms, const Baton__V1__Hello *hello)

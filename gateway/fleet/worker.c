@@ -62,15 +62,16 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
     worker->backing_off = false; /* the Status is newer than the rejection */
 }
 
-void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope)
+enum baton_err gw_worker_send(struct gw_worker *worker, baton_envelope *envelope)
 {
     enum baton_err err = baton_link_send(worker->link, envelope, NULL, 0);
-    if (!err)
-        return;
+    if (!err || err == BATON_INVALID || err == BATON_LIMIT)
+        return err;
     baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", envelope->request_id),
               BATON_S("worker", worker->id), BATON_S("message", baton_envelope_kind(envelope)),
               BATON_S("err", baton_err_name(err)));
     baton_link_close(worker->link); /* the next tick finds the link down and drops the worker */
+    return BATON_OK;
 }
 
 void gw_worker_destroy(struct gw_worker *worker)

@@ -75,8 +75,10 @@ void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, c
 /* Keeps the Status that the worker sent, and derives its load from it. */
 void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status);
 
-/* Sends a message; request id and attempt, if any, are set by the caller. */
-void gw_worker_send(struct gw_worker *worker, baton_envelope *envelope);
+/* Sends a message; request id and attempt, if any, are set by the caller. INVALID or LIMIT: the
+ * worker would refuse it, so it was not sent. Any other failure takes the worker's link down, and
+ * its loss is noticed. */
+enum baton_err gw_worker_send(struct gw_worker *worker, baton_envelope *envelope);
 
 /* Closes its link and frees it; it is in no list. */
 void gw_worker_destroy(struct gw_worker *worker);

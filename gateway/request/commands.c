@@ -18,12 +18,18 @@ static uint32_t credit_now(const struct gw_request *request)
     return request->paused ? 0 : gw_command_credit(request);
 }
 
-static void send(struct gw_worker *worker, const struct gw_request *request,
-                 baton_envelope *envelope)
+static enum baton_err send(struct gw_worker *worker, const struct gw_request *request,
+                           baton_envelope *envelope)
 {
     envelope->request_id = request->id;
     envelope->attempt = request->attempt.number;
-    gw_worker_send(worker, envelope);
+    return gw_worker_send(worker, envelope);
+}
+
+/* A command that the request cannot go on without. */
+static void command(struct gw_worker *worker, struct gw_request *request, baton_envelope *envelope)
+{
+    request->is_unsendable |= send(worker, request, envelope) != BATON_OK;
 }
 
 static uint32_t left_ms(const struct gw_request *request)
@@ -32,7 +38,7 @@ static uint32_t left_ms(const struct gw_request *request)
     return request->deadline_ns ? (uint32_t)(left_ns > BATON_MS ? left_ns / BATON_MS : 1) : 0;
 }
 
-void gw_command_reserve(const struct gw_request *request)
+void gw_command_reserve(struct gw_request *request)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -42,10 +48,10 @@ void gw_command_reserve(const struct gw_request *request)
     reserve.block_hashes.data = (uint8_t *)request->hashes;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
-    send(request->attempt.decode, request, &envelope);
+    command(request->attempt.decode, request, &envelope);
 }
 
-void gw_command_prefill(const struct gw_request *request)
+void gw_command_prefill(struct gw_request *request)
 {
     Baton__V1__DeliverTo deliver_to = BATON__V1__DELIVER_TO__INIT;
     struct baton_sampling_message sampling;
@@ -78,10 +84,10 @@ void gw_command_prefill(const struct gw_request *request)
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &prefill;
-    send(request->attempt.prompt_at, request, &envelope);
+    command(request->attempt.prompt_at, request, &envelope);
 }
 
-void gw_command_start(const struct gw_request *request, uint32_t first_token)
+void gw_command_start(struct gw_request *request, uint32_t first_token)
 {
     struct baton_sampling_message sampling;
     Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
@@ -104,7 +110,7 @@ void gw_command_start(const struct gw_request *request, uint32_t first_token)
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_DECODE_START;
     envelope.decode_start = &start;
-    send(request->attempt.decode, request, &envelope);
+    command(request->attempt.decode, request, &envelope);
 }
 
 void gw_command_ack(const struct gw_request *request)
@@ -119,7 +125,7 @@ void gw_command_ack(const struct gw_request *request)
     token_ack.credit_tokens = credit_now(request);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
     envelope.token_ack = &token_ack;
-    send(worker, request, &envelope);
+    (void)send(worker, request, &envelope);
 }
 
 static void cancel_at(struct gw_worker *worker, const struct gw_request *request, uint32_t attempt,
@@ -134,7 +140,7 @@ static void cancel_at(struct gw_worker *worker, const struct gw_request *request
     envelope.cancel = &cancel;
     envelope.request_id = request->id;
     envelope.attempt = attempt;
-    gw_worker_send(worker, &envelope);
+    (void)gw_worker_send(worker, &envelope);
 }
 
 void gw_command_cancel(const struct gw_request *request, const char *reason)

@@ -1,11 +1,12 @@
 /* The gateway's commands to workers for a request: reserve, prefill, start, continue, stop.
  *
- * Each command goes to a worker of the current attempt, and carries the attempt's number. Commands
- * change nothing in the request.
+ * Each command goes to a worker of the current attempt, and carries the attempt's number.
  *
  * Ownership: borrows the request and its workers.
  * Threading: loop thread.
  * Errors:    as gw_worker_send: a failure takes the worker's link down, and its loss is noticed.
+ *            A command that the worker would refuse makes the request is_unsendable: the next tick
+ *            ends it.
  */
 #ifndef BATON_GATEWAY_REQUEST_COMMANDS_H
 #define BATON_GATEWAY_REQUEST_COMMANDS_H
@@ -17,14 +18,14 @@
 uint32_t gw_command_credit(const struct gw_request *request);
 
 /* To the decode worker: reserve blocks for prompt and output. */
-void gw_command_reserve(const struct gw_request *request);
+void gw_command_reserve(struct gw_request *request);
 
 /* To the worker at prompt_at: run the prompt, and deliver the context to the decode worker if that
  * is a different worker. */
-void gw_command_prefill(const struct gw_request *request);
+void gw_command_prefill(struct gw_request *request);
 
 /* To the decode worker: go on from the first token. */
-void gw_command_start(const struct gw_request *request, uint32_t first_token);
+void gw_command_start(struct gw_request *request, uint32_t first_token);
 
 /* To the worker that makes the tokens: all tokens so far arrived, and more may come unless the
  * client is paused. */

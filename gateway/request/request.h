@@ -69,6 +69,7 @@ struct gw_request {
     uint32_t n_failures; /* attempts that broke */
     bool is_ttft_counted;
     bool paused, was_paused; /* its client reads too slowly; did so once */
+    bool is_unsendable;      /* a command broke a bound of the wire: it ends */
 
     /* [n_hashes] of the prompt's blocks, from that root; they serve every attempt. NULL: none. */
     struct baton_block_hash *hashes, hash_root;

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 from fleet import AT_ONCE, BIN, MODEL, PATIENCE_S, ROOT, Fleet, wait_for
+from load import Crowd, Exchange, allow_files, post
 
 BLOCK = 16
 
@@ -204,3 +205,24 @@ def test_an_unknown_choice_is_answered_with_those_there_are():
     done = subprocess.run([BIN / "baton-decode", "--model", MODEL, "--pack-dir", "", "--prefix-cache", "maybe"],
                           capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.returncode != 0 and 'prefix-cache must be off or on, not "maybe"' in done.stderr, done.stderr
+
+
+def test_a_thousand_sequences_take_their_steps_together():
+    n, n_new = 1000, 12
+    body = dict(prompt=ids(20), max_new_tokens=n_new, ignore_eos=True, temperature=0)
+    allow_files(n + 100)
+    with Fleet(worker_args=["--kv-tokens", "40000"], decode_args=["--max-batch", "1024"]) as fleet:
+        expected = fleet.generate(**body)["generated_text"]
+        crowd = Crowd()
+        prefill, decode = fleet.workers["prefill-0"], fleet.workers["decode-0"]
+        prefill.pause()
+        for _ in range(n):
+            crowd.add(Exchange(fleet.port, post("/generate/stream", body)))
+        wait_for(lambda: fleet.open("PREFILLING") == n, "a place for every context")
+        decode.pause()
+        prefill.resume()
+        wait_for(lambda: fleet.open("DECODING") == n, "every first token")
+        decode.resume()
+        crowd.finish()
+        assert {(exchange.outcome(), exchange.text()) for exchange in crowd.over} == {("ok", expected)}
+        fleet.wait_all_free()

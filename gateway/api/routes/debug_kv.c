@@ -231,7 +231,7 @@ static void ask(struct question *question, struct gw_worker *worker, const struc
     query.max_owners = wanted->limit;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_QUERY;
     envelope.kv_query = &query;
-    gw_worker_send(worker, &envelope);
+    (void)gw_worker_send(worker, &envelope);
 }
 
 static struct question *open_question(struct gw_kv_debug *debug, struct gw_exchange *exchange)

@@ -32,6 +32,7 @@ static size_t n_far;
 static struct sent sent[MAX_SENT];
 static size_t n_all_sent;
 static uint64_t last_link;
+enum baton_err prompt_err;
 
 /* ---- in place of the clock and the link ---- */
 
@@ -109,6 +110,8 @@ enum baton_err __wrap_baton_link_send(struct baton_link *link, baton_envelope *e
         return BATON_CLOSED;
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS)
         return BATON_OK;
+    if (prompt_err && envelope->body_case == BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST)
+        return prompt_err;
     assert_true(n_all_sent < MAX_SENT);
     struct sent *note = &sent[n_all_sent++];
     *note = (struct sent){.link = link->id,

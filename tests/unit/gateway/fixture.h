@@ -62,6 +62,9 @@ extern struct baton_model_facts facts;
 extern int absence_ms, migration_limit; /* of the next gateway_open; 0 at first */
 extern int n_rejected_messages, n_links_opened;
 
+/* What sending a prompt to a worker says; OK at first. */
+extern enum baton_err prompt_err;
+
 /* Opens a gateway without workers; options of routing may be given, NULL: none. */
 void gateway_open(const struct gw_routing_options *routing);
 void gateway_close(void);

@@ -218,6 +218,15 @@ static const struct broken {
 #undef KIND
 #undef SET
 
+static enum baton_err unpack(const void *bytes, size_t n, size_t cap, struct baton_why *why)
+{
+    baton_envelope *envelope;
+    struct baton_arena *arena = baton_arena_create(cap);
+    enum baton_err err = baton_envelope_unpack(bytes, n, arena, &envelope, why);
+    baton_arena_destroy(arena);
+    return err;
+}
+
 static enum baton_err check(const struct sample_envelope *s, struct baton_why *why)
 {
     bool is_chunk = s->envelope.body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK;
@@ -238,6 +247,8 @@ TEST(every_kind_of_sample_passes_and_survives_the_trip)
         struct baton_arena *arena = baton_arena_create(baton_envelope_arena_bytes(n));
         assert_int_equal(baton_envelope_unpack(packed, n, arena, &unpacked, &why), BATON_OK);
         assert_int_equal(unpacked->body_case, sample_kinds[i]);
+        assert_int_equal(unpack(packed, n, baton_envelope_unpacked_bytes(&s.envelope), &why),
+                         BATON_OK);
         assert_int_equal(baton__v1__envelope__pack(unpacked, again), n);
         assert_memory_equal(again, packed, n);
         baton_arena_destroy(arena);
@@ -290,15 +301,6 @@ TEST(payload_follows_a_chunk_and_nothing_else)
         sample_envelope_init(&s, sample_kinds[i]);
         assert_int_equal(baton_envelope_check(&s.envelope, is_chunk ? 0 : 1, NULL), BATON_INVALID);
     }
-}
-
-static enum baton_err unpack(const void *bytes, size_t n, size_t cap, struct baton_why *why)
-{
-    baton_envelope *envelope;
-    struct baton_arena *arena = baton_arena_create(cap);
-    enum baton_err err = baton_envelope_unpack(bytes, n, arena, &envelope, why);
-    baton_arena_destroy(arena);
-    return err;
 }
 
 TEST(bytes_that_are_no_envelope_are_corrupt)
@@ -359,6 +361,103 @@ TEST(a_greedy_message_hits_the_cap_and_an_honest_one_does_not)
                      BATON_NO_MEMORY);
     free(tokens);
     free(packed);
+}
+
+/* Packs an envelope, and expects that a receiver takes it, with the memory that senders reckon. */
+static void expect_taken(const baton_envelope *envelope)
+{
+    struct baton_why why;
+    size_t n = baton__v1__envelope__get_packed_size(envelope);
+    uint8_t *packed = malloc(n);
+    assert_non_null(packed);
+    if (baton_envelope_check(envelope, 0, &why) || baton_envelope_fits(envelope, n, &why))
+        fail_msg("%s", why.text);
+    baton__v1__envelope__pack(envelope, packed);
+    if (unpack(packed, n, baton_envelope_arena_bytes(n), &why))
+        fail_msg("%zu bytes: %s", n, why.text);
+    assert_int_equal(unpack(packed, n, baton_envelope_unpacked_bytes(envelope), NULL), BATON_OK);
+    free(packed);
+}
+
+TEST(steps_of_every_size_are_taken)
+{
+    static Baton__V1__StepEvent *events[BATON_MAX_STEP_EVENTS];
+    static const size_t sizes[] = {1, 16, 17, 128, 129, 496, 497, 1024, BATON_MAX_STEP_EVENTS};
+    struct sample_envelope s;
+    for (size_t i = 0; i < BATON_MAX_STEP_EVENTS; i++)
+        events[i] = &s.step_event;
+    for (int is_timed = 0; is_timed < 2; is_timed++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STEP_EVENTS);
+            uint32_t *tokens = s.step_tokens.tokens;
+            baton__v1__tokens__init(&s.step_tokens);
+            s.step_tokens.tokens = tokens;
+            s.step_tokens.n_tokens = 1;
+            s.step_tokens.step_s = is_timed ? 0.01 : 0;
+            s.step_event.finished = NULL;
+            s.body.step_events.events = events;
+            s.body.step_events.n_events = sizes[i];
+            expect_taken(&s.envelope);
+        }
+}
+
+TEST(logprobs_of_certain_tokens_are_taken_though_they_pack_into_nothing)
+{
+    static Baton__V1__Logprobs *all[BATON_MAX_TOKENS_IN_MESSAGE];
+    struct sample_envelope s;
+    sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS);
+    baton__v1__logprobs__init(&s.logprobs);
+    for (size_t i = 0; i < BATON_MAX_TOKENS_IN_MESSAGE; i++)
+        all[i] = &s.logprobs;
+    s.body.prompt_logprobs.logprobs = all;
+    s.body.prompt_logprobs.n_logprobs = BATON_MAX_TOKENS_IN_MESSAGE;
+    expect_taken(&s.envelope);
+}
+
+TEST(the_longest_prompt_is_taken_with_the_hashes_of_its_blocks)
+{
+    struct sample_envelope s;
+    size_t n_hash_bytes = (size_t)(BATON_MAX_PROMPT_TOKENS / 16 - 1) * BATON_BLOCK_HASH_BYTES;
+    uint32_t *tokens = malloc(BATON_MAX_PROMPT_TOKENS * sizeof *tokens);
+    uint8_t *hashes = calloc(1, n_hash_bytes);
+    assert_true(tokens && hashes);
+    for (size_t i = 0; i < BATON_MAX_PROMPT_TOKENS; i++)
+        tokens[i] = (1 << 21) - 1; /* the highest id of three bytes */
+    sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST);
+    s.body.prefill_request.tokens = tokens;
+    s.body.prefill_request.n_tokens = BATON_MAX_PROMPT_TOKENS;
+    s.body.prefill_request.block_hashes = (ProtobufCBinaryData){n_hash_bytes, hashes};
+    expect_taken(&s.envelope);
+    free(tokens);
+    free(hashes);
+}
+
+/* What one message of a kind takes beside its lists: as much for each of the two bytes that it has
+ * at least as BATON_ENVELOPE_BYTES_PER_BYTE allows. */
+static void expect_cheap(const ProtobufCMessageDescriptor *descriptor)
+{
+    enum { SIZE_OF_BLOCK = 16, POINTER = 8, NOTES = 65, MIN_BYTES = 2 };
+    size_t n_bytes = SIZE_OF_BLOCK + (descriptor->sizeof_message + 15) / 16 * 16 + POINTER + NOTES;
+    if (n_bytes > MIN_BYTES * BATON_ENVELOPE_BYTES_PER_BYTE)
+        fail_msg("%s takes %zu bytes", descriptor->short_name, n_bytes);
+}
+
+static void expect_cheap_lists(const ProtobufCMessageDescriptor *descriptor, bool is_listed)
+{
+    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        bool listed = is_listed || field->label == PROTOBUF_C_LABEL_REPEATED;
+        if (listed)
+            expect_cheap(field->descriptor);
+        expect_cheap_lists(field->descriptor, listed);
+    }
+}
+
+TEST(no_message_in_a_list_takes_more_than_its_bytes_allow)
+{
+    expect_cheap_lists(&baton__v1__envelope__descriptor, false);
 }
 
 TEST(fields_of_a_newer_version_are_tolerated)
@@ -429,6 +528,10 @@ int main(void)
         cmocka_unit_test(bytes_that_are_no_envelope_are_corrupt),
         cmocka_unit_test(a_zero_byte_inside_a_string_is_found_at_any_depth),
         cmocka_unit_test(a_greedy_message_hits_the_cap_and_an_honest_one_does_not),
+        cmocka_unit_test(steps_of_every_size_are_taken),
+        cmocka_unit_test(logprobs_of_certain_tokens_are_taken_though_they_pack_into_nothing),
+        cmocka_unit_test(the_longest_prompt_is_taken_with_the_hashes_of_its_blocks),
+        cmocka_unit_test(no_message_in_a_list_takes_more_than_its_bytes_allow),
         cmocka_unit_test(fields_of_a_newer_version_are_tolerated),
         cmocka_unit_test(no_message_repeats_a_string),
         cmocka_unit_test(bytes_that_are_no_protobuf_are_found_in_repeated_messages),

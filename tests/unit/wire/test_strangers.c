@@ -60,6 +60,21 @@ TEST(a_garbage_message_costs_its_sender_the_connection)
     expect_inbox_alive();
 }
 
+TEST(an_envelope_with_a_wrong_field_costs_its_sender_the_connection)
+{
+    struct sample_envelope s;
+    struct baton_message message;
+    struct baton_inbox_stats stats;
+    sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
+    s.body.status.last_step_s = -1;
+    int fd = push_raw(baton_inbox_url(box.inbox), &s.envelope);
+    assert_false(mailbox_take(&box, &message, 300));
+    expect_hung_up(fd);
+    baton_inbox_get_stats(box.inbox, &stats);
+    assert_int_equal(stats.n_rejected, 1);
+    assert_int_equal(stats.n_received, 0);
+}
+
 TEST(an_announced_huge_message_is_not_waited_for)
 {
     const char *url = baton_inbox_url(box.inbox);
@@ -192,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(garbage_on_the_port_disturbs_no_peer),
         RUN(a_garbage_message_costs_its_sender_the_connection),
+        RUN(an_envelope_with_a_wrong_field_costs_its_sender_the_connection),
         RUN(an_announced_huge_message_is_not_waited_for),
         RUN(a_stranger_has_a_time_to_show_its_right_and_who_has_shown_it_stays),
         RUN(a_message_alone_shows_no_right),

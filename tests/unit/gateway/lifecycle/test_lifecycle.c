@@ -184,6 +184,22 @@ TEST(lost_tokens_break_the_attempt)
     assert_string_equal(client.message, "tokens were lost on the way");
 }
 
+TEST(a_command_that_its_worker_would_refuse_ends_the_request_and_no_worker)
+{
+    ask(&client, &whole);
+    prompt_err = BATON_LIMIT;
+    say_reserved(&decode, &client);
+    pass_ms(25);
+    prompt_err = BATON_OK;
+    assert_int_equal(client.status, 500);
+    assert_string_equal(client.code, "internal_error");
+    assert_int_equal(n_sent(&decode, NULL, CANCEL), 1);
+    ask(&second, &whole);
+    run_prompt(&decode, &second);
+    run_to_the_end(&decode, &second);
+    assert_int_equal(second.n_finished, 1);
+}
+
 TEST(a_deadline_ends_a_request_wherever_it_is)
 {
     static const int progress[] = {0, 1, 2};
@@ -314,6 +330,7 @@ int main(void)
         ROW(answers_to_an_attempt_that_is_over_are_ignored),
         ROW(more_tokens_than_asked_for_break_the_attempt),
         ROW(lost_tokens_break_the_attempt),
+        ROW(a_command_that_its_worker_would_refuse_ends_the_request_and_no_worker),
         ROW(a_deadline_ends_a_request_wherever_it_is),
         ROW(a_client_that_leaves_ends_its_request_everywhere),
         ROW(a_stalled_worker_loses_its_requests_and_is_told_so),
