@@ -208,10 +208,10 @@ def test_an_unknown_choice_is_answered_with_those_there_are():
 
 
 def test_a_thousand_sequences_take_their_steps_together():
-    n, n_new = 1000, 12
+    n, n_new = 1000, 60
     body = dict(prompt=ids(20), max_new_tokens=n_new, ignore_eos=True, temperature=0)
     allow_files(n + 100)
-    with Fleet(worker_args=["--kv-tokens", "40000"], decode_args=["--max-batch", "1024"]) as fleet:
+    with Fleet(worker_args=["--kv-tokens", "90000"], decode_args=["--max-batch", "1024"]) as fleet:
         expected = fleet.generate(**body)["generated_text"]
         crowd = Crowd()
         prefill, decode = fleet.workers["prefill-0"], fleet.workers["decode-0"]
