@@ -53,7 +53,8 @@ static struct baton_kv_receive *find(void *arg, const baton_envelope *envelope)
 {
     (void)arg;
     struct baton_kv_receive *receive = &receives[envelope->request_id];
-    return receive->origin ? receive : NULL;
+    bool is_it = receive->origin && receive->origin->attempt == envelope->attempt;
+    return is_it ? receive : NULL;
 }
 
 static bool begin(void *arg, struct baton_kv_receive *receive)
@@ -94,9 +95,15 @@ static void open_decode_worker(void)
     memset(receives, 0, sizeof receives);
 }
 
+static uint32_t attempt_of(const struct request_params *params)
+{
+    return params->attempt ? params->attempt : 1;
+}
+
 static void expect_context(const struct request_params *params)
 {
-    origins[params->id] = (struct baton_origin){to_gateway, GATEWAY, params->id, 1};
+    origins[params->id] =
+        (struct baton_origin){to_gateway, GATEWAY, params->id, attempt_of(params)};
     assert_int_equal(baton_seq_init(&seqs[params->id], decode_kv, params->n_prompt), BATON_OK);
     baton_kv_receive_expect(&receives[params->id], &origins[params->id], &seqs[params->id],
                             params->n_prompt);
@@ -286,7 +293,7 @@ static void tell(const struct request_params *params, baton_envelope *envelope)
     struct baton_message message = {.envelope = envelope};
     envelope->src_epoch = GATEWAY;
     envelope->request_id = params->id;
-    envelope->attempt = 1;
+    envelope->attempt = attempt_of(params);
     hooks.from_gateway(hooks.arg, to_gateway, &message);
 }
 

@@ -19,6 +19,7 @@ enum hashes { NO_HASHES, OUR_HASHES, FOREIGN_HASHES, TOO_MANY_HASHES };
 /* A request, as a gateway sends it. Prompts of the same words share a prefix. */
 struct request_params {
     uint64_t id;
+    uint32_t attempt; /* 0 is 1 */
     int n_prompt, n_new;
     uint64_t words;
     enum hashes hashes;

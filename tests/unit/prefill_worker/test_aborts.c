@@ -11,6 +11,7 @@ enum { N_ABORTS = 100000, N_LIVE = 24, CHECK_EVERY = 500 };
 static struct request_params live[N_LIVE];
 static uint64_t n_drawn;
 static uint64_t last_id = MAX_REQUESTS;
+static uint32_t n_attempts;
 static int n_aborts;
 
 static int draw(int n)
@@ -22,8 +23,10 @@ static void begin(struct request_params *params, int index)
 {
     bool naive = !draw(5);
     bool delivers = !naive && draw(3);
-    /* One without a hand-off has an id of its own: the one before may still be in the engine. */
+    /* One without a hand-off has an id of its own: the one before may still be in the engine. One
+     * with it is a further attempt: chunks of the one before may still be under way. */
     *params = (struct request_params){.id = delivers ? (uint64_t)index + 1 : ++last_id,
+                                      .attempt = ++n_attempts,
                                       .n_prompt = naive ? 1 + draw(20) : 1 + draw(150),
                                       .n_new = 1 + draw(10),
                                       .words = (uint64_t)draw(6),
@@ -71,6 +74,20 @@ static void act(void)
         work_now();
 }
 
+/* Whoever still comes is served: a context for the decode worker. Tokens of aborted prompts, which the
+ * gateway may still hear, are no measure. */
+static void finish_one(void)
+{
+    struct request_params params = {
+        .id = N_LIVE + 1, .attempt = ++n_attempts, .n_prompt = 20, .n_new = 4, .delivers = true};
+    await_idle();
+    for (uint64_t id = 1; id <= N_LIVE; id++)
+        drop_context(id);
+    int n_contexts = n_received;
+    say_prompt(&params);
+    await(&n_received, n_contexts + 1);
+}
+
 TEST(a_hundred_thousand_aborts_leave_no_block)
 {
     assert_int_equal(baton_log_init("test", "error", NULL), BATON_OK);
@@ -84,7 +101,7 @@ TEST(a_hundred_thousand_aborts_leave_no_block)
         }
     }
     end_all();
-    assert_true(n_counted > 0 && n_received > 0); /* some came as far */
+    finish_one();
     worker_close();
 }
 
