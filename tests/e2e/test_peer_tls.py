@@ -83,7 +83,7 @@ def test_what_is_no_tls_harms_nobody(fleet):
             with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as sock:
                 sock.sendall(noise)
     assert fleet.generate(**STORY)["output_tokens"]
-    assert all(w["state"] == "ready" for w in fleet.fleet())
+    wait_for(lambda: all(w["state"] == "ready" for w in fleet.fleet()), "workers that are ready")
 
 
 @pytest.mark.parametrize("program", ["baton-gateway", "baton-prefill"])

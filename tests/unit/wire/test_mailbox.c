@@ -1,5 +1,7 @@
 #include "tests/support/test.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -7,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
@@ -110,14 +114,24 @@ TEST_WITH(state, what_was_sent_before_the_peer_listens_arrives_once_it_does)
     baton_link_release(early);
 }
 
+/* A port that nobody listens on, and that nobody else can take while it is held. */
+static int hold_port(char url[64])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+    (void)snprintf(url, 64, "tcp://127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
+    return fd;
+}
+
 TEST_WITH(state, a_peer_that_is_not_reached_in_time_is_given_up)
 {
     struct pair *pair = *state;
     struct baton_link *link;
     char url[64];
-    (void)snprintf(url, sizeof url, "%s", baton_inbox_url(pair->to.inbox));
-    mailbox_close(&pair->to);
-    pair->to.inbox = NULL;
+    int held = hold_port(url);
     struct baton_link_options options = {.url = url,
                                          .local_epoch = 1001,
                                          .connect_ns = 20 * BATON_MS,
@@ -129,6 +143,7 @@ TEST_WITH(state, a_peer_that_is_not_reached_in_time_is_given_up)
         assert_true(baton_now_ns() < end_ns && !sched_yield());
     assert_int_equal(send_kind(link, BATON__V1__ENVELOPE__BODY_HELLO, NULL, 0), BATON_CLOSED);
     baton_link_release(link);
+    (void)close(held);
 }
 
 TEST_WITH(state, an_idle_link_may_be_closed_without_losing_its_last_words)
