@@ -41,14 +41,14 @@ static int64_t cpu_ns(void)
 {
     struct timespec time = {0};
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * (1000 * BATON_MS) + time.tv_nsec;
+    return time.tv_sec * BATON_SECOND + time.tv_nsec;
 }
 
 /* So long that the thread has a twentieth of one processor. */
 static void rest(int64_t worked_ns)
 {
     int64_t ns = 19 * worked_ns;
-    struct timespec time = {.tv_sec = ns / (1000 * BATON_MS), .tv_nsec = ns % (1000 * BATON_MS)};
+    struct timespec time = {.tv_sec = ns / BATON_SECOND, .tv_nsec = ns % BATON_SECOND};
     (void)nanosleep(&time, NULL);
 }
 
