@@ -32,10 +32,9 @@ void gw_hedge_begin(struct gw_lifecycle *lifecycle, const struct gw_worker *susp
 {
     struct gw_request_list *list = gw_lifecycle_list(lifecycle, GW_DECODING);
     for (struct gw_request *request = gw_request_list_first(list), *next; request; request = next) {
-        bool is_complete, stopped;
+        bool stopped;
         next = gw_request_list_next(list, request);
-        is_complete = gw_request_is_complete(request, &stopped);
-        if (is_doubtful(request, suspect) && !is_complete &&
+        if (is_doubtful(request, suspect) && !gw_request_is_complete(request, &stopped) &&
             request->migration.n < (uint64_t)lifecycle->options.migration_limit)
             begin(lifecycle, request, suspect);
     }
@@ -59,6 +58,8 @@ void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
     request->attempt.n_begun = n_begun;
     request->doubted = (struct gw_attempt){0};
     gw_request_unmigrate(request);
+    if (request->state == GW_PREFILLING) /* a prompt that goes on to DECODING counts as computed */
+        gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, "its worker answers again");
     baton_log(BATON_LOG_INFO, "hedge_reverted", BATON_X("req", request->id),
               BATON_I("attempt", request->attempt.number));
     gw_lifecycle_set_state(lifecycle, request, GW_DECODING, "its worker answers again");
@@ -81,7 +82,7 @@ static bool needs(const struct gw_attempt *doubted, const struct gw_worker *work
 }
 
 void gw_hedge_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker,
-                          bool is_dead)
+                          bool is_gone)
 {
     for (int state = GW_QUEUED; state <= GW_PREFILLING; state++) {
         struct gw_request_list *list = gw_lifecycle_list(lifecycle, (enum gw_state)state);
@@ -89,7 +90,7 @@ void gw_hedge_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker
              request = gw_request_list_next(list, request)) {
             if (!needs(&request->doubted, worker))
                 continue;
-            if (is_dead)
+            if (is_gone)
                 gw_attempt_worker_lost(&request->doubted, worker); /* no Cancel goes to it */
             gw_hedge_settle(lifecycle, request);
         }

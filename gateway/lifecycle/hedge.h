@@ -30,8 +30,8 @@ void gw_hedge_settle(struct gw_lifecycle *lifecycle, struct gw_request *request)
 /* Cancels the doubted attempt, if any: the request ends. */
 void gw_hedge_drop(struct gw_request *request, const char *reason);
 
-/* The worker is gone (is_dead) or stalled: attempts that are doubted there are over. */
+/* The worker is gone (is_gone) or stalled: attempts that are doubted there are over. */
 void gw_hedge_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker,
-                          bool is_dead);
+                          bool is_gone);
 
 #endif

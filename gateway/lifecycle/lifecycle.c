@@ -267,7 +267,7 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
 static void lose_all(struct gw_lifecycle *lifecycle, const struct gw_worker *worker, enum loss loss)
 {
     static const enum gw_state with_workers[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
-    gw_hedge_worker_lost(lifecycle, worker, loss == DIED);
+    gw_hedge_worker_lost(lifecycle, worker, loss != STALLED);
     for (size_t i = 0; i < sizeof with_workers / sizeof with_workers[0]; i++)
         lose_requests(lifecycle, gw_lifecycle_list(lifecycle, with_workers[i]), worker, loss);
 }

@@ -52,12 +52,14 @@ static double per_unit_s(const struct gw_busy_rate *rate, double now_s)
     return (now_s - clock_s) / (done > 1 ? done : 1);
 }
 
-/* The time that the work took, without a stall. The first work has nothing to compare it with. */
+/* The time that the work took, without a stall. The first work has nothing to compare it with, and
+ * after a short pause, as before nearly every token, nothing need be compared. */
 static double taken_s(const struct gw_busy_rate *rate, double done)
 {
+    if (!rate->n_marks || rate->pending_s <= stall_s)
+        return rate->pending_s;
     double usual_s = (done > 1 ? done : 1) * per_unit_s(rate, rate->clock_s);
-    return rate->n_marks ? fmin(rate->pending_s, fmax(stall_s, stall_factor * usual_s))
-                         : rate->pending_s;
+    return fmin(rate->pending_s, fmax(stall_s, stall_factor * usual_s));
 }
 
 /* Events within one moment share a mark, so that the ring of marks reaches back lately_s. */

@@ -226,6 +226,20 @@ TEST(a_suspect_that_answers_first_keeps_its_stream)
     assert_int_equal(client.n_tokens, 4);
 }
 
+TEST(a_prompt_that_a_suspects_answer_stops_does_not_count_as_computed)
+{
+    doubt();
+    double done = dispatcher.lifecycle.throughput.compute.done;
+    say_reserved(&decode_1, &client);
+    assert_int_equal(client.request->state, GW_PREFILLING);
+    say_tokens(&decode, &client, 2, 1);
+    assert_int_equal(client.request->state, GW_DECODING);
+    assert_true(dispatcher.lifecycle.throughput.compute.done == done);
+    assert_int_equal(dispatcher.lifecycle.throughput.compute.n_open, 0);
+    assert_int_equal(dispatcher.lifecycle.throughput.n_waiting, 0);
+    assert_int_equal(dispatcher.lifecycle.throughput.n_prefilling_tokens, 0);
+}
+
 TEST(a_suspect_that_is_lost_leaves_the_other_attempt)
 {
     doubt();
@@ -237,6 +251,18 @@ TEST(a_suspect_that_is_lost_leaves_the_other_attempt)
     say_finished(&decode_1, &client, 4);
     assert_int_equal(client.n_finished, 1);
     assert_int_equal(metrics.n_migrations, 1);
+}
+
+TEST(a_suspect_that_leaves_is_told_nothing_more)
+{
+    doubt();
+    say_goodbye(&decode);
+    assert_int_equal(known(&decode)->state, GW_WORKER_DRAINING);
+    cut_link(&decode);
+    assert_null(known(&decode));
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 0);
+    assert_int_equal(metrics.n_migrations, 1);
+    assert_int_equal(client.request->state, GW_RESERVING);
 }
 
 TEST(a_hedge_that_breaks_leaves_the_suspect)
@@ -276,7 +302,9 @@ int main(void)
         ROW(a_deadline_holds_in_every_attempt),
         ROW(a_suspects_stream_goes_on_elsewhere_before_the_suspect_is_lost),
         ROW(a_suspect_that_answers_first_keeps_its_stream),
+        ROW(a_prompt_that_a_suspects_answer_stops_does_not_count_as_computed),
         ROW(a_suspect_that_is_lost_leaves_the_other_attempt),
+        ROW(a_suspect_that_leaves_is_told_nothing_more),
         ROW(a_hedge_that_breaks_leaves_the_suspect),
         ROW(both_attempts_end_with_their_client),
     };
