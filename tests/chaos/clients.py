@@ -1,12 +1,10 @@
 """Clients: each asks once, reads as its nature is, and holds what it got against what the request gives in peace."""
 import http.client
 import json
-import socket
-import struct
 import threading
 import time
 
-from fleet import SLOW, read_events
+from fleet import SLOW, abandon, read_events
 
 N_AT_ONCE = 8
 # What a client may be told when faults are about. Anything else is a failure of the run.
@@ -63,13 +61,6 @@ def failure(data):
         return "unframed"
 
 
-def leave(connection, response):
-    sock = connection.sock or response.fp.raw._sock
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    response.close()
-    connection.close()
-
-
 def read_stream(request, connection, response, clock):
     """(outcome, told or the text so far, the longest pause between two events)"""
     text, last, gap_s, heard = "", None, 0.0, None
@@ -80,7 +71,7 @@ def read_stream(request, connection, response, clock):
         if last.name == "token":
             text += last.data
         if request["client"] == "leaves" and n >= request["leaves_after"]:
-            leave(connection, response)
+            abandon(connection, response)
             return "left", text, gap_s
         if request["client"] == "slow":
             clock.wait(clock.count + 3, 0.02)

@@ -4,7 +4,6 @@ As root each process has a network namespace of its own, on one bridge, so that 
 either being told: a wrong permanent neighbour entry sends one's packets to the other to nobody. Without root all share
 127.0.0.1, and nothing is cut.
 """
-import ctypes
 import http.client
 import json
 import os
@@ -13,16 +12,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
+import freeze
 from fleet import BIN, MODEL, SLOW, Process, free_port, held, wait_for
 
 SUBNET = "10.99.0"
 INBOX, BULK, HTTP = 7100, 7200, 8080
 TOKEN = "chaos"
-PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 def sh(*command):
@@ -42,51 +39,13 @@ def has_network():
     return "BATON_CHAOS_INSIDE" in os.environ
 
 
-class Tracer:
-    """Stops one thread of a process, as a hung engine stands still: its main thread beats on. The kernel wants all
-    calls to come from the thread that attached."""
-
-    def __init__(self, tid):
-        self.tid = tid
-        self.thaw, self.frozen = threading.Event(), threading.Event()
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-        self.frozen.wait(10)
-
-    def run(self):
-        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-        if not libc.ptrace(PTRACE_SEIZE, self.tid, None, None) and not libc.ptrace(PTRACE_INTERRUPT, self.tid, None, None):
-            try:
-                os.waitpid(self.tid, WALL)
-            except ChildProcessError:
-                pass
-        self.frozen.set()
-        self.thaw.wait()
-        libc.ptrace(PTRACE_DETACH, self.tid, None, None)
-
-    def release(self):
-        self.thaw.set()
-        self.thread.join()
-
-
-def engine_thread(pid):
-    """Of the threads that are not the main one, the one that has computed most; None while there is none."""
-    def ticks(tid):
-        fields = Path(f"/proc/{pid}/task/{tid}/stat").read_text().rsplit(")", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
-    try:
-        return max((int(tid) for tid in os.listdir(f"/proc/{pid}/task") if int(tid) != pid), key=ticks, default=None)
-    except OSError:  # one has just ended
-        return None
-
-
 class Member:
     """A process of the fleet, which may die and come back under the same name and address."""
 
     def __init__(self, world, name, role, index):
         self.world, self.name, self.role = world, name, role
         self.host = f"{SUBNET}.{index + 2}" if has_network() else "127.0.0.1"
-        self.index, self.process, self.tracer, self.n_starts = index, None, None, 0
+        self.index, self.process, self.frozen, self.n_starts = index, None, None, 0
         self.cut_from = set()
         if has_network():
             self.ports = {"inbox": INBOX, "bulk": BULK, "http": HTTP}
@@ -114,10 +73,11 @@ class Member:
         argv = [*before, *(str(word) for word in self.argv(more))]
         if has_network():  # it waits until its network is there
             ready = Path(f"{log}.net")
-            argv = ["unshare", "--net", "sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.01; done; exec "$@"', ready, *argv]
+            os.mkfifo(ready)
+            argv = ["unshare", "--net", "sh", "-c", 'read -r _ <"$0"; exec "$@"', ready, *argv]
             self.process = Process(self.name, argv, log)
             self.plug_in()
-            ready.touch()
+            ready.write_text("\n")
         else:
             self.process = Process(self.name, argv, log)
 
@@ -168,14 +128,15 @@ class Member:
             self.process.resume()
 
     def freeze(self):
-        tid = wait_for(lambda: engine_thread(self.process.pid) or not self.alive(), f"threads of {self.name}")
-        if self.alive():
-            self.tracer = Tracer(tid)
+        """As a hung engine stands still: its main thread beats on."""
+        tid = wait_for(lambda: freeze.thread(self.process.pid) or not self.alive(), f"the engine of {self.name}")
+        if self.alive() and freeze.stop(tid):
+            self.frozen = tid
 
     def thaw(self):
-        if self.tracer:
-            self.tracer.release()
-            self.tracer = None
+        if self.frozen:
+            freeze.go_on(self.frozen)
+            self.frozen = None
 
     def starve(self, spare):
         """No more descriptors than it has, and a few."""

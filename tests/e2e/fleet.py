@@ -96,6 +96,14 @@ def read_events(response):
             name, data = "message", []
 
 
+def abandon(connection, response):
+    """Leaves without a word, as a client that crashes does."""
+    sock = connection.sock or response.fp.raw._sock
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    response.close()
+    connection.close()
+
+
 class Stream:
     """A POST that is answered with server-sent events, in progress. The kernel keeps little of what is not read."""
 
@@ -120,11 +128,7 @@ class Stream:
         return text, last
 
     def abandon(self):
-        """Leaves without a word, as a client that crashes does."""
-        sock = self.connection.sock or self.response.fp.raw._sock
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        self.response.close()
-        self.connection.close()
+        abandon(self.connection, self.response)
 
 
 class Process:

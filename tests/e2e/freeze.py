@@ -1,4 +1,5 @@
 """Stops one thread of a process while the others run on, by ptrace."""
+import contextlib
 import ctypes
 import os
 from pathlib import Path
@@ -10,24 +11,39 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
 
-def thread(pid, name):
-    """The id of the thread of that name."""
-    return next(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()
-                if (task / "comm").read_text().strip() == name)
+def thread(pid, name="baton-engine"):
+    """The id of the thread of that name; None while there is none."""
+    with contextlib.suppress(OSError):  # one has just ended
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == name:
+                return int(task.name)
+
+
+def stop(tid):
+    """Returns when the thread stands still; False: it cannot be stopped."""
+    if libc.ptrace(PTRACE_SEIZE, tid, None, None) or libc.ptrace(PTRACE_INTERRUPT, tid, None, None):
+        return False
+    os.waitpid(tid, WALL)
+    return True
+
+
+def go_on(tid):
+    """By the thread of the test that stopped it."""
+    if libc.ptrace(PTRACE_DETACH, tid, None, None):
+        with contextlib.suppress(ChildProcessError):  # it has died, and waits for who stopped it
+            os.waitpid(tid, WALL | os.WNOHANG)
 
 
 class Frozen:
-    """A context in which the thread stands still. Enter and leave it on the same thread of the test."""
+    """A context in which a process's engine stands still. Enter and leave it on the same thread of the test."""
 
-    def __init__(self, pid, name="baton-engine"):
-        self.tid = thread(pid, name)
+    def __init__(self, pid):
+        self.tid = thread(pid)
 
     def __enter__(self):
-        if libc.ptrace(PTRACE_SEIZE, self.tid, None, None):
+        if not stop(self.tid):
             pytest.skip(f"ptrace: {os.strerror(ctypes.get_errno())}")
-        assert libc.ptrace(PTRACE_INTERRUPT, self.tid, None, None) == 0
-        os.waitpid(self.tid, WALL)
         return self
 
     def __exit__(self, *_):
-        libc.ptrace(PTRACE_DETACH, self.tid, None, None)
+        go_on(self.tid)
