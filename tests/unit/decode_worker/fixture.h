@@ -1,9 +1,7 @@
 /* A decode worker in this process, with the test as its gateway and as the prefill worker that
  * sends it contexts: real engine, real blocks, real sockets for what it answers.
  *
- * Ownership: one worker at a time, in static memory.
- * Threading: the test's thread is the worker's main thread; the engine has its own.
- * Errors:    whatever does not come within seconds fails the test.
+ * Ownership, Threading, Errors: as in tests/support/worker_rig.h.
  */
 #ifndef BATON_TESTS_DECODE_FIXTURE_H
 #define BATON_TESTS_DECODE_FIXTURE_H
@@ -12,6 +10,7 @@
 
 #include "common/base/ticket.h"
 #include "decode_worker/service.h"
+#include "tests/support/worker_rig.h"
 
 /* What KvEnd says of its transfer: more than it took. */
 #define SAID_OVERLAP_S 1000.0
@@ -68,9 +67,6 @@ struct worker_options {
 void worker_open(const struct worker_options *options);
 void worker_close(void); /* asserts that every block is free again */
 
-/* Has the worker check whose its blocks are now: no fault was ever found. */
-void check_account(void);
-
 extern struct heard heard[MAX_REQUESTS];
 /* With counts_alone, answers are counted and not compared: requests come again under the same id,
  * while answers to the one before may still be under way. */
@@ -89,8 +85,6 @@ void say_prompt(const struct request_params *params); /* PrefillRequest */
 void say_start(const struct request_params *params);
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit);
 void say_cancel(const struct request_params *params);
-/* The gateway is gone, with all of its requests. */
-void lose_gateway(void);
 
 /* Sends the context, from first_block on, segment blocks at a time for all layers; rounds is how
  * many times the first chunk is sent. */
@@ -102,29 +96,31 @@ extern bool bulk_may_end;
 /* KvBegin of the whole context, and nothing after it. */
 void ship_nothing(const struct request_params *params);
 
-/* Works and listens once, and waits for nothing. */
-void work_now(void);
 /* Another prefill worker sends KvBegin for the same context, with the right ticket or with none;
  * returns when its link is ended. */
 void claim_and_lose(const struct request_params *params, bool with_ticket);
 
-/* Another prefill worker sends KvBegin with the ticket, but listens nowhere; returns
- * when the context has failed. */
+/* Another prefill worker sends KvBegin with the ticket, but listens nowhere; returns when the
+ * context has failed. */
 void claim_from_nowhere(const struct request_params *params);
 
-/* Works and listens until *counter reaches n. */
-void await(const int *counter, int n);
 void await_tokens(const struct request_params *params, size_t n);
 /* Until the engine thread has given every prompt back to the main thread. */
 void await_prompts_back(void);
-void await_status_idle(void);
 /* Works and listens for that long: for what must not happen. */
 void work_for_ms(int ms);
 
-Baton__V1__Status worker_status(void);
-
 /* Opens the inbox at gateway_url (of the options), at last. */
 void open_gateway(void);
+
+/* ---- whole requests ---- */
+
+/* One that runs here, from Reserve to the first token. */
+void run_prompt(const struct request_params *params);
+/* The same to its end: its tokens are those of a run of its own. */
+void run_here(const struct request_params *params);
+/* The same for one whose context is sent. */
+void run_sent(const struct request_params *params);
 
 /* The tokens of a run of its own: tokens [n_new], less when stopped. Returns how many. */
 size_t single_run(const struct request_params *params, uint32_t *tokens);

@@ -1,39 +1,9 @@
-/* A decode worker as its gateway and prefill workers see it (fixture.h). */
+/* A decode worker as its gateway sees it: prompts, the batch, credit, ends (fixture.h). */
 #include "tests/unit/decode_worker/fixture.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "common/base/clock.h"
 #include "tests/support/mailbox.h"
-
-/* A request that runs here, from Reserve to the first token. */
-static void run_prompt(const struct request_params *params)
-{
-    say_reserve(params);
-    await(&heard[params->id].n_reserved, 1);
-    say_prompt(params);
-    await(&heard[params->id].n_first, 1);
-}
-
-static void run_here(const struct request_params *params)
-{
-    run_prompt(params);
-    say_start(params);
-    await(&heard[params->id].n_finished, 1);
-    assert_equals_single_run(params);
-}
-
-/* The same for one whose context is sent. */
-static void run_sent(const struct request_params *params)
-{
-    say_reserve(params);
-    await(&heard[params->id].n_reserved, 1);
-    ship(params, heard[params->id].n_cached_blocks, 2, 1);
-    say_start(params);
-    await(&heard[params->id].n_finished, 1);
-    assert_equals_single_run(params);
-}
 
 TEST(a_prompt_run_here_gives_the_tokens_of_a_single_run)
 {
@@ -45,47 +15,6 @@ TEST(a_prompt_run_here_gives_the_tokens_of_a_single_run)
     for (size_t i = 0; i < 3; i++)
         run_here(&requests[i]);
     worker_close();
-}
-
-TEST(a_context_that_is_sent_gives_the_same_tokens)
-{
-    const struct request_params params = {
-        .id = 1, .n_prompt = 90, .n_new = 30, .words = 4, .temperature = 0.8, .stop = STOP_NONE};
-    worker_open(&(struct worker_options){0});
-    run_sent(&params);
-    assert_true(heard[1].kv_bytes > 0);
-    worker_close();
-}
-
-/* The draws are keyed by position, and penalties count what earlier attempts made as output. */
-static void resume_everywhere(void (*run)(const struct request_params *params))
-{
-    enum { N_NEW = 24 };
-    worker_open(&(struct worker_options){0});
-    for (int n_resumed = 1; n_resumed < N_NEW - 1; n_resumed++) {
-        const struct request_params params = {.id = (uint64_t)n_resumed,
-                                              .n_prompt = 21,
-                                              .n_new = N_NEW,
-                                              .n_resumed = n_resumed,
-                                              .words = 5,
-                                              .temperature = n_resumed % 3 ? 0.9 : 0,
-                                              .penalty = n_resumed % 2 ? 0.8 : 0,
-                                              .with_hashes = n_resumed % 5 == 0,
-                                              .stop = STOP_NONE};
-        resume(&params);
-        run(&params);
-    }
-    worker_close();
-}
-
-TEST(a_prompt_resumed_here_at_any_index_gives_the_tokens_of_a_single_run)
-{
-    resume_everywhere(run_here);
-}
-
-TEST(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run)
-{
-    resume_everywhere(run_sent);
 }
 
 /* As a gateway does: sends Reserve again while the batch is full, and meanwhile starts every request
@@ -104,97 +33,6 @@ static void reserve_at_last(const struct request_params *requests, size_t i, boo
             started[j] = heard[requests[j].id].n_first > 0;
         }
     }
-}
-
-TEST(a_stranger_who_knows_the_request_cannot_touch_its_context)
-{
-    const struct request_params params = {
-        .id = 1, .n_prompt = 90, .n_new = 30, .words = 4, .temperature = 0.8, .stop = STOP_NONE};
-    worker_open(&(struct worker_options){0});
-    say_reserve(&params);
-    await(&heard[1].n_reserved, 1);
-    claim_and_lose(&params, false);
-    ship(&params, 0, 2, 1);
-    await(&heard[1].n_received, 1);
-    claim_and_lose(&params, true); /* whoever has the ticket comes second all the same */
-    say_start(&params);
-    await(&heard[1].n_finished, 1);
-    assert_equals_single_run(&params);
-    assert_int_equal(heard[1].n_failed, 0);
-    worker_close();
-}
-
-/* Such as one that died between its KvBegin and this worker's dialling it. */
-TEST(a_sender_out_of_reach_is_given_up_with_its_contexts)
-{
-    const struct request_params params = {
-        .id = 1, .n_prompt = 40, .n_new = 5, .words = 4, .stop = STOP_NONE};
-    const struct request_params next = {
-        .id = 2, .n_prompt = 50, .n_new = 9, .words = 5, .stop = STOP_NONE};
-    worker_open(&(struct worker_options){.silence_s = 1});
-    say_reserve(&params);
-    await(&heard[1].n_reserved, 1);
-    claim_from_nowhere(&params);
-    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
-    run_sent(&next);
-    worker_close();
-}
-
-/* The ticket of a request that is over still shows that its sender is of the fleet. */
-TEST(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing)
-{
-    const struct request_params over = {
-        .id = 1, .n_prompt = 40, .n_new = 5, .words = 4, .stop = STOP_NONE};
-    const struct request_params next = {
-        .id = 2, .n_prompt = 50, .n_new = 9, .words = 5, .stop = STOP_NONE};
-    worker_open(&(struct worker_options){0});
-    say_reserve(&over);
-    await(&heard[1].n_reserved, 1);
-    say_cancel(&over);
-    await_status_idle();
-    ship(&over, 0, 2, 1);
-    run_sent(&next);
-    assert_int_equal(heard[1].n_failed + heard[2].n_failed, 0);
-    worker_close();
-}
-
-/* Either the start waits for the context, or the context for the start. */
-TEST(a_hand_off_exposes_the_time_that_the_start_waited)
-{
-    enum { LATE_MS = 30 };
-    struct request_params late = {
-        .id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
-    struct request_params early = late;
-    early.id = 2;
-    worker_open(&(struct worker_options){0});
-    say_reserve(&late);
-    await(&heard[1].n_reserved, 1);
-    say_start(&late);
-    work_for_ms(LATE_MS);
-    ship(&late, 0, 2, 1);
-    await(&heard[1].n_finished, 1);
-    assert_true(heard[1].exposed_s >= LATE_MS / 1e3);
-    say_reserve(&early);
-    await(&heard[2].n_reserved, 1);
-    ship(&early, 0, 2, 1);
-    await(&heard[2].n_received, 1);
-    say_start(&early);
-    await(&heard[2].n_finished, 1);
-    assert_true(heard[2].exposed_s == 0);
-    worker_close();
-}
-
-TEST(a_hand_off_is_told_of_within_its_bounds)
-{
-    const struct request_params params = {
-        .id = 1, .n_prompt = 90, .n_new = 5, .words = 4, .stop = STOP_NONE};
-    worker_open(&(struct worker_options){0});
-    run_sent(&params);
-    assert_int_equal(heard[1].kv_chunks, N_HELD * 6);
-    assert_true(heard[1].crc_s > 0);
-    assert_true(heard[1].transfer_s > 0 && heard[1].transfer_s < SAID_OVERLAP_S);
-    assert_true(heard[1].overlap_s == heard[1].transfer_s);
-    worker_close();
 }
 
 TEST(prompts_beside_sequences_disturb_none)
@@ -250,124 +88,6 @@ TEST(the_tokens_of_a_step_travel_in_one_message)
     worker_close();
 }
 
-TEST(a_prefix_travels_once)
-{
-    struct request_params first = {
-        .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_hashes = true};
-    struct request_params again = first, longer = first;
-    again.id = 2;
-    longer.id = 3;
-    longer.n_prompt = 140;
-    worker_open(&(struct worker_options){0});
-    run_sent(&first);
-    assert_int_equal(heard[1].n_cached_blocks, 0);
-    run_sent(&again);
-    assert_int_equal(heard[2].n_cached_blocks, 6); /* of 7, of which one is not whole */
-    assert_int_equal(heard[1].kv_bytes, 7 * heard[2].kv_bytes);
-    run_sent(&longer);
-    assert_int_equal(heard[3].n_cached_blocks, 6);
-    Baton__V1__Status status = worker_status();
-    assert_int_equal(status.prefix_tokens, (6 + 6 + 8) * 16);
-    assert_int_equal(status.prefix_hit_tokens, (0 + 6 + 6) * 16);
-    assert_int_equal(status.n_requests_max, 1);
-    await_status_idle();
-    assert_int_equal(worker_status().kv_blocks_cached, 8);
-    worker_close();
-}
-
-TEST(a_prompt_run_here_shares_prefixes_both_ways)
-{
-    struct request_params first = {
-        .id = 1, .n_prompt = 64, .n_new = 9, .words = 8, .stop = STOP_NONE, .with_hashes = true};
-    struct request_params again = first, sent = first;
-    again.id = 2;
-    sent.id = 3;
-    worker_open(&(struct worker_options){0});
-    run_here(&first);
-    assert_int_equal(heard[1].cached_tokens, 0);
-    run_here(&again);
-    assert_int_equal(heard[2].cached_tokens, 48);
-    run_sent(&sent);
-    assert_int_equal(heard[3].n_cached_blocks, 3);
-    worker_close();
-}
-
-TEST(sequences_share_blocks_while_both_run)
-{
-    struct request_params requests[3];
-    worker_open(&(struct worker_options){0});
-    for (size_t i = 0; i < 3; i++) {
-        requests[i] = (struct request_params){.id = i + 1,
-                                              .n_prompt = 100,
-                                              .n_new = 100,
-                                              .words = 7,
-                                              .temperature = 1,
-                                              .stop = STOP_NONE,
-                                              .with_hashes = true};
-        run_prompt(&requests[i]);
-        await_prompts_back(); /* its blocks are registered then */
-        assert_int_equal(heard[i + 1].cached_tokens, i ? 96 : 0);
-    }
-    for (size_t i = 0; i < 3; i++)
-        say_start(&requests[i]);
-    for (size_t i = 0; i < 3; i++) {
-        await(&heard[i + 1].n_finished, 1);
-        assert_equals_single_run(&requests[i]);
-    }
-    worker_close();
-}
-
-TEST(the_cache_can_be_turned_off)
-{
-    struct request_params first = {
-        .id = 1, .n_prompt = 64, .n_new = 4, .words = 8, .stop = STOP_NONE, .with_hashes = true};
-    struct request_params again = first;
-    again.id = 2;
-    worker_open(&(struct worker_options){.no_prefix_cache = true});
-    run_here(&first);
-    run_sent(&again);
-    assert_int_equal(heard[2].n_cached_blocks, 0);
-    assert_int_equal(worker_status().kv_blocks_cached, 0);
-    worker_close();
-}
-
-TEST(a_context_other_than_reserved_is_refused)
-{
-    struct request_params params = {
-        .id = 1, .n_prompt = 100, .n_new = 9, .words = 7, .stop = STOP_NONE, .with_hashes = true};
-    worker_open(&(struct worker_options){0});
-    run_sent(&params);
-    params.id = 2; /* six blocks are here, and seven come */
-    say_reserve(&params);
-    await(&heard[2].n_reserved, 1);
-    ship(&params, 0, 7, 1);
-    await(&heard[2].n_failed, 1);
-    assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
-    params.id = 3; /* a block comes twice */
-    say_reserve(&params);
-    await(&heard[3].n_reserved, 1);
-    ship(&params, 6, 1, 2);
-    await(&heard[3].n_failed, 1);
-    params.id = 4; /* a correct context is still accepted */
-    run_sent(&params);
-    worker_close();
-}
-
-TEST(a_context_of_another_layout_is_refused_with_its_own_code)
-{
-    static const char another[] =
-        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-    struct request_params params = {
-        .id = 1, .n_prompt = 40, .n_new = 3, .words = 7, .stop = STOP_NONE, .kv_layout = another};
-    worker_open(&(struct worker_options){0});
-    say_reserve(&params);
-    await(&heard[1].n_reserved, 1);
-    ship(&params, 0, 3, 1);
-    await(&heard[1].n_failed, 1);
-    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__OTHER_LAYOUT);
-    worker_close();
-}
-
 TEST(one_token_or_a_stop_token_frees_the_blocks_at_once)
 {
     struct request_params params = {
@@ -375,14 +95,14 @@ TEST(one_token_or_a_stop_token_frees_the_blocks_at_once)
     uint32_t tokens[N_CONTEXT];
     worker_open(&(struct worker_options){0});
     run_prompt(&params);
-    await_status_idle();
+    await_idle();
     assert_false(heard[1].stopped);
     params.id = 2;
     params.n_new = 9;
     (void)single_run(&params, tokens);
     params.stop = tokens[0];
     run_prompt(&params);
-    await_status_idle();
+    await_idle();
     assert_true(heard[2].stopped);
     params.id = 3;
     params.stop = tokens[4];
@@ -435,7 +155,7 @@ TEST(a_full_batch_promises_no_more_until_one_ends_or_pauses)
     await(&heard[7].n_rejected, 1);
     for (params.id = 2; params.id <= 6; params.id++)
         say_cancel(&params);
-    await_status_idle();
+    await_idle();
     worker_close();
 }
 
@@ -481,7 +201,7 @@ static const struct request_params unwanted = {.id = 1,
 static void cancel_and_close(void)
 {
     say_cancel(&unwanted);
-    await_status_idle();
+    await_idle();
     worker_close();
 }
 
@@ -498,7 +218,7 @@ TEST(cancel_frees_a_context_whose_prompt_runs_here_and_shares_nothing_of_it)
     say_reserve(&unwanted);
     say_prompt(&unwanted);
     say_cancel(&unwanted);
-    await_status_idle();
+    await_idle();
     assert_int_equal(worker_status().kv_blocks_cached, 0);
     worker_close();
 }
@@ -526,7 +246,7 @@ TEST(cancel_frees_a_started_context_of_which_nothing_was_received)
     await(&heard[1].n_reserved, 1);
     say_start(&unwanted);
     say_cancel(&unwanted);
-    await_status_idle();
+    await_idle();
     assert_int_equal(heard[1].n_tokens, 1);
     worker_close();
 }
@@ -622,22 +342,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prompt_run_here_gives_the_tokens_of_a_single_run),
-        cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
-        cmocka_unit_test(a_prompt_resumed_here_at_any_index_gives_the_tokens_of_a_single_run),
-        cmocka_unit_test(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run),
-        cmocka_unit_test(a_stranger_who_knows_the_request_cannot_touch_its_context),
-        cmocka_unit_test(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing),
-        cmocka_unit_test(a_sender_out_of_reach_is_given_up_with_its_contexts),
-        cmocka_unit_test(a_hand_off_exposes_the_time_that_the_start_waited),
-        cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
         cmocka_unit_test(prompts_beside_sequences_disturb_none),
         cmocka_unit_test(the_tokens_of_a_step_travel_in_one_message),
-        cmocka_unit_test(a_prefix_travels_once),
-        cmocka_unit_test(a_prompt_run_here_shares_prefixes_both_ways),
-        cmocka_unit_test(sequences_share_blocks_while_both_run),
-        cmocka_unit_test(the_cache_can_be_turned_off),
-        cmocka_unit_test(a_context_other_than_reserved_is_refused),
-        cmocka_unit_test(a_context_of_another_layout_is_refused_with_its_own_code),
         cmocka_unit_test(one_token_or_a_stop_token_frees_the_blocks_at_once),
         cmocka_unit_test(a_paused_sequence_gives_its_slot_to_the_next),
         cmocka_unit_test(a_full_batch_promises_no_more_until_one_ends_or_pauses),

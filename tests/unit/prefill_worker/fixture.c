@@ -6,17 +6,17 @@
 
 #include "common/base/clock.h"
 #include "common/engine/compute/engine.h"
-#include "common/sampling/philox.h"
 #include "common/worker/kv_receive.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/random_gpt2.h"
 
-enum { GATEWAY = 1001, WORKER = 2002, DECODE = 5005, TO_GATEWAY = 3003, PATIENCE_MS = 20000 };
+enum { DECODE = 5005 };
 
 static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = N_LAYERS, .n_vocab = N_VOCAB,
                                               .n_context = N_CONTEXT};
 
-/* Layers of two sizes, and two that read their K and V: what travels differs from layer to layer. */
+/* Layers of two sizes, and two that read their K and V: what travels differs from layer to
+ * layer. */
 static enum baton_err make_model(struct baton_model **model)
 {
     struct baton_spec spec;
@@ -33,12 +33,9 @@ struct heard heard[MAX_REQUESTS];
 int n_received, n_lost, n_counted;
 bool counts_alone;
 
-static struct baton_host host;
 static struct baton_worker_options host_options;
 static struct pf_service *service;
-static struct baton_host_hooks hooks;
 static struct mailbox gateway, inbox; /* the gateway's, and the worker's own */
-static struct baton_link *to_gateway;
 
 /* The decode worker: one transfer per request. */
 static struct baton_kv_receiver *receiver;
@@ -169,24 +166,6 @@ void worker_open(const struct worker_options *wanted)
     hooks = pf_service_hooks(service);
 }
 
-Baton__V1__Status worker_status(void)
-{
-    Baton__V1__Status status = BATON__V1__STATUS__INIT;
-    hooks.status(hooks.arg, &status);
-    return status;
-}
-
-void check_account(void)
-{
-    Baton__V1__KvQuery query = BATON__V1__KV_QUERY__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    struct baton_message message = {.envelope = &envelope};
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_QUERY;
-    envelope.kv_query = &query;
-    hooks.from_gateway(hooks.arg, to_gateway, &message);
-    assert_int_equal(worker_status().kv_account_faults, 0);
-}
-
 void worker_close(void)
 {
     await_idle();
@@ -263,44 +242,11 @@ void work_now(void)
     }
 }
 
-void work_once(void)
-{
-    work_now();
-    baton_doorbell_wait(&host.bell, BATON_MS);
-}
-
-void await(const int *counter, int n)
-{
-    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; *counter < n;) {
-        assert_true(baton_now_ns() < end_ns);
-        work_once();
-    }
-    assert_int_equal(*counter, n);
-}
-
-void await_idle(void)
-{
-    for (int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS; !hooks.is_idle(hooks.arg);) {
-        assert_true(baton_now_ns() < end_ns);
-        work_once();
-    }
-}
-
 /* ---- speaking ---- */
-
-static void tell(const struct request_params *params, baton_envelope *envelope)
-{
-    struct baton_message message = {.envelope = envelope};
-    envelope->src_epoch = GATEWAY;
-    envelope->request_id = params->id;
-    envelope->attempt = attempt_of(params);
-    hooks.from_gateway(hooks.arg, to_gateway, &message);
-}
 
 static void fill_prompt(const struct request_params *params, uint32_t *tokens)
 {
-    for (int i = 0; i < params->n_prompt; i++)
-        tokens[i] = (uint32_t)(baton_philox_uniform(params->words, (uint64_t)i) * N_VOCAB);
+    fill_words(params->words, tokens, params->n_prompt);
 }
 
 /* By the identity that a host without a model directory has, or by another one. */
@@ -367,32 +313,17 @@ void say_prompt(const struct request_params *params)
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &request;
-    tell(params, &envelope);
+    tell(params->id, attempt_of(params), &envelope);
 }
 
 void say_cancel(const struct request_params *params)
 {
-    Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
-    envelope.cancel = &cancel;
-    tell(params, &envelope);
-}
-
-void lose_gateway(void)
-{
-    hooks.lost(hooks.arg, GATEWAY);
+    tell_cancel(params->id, attempt_of(params));
 }
 
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit)
 {
-    Baton__V1__TokenAck ack = BATON__V1__TOKEN_ACK__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    ack.next_index = next_index;
-    ack.credit_tokens = credit;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
-    envelope.token_ack = &ack;
-    tell(params, &envelope);
+    tell_ack(params->id, attempt_of(params), next_index, credit);
 }
 
 bool equals_own_run(const struct request_params *params)

@@ -9,6 +9,7 @@
 #define BATON_TESTS_PREFILL_FIXTURE_H
 
 #include "prefill_worker/service.h"
+#include "tests/support/worker_rig.h"
 
 enum { N_LAYERS = 4, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
 
@@ -58,15 +59,8 @@ void worker_open(const struct worker_options *options);
 /* Waits until the worker is idle; every block must be free then. */
 void worker_close(void);
 
-/* Has the worker check whose its blocks are now: no fault was ever found. */
-void check_account(void);
-
-Baton__V1__Status worker_status(void);
-
 void say_prompt(const struct request_params *params);
 void say_cancel(const struct request_params *params);
-/* The gateway is gone, with all of its requests. */
-void lose_gateway(void);
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit);
 
 /* The decode worker gives up one context. */
@@ -76,15 +70,6 @@ void drop_decode_worker(void);
 
 /* What the prefill worker's main thread does, once. */
 void work_alone(void);
-
-/* What the main threads of the three processes do, once; work_once then waits for a message, or a
- * millisecond. */
-void work_now(void);
-void work_once(void);
-
-/* Works until the counter is n. */
-void await(const int *counter, int n);
-void await_idle(void);
 
 /* Whether the context that arrived is what the engine computes from the prompt in one go. */
 bool equals_own_run(const struct request_params *params);

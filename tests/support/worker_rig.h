@@ -1,0 +1,46 @@
+/* What the tests of both kinds of workers share: a worker's service in this process, driven by the
+ * test as by its main thread, and the gateway that it works for.
+ *
+ * Ownership: one worker at a time, in static memory; the fixture of each kind opens and closes it.
+ * Threading: the test's thread is the worker's main thread; the engine has its own.
+ * Errors:    whatever does not come within a minute fails the test.
+ */
+#ifndef BATON_TESTS_WORKER_RIG_H
+#define BATON_TESTS_WORKER_RIG_H
+
+#include "common/worker/host.h"
+
+/* Epochs of the processes, and the id of the worker's link to its gateway. */
+enum { GATEWAY = 1001, WORKER = 2002, TO_GATEWAY = 3003 };
+
+extern struct baton_host host;
+extern struct baton_host_hooks hooks;
+extern struct baton_link *to_gateway;
+
+/* What the main threads of all processes do, once, without waiting. Each fixture defines it. */
+void work_now(void);
+/* The same, and waits for a message, or a millisecond. */
+void work_once(void);
+
+/* Works until it is so. */
+void await_that(bool (*is_so)(void *arg), void *arg);
+/* Works until *counter is n. */
+void await(const int *counter, int n);
+void await_idle(void);
+
+Baton__V1__Status worker_status(void);
+
+/* Has the worker check whose its blocks are now: no fault was ever found. */
+void check_account(void);
+
+/* ---- what the gateway says ---- */
+void tell(uint64_t request_id, uint32_t attempt, baton_envelope *envelope);
+void tell_ack(uint64_t request_id, uint32_t attempt, uint64_t next_index, uint32_t credit);
+void tell_cancel(uint64_t request_id, uint32_t attempt);
+/* The gateway is gone, with all of its requests. */
+void lose_gateway(void);
+
+/* tokens [n] <- a prompt; prompts of the same words share a prefix. */
+void fill_words(uint64_t words, uint32_t *tokens, int n);
+
+#endif

@@ -1,0 +1,202 @@
+/* The prefill worker that sends contexts, and others that claim them. */
+#include "tests/unit/decode_worker/fixture_parts.h"
+
+#include <stdio.h>
+
+#include "common/worker/kv_receive.h"
+
+enum { PREFILL = 4004, STRANGER = 5005 };
+
+bool bulk_may_end;
+
+static struct baton_link *to_bulk;
+
+static void send_over(struct baton_link *link, const struct request_params *params,
+                      baton_envelope *envelope, const void *payload, size_t n_bytes)
+{
+    envelope->request_id = params->id;
+    envelope->attempt = 1;
+    enum baton_err err = baton_link_send(link, envelope, payload, n_bytes);
+    assert_true(!err || (bulk_may_end && err == BATON_CLOSED));
+}
+
+/* Issued while the test says Reserve, and so known before the answer has crossed the socket. */
+struct baton_ticket __real_baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
+                                                    const struct baton_origin *origin);
+struct baton_ticket __wrap_baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
+                                                    const struct baton_origin *origin);
+
+struct baton_ticket __wrap_baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
+                                                    const struct baton_origin *origin)
+{
+    struct heard *about = &heard[origin->request_id];
+    about->ticket = __real_baton_kv_receiver_ticket(receiver, origin);
+    about->has_ticket = true;
+    return about->ticket;
+}
+
+void open_bulk(void)
+{
+    to_bulk = mailbox_dial(&prefill, dc_service_bulk_url(service), PREFILL, WORKER, 0);
+    assert_non_null(to_bulk);
+}
+
+void close_bulk(void)
+{
+    baton_link_release(to_bulk);
+}
+
+/* A link never recovers. */
+static void renew_bulk(void)
+{
+    if (!bulk_may_end || baton_link_state(to_bulk) != BATON_OUTBOX_DOWN)
+        return;
+    close_bulk();
+    open_bulk();
+}
+
+static void send_bulk(const struct request_params *params, baton_envelope *envelope,
+                      const void *payload, size_t n_bytes)
+{
+    send_over(to_bulk, params, envelope, payload, n_bytes);
+}
+
+struct shipment {
+    const struct request_params *params;
+    struct baton_seq seq;
+    uint32_t first_block, n_blocks, n_chunks;
+    uint64_t n_bytes;
+};
+
+static const char *reply_url; /* of the next KvBegin; NULL: the prefill worker's inbox */
+
+static void send_begin(const struct shipment *shipment, struct baton_link *link, bool with_ticket)
+{
+    Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    begin.reply_url = baton_envelope_text(reply_url ? reply_url : baton_inbox_url(prefill.inbox));
+    begin.n_layers = N_LAYERS;
+    begin.n_tokens = (uint32_t)(shipment->params->n_prompt + shipment->params->n_resumed);
+    begin.block_tokens = BATON_KV_BLOCK_TOKENS;
+    begin.first_block = shipment->first_block;
+    begin.total_bytes = (uint64_t)(shipment->n_blocks - shipment->first_block) *
+                        baton_kv_all_block_bytes(shipment->seq.kv);
+    begin.kv_dtype = baton_envelope_text(baton_kv_dtype(shipment->seq.kv));
+    const char *layout = shipment->params->kv_layout;
+    begin.kv_layout = baton_envelope_text(layout ? layout : baton_kv_layout_name(shipment->seq.kv));
+    if (with_ticket) {
+        begin.ticket.data = heard[shipment->params->id].ticket.bytes;
+        begin.ticket.len = BATON_TICKET_BYTES;
+    }
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    envelope.kv_begin = &begin;
+    send_over(link, shipment->params, &envelope, NULL, 0);
+}
+
+static void send_block(struct shipment *shipment, uint32_t layer, uint32_t block)
+{
+    Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    size_t n_bytes = baton_kv_block_bytes(shipment->seq.kv, (int)layer);
+    chunk.offset = shipment->n_bytes;
+    chunk.layer = layer;
+    chunk.first_block = block;
+    chunk.n_blocks = 1;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
+    envelope.kv_chunk = &chunk;
+    send_bulk(shipment->params, &envelope, baton_seq_block(&shipment->seq, (int)layer, (int)block),
+              n_bytes);
+    shipment->n_bytes += n_bytes;
+    shipment->n_chunks++;
+}
+
+static void send_end(const struct shipment *shipment)
+{
+    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    end.total_bytes = shipment->n_bytes;
+    end.n_chunks = shipment->n_chunks;
+    end.overlap_s = SAID_OVERLAP_S;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
+    envelope.kv_end = &end;
+    send_bulk(shipment->params, &envelope, NULL, 0);
+}
+
+static void send_segment(struct shipment *shipment, uint32_t block, uint32_t end)
+{
+    for (uint32_t layer = N_HELD; layer-- > 0;) /* any order of layers will do */
+        for (uint32_t b = block; b < end; b++)
+            send_block(shipment, layer, b);
+}
+
+void ship_nothing(const struct request_params *params)
+{
+    const struct shipment shipment = {.params = params,
+                                      .seq.kv = (struct baton_kv *)dc_service_kv(service),
+                                      .n_blocks = (uint32_t)baton_kv_blocks_for(params->n_prompt)};
+    renew_bulk();
+    send_begin(&shipment, to_bulk, true);
+}
+
+void ship(const struct request_params *params, uint32_t first_block, uint32_t segment, int rounds)
+{
+    struct run run;
+    uint32_t tokens[N_CONTEXT];
+    int n_tokens = (int)fill_context(params, tokens);
+    open_run(&run, tokens, n_tokens);
+    struct shipment shipment = {.params = params,
+                                .seq = run.seq,
+                                .first_block = first_block,
+                                .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
+    send_begin(&shipment, to_bulk, true);
+    for (; rounds > 1; rounds--)
+        send_block(&shipment, N_HELD - 1, first_block);
+    for (uint32_t block = first_block; block < shipment.n_blocks; block += segment) {
+        uint32_t end = block + segment;
+        send_segment(&shipment, block, end < shipment.n_blocks ? end : shipment.n_blocks);
+    }
+    send_end(&shipment);
+    close_run(&run);
+}
+
+static struct baton_link *claim(const struct request_params *params, bool with_ticket)
+{
+    struct run run;
+    uint32_t tokens[N_CONTEXT];
+    int n_tokens = (int)fill_context(params, tokens);
+    open_run(&run, tokens, n_tokens);
+    struct shipment shipment = {
+        .params = params, .seq = run.seq, .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
+    struct baton_link *link =
+        mailbox_dial(&prefill, dc_service_bulk_url(service), STRANGER, WORKER, 0);
+    assert_non_null(link);
+    send_begin(&shipment, link, with_ticket);
+    close_run(&run);
+    return link;
+}
+
+static bool is_down(void *link)
+{
+    return baton_link_state(link) == BATON_OUTBOX_DOWN;
+}
+
+void claim_and_lose(const struct request_params *params, bool with_ticket)
+{
+    struct baton_link *link = claim(params, with_ticket);
+    await_that(is_down, link);
+    baton_link_release(link);
+}
+
+void claim_from_nowhere(const struct request_params *params)
+{
+    struct mailbox nowhere;
+    char url[64];
+    assert_int_equal(mailbox_open(&nowhere, NULL, 4), BATON_OK);
+    (void)snprintf(url, sizeof url, "%s", baton_inbox_url(nowhere.inbox));
+    mailbox_close(&nowhere); /* its port refuses from now on */
+    reply_url = url;
+    struct baton_link *link = claim(params, true);
+    reply_url = NULL;
+    await(&heard[params->id].n_failed, 1);
+    baton_link_release(link);
+}
