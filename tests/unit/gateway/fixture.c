@@ -289,6 +289,18 @@ struct far_worker decode_worker(const char *id)
     return worker_of(id, BATON__V1__ROLE__ROLE_DECODE);
 }
 
+struct far_worker prefill, decode, decode_1;
+
+void open_with_spare(void)
+{
+    gateway_open(NULL);
+    prefill = prefill_worker("prefill-0");
+    decode = decode_worker("decode-0");
+    decode_1 = decode_worker("decode-1");
+    join(&prefill);
+    join(&decode);
+}
+
 struct gw_worker *known(const struct far_worker *worker)
 {
     struct gw_worker *at = gw_worker_list_first(&fleet.workers);

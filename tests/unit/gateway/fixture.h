@@ -76,6 +76,11 @@ void pass_ms(int ms);
 void freeze_ms(int ms);
 int64_t now_ns(void);
 
+/* The fleet of most tests: prefill-0 and decode-0 have joined, decode-1 may. */
+extern struct far_worker prefill, decode, decode_1;
+/* gateway_open(NULL) with this fleet. */
+void open_with_spare(void);
+
 /* ---- workers ---- */
 
 struct far_worker prefill_worker(const char *id);

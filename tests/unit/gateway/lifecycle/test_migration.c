@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static struct far_worker prefill, decode, decode_1;
 static struct gw_choice client;
 static const struct wanted streamed = {.n_prompt = 32, .n_new = 4, .streaming = true};
 
@@ -18,12 +17,7 @@ enum { LIMIT = 2 };
 SETUP(open_gateway)
 {
     migration_limit = LIMIT;
-    gateway_open(NULL);
-    prefill = prefill_worker("prefill-0");
-    decode = decode_worker("decode-0");
-    decode_1 = decode_worker("decode-1");
-    join(&prefill);
-    join(&decode);
+    open_with_spare();
     return 0;
 }
 
