@@ -1,1 +1,2 @@
 baton_fuzzer(json LIBS baton_base)
+baton_fuzzer(config LIBS baton_base)

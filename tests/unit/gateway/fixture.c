@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FAR = 8, MAX_SENT = 512, TICK_MS = 25, FIRST_TOKEN = 400 };
+enum { MAX_FAR = 8, MAX_SENT = 4096, TICK_MS = 25, FIRST_TOKEN = 400 };
 
 /* The fixture's link: the gateway's half, with nothing at the other end. */
 struct baton_link {
@@ -33,6 +33,7 @@ static struct sent sent[MAX_SENT];
 static size_t n_all_sent;
 static uint64_t last_link;
 enum baton_err prompt_err;
+bool workers_lie;
 
 /* ---- in place of the clock and the link ---- */
 
@@ -229,6 +230,8 @@ void gateway_close(void)
             gw_request_destroy(&requests, request);
     gw_dispatcher_fini(&dispatcher);
     gw_fleet_fini(&fleet);
+    if (workers_lie)
+        return;
     baton_tokenizer_close(tokenizer);
     tokenizer = NULL;
 }
@@ -417,6 +420,11 @@ int n_sent(const struct far_worker *worker, const struct gw_choice *client,
     return n;
 }
 
+void say_anything(struct far_worker *worker, baton_envelope *envelope)
+{
+    say(worker, envelope);
+}
+
 static void say_about(struct far_worker *worker, const struct gw_choice *client,
                       baton_envelope *envelope)
 {
@@ -514,7 +522,7 @@ static void on_first(struct gw_choice *client)
 
 static void on_token(struct gw_choice *client, const struct gw_token *token)
 {
-    assert_int_equal(token->id, FIRST_TOKEN + client->n_tokens);
+    assert_true(workers_lie || token->id == (uint32_t)FIRST_TOKEN + (uint32_t)client->n_tokens);
     assert_int_equal(token->index, client->n_tokens);
     client->n_tokens++;
 }

@@ -62,6 +62,9 @@ extern struct baton_model_facts facts;
 extern int absence_ms, migration_limit; /* of the next gateway_open; 0 at first */
 extern int n_rejected_messages, n_links_opened;
 
+/* Workers lie: their tokens may be any. The tokenizer stays open from gateway to gateway. */
+extern bool workers_lie;
+
 /* What sending a prompt to a worker says; OK at first. */
 extern enum baton_err prompt_err;
 
@@ -114,6 +117,9 @@ const struct sent *last_sent(const struct far_worker *worker, const struct gw_ch
                              Baton__V1__Envelope__BodyCase kind);
 int n_sent(const struct far_worker *worker, const struct gw_choice *client,
            Baton__V1__Envelope__BodyCase kind);
+
+/* What the envelope says, which need not be true. */
+void say_anything(struct far_worker *worker, baton_envelope *envelope);
 
 /* ---- clients ---- */
 

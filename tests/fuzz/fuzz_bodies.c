@@ -1,0 +1,129 @@
+/* The body of a generating request, of any of the four routes, is refused with a 4xx, a reason and
+ * a known code, or it becomes prompts within the model's context and parameters that a worker
+ * accepts.
+ *
+ * Input: the first byte chooses the route, the rest is the body. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/chat/chat_parts.h"
+#include "common/checkpoint/chat_template.h"
+#include "common/sampling/codec.h"
+#include "gateway/api/completion/completion.h"
+#include "gateway/api/native/generate.h"
+#include "gateway/api/openai/completions.h"
+
+enum { N_VOCAB = 2560, N_CONTEXT = 512, MAX_BATCH = 8 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct baton_model_facts facts = {
+    .name = "tale", .n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT, .n_eos = 1, .bos_id = -1};
+static struct gw_api api = {.facts = &facts,
+                            .max_prompt_tokens = N_CONTEXT,
+                            .max_batch = MAX_BATCH,
+                            .prefix_cache = true,
+                            .model_sampling = true};
+static int n_answers;
+
+static void check(int holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* ---- in place of completion.h ---- */
+
+void __wrap_gw_completion_refuse(struct gw_api *of, struct gw_exchange *exchange,
+                                 const struct gw_problem *problem);
+void __wrap_gw_completion_start(struct gw_api *of, struct gw_exchange *exchange,
+                                const struct gw_response_writer *writer,
+                                const struct gw_completion_options *options,
+                                const struct gw_completion_params *params,
+                                struct gw_prompts *prompts, const int64_t *lengths);
+
+void __wrap_gw_completion_refuse(struct gw_api *of, struct gw_exchange *exchange,
+                                 const struct gw_problem *problem)
+{
+    (void)of;
+    (void)exchange;
+    check(!problem->status || (problem->status >= 400 && problem->status < 500));
+    check(*problem->message && problem->code && *problem->code);
+    n_answers++;
+}
+
+/* As a worker would be sent it. */
+static void check_command(const struct gw_completion_params *params, const struct gw_prompt *prompt,
+                          int64_t length)
+{
+    struct baton_sampling_message sampling;
+    Baton__V1__PrefillRequest prefill = BATON__V1__PREFILL_REQUEST__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    struct baton_why why;
+    baton_sampling_encode(&sampling, &params->shared.sampling);
+    prefill.tokens = prompt->tokens.ids;
+    prefill.n_tokens = prompt->tokens.n;
+    prefill.sampling = &sampling.message;
+    prefill.max_new_tokens = (uint32_t)length;
+    prefill.credit_tokens = 1;
+    prefill.naive = !params->shared.kv_cache;
+    prefill.prompt_logprobs = params->shared.prompt_logprobs;
+    envelope.src_epoch = envelope.dst_epoch = envelope.link = envelope.link_seq = 1;
+    envelope.request_id = envelope.attempt = 1;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
+    envelope.prefill_request = &prefill;
+    check(!baton_envelope_check(&envelope, 0, &why));
+}
+
+void __wrap_gw_completion_start(struct gw_api *of, struct gw_exchange *exchange,
+                                const struct gw_response_writer *writer,
+                                const struct gw_completion_options *options,
+                                const struct gw_completion_params *params,
+                                struct gw_prompts *prompts, const int64_t *lengths)
+{
+    (void)of;
+    (void)exchange;
+    check(writer && prompts->n >= 1 && options->n >= 1);
+    check(prompts->n * (size_t)options->n <= MAX_BATCH);
+    check(params->n_stops >= 0 && params->n_stops <= BATON_STOP_MAX);
+    for (size_t i = 0; i < prompts->n; i++) {
+        const struct baton_tokens *tokens = &prompts->items[i].tokens;
+        check(tokens->n >= 1 && lengths[i] >= 1);
+        check(tokens->n + (uint64_t)lengths[i] <= N_CONTEXT);
+        for (size_t j = 0; j < tokens->n; j++)
+            check(tokens->ids[j] < N_VOCAB);
+        check_command(params, &prompts->items[i], lengths[i]);
+    }
+    n_answers++;
+}
+
+/* ---- */
+
+static void open_api(void)
+{
+    static struct gw_fleet fleet;
+    struct baton_chat_template source = {.bos = strdup("<|endoftext|>"), .eos = strdup("</s>")};
+    struct baton_chat *chat = NULL;
+    check(!baton_tokenizer_open(BATON_SOURCE_DIR "/models/tale", &api.tokenizer, NULL));
+    check(!baton_chat_create(&source, "chatml", &chat, NULL));
+    gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity.facts = &facts});
+    api.fleet = &fleet;
+    api.chat = chat;
+    baton_chat_template_fini(&source);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const gw_endpoint routes[] = {gw_generate, gw_generate_stream, gw_openai_completions,
+                                         gw_openai_chat};
+    struct baton_json *body = NULL;
+    if (!api.tokenizer)
+        open_api();
+    if (!size || baton_json_parse(data + 1, size - 1, &body, NULL))
+        return 0;
+    n_answers = 0;
+    routes[data[0] % 4](&api, NULL, body);
+    check(n_answers == 1);
+    baton_json_free(body);
+    return 0;
+}
