@@ -1,17 +1,19 @@
 #include "gateway/gateway.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "common/arch/arch.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/open_files.h"
 #include "common/base/random.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/tokenizer_tables.h"
 #include "common/wire/frame.h"
+#include "common/wire/nng_start.h"
 #include "common/wire/peer_tls.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
@@ -30,6 +32,9 @@ enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
 /* Files besides clients' connections: links to workers, NNG's and libuv's own. */
 enum { OWN_FILES = 256 };
 
+/* That look after strangers, and libuv's pool. */
+enum { OWN_THREADS = 5 };
+
 struct gateway {
     const struct gw_options *options;
     uint64_t epoch;
@@ -38,6 +43,7 @@ struct gateway {
     uv_timer_t ticker;
     uv_prepare_t prepare;
     uv_signal_t on_term, on_int, on_hup;
+    uv_work_t first_work;
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;
     struct baton_tokenizer *tokenizer;
@@ -254,20 +260,6 @@ static void on_tick(uv_timer_t *timer)
 
 /* ---- the start ---- */
 
-/* The soft limit of open files is often 1024. */
-static void allow_files(int64_t max_connections)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit))
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_max < (rlim_t)max_connections + OWN_FILES)
-        baton_log(BATON_LOG_WARN, "few_open_files", BATON_I("limit", limit.rlim_max),
-                  BATON_I("max_connections", max_connections),
-                  BATON_S("hint", "raise the hard limit (ulimit -Hn) or lower --max-connections"));
-}
-
 /* A gateway that has the weights requires workers with the same ones. A gateway without them
  * accepts the weights of the fleet's first worker. */
 static enum baton_err take_fingerprint(struct gateway *gateway,
@@ -430,7 +422,6 @@ static int64_t max_prompt_tokens(const struct gateway *gateway)
 static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 {
     const struct gw_options *options = gateway->options;
-    allow_files(options->max_connections);
     struct gw_http_options http = gw_settings_http(options);
     http.tls = gateway->certificate.context;
     http.on_head = on_head;
@@ -474,13 +465,37 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     return BATON_OK;
 }
 
+static void do_nothing(uv_work_t *work)
+{
+    (void)work;
+}
+
+/* libuv makes its threads at the first work, and they take the name of who asks for it. One that
+ * cannot be made ends the process: better now than at the first large body. */
+static enum baton_err start_pool(struct gateway *gateway, struct baton_why *why)
+{
+    char name[16];
+    if (pthread_getname_np(pthread_self(), name, sizeof name))
+        return baton_fail(why, BATON_IO, "no name of the main thread to be had");
+    (void)pthread_setname_np(pthread_self(), "libuv-worker");
+    int status = uv_queue_work(&gateway->loop, &gateway->first_work, do_nothing, NULL);
+    (void)pthread_setname_np(pthread_self(), name);
+    return status ? baton_fail(why, BATON_IO, "libuv's pool: %s", uv_strerror(status)) : BATON_OK;
+}
+
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
     size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* no context comes here */
     struct gw_limits key_limits = gw_settings_key_limits(gateway->options);
-    enum baton_err err =
-        gw_access_open(gateway->options->api_keys, &key_limits, gateway->options->cors_origins,
-                       &gateway->metrics, &gateway->access, why);
+    baton_open_files_allow(gateway->options->max_connections + OWN_FILES,
+                           "raise the hard limit (ulimit -Hn) or lower --max-connections");
+    enum baton_err err = baton_nng_start(OWN_THREADS, why);
+    if (!err)
+        err = start_pool(gateway, why);
+    if (!err)
+        err =
+            gw_access_open(gateway->options->api_keys, &key_limits, gateway->options->cors_origins,
+                           &gateway->metrics, &gateway->access, why);
     if (!err)
         err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
                                        gateway->options->cluster_token_file, why);

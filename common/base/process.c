@@ -1,9 +1,14 @@
 #include "common/base/process.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
+
+/* What a process that has failed may take for its end. */
+enum { LAST_S = 3 };
 
 /* The reason may quote a file, and a terminal obeys control characters. */
 static void print_failure(const char *process, enum baton_err err, struct baton_why *why)
@@ -12,6 +17,20 @@ static void print_failure(const char *process, enum baton_err err, struct baton_
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
     (void)fprintf(stderr, "%s: %s\n", process, why->text[0] ? why->text : baton_err_text(err));
+}
+
+static void end_now(int signal_number)
+{
+    (void)signal_number;
+    _exit(EXIT_FAILURE);
+}
+
+/* A library's own end may wait for ever for a thread that never had what it wanted: OpenBLAS's do
+ * where address space is short. */
+static void end_soon(void)
+{
+    (void)signal(SIGALRM, end_now);
+    (void)alarm(LAST_S);
 }
 
 int baton_process_main(struct baton_process *process, int argc, char **argv)
@@ -25,7 +44,9 @@ int baton_process_main(struct baton_process *process, int argc, char **argv)
     if (!err && !done)
         err = process->run(process->options, &why);
     baton_config_fini(&process->config);
-    if (err)
+    if (err) {
         print_failure(process->config.process, err, &why);
+        end_soon();
+    }
     return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

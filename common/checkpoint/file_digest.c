@@ -36,9 +36,8 @@ static void read_ahead(const struct piece_loop *loop, size_t piece)
                       piece_bytes(loop, piece), MADV_WILLNEED);
 }
 
-static void *hash_pieces(void *arg)
+static void hash_pieces(struct piece_loop *loop)
 {
-    struct piece_loop *loop = arg;
     size_t piece;
     while ((piece = atomic_fetch_add(&loop->n_taken, 1)) < loop->n_pieces) {
         read_ahead(loop, piece);
@@ -47,6 +46,12 @@ static void *hash_pieces(void *arg)
                             loop->digests[piece]))
             atomic_store(&loop->failed, true);
     }
+}
+
+static void *help(void *arg)
+{
+    (void)pthread_setname_np(pthread_self(), "baton-digest");
+    hash_pieces(arg);
     return NULL;
 }
 
@@ -64,9 +69,9 @@ static void run(struct piece_loop *loop)
 {
     pthread_t helpers[MAX_HELPERS];
     size_t n_wanted = n_helpers_for(loop->n_pieces), n = 0;
-    while (n < n_wanted && !pthread_create(&helpers[n], NULL, hash_pieces, loop))
+    while (n < n_wanted && !pthread_create(&helpers[n], NULL, help, loop))
         n++;
-    (void)hash_pieces(loop);
+    hash_pieces(loop);
     while (n--)
         pthread_join(helpers[n], NULL);
 }

@@ -69,6 +69,32 @@ static enum baton_err read_file(struct baton_cluster_token *token, struct baton_
     return err;
 }
 
+/* In deploy/docker-compose.yml, for a network that only the fleet is in. */
+static const char published[] = "only-on-the-internal-network";
+
+static void warn_if_known(const struct baton_cluster_token *token)
+{
+    const char *text = token->texts[0];
+    if (*text && strcmp(text, published) != 0)
+        return;
+    baton_log(BATON_LOG_WARN, "no_cluster_secret",
+              BATON_S("reason", *text ? "the cluster token is the one that everybody can read in "
+                                        "deploy/docker-compose.yml"
+                                      : "there is no cluster token"),
+              BATON_S("hint", "anybody who reaches this process's ports may join its fleet: give "
+                              "all processes of the fleet a secret with --cluster-token-file"));
+}
+
+static enum baton_err take_option(struct baton_cluster_token *token, const char *option,
+                                  struct baton_why *why)
+{
+    if (strlen(option) >= sizeof token->texts[0])
+        return baton_fail(why, BATON_INVALID, "cluster-token: longer than %zu bytes",
+                          sizeof token->texts[0] - 1);
+    (void)snprintf(token->texts[0], sizeof token->texts[0], "%s", option);
+    return BATON_OK;
+}
+
 enum baton_err baton_cluster_token_open(struct baton_cluster_token *token, const char *option,
                                         const char *path, struct baton_why *why)
 {
@@ -76,13 +102,10 @@ enum baton_err baton_cluster_token_open(struct baton_cluster_token *token, const
     if (*path && *option)
         return baton_fail(why, BATON_INVALID,
                           "cluster-token and cluster-token-file are both given: one is enough");
-    if (*path)
-        return read_file(token, why);
-    if (strlen(option) >= sizeof token->texts[0])
-        return baton_fail(why, BATON_INVALID, "cluster-token: longer than %zu bytes",
-                          sizeof token->texts[0] - 1);
-    (void)snprintf(token->texts[0], sizeof token->texts[0], "%s", option);
-    return BATON_OK;
+    enum baton_err err = *path ? read_file(token, why) : take_option(token, option, why);
+    if (!err)
+        warn_if_known(token);
+    return err;
 }
 
 void baton_cluster_token_reload(struct baton_cluster_token *token)

@@ -31,7 +31,8 @@ struct baton_cluster_token {
     char texts[BATON_CLUSTER_TOKENS_MAX][BATON_MAX_TEXT_BYTES + 1]; /* the first is sent */
 };
 
-/* Takes the token from the option, or from the file if path is not "". */
+/* Takes the token from the option, or from the file if path is not "". The log says so once if it
+ * is no secret: empty, or a default that is published. */
 enum baton_err baton_cluster_token_open(struct baton_cluster_token *token, const char *option,
                                         const char *path, struct baton_why *why) BATON_MUST_CHECK;
 

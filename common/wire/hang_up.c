@@ -2,10 +2,11 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "common/wire/own_fds.h"
 
 union address {
     struct sockaddr_storage any;
@@ -17,21 +18,17 @@ union address {
 enum baton_err baton_hang_up_init(struct baton_hang_up *hang_up)
 {
     *hang_up = (struct baton_hang_up){.reserved = -1};
-    hang_up->fds = opendir("/proc/self/fd");
-    if (hang_up->fds)
-        hang_up->reserved = fcntl(dirfd(hang_up->fds), F_DUPFD_CLOEXEC, 0);
-    if (hang_up->reserved >= 0)
-        return BATON_OK;
-    baton_hang_up_fini(hang_up);
-    return BATON_IO;
+    if (baton_own_fds_open())
+        return BATON_IO;
+    hang_up->resting = baton_own_fds_any();
+    hang_up->reserved = fcntl(hang_up->resting, F_DUPFD_CLOEXEC, 0);
+    return hang_up->reserved >= 0 ? BATON_OK : BATON_IO;
 }
 
 void baton_hang_up_fini(struct baton_hang_up *hang_up)
 {
     if (hang_up->reserved >= 0)
         close(hang_up->reserved);
-    if (hang_up->fds)
-        closedir(hang_up->fds);
     *hang_up = (struct baton_hang_up){.reserved = -1};
 }
 
@@ -69,36 +66,33 @@ bool baton_hang_up_is_here(const struct baton_hang_up *hang_up,
     return target->fd >= 0 && is_ours(hang_up, target->fd, &peer) && is_same(&peer, &wanted);
 }
 
-static void match(const struct baton_hang_up *hang_up, int fd, struct baton_hang_up_target *targets,
-                  size_t n)
+struct search {
+    const struct baton_hang_up *hang_up;
+    struct baton_hang_up_target *targets;
+    size_t n;
+};
+
+static bool match(void *arg, int fd)
 {
+    const struct search *search = arg;
     union address peer;
-    if (!is_ours(hang_up, fd, &peer))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        const union address wanted = {.any = targets[i].peer};
-        if (targets[i].fd < 0 && is_same(&peer, &wanted)) {
-            targets[i].fd = fd;
-            return;
+    if (!is_ours(search->hang_up, fd, &peer))
+        return true;
+    for (size_t i = 0; i < search->n; i++) {
+        const union address wanted = {.any = search->targets[i].peer};
+        if (search->targets[i].fd < 0 && is_same(&peer, &wanted)) {
+            search->targets[i].fd = fd;
+            break;
         }
     }
+    return true;
 }
 
-/* The number of the next descriptor of this process; -1 after the last. */
-static int next_fd(const struct baton_hang_up *hang_up)
-{
-    const struct dirent *entry = readdir(hang_up->fds);
-    while (entry && entry->d_name[0] == '.')
-        entry = readdir(hang_up->fds);
-    return entry ? atoi(entry->d_name) : -1;
-}
-
-void baton_hang_up_find(struct baton_hang_up *hang_up, struct baton_hang_up_target *targets,
+void baton_hang_up_find(const struct baton_hang_up *hang_up, struct baton_hang_up_target *targets,
                         size_t n)
 {
-    rewinddir(hang_up->fds);
-    for (int fd; (fd = next_fd(hang_up)) >= 0;)
-        match(hang_up, fd, targets, n);
+    struct search search = {.hang_up = hang_up, .targets = targets, .n = n};
+    baton_own_fds_each(match, &search);
 }
 
 /* The system call itself: NNG may close fd at any moment, which is fine, since the copy is looked at
@@ -116,19 +110,28 @@ bool baton_hang_up_one(struct baton_hang_up *hang_up, const struct baton_hang_up
         return false;
     pinned.fd = copy_to(target->fd, hang_up->reserved);
     bool done = baton_hang_up_is_here(hang_up, &pinned) && !shutdown(pinned.fd, SHUT_RDWR);
-    (void)copy_to(dirfd(hang_up->fds), hang_up->reserved); /* lets go, keeps the number */
+    (void)copy_to(hang_up->resting, hang_up->reserved); /* lets go, keeps the number */
     return done;
+}
+
+struct sweep {
+    struct baton_hang_up *hang_up;
+    size_t n;
+};
+
+static bool end(void *arg, int fd)
+{
+    struct sweep *sweep = arg;
+    union address peer;
+    if (fd != sweep->hang_up->reserved && is_ours(sweep->hang_up, fd, &peer))
+        sweep->n += baton_hang_up_one(sweep->hang_up,
+                                      &(struct baton_hang_up_target){.peer = peer.any, .fd = fd});
+    return true;
 }
 
 size_t baton_hang_up_all(struct baton_hang_up *hang_up)
 {
-    size_t n = 0;
-    rewinddir(hang_up->fds);
-    for (int fd; (fd = next_fd(hang_up)) >= 0;) {
-        union address peer;
-        if (fd != hang_up->reserved && is_ours(hang_up, fd, &peer))
-            n += baton_hang_up_one(hang_up,
-                                   &(struct baton_hang_up_target){.peer = peer.any, .fd = fd});
-    }
-    return n;
+    struct sweep sweep = {.hang_up = hang_up};
+    baton_own_fds_each(end, &sweep);
+    return sweep.n;
 }

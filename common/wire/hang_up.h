@@ -5,17 +5,16 @@
  * for ever (nanomsg/nng#1636). A connection that the kernel ends takes a path without that flaw,
  * and the peer sees the same thing either way.
  *
- * NNG does not tell its descriptors, so they are looked for among all of the process. What that
- * takes is reserved at the start: it works when no descriptor is free any more.
+ * They are looked for among all of the process (own_fds.h). What that takes is reserved at the
+ * start: it works when no descriptor is free any more.
  *
  * Ownership: the descriptors looked for stay NNG's.
  * Threading: one thread at a time per struct; safe against a descriptor being closed meanwhile.
- * Errors:    init: IO without two descriptors. Otherwise the results say what was found.
+ * Errors:    init: IO without a free descriptor. Otherwise the results say what was found.
  */
 #ifndef BATON_WIRE_HANG_UP_H
 #define BATON_WIRE_HANG_UP_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -23,8 +22,8 @@
 #include "common/base/error.h"
 
 struct baton_hang_up {
-    DIR *fds;       /* of this process */
     int reserved;   /* a descriptor number that is ours */
+    int resting;    /* what it stands for while no connection is hung up */
     int local_port; /* where the connections were accepted; set by the caller */
 };
 
@@ -38,7 +37,7 @@ struct baton_hang_up_target {
 };
 
 /* Looks for those of the targets [n] whose fd is -1, in one pass over the descriptors. */
-void baton_hang_up_find(struct baton_hang_up *hang_up, struct baton_hang_up_target *targets,
+void baton_hang_up_find(const struct baton_hang_up *hang_up, struct baton_hang_up_target *targets,
                         size_t n);
 
 /* Whether the target's descriptor is still that connection. */

@@ -2,6 +2,8 @@
 
 #include <nng/nng.h>
 
+#include "common/base/open_files.h"
+
 static enum baton_err map(int nng_result)
 {
     switch (nng_result) {
@@ -28,6 +30,8 @@ static enum baton_err map(int nng_result)
 enum baton_err baton_nng_fail(struct baton_why *why, int nng_result, const char *action,
                               const char *url)
 {
+    if (nng_result == NNG_ENOFILES)
+        baton_open_files_exhausted();
     return baton_fail(why, map(nng_result), "cannot %s \"%.200s\": %s", action, url,
                       nng_strerror(nng_result));
 }

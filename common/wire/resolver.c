@@ -103,6 +103,7 @@ static void let_go(struct baton_resolver *resolver) /* the lock is held */
 static void *run(void *arg)
 {
     struct baton_resolver *resolver = arg;
+    (void)pthread_setname_np(pthread_self(), "baton-resolver");
     pthread_mutex_lock(&resolver->lock);
     while (!resolver->destroyed) {
         if (!resolver->wanted) {

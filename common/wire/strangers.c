@@ -336,6 +336,7 @@ static void *run(void *arg)
     struct baton_strangers *strangers = arg;
     struct row rows[MAX_ROWS];
     int64_t next_ns = 0;
+    (void)pthread_setname_np(pthread_self(), "baton-strangers");
     pthread_mutex_lock(&strangers->lock);
     while (!strangers->stopping) {
         size_t n = copy_rows(strangers, rows);
@@ -408,7 +409,6 @@ enum baton_err baton_strangers_start(int64_t patience_ns, struct baton_strangers
         destroy(started);
         return err;
     }
-    (void)pthread_setname_np(started->thread, "baton-strangers");
     *strangers = started;
     return BATON_OK;
 }

@@ -1,16 +1,15 @@
 #include "common/wire/tcp_path.h"
 
-#include <dirent.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include <nng/nng.h>
 
 #include "common/base/clock.h"
+#include "common/wire/own_fds.h"
 
 union address {
     struct sockaddr_storage any;
@@ -46,19 +45,25 @@ static int64_t silent_ns(int fd, const nng_sockaddr *local, const nng_sockaddr *
     return is_waiting ? (int64_t)info.tcpi_last_ack_recv * BATON_MS : 0;
 }
 
+struct search {
+    const nng_sockaddr *local, *peer;
+    int64_t found_ns;
+};
+
+static bool ask(void *arg, int fd)
+{
+    struct search *search = arg;
+    search->found_ns = silent_ns(fd, search->local, search->peer);
+    return search->found_ns == INT64_MAX;
+}
+
 int64_t baton_tcp_path_silent_ns(uint32_t pipe)
 {
     nng_sockaddr local, peer;
-    int64_t found_ns = INT64_MAX;
+    struct search search = {.local = &local, .peer = &peer, .found_ns = INT64_MAX};
     if (nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_LOCADDR, &local) ||
         nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &peer))
-        return found_ns;
-    DIR *fds = opendir("/proc/self/fd");
-    if (!fds)
-        return found_ns;
-    for (const struct dirent *entry; found_ns == INT64_MAX && (entry = readdir(fds));)
-        if (entry->d_name[0] != '.')
-            found_ns = silent_ns(atoi(entry->d_name), &local, &peer);
-    closedir(fds);
-    return found_ns;
+        return INT64_MAX;
+    baton_own_fds_each(ask, &search);
+    return search.found_ns;
 }

@@ -1,5 +1,6 @@
 #include "common/worker/host.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,12 +11,23 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/open_files.h"
 #include "common/base/random.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/wire/frame.h"
+#include "common/wire/nng_start.h"
 #include "common/wire/peer_tls.h"
 
 enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
+
+/* A few links to gateways and other workers, NNG's own, files of the model. */
+enum { WORKER_FILES = 256 };
+
+/* Those that look after strangers at two inboxes, the engine's, its first helper, and those that
+ * resolve names, back the KV cache and digest files. */
+enum { OWN_THREADS = 8 };
+
+#define BLAS_NAME "openblas"
 
 /* Signal handlers see nothing else; a process has one host. */
 static volatile sig_atomic_t n_stop_signals, wants_reload;
@@ -50,6 +62,27 @@ void baton_host_wake(void *arg)
 {
     struct baton_host *host = arg;
     baton_doorbell_ring(&host->bell);
+}
+
+/* OpenBLAS makes threads when it is loaded, before this process has any other; they carry the
+ * process's name. */
+static void name_blas_threads(void)
+{
+    char path[64];
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        int tid = atoi(entry->d_name);
+        if (!tid || tid == getpid())
+            continue;
+        (void)snprintf(path, sizeof path, "/proc/self/task/%d/comm", tid);
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd >= 0) {
+            (void)!write(fd, BLAS_NAME, strlen(BLAS_NAME));
+            close(fd);
+        }
+    }
+    if (tasks)
+        closedir(tasks);
 }
 
 static enum baton_err set_id(struct baton_host *host, struct baton_why *why)
@@ -133,7 +166,11 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
 {
     *host = (struct baton_host){
         .options = options, .role = role, .epoch = baton_random_id(), .bell = {.fd = -1}};
+    name_blas_threads();
+    baton_open_files_allow(WORKER_FILES, "raise the hard limit (ulimit -Hn)");
     enum baton_err err = set_id(host, why);
+    if (!err)
+        err = baton_nng_start(OWN_THREADS, why);
     if (!err)
         err = baton_cluster_token_open(&host->token, options->cluster_token,
                                        options->cluster_token_file, why);

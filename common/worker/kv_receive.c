@@ -379,11 +379,13 @@ static void lose_remote(struct baton_kv_receiver *receiver, struct baton_kv_remo
 static void end_claimant(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                          const struct baton_message *message)
 {
+    static struct baton_log_limit limit;
     const baton_envelope *envelope = message->envelope;
-    baton_log(BATON_LOG_ERROR, "claim_refused", BATON_X("req", envelope->request_id),
-              BATON_I("attempt", envelope->attempt), BATON_S("peer", message->peer_host),
-              BATON_S("message", baton_envelope_kind(envelope)),
-              BATON_S("reason", "the context is not this sender's"));
+    baton_log_limited(&limit, BATON_LOG_ERROR, "claim_refused",
+                      BATON_X("req", envelope->request_id), BATON_I("attempt", envelope->attempt),
+                      BATON_S("peer", message->peer_host),
+                      BATON_S("message", baton_envelope_kind(envelope)),
+                      BATON_S("reason", "the context is not this sender's"));
     baton_inbox_reject(receiver->inbox, message);
     lose_remote(receiver, remote, "the hand-off's link was ended for a false claim");
 }

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/open_files.h"
 
 /* The edges of the drawing in conn.h. FLUSH follows IDLE for a connection over the limit: it is
  * refused before it sends a request. */
@@ -179,6 +180,13 @@ void gw_conn_expire(struct gw_conn *conn)
 
 /* ---- its begin ---- */
 
+static void note_open_file(const struct gw_conn *conn)
+{
+    uv_os_fd_t fd;
+    if (!uv_fileno((const uv_handle_t *)&conn->tcp, &fd))
+        baton_open_files_opened(fd);
+}
+
 static void name_peer(struct gw_conn *conn)
 {
     struct sockaddr_storage address = {0};
@@ -245,6 +253,7 @@ void gw_conn_accept(struct gw_http_server *server)
         gw_conn_close(conn, "not accepted");
         return;
     }
+    note_open_file(conn);
     name_peer(conn);
     if (server->options.tls)
         gw_secure_begin(conn);

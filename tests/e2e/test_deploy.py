@@ -127,13 +127,14 @@ def test_a_detached_fleet_starts_serves_shows_itself_and_stops(state):
         assert not re.search("Sanitizer|runtime error:", log.read_text()), log
 
 
-def test_the_cluster_token_is_secret(state):
+def test_the_cluster_token_logs_and_pids_are_for_nobody_else(state):
     assert (
         local("up", "--detach", "--bin", BIN, "--state", state, "--port", free_port()).returncode
         == 0
     )
     token = state / "cluster-token"
-    assert token.stat().st_mode & 0o077 == 0
+    for path in token, *state.glob("*.pid"), *state.glob("log/*.log"):
+        assert path.stat().st_mode & 0o077 == 0, path
     for pid in pids(state).values():
         assert token.read_bytes().strip() not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
 

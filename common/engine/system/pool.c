@@ -215,6 +215,7 @@ static void say_started(struct baton_pool *pool)
 static void *help(void *arg)
 {
     struct helper *helper = arg;
+    (void)pthread_setname_np(pthread_self(), "baton-helper");
     say_started(helper->pool);
     for (;;) {
         wait_admitted(helper);

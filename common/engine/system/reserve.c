@@ -56,6 +56,7 @@ static void rest(int64_t worked_ns)
 static void *back(void *arg)
 {
     struct baton_reserve *reserve = arg;
+    (void)pthread_setname_np(pthread_self(), "baton-kv-back");
     give_way();
     for (size_t at = 0; at < reserve->n_bytes && !atomic_load(&reserve->stopping);
          at += STEP_BYTES) {
