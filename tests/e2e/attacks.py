@@ -5,11 +5,10 @@ test_strangers.py runs the same in a small size and asserts.
 import argparse
 import os
 import resource
-import threading
 import time
 
 import wire
-from fleet import SUSPICION, Fleet
+from fleet import SUSPICION, Clients, Fleet, wait_for
 
 
 class Watch:
@@ -39,29 +38,41 @@ class Watch:
         return busy
 
 
-class Probe:
+class Probe(Clients):
     """Asks /health for as long as the block runs; how long the slowest answer took."""
 
     def __init__(self, fleet):
-        self.fleet, self.slowest_s, self.n_slow = fleet, 0, 0
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self.run)
+        super().__init__(1, self.ask)
+        self.fleet, self.slowest_s = fleet, 0
 
-    def run(self):
-        while not self.over.wait(0.02):
-            begin = time.monotonic()
-            assert self.fleet.request("GET", "/health")[0] == 200
-            taken = time.monotonic() - begin
-            self.slowest_s = max(self.slowest_s, taken)
-            self.n_slow += taken > 0.2
+    def ask(self, _):
+        begin = time.monotonic()
+        assert self.fleet.request("GET", "/health")[0] == 200
+        self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
+        self.over.wait(0.02)
 
-    def __enter__(self):
-        self.thread.start()
-        return self
 
-    def __exit__(self, *_):
-        self.over.set()
-        self.thread.join()
+class Peak(Clients):
+    """The most files and memory that a watched process held while the block ran."""
+
+    def __init__(self, watch):
+        super().__init__(1, self.look)
+        self.watch, self.files, self.rss_mb = watch, 0, 0
+
+    def look(self, _):
+        self.files = max(self.files, self.watch.files())
+        self.rss_mb = max(self.rss_mb, self.watch.rss_mb())
+        self.over.wait(0.005)
+
+
+def settled(condition):
+    """Waits as long as a test would; how long it took, in words."""
+    begin = time.monotonic()
+    try:
+        wait_for(condition, "the end")
+    except AssertionError:
+        return "not in"
+    return f"in {time.monotonic() - begin:.1f} s"
 
 
 def flood_hellos(url, n, token="guess", inbox_url=None, pipes=1):
@@ -80,22 +91,24 @@ def flood_hellos(url, n, token="guess", inbox_url=None, pipes=1):
     return held
 
 
+def refused(fleet, *reasons):
+    metrics = fleet.metrics()
+    return sum(metrics[f'baton_hellos_refused_total{{reason="{reason}"}}'] for reason in reasons)
+
+
 def run_hellos(n, token, pipes=1):
     with Fleet(token="secret", gateway_args=SUSPICION) as fleet:
         watch = Watch(fleet.gateway)
         base = watch.files()
-        most = 0
-        with Probe(fleet) as probe:
-            begin = time.monotonic()
+        with Probe(fleet) as probe, Peak(watch) as peak:
             for pipe in flood_hellos(fleet.inbox, n, token=token, pipes=pipes):
                 pipe.close()
-            while time.monotonic() < begin + 3 or (watch.files() > base + 4 and time.monotonic() < begin + 100):
-                most = max(most, watch.files())
-                time.sleep(0.02)
+            answered = settled(lambda: refused(fleet, "token", "other_terms", "dropped") >= pipes)
+            closed = settled(lambda: watch.files() <= base + 4)
         log = fleet.gateway.text()
-        print(f"hellos n={n} pipes={pipes} token={token}: slowest /health {probe.slowest_s:.2f} s, files {base} -> {most} -> "
-              f"{watch.files()}, lost {log.count('worker_lost')}, log lines {len(log.splitlines())}, "
-              f"cpu {watch.cores():.2f} cores over {time.monotonic() - begin:.1f} s", flush=True)
+        print(f"hellos n={n} pipes={pipes} token={token}: slowest /health {probe.slowest_s:.2f} s, refused {answered}, "
+              f"files {base} -> {peak.files}, closed {closed}, lost {log.count('worker_lost')}, "
+              f"log lines {len(log.splitlines())}, cpu {watch.cores():.2f} cores", flush=True)
 
 
 def listening(process):
@@ -137,14 +150,12 @@ def run_begins(n):
     with Fleet(worker_args=SUSPICION) as fleet:
         watch = Watch(fleet.workers["decode-0"])
         base = watch.files()
-        for url in listening(fleet.workers["decode-0"]):
-            flood_begins(url, n)
-        watch.cores()
-        most = watch.files()
-        for _ in range(5):
-            time.sleep(2)
-            most = max(most, watch.files())
-            print(f"begins n={n}: files {base} -> {watch.files()}, {watch.cores():.2f} cores", flush=True)
+        with Peak(watch) as peak:
+            for url in listening(fleet.workers["decode-0"]):
+                flood_begins(url, n)
+            watch.cores()
+            closed = settled(lambda: watch.files() <= base + 2)
+        print(f"begins n={n}: files {base} -> {peak.files}, closed {closed}, {watch.cores():.2f} cores meanwhile", flush=True)
 
 
 def announce(url, n, n_bytes, missing=1, source=None):
@@ -165,27 +176,11 @@ def run_announce(n, n_bytes):
     with Fleet(gateway_args=SUSPICION, worker_args=SUSPICION) as fleet:
         watch = Watch(fleet.gateway)
         base, files = watch.rss_mb(), watch.files()
-        most, most_files = base, files
-        over = threading.Event()
-
-        def look():
-            nonlocal most, most_files
-            while not over.wait(0.005):
-                most = max(most, watch.rss_mb())
-                most_files = max(most_files, watch.files())
-        looker = threading.Thread(target=look)
-        looker.start()
-        with Probe(fleet) as probe:
+        with Probe(fleet) as probe, Peak(watch) as peak:
             held = announce(fleet.inbox, n, n_bytes)
-            end = time.monotonic() + 8
-            while time.monotonic() < end:
-                time.sleep(0.1)
-        n_open = sum(wire.is_open(pipe) for pipe in held)
-        now = watch.rss_mb()
-        over.set()
-        looker.join()
-        print(f"announce {n} x {n_bytes}: RSS {base:.0f} -> {most:.0f} MB, after 8 s {now:.0f} MB, pipes still open {n_open}, "
-              f"files {files} -> {most_files} -> {watch.files()}, slowest /health {probe.slowest_s:.2f} s", flush=True)
+            ended = settled(lambda: not any(wire.is_open(pipe) for pipe in held))
+        print(f"announce {n} x {n_bytes}: RSS {base:.0f} -> {peak.rss_mb:.0f} -> {watch.rss_mb():.0f} MB, all ended {ended}, "
+              f"files {files} -> {peak.files} -> {watch.files()}, slowest /health {probe.slowest_s:.2f} s", flush=True)
 
 
 def main():

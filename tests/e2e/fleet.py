@@ -6,7 +6,9 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,6 +131,31 @@ class Stream:
 
     def abandon(self):
         abandon(self.connection, self.response)
+
+
+class Clients:
+    """Threads that act(i) again and again until the block ends; what one of them raises is raised then."""
+
+    def __init__(self, n, act):
+        self.n, self.act = n, act
+        self.over, self.pool, self.running = threading.Event(), ThreadPoolExecutor(64), []
+
+    def add(self, n, act):
+        self.running += [self.pool.submit(self.run, act, i) for i in range(n)]
+
+    def run(self, act, i):
+        while not self.over.is_set():
+            act(i)
+
+    def __enter__(self):
+        self.add(self.n, self.act)
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.pool.shutdown()
+        for thread in self.running:
+            thread.result()
 
 
 class Process:

@@ -4,7 +4,6 @@
 """
 import shutil
 import subprocess
-import time
 
 from chromium import Browser
 from fleet import ROOT, Fleet
@@ -15,7 +14,8 @@ TELLING = f"[...document.querySelectorAll('{OPTIONS}')].findIndex(e => e.step.ra
 
 
 def shoot(page, name):
-    time.sleep(1.5)  # the fleet is asked once a second
+    asked = "performance.getEntriesByType('resource').filter(e => e.name.endsWith('/workers')).length"
+    page.wait(f"{asked} > {page.js(asked)} + 1", "the fleet to be asked twice more")
     path = PICTURES / name
     page.screenshot(path)
     if shutil.which("pngquant"):

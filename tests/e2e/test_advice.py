@@ -4,37 +4,23 @@ import math
 import subprocess
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from fleet import BIN, Fleet, wait_for
+from fleet import BIN, Clients, Fleet, wait_for
 
-class Load:
+
+class Load(Clients):
     """Clients that ask again as soon as they were answered, until the load ends."""
 
     def __init__(self, fleet, n_clients, n_prompt, n_new):
+        super().__init__(n_clients, self.ask)
         self.fleet, self.n_prompt, self.n_new = fleet, n_prompt, n_new
-        self.over, self.pool = threading.Event(), ThreadPoolExecutor(max(n_clients, 1))
-        self.clients = [self.pool.submit(self.client, i) for i in range(n_clients)]
 
     def ask(self, i):
         self.fleet.generate(prompt=[5 + (7 * j + 131 * i) % 2000 for j in range(self.n_prompt)],
                             max_new_tokens=self.n_new, temperature=0, ignore_eos=True, cache_prompt=False)
-
-    def client(self, i):
-        while not self.over.is_set():
-            self.ask(i)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        for client in self.clients:
-            client.result()
-        self.pool.shutdown()
 
 
 def advice(fleet):

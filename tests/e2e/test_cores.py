@@ -2,12 +2,11 @@
 import os
 import re
 import signal
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fleet import SUSPICION, Fleet, wait_for
+from fleet import SUSPICION, Clients, Fleet, wait_for
 
 STORY = "Once upon a time"
 MINE = sorted(os.sched_getaffinity(0))
@@ -25,32 +24,21 @@ def use(process):
     return (uses(process) or [None])[-1]
 
 
-class Load:
+class Load(Clients):
     """Generations without end: a decode worker that is always busy, and a prefill worker once busy_prefill() is called."""
 
     def __init__(self, fleet):
-        self.fleet, self.over, self.pool, self.clients = fleet, threading.Event(), ThreadPoolExecutor(6), []
+        super().__init__(3, self.asking(prompt=[[5, 6, 7, 8]] * 8, max_new_tokens=200, temperature=0.9, ignore_eos=True))
+        self.fleet = fleet
 
-    def repeat(self, **body):
-        def client():
-            while not self.over.is_set():
-                status, answer, _ = self.fleet.request("POST", "/generate", body)
-                assert status in (200, 502, 503), answer  # a worker may be gone
-        for _ in range(3):  # while one of them asks, another one is served
-            self.clients.append(self.pool.submit(client))
-
-    def __enter__(self):
-        self.repeat(prompt=[[5, 6, 7, 8]] * 8, max_new_tokens=200, temperature=0.9, ignore_eos=True)
-        return self
+    def asking(self, **body):
+        def ask(_):
+            status, answer, _ = self.fleet.request("POST", "/generate", body)
+            assert status in (200, 502, 503), answer  # a worker may be gone
+        return ask
 
     def busy_prefill(self):
-        self.repeat(**NAIVE)
-
-    def __exit__(self, *_):
-        self.over.set()
-        for client in self.clients:
-            client.result()
-        self.pool.shutdown()
+        self.add(3, self.asking(**NAIVE))  # while one of them asks, another one is served
 
 
 def elastic(*gateway_args):

@@ -2,10 +2,9 @@
 import http.client
 import json
 import signal
-import threading
 
 import pytest
-from fleet import PATIENCE_S, Fleet, wait_for
+from fleet import PATIENCE_S, Clients, Fleet, wait_for
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=200, temperature=0, ignore_eos=True)
 KEY = "alpha-key-0001"
@@ -63,31 +62,19 @@ def test_a_stream_that_outlasts_the_drain_says_that_its_worker_left():
         assert "decode worker decode-0 left after its drain time" in last.json()["error"]["message"]
 
 
-class Streams:
+class Streams(Clients):
     """Clients that read one stream after the other until the block ends."""
 
     def __init__(self, fleet, n, expected):
-        self.fleet, self.expected, self.stop = fleet, expected, threading.Event()
-        self.n_whole, self.wrong = 0, []
-        self.threads = [threading.Thread(target=self.read, args=(i,)) for i in range(n)]
+        super().__init__(n, self.read)
+        self.fleet, self.expected, self.n_whole, self.wrong = fleet, expected, 0, []
 
-    def read(self, i):
-        while not self.stop.is_set():
-            text, last = self.fleet.stream(**STORY).text()
-            if last.name == "summary" and text == self.expected:
-                self.n_whole += 1
-            else:
-                self.wrong.append((text, last))
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        for thread in self.threads:
-            thread.join()
+    def read(self, _):
+        text, last = self.fleet.stream(**STORY).text()
+        if last.name == "summary" and text == self.expected:
+            self.n_whole += 1
+        else:
+            self.wrong.append((text, last))
 
 
 def test_every_worker_is_restarted_under_streams_longer_than_the_drain_and_none_fails():

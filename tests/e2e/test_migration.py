@@ -3,7 +3,6 @@ undisturbed run. `python3 test_migration.py --trials N [--seed S]` kills N times
 import argparse
 import json
 import random
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import random_requests
@@ -238,13 +237,20 @@ class Kills:
         self.n_workers += 1
         self.fleet.start_worker(role, f"{role}-{self.n_workers}r")
 
+    def await_tokens(self, n, pending):
+        """The moment of a kill: when so many tokens more were made, or all requests are over."""
+        def n_made():
+            return self.fleet.metrics()["baton_output_tokens_total"]
+        end = n_made() + n
+        wait_for(lambda: n_made() >= end or all(future.done() for future in pending), f"{n} tokens")
+
     def trial(self, n_requests=8):
         fleet, rng = self.fleet, self.rng
         requests = [random_request(rng) for _ in range(n_requests)]
         victim = rng.choice(sorted(fleet.workers))
         with ThreadPoolExecutor(n_requests) as pool:
             pending = [pool.submit(ask, fleet, *request) for request in requests]
-            time.sleep(rng.random() * 0.15)  # the moment is random, and any will do
+            self.await_tokens(rng.randrange(40 * n_requests), pending)
             self.replace(victim)
             answers = [future.result()[0] for future in pending]
         fleet.wait_ready(4)

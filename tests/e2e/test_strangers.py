@@ -1,13 +1,9 @@
 """Whoever reaches a port without the fleet's secrets gets nothing and costs nobody anything (attacks.py, small)."""
 import wire
-from attacks import Watch, announce, flood_begins, flood_hellos, listening
+from attacks import Watch, announce, flood_begins, flood_hellos, listening, refused
 from fleet import SUSPICION, Fleet, wait_for
 
 STORY = "Once upon a time"
-
-
-def refused(fleet, reason):
-    return fleet.metrics()[f'baton_hellos_refused_total{{reason="{reason}"}}']
 
 
 def test_hellos_without_the_token_open_nothing():
@@ -35,7 +31,7 @@ def test_few_workers_are_refused_at_a_time():
         files = watch.files()
         for pipe in flood_hellos(fleet.inbox, 100, token="secret", inbox_url=dialled.url, pipes=100):
             pipe.close()
-        wait_for(lambda: refused(fleet, "other_terms") + refused(fleet, "dropped") >= 100, "the answers")
+        wait_for(lambda: refused(fleet, "other_terms", "dropped") >= 100, "the answers")
         assert refused(fleet, "other_terms") >= 16
         wait_for(lambda: watch.files() <= files + 2, "the links of the refused to be closed")
         assert "worker_lost" not in fleet.gateway.text()

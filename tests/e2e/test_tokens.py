@@ -1,11 +1,10 @@
 """The cluster token in a file: it changes in a whole fleet while requests run, and nobody shows it."""
 import signal
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-from fleet import BIN, MODEL, PATIENCE_S, Fleet, free_port, wait_for
+from fleet import BIN, MODEL, PATIENCE_S, Clients, Fleet, free_port, wait_for
 
 OLD, NEW = "old-token-of-the-fleet", "new-token-of-the-fleet"
 STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
@@ -27,27 +26,16 @@ def put(path, *tokens):
     path.write_text("".join(f"{token}\n" for token in tokens))
 
 
-class Load:
+class Load(Clients):
     """Clients that ask without a pause until the block ends; what came back."""
 
     def __init__(self, fleet, n=4):
-        self.fleet, self.answers, self.stop = fleet, [], threading.Event()
-        self.threads = [threading.Thread(target=self.ask) for _ in range(n)]
+        super().__init__(n, self.ask)
+        self.fleet, self.answers = fleet, []
 
-    def ask(self):
-        while not self.stop.is_set():
-            status, answer, _ = self.fleet.request("POST", "/generate", STORY)
-            self.answers.append((status, answer["text"] if status == 200 else answer))
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        for thread in self.threads:
-            thread.join()
+    def ask(self, _):
+        status, answer, _ = self.fleet.request("POST", "/generate", STORY)
+        self.answers.append((status, answer["text"] if status == 200 else answer))
 
 
 def join_anew(fleet, name):
