@@ -18,8 +18,9 @@ struct dc_event {
     const struct dc_context *context;
     struct baton_sampled_token *sampled;
     bool stopped, last; /* ended by a stop token; no token follows this one */
-    enum baton_err err; /* out. AGAIN: the link's queue is full, the token must be made again later.
-                           CLOSED: the gateway is gone. INVALID, LIMIT: it would refuse the event. */
+    /* Out. AGAIN: the link's queue is full, the token must be made again later. CLOSED: the gateway
+     * is gone. INVALID, LIMIT: it would refuse the event. */
+    enum baton_err err;
 };
 
 struct dc_stream *dc_stream_create(int max_events);

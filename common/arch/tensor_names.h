@@ -59,8 +59,8 @@ struct baton_tensor_names {
     const char *prefix;       /* as saved today, of all names but the head's: "transformer." */
     const char *layer_prefix; /* after it, before a layer's number: "h." */
     bool norms_less_one;      /* norms are stored as weight - 1 */
-    /* Tensors that are read elsewhere, up to a NULL, so that any other unknown one counts. NULL: see
-     * baton_tensor_is_ignored. */
+    /* Tensors that are read elsewhere, up to a NULL, so that any other unknown one counts. NULL:
+     * see baton_tensor_is_ignored. */
     const char *const *elsewhere;
     struct baton_tensor_list lists[BATON_MAX_TENSOR_LISTS]; /* up to the first without rows */
 };

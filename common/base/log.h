@@ -43,8 +43,8 @@ void baton_log_fields(enum baton_log_level level, const char *event,
                       const struct baton_log_field *fields);
 
 /* Bounds how many lines of one kind are written, for events that anybody outside can cause. The
- * first lines of every ten seconds appear; the next one that appears counts in not_shown= those that
- * did not. Zeroed it is new; one for each place that logs, in static memory. */
+ * first lines of every ten seconds appear; the next one that appears counts in not_shown= those
+ * that did not. Zeroed it is new; one for each place that logs, in static memory. */
 struct baton_log_limit {
     int64_t since_ns;
     uint64_t n_shown, n_hidden;

@@ -4,7 +4,8 @@
  *     offset 0  magic "BATNCORE" | version u32 | bytes u32
  *           64  generation u32: one more with every change of a slot's state
  *          128  64 slots of 192 bytes:
- *               state u32 | beats u32 | seen u32 | pid i32 | pool_mib, unbacked_mib u32 | padding to 64
+ *               state u32 | beats u32 | seen u32 | pid i32 | pool_mib, unbacked_mib u32 |
+ *                   padding to 64
  *               allowed: the processors the worker may use, 1024 bits
  *
  * A slot is held by a lock on its first byte (fcntl, open file description), which the kernel drops

@@ -4,8 +4,8 @@
  *     least-loaded  prefill: the shortest wait, queued tokens / tokens per second
  *                   decode:  the fewest requests, weighed by the time of a step; then the most free
  *                            blocks
- *     prefix-aware  prefill: the longest cached prefix, unless that worker's wait is longer than the
- *                            shortest one by more than the time that the prefix saves
+ *     prefix-aware  prefill: the longest cached prefix, unless that worker's wait is longer than
+ *                            the shortest one by more than the time that the prefix saves
  *                   decode:  of the least loaded workers, the one that has most of the prompt
  *
  * Equal workers take turns. Measured speeds are disturbed by whatever else a machine does: speeds

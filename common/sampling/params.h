@@ -90,9 +90,9 @@ struct baton_sampling_field {
     size_t offset; /* in struct baton_sampling_params */
     double min, max;
     bool above_min; /* min itself is out of range */
-    bool
-        zero_is_default; /* a message with 0 leaves the default: its sender may not know the field */
-    bool set_by_route;   /* not read from bodies by this name: OpenAI's routes differ in it */
+    /* A message with 0 leaves the default: its sender may not know the field. */
+    bool zero_is_default;
+    bool set_by_route; /* not read from bodies by this name: OpenAI's routes differ in it */
 };
 
 /* Row index of the table, NULL past the last. */

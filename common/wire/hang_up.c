@@ -95,8 +95,8 @@ void baton_hang_up_find(const struct baton_hang_up *hang_up, struct baton_hang_u
     baton_own_fds_each(match, &search);
 }
 
-/* The system call itself: NNG may close fd at any moment, which is fine, since the copy is looked at
- * again. A race detector that knows the library's call cannot know that. */
+/* The system call itself: NNG may close fd at any moment, which is fine, since the copy is looked
+ * at again. A race detector that knows the library's call cannot know that. */
 static int copy_to(int fd, int reserved)
 {
     return (int)syscall(SYS_dup3, fd, reserved, O_CLOEXEC);

@@ -55,7 +55,8 @@ void baton_strangers_forget(struct baton_strangers *strangers, uint32_t pipe);
 void baton_strangers_reject(struct baton_strangers *strangers, uint32_t pipe,
                             const struct sockaddr_storage *peer);
 
-/* Whether messages wait for the inbox's owner: a stranger's may be among them, so none is silent. */
+/* Whether messages wait for the inbox's owner: a stranger's may be among them, so none is
+ * silent. */
 void baton_strangers_set_waiting(struct baton_strangers *strangers, bool waiting);
 
 /* Ends every connection to the inbox. */

@@ -146,10 +146,10 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
 void baton_host_run(struct baton_host *host);
 void baton_host_close(struct baton_host *host);
 
-/* Wakes the main thread; takes the host as void *. */
 /* How long another process may be silent, or not to be reached, before it is given up. */
 int64_t baton_host_silence_ns(const struct baton_host *host);
 
+/* Wakes the main thread; takes the host as void *. */
 void baton_host_wake(void *host);
 
 #endif

@@ -179,8 +179,8 @@ bool gw_admission_will_miss_deadline(const struct gw_admission *admission,
 {
     const struct gw_throughput *throughput = &admission->lifecycle->throughput;
     /* A request that waits alone takes no other's capacity: it may try, for the estimate may be
-     * wrong. Beside others it gives way, or every request would end just too late. One that migrates
-     * has begun, and goes on until its time is up. */
+     * wrong. Beside others it gives way, or every request would end just too late. One that
+     * migrates has begun, and goes on until its time is up. */
     if (request->state != GW_QUEUED || !request->deadline_ns || request->output.tokens.n ||
         gw_lifecycle_list(admission->lifecycle, GW_QUEUED)->n < 2)
         return false;

@@ -65,8 +65,8 @@ void gw_fleet_fini(struct gw_fleet *fleet);
 void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns);
 
 /* Sends heartbeats, drops workers whose link is down or, if heard_all, that are silent, and closes
- * one link that is no longer needed: NNG lets its caller wait, so a turn of the loop closes no more.
- * heard_all: every message that arrived was received. Call after every wake and every
+ * one link that is no longer needed: NNG lets its caller wait, so a turn of the loop closes no
+ * more. heard_all: every message that arrived was received. Call after every wake and every
  * beat_ns / 4. */
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all);
 

@@ -1,5 +1,6 @@
-/* TLS between a connection's socket and its requests. A handshake costs up to a millisecond, so that
- * it has its place among the slices of the sweep; what follows is cheap and done where it arrives:
+/* TLS between a connection's socket and its requests. A handshake costs up to a millisecond, so
+ * that it has its place among the slices of the sweep; what follows is cheap and done where it
+ * arrives:
  *
  *     HANDSHAKE: read_done --> conn->in --sweep--> gw_secure_handshake --> IDLE
  *     after it:  read_done --gw_secure_take--> conn->in --sweep--> requests

@@ -118,8 +118,8 @@ const char *gw_exchange_peer(const struct gw_exchange *exchange);
 const char *gw_exchange_id(const struct gw_exchange *exchange);
 /* When the last byte of the request was read, on baton_now_ns's clock. */
 int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange);
-/* What the handler waited for is there: has on_resume called in a turn of the loop in which no other
- * exchange resumes, so that many do not take the loop together. */
+/* What the handler waited for is there: has on_resume called in a turn of the loop in which no
+ * other exchange resumes, so that many do not take the loop together. */
 void gw_exchange_resume(struct gw_exchange *exchange);
 /* One pointer for the handler. */
 void gw_exchange_set_data(struct gw_exchange *exchange, void *data);

@@ -1,8 +1,8 @@
 /* Hedging: a request whose decode worker is suspect already looks for another place.
  *
- *     DECODING --its worker is suspect--> QUEUED -> RESERVING -> PREFILLING --first token--> settled
- *        ^                                  |           |            |
- *        +----------- the suspect speaks: reverted -----+------------+
+ *     DECODING --worker is suspect--> QUEUED -> RESERVING -> PREFILLING --first token--> settled
+ *        ^                              |           |            |
+ *        +--------- the suspect speaks: reverted ---+------------+
  *
  * Meanwhile the request has two attempts: the one that is under way, and the doubted one, which may
  * still go on. The first of the two to make the next token stays; the other is canceled. A hedge

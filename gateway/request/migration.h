@@ -1,5 +1,5 @@
-/* Migration: a request whose attempt breaks after its first token goes on elsewhere. The next attempt
- * computes the prompt and the output so far, and continues from there.
+/* Migration: a request whose attempt breaks after its first token goes on elsewhere. The next
+ * attempt computes the prompt and the output so far, and continues from there.
  *
  * Ownership: the request owns its migration, with the input.
  * Threading: loop thread.

@@ -1,5 +1,5 @@
-/* Any bytes are blocks of any type: their codes are in their ranges, and put together again they are
- * the same bytes. The first byte of the input chooses the type. */
+/* Any bytes are blocks of any type: their codes are in their ranges, and put together again they
+ * are the same bytes. The first byte of the input chooses the type. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

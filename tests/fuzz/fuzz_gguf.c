@@ -1,5 +1,5 @@
-/* Whatever a file says, the tensors of an accepted one lie in it, aligned and apart; every value can
- * be read; and its metadata make a config or a reason. */
+/* Whatever a file says, the tensors of an accepted one lie in it, aligned and apart; every value
+ * can be read; and its metadata make a config or a reason. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Whatever a template holds: it is parsed or refused with a line, it ends within its bounds, what it
- * writes is UTF-8, and no byte of a foreign value comes out as the template's own.
+/* Whatever a template holds: it is parsed or refused with a line, it ends within its bounds, what
+ * it writes is UTF-8, and no byte of a foreign value comes out as the template's own.
  *
  * Input: a template. Foreign values hold one character that is taken out of the template. */
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* A hostile pattern (the first line, in Oniguruma's syntax) is refused with a reason, or its matches
- * in the rest of the input are in order, inside it, and the same with and without machine code, with
- * a small window and with the whole text in one. */
+/* A hostile pattern (the first line, in Oniguruma's syntax) is refused with a reason, or its
+ * matches in the rest of the input are in order, inside it, and the same with and without machine
+ * code, with a small window and with the whole text in one. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A hostile tokenizer.json is refused with a reason, or gives a tokenizer that encodes texts into ids
- * that exist, the same for a text and its spans, and whose ids decode to UTF-8. */
+/* A hostile tokenizer.json is refused with a reason, or gives a tokenizer that encodes texts into
+ * ids that exist, the same for a text and its spans, and whose ids decode to UTF-8. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

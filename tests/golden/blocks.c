@@ -1,5 +1,5 @@
-/* Without an argument: each block type's name, id, values and bytes. With a type's name: blocks from
- * stdin as floats to stdout. */
+/* Without an argument: each block type's name, id, values and bytes. With a type's name: blocks
+ * from stdin as floats to stdout. */
 #include <stdio.h>
 #include <stdlib.h>
 

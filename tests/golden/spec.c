@@ -1,5 +1,5 @@
-/* Prints what common/arch makes of configurations, one line of JSON for each line of standard input:
- * the path of a config.json, or "N_CONTEXT PATH". A refusal is {"refused": WHY}. */
+/* Prints what common/arch makes of configurations, one line of JSON for each line of standard
+ * input: the path of a config.json, or "N_CONTEXT PATH". A refusal is {"refused": WHY}. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What bf16, q8 and q4 weights cost the story model: 200 texts sampled from its own f32 self, scored in
- * each dtype. */
+/* What bf16, q8 and q4 weights cost the story model: 200 texts sampled from its own f32 self,
+ * scored in each dtype. */
 #include "tests/support/test.h"
 
 #include <math.h>
@@ -215,8 +215,8 @@ TEST(q8_agrees_with_f32_on_97_of_100_steps)
     assert_accurate("q8", 0.97, 0.02, 1e-3);
 }
 
-/* llama.cpp's Q4_K_M of the same model, which is as large, agrees on 94.7 of 100 steps; its error is
- * 0.090, its divergence 0.0109. */
+/* llama.cpp's Q4_K_M of the same model, which is as large, agrees on 94.7 of 100 steps; its error
+ * is 0.090, its divergence 0.0109. */
 TEST(q4_agrees_with_f32_on_94_of_100_steps)
 {
     assert_accurate("q4", 0.945, 0.089, 0.0105);

@@ -26,8 +26,8 @@ int cli_dispatch(const char *program, const struct cli_command *commands, int n,
 /* Prints what went wrong, if anything, and returns the program's exit status, 0 or 1. */
 int cli_status(const char *program, enum baton_err err, const struct baton_why *why);
 
-/* Fills *options as config says, from the command line and its other sources, and runs `run`, unless
- * --help or the like was the answer. */
+/* Fills *options as config says, from the command line and its other sources, and runs `run`,
+ * unless --help or the like was the answer. */
 enum baton_err cli_run(struct baton_config *config, void *options, int argc, char **argv,
                        enum baton_err (*run)(const void *options, struct baton_why *why),
                        struct baton_why *why) BATON_MUST_CHECK;

@@ -34,8 +34,9 @@ void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn 
  * the engine. */
 void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg);
 
-/* What was computed so far, in layers, and how many rows the forward has that runs or ran last. From
- * any thread: one that sees the count stand still during a forward knows that the engine does. */
+/* What was computed so far, in layers, and how many rows the forward has that runs or ran last.
+ * From any thread: one that sees the count stand still during a forward knows that the engine
+ * does. */
 struct baton_engine_pulse {
     unsigned n_layers;
     int n_rows;

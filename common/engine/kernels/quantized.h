@@ -8,8 +8,8 @@
  *            { float scale, int32 -128 * sum of its bytes }
  *     f16    float [n_in], as f32 without splitting
  *     blocks of any type (native.h): int8 [K], K = n_in rounded up to 256, zeros past n_in, the
- *            same bytes as q8's; then for each group of 64 a struct baton_native_row_group. For q4_k
- *            and q5_k two groups have one scale
+ *            same bytes as q8's; then for each group of 64 a struct baton_native_row_group. For
+ *            q4_k and q5_k two groups have one scale
  *
  * q8 weights are stored as byte + 128; where they are multiplied as they are, the sum takes that
  * 128 back out of the dot product. All rows but those of floats take an odd number of cache lines:

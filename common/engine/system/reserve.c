@@ -17,8 +17,8 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14; older headers lack it */
 #endif
 
-/* A huge page is backed between two looks at whether more is wanted: no longer does the thread, which
- * others may keep from running, hold the lock of the address space. */
+/* A huge page is backed between two looks at whether more is wanted: no longer does the thread,
+ * which others may keep from running, hold the lock of the address space. */
 enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = HUGE_PAGE_BYTES, LOWEST_PRIORITY = 19 };
 
 struct baton_reserve {
@@ -30,8 +30,8 @@ struct baton_reserve {
     atomic_size_t n_backed; /* by the thread */
 };
 
-/* To Linux a nice value is a thread's. It holds within a process alone where processes have groups of
- * their own, as containers and sessions do: hence rest. */
+/* To Linux a nice value is a thread's. It holds within a process alone where processes have groups
+ * of their own, as containers and sessions do: hence rest. */
 static void give_way(void)
 {
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY);

@@ -1,7 +1,7 @@
 /* Memory for caches of hundreds of megabytes: reserved at once, zero, on huge pages where the
  * kernel has them, and backed by a thread of its own, in a twentieth of one processor, while the
- * process goes on. A worker is ready in the time it takes to map its weights; a thread that touches a
- * page earlier waits for that page only.
+ * process goes on. A worker is ready in the time it takes to map its weights; a thread that touches
+ * a page earlier waits for that page only.
  *
  * Ownership: the caller's, from create to destroy.
  * Threading: create and destroy from one thread; the memory belongs to its users.

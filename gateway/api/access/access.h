@@ -31,8 +31,8 @@ enum baton_err gw_access_open(const char *keys_path, const struct gw_limits *key
 /* NULL is none. */
 void gw_access_close(struct gw_access *access);
 
-/* Reads the keys again, if a file has them. An error in the file is logged, and the keys stay as they were. Requests
- * that were admitted go on. */
+/* Reads the keys again, if a file has them. An error in the file is logged, and the keys stay as
+ * they were. Requests that were admitted go on. */
 void gw_access_reload(struct gw_access *access);
 
 /* A head was read: adds what every answer to it says. */

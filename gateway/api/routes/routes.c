@@ -106,8 +106,8 @@ static void free_parse(struct parse_work *parse)
     free(parse);
 }
 
-/* Several bodies may come back from the pool at one moment. What is done with each, tokenizing above
- * all, takes milliseconds: each waits for its turn. */
+/* Several bodies may come back from the pool at one moment. What is done with each, tokenizing
+ * above all, takes milliseconds: each waits for its turn. */
 static void parsed(uv_work_t *work, int status)
 {
     struct parse_work *parse = work->data;

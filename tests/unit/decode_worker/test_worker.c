@@ -17,8 +17,8 @@ TEST(a_prompt_run_here_gives_the_tokens_of_a_single_run)
     worker_close();
 }
 
-/* As a gateway does: sends Reserve again while the batch is full, and meanwhile starts every request
- * that has its first token. */
+/* As a gateway does: sends Reserve again while the batch is full, and meanwhile starts every
+ * request that has its first token. */
 static void reserve_at_last(const struct request_params *requests, size_t i, bool started[])
 {
     struct heard *about = &heard[requests[i].id];

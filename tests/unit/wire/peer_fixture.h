@@ -1,5 +1,5 @@
-/* The test's own inbox and another process to talk to (tests/support/wire_peer.c), which tests kill,
- * stop and feed with garbage.
+/* The test's own inbox and another process to talk to (tests/support/wire_peer.c), which tests
+ * kill, stop and feed with garbage.
  *
  * Ownership: set up and torn down around each test; links and descriptors are the test's.
  * Threading: one thread.

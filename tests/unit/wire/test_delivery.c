@@ -1,5 +1,5 @@
-/* What a link promises to a sender: order, no loss, back-pressure, and word of a peer that died. The
- * peer is a process that only counts. */
+/* What a link promises to a sender: order, no loss, back-pressure, and word of a peer that died.
+ * The peer is a process that only counts. */
 #include "tests/unit/wire/peer_fixture.h"
 
 #include <inttypes.h>

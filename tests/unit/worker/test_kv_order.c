@@ -1,4 +1,5 @@
-/* The order in which a context leaves: each block of each layer leaves once, never before it is ready. */
+/* The order in which a context leaves: each block of each layer leaves once, never before it is
+ * ready. */
 #include "common/worker/kv_order.h"
 
 #include "tests/support/test.h"
