@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/engine/compute/engine.h"
+#include "common/worker/canary.h"
 #include "decode_worker/sample_batch.h"
 #include "decode_worker/scheduler.h"
 #include "decode_worker/stream.h"
@@ -15,6 +16,7 @@
 struct dc_engine {
     struct baton_engine_thread *thread;
     struct baton_engine *engine;
+    struct baton_canary *canary;
     struct dc_scheduler scheduler;
     struct dc_sample_batch *sampling;
     struct dc_stream *stream;
@@ -226,6 +228,9 @@ static enum baton_err start_thread(struct dc_engine *engine,
         .hooks = {.arg = engine, .add = add, .schedule = schedule, .run = run_step},
         .cores = options->cores,
         .engine = engine->engine,
+        .canary = {.run = engine->canary ? baton_canary_run : NULL,
+                   .arg = engine->canary,
+                   .period_s = options->canary_s},
         .max_queued = options->max_contexts,
         .stall_s = options->stall_s,
         .max_held = options->max_contexts + 1, /* never full, so wake-ups are always read */
@@ -247,6 +252,9 @@ enum baton_err dc_engine_start(const struct dc_engine_options *options, struct d
     enum baton_err err = baton_engine_create(options->model, &compute, &engine->engine, why);
     if (!err)
         err = reserve_memory(engine, options, why);
+    if (!err && options->canary_s > 0)
+        err = baton_canary_create(options->model, engine->engine, options->kv_dtype,
+                                  &engine->canary, why);
     if (!err)
         err = start_thread(engine, options, why);
     if (err)
@@ -261,6 +269,7 @@ void dc_engine_stop(struct dc_engine *engine)
     if (!engine)
         return;
     baton_engine_thread_destroy(engine->thread);
+    baton_canary_destroy(engine->canary);
     free(engine->logits);
     free(engine->events);
     dc_stream_destroy(engine->stream);

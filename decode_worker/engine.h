@@ -29,6 +29,8 @@ struct dc_engine_options {
     int colocated_chunk;     /* prompt tokens in a step beside running sequences */
     int max_contexts;        /* that are here at a time */
     double stall_s;          /* as the engine thread's */
+    const char *kv_dtype;    /* the canary's */
+    double canary_s;         /* between canaries; 0: there are none */
     void (*wake)(void *arg); /* called when contexts are done */
     void *wake_arg;
 };

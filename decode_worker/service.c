@@ -113,6 +113,8 @@ static enum baton_err create_parts(struct dc_service *service,
                                         .colocated_chunk = (int)options->colocated_chunk,
                                         .max_contexts = baton_kv_n_blocks(service->kv),
                                         .stall_s = host->options->stall_s,
+                                        .kv_dtype = baton_kv_dtype(service->kv),
+                                        .canary_s = host->options->canary_s,
                                         .wake = baton_host_wake,
                                         .wake_arg = host},
             &service->engine, why);
@@ -383,6 +385,8 @@ static void status(void *arg, Baton__V1__Status *out)
     out->step_row_s = stats.steps.step_row_s;
     out->step_max_rows = stats.step_max_rows;
     out->stalled_s = stats.steps.stalled_s;
+    out->n_canaries = stats.steps.n_canaries;
+    out->n_canary_failures = stats.steps.n_canary_failures;
     out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
     out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
     out->kv_account_faults = service->kv_report.n_faults;

@@ -133,11 +133,11 @@ static void on_worker_lost(void *arg, struct gw_worker *worker, const char *reas
     gw_kv_debug_worker_lost(gateway->api.kv_debug, worker);
 }
 
-static void on_worker_stalled(void *arg, struct gw_worker *worker)
+static void on_worker_unfit(void *arg, struct gw_worker *worker)
 {
     struct gateway *gateway = arg;
     gw_http_gather(gateway->server);
-    gw_dispatcher_worker_stalled(&gateway->dispatcher, worker);
+    gw_dispatcher_worker_unfit(&gateway->dispatcher, worker);
     gw_http_flush(gateway->server);
 }
 
@@ -389,7 +389,7 @@ static void init_fleet(struct gateway *gateway)
                       .wake_arg = gateway,
                       .on_message = on_worker_message,
                       .on_lost = on_worker_lost,
-                      .on_stalled = on_worker_stalled,
+                      .on_unfit = on_worker_unfit,
                       .on_capacity = on_capacity,
                       .arg = gateway});
 }

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/engine/compute/engine.h"
+#include "common/worker/canary.h"
 #include "prefill_worker/answer.h"
 #include "prefill_worker/scheduler.h"
 #include "prefill_worker/score.h"
@@ -19,6 +20,7 @@ struct pf_engine {
     struct pf_engine_options options;
     struct baton_engine_thread *thread;
     struct baton_engine *engine;
+    struct baton_canary *canary;
     struct pf_scheduler scheduler;
     struct baton_sampler *sampler;
     struct baton_sampled_token sampled; /* scratch: the token that is being sent */
@@ -224,6 +226,9 @@ static enum baton_err start_thread(struct pf_engine *engine, struct baton_why *w
         .hooks = {.arg = engine, .add = add, .schedule = schedule, .run = run_step},
         .cores = engine->options.cores,
         .engine = engine->engine,
+        .canary = {.run = engine->canary ? baton_canary_run : NULL,
+                   .arg = engine->canary,
+                   .period_s = engine->options.canary_s},
         .max_queued = MAX_QUEUED,
         .stall_s = engine->options.stall_s,
         .max_held = PF_MAX_HELD,
@@ -247,6 +252,9 @@ enum baton_err pf_engine_start(const struct pf_engine_options *options, struct p
         baton_engine_create(options->model, &compute_options, &engine->engine, why);
     if (!err)
         err = reserve_memory(engine, why);
+    if (!err && options->canary_s > 0)
+        err = baton_canary_create(options->model, engine->engine, options->kv_dtype,
+                                  &engine->canary, why);
     if (!err)
         err = start_thread(engine, why);
     if (err)
@@ -261,6 +269,7 @@ void pf_engine_stop(struct pf_engine *engine)
     if (!engine)
         return;
     baton_engine_thread_destroy(engine->thread);
+    baton_canary_destroy(engine->canary);
     free(engine->logits);
     pf_score_destroy(engine->score);
     baton_sampler_destroy(engine->sampler);

@@ -28,6 +28,8 @@ struct pf_engine_options {
     struct baton_cores *cores;
     int chunk;               /* tokens of a step; rounded down to whole KV blocks */
     double stall_s;          /* as the engine thread's */
+    const char *kv_dtype;    /* the canary's */
+    double canary_s;         /* between canaries; 0: there are none */
     void (*wake)(void *arg); /* called on the engine thread when there is progress */
     void *wake_arg;
 };

@@ -49,6 +49,8 @@ static enum baton_err start_engine(struct pf_service *service,
                                              .chunk = chunk,
                                              .cores = &host->cores,
                                              .stall_s = host->options->stall_s,
+                                             .kv_dtype = baton_kv_dtype(service->kv),
+                                             .canary_s = host->options->canary_s,
                                              .wake = baton_host_wake,
                                              .wake_arg = host};
     return pf_engine_start(&engine, &service->engine, why);
@@ -369,6 +371,8 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     out->step_row_s = stats.steps.step_row_s;
     out->step_max_rows = stats.step_max_rows;
     out->stalled_s = stats.steps.stalled_s;
+    out->n_canaries = stats.steps.n_canaries;
+    out->n_canary_failures = stats.steps.n_canary_failures;
 }
 
 static void status(void *arg, Baton__V1__Status *out)

@@ -25,6 +25,7 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     seconds(c, "last_step_s", m->last_step_s);
     seconds(c, "busy_s", m->busy_s);
     seconds(c, "stalled_s", m->stalled_s);
+    range(c, "n_canary_failures", m->n_canary_failures, 0, m->n_canaries);
     range(c, "kv_blocks_cached", m->kv_blocks_cached, 0, m->kv_blocks_free);
     real(c, "tokens_per_s", m->tokens_per_s, max_tokens_per_s);
     seconds(c, "step_base_s", m->step_base_s);

@@ -15,6 +15,9 @@
 /* What slowest_s and most_rows keep of themselves from step to step. */
 static const double fading = 0.98;
 
+/* A canary that gave way comes again after this part of its period. */
+static const double retry_share = 0.1;
+
 struct baton_engine_thread {
     struct baton_engine_thread_options options;
     struct baton_queue *submitted, *done; /* a NULL among the submitted is a bare wake-up */
@@ -43,6 +46,8 @@ struct baton_engine_thread {
     atomic_uint n_steps;
     _Atomic double usual_s, usual_rows; /* slowest_s, most_rows */
     _Atomic double stalled_s;
+    _Atomic int64_t canary_due_ns; /* 0 at start: at once */
+    atomic_uint n_canaries, n_canary_failures;
 };
 
 /* ---- the engine thread ---- */
@@ -147,13 +152,75 @@ static void run_step(struct baton_engine_thread *thread)
         note_step(thread, &report, begin_ns, end_ns);
 }
 
+/* ---- the canary ---- */
+
+/* A baton_layer_fn: whether nobody waits for the thread. */
+static bool is_alone(void *arg, int layer)
+{
+    struct baton_engine_thread *thread = arg;
+    (void)layer;
+    return atomic_load(&thread->n_inside) == thread->n_held && !atomic_load(&thread->is_woken) &&
+           !atomic_load(&thread->stopping);
+}
+
+/* Only a canary that came to its end says something. */
+static void note_canary(struct baton_engine_thread *thread, enum baton_err err)
+{
+    if (err)
+        baton_log(BATON_LOG_ERROR, "canary_failed", BATON_S("err", baton_err_name(err)),
+                  BATON_S("reason", err == BATON_CORRUPT
+                                        ? "the same tokens gave other logits than before: broken "
+                                          "memory, weights or processor"
+                                        : "the engine refused it"));
+    atomic_fetch_add(&thread->n_canary_failures, err != BATON_OK);
+    atomic_fetch_add(&thread->n_canaries, 1); /* last: who sees it sees what came of it */
+}
+
+static void run_canary(struct baton_engine_thread *thread)
+{
+    const struct baton_canary_hook *canary = &thread->options.canary;
+    double period_s = canary->period_s;
+    int64_t begin_ns = baton_now_ns();
+    unsigned n_before = pulse(thread).n_layers;
+    baton_cores_busy(thread->options.cores, true);
+    enum baton_err err = canary->run(canary->arg, is_alone, thread);
+    baton_cores_busy(thread->options.cores, false);
+    int64_t end_ns = baton_now_ns();
+    note_pace(thread, pulse(thread).n_layers - n_before, pulse(thread).n_rows,
+              baton_seconds(end_ns - begin_ns));
+    if (err == BATON_CANCELED)
+        period_s *= retry_share;
+    else
+        note_canary(thread, err);
+    atomic_store(&thread->canary_due_ns, end_ns + (int64_t)(period_s * (double)BATON_SECOND));
+}
+
+/* With nothing to run: runs the canary when it is due, and shortens *wait_ns to when it is. A
+ * canary takes time, so schedule is asked anew after it. */
+static void tend_canary(struct baton_engine_thread *thread, int64_t *wait_ns)
+{
+    if (!thread->options.canary.run)
+        return;
+    int64_t left_ns = atomic_load(&thread->canary_due_ns) - baton_now_ns();
+    if (left_ns <= 0) {
+        run_canary(thread);
+        *wait_ns = 0;
+    } else if (*wait_ns < 0 || left_ns < *wait_ns) {
+        *wait_ns = left_ns;
+    }
+}
+
+/* ---- the loop ---- */
+
 /* Idle -> busy: returns when there is a step to run. False: stopping. */
 static bool await_work(struct baton_engine_thread *thread)
 {
     int64_t wait_ns = 0; /* the first look does not wait: schedule says how long the next one may */
-    while (take_submitted(thread, wait_ns))
+    while (take_submitted(thread, wait_ns)) {
         if (schedule(thread, &wait_ns))
             return true;
+        tend_canary(thread, &wait_ns);
+    }
     return false;
 }
 
@@ -265,6 +332,13 @@ static void set_stalled(struct baton_engine_thread *thread, double stalled_s)
                   BATON_I("items", atomic_load(&thread->n_inside)));
 }
 
+/* A canary that is due is work: an idle thread that does not begin it stands still. */
+static bool has_work(struct baton_engine_thread *thread, unsigned n_taken, int64_t now_ns)
+{
+    bool is_due = thread->options.canary.run && now_ns >= atomic_load(&thread->canary_due_ns);
+    return is_due || atomic_load(&thread->has_work) || n_taken != thread->n_put;
+}
+
 void baton_engine_thread_look(struct baton_engine_thread *thread, int64_t now_ns)
 {
     if (thread->options.stall_s <= 0)
@@ -272,8 +346,8 @@ void baton_engine_thread_look(struct baton_engine_thread *thread, int64_t now_ns
     unsigned n_taken = atomic_load(&thread->n_taken);
     struct baton_engine_pulse seen = pulse(thread);
     uint64_t n_done = (uint64_t)n_taken + atomic_load(&thread->n_steps) + seen.n_layers;
-    bool has_work = atomic_load(&thread->has_work) || n_taken != thread->n_put;
-    double still_s = baton_progress_look(&thread->progress, has_work, n_done, now_ns);
+    double still_s =
+        baton_progress_look(&thread->progress, has_work(thread, n_taken, now_ns), n_done, now_ns);
     set_stalled(thread, still_s > patience_s(thread, seen.n_rows) ? still_s : 0);
 }
 
@@ -291,5 +365,8 @@ struct baton_engine_stats baton_engine_thread_stats(struct baton_engine_thread *
                                        .tokens_per_s = atomic_load(&thread->tokens_per_s),
                                        .step_base_s = atomic_load(&thread->step_base_s),
                                        .step_row_s = atomic_load(&thread->step_row_s),
-                                       .stalled_s = atomic_load(&thread->stalled_s)};
+                                       .stalled_s = atomic_load(&thread->stalled_s),
+                                       .n_canaries = atomic_load(&thread->n_canaries),
+                                       .n_canary_failures =
+                                           atomic_load(&thread->n_canary_failures)};
 }

@@ -10,6 +10,10 @@
  * The worker decides which items take part in a step and what the step does: three hooks. While
  * there are steps the worker's cores are busy; otherwise other workers may use them (common/cores).
  *
+ * An idle thread runs a canary at start and now and then. So one that stands still is noticed before
+ * a request comes, and so is an engine whose results changed. A canary gives way to what is
+ * submitted, and is tried again later.
+ *
  * Ownership: items are borrowed from submit until take_done returns them.
  * Threading: create, start, stop, submit, wake, look and take_done from the main thread; hand_back
  *            and notify from the engine thread, in a hook; stats from any.
@@ -42,13 +46,21 @@ struct baton_engine_hooks {
     bool (*run)(void *arg, int64_t begin_ns, struct baton_step_report *report);
 };
 
+struct baton_canary_hook {
+    /* As baton_canary_run; NULL: there is none. */
+    enum baton_err (*run)(void *arg, baton_layer_fn goes_on, void *goes_on_arg);
+    void *arg;
+    double period_s; /* from the end of one to the next */
+};
+
 struct baton_engine_thread_options {
     struct baton_engine_hooks hooks;
     struct baton_cores *cores;
     struct baton_engine *engine; /* what computes on them */
-    int max_queued, max_held;    /* items that wait for the thread; that it has taken */
-    double stall_s;              /* with work and without progress for so long: stalled; 0: never */
-    void (*wake)(void *arg);     /* rings the main thread */
+    struct baton_canary_hook canary;
+    int max_queued, max_held; /* items that wait for the thread; that it has taken */
+    double stall_s;           /* with work and without progress for so long: stalled; 0: never */
+    void (*wake)(void *arg);  /* rings the main thread */
     void *wake_arg;
 };
 
@@ -59,6 +71,8 @@ struct baton_engine_stats {
     double tokens_per_s;            /* while it works, over the last steps; 0: not known yet */
     double step_base_s, step_row_s; /* as Status tells them */
     double stalled_s;               /* without progress, as of the last look; 0: it moves */
+    unsigned n_canaries;            /* that came to their end */
+    unsigned n_canary_failures;     /* of them, with other bits than the first, or an error */
 };
 
 /* Makes the queues but no thread, so that the hooks' state can be completed before start. */

@@ -31,7 +31,7 @@ struct baton_worker_options {
     const char *cluster_token, *cluster_token_file, *cores, *lease_dir, *alive_file, *log_level;
     const char *peer_certfile, *peer_keyfile, *peer_cafile;
     int64_t threads, context_tokens;
-    double beat_s, silence_s, pause_s, stall_s, drain_s;
+    double beat_s, silence_s, pause_s, stall_s, canary_s, drain_s;
 };
 
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
@@ -91,6 +91,9 @@ struct baton_worker_options {
         BATON_ROW_REAL(type, in.stall_s, "stall-s", "1", 0, 86400, "s",                            \
                        "an engine with work that computes no layer for so long, and for eight "    \
                        "times its usual, is stalled: no more work comes; 0: never"),               \
+        BATON_ROW_REAL(type, in.canary_s, "canary-s", "10", 0, 86400, "s",                         \
+                       "between canaries: fixed tokens that an idle engine computes, at start "    \
+                       "first; other bits than then: unhealthy; 0: none"),                         \
         BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
                        "how long running work may go on after SIGTERM"),                           \
         BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error")

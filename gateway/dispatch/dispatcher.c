@@ -48,9 +48,9 @@ void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, const struct gw
     dispatcher->lifecycle.wants_pump = true; /* queued requests may have become unservable */
 }
 
-void gw_dispatcher_worker_stalled(struct gw_dispatcher *dispatcher, const struct gw_worker *worker)
+void gw_dispatcher_worker_unfit(struct gw_dispatcher *dispatcher, const struct gw_worker *worker)
 {
-    gw_lifecycle_worker_stalled(&dispatcher->lifecycle, worker);
+    gw_lifecycle_worker_unfit(&dispatcher->lifecycle, worker);
     dispatcher->lifecycle.wants_pump = true;
 }
 

@@ -47,8 +47,9 @@ void gw_dispatcher_pump(struct gw_dispatcher *dispatcher);
 /* For the fleet: a worker is lost, and its requests are retried elsewhere or fail. */
 void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, const struct gw_worker *worker);
 
-/* The worker stays, but makes no progress: its requests are canceled there and tried elsewhere. */
-void gw_dispatcher_worker_stalled(struct gw_dispatcher *dispatcher, const struct gw_worker *worker);
+/* The worker stays, but is stalled or unhealthy: its requests are canceled there and tried
+ * elsewhere. */
+void gw_dispatcher_worker_unfit(struct gw_dispatcher *dispatcher, const struct gw_worker *worker);
 
 /* Deadlines, and acks that are due. Call every 25 ms or so. */
 void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns);

@@ -282,7 +282,29 @@ static void stall(struct gw_fleet *fleet, struct gw_worker *worker)
     note_served(fleet, worker);
     gw_worker_set_state(worker, GW_WORKER_STALLED, reason);
     worker->n_stalls++;
-    fleet->options.on_stalled(fleet->options.arg, worker);
+    fleet->options.on_unfit(fleet->options.arg, worker);
+}
+
+/* Once, and for the rest of its life: what it computed wrongly it may compute wrongly again. */
+static void distrust(struct gw_fleet *fleet, struct gw_worker *worker)
+{
+    if (worker->state == GW_WORKER_UNHEALTHY)
+        return;
+    note_served(fleet, worker);
+    gw_worker_set_state(worker, GW_WORKER_UNHEALTHY,
+                        "its canary failed: it computes other results than at its start");
+    fleet->options.on_unfit(fleet->options.arg, worker);
+}
+
+/* What the last Status of a worker that does not drain makes of it. */
+static void judge(struct gw_fleet *fleet, struct gw_worker *worker)
+{
+    if (worker->status.n_canary_failures)
+        distrust(fleet, worker);
+    else if (worker->status.stalled_s > 0)
+        stall(fleet, worker);
+    else if (worker->state != GW_WORKER_READY)
+        gw_worker_set_state(worker, GW_WORKER_READY, "it tells its status");
 }
 
 static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
@@ -291,10 +313,8 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
     gw_worker_take_status(worker, status);
     if (status->draining)
         drain(fleet, worker, "it drains");
-    else if (status->stalled_s > 0 && worker->state != GW_WORKER_DRAINING)
-        stall(fleet, worker);
-    else if (worker->state != GW_WORKER_READY && worker->state != GW_WORKER_DRAINING)
-        gw_worker_set_state(worker, GW_WORKER_READY, "it tells its status");
+    else if (worker->state != GW_WORKER_DRAINING)
+        judge(fleet, worker);
     fleet->options.on_capacity(fleet->options.arg);
 }
 

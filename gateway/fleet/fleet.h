@@ -37,8 +37,8 @@ struct gw_fleet_options {
     void *wake_arg;
     /* A message about a request, from a worker that joined. */
     void (*on_message)(void *arg, struct gw_worker *worker, const baton_envelope *envelope);
-    /* The worker stays, but its engine makes no progress: its requests must go elsewhere. */
-    void (*on_stalled)(void *arg, struct gw_worker *worker);
+    /* The worker stays, but is stalled or unhealthy: its requests must go elsewhere. */
+    void (*on_unfit)(void *arg, struct gw_worker *worker);
     /* The worker is gone; its pointer dies when this returns. */
     void (*on_lost)(void *arg, struct gw_worker *worker, const char *reason);
     /* A worker became able to take requests, or said how much capacity it has. */

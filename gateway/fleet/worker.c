@@ -10,10 +10,11 @@
 
 /* The picture in the header, as a table: from each state, where to. */
 static const unsigned edges[GW_N_WORKER_STATES] = {
-    [GW_WORKER_JOINING] = TO(READY) | TO(STALLED) | TO(DRAINING),
-    [GW_WORKER_READY] = TO(SUSPECT) | TO(STALLED) | TO(DRAINING),
-    [GW_WORKER_SUSPECT] = TO(READY) | TO(STALLED) | TO(DRAINING),
-    [GW_WORKER_STALLED] = TO(READY) | TO(DRAINING),
+    [GW_WORKER_JOINING] = TO(READY) | TO(STALLED) | TO(UNHEALTHY) | TO(DRAINING),
+    [GW_WORKER_READY] = TO(SUSPECT) | TO(STALLED) | TO(UNHEALTHY) | TO(DRAINING),
+    [GW_WORKER_SUSPECT] = TO(READY) | TO(STALLED) | TO(UNHEALTHY) | TO(DRAINING),
+    [GW_WORKER_STALLED] = TO(READY) | TO(UNHEALTHY) | TO(DRAINING),
+    [GW_WORKER_UNHEALTHY] = TO(DRAINING),
 };
 
 const char *gw_worker_state_name(enum gw_worker_state state)
@@ -35,7 +36,8 @@ void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, c
 {
     int64_t now_ns = baton_now_ns();
     bool is_edge = edges[worker->state] & 1u << state;
-    bool is_bad = state == GW_WORKER_SUSPECT || state == GW_WORKER_STALLED;
+    bool is_bad =
+        state == GW_WORKER_SUSPECT || state == GW_WORKER_STALLED || state == GW_WORKER_UNHEALTHY;
     baton_log(!is_edge ? BATON_LOG_ERROR
               : is_bad ? BATON_LOG_WARN
                        : BATON_LOG_INFO,

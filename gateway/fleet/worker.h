@@ -8,8 +8,11 @@
  *        |                        |                              |
  *        +---- Goodbye, or a Status that says draining ----------+--> DRAINING
  *
+ *     any but DRAINING --a Status with a failed canary--> UNHEALTHY --as above--> DRAINING
+ *
  * A stalled worker beats, but its engine makes no progress: it gets no work, and its requests are
- * taken from it.
+ * taken from it. The same goes for an unhealthy one, which computes other results than it did: it
+ * stays so until its process is started anew.
  *
  * A worker that is gone has no state, because the fleet frees it.
  *
@@ -29,7 +32,8 @@
 
 #define GW_WORKER_STATES(X)                                                                        \
     X(JOINING, "joining")                                                                          \
-    X(READY, "ready") X(SUSPECT, "suspect") X(STALLED, "stalled") X(DRAINING, "draining")
+    X(READY, "ready")                                                                              \
+    X(SUSPECT, "suspect") X(STALLED, "stalled") X(UNHEALTHY, "unhealthy") X(DRAINING, "draining")
 
 enum gw_worker_state {
 #define X(name, text) GW_WORKER_##name,

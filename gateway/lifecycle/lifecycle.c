@@ -241,13 +241,21 @@ void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *reque
 
 /* ---- losses ---- */
 
-enum loss { DIED, LEFT, STALLED };
+enum loss { DIED, LEFT, STALLED, UNHEALTHY };
+
+/* Whether the worker hears nothing any more. */
+static bool is_gone(enum loss loss)
+{
+    return loss == DIED || loss == LEFT;
+}
 
 static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_request_list *list,
                           const struct gw_worker *worker, enum loss loss)
 {
-    static const char *const words[] = {
-        [DIED] = "died", [LEFT] = "left after its drain time", [STALLED] = "stalled"};
+    static const char *const words[] = {[DIED] = "died",
+                                        [LEFT] = "left after its drain time",
+                                        [STALLED] = "stalled",
+                                        [UNHEALTHY] = "was found to compute wrongly"};
     char message[160];
     (void)snprintf(message, sizeof message, "%s worker %s %s while it worked on the request",
                    gw_worker_role_name(worker->role), worker->id, words[loss]);
@@ -257,7 +265,7 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
             request = gw_request_list_next(list, request);
             continue;
         }
-        if (loss != STALLED)
+        if (is_gone(loss))
             gw_attempt_worker_lost(&request->attempt, worker); /* first: no Cancel goes to it */
         gw_lifecycle_retry_or_fail(lifecycle, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same completion */
@@ -267,7 +275,7 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
 static void lose_all(struct gw_lifecycle *lifecycle, const struct gw_worker *worker, enum loss loss)
 {
     static const enum gw_state with_workers[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
-    gw_hedge_worker_lost(lifecycle, worker, loss != STALLED);
+    gw_hedge_worker_lost(lifecycle, worker, is_gone(loss));
     for (size_t i = 0; i < sizeof with_workers / sizeof with_workers[0]; i++)
         lose_requests(lifecycle, gw_lifecycle_list(lifecycle, with_workers[i]), worker, loss);
 }
@@ -277,7 +285,7 @@ void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_wo
     lose_all(lifecycle, worker, worker->state == GW_WORKER_DRAINING ? LEFT : DIED);
 }
 
-void gw_lifecycle_worker_stalled(struct gw_lifecycle *lifecycle, const struct gw_worker *worker)
+void gw_lifecycle_worker_unfit(struct gw_lifecycle *lifecycle, const struct gw_worker *worker)
 {
-    lose_all(lifecycle, worker, STALLED);
+    lose_all(lifecycle, worker, worker->state == GW_WORKER_UNHEALTHY ? UNHEALTHY : STALLED);
 }

@@ -58,6 +58,12 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
       status->stalled_s)                                                                           \
     X(stalls, COUNT, "counter", "baton_worker_stalls_total", "How often its engine stalled.",      \
       worker->n_stalls)                                                                            \
+    X(canaries, COUNT, "counter", "baton_worker_canaries_total",                                   \
+      "Fixed tokens that its idle engine computed, to see whether it does so as at its start.",    \
+      status->n_canaries)                                                                          \
+    X(canary_failures, COUNT, "counter", "baton_worker_canary_failures_total",                     \
+      "Of these, with other results: broken memory, weights or processor.",                        \
+      status->n_canary_failures)                                                                   \
     X(tokens_per_s, RATE, "gauge", "baton_worker_tokens_per_second",                               \
       "While it works: prompt tokens computed (prefill), tokens made (decode); 0: not known.",     \
       status->tokens_per_s)                                                                        \

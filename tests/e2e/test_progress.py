@@ -1,5 +1,7 @@
 """Who stands still: the gateway, a role, an engine, a path between two workers. Nothing waits for its deadline."""
+import mmap
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from fleet import PATIENCE_S, WORDY, Fleet, wait_for
@@ -125,6 +127,65 @@ def test_a_stream_of_a_frozen_engine_ends_or_goes_on_elsewhere():
             assert expected.startswith(text) and last.name in ("summary", "error")
             assert last.name == "summary" or "stalled" in last.json()["error"]["message"]
         fleet.wait_all_free()
+
+
+# ---- canaries ----
+
+def change_weights(packs):
+    """Turns bits of each page of the weights that the owner of this directory maps, as broken memory would."""
+    [pack] = packs.glob("*.pack")
+    with open(pack, "r+b") as file, mmap.mmap(file.fileno(), 0) as weights:
+        for at in range(2 * 4096, len(weights), 512):  # behind the head
+            weights[at + 3] ^= 0x40
+
+
+def wait_for_canaries(fleet):
+    before = {worker["id"]: worker["canaries"] for worker in fleet.fleet()}
+    wait_for(lambda: all(worker["canaries"] > before[worker["id"]] + 1 for worker in fleet.fleet()),
+             "a canary of each worker that began after this")
+
+
+@pytest.mark.parametrize("role", ["decode", "prefill"])
+def test_an_idle_worker_that_computes_other_results_gets_no_request(role):
+    name = f"{role}-1"
+    with Fleet(**{role: 1}, worker_args=["--canary-s", 0.05]) as fleet, ThreadPoolExecutor(4) as pool:
+        expected = ask(fleet)
+        own = Path(fleet.dir.name, "own-packs")
+        own.mkdir()
+        worker = fleet.start_worker(role, name, ["--pack-dir", own])
+        fleet.wait_ready(3)
+        wait_for_canaries(fleet)
+        assert [worker["canary_failures"] for worker in fleet.fleet()] == [0, 0, 0]
+        change_weights(own)
+        wait_for_state(fleet, name, "unhealthy")
+        n_before = fleet.worker(name)["routed"]
+        assert set(pool.map(lambda _: outcome(fleet), range(12))) == {expected}
+        assert fleet.worker(name)["routed"] == n_before
+        checks = fleet.request("GET", "/health?detail=1")[1]["checks"]
+        assert [check["ok"] for check in checks if check["name"] == "workers"] == [False]
+        metrics = fleet.metrics()
+        assert metrics[f'baton_workers{{role="{role}",state="unhealthy"}}'] == 1
+        assert metrics[f'baton_worker_canary_failures_total{{role="{role}",worker="{name}"}}'] > 0
+        assert "ev=canary_failed" in worker.text() and "to=unhealthy" in fleet.gateway.text()
+        worker.stop()
+        fleet.start_worker(role, name)
+        wait_for_state(fleet, name, "ready")
+
+
+@pytest.mark.parametrize("role", ["decode", "prefill"])
+def test_an_idle_engine_that_stands_still_is_noticed_before_a_request_comes(role):
+    name = f"{role}-0"
+    with Fleet(worker_args=[*QUICK, "--canary-s", 0.1]) as fleet:
+        wait_for_canaries(fleet)
+        with Frozen(fleet.workers[name].pid):
+            wait_for_state(fleet, name, "stalled")
+        wait_for_state(fleet, name, "ready")
+
+
+def test_without_canaries_an_engine_computes_only_what_is_asked():
+    with Fleet(worker_args=["--canary-s", 0]) as fleet:
+        ask(fleet)
+        assert {worker["canaries"] for worker in fleet.fleet()} == {0}
 
 
 # ---- a path between two workers, of which the gateway reaches both ----

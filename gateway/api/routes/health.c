@@ -41,10 +41,11 @@ static struct check check_role(const struct gw_fleet *fleet, Baton__V1__Role rol
 
 static bool is_troubled(const struct gw_worker *worker)
 {
-    return worker->state == GW_WORKER_SUSPECT || worker->state == GW_WORKER_STALLED;
+    return worker->state == GW_WORKER_SUSPECT || worker->state == GW_WORKER_STALLED ||
+           worker->state == GW_WORKER_UNHEALTHY;
 }
 
-/* Workers that are silent or stand still; the age is that of the longest such trouble, else 0. */
+/* Workers that are silent, stand still or compute wrongly; the age is that of the longest such trouble, else 0. */
 static struct check check_workers(const struct gw_fleet *fleet, int64_t now_ns)
 {
     struct check check = {"workers", true, 0};

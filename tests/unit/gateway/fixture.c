@@ -174,10 +174,10 @@ static void on_lost(void *arg, struct gw_worker *worker, const char *reason)
     gw_dispatcher_worker_lost(&dispatcher, worker);
 }
 
-static void on_stalled(void *arg, struct gw_worker *worker)
+static void on_unfit(void *arg, struct gw_worker *worker)
 {
     (void)arg;
-    gw_dispatcher_worker_stalled(&dispatcher, worker);
+    gw_dispatcher_worker_unfit(&dispatcher, worker);
 }
 
 static void on_capacity(void *arg)
@@ -217,7 +217,7 @@ void gateway_open(const struct gw_routing_options *routing)
                                                      .absence_ns = absence_ms * BATON_MS,
                                                      .on_message = on_message,
                                                      .on_lost = on_lost,
-                                                     .on_stalled = on_stalled,
+                                                     .on_unfit = on_unfit,
                                                      .on_capacity = on_capacity});
     assert_int_equal(gw_dispatcher_init(&dispatcher, &options), BATON_OK);
 }

@@ -61,11 +61,36 @@ static bool run(void *arg, int64_t begin_ns, struct baton_step_report *report)
     return true;
 }
 
+/* ---- the canary ---- */
+
+/* What the next canaries do. */
+static struct {
+    atomic_int n_begun, n_gave_way;
+    atomic_bool waits; /* until somebody wants the thread, which it then gives up */
+    enum baton_err err;
+} bird;
+
+static enum baton_err fly(void *arg, baton_layer_fn goes_on, void *goes_on_arg)
+{
+    (void)arg;
+    (void)atomic_fetch_add(&bird.n_begun, 1);
+    while (atomic_load(&bird.waits))
+        if (!goes_on(goes_on_arg, 0)) {
+            (void)atomic_fetch_add(&bird.n_gave_way, 1);
+            return BATON_CANCELED;
+        }
+    return bird.err;
+}
+
+static double canary_s, stall_s; /* of the next thread */
+
 static void open_thread(int max_queued, int max_held)
 {
     const struct baton_engine_thread_options options = {
         .hooks = {.add = add, .schedule = schedule, .run = run},
         .cores = &cores,
+        .canary = {.run = canary_s > 0 ? fly : NULL, .period_s = canary_s},
+        .stall_s = stall_s,
         .max_queued = max_queued,
         .max_held = max_held,
         .wake = baton_doorbell_ring,
@@ -160,6 +185,111 @@ TEST(stopping_forgets_what_is_inside)
     close_thread();
 }
 
+/* ---- canaries ---- */
+
+static void open_with_canary(double period_s)
+{
+    canary_s = period_s;
+    bird.err = BATON_OK;
+    atomic_store(&bird.n_begun, 0);
+    atomic_store(&bird.n_gave_way, 0);
+    open_thread(N_ITEMS, N_ITEMS);
+    canary_s = stall_s = 0;
+}
+
+static void await_count(atomic_int *count, int wanted)
+{
+    int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+    while (atomic_load(count) < wanted)
+        assert_true(baton_now_ns() < end_ns);
+}
+
+static void await_canaries(unsigned n)
+{
+    int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+    while (baton_engine_thread_stats(thread).n_canaries < n)
+        assert_true(baton_now_ns() < end_ns);
+}
+
+TEST(an_idle_thread_runs_canaries_at_start_and_again)
+{
+    open_with_canary(0.001);
+    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    await_canaries(5);
+    assert_int_equal(baton_engine_thread_stats(thread).n_canary_failures, 0);
+    assert_true(baton_engine_thread_stats(thread).busy_s == 0); /* that is for work */
+    close_thread();
+}
+
+TEST(a_canary_with_other_bits_is_told)
+{
+    open_with_canary(0.001);
+    bird.err = BATON_CORRUPT;
+    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    await_canaries(2);
+    assert_true(baton_engine_thread_stats(thread).n_canary_failures >= 2);
+    close_thread();
+}
+
+TEST(a_canary_gives_way_to_an_item_and_comes_again)
+{
+    open_with_canary(0.001);
+    atomic_store(&bird.waits, true);
+    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    await_count(&bird.n_begun, 1);
+    assert_int_equal(baton_engine_thread_submit(thread, &items[0]), BATON_OK);
+    assert_ptr_equal(await_done(), &items[0]);
+    assert_int_equal(atomic_load(&bird.n_gave_way), 1);
+    assert_int_equal(baton_engine_thread_stats(thread).n_canaries, 0);
+    atomic_store(&bird.waits, false);
+    await_canaries(1);
+    assert_int_equal(baton_engine_thread_stats(thread).n_canary_failures, 0);
+    close_thread();
+}
+
+TEST(a_canary_gives_way_to_a_wake_up_and_to_the_end)
+{
+    open_with_canary(0.001);
+    atomic_store(&bird.waits, true);
+    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    await_count(&bird.n_begun, 1);
+    baton_engine_thread_wake(thread);
+    await_count(&bird.n_gave_way, 1);
+    await_count(&bird.n_begun, 2);
+    close_thread();
+    atomic_store(&bird.waits, false);
+}
+
+TEST(a_canary_that_does_not_come_back_is_a_stall)
+{
+    int64_t now_ns = BATON_SECOND;
+    stall_s = 1;
+    atomic_store(&bird.waits, true);
+    open_with_canary(3600);
+    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    await_count(&bird.n_begun, 1);
+    for (int i = 0; i < 100; i++) /* what a first step takes is not known: patience is long */
+        baton_engine_thread_look(thread, now_ns += BATON_SECOND / 4);
+    assert_true(baton_engine_thread_stats(thread).stalled_s > 1);
+    atomic_store(&bird.waits, false);
+    await_canaries(1);
+    for (int i = 0; i < 100; i++)
+        baton_engine_thread_look(thread, now_ns += BATON_SECOND / 4);
+    assert_true(baton_engine_thread_stats(thread).stalled_s == 0);
+    close_thread();
+}
+
+TEST(an_idle_thread_that_does_not_begin_its_canary_stands_still)
+{
+    int64_t now_ns = BATON_SECOND;
+    stall_s = 1;
+    open_with_canary(3600); /* and never started, as one that is frozen */
+    for (int i = 0; i < 100; i++)
+        baton_engine_thread_look(thread, now_ns += BATON_SECOND / 4);
+    assert_true(baton_engine_thread_stats(thread).stalled_s > 1);
+    close_thread();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +298,12 @@ int main(void)
         cmocka_unit_test(an_item_that_waits_goes_on_after_a_wake_up),
         cmocka_unit_test(a_full_queue_takes_no_more),
         cmocka_unit_test(stopping_forgets_what_is_inside),
+        cmocka_unit_test(an_idle_thread_runs_canaries_at_start_and_again),
+        cmocka_unit_test(a_canary_with_other_bits_is_told),
+        cmocka_unit_test(a_canary_gives_way_to_an_item_and_comes_again),
+        cmocka_unit_test(a_canary_gives_way_to_a_wake_up_and_to_the_end),
+        cmocka_unit_test(a_canary_that_does_not_come_back_is_a_stall),
+        cmocka_unit_test(an_idle_thread_that_does_not_begin_its_canary_stands_still),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,6 +139,32 @@ TEST(a_stalled_worker_may_drain_and_may_join_as_one)
     assert_int_equal(known(&other)->state, GW_WORKER_READY);
 }
 
+TEST(a_worker_whose_canary_failed_is_unhealthy_for_good)
+{
+    struct far_worker worker = decode_worker("decode-0"), late = decode_worker("decode-1");
+    join(&worker);
+    worker.status.n_canaries = 3;
+    say_status(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_READY);
+    worker.status.n_canary_failures = 1;
+    say_status(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_UNHEALTHY);
+    assert_false(gw_fleet_serves(&fleet, BATON__V1__ROLE__ROLE_DECODE));
+    worker.status.stalled_s = 1.5;
+    say_status(&worker);
+    worker.status.stalled_s = 0;
+    worker.status.n_canaries++;
+    say_status(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_UNHEALTHY);
+    assert_int_equal(known(&worker)->n_stalls, 0);
+    say_goodbye(&worker);
+    say_status(&worker);
+    assert_int_equal(known(&worker)->state, GW_WORKER_DRAINING);
+    late.status = worker.status;
+    join(&late);
+    assert_int_equal(known(&late)->state, GW_WORKER_UNHEALTHY);
+}
+
 TEST(a_lost_message_ends_the_link)
 {
     struct far_worker worker = decode_worker("decode-0");
@@ -189,6 +215,7 @@ int main(void)
         ROW(a_status_may_say_that_a_worker_drains),
         ROW(a_worker_whose_engine_stands_still_is_stalled_until_it_moves),
         ROW(a_stalled_worker_may_drain_and_may_join_as_one),
+        ROW(a_worker_whose_canary_failed_is_unhealthy_for_good),
         ROW(a_lost_message_ends_the_link),
         ROW(a_message_of_no_link_is_rejected),
         ROW(each_message_is_taken_for_the_worker_of_its_link),

@@ -239,6 +239,28 @@ TEST(a_stalled_worker_loses_its_requests_and_is_told_so)
     assert_int_equal(client.n_finished, 1);
 }
 
+TEST(a_worker_whose_canary_failed_loses_its_requests_and_gets_none)
+{
+    join(&decode_1);
+    ask(&client, &whole);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 1);
+    decode.status.n_canaries = decode.status.n_canary_failures = 1;
+    say_status(&decode);
+    assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
+    assert_int_equal(known(&decode)->n_active, 0);
+    run_prompt(&decode_1, &client);
+    run_to_the_end(&decode_1, &client);
+    assert_int_equal(client.n_finished, 1);
+    for (int i = 0; i < 3; i++) {
+        ask(&second, &whole);
+        run_prompt(&decode_1, &second);
+        run_to_the_end(&decode_1, &second);
+        assert_int_equal(second.n_finished, 1);
+    }
+    assert_int_equal(known(&decode)->n_routed, 1);
+}
+
 TEST(a_suspect_keeps_its_requests)
 {
     ask(&client, &streamed);
@@ -328,6 +350,7 @@ int main(void)
         ROW(a_deadline_ends_a_request_wherever_it_is),
         ROW(a_client_that_leaves_ends_its_request_everywhere),
         ROW(a_stalled_worker_loses_its_requests_and_is_told_so),
+        ROW(a_worker_whose_canary_failed_loses_its_requests_and_gets_none),
         ROW(a_suspect_keeps_its_requests),
         ROW(a_draining_worker_finishes_what_it_has),
         ROW(a_prefill_worker_may_die_once_decoding_began),
