@@ -104,15 +104,44 @@ static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *requ
     metrics->n_output_tokens++;
 }
 
-static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                             const Baton__V1__FirstToken *first)
+static bool are_of_the_model(const struct gw_dispatcher *dispatcher, const uint32_t *ids, size_t n)
+{
+    const struct baton_model_facts *facts = dispatcher->lifecycle.options.detokenizer.facts;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= (uint64_t)facts->n_vocab)
+            return false;
+    return true;
+}
+
+static const struct gw_failure unknown_token = {502, "worker_failed",
+                                                "a token came that the model does not have"};
+static const struct gw_failure false_end = {502, "worker_failed",
+                                            "an end was told that the tokens do not have"};
+
+/* NULL, or what the message contradicts. */
+static const struct gw_failure *first_token_contradicts(const struct gw_dispatcher *dispatcher,
+                                                        const struct gw_request *request,
+                                                        const Baton__V1__FirstToken *first)
 {
     static const struct gw_failure wrong = {502, "worker_failed",
                                             "more tokens are said to be cached than there are"};
+    if (first->cached_tokens > gw_request_input(request)->n)
+        return &wrong;
+    if (!are_of_the_model(dispatcher, &first->token, 1))
+        return &unknown_token;
+    if (first->stopped != baton_sampling_params_is_stop(&request->params.sampling, first->token))
+        return &false_end;
+    return NULL;
+}
+
+static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                             const Baton__V1__FirstToken *first)
+{
     if (request->state != GW_PREFILLING)
         return;
-    if (first->cached_tokens > gw_request_input(request)->n) {
-        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &wrong);
+    const struct gw_failure *failure = first_token_contradicts(dispatcher, request, first);
+    if (failure) {
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, failure);
         return;
     }
     bool more = !first->stopped && gw_request_n_more(request) > 1;
@@ -159,23 +188,31 @@ static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *requ
     gw_attempt_release_prefill(&request->attempt); /* the decode worker has the whole context */
 }
 
-static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                        const Baton__V1__Tokens *tokens)
+/* NULL, or what the message contradicts: it breaks the attempt, so no token is ever wrong. */
+static const struct gw_failure *tokens_contradict(const struct gw_dispatcher *dispatcher,
+                                                  const struct gw_request *request,
+                                                  const Baton__V1__Tokens *tokens)
 {
     static const struct gw_failure gap = {502, "worker_failed", "tokens were lost on the way"};
     static const struct gw_failure excess = {502, "worker_failed",
                                              "more tokens came than were asked for"};
+    if (tokens->first_index != request->output.tokens.n)
+        return &gap;
+    /* The output's memory was reserved for max_new_tokens. */
+    if (request->output.tokens.n + tokens->n_tokens > (uint64_t)request->params.max_new_tokens)
+        return &excess;
+    return are_of_the_model(dispatcher, tokens->tokens, tokens->n_tokens) ? NULL : &unknown_token;
+}
+
+static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                        const Baton__V1__Tokens *tokens)
+{
     int64_t now_ns = baton_now_ns();
     if (request->state != GW_DECODING)
         return;
-    /* A message that contradicts the token count breaks the attempt, so no token is ever wrong. */
-    if (tokens->first_index != request->output.tokens.n) {
-        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &gap);
-        return;
-    }
-    /* The output's memory was reserved for max_new_tokens. */
-    if (request->output.tokens.n + tokens->n_tokens > (uint64_t)request->params.max_new_tokens) {
-        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &excess);
+    const struct gw_failure *failure = tokens_contradict(dispatcher, request, tokens);
+    if (failure) {
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, failure);
         return;
     }
     if (!request->attempt.decode_began)
@@ -204,14 +241,29 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
         gw_lifecycle_ack(request, now_ns);
 }
 
+/* A text that ends too soon looks whole to its client. */
+static const struct gw_failure *finished_contradicts(const struct gw_request *request,
+                                                     const Baton__V1__Finished *finished)
+{
+    static const struct gw_failure lost = {502, "worker_failed", "tokens were lost on the way"};
+    const struct baton_tokens *made = &request->output.tokens;
+    if (!made->n || finished->n_tokens != made->n)
+        return &lost;
+    bool is_stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
+    bool is_right = is_stopped ? baton_sampling_params_is_stop(&request->params.sampling,
+                                                               made->ids[made->n - 1])
+                               : made->n == (uint64_t)request->params.max_new_tokens;
+    return is_right ? NULL : &false_end;
+}
+
 static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *request,
                           const Baton__V1__Finished *finished)
 {
-    static const struct gw_failure lost = {502, "worker_failed", "tokens were lost on the way"};
     if (request->state != GW_DECODING)
         return;
-    if (finished->n_tokens != request->output.tokens.n) {
-        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &lost);
+    const struct gw_failure *failure = finished_contradicts(request, finished);
+    if (failure) {
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, failure);
         return;
     }
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;

@@ -201,7 +201,7 @@ void gateway_open(const struct gw_routing_options *routing)
     n_far = n_all_sent = 0;
     n_rejected_messages = n_links_opened = 0;
     memset(&metrics, 0, sizeof metrics);
-    facts = (struct baton_model_facts){.n_context_tokens = 1024};
+    facts = (struct baton_model_facts){.n_context_tokens = 1024, .n_vocab = 2560};
     if (!tokenizer)
         assert_int_equal(baton_tokenizer_open("models/tale", &tokenizer, NULL), BATON_OK);
     options.lifecycle.detokenizer.tokenizer = tokenizer;

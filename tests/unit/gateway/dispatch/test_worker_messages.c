@@ -21,7 +21,7 @@ static struct gw_requests requests;
 static struct gw_fleet fleet;
 static struct gw_metrics metrics;
 static struct gw_dispatcher dispatcher;
-static struct baton_model_facts facts;
+static struct baton_model_facts facts = {.n_vocab = 2560};
 static struct baton_tokenizer *tokenizer;
 static struct baton_inbox *inbox; /* the worker's */
 static struct gw_worker worker, stranger;

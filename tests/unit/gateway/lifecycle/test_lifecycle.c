@@ -178,6 +178,31 @@ TEST(lost_tokens_break_the_attempt)
     assert_string_equal(client.message, "tokens were lost on the way");
 }
 
+TEST(a_token_that_the_model_does_not_have_breaks_the_attempt)
+{
+    ask(&client, &streamed);
+    facts.n_vocab = 401; /* the first token is 400 */
+    run_prompt(&decode, &client);
+    assert_int_equal(client.request->state, GW_DECODING);
+    say_tokens(&decode, &client, 1, 1);
+    assert_string_equal(client.message, "a token came that the model does not have");
+    ask(&second, &whole);
+    facts.n_vocab = 400;
+    run_prompt(&decode, &second);
+    assert_int_equal(second.n_first, 0);
+    assert_int_equal(second.request->n_failures, 1);
+}
+
+TEST(an_end_that_the_tokens_do_not_have_breaks_the_attempt)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 1);
+    say_finished(&decode, &client, 2); /* of the 4 that were asked for */
+    assert_int_equal(client.n_finished, 0);
+    assert_string_equal(client.message, "an end was told that the tokens do not have");
+}
+
 TEST(a_command_that_its_worker_would_refuse_ends_the_request_and_no_worker)
 {
     ask(&client, &whole);
@@ -346,6 +371,8 @@ int main(void)
         ROW(answers_to_an_attempt_that_is_over_are_ignored),
         ROW(more_tokens_than_asked_for_break_the_attempt),
         ROW(lost_tokens_break_the_attempt),
+        ROW(a_token_that_the_model_does_not_have_breaks_the_attempt),
+        ROW(an_end_that_the_tokens_do_not_have_breaks_the_attempt),
         ROW(a_command_that_its_worker_would_refuse_ends_the_request_and_no_worker),
         ROW(a_deadline_ends_a_request_wherever_it_is),
         ROW(a_client_that_leaves_ends_its_request_everywhere),
