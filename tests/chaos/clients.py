@@ -4,6 +4,7 @@ import json
 import threading
 import time
 
+import kinds
 from fleet import SLOW, abandon, read_events
 
 N_AT_ONCE = 8
@@ -38,20 +39,33 @@ class Clock:
             return not self.over
 
 
-def canonical(path, answer):
-    """What of an answer is the same whoever served it."""
-    if path == "/v1/completions":
-        choices = sorted(answer["choices"], key=lambda choice: choice["index"])
-        return [[choice["text"], choice["finish_reason"], choice["logprobs"]] for choice in choices]
-    results = answer.get("results", [answer])
-    return [[result["generated_text"], result["output_tokens"], result["finish_reason"]] for result in results]
-
-
 class Answer:
-    """How a request ended: "exact", "wrong", "left", "cut", "refused" or "error:<code>"."""
+    """How a request ended: "exact", "wrong", "left", "cut", "refused" or "error:<code>"; "whole" before it is judged."""
 
-    def __init__(self, outcome, told=None, gap_s=0.0, detail=""):
-        self.outcome, self.told, self.gap_s, self.detail = outcome, told, gap_s, detail
+    def __init__(self, outcome, essence=None, texts=None, gap_s=0.0):
+        self.outcome, self.essence, self.texts, self.gap_s = outcome, essence, texts or {}, gap_s
+        self.migrations, self.migration_gap_s, self.detail = 0, 0.0, ""
+
+    def note_migrations(self, told):
+        """Whatever shape of answer tells of them."""
+        if isinstance(told, list):
+            for part in told:
+                self.note_migrations(part)
+        if isinstance(told, dict):
+            self.migrations += told.get("migrations", 0)
+            self.migration_gap_s = max(self.migration_gap_s, told.get("migration_gap_s", 0))
+            for part in told.values():
+                self.note_migrations(part)
+        return self
+
+    def judge(self, request, expected):
+        if self.outcome == "whole":
+            self.outcome = "exact" if self.essence == expected.essence else "wrong"
+        elif any(not expected.texts.get(choice, "").startswith(text) for choice, text in self.texts.items()):
+            self.outcome = "wrong"
+        if self.outcome == "wrong":
+            self.detail = f"{self.essence or self.texts!r} is not, or does not begin, {expected.essence!r}"
+        return self
 
 
 def failure(data):
@@ -61,60 +75,55 @@ def failure(data):
         return "unframed"
 
 
+def is_end(event):
+    return event.name == "summary" or event.data == "[DONE]"
+
+
 def read_stream(request, connection, response, clock):
-    """(outcome, told or the text so far, the longest pause between two events)"""
-    text, last, gap_s, heard = "", None, 0.0, None
-    for n, last in enumerate(read_events(response)):
+    events, gap_s, heard, path = [], 0.0, None, request["path"]
+    for event in read_events(response):
+        events.append(event)
         now = time.monotonic()
         gap_s, heard = max(gap_s, now - heard if heard else 0), now
         clock.tick()
-        if last.name == "token":
-            text += last.data
-        if request["client"] == "leaves" and n >= request["leaves_after"]:
+        if request["client"] == "leaves" and len(events) > request["leaves_after"]:
             abandon(connection, response)
-            return "left", text, gap_s
+            return Answer("left", texts=kinds.texts(path, events), gap_s=gap_s)
         if request["client"] == "slow":
             clock.wait(clock.count + 3, 0.02)
-    if last is not None and last.name == "summary":
-        summary = last.json()
-        return "whole", [[text, summary["output_tokens"], summary["finish_reason"]]], gap_s
-    return (failure(last.data) if last is not None and last.name == "error" else "cut"), text, gap_s
+    texts = kinds.texts(path, events)
+    if not events or not is_end(events[-1]):
+        is_told = events and (events[-1].name == "error" or '"error"' in events[-1].data[:10])
+        return Answer(failure(events[-1].data) if is_told else "cut", texts=texts, gap_s=gap_s)
+    answer = Answer("whole", kinds.of_stream(path, events), texts, gap_s)
+    return answer.note_migrations([event.json() for event in events if event.data.startswith("{") and event.name != "token"])
 
 
 def ask(host, port, request, clock):
-    """(outcome, told, gap_s)"""
+    """An Answer that is not judged yet."""
     connection = http.client.HTTPConnection(host, port, timeout=300 * SLOW)
     try:
         connection.request("POST", request["path"], json.dumps(request["body"]), {"Content-Type": "application/json"})
         response = connection.getresponse()
         if response.status != 200:
-            return failure(response.read()), "", 0.0
-        if request["path"].endswith("/stream"):
+            return Answer(failure(response.read()))
+        if kinds.is_stream(request["path"], request["body"]):
             return read_stream(request, connection, response, clock)
         answer = json.loads(response.read())
         clock.tick()
-        return "whole", canonical(request["path"], answer), 0.0
+        return Answer("whole", kinds.essence(answer)).note_migrations(answer)
     except ConnectionRefusedError:
-        return "refused", "", 0.0
+        return Answer("refused")
     except TimeoutError:
-        return "hung", "", 0.0
+        return Answer("hung")
     except (OSError, http.client.HTTPException, ValueError):
-        return "cut", "", 0.0
+        return Answer("cut")
     finally:
         connection.close()
 
 
-def judge(request, expected, outcome, told, gap_s):
-    if outcome == "whole":
-        right = told == expected
-        return Answer("exact" if right else "wrong", told, gap_s, "" if right else f"{told!r} is not {expected!r}")
-    if isinstance(told, str) and told and not expected[0][0].startswith(told):
-        return Answer("wrong", told, gap_s, f"{told!r} does not begin {expected[0][0]!r}")
-    return Answer(outcome, told, gap_s)
-
-
 def run_all(requests, addresses, clock, expected=None):
-    """Asks all, some at a time, in order; their Answers, or what they are told when nothing is expected."""
+    """Asks all, some at a time, in order; their Answers, judged if something is expected."""
     answers, lock, rest = [None] * len(requests), threading.Lock(), iter(range(len(requests)))
 
     def work():
@@ -123,8 +132,9 @@ def run_all(requests, addresses, clock, expected=None):
                 i = next(rest, None)
             if i is None:
                 return
-            got = ask(*addresses[requests[i]["gateway"] % len(addresses)], requests[i], clock)
-            answers[i] = judge(requests[i], expected[i], *got) if expected else got
+            answers[i] = ask(*addresses[requests[i]["gateway"] % len(addresses)], requests[i], clock)
+            if expected:
+                answers[i].judge(requests[i], expected[i])
     threads = [threading.Thread(target=work) for _ in range(N_AT_ONCE)]
     for thread in threads:
         thread.start()

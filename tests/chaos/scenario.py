@@ -18,13 +18,7 @@ def names(topology, n_gateways):
 
 
 def request(rng, n_gateways):
-    path, body = random_requests.valid(rng)
-    if path == "/generate/stream" or rng.random() < 0.5:
-        path = "/generate/stream"
-        prompt = random_requests.prompt_ids(rng)
-        body = {name: value for name, value in body.items()
-                if name in random_requests.OPTIONAL or name == "seed"} | {"prompt": prompt}
-        body["max_new_tokens"] = rng.randint(1, 20) if body.get("kv_cache") is False else rng.randint(1, 160)
+    path, body = random_requests.lasting(rng)
     body["timeout_s"] = 30
     client = rng.choices(["patient", "slow", "leaves"], [75, 12, 13])[0]
     return {"path": path, "body": body, "gateway": rng.randrange(n_gateways), "client": client,

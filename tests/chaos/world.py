@@ -7,6 +7,7 @@ either being told: a wrong permanent neighbour entry sends one's packets to the 
 import http.client
 import json
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -15,11 +16,14 @@ import tempfile
 from pathlib import Path
 
 import freeze
+import kinds
 from fleet import BIN, MODEL, SLOW, Process, free_port, held, wait_for
 
 SUBNET = "10.99.0"
 INBOX, BULK, HTTP = 7100, 7200, 8080
 TOKEN = "chaos"
+# A stalled engine is an error of the machine, and what a freeze must bring.
+COMPLAINT = re.compile(r"lvl=error(?!.* ev=engine_stalled )|ERROR: \w*Sanitizer|runtime error|SUMMARY: |Assertion")
 
 
 def sh(*command):
@@ -60,7 +64,7 @@ class Member:
         common = ["--model", MODEL, "--cluster-token", TOKEN, "--inbox", self.url(), *beat]
         if self.role == "gateway":
             return [BIN / "baton-gateway", *common, "--id", self.name, "--host", self.host, "--port", self.ports["http"],
-                    "--pack-dir", self.world.packs, "--drain-s", 5, "--max-wait-s", 0, *self.world.gateway_args, *more]
+                    "--pack-dir", self.world.packs, "--drain-s", 5, "--max-wait-s", 0, *kinds.ARGS, *self.world.gateway_args, *more]
         bulk = ["--bulk", self.url("bulk")] if self.role == "decode" else []
         return [BIN / f"baton-{self.role}", *common, "--id", self.name, *bulk, "--gateway",
                 ",".join(gateway.url() for gateway in self.world.gateways), "--lease-dir", "", "--threads", 1,
@@ -239,14 +243,16 @@ class World:
             connection.close()
 
     def wait_ready(self):
-        """Until every gateway has every worker."""
+        """Until every gateway has every worker, as the process that it is now."""
+        alive = {(worker.name, worker.process.pid) for worker in self.workers}
+
         def ready():
             for gateway in self.gateways:
                 try:
                     workers = self.get(gateway, "/workers")[1]["workers"]
                 except (OSError, http.client.HTTPException, ValueError):
                     return False
-                if sum(worker["state"] == "ready" for worker in workers) < len(self.workers):
+                if alive != {(worker["id"], worker["pid"]) for worker in workers if worker["state"] == "ready"}:
                     return False
             return True
         wait_for(ready, f"{len(self.workers)} workers to be ready at {len(self.gateways)} gateways")
@@ -266,3 +272,13 @@ class World:
             found += [f"{worker['id']}: {worker}" for worker in accounts
                       if worker["faults"] or worker["free"] + held(worker)["cached"]["blocks"] != worker["blocks"]]
         return found
+
+    def complaints(self):
+        """Lines of logs that should not be there, the first of each process."""
+        return [f"{member.name} complains: {line}" for member in self.members.values()
+                for line in [line for line in member.text().splitlines() if COMPLAINT.search(line)][:3]]
+
+    def stop(self):
+        """Tells every process to stop; those that do not end well."""
+        statuses = [(member, member.process.stop()) for member in [*self.workers, *self.gateways]]
+        return [f"{member.name} exited with {status}:\n{member.process.tail()}" for member, status in statuses if status]

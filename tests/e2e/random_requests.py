@@ -64,6 +64,43 @@ def valid(rng):
     return path, body
 
 
+def sampling_fields(rng):
+    """Of a request that lasts: every field that the API's routes share, a few at a time."""
+    names = rng.sample(sorted(OPTIONAL.keys() - {"kv_cache", "timeline"}), rng.randint(0, 4))
+    return {"seed": rng.randrange(2**53), "ignore_eos": True, **{name: OPTIONAL[name](rng) for name in names}}
+
+
+def lasting_native(rng):
+    body = sampling_fields(rng) | {"prompt": prompt_ids(rng), "timeline": rng.random() < 0.3}
+    if rng.random() < 0.2:
+        return "/generate/stream", body | {"kv_cache": False, "max_new_tokens": rng.randint(1, 20)}
+    return rng.choice(["/generate/stream"] * 3 + ["/generate"]), body | {"max_new_tokens": rng.randint(1, 160)}
+
+
+def lasting_completion(rng):
+    body = sampling_fields(rng) | {"prompt": prompt_ids(rng), "n": rng.randint(1, 3), "max_tokens": rng.randint(1, 160)}
+    if rng.random() < 0.5:
+        body |= {"logprobs": rng.randint(0, 5), "echo": rng.random() < 0.4}
+    return "/v1/completions", body | streamed(rng)
+
+
+def lasting_chat(rng):
+    turns = [{"role": role, "content": prompt_text(rng)[:80]} for role in ["user", "assistant", "user"][2 * rng.randrange(2):]]
+    body = sampling_fields(rng) | {"messages": turns, "n": rng.randint(1, 2), "max_tokens": rng.randint(1, 160)}
+    if rng.random() < 0.5:
+        body |= {"logprobs": True, "top_logprobs": rng.randint(0, 5)}
+    return "/v1/chat/completions", body | streamed(rng)
+
+
+def streamed(rng):
+    return {"stream": True, "stream_options": {"include_usage": True}} if rng.random() < 0.6 else {}
+
+
+def lasting(rng):
+    """(path, body) of a request of any kind, most of which take long enough for something to happen meanwhile."""
+    return rng.choice([lasting_native, lasting_native, lasting_completion, lasting_chat, valid])(rng)
+
+
 # ---- invalid: each kind of field knows how it can be wrong
 
 VALUES = {"string": "abc", "int": 7, "real": 1.5, "bool": True, "array": [["x"]], "object": {"a": 1}}

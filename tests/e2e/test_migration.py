@@ -1,94 +1,20 @@
 """Workers die in the middle of requests of every kind: each goes on elsewhere, and its answer is that of an
-undisturbed run. `python3 test_migration.py --trials N [--seed S]` kills N times at random."""
-import argparse
-import json
-import random
+undisturbed run. `tests/chaos/run --kills N` kills more often."""
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import random_requests
-from fleet import SLOW, SUSPICION, WORDY, Event, Fleet, wait_for
+from fleet import ROOT, SUSPICION, WORDY, Fleet, wait_for
+from kinds import ARGS, DECODED, LONG, NAIVE, essence, is_stream, of_stream
 
-STORY = "Once upon a time"
-N_TOKENS = 440 if SLOW == 1 else 200
-LONG = dict(prompt=STORY, max_new_tokens=N_TOKENS, temperature=0, seed=1, ignore_eos=True)
-CHAT = dict(messages=[{"role": "user", "content": "Tell me a story."}], ignore_eos=True)
-
-# Every kind of request whose tokens a decode worker makes: path, body.
-DECODED = {
-    "greedy": ("/generate", LONG),
-    "sampled": ("/generate", {**LONG, "temperature": 0.9, "top_k": 40, "top_p": 0.95, "min_p": 0.01, "seed": 11}),
-    "penalties": ("/generate", {**LONG, "temperature": 0.7, "presence_penalty": 0.6, "frequency_penalty": 0.4,
-                                "repetition_penalty": 1.2, "seed": 12}),
-    "output penalties alone": ("/generate", {**LONG, "presence_penalty": 1.5, "frequency_penalty": 0.9}),
-    "stop text": ("/generate", {**LONG, "temperature": 0.8, "seed": 3, "stop": ["no such text", "zebra"]}),
-    "stop token": ("/generate", {**LONG, "temperature": 0.3, "seed": 5, "stop_token_ids": [2558]}),
-    "explained": ("/generate", {**LONG, "temperature": 0.8, "seed": 6, "explain": 3, "max_new_tokens": 200}),
-    "batch": ("/generate", {**LONG, "prompt": [[7, 8, 9], [400, 11], [7, 8, 9, 10]], "temperature": 0.8, "seed": 7}),
-    "uncached": ("/generate", {**LONG, "cache_prompt": False}),
-    "stream": ("/generate/stream", {**LONG, "temperature": 0.8, "seed": 8}),
-    "explained stream": ("/generate/stream", {**LONG, "temperature": 0.8, "seed": 9, "explain": 2, "max_new_tokens": 200}),
-    "completion": ("/v1/completions", dict(prompt=STORY, max_tokens=N_TOKENS, temperature=0.8, seed=1, n=3,
-                                           logprobs=3, ignore_eos=True)),
-    "echo": ("/v1/completions", dict(prompt=STORY, max_tokens=N_TOKENS, temperature=0.8, seed=2, echo=True,
-                                     logprobs=2, ignore_eos=True)),
-    "completion stream": ("/v1/completions", dict(prompt=STORY, max_tokens=N_TOKENS, temperature=0.8, seed=3, n=2,
-                                                  logprobs=1, stream=True, ignore_eos=True,
-                                                  stream_options={"include_usage": True})),
-    "chat": ("/v1/chat/completions", {**CHAT, "max_tokens": N_TOKENS, "seed": 4, "logprobs": True,
-                                      "top_logprobs": 2}),
-    "chat stream": ("/v1/chat/completions", {**CHAT, "max_tokens": N_TOKENS, "seed": 5, "stream": True}),
-}
-# Of one in the naive loop the prefill worker makes them.
-NAIVE = {
-    "naive": ("/generate", {**LONG, "max_new_tokens": 150, "kv_cache": False, "temperature": 0.8, "seed": 21,
-                            "presence_penalty": 0.5}),
-    "naive stream": ("/generate/stream", {**LONG, "max_new_tokens": 150, "kv_cache": False, "temperature": 0.8,
-                                          "seed": 22}),
-}
-ARGS = ["--chat-template", "chatml"]
-
-# What depends on the run and not on the request.
-OF_THE_RUN = {"id", "created", "served_by", "handoff", "timings", "timeline", "cold", "cached_tokens",
-              "prompt_tokens_details"}
-
-
-def essence(value):
-    """The parts of an answer that may not depend on the workers, nor on when anything happened."""
-    if isinstance(value, dict):
-        return {name: essence(part) for name, part in value.items()
-                if name not in OF_THE_RUN and not name.endswith("_s")}
-    return [essence(part) for part in value] if isinstance(value, list) else value
-
-
-def of_native_stream(events):
-    text = "".join(event.data for event in events if event.name == "token")
-    steps = [event.json() for event in events if event.name == "step"]
-    assert [events[0].name, events[-1].name] == ["meta", "summary"], events[-1]
-    return essence([text, steps, events[0].json(), events[-1].json()])
-
-
-def of_openai_stream(events):
-    """By choice: its text, its logprobs, how it ended; then the usage."""
-    assert events[-1].data == "[DONE]", events[-1]
-    choices, usage = {}, None
-    for chunk in (event.json() for event in events[:-1]):
-        usage = chunk.get("usage") or usage
-        for choice in chunk["choices"]:
-            text, logprobs, ends = choices.setdefault(choice["index"], ([], [], []))
-            text.append(choice["text"] if "text" in choice else choice["delta"].get("content", ""))
-            logprobs.extend((choice["logprobs"] or {}).get("token_logprobs", []))
-            ends.append(choice["finish_reason"])
-    return essence([{str(index): ("".join(text), logprobs, [end for end in ends if end])
-                     for index, (text, logprobs, ends) in choices.items()}, usage])
+sys.path.append(str(ROOT / "tests/chaos"))
+import kills  # noqa: E402
 
 
 def ask(fleet, path, body):
     """(essence, served_by of each generation): the latter is told by native answers alone."""
-    if path == "/generate/stream" or body.get("stream"):
+    if is_stream(path, body):
         events = list(fleet.stream(path=path, **body).events)
-        if path != "/generate/stream":
-            return of_openai_stream(events), []
-        return of_native_stream(events), [events[-1].json()["served_by"]]
+        return of_stream(path, events), [events[-1].json()["served_by"]] if path == "/generate/stream" else []
     status, answer, _ = fleet.request("POST", path, body)
     assert status == 200, (status, answer)
     return essence(answer), [each["served_by"] for each in answer.get("results", [answer]) if "served_by" in each]
@@ -216,75 +142,7 @@ def test_a_worker_that_may_not_finish_its_streams_hands_them_over():
 # ---- random kills
 
 
-def random_request(rng):
-    path, body = random_requests.valid(rng)
-    length = "max_tokens" if path == "/v1/completions" else "max_new_tokens"
-    if body.get("kv_cache", True):
-        body[length] = rng.randint(1, 400)
-    return path, body
-
-
-class Kills:
-    """A fleet in which random workers die while random requests run; each that died is replaced."""
-
-    def __init__(self, fleet, rng):
-        self.fleet, self.rng, self.n_workers = fleet, rng, 0
-
-    def replace(self, victim):
-        role = victim.split("-")[0]
-        self.fleet.workers[victim].kill()
-        del self.fleet.workers[victim]
-        self.n_workers += 1
-        self.fleet.start_worker(role, f"{role}-{self.n_workers}r")
-
-    def await_tokens(self, n, pending):
-        """The moment of a kill: when so many tokens more were made, or all requests are over."""
-        def n_made():
-            return self.fleet.metrics()["baton_output_tokens_total"]
-        end = n_made() + n
-        wait_for(lambda: n_made() >= end or all(future.done() for future in pending), f"{n} tokens")
-
-    def trial(self, n_requests=8):
-        fleet, rng = self.fleet, self.rng
-        requests = [random_request(rng) for _ in range(n_requests)]
-        victim = rng.choice(sorted(fleet.workers))
-        with ThreadPoolExecutor(n_requests) as pool:
-            pending = [pool.submit(ask, fleet, *request) for request in requests]
-            self.await_tokens(rng.randrange(40 * n_requests), pending)
-            self.replace(victim)
-            answers = [future.result()[0] for future in pending]
-        fleet.wait_ready(4)
-        for (path, body), answer in zip(requests, answers):
-            assert answer == ask(fleet, path, body)[0], json.dumps([path, body])
-        return n_requests
-
-
-def kill_at_random(n_trials, seed):
-    rng = random.Random(seed)
-    with Fleet(prefill=2, decode=2, gateway_args=ARGS) as fleet:
-        kills = Kills(fleet, rng)
-        n = sum(kills.trial() for _ in range(n_trials))
-        fleet.wait_all_free()
-        metrics = fleet.metrics()
-        assert metrics['baton_requests_total{outcome="failed"}'] == 0
-        return n, metrics
-
-
 def test_random_kills_change_no_answer():
-    kill_at_random(6, seed=16)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    n, metrics = kill_at_random(options.trials, options.seed)
-    gaps = {name.split('le="')[1][:-2]: int(value) for name, value in metrics.items()
-            if name.startswith("baton_migration_gap_seconds_bucket")}
-    print(f"{options.trials} kills, {n} requests, 0 wrong, 0 failed, {metrics['baton_migrations_total']:.0f} migrations, "
-          f"{metrics['baton_retries_total']:.0f} retries; gaps up to s: {gaps}")
-
-
-if __name__ == "__main__":
-    main()
+    campaign, failures = kills.run(8, seed=16)
+    assert not failures, "\n".join(failures[:5])
+    assert sum(campaign.n_kills.values()) == 8
