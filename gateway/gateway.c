@@ -96,6 +96,7 @@ static bool take_messages(struct gateway *gateway)
 static void on_wake(uv_async_t *async)
 {
     struct gateway *gateway = of((uv_handle_t *)async);
+    gw_dispatcher_wake(&gateway->dispatcher, baton_now_ns());
     bool heard_all = take_messages(gateway);
     if (gateway->closing)
         return;

@@ -108,6 +108,40 @@ static double waited_s(const struct gw_dispatcher *dispatcher, int64_t now_ns)
                : 0;
 }
 
+/* Whether a request of the state is with a worker that may be at work. */
+static bool any_moves(const struct gw_dispatcher *dispatcher, enum gw_state state, int64_t now_ns)
+{
+    const struct gw_request_list *list = gw_lifecycle_list(&dispatcher->lifecycle, state);
+    for (struct gw_request *request = gw_request_list_first(list); request;
+         request = gw_request_list_next(list, request)) {
+        const struct gw_attempt *attempt = &request->attempt;
+        const struct gw_worker *worker = state == GW_PREFILLING ? attempt->prompt_at
+                                         : attempt->decode      ? attempt->decode
+                                                                : attempt->prefill;
+        if (worker && gw_fleet_hears(dispatcher->fleet, worker, now_ns))
+            return true;
+    }
+    return false;
+}
+
+/* Time in which nobody was there to go on says nothing about how fast the fleet is: it would refuse
+ * requests that it serves in time. */
+static struct gw_standstill standstill(const struct gw_dispatcher *dispatcher, int64_t now_ns)
+{
+    const struct gw_request *first =
+        gw_request_list_first(gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED));
+    return (struct gw_standstill){
+        .routing = first && !gw_routing_may_move(&dispatcher->routing, first, now_ns),
+        .compute = !any_moves(dispatcher, GW_PREFILLING, now_ns),
+        .output = !any_moves(dispatcher, GW_DECODING, now_ns)};
+}
+
+void gw_dispatcher_wake(struct gw_dispatcher *dispatcher, int64_t now_ns)
+{
+    if (gw_fleet_slept(dispatcher->fleet, now_ns))
+        gw_throughput_slept(&dispatcher->lifecycle.throughput, now_ns);
+}
+
 /* Requests of a suspect look for another place, if there is one. */
 static void hedge(struct gw_dispatcher *dispatcher)
 {
@@ -123,7 +157,9 @@ static void hedge(struct gw_dispatcher *dispatcher)
 
 void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
-    gw_throughput_tick(&dispatcher->lifecycle.throughput, waited_s(dispatcher, now_ns), now_ns);
+    const struct gw_standstill still = standstill(dispatcher, now_ns);
+    gw_throughput_tick(&dispatcher->lifecycle.throughput, waited_s(dispatcher, now_ns), &still,
+                       now_ns);
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         tick_list(dispatcher, (enum gw_state)state, now_ns);
     hedge(dispatcher);

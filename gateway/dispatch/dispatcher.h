@@ -51,6 +51,9 @@ void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, const struct gw
  * elsewhere. */
 void gw_dispatcher_worker_unfit(struct gw_dispatcher *dispatcher, const struct gw_worker *worker);
 
+/* Before messages are taken: sees whether this process slept, which is no time that work took. */
+void gw_dispatcher_wake(struct gw_dispatcher *dispatcher, int64_t now_ns);
+
 /* Deadlines, and acks that are due. Call every 25 ms or so. */
 void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns);
 

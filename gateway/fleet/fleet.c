@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-enum { DEAD_BEATS = 6 };
+enum { DEAD_BEATS = 6, HEARD_BEATS = 2 };
 
 /* How long a link stays open after Refused was sent on it, so that the message can leave. */
 #define REFUSED_LINGERS_NS BATON_SECOND
@@ -374,6 +374,12 @@ static int64_t last_heard_ns(const struct gw_fleet *fleet, const struct gw_worke
     return heard_ns > fleet->awake_ns ? heard_ns : fleet->awake_ns;
 }
 
+bool gw_fleet_hears(const struct gw_fleet *fleet, const struct gw_worker *worker, int64_t now_ns)
+{
+    return (worker->state == GW_WORKER_READY || worker->state == GW_WORKER_DRAINING) &&
+           now_ns - last_heard_ns(fleet, worker) <= HEARD_BEATS * fleet->options.beat_ns;
+}
+
 static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
                         bool heard_all)
 {
@@ -405,10 +411,15 @@ static void close_one(struct gw_fleet *fleet, int64_t now_ns)
         gw_worker_destroy(worker);
 }
 
+/* Ticks come every beat_ns / 4: after a longer pause this process was stopped or starved. */
+bool gw_fleet_slept(const struct gw_fleet *fleet, int64_t now_ns)
+{
+    return now_ns - fleet->ticked_ns > fleet->options.beat_ns;
+}
+
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
 {
-    /* Ticks come every beat_ns / 4: after a longer pause this process was stopped or starved. */
-    if (now_ns - fleet->ticked_ns > fleet->options.beat_ns)
+    if (gw_fleet_slept(fleet, now_ns))
         fleet->awake_ns = now_ns;
     fleet->ticked_ns = now_ns;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers), *next; worker;

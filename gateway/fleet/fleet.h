@@ -70,6 +70,12 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
  * beat_ns / 4. */
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all);
 
+/* Whether this process itself did not run for so long that nobody was heard meanwhile. */
+bool gw_fleet_slept(const struct gw_fleet *fleet, int64_t now_ns);
+
+/* Whether the worker may be at work: it is ready, or drains, and missed no two beats. */
+bool gw_fleet_hears(const struct gw_fleet *fleet, const struct gw_worker *worker, int64_t now_ns);
+
 /* Gives the worker no more work and tells it to finish what it has, and to stop. */
 void gw_fleet_drain(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason);
 

@@ -20,6 +20,12 @@ void gw_busy_rate_pass(struct gw_busy_rate *rate, int64_t now_ns)
     rate->seen_ns = now_ns;
 }
 
+void gw_busy_rate_skip(struct gw_busy_rate *rate, int64_t now_ns)
+{
+    rate->pending_s = 0;
+    rate->seen_ns = now_ns;
+}
+
 void gw_busy_rate_begin(struct gw_busy_rate *rate, int64_t now_ns)
 {
     gw_busy_rate_pass(rate, now_ns);

@@ -36,6 +36,9 @@ void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns);
 void gw_busy_rate_end(struct gw_busy_rate *rate, int64_t now_ns);
 /* Advances the clock to now_ns, without work. */
 void gw_busy_rate_pass(struct gw_busy_rate *rate, int64_t now_ns);
+/* Advances to now_ns and forgets the time since the last work: nothing that is open could be done,
+ * because nobody was there to do it. */
+void gw_busy_rate_skip(struct gw_busy_rate *rate, int64_t now_ns);
 
 /* The clock's time per unit. Before the first unit is done, the clock's time so far. */
 double gw_busy_rate_per_unit_s(const struct gw_busy_rate *rate);

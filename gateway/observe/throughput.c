@@ -21,16 +21,32 @@ static void end_backlog(struct gw_throughput *throughput, int64_t now_ns)
         gw_busy_rate_end(&throughput->routing, now_ns);
 }
 
-void gw_throughput_tick(struct gw_throughput *throughput, double waited_s, int64_t now_ns)
+static void advance(struct gw_busy_rate *rate, bool is_still, int64_t now_ns)
+{
+    if (is_still)
+        gw_busy_rate_skip(rate, now_ns);
+    else
+        gw_busy_rate_pass(rate, now_ns);
+}
+
+void gw_throughput_tick(struct gw_throughput *throughput, double waited_s,
+                        const struct gw_standstill *still, int64_t now_ns)
 {
     bool is_backlog = waited_s > had_to_wait_s;
-    gw_busy_rate_pass(&throughput->routing, now_ns);
-    gw_busy_rate_pass(&throughput->compute, now_ns);
-    gw_busy_rate_pass(&throughput->output, now_ns);
+    advance(&throughput->routing, still->routing, now_ns);
+    advance(&throughput->compute, still->compute, now_ns);
+    advance(&throughput->output, still->output, now_ns);
     if (is_backlog && !throughput->routing.n_open)
         gw_busy_rate_begin(&throughput->routing, now_ns);
     else if (!is_backlog)
         end_backlog(throughput, now_ns);
+}
+
+void gw_throughput_slept(struct gw_throughput *throughput, int64_t now_ns)
+{
+    gw_busy_rate_skip(&throughput->routing, now_ns);
+    gw_busy_rate_skip(&throughput->compute, now_ns);
+    gw_busy_rate_skip(&throughput->output, now_ns);
 }
 
 static bool is_waiting(enum gw_state state)

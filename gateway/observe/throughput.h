@@ -6,7 +6,8 @@
  * It measures three rates. Requests routed: while there is a backlog, that is, while some request
  * has waited longer than routing takes. Prompt tokens computed: while a worker has a prompt. Tokens
  * made: while a client takes some. Each clock runs only under load, so a quiet hour does not look
- * like a slow fleet. Without a backlog there is no routing rate, because a fleet with spare
+ * like a slow fleet, and only while somebody is there who could do the work, so a worker that is
+ * gone or silent does not either. Without a backlog there is no routing rate, because a fleet with spare
  * capacity routes at the rate of arrivals.
  *
  *     wait    = requests waiting x seconds a routing + tokens with workers x seconds a token
@@ -42,9 +43,18 @@ void gw_throughput_made(struct gw_throughput *throughput, size_t n, int64_t now_
 /* A request ended well after n_output tokens; seconds are from the first to the end. */
 void gw_throughput_finished(struct gw_throughput *throughput, uint64_t n_output, double seconds);
 
-/* Advances the clocks. waited_s is the wait of the first request in the queue, 0 when the queue is
+/* What cannot go on now, because no worker that has such work, or may get it, is heard. */
+struct gw_standstill {
+    bool routing, compute, output;
+};
+
+/* Advances the clocks, but for those that stand still. waited_s is the wait of the first request in the queue, 0 when the queue is
  * empty. Call about every 25 ms, because this call detects a backlog. */
-void gw_throughput_tick(struct gw_throughput *throughput, double waited_s, int64_t now_ns);
+void gw_throughput_tick(struct gw_throughput *throughput, double waited_s,
+                        const struct gw_standstill *still, int64_t now_ns);
+
+/* This process did not run for a while, so it saw no work that was done meanwhile. */
+void gw_throughput_slept(struct gw_throughput *throughput, int64_t now_ns);
 
 /* Seconds until the waiting requests and n_requests more are routed, and the tokens with workers
  * and n_tokens more are computed. With 0 and 0: the wait of a request that comes now. */

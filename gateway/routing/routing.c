@@ -423,6 +423,26 @@ bool gw_routing_awaits_worker(const struct gw_routing *routing, const struct gw_
     return role && gw_fleet_awaits(routing->fleet, role, baton_now_ns());
 }
 
+static bool hears_any(const struct gw_routing *routing, Baton__V1__Role role, int64_t now_ns)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == role && worker->state == GW_WORKER_READY &&
+            gw_fleet_hears(fleet, worker, now_ns))
+            return true;
+    return false;
+}
+
+bool gw_routing_may_move(const struct gw_routing *routing, const struct gw_request *request,
+                         int64_t now_ns)
+{
+    return (must_colocate(routing, request) ||
+            hears_any(routing, BATON__V1__ROLE__ROLE_PREFILL, now_ns)) &&
+           (!wants_decode(routing, request) ||
+            hears_any(routing, BATON__V1__ROLE__ROLE_DECODE, now_ns));
+}
+
 const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request)
 {

@@ -53,6 +53,11 @@ void gw_routing_route_queued(struct gw_routing *routing);
 /* Whether the request waits for a role whose workers have only just left, or are only joining. */
 bool gw_routing_awaits_worker(const struct gw_routing *routing, const struct gw_request *request);
 
+/* Whether a worker of each role that the request needs is heard, so that it could be routed once
+ * there is capacity. */
+bool gw_routing_may_move(const struct gw_routing *routing, const struct gw_request *request,
+                         int64_t now_ns);
+
 /* The reason why a request could not be routed even by an idle fleet, or NULL. A role that is
  * awaited is no reason. */
 const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,

@@ -22,7 +22,7 @@ static void line_up(int n)
 {
     for (int i = 0; i < n; i++)
         move(GW_TOKENIZING, GW_QUEUED);
-    gw_throughput_tick(&throughput, n, now_ns);
+    gw_throughput_tick(&throughput, n, &(struct gw_standstill){false, false, false}, now_ns);
 }
 
 /* A fleet that gives a slot to ten requests a second (50 tokens, run in 10 ms), each for 1 s. */

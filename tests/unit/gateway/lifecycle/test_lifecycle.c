@@ -298,6 +298,39 @@ TEST(a_suspect_keeps_its_requests)
     assert_int_equal(client.n_finished, 1);
 }
 
+/* How long the fleet is thought to take for a request beside those that it has. */
+static double predicted_s(void)
+{
+    const struct gw_throughput *throughput = &dispatcher.lifecycle.throughput;
+    return gw_throughput_wait_s(throughput, 1, 32) + gw_throughput_service_s(throughput, 1, 32, 4);
+}
+
+TEST(the_silence_of_the_only_decode_worker_is_not_taken_for_slowness)
+{
+    for (int i = 0; i < 8; i++) {
+        ask(&client, &whole);
+        run_prompt(&decode, &client);
+        pass_ms(25);
+        run_to_the_end(&decode, &client);
+    }
+    ask(&client, &streamed);
+    run_prompt(&decode, &client);
+    say_tokens(&decode, &client, 1, 1);
+    ask(&second, &whole); /* its reservation is not answered */
+    double usual_s = predicted_s();
+    decode.is_silent = true;
+    pass_ms(4 * BEAT_MS);
+    assert_int_equal(known(&decode)->state, GW_WORKER_SUSPECT);
+    assert_true(predicted_s() <= 1.1 * usual_s);
+    pass_ms(BEAT_MS);
+    assert_true(predicted_s() <= 1.1 * usual_s);
+    decode.is_silent = false;
+    say_tokens(&decode, &client, 2, 2); /* before its Status */
+    say_status(&decode);
+    pass_ms(25);
+    assert_true(predicted_s() <= 1.1 * usual_s);
+}
+
 TEST(a_draining_worker_finishes_what_it_has)
 {
     ask(&client, &streamed);
@@ -379,6 +412,7 @@ int main(void)
         ROW(a_stalled_worker_loses_its_requests_and_is_told_so),
         ROW(a_worker_whose_canary_failed_loses_its_requests_and_gets_none),
         ROW(a_suspect_keeps_its_requests),
+        ROW(the_silence_of_the_only_decode_worker_is_not_taken_for_slowness),
         ROW(a_draining_worker_finishes_what_it_has),
         ROW(a_prefill_worker_may_die_once_decoding_began),
         ROW(tokens_are_acknowledged_within_fifty_milliseconds),

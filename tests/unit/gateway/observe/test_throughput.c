@@ -6,11 +6,13 @@
 #include "gateway/observe/throughput.h"
 
 static struct gw_throughput throughput;
+static struct gw_standstill still;
 static int64_t now_ns;
 
 SETUP(init)
 {
     throughput = (struct gw_throughput){0};
+    still = (struct gw_standstill){false, false, false};
     now_ns = 1000 * BATON_SECOND;
     return 0;
 }
@@ -32,7 +34,7 @@ static void arrive(size_t n_tokens)
 
 static void tick(double waited_s)
 {
-    gw_throughput_tick(&throughput, waited_s, now_ns);
+    gw_throughput_tick(&throughput, waited_s, &still, now_ns);
 }
 
 /* The first in the queue gets its slot, and its first token after prefill_s. */
@@ -226,7 +228,7 @@ TEST(decoding_requests_share_what_the_fleet_makes)
     for (int i = 0; i < 3; i++)
         gw_throughput_paused(&throughput, true, now_ns);
     sleep_s(3600); /* none is taken: no time passes */
-    gw_throughput_tick(&throughput, 0, now_ns);
+    tick(0);
     near(gw_throughput_service_s(&throughput, 1, 0, 1000), 10 * 0.01, 0.05);
 }
 
@@ -286,6 +288,73 @@ TEST(a_stall_that_requests_survive_counts_as_a_second)
     assert_true(gw_throughput_service_s(&throughput, 1, 20, 10) < 0.2);
 }
 
+/* Ticks as the gateway does. */
+static void pass(double seconds, double waited_s)
+{
+    for (int i = 0; i < (int)(seconds / 0.025); i++) {
+        sleep_s(0.025);
+        tick(waited_s);
+    }
+}
+
+TEST(time_in_which_nobody_could_go_on_is_not_slowness)
+{
+    answer(3);
+    begin_decoding(2);
+    pass(0.1, 0);
+    still.output = true; /* the only decode worker is silent */
+    pass(2, 0);
+    assert_true(gw_throughput_service_s(&throughput, 1, 20, 10) < 0.3);
+    still.output = false;
+    gw_throughput_made(&throughput, 2, now_ns);
+    move(GW_DECODING, GW_DONE, 1);
+    move(GW_DECODING, GW_DONE, 1);
+    expect_the_usual_pace();
+    answer(1);
+    expect_the_usual_pace();
+}
+
+TEST(prompts_whose_worker_is_silent_take_no_time)
+{
+    answer(3);
+    arrive(20);
+    move(GW_QUEUED, GW_PREFILLING, 20);
+    still.compute = true;
+    pass(2, 0);
+    near(gw_throughput_wait_s(&throughput, 0, 0), 0.01, 0.05);
+    still.compute = false;
+    sleep_s(0.01);
+    move(GW_PREFILLING, GW_DECODING, 20);
+    move(GW_DECODING, GW_DONE, 20);
+    expect_the_usual_pace();
+}
+
+TEST(a_queue_before_a_silent_worker_is_no_backlog)
+{
+    still.routing = true;
+    for (int i = 0; i < 12; i++)
+        arrive(20);
+    pass(2, 1);
+    assert_true(gw_throughput_wait_s(&throughput, 0, 0) < 0.01);
+    still.routing = false;
+    tick(2);
+    for (int i = 0; i < 4; i++)
+        serve(20, 0.01);
+    assert_true(gw_throughput_wait_s(&throughput, 0, 0) < 0.2);
+}
+
+TEST(a_gateway_that_slept_does_not_take_its_sleep_for_slowness)
+{
+    answer(20);
+    begin_decoding(1);
+    sleep_s(60);
+    gw_throughput_slept(&throughput, now_ns);
+    gw_throughput_made(&throughput, 1, now_ns);
+    tick(0);
+    move(GW_DECODING, GW_DONE, 1);
+    expect_the_usual_pace();
+}
+
 TEST(retry_after_is_whole_seconds_that_can_be_foreseen)
 {
     assert_int_equal(gw_throughput_retry_s(0), 1);
@@ -316,6 +385,10 @@ int main(void)
         cmocka_unit_test_setup(decoding_requests_share_what_the_fleet_makes, init),
         cmocka_unit_test_setup(requests_that_failed_after_a_stall_do_not_look_like_slowness, init),
         cmocka_unit_test_setup(a_stall_that_requests_survive_counts_as_a_second, init),
+        cmocka_unit_test_setup(time_in_which_nobody_could_go_on_is_not_slowness, init),
+        cmocka_unit_test_setup(prompts_whose_worker_is_silent_take_no_time, init),
+        cmocka_unit_test_setup(a_queue_before_a_silent_worker_is_no_backlog, init),
+        cmocka_unit_test_setup(a_gateway_that_slept_does_not_take_its_sleep_for_slowness, init),
         cmocka_unit_test_setup(retry_after_is_whole_seconds_that_can_be_foreseen, init),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
