@@ -3,7 +3,8 @@
  * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until it is
  *            unmapped.
  * Threading: any thread.
- * Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's maximum), each with the path in *why.
+ * Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's maximum), each with the path in *why;
+ *            of owned files also INVALID: somebody else may have written it.
  */
 #ifndef BATON_BASE_FILE_H
 #define BATON_BASE_FILE_H
@@ -11,6 +12,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/base/buf.h"
 #include "common/base/error.h"
@@ -34,5 +36,23 @@ enum baton_err baton_file_map(const char *path, struct baton_mapping *mapping,
                               struct baton_why *why) BATON_MUST_CHECK;
 /* Ends the mapping; one that was never made, zeroed, is fine. */
 void baton_file_unmap(struct baton_mapping *mapping);
+
+/* ---- files in directories that others may write to ---- */
+
+/* Whether fd is a regular file of this user, of root or of `owner`, whose mode has none of the
+ * forbidden bits. INVALID says what it is instead. */
+enum baton_err baton_file_check_owner(int fd, const char *path, uid_t owner, mode_t forbidden,
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
+/* Opens a file to read it, if nobody but these three may have written it. Follows no link at its
+ * end, waits for no pipe. */
+enum baton_err baton_file_open_owned(const char *path, uid_t owner, int *fd,
+                                     struct baton_why *why) BATON_MUST_CHECK;
+
+/* As baton_file_read and baton_file_map, of such a file. */
+enum baton_err baton_file_read_owned(const char *path, uid_t owner, struct baton_buf *out,
+                                     struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err baton_file_map_owned(const char *path, uid_t owner, struct baton_mapping *mapping,
+                                    struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

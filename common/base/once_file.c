@@ -13,7 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/file.h"
 
-enum { POLL_MS = 10, MODE = 0644 };
+enum { POLL_MS = 10, MODE = 0644, FOR_OTHERS = 022 };
 
 /* Waiting for a lock and then finding its file renamed or deleted is normal: its holder is
  * done. */
@@ -36,7 +36,9 @@ static enum baton_err try_lock(struct baton_once_file *once, struct baton_why *w
     once->fd = open(once->temporary, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
     if (once->fd < 0)
         return io_failure(once, why);
-    if (flock(once->fd, LOCK_EX | LOCK_NB))
+    if (baton_file_check_owner(once->fd, once->temporary, geteuid(), FOR_OTHERS, why))
+        err = BATON_IO; /* who made it first could go on writing */
+    else if (flock(once->fd, LOCK_EX | LOCK_NB))
         err = errno == EWOULDBLOCK || errno == EINTR ? BATON_AGAIN : io_failure(once, why);
     else if (!is_still_named(once))
         err = BATON_AGAIN;

@@ -4,10 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/file.h"
 
 enum { PRIVATE = 0700, SHARED = 0755 };
+
+static uid_t owner_of(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) ? geteuid() : info.st_uid;
+}
 
 /* Adds parent/name, or parent itself, which is created when only that is missing. */
 static void add(struct baton_cache_dirs *dirs, const char *parent, const char *name, mode_t mode)
@@ -18,8 +25,9 @@ static void add(struct baton_cache_dirs *dirs, const char *parent, const char *n
                  : snprintf(path, PATH_MAX, "%s", parent);
     if (n < 0 || n >= PATH_MAX)
         return;
-    if (!mkdir(path, mode) || (!stat(path, &info) && S_ISDIR(info.st_mode)))
-        dirs->n++;
+    (void)mkdir(path, mode);
+    if (!stat(path, &info) && S_ISDIR(info.st_mode))
+        dirs->owners[dirs->n++] = owner_of(name ? parent : path);
 }
 
 /* As the XDG Base Directory Specification has it: a relative path is ignored. */

@@ -88,11 +88,16 @@ static bool parse(const struct identity *identity, const struct baton_buf *text,
     return true;
 }
 
-static bool recall(const char *path, const struct identity *identity, char hex[BATON_SHA256_HEX])
+static bool recall(const char *path, uid_t owner, const struct identity *identity,
+                   char hex[BATON_SHA256_HEX])
 {
     struct baton_buf text;
+    struct baton_why why = {""};
     baton_buf_init(&text, MAX_MEMORY_BYTES);
-    bool found = !baton_file_read(path, &text, NULL) && parse(identity, &text, hex);
+    enum baton_err err = baton_file_read_owned(path, owner, &text, &why);
+    if (err == BATON_INVALID)
+        baton_log(BATON_LOG_WARN, "digest_refused", BATON_S("reason", why.text));
+    bool found = !err && parse(identity, &text, hex);
     baton_buf_fini(&text);
     return found;
 }
@@ -158,7 +163,7 @@ static void remember(const char *model_path, struct baton_once_file *file,
 }
 
 /* Hashes under the memory's lock and remembers; AGAIN when it cannot be written. */
-static enum baton_err hash_once(const char *model_path, const char *path,
+static enum baton_err hash_once(const char *model_path, const char *path, uid_t owner,
                                 const struct identity *identity, char hex[BATON_SHA256_HEX],
                                 struct baton_why *why)
 {
@@ -166,7 +171,7 @@ static enum baton_err hash_once(const char *model_path, const char *path,
     double wait_s = WAIT_S + (double)identity->n_bytes / WAIT_BYTES_PER_S;
     if (baton_once_file_begin(path, wait_s, &file, NULL))
         return BATON_AGAIN;
-    if (recall(path, identity, hex)) {
+    if (recall(path, owner, identity, hex)) {
         baton_once_file_abort(&file);
         return BATON_OK;
     }
@@ -208,11 +213,11 @@ static enum baton_err find(const char *model_path, const struct baton_cache_dirs
     if (err)
         return err;
     for (int i = 0; i < dirs->n; i++)
-        if (recall(paths[i], identity, hex))
+        if (recall(paths[i], dirs->owners[i], identity, hex))
             return BATON_OK;
     /* The first directory that can be written keeps it; AGAIN means that this one cannot. */
     for (int i = 0; i < dirs->n && is_settled(identity); i++) {
-        err = hash_once(model_path, paths[i], identity, hex, why);
+        err = hash_once(model_path, paths[i], dirs->owners[i], identity, hex, why);
         if (err != BATON_AGAIN)
             return err;
     }

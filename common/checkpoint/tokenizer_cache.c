@@ -317,16 +317,15 @@ static enum baton_err name_file(char path[PATH_MAX], const char *dir,
     return baton_file_path(path, dir, name, NULL);
 }
 
-static struct baton_tokenizer_tables *open_file(const char *path,
+static struct baton_tokenizer_tables *open_file(const char *path, uid_t owner,
                                                 const char digest[BATON_SHA256_HEX])
 {
     struct baton_why why = {""};
     struct baton_tokenizer_tables *tables = calloc(1, sizeof *tables);
-    if (!tables || baton_file_map(path, &tables->kept, NULL)) {
-        free(tables);
+    if (!tables)
         return NULL;
-    }
-    if (!baton_tokenizer_cache_parse(tables->kept.data, tables->kept.n_bytes, digest, tables, &why))
+    if (!baton_file_map_owned(path, owner, &tables->kept, &why) &&
+        !baton_tokenizer_cache_parse(tables->kept.data, tables->kept.n_bytes, digest, tables, &why))
         return tables;
     baton_log(BATON_LOG_WARN, "tokenizer_cache_refused", BATON_S("path", path),
               BATON_S("reason", why.text));
@@ -341,7 +340,7 @@ struct baton_tokenizer_tables *baton_tokenizer_cache_find(const struct baton_cac
     struct baton_tokenizer_tables *tables = NULL;
     for (int i = 0; i < dirs->n && !tables; i++)
         if (!name_file(path, dirs->paths[i], digest) && !access(path, R_OK))
-            tables = open_file(path, digest);
+            tables = open_file(path, dirs->owners[i], digest);
     return tables;
 }
 

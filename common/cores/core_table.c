@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/file.h"
 
-enum { MODE = 0600, LOCK_TRIES = 200, LOCK_PAUSE_MS = 5 };
+enum { MODE = 0600, FOR_OTHERS = 077, LOCK_TRIES = 200, LOCK_PAUSE_MS = 5 };
 
 static const char magic[8] = {'B', 'A', 'T', 'N', 'C', 'O', 'R', 'E'};
 
@@ -36,16 +37,13 @@ static enum baton_err io_failure(const char *path, struct baton_why *why)
 static enum baton_err check_owner(int fd, const char *path, struct stat *info,
                                   struct baton_why *why)
 {
+    enum baton_err err = baton_file_check_owner(fd, path, geteuid(), FOR_OTHERS, why);
+    if (err)
+        return err;
     if (fstat(fd, info))
         return io_failure(path, why);
-    if (!S_ISREG(info->st_mode) || info->st_nlink != 1)
+    if (info->st_nlink != 1)
         return baton_fail(why, BATON_INVALID, "%s: not a plain file with one name", path);
-    if (info->st_uid != geteuid())
-        return baton_fail(why, BATON_INVALID, "%s: belongs to user %u, not to us", path,
-                          (unsigned)info->st_uid);
-    if (info->st_mode & 077)
-        return baton_fail(why, BATON_INVALID, "%s: mode %03o lets others in; must be %03o", path,
-                          (unsigned)info->st_mode & 0777, (unsigned)MODE);
     return BATON_OK;
 }
 

@@ -67,6 +67,19 @@ def test_a_damaged_file_is_packed_again():
         assert fleet.generate(prompt=STORY, max_new_tokens=20, temperature=0)["text"] == before
 
 
+def test_a_file_that_others_may_have_written_is_packed_again():
+    with Fleet() as fleet:
+        before = fleet.generate(prompt=STORY, max_new_tokens=20, temperature=0)["text"]
+        [pack] = packs(fleet)
+        pack.chmod(0o666)
+        assert fleet.workers["decode-0"].stop() == 0
+        again = fleet.start_worker("decode", "decode-1")
+        fleet.wait_ready(2)
+        assert re.search("ev=weights_unusable reason=.*mode 666 lets others in", again.text())
+        assert "ev=weights_packed" in again.text() and packs(fleet)[0].stat().st_mode & 0o777 == 0o644
+        assert fleet.generate(prompt=STORY, max_new_tokens=20, temperature=0)["text"] == before
+
+
 def test_without_a_directory_for_the_file_a_worker_keeps_its_own_copy():
     with Fleet(worker_args=["--pack-dir", "/proc"]) as fleet:
         answer = fleet.generate(prompt=STORY, max_new_tokens=5, temperature=0)

@@ -87,10 +87,11 @@ static enum baton_err pack(const struct build *build, struct baton_why *why)
     return err;
 }
 
-static enum baton_err map(const struct build *build, const char *path,
+static enum baton_err map(const struct build *build, const char *path, uid_t owner,
                           const struct baton_pack_key *key, struct baton_why *why)
 {
-    enum baton_err err = baton_pack_file_map(path, key, build->pool, &build->model->pack, why);
+    enum baton_err err =
+        baton_pack_file_map(path, owner, key, build->pool, &build->model->pack, why);
     if (err)
         return err;
     baton_model_place(build->model, build->model->pack.payload);
@@ -129,7 +130,7 @@ static enum baton_err make(const struct build *build, struct baton_once_file *be
 }
 
 /* Looks again under the lock: the process that held it before has made the file. */
-static enum baton_err map_or_make(const struct build *build, const char *path,
+static enum baton_err map_or_make(const struct build *build, const char *path, uid_t owner,
                                   const struct baton_pack_key *key, struct baton_why *why)
 {
     struct baton_once_file begun;
@@ -139,7 +140,7 @@ static enum baton_err map_or_make(const struct build *build, const char *path,
     enum baton_err err = baton_once_file_begin(path, wait_s, &begun, why);
     if (err)
         return err;
-    err = map(build, path, key, why);
+    err = map(build, path, owner, key, why);
     if (err)
         return make(build, &begun, key, why);
     baton_once_file_abort(&begun);
@@ -164,14 +165,14 @@ static enum baton_err share(const struct build *build, struct baton_why *why)
     for (int i = 0; i < dirs->n; i++) {
         if (baton_file_path(paths[i], dirs->paths[i], name, why))
             return BATON_IO;
-        err = map(build, paths[i], &key, why);
+        err = map(build, paths[i], dirs->owners[i], &key, why);
         if (!err)
             return BATON_OK;
-        if (err == BATON_CORRUPT)
+        if (err == BATON_CORRUPT || err == BATON_INVALID)
             baton_log(BATON_LOG_WARN, "weights_unusable", BATON_S("reason", why->text));
     }
     for (int i = 0; i < dirs->n; i++) {
-        err = map_or_make(build, paths[i], &key, why);
+        err = map_or_make(build, paths[i], dirs->owners[i], &key, why);
         if (err != BATON_IO && err != BATON_TIMEOUT)
             return err;
     }

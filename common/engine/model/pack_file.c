@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
+#include "common/base/file.h"
 
 enum {
     VERSION = 2,
@@ -122,7 +123,7 @@ static enum baton_err map_checked(int fd, const struct baton_pack_key *key, stru
     struct stat info;
     if (fstat(fd, &info))
         return baton_fail(why, BATON_IO, "%s", strerror(errno));
-    if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != PAGE_BYTES + (uint64_t)key->n_bytes)
+    if ((uint64_t)info.st_size != PAGE_BYTES + (uint64_t)key->n_bytes)
         return baton_fail(why, BATON_CORRUPT, "wrong size");
     enum baton_err err = map_fd(fd, PAGE_BYTES + key->n_bytes, PROT_READ, &mapped, why);
     if (err)
@@ -135,16 +136,16 @@ static enum baton_err map_checked(int fd, const struct baton_pack_key *key, stru
     return err;
 }
 
-enum baton_err baton_pack_file_map(const char *path, const struct baton_pack_key *key,
+enum baton_err baton_pack_file_map(const char *path, uid_t owner, const struct baton_pack_key *key,
                                    struct baton_pool *pool, struct baton_pack_file *file,
                                    struct baton_why *why)
 {
     struct baton_why reason;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe of that name must not block */
-    if (fd < 0)
-        return baton_fail(why, errno == ENOENT ? BATON_NOT_FOUND : BATON_IO, "%s: %s", path,
-                          strerror(errno));
-    enum baton_err err = map_checked(fd, key, pool, file, &reason);
+    int fd;
+    enum baton_err err = baton_file_open_owned(path, owner, &fd, why);
+    if (err)
+        return err;
+    err = map_checked(fd, key, pool, file, &reason);
     close(fd);
     return err ? baton_fail(why, err, "%s: %s", path, reason.text) : BATON_OK;
 }

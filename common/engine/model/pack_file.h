@@ -24,11 +24,14 @@
  *
  * Ownership: a mapping belongs to the caller until unmapped.
  * Threading: any thread; `pool` is busy during the call.
- * Errors:    map: NOT_FOUND, IO, CORRUPT (also: other contents than wanted). create: IO (no space),
+ * Errors:    map: NOT_FOUND, IO, INVALID (not to be believed), CORRUPT (also: other contents than
+ *            wanted). create: IO (no space),
  *            LIMIT.
  */
 #ifndef BATON_ENGINE_PACK_FILE_H
 #define BATON_ENGINE_PACK_FILE_H
+
+#include <sys/types.h>
 
 #include "common/base/error.h"
 #include "common/engine/kernels/packed.h"
@@ -52,8 +55,9 @@ enum { BATON_PACK_NAME_BYTES = 64 };
 /* 0123456789abcdef-01234567-bf16-panels.pack: the first digits of both digests. */
 void baton_pack_file_name(const struct baton_pack_key *key, char name[BATON_PACK_NAME_BYTES]);
 
-/* Maps the file at path, checked to the last byte. */
-enum baton_err baton_pack_file_map(const char *path, const struct baton_pack_key *key,
+/* Maps the file at path, checked to the last byte. INVALID if another user than `owner`, this one
+ * and root may have written it (common/base/file.h): its checksums only find accidents. */
+enum baton_err baton_pack_file_map(const char *path, uid_t owner, const struct baton_pack_key *key,
                                    struct baton_pool *pool, struct baton_pack_file *file,
                                    struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,6 +1,7 @@
 #include "tests/support/scratch.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "common/base/file.h"
@@ -124,6 +125,17 @@ TEST(of_many_processes_one_makes_it)
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
 
+/* Who made it may still have it open. */
+TEST(what_others_may_write_to_is_not_taken_over)
+{
+    struct baton_once_file once;
+    struct baton_why why;
+    write_scratch("file.tmp", "");
+    assert_int_equal(chmod(in_scratch("file.tmp"), 0666), 0);
+    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, &why), BATON_IO);
+    assert_non_null(strstr(why.text, "mode 666 lets others in"));
+}
+
 TEST(without_a_writable_directory_it_says_so)
 {
     struct baton_once_file once;
@@ -140,6 +152,7 @@ int main(void)
         IN_SCRATCH(one_that_waits_longer_than_it_may_is_told),
         IN_SCRATCH(a_killed_maker_does_not_block_and_leaves_nothing_behind),
         IN_SCRATCH(of_many_processes_one_makes_it),
+        IN_SCRATCH(what_others_may_write_to_is_not_taken_over),
         cmocka_unit_test(without_a_writable_directory_it_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

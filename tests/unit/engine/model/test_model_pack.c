@@ -144,6 +144,58 @@ TEST(a_spoiled_file_is_packed_again)
     baton_model_close(alone);
 }
 
+static void let_others_write(const char *path)
+{
+    assert_int_equal(chmod(path, 0666), 0);
+}
+
+static void give_away(const char *path)
+{
+    if (!geteuid()) /* only root can */
+        assert_int_equal(chown(path, 12345, (gid_t)-1), 0);
+    else
+        let_others_write(path);
+}
+
+static void put_link(const char *path)
+{
+    char elsewhere[PATH_MAX];
+    (void)snprintf(elsewhere, sizeof elsewhere, "%s", in_scratch(".elsewhere"));
+    assert_int_equal(rename(path, elsewhere), 0);
+    assert_int_equal(symlink(elsewhere, path), 0);
+}
+
+TEST(a_file_that_others_may_have_written_is_packed_again)
+{
+    void (*const spoil[])(const char *path) = {let_others_write, give_away, put_link};
+    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
+        struct stat info;
+        baton_model_close(open_model("f32", "auto", &dirs));
+        ino_t before = inode_of(the_pack());
+        spoil[i](the_pack());
+        struct baton_model *again = open_model("f32", "auto", &dirs);
+        assert_non_null(again->pack.payload);
+        assert_int_not_equal(inode_of(the_pack()), before);
+        assert_int_equal(lstat(the_pack(), &info), 0);
+        assert_int_equal(info.st_uid, geteuid());
+        assert_int_equal(info.st_mode, S_IFREG | 0644);
+        baton_model_close(again);
+    }
+}
+
+TEST(a_file_of_the_directorys_owner_is_used)
+{
+    struct baton_cache_dirs theirs = dirs;
+    if (geteuid())
+        return;
+    baton_model_close(open_model("f32", "auto", &dirs));
+    assert_int_equal(chown(the_pack(), 12345, (gid_t)-1), 0);
+    ino_t before = inode_of(the_pack());
+    theirs.owners[0] = 12345;
+    baton_model_close(open_model("f32", "auto", &theirs));
+    assert_int_equal(inode_of(the_pack()), before);
+}
+
 TEST(a_model_outlives_its_file)
 {
     struct baton_model *alone = open_model("f32", "auto", NULL);
@@ -256,6 +308,8 @@ int main(void)
         WITH_CACHE(each_dtype_and_layout_has_its_own_file),
         WITH_CACHE(a_file_is_packed_once),
         WITH_CACHE(a_spoiled_file_is_packed_again),
+        WITH_CACHE(a_file_that_others_may_have_written_is_packed_again),
+        WITH_CACHE(a_file_of_the_directorys_owner_is_used),
         WITH_CACHE(a_model_outlives_its_file),
         WITH_CACHE(without_a_writable_directory_the_weights_are_private),
         WITH_CACHE(a_file_that_can_only_be_read_is_used),
