@@ -15,9 +15,10 @@ static const struct baton_option option_table[] = {
     BATON_KV_OPTIONS(struct options, kv,
                      "KV cache for prompts running, being handed over, or kept; 0: eight contexts, "
                      "or fewer as memory allows"),
-    BATON_ROW_INT(struct options, chunk, "chunk", "0", 0, 1 << 16, "tokens",
-                  "of all prompts that one step computes, 16 or more; rounded down to whole blocks "
-                  "of 16; 0: 128, or more for a mixture of experts"),
+    BATON_ROW_INT(
+        struct options, chunk, "chunk", "0", 0, 1 << 16, "tokens",
+        "of all prompts that one step computes, 16 or more, the KV cache at most; rounded "
+        "down to whole blocks of 16; 0: 128, or more for a mixture of experts"),
     BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto",
                      "contexts leave while their prompts are computed; auto: long ones"),
     BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",

@@ -45,6 +45,9 @@ static enum baton_err start_engine(struct pf_service *service,
         return baton_fail(why, BATON_INVALID, "--chunk: must be 0, or %d or more, not %d",
                           BATON_KV_BLOCK_TOKENS, options->chunk);
     int chunk = options->chunk ? options->chunk : baton_spec_chunk(baton_model_spec(host->model));
+    int most = baton_kv_n_blocks(service->kv) * BATON_KV_BLOCK_TOKENS;
+    if (chunk > most) /* rows that never come would only cost memory, and time at the start */
+        chunk = most;
     const struct pf_engine_options engine = {.model = host->model,
                                              .chunk = chunk,
                                              .cores = &host->cores,

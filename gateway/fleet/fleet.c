@@ -264,6 +264,16 @@ static void greet(struct gw_fleet *fleet, const struct baton_message *message, i
 
 /* ---- messages ---- */
 
+static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns)
+{
+    Baton__V1__Status status = BATON__V1__STATUS__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    worker->beat_due_ns = now_ns + fleet->options.beat_ns;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_STATUS;
+    envelope.status = &status;
+    (void)gw_worker_send(worker, &envelope);
+}
+
 static void drain(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
 {
     note_served(fleet, worker);
@@ -325,6 +335,7 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
         take_status(fleet, worker, envelope->status);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_GOODBYE) {
         drain(fleet, worker, envelope->goodbye->reason);
+        beat(fleet, worker, baton_now_ns()); /* the worker leaves when this is acknowledged */
     } else {
         fleet->options.on_message(fleet->options.arg, worker, envelope);
     }
@@ -356,16 +367,6 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
 }
 
 /* ---- heartbeats ---- */
-
-static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns)
-{
-    Baton__V1__Status status = BATON__V1__STATUS__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    worker->beat_due_ns = now_ns + fleet->options.beat_ns;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_STATUS;
-    envelope.status = &status;
-    (void)gw_worker_send(worker, &envelope);
-}
 
 /* Silence counts only while this process ran: one that was stopped or starved heard no worker. */
 static int64_t last_heard_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
