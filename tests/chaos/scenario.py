@@ -9,7 +9,8 @@ import random
 import random_requests
 
 FAULTS = {  # fault: its weight
-    "kill": 5, "leave": 2, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1, "few_threads": 1, "garbage": 3}
+    "kill": 5, "leave": 2, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1, "few_threads": 1, "garbage": 3,
+    "lie": 3}
 
 
 def names(topology, n_gateways):
@@ -41,6 +42,8 @@ def event(rng, members, after):
         made["spare"] = rng.randint(0, 6)
     if fault == "garbage":
         made |= {"seed": rng.randrange(2**32), "n": rng.choice([1, 10, 60]), "inbox": rng.choice(["inbox", "bulk"])}
+    if fault == "lie":
+        made |= {"seed": rng.randrange(2**32), "role": rng.choice(["prefill", "decode"])}
     return made
 
 

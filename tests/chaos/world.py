@@ -17,6 +17,7 @@ from pathlib import Path
 
 import freeze
 import kinds
+import liars
 from fleet import BIN, MODEL, SLOW, Process, free_port, held, wait_for
 
 SUBNET = "10.99.0"
@@ -256,6 +257,11 @@ class World:
                     return False
             return True
         wait_for(ready, f"{len(self.workers)} workers to be ready at {len(self.gateways)} gateways")
+
+    def lie(self, role, seed):
+        """One more worker, which lies to the first gateway."""
+        host = f"{SUBNET}.1" if has_network() else "127.0.0.1"
+        return liars.Liar(self.gateways[0].url(), host, TOKEN, liars.ROLES[role], seed).start()
 
     def leaks(self):
         """What is held though no request is there: a list of complaints. Waits for what is still on its way."""

@@ -7,10 +7,15 @@ from pathlib import Path
 
 DIGEST = "0123456789abcdef" * 4
 GREETING = b"\0SP\0\0\x50\0\0"  # of an SP "push" peer
+PULL_GREETING = b"\0SP\0\0\x51\0\0"
 VERSION = int(re.search(r"BATON_WIRE_VERSION = (\d+)", (
     Path(__file__).resolve().parents[2] / "common/wire/frame.h").read_text())[1])
 # Numbers of the bodies in proto/baton.proto.
-HELLO, STATUS, KV_BEGIN, KV_CHUNK = 16, 19, 50, 51
+HELLO, STATUS, GOODBYE = 16, 19, 20
+PREFILL_REQUEST, FIRST_TOKEN, PROMPT_LOGPROBS = 32, 33, 34
+RESERVE, RESERVED, REJECTED, TOKENS, TOKEN_ACK, FINISHED, STEP_EVENTS = 40, 41, 42, 44, 45, 46, 47
+KV_BEGIN, KV_CHUNK, KV_END, KV_ACK, FAILED = 50, 51, 52, 53, 61
+HEAD = struct.Struct("<4sHHIII")
 
 
 def crc_table():
@@ -55,8 +60,46 @@ def message(fields):
     return b"".join(field(number, value) for number, value in fields.items())
 
 
-def envelope(kind, body, src_epoch=1001, dst_epoch=0, link=3003, link_seq=1, request_id=0, attempt=0):
+def unpack(data):
+    """The varints of a packed field."""
+    numbers, number, shift = [], 0, 0
+    for byte in data:
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(number)
+            number = shift = 0
+    return numbers
+
+
+def parse(data):
+    """{number: the last value} of a message's fields: an int, or bytes."""
+    fields, at = {}, 0
+
+    def take():
+        nonlocal at
+        begin = at
+        while data[at] > 127:
+            at += 1
+        at += 1
+        return unpack(data[begin:at])[0]
+    while at < len(data):
+        key = take()
+        kind = key & 7
+        if kind == 0:
+            fields[key >> 3] = take()
+        else:
+            n = take() if kind == 2 else 8 if kind == 1 else 4
+            value = data[at:at + n]
+            fields[key >> 3] = value if kind == 2 else Fixed(int.from_bytes(value, "little"))
+            at += n
+    return fields
+
+
+def envelope(kind, body, src_epoch=1001, dst_epoch=0, link=3003, link_seq=1, request_id=0, attempt=0, link_ack=0):
     head = {1: Fixed(src_epoch), 3: Fixed(link), 4: link_seq}
+    if link_ack:
+        head[5] = link_ack
     if dst_epoch:
         head[2] = Fixed(dst_epoch)
     if request_id:
@@ -64,10 +107,38 @@ def envelope(kind, body, src_epoch=1001, dst_epoch=0, link=3003, link_seq=1, req
     return message(head | {kind: message(body)})
 
 
-def frame(packed):
-    head = struct.pack("<4sHHIII", b"BATN", VERSION, 0, len(packed), 0, 0)
-    data = head + struct.pack("<IQ", crc32c(head + packed), 0) + packed
+def frame(packed, payload=b""):
+    data = HEAD.pack(b"BATN", VERSION, 0, len(packed), len(payload), crc32c(payload) if payload else 0)
+    data += struct.pack("<IQ", crc32c(data + packed), 0) + packed
+    if payload:
+        data += bytes(-len(data) % 64) + payload
     return struct.pack(">Q", len(data)) + data  # SP's length goes before
+
+
+def take(pipe, n):
+    """n bytes, however long they take once they began."""
+    data = pipe.recv(n)
+    while data and len(data) < n:
+        with contextlib.suppress(TimeoutError):
+            more = pipe.recv(n - len(data))
+            data = data + more if more else b""
+    if not data:
+        raise EOFError("the peer left")
+    return data
+
+
+def receive(pipe):
+    """The next envelope that comes by a pipe, by its fields."""
+    n = struct.unpack(">Q", take(pipe, 8))[0]
+    data = take(pipe, n)
+    return parse(data[32:32 + HEAD.unpack_from(data)[3]])
+
+
+def greet(pipe):
+    """A pipe that a peer opened to an inbox of ours, its handshake done."""
+    take(pipe, 8)
+    pipe.sendall(PULL_GREETING)
+    return pipe
 
 
 def hello(token, inbox_url, worker_id="stranger", link=3003):
@@ -76,12 +147,12 @@ def hello(token, inbox_url, worker_id="stranger", link=3003):
         8: "f32", 9: "f32", 10: 16, 11: 512, 12: 1, 13: token, 14: message({4: 8, 5: 8})}, link=link))
 
 
-def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=2002, n_tokens=4, ticket=b"", **shape):
+def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=2002, n_tokens=4, ticket=b"", epoch=1001, **shape):
     body = {1: reply_url, 2: shape.get("n_layers", 6), 3: n_tokens, 4: 16, 5: shape.get("total_bytes", 1 << 20),
             6: shape.get("kv_dtype", "f32"), 8: shape.get("kv_layout", DIGEST)}
     if ticket:
         body[9] = ticket
-    return frame(envelope(KV_BEGIN, body, dst_epoch=dst_epoch, link=link, request_id=request_id, attempt=attempt))
+    return frame(envelope(KV_BEGIN, body, epoch, dst_epoch, link, request_id=request_id, attempt=attempt))
 
 
 def address(url):
