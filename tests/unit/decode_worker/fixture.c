@@ -58,7 +58,6 @@ static void open_links(size_t max_queued)
                                          .wake_arg = &host};
     assert_int_equal(baton_link_open(&options, &to_gateway, NULL), BATON_OK);
     assert_int_equal(mailbox_open(&prefill, NULL, 64), BATON_OK);
-    open_bulk();
 }
 
 void worker_open(const struct worker_options *wanted)

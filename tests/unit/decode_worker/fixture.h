@@ -100,6 +100,10 @@ void ship_nothing(const struct request_params *params);
  * returns when its link is ended. */
 void claim_and_lose(const struct request_params *params, bool with_ticket);
 
+/* Another prefill worker begins a context of its own, and then sends a chunk of one that is not;
+ * returns when its link is ended. */
+void intrude_and_lose(const struct request_params *own, const struct request_params *others);
+
 /* Another prefill worker sends KvBegin with the ticket, but listens nowhere; returns when the
  * context has failed. */
 void claim_from_nowhere(const struct request_params *params);

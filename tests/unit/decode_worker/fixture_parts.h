@@ -19,8 +19,7 @@ extern struct mailbox prefill; /* where the prefill worker listens */
 void listen_to(struct mailbox *box);
 void forget_heard(void);
 
-/* The prefill worker's link to the worker's bulk inbox. */
-void open_bulk(void);
+/* Ends the prefill worker's link to the worker's bulk inbox, if it has one. */
 void close_bulk(void);
 
 void fill_prompt(const struct request_params *params, uint32_t *tokens);

@@ -35,33 +35,26 @@ struct baton_ticket __wrap_baton_kv_receiver_ticket(const struct baton_kv_receiv
     return about->ticket;
 }
 
-void open_bulk(void)
-{
-    to_bulk = mailbox_dial(&prefill, dc_service_bulk_url(service), PREFILL, WORKER, 0);
-    assert_non_null(to_bulk);
-}
-
 void close_bulk(void)
 {
     baton_link_release(to_bulk);
+    to_bulk = NULL;
 }
 
-/* A link never recovers. */
-static void renew_bulk(void)
+/* Dialled with the first word to it, because the worker gives no time to a silent pipe. A link
+ * never recovers. */
+static struct baton_link *bulk(void)
 {
-    if (!bulk_may_end || baton_link_state(to_bulk) != BATON_OUTBOX_DOWN)
-        return;
-    close_bulk();
-    open_bulk();
-}
-
-static void send_bulk(const struct request_params *params, baton_envelope *envelope,
-                      const void *payload, size_t n_bytes)
-{
-    send_over(to_bulk, params, envelope, payload, n_bytes);
+    if (to_bulk && bulk_may_end && baton_link_state(to_bulk) == BATON_OUTBOX_DOWN)
+        close_bulk();
+    if (!to_bulk)
+        to_bulk = mailbox_dial(&prefill, dc_service_bulk_url(service), PREFILL, WORKER, 0);
+    assert_non_null(to_bulk);
+    return to_bulk;
 }
 
 struct shipment {
+    struct baton_link *link;
     const struct request_params *params;
     struct baton_seq seq;
     uint32_t first_block, n_blocks, n_chunks;
@@ -70,7 +63,7 @@ struct shipment {
 
 static const char *reply_url; /* of the next KvBegin; NULL: the prefill worker's inbox */
 
-static void send_begin(const struct shipment *shipment, struct baton_link *link, bool with_ticket)
+static void send_begin(const struct shipment *shipment, bool with_ticket)
 {
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -90,7 +83,7 @@ static void send_begin(const struct shipment *shipment, struct baton_link *link,
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
-    send_over(link, shipment->params, &envelope, NULL, 0);
+    send_over(shipment->link, shipment->params, &envelope, NULL, 0);
 }
 
 static void send_block(struct shipment *shipment, uint32_t layer, uint32_t block)
@@ -104,8 +97,8 @@ static void send_block(struct shipment *shipment, uint32_t layer, uint32_t block
     chunk.n_blocks = 1;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
-    send_bulk(shipment->params, &envelope, baton_seq_block(&shipment->seq, (int)layer, (int)block),
-              n_bytes);
+    send_over(shipment->link, shipment->params, &envelope,
+              baton_seq_block(&shipment->seq, (int)layer, (int)block), n_bytes);
     shipment->n_bytes += n_bytes;
     shipment->n_chunks++;
 }
@@ -119,7 +112,7 @@ static void send_end(const struct shipment *shipment)
     end.overlap_s = SAID_OVERLAP_S;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
     envelope.kv_end = &end;
-    send_bulk(shipment->params, &envelope, NULL, 0);
+    send_over(shipment->link, shipment->params, &envelope, NULL, 0);
 }
 
 static void send_segment(struct shipment *shipment, uint32_t block, uint32_t end)
@@ -131,24 +124,32 @@ static void send_segment(struct shipment *shipment, uint32_t block, uint32_t end
 
 void ship_nothing(const struct request_params *params)
 {
-    const struct shipment shipment = {.params = params,
+    const struct shipment shipment = {.link = bulk(),
+                                      .params = params,
                                       .seq.kv = (struct baton_kv *)dc_service_kv(service),
                                       .n_blocks = (uint32_t)baton_kv_blocks_for(params->n_prompt)};
-    renew_bulk();
-    send_begin(&shipment, to_bulk, true);
+    send_begin(&shipment, true);
+}
+
+/* The context as a run of its own makes it; closed by close_run. */
+static struct shipment compute(struct run *run, const struct request_params *params,
+                               struct baton_link *link)
+{
+    uint32_t tokens[N_CONTEXT];
+    int n_tokens = (int)fill_context(params, tokens);
+    open_run(run, tokens, n_tokens);
+    return (struct shipment){.link = link,
+                             .params = params,
+                             .seq = run->seq,
+                             .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
 }
 
 void ship(const struct request_params *params, uint32_t first_block, uint32_t segment, int rounds)
 {
     struct run run;
-    uint32_t tokens[N_CONTEXT];
-    int n_tokens = (int)fill_context(params, tokens);
-    open_run(&run, tokens, n_tokens);
-    struct shipment shipment = {.params = params,
-                                .seq = run.seq,
-                                .first_block = first_block,
-                                .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
-    send_begin(&shipment, to_bulk, true);
+    struct shipment shipment = compute(&run, params, bulk());
+    shipment.first_block = first_block;
+    send_begin(&shipment, true);
     for (; rounds > 1; rounds--)
         send_block(&shipment, N_HELD - 1, first_block);
     for (uint32_t block = first_block; block < shipment.n_blocks; block += segment) {
@@ -159,18 +160,16 @@ void ship(const struct request_params *params, uint32_t first_block, uint32_t se
     close_run(&run);
 }
 
+/* ---- others ---- */
+
 static struct baton_link *claim(const struct request_params *params, bool with_ticket)
 {
     struct run run;
-    uint32_t tokens[N_CONTEXT];
-    int n_tokens = (int)fill_context(params, tokens);
-    open_run(&run, tokens, n_tokens);
-    struct shipment shipment = {
-        .params = params, .seq = run.seq, .n_blocks = (uint32_t)baton_kv_blocks_for(n_tokens)};
     struct baton_link *link =
         mailbox_dial(&prefill, dc_service_bulk_url(service), STRANGER, WORKER, 0);
     assert_non_null(link);
-    send_begin(&shipment, link, with_ticket);
+    const struct shipment shipment = compute(&run, params, link);
+    send_begin(&shipment, with_ticket);
     close_run(&run);
     return link;
 }
@@ -180,11 +179,25 @@ static bool is_down(void *link)
     return baton_link_state(link) == BATON_OUTBOX_DOWN;
 }
 
-void claim_and_lose(const struct request_params *params, bool with_ticket)
+static void lose(struct baton_link *link)
 {
-    struct baton_link *link = claim(params, with_ticket);
     await_that(is_down, link);
     baton_link_release(link);
+}
+
+void claim_and_lose(const struct request_params *params, bool with_ticket)
+{
+    lose(claim(params, with_ticket));
+}
+
+void intrude_and_lose(const struct request_params *own, const struct request_params *others)
+{
+    struct run run;
+    struct baton_link *link = claim(own, true);
+    struct shipment shipment = compute(&run, others, link);
+    send_block(&shipment, N_HELD - 1, 0);
+    close_run(&run);
+    lose(link);
 }
 
 void claim_from_nowhere(const struct request_params *params)

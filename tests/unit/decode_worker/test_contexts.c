@@ -61,6 +61,28 @@ TEST(a_stranger_who_knows_the_request_cannot_touch_its_context)
     worker_close();
 }
 
+/* Whoever has one ticket has no right to the contexts of others. */
+TEST(a_sender_with_a_ticket_of_its_own_cannot_touch_another_context)
+{
+    const struct request_params params = {
+        .id = 1, .n_prompt = 90, .n_new = 30, .words = 4, .temperature = 0.8, .stop = STOP_NONE};
+    const struct request_params own = {
+        .id = 2, .n_prompt = 50, .n_new = 5, .words = 5, .stop = STOP_NONE};
+    worker_open(&(struct worker_options){0});
+    say_reserve(&params);
+    say_reserve(&own);
+    await(&heard[2].n_reserved, 1);
+    intrude_and_lose(&own, &params);
+    await(&heard[2].n_failed, 1);
+    assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
+    ship(&params, 0, 2, 1);
+    say_start(&params);
+    await(&heard[1].n_finished, 1);
+    assert_equals_single_run(&params);
+    assert_int_equal(heard[1].n_failed, 0);
+    worker_close();
+}
+
 /* Such as one that died between its KvBegin and this worker's dialling it. */
 TEST(a_sender_out_of_reach_is_given_up_with_its_contexts)
 {
@@ -259,6 +281,7 @@ int main(void)
         cmocka_unit_test(a_prompt_resumed_here_at_any_index_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_stranger_who_knows_the_request_cannot_touch_its_context),
+        cmocka_unit_test(a_sender_with_a_ticket_of_its_own_cannot_touch_another_context),
         cmocka_unit_test(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing),
         cmocka_unit_test(a_sender_out_of_reach_is_given_up_with_its_contexts),
         cmocka_unit_test(a_hand_off_exposes_the_time_that_the_start_waited),
