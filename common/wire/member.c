@@ -93,7 +93,6 @@ static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
     struct baton_link_options options = {
         .url = peer->url,
         .local_epoch = member->options.epoch,
-        .connect_ns = member->options.silence_ns,
         .wake = member->options.wake,
         .wake_arg = member->options.wake_arg,
     };
@@ -486,15 +485,6 @@ void baton_member_destroy(struct baton_member *member)
     for (struct peer *peer; (peer = peer_list_first(&member->peers));)
         remove_peer(member, peer);
     free(member);
-}
-
-struct baton_link *baton_member_link(struct baton_member *member, uint64_t gateway_epoch)
-{
-    for (struct peer *peer = peer_list_first(&member->peers); peer;
-         peer = peer_list_next(&member->peers, peer))
-        if (peer->state == JOINED && baton_link_peer_epoch(peer->link) == gateway_epoch)
-            return peer->link;
-    return NULL;
 }
 
 size_t baton_member_n_joined(const struct baton_member *member)

@@ -8,7 +8,7 @@
  * A gateway's name may resolve to several addresses: each is one gateway. Names are resolved again
  * while a gateway is not joined, on a thread of the member's own, so that nothing here blocks.
  *
- * Ownership: the member owns its links; baton_member_link lends one (hold it to keep it).
+ * Ownership: the member owns its links; receive lends one (hold it to keep it).
  * Threading: every call from the worker's main thread. status and lost are called from inside tick
  *            and receive.
  * Errors:    create: INVALID (a gateway url), NO_MEMORY. Later failures are logged and retried.
@@ -59,9 +59,6 @@ int64_t baton_member_tick(struct baton_member *member, int64_t now_ns);
  * gateway's link (borrowed); NULL means the message is done with (stale, or membership). */
 struct baton_link *baton_member_receive(struct baton_member *member, struct baton_inbox *inbox,
                                         const struct baton_message *message, int64_t now_ns);
-
-/* The joined link to that gateway life, or NULL. */
-struct baton_link *baton_member_link(struct baton_member *member, uint64_t gateway_epoch);
 
 size_t baton_member_n_joined(const struct baton_member *member);
 
