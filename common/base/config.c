@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/version.h"
 
 enum { CONFIG_FILE_MAX_BYTES = 1 << 20 };
 
@@ -214,13 +215,33 @@ static enum baton_err set_from_env(struct baton_config *config, void *target, st
     return BATON_OK;
 }
 
+static enum baton_err take_operand(struct baton_config *config, const char *arg,
+                                   struct baton_why *why)
+{
+    if (!config->operands)
+        return baton_fail(why, BATON_INVALID, "\"%s\": options start with --; see --help", arg);
+    if (config->n_operands == config->max_operands)
+        return baton_fail(why, BATON_INVALID, "\"%s\" is one word too many; see --help", arg);
+    config->operand[config->n_operands++] = arg;
+    return BATON_OK;
+}
+
 static enum baton_err set_from_flags(struct baton_config *config, void *target, int argc,
                                      char **argv, struct baton_why *why)
 {
+    bool only_operands = false;
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
-        if (strncmp(arg, "--", 2) != 0)
-            return baton_fail(why, BATON_INVALID, "\"%s\": options start with --; see --help", arg);
+        if (config->operands && !only_operands && !strcmp(arg, "--")) {
+            only_operands = true;
+            continue;
+        }
+        if (only_operands || strncmp(arg, "--", 2) != 0) {
+            enum baton_err err = take_operand(config, arg, why);
+            if (err)
+                return err;
+            continue;
+        }
         const char *name = arg + 2, *equals = strchr(name, '=');
         size_t n = equals ? (size_t)(equals - name) : strlen(name);
         if ((n == 6 && !strncmp(name, "config", n)) || !strcmp(name, "print-config")) {
@@ -249,6 +270,8 @@ static enum baton_err set_from_flags(struct baton_config *config, void *target, 
 static void print_help(const struct baton_config *config)
 {
     (void)printf("%s %s - %s\n\n", config->process, BATON_RELEASE, config->summary);
+    if (config->operands)
+        (void)printf("usage: %s [OPTION...] %s\n\n", config->process, config->operands);
     for (size_t i = 0; i < config->n_options; i++) {
         const struct baton_option *option = &config->options[i];
         char left[64];
@@ -327,7 +350,7 @@ static const char *config_path(const struct baton_config *config, int argc, char
 
 static bool has_flag(const char *flag, int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (!strcmp(argv[i], flag))
             return true;
     return false;
@@ -337,12 +360,12 @@ enum baton_err baton_config_load(struct baton_config *config, void *target, int 
                                  bool *done, struct baton_why *why)
 {
     *done = true;
-    if (has_flag("--help", argc, argv)) {
+    if (has_flag("--help", argc, argv) || has_flag("-h", argc, argv)) {
         print_help(config);
         return BATON_OK;
     }
     if (has_flag("--version", argc, argv)) {
-        (void)printf("%s %s\n", config->process, BATON_RELEASE);
+        baton_version_print(config->process);
         return BATON_OK;
     }
     const char *path = config_path(config, argc, argv);

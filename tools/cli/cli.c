@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/version.h"
 #include "tools/cli/cli.h"
 
 int cli_status(const char *program, enum baton_err err, const struct baton_why *why)
@@ -13,12 +14,17 @@ int cli_status(const char *program, enum baton_err err, const struct baton_why *
     return err ? 1 : 0;
 }
 
-static int usage(const char *program, const struct cli_command *commands, int n)
+static void put_usage(FILE *out, const char *program, const struct cli_command *commands, int n)
 {
-    (void)fprintf(stderr, "usage: %s COMMAND [OPTION...]   (COMMAND --help lists them)\n", program);
+    (void)fprintf(out, "usage: %s COMMAND [OPTION...]   (%s COMMAND --help lists them)\n", program,
+                  program);
     for (int i = 0; i < n; i++)
-        (void)fprintf(stderr, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    return 2;
+        (void)fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
+{
+    return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
 }
 
 int cli_dispatch(const char *program, const struct cli_command *commands, int n, int argc,
@@ -32,7 +38,18 @@ int cli_dispatch(const char *program, const struct cli_command *commands, int n,
         (void)snprintf(name, sizeof name, "%s %s", program, argv[1]);
         return cli_status(name, commands[i].run(argc - 1, argv + 1, &why), &why);
     }
-    return usage(program, commands, n);
+    if (argc > 1 && is_one_of(argv[1], "--help", "-h", "help")) {
+        put_usage(stdout, program, commands, n);
+        return 0;
+    }
+    if (argc > 1 && is_one_of(argv[1], "--version", "-V", "version")) {
+        baton_version_print(program);
+        return 0;
+    }
+    if (argc > 1)
+        (void)fprintf(stderr, "%s: '%s' is no command\n", program, argv[1]);
+    put_usage(stderr, program, commands, n);
+    return 2;
 }
 
 enum baton_err cli_run(struct baton_config *config, void *options, int argc, char **argv,

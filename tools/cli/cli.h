@@ -18,8 +18,9 @@ struct cli_command {
     enum baton_err (*run)(int argc, char **argv, struct baton_why *why);
 };
 
-/* Runs the subcommand that argv[1] names, and prints what went wrong to stderr. Returns the
- * program's exit status: 0, 1, or 2 with a list of the commands when there is none of that name. */
+/* Runs the subcommand that argv[1] names, and prints what went wrong to stderr; --help lists them and
+ * --version tells the program's. Returns the program's exit status: 0, 1, or 2 with the list when
+ * there is none of that name. */
 int cli_dispatch(const char *program, const struct cli_command *commands, int n, int argc,
                  char **argv);
 
