@@ -1,0 +1,268 @@
+"""The program `baton`: a fleet under one supervisor, and what people do with it."""
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import threading
+
+import pytest
+from fleet import BIN, PATIENCE_S, ROOT, WORDY, Stream, free_port, wait_for
+
+BATON = BIN / "baton"
+
+
+def environment(**more):
+    """Without what somebody's own fleet is told, and nothing is packed into the source tree."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BATON_")}
+    return {**kept, **more}
+
+
+def baton(*words, env=None, **how):
+    return subprocess.run([BATON, *map(str, words)], capture_output=True, text=True,
+                          timeout=PATIENCE_S * 3, env=env or environment(), **how)
+
+
+class Up:
+    """`baton up` in the foreground: its one log, line by line."""
+
+    def __init__(self, state, *words, command=(), env=None):
+        self.state, self.port = state, free_port()
+        self.packs = state.parent / "packs"
+        self.popen = subprocess.Popen(
+            [*map(str, command), BATON, "up", "--state", state, "--port", str(self.port), "--pack-dir", self.packs,
+             *map(str, words)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**(env or {})), cwd=ROOT)
+        self.lines, self.seen = queue.Queue(), []
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.popen.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def wait_line(self, pattern):
+        """The match in the next line that holds the pattern."""
+        while True:
+            line = self.lines.get(timeout=PATIENCE_S)
+            assert line is not None, f"no line with {pattern}:\n{''.join(self.seen)}\n{self.popen.stderr.read()}"
+            self.seen.append(line)
+            found = re.search(pattern, line)
+            if found:
+                return found
+
+    def wait_ready(self):
+        self.wait_line("Ctrl-C stops it")
+
+    def pid(self, name):
+        return int((self.state / f"{name}.pid").read_text().split()[0])
+
+    def end(self):
+        """Its exit status, once it is over."""
+        while self.lines.get(timeout=PATIENCE_S * 3) is not None:
+            pass
+        return self.popen.wait(PATIENCE_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.popen.kill()
+        self.popen.wait()
+        baton("down", "--state", self.state)
+
+
+@pytest.fixture
+def state(tmp_path):
+    return tmp_path / "state"
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def ask(port, **body):
+    stream = Stream(port, dict(prompt="Once upon a time", max_new_tokens=8, temperature=0, **body))
+    return stream.text()
+
+
+# ---- the supervisor ----
+
+
+def test_a_killed_worker_comes_back_later_each_time_and_the_log_tells(state):
+    with Up(state) as up:
+        for name in ("gateway  ", "prefill-0", "decode-0 "):
+            up.wait_line(rf"^{name} \| ")  # one log, each line after its process's name
+        up.wait_ready()
+        for restarts, pause in enumerate(("0.5", "1", "2"), 1):
+            before = up.pid("decode-0")
+            os.kill(before, signal.SIGKILL)
+            up.wait_line(rf'^baton +\| .*ev=process_ended name=decode-0 how="signal 9 \(Killed\)" again_in_s={pause} ')
+            up.wait_line(rf"ev=process_started name=decode-0 .*restarts={restarts}")
+            wait_for(lambda: up.pid("decode-0") != before, "the new pid to be written")
+        wait_for(lambda: baton("status", "--state", state).returncode == 0, "the fleet to be whole again")
+        text, last = ask(up.port)
+        assert text and last.name == "summary"
+
+
+def test_sigterm_lets_streams_end_and_leaves_nothing(state):
+    with Up(state) as up:
+        up.wait_ready()
+        pids = [up.pid(name) for name in ("gateway", "prefill-0", "decode-0")]
+        stream = Stream(up.port, WORDY)
+        up.popen.send_signal(signal.SIGTERM)
+        up.wait_line("ev=fleet_stopping by=SIGTERM")
+        up.wait_line(r"^gateway +\| .*ev=draining")
+        assert all(map(is_alive, pids)), "workers are asked after the gateway"
+        _, last = stream.text()
+        assert last.name == "summary" and last.json()["output_tokens"] == WORDY["max_new_tokens"]
+        up.wait_line('ev=process_stopped name=gateway how="status 0"')
+        assert up.end() == 0 and not any(map(is_alive, pids))
+        assert not list(state.glob("*.pid")) and baton("status", "--state", state).returncode == 3
+
+
+def test_a_second_signal_kills(state):
+    with Up(state, "--stop-timeout-s", 3600, env=dict(BATON_GATEWAY_DRAIN_S="3600")) as up:
+        up.wait_ready()
+        stream = Stream(up.port, WORDY)  # which nobody reads
+        up.popen.send_signal(signal.SIGINT)
+        up.wait_line(r"^gateway +\| .*ev=draining")
+        up.popen.send_signal(signal.SIGINT)
+        up.wait_line("ev=fleet_killed by=SIGINT")
+        assert up.end() == 0
+        stream.abandon()
+
+
+def test_what_does_not_stop_in_time_is_killed(state):
+    with Up(state, "--stop-timeout-s", "0.5", env=dict(BATON_GATEWAY_DRAIN_S="3600")) as up:
+        up.wait_ready()
+        stream = Stream(up.port, WORDY)
+        up.popen.send_signal(signal.SIGTERM)
+        up.wait_line("ev=process_killed name=gateway not_stopped_in_s=0.5")
+        assert up.end() == 0
+        stream.abandon()
+
+
+def test_sighup_makes_every_process_read_its_files_again(state, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text("first-key\n")
+    with Up(state, "--api-keys", keys) as up:
+        up.wait_ready()
+        keys.write_text("first-key\nsecond-key\n")
+        up.popen.send_signal(signal.SIGHUP)
+        up.wait_line(r"^gateway +\| .*ev=api_keys_loaded keys=2")
+        assert baton("status", "--state", state).returncode == 0
+
+
+def test_processes_end_with_a_supervisor_that_was_killed(state):
+    with Up(state) as up:
+        up.wait_ready()
+        pids = [up.pid(name) for name in ("gateway", "prefill-0", "decode-0")]
+        up.popen.kill()
+        wait_for(lambda: not any(map(is_alive, pids)), "the processes to end")
+        assert baton("status", "--state", state).returncode == 3
+        again = baton("up", "--detach", "--state", state, "--port", up.port, "--pack-dir", up.packs)
+        assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a pid namespace")
+def test_as_pid_1_it_reaps_and_stops_on_sigterm(state):
+    with Up(state, command=["unshare", "--pid", "--fork", "--mount-proc"]) as up:
+        up.wait_ready()
+        children = f"/proc/{up.popen.pid}/task/{up.popen.pid}/children"
+        first = int(open(children).read().split()[0])
+        orphan = "sh -c 'sleep 0 & exec true'"  # its child's parent is then PID 1
+        subprocess.run(["nsenter", "-t", str(first), "-p", "-m", "sh", "-c", f"for i in 1 2 3; do {orphan}; done"],
+                       check=True)
+        wait_for(lambda: len(open(f"/proc/{first}/task/{first}/children").read().split()) == 3,
+                 "only the fleet's processes to be left")
+        os.kill(first, signal.SIGTERM)
+        assert up.end() == 0
+
+
+def test_a_start_that_fails_says_why_and_leaves_nothing(state):
+    with Up(state, "--dtype", "f31") as up:
+        assert up.end() == 1
+        assert re.search(r"(prefill|decode)-0 ended with status 1 before the fleet was ready", up.popen.stderr.read())
+        assert not list(state.glob("*.pid"))
+
+
+def test_a_fleet_over_https_is_looked_after_as_well(state, tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", "/CN=elsewhere", "-keyout", key, "-out", certificate],
+                   check=True, capture_output=True)
+    with Up(state, env=dict(BATON_GATEWAY_SSL_CERTFILE=str(certificate), BATON_GATEWAY_SSL_KEYFILE=str(key))) as up:
+        up.wait_ready()
+        status = baton("status", "--state", state)
+        assert status.returncode == 0, status.stdout
+
+
+def test_what_an_image_sets_for_single_processes_does_not_reach_a_fleet(state):
+    """Addresses and names of its own are the supervisor's business: two workers cannot share them."""
+    env = {f"BATON_{role}_{name}": value for role in ("PREFILL", "DECODE") for name, value in (
+        ("INBOX", "tcp://127.0.0.1:1"), ("ADVERTISE", "tcp://*:1"), ("ID", "same"), ("GATEWAY", "tcp://nowhere:1"),
+        ("CLUSTER_TOKEN", "another-token"), ("ALIVE_FILE", "/nowhere/alive"))}
+    with Up(state, "--prefill", 2, "--decode", 2, env=env) as up:
+        up.wait_ready()
+        assert baton("status", "--state", state).returncode == 0
+
+
+# ---- in the background ----
+
+
+def test_a_fleet_in_the_background_keeps_logs_and_says_how_to_stop_it(state, tmp_path):
+    up = baton("up", "--detach", "--state", state, "--port", free_port(), "--pack-dir", tmp_path / "packs")
+    try:
+        assert up.returncode == 0, up.stderr
+        assert f"Stop it with: baton down --state {state}\n" in up.stdout
+        assert "ev=fleet_ready" in baton("logs", "baton", "--state", state).stdout
+        assert "==> gateway.log <==" in baton("logs", "--state", state).stdout
+        again = baton("up", "--state", state)
+        assert again.returncode == 1 and "already running" in again.stderr
+    finally:
+        down = baton("down", "--state", state)
+    assert down.returncode == 0 and down.stdout == "stopped\n"
+    assert "ev=fleet_stopping" in baton("logs", "baton", "--state", state).stdout
+    assert "there is no log" in baton("logs", "../gateway", "--state", state).stderr
+
+
+def test_the_cluster_token_is_for_its_owner_alone(state):
+    with Up(state) as up:
+        up.wait_ready()
+        token = state / "cluster-token"
+        assert token.stat().st_mode & 0o777 == 0o600 and len(token.read_text().strip()) == 32
+
+
+# ---- help and version ----
+
+
+PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench", "baton-plan"]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_tells_its_release_and_commit(program):
+    done = subprocess.run([BIN / program, "--version"], capture_output=True, text=True)
+    release = re.search(r"project\(baton VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+    assert re.fullmatch(rf"{program} {release} \(([0-9a-f]{{7,}}|unknown)\)\n", done.stdout)
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+@pytest.mark.parametrize("words", [["baton"], ["baton", "up"], ["baton", "down"], ["baton", "status"], ["baton", "logs"],
+                                   ["baton-gateway"], ["baton-bench"]], ids=" ".join)
+def test_help_is_no_failure(words, flag):
+    done = subprocess.run([BIN / words[0], *words[1:], flag], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout and not done.stderr
+
+
+def test_the_options_of_up_come_from_file_and_environment_too(tmp_path):
+    file = tmp_path / "up.json"
+    file.write_text(json.dumps({"prefill": 3, "port": 9000}))
+    done = baton("up", "--config", file, "--print-config", env=environment(BATON_PORT="9001"))
+    shown = json.loads(done.stdout)
+    assert (shown["prefill"], shown["port"], shown["decode"]) == (3, 9001, 1)

@@ -1,0 +1,88 @@
+#include "tests/support/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/baton/log_output.h"
+
+/* What the pipe holds now. */
+static const char *drain(int fd)
+{
+    static char text[1 << 17];
+    size_t used = 0;
+    ssize_t n;
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+    while ((n = read(fd, text + used, sizeof text - 1 - used)) > 0)
+        used += (size_t)n;
+    text[used] = '\0';
+    return text;
+}
+
+TEST(a_line_stands_after_its_process_s_name)
+{
+    int ends[2];
+    assert_false(pipe(ends));
+    struct bt_log_output output = {.fd = ends[1], .name_width = 9};
+    bt_log_output_line(&output, "gateway", "ev=listening", 12);
+    assert_string_equal(drain(ends[0]), "gateway   | ev=listening\n");
+    bt_log_output_line(&output, "", "as it is", 8);
+    assert_string_equal(drain(ends[0]), "as it is\n");
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+TEST(lines_that_nobody_reads_are_dropped_and_counted)
+{
+    int ends[2];
+    char line[1000];
+    assert_false(pipe(ends));
+    struct bt_log_output output = {.fd = ends[1], .name_width = 4};
+    memset(line, 'x', sizeof line);
+    for (int i = 0; i < 100; i++) /* more than a pipe holds */
+        bt_log_output_line(&output, "some", line, sizeof line);
+    uint64_t n_dropped = output.n_dropped;
+    assert_true(n_dropped > 0 && n_dropped < 100);
+    (void)drain(ends[0]);
+    bt_log_output_line(&output, "some", "again", 5);
+    const char *text = drain(ends[0]);
+    char expected[80];
+    (void)snprintf(expected, sizeof expected,
+                   "some | ev=log_lines_dropped lines=%d\nsome | again\n", (int)n_dropped);
+    assert_string_equal(text, expected);
+    assert_int_equal(output.n_dropped, 0);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+TEST(the_lines_of_a_pipe_come_whole_and_the_last_one_without_its_end_too)
+{
+    int from[2], to[2];
+    uv_loop_t loop;
+    struct bt_log_input input = {.is_open = false};
+    struct bt_log_output output;
+    assert_false(pipe(from));
+    assert_false(pipe(to));
+    assert_false(uv_loop_init(&loop));
+    output = (struct bt_log_output){.fd = to[1], .name_width = 1};
+    assert_int_equal(bt_log_input_open(&input, &loop, &output, "p", from[0], NULL), BATON_OK);
+    assert_int_equal(write(from[1], "one\ntw", 6), 6);
+    (void)uv_run(&loop, UV_RUN_ONCE);
+    assert_string_equal(drain(to[0]), "p | one\n");
+    assert_int_equal(write(from[1], "o\nthree", 7), 7);
+    (void)close(from[1]);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_string_equal(drain(to[0]), "p | two\np | three\n");
+    assert_false(uv_loop_close(&loop));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_stands_after_its_process_s_name),
+        cmocka_unit_test(lines_that_nobody_reads_are_dropped_and_counted),
+        cmocka_unit_test(the_lines_of_a_pipe_come_whole_and_the_last_one_without_its_end_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

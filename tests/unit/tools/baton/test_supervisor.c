@@ -1,0 +1,19 @@
+#include "tests/support/test.h"
+
+#include "tools/baton/supervisor.h"
+
+TEST(the_pause_before_a_restart_doubles_up_to_half_a_minute)
+{
+    static const int64_t expected_ms[] = {500, 1000, 2000, 4000, 8000, 16000, 30000, 30000};
+    for (int n = 0; n < 8; n++)
+        assert_int_equal(bt_restart_delay_ms(n), expected_ms[n]);
+    assert_int_equal(bt_restart_delay_ms(INT32_MAX), 30000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_pause_before_a_restart_doubles_up_to_half_a_minute),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,25 @@
+/* The subcommands of `baton`. Each takes argv with its own name first.
+ *
+ * Ownership: nothing is kept.
+ * Threading: the main thread.
+ * Errors:    a message for the user.
+ */
+#ifndef BATON_PROGRAM_COMMANDS_H
+#define BATON_PROGRAM_COMMANDS_H
+
+#include "common/base/config.h"
+
+/* Exit statuses besides 0 and 1, of `baton status`. */
+enum { BT_STATUS_NOT_RUNNING = 3, BT_STATUS_DEGRADED = 4 };
+/* The program's exit status when its command succeeds. */
+extern int bt_exit_status;
+
+enum baton_err bt_up(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_down(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_status(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_logs(int argc, char **argv, struct baton_why *why);
+
+/* How the user calls this program, for hints: "baton", or the script that calls it. */
+const char *bt_called_as(void);
+
+#endif
