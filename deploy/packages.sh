@@ -12,13 +12,13 @@
 set -euo pipefail
 
 declare -A sets=(
-    # compile the four programs
+    # compile the programs
     [build]="gcc libc6-dev cmake ninja-build pkg-config libnng-dev libprotobuf-c-dev
         protobuf-c-compiler libuv1-dev libopenblas-dev libjansson-dev libpcre2-dev libssl-dev
-        libisal-dev libutf8proc-dev"
+        libisal-dev libutf8proc-dev libedit-dev"
     # run them
     [run]="libnng1|libnng1t64 libprotobuf-c1 libuv1|libuv1t64 libopenblas0-pthread libjansson4
-        libpcre2-8-0 libssl3|libssl3t64 libisal2 libutf8proc3|libutf8proc2"
+        libpcre2-8-0 libssl3|libssl3t64 libisal2 libutf8proc3|libutf8proc2 libedit2"
     # start them by hand and talk to them: deploy/local, deploy/get-model
     [tools]="ca-certificates curl procps"
     # tests/run; recommended packages are left out on purpose, so what is needed of them is named

@@ -24,9 +24,9 @@ import dockerfile  # noqa: E402
 
 
 def local(*arguments, timeout=180, env=None):
-    return subprocess.run(
-        [LOCAL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env=env
-    )
+    """deploy/local with the programs of this build, unless the arguments name others."""
+    words = [*map(str, arguments), *([] if "--bin" in arguments else ["--bin", str(BIN)])]
+    return subprocess.run([LOCAL, *words], capture_output=True, text=True, timeout=timeout, env=env)
 
 
 def free_port():
@@ -162,15 +162,21 @@ def test_a_fleet_with_api_keys_is_started_asked_and_kept_secret(state, tmp_path)
         assert b"alpha-key" not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def test_a_worker_that_died_is_shown_and_only_the_others_are_stopped(state):
-    assert (
-        local("up", "--detach", "--bin", BIN, "--state", state, "--port", free_port()).returncode
-        == 0
-    )
+def test_a_worker_that_stays_away_is_shown_and_only_the_others_are_stopped(state, tmp_path):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("gateway", "prefill", "decode"):
+        (programs / f"baton-{name}").symlink_to(BIN / f"baton-{name}")
+    up = local("up", "--detach", "--bin", BIN, "--state", state, "--port", free_port(),
+               env={**os.environ, "BATON_BIN": str(programs)})  # fmt: skip
+    assert up.returncode == 0, up.stderr
+    (programs / "baton-decode").unlink()  # nothing to start again
     os.kill(pids(state)["decode-0"], signal.SIGKILL)
     assert wait_for(lambda: not is_alive(pids(state)["decode-0"]))
     status = local("status", "--state", state)
-    assert status.returncode == 3 and re.search(r"^decode-0 +- +ended", status.stdout, re.M)
+    assert status.returncode == 4 and re.search(r"^decode-0 +- +ended", status.stdout, re.M)
+    down = local("down", "--state", state)
+    assert down.returncode == 0 and not pids(state)
 
 
 def test_down_leaves_a_process_alone_that_got_the_pid_later(state):
@@ -241,25 +247,25 @@ def test_a_process_that_dies_at_start_shows_why_and_nothing_is_left(state):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["up", "--port", "x"], "--port takes a whole number from 1 to 65535, not 'x'"),
-        (["up", "--port", "65536"], "--port takes a whole number"),
-        (["up", "--prefill", "0"], "--prefill takes a whole number from 1 to 64, not '0'"),
-        (["up", "--decode", "-1"], "--decode takes a whole number"),
+        (["up", "--port", "x"], "port must be an integer from 1 to 65535, not \"x\""),
+        (["up", "--port", "65536"], "port must be an integer"),
+        (["up", "--prefill", "0"], "prefill must be an integer from 1 to 64, not \"0\""),
+        (["up", "--decode", "-1"], "decode must be an integer"),
         (["up", "--decode-cores", "a"], "--decode-cores takes auto, all, or processors such as"),
         (["up", "--model", "/nowhere"], "--model /nowhere: no such directory or file"),
         (["up", "--model", "/usr"], "--model /usr: no config.json there"),
         (["up", "--model", str(LOCAL)], "deploy/local: neither a directory nor a .gguf file"),
         (["up", "--api-keys", "/nowhere"], "--api-keys /nowhere: cannot be read"),
-        (["up", "--bin", "/nowhere"], "--bin /nowhere: no baton-gateway there"),
+        (["up", "--bin", "/nowhere"], "--bin /nowhere: no baton there"),
         (["up", "--model"], "--model needs a value"),
-        (["up", "--prefil", "2"], "the option --prefil;"),
-        (["down", "--port", "1"], "down does not take the option --port"),
+        (["up", "--prefil", "2"], "unknown option \"--prefil\""),
+        (["down", "--port", "1"], "baton down: unknown option \"--port\""),
         (["restart"], "'restart' is no command"),
     ],
 )
 def test_a_bad_option_is_named(arguments, message, tmp_path):
     refused = local(*arguments, *(["--state", tmp_path] if arguments != ["up", "--model"] else []))
-    assert refused.returncode == 1 and message in refused.stderr
+    assert refused.returncode in (1, 2) and message in refused.stderr
 
 
 # Example configurations
@@ -354,7 +360,7 @@ def image():
 def test_the_image_is_small_unprivileged_and_checked():
     build, run = image()
     assert build.base == run.base == "debian:12-slim"
-    assert run.user == "baton" and run.command == ["baton-gateway"]
+    assert run.user == "baton" and run.command == ["baton", "up"]
     assert (
         run.metadata["STOPSIGNAL"] == "SIGTERM"
         and "baton-healthcheck" in run.metadata["HEALTHCHECK"]
@@ -389,10 +395,11 @@ def test_everything_the_image_copies_is_there():
 
 @pytest.mark.parametrize("variable", sorted(name for stage in image() for name in stage.env))
 def test_the_image_sets_only_options_that_exist(variable):
-    role, option = re.fullmatch(r"BATON_([A-Z]+)_([A-Z_]+)", variable).groups()
-    usage = subprocess.run(
-        [BIN / f"baton-{role.lower()}", "--help"], capture_output=True, text=True, check=True
-    )
+    role, option = re.fullmatch(
+        r"BATON_(GATEWAY_|PREFILL_|DECODE_)?([A-Z_]+)", variable
+    ).groups()
+    program = [BIN / f"baton-{role.lower()[:-1]}"] if role else [BIN / "baton", "up"]
+    usage = subprocess.run([*program, "--help"], capture_output=True, text=True, check=True)
     assert f"--{option.lower().replace('_', '-')} " in usage.stdout
 
 
@@ -433,6 +440,17 @@ def test_the_health_check_believes_a_worker_whose_alive_file_is_fresh(tmp_path, 
     os.utime(alive, (time.time() - age_s,) * 2)
     env = {**os.environ, "BATON_PREFILL_ALIVE_FILE": str(alive)}
     assert subprocess.run([REPO / "deploy/healthcheck", "prefill"], env=env).returncode == code
+
+
+def test_the_health_check_asks_the_gateway_of_a_whole_fleet(state):
+    env = {**os.environ, "BATON_STATE": str(state)}
+
+    def check():
+        return subprocess.run([REPO / "deploy/healthcheck", "baton"], env=env, capture_output=True)
+
+    assert check().returncode != 0
+    assert local("up", "--detach", "--state", state, "--port", free_port()).returncode == 0
+    assert check().returncode == 0
 
 
 def test_the_health_check_asks_the_gateway(state):

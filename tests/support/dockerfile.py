@@ -8,7 +8,7 @@ import re
 import shlex
 
 # Not needed to build a file system; the image's users see them.
-METADATA = {"VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"}
+METADATA = {"ARG", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"}
 
 
 @dataclasses.dataclass

@@ -24,10 +24,10 @@ enum baton_err bt_fleet_file_write(const struct bt_state *state, const struct bt
     baton_buf_putc(&text, '\n');
     enum baton_err err = baton_buf_err(&text);
     if (!err)
-        err = bt_state_write(state, "fleet.json", text.data, 0644, why);
+        err = bt_state_write(state, "fleet.json", text.data, 0600, why);
     (void)snprintf(port, sizeof port, "%d\n", (int)fleet->port);
     if (!err)
-        err = bt_state_write(state, "port", port, 0644, why);
+        err = bt_state_write(state, "port", port, 0600, why);
     baton_buf_fini(&text);
     return err;
 }

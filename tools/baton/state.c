@@ -177,7 +177,7 @@ enum baton_err bt_state_write_pid(const struct bt_state *state, const char *file
     struct bt_proc proc = {.started = 0}; /* already over */
     (void)bt_proc_get(pid, &proc);
     (void)snprintf(line, sizeof line, "%d %" PRIu64 " %d\n", (int)pid, proc.started, n_restarts);
-    return bt_state_write(state, file, line, 0644, why);
+    return bt_state_write(state, file, line, 0600, why);
 }
 
 pid_t bt_state_pid(const struct bt_state *state, const char *file, int *n_restarts)
