@@ -16,12 +16,14 @@ static const unsigned edges[DC_N_STATES] = {
     [DC_RECEIVING] = TO(PREFILLED),
     [DC_PREFILLING] = TO(PREFILLED),
     [DC_PREFILLED] = TO(RUNNING),
+    [DC_RUNNING] = TO(STOPPED),
+    [DC_STOPPED] = TO(RUNNING),
 };
 
 void dc_context_set_state(struct dc_context *context, enum dc_state state)
 {
-    static const char *const names[] = {"reserved", "receiving", "prefilling", "prefilled",
-                                        "running"};
+    static const char *const names[] = {"reserved",  "receiving", "prefilling",
+                                        "prefilled", "running",   "stopped"};
     int64_t now_ns = baton_now_ns();
     bool is_edge = edges[context->state] & 1u << state;
     baton_log(
@@ -46,6 +48,7 @@ void dc_context_destroy(struct dc_context *context)
 {
     if (!context)
         return;
+    dc_hand_over_drop(&context->hand_over);
     baton_seq_fini(&context->seq);
     baton_kv_receive_fini(&context->receive);
     baton_sampling_state_fini(&context->sampling);
@@ -68,7 +71,8 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
         return err;
     context->n_prompt = (int)wanted->n_prompt_tokens;
     context->max_new_tokens = (int)wanted->max_new_tokens;
-    baton_kv_receive_expect(&context->receive, &context->origin, &context->seq, context->n_prompt);
+    baton_kv_receive_expect(&context->receive, &context->origin, &context->seq, context->n_prompt,
+                            wanted->hand_over ? dc_positions_for(wanted) : 0);
     return BATON_OK;
 }
 
@@ -110,9 +114,18 @@ Baton__V1__KvReason dc_context_kv_reason(const struct dc_context *context)
         return BATON__V1__KV_REASON__KV_RESERVED;
     case DC_RECEIVING:
         return BATON__V1__KV_REASON__KV_RECEIVING;
+    case DC_STOPPED:
+        return BATON__V1__KV_REASON__KV_SENDING;
     default:
         return BATON__V1__KV_REASON__KV_RUNNING;
     }
+}
+
+void dc_context_finish_receive(struct dc_context *context)
+{
+    context->max_new_tokens -= context->receive.n_tokens - context->n_prompt;
+    context->n_prompt = context->receive.n_tokens;
+    dc_context_finish_prompt(context);
 }
 
 void dc_context_finish_prompt(struct dc_context *context)
@@ -190,4 +203,14 @@ struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
            atomic_load(&context_of(node)->canceled))
         ;
     return context_of(node);
+}
+
+struct dc_context *dc_contexts_find_hand_over(const struct dc_contexts *contexts,
+                                              const baton_envelope *envelope)
+{
+    struct dc_context *context = dc_context_list_first(&contexts->list);
+    while (context &&
+           !(context->hand_over.wanted && baton_origin_is(&context->hand_over.origin, envelope)))
+        context = dc_context_list_next(&contexts->list, context);
+    return context;
 }

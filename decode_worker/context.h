@@ -1,8 +1,10 @@
 /* One request in a decode worker, from the reservation of blocks to the last token.
  *
  *     RESERVED --KvBegin--> RECEIVING --every block is here--> PREFILLED --DecodeStart--> RUNNING
- *         |                                                       ^
- *         +--PrefillRequest--> PREFILLING --first token sent------+
+ *         |                                                       ^                      |    ^
+ *         +--PrefillRequest--> PREFILLING --first token sent------+     handed over, or not   |
+ *                                                                         (hand_over.h)  v    |
+ *                                                                                       STOPPED
  *
  * DecodeStart may come before the context is PREFILLED, and then waits for that. Any state ends
  * with Cancel, a loss, the deadline or the last token: the context is gone, its blocks are free.
@@ -25,8 +27,17 @@
 #include "common/worker/prefix_cache.h"
 #include "common/worker/prompt.h"
 #include "common/worker/request_table.h"
+#include "decode_worker/hand_over.h"
 
-enum dc_state { DC_RESERVED, DC_RECEIVING, DC_PREFILLING, DC_PREFILLED, DC_RUNNING, DC_N_STATES };
+enum dc_state {
+    DC_RESERVED,
+    DC_RECEIVING,
+    DC_PREFILLING,
+    DC_PREFILLED,
+    DC_RUNNING,
+    DC_STOPPED,
+    DC_N_STATES
+};
 
 /* A prompt that runs here instead of arriving as a context. */
 struct dc_prompt {
@@ -57,6 +68,7 @@ struct dc_context {
     int64_t started_ns, ready_ns;    /* ready: prefilled and started */
 
     struct dc_prompt prompt;
+    struct dc_hand_over hand_over;
 
     /* from DecodeStart */
     bool started;
@@ -106,6 +118,9 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
                                       const Baton__V1__PrefillRequest *request,
                                       int64_t n_vocab) BATON_MUST_CHECK;
 
+/* The context has arrived: one that grew is as long as KvEnd says. Then as finish_prompt. */
+void dc_context_finish_receive(struct dc_context *context);
+
 /* RECEIVING or PREFILLING -> PREFILLED: the prompt is complete in the sequence's blocks, which are
  * registered for others to share. */
 void dc_context_finish_prompt(struct dc_context *context);
@@ -114,6 +129,14 @@ void dc_context_finish_prompt(struct dc_context *context);
 enum baton_err dc_context_take_start(struct dc_context *context,
                                      const Baton__V1__DecodeStart *start,
                                      int64_t n_vocab) BATON_MUST_CHECK;
+
+/* The blocks of its sequence that are whole may be sent. Called by who has the sequence. */
+static inline void dc_context_publish(struct dc_context *context)
+{
+    int n = context->seq.n_tokens / BATON_KV_BLOCK_TOKENS;
+    baton_kv_progress_publish(&context->hand_over.progress,
+                              (struct baton_kv_progress){.n_done = n, .n_end = n});
+}
 
 /* What its blocks are held for. */
 Baton__V1__KvReason dc_context_kv_reason(const struct dc_context *context);
@@ -150,7 +173,11 @@ void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context
 struct dc_context *dc_contexts_find(const struct dc_contexts *contexts,
                                     const baton_envelope *envelope);
 
-/* The same for a prefill worker's message (baton_origin_is_request); skips canceled contexts. */
+/* The context whose hand-over the gateway's message is about; NULL when there is none. */
+struct dc_context *dc_contexts_find_hand_over(const struct dc_contexts *contexts,
+                                              const baton_envelope *envelope);
+
+/* The same for a sending worker's message (baton_origin_is_request); skips canceled contexts. */
 struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
                                             const baton_envelope *envelope);
 

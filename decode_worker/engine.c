@@ -64,6 +64,7 @@ static void advance(struct dc_context *context, uint32_t token, double step_s)
     context->next_token = token;
     context->n_output++;
     baton_sampling_state_note(&context->sampling, token);
+    dc_context_publish(context);
 }
 
 /* The gateway cannot be told a token. When it is there all the same, it is told that. */
@@ -189,12 +190,12 @@ static void add(void *arg, void *item)
     dc_scheduler_add(&engine->scheduler, item);
 }
 
-/* Hands canceled contexts back and fills the next step. */
+/* Hands leaving contexts back and fills the next step. */
 static bool schedule(void *arg, int64_t *wait_ns)
 {
     struct dc_engine *engine = arg;
     int64_t now_ns = baton_now_ns();
-    for (struct dc_context *context; (context = dc_scheduler_take_canceled(&engine->scheduler));)
+    for (struct dc_context *context; (context = dc_scheduler_take_leaver(&engine->scheduler));)
         baton_engine_thread_hand_back(engine->thread, context);
     int64_t until_ns = dc_scheduler_fill(&engine->scheduler, now_ns);
     *wait_ns = until_ns ? until_ns - now_ns : -1;

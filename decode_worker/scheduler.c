@@ -49,21 +49,27 @@ void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *cont
     dc_scheduler_list_remove(list_of(scheduler, context), context);
 }
 
-/* Relaxed: the flag publishes no other data; a cancellation that is seen late costs one step. */
-static struct dc_context *take_canceled(struct dc_scheduler_list *list)
+/* Relaxed: the flags publish no other data; one that is seen late costs one step. */
+static bool leaves(const struct dc_context *context)
+{
+    return atomic_load_explicit(&context->canceled, memory_order_relaxed) ||
+           atomic_load_explicit(&context->hand_over.stops, memory_order_relaxed);
+}
+
+static struct dc_context *take_leaver(struct dc_scheduler_list *list)
 {
     struct dc_context *context = dc_scheduler_list_first(list);
-    while (context && !atomic_load_explicit(&context->canceled, memory_order_relaxed))
+    while (context && !leaves(context))
         context = dc_scheduler_list_next(list, context);
     if (context)
         dc_scheduler_list_remove(list, context);
     return context;
 }
 
-struct dc_context *dc_scheduler_take_canceled(struct dc_scheduler *scheduler)
+struct dc_context *dc_scheduler_take_leaver(struct dc_scheduler *scheduler)
 {
-    struct dc_context *context = take_canceled(&scheduler->sequences);
-    return context ? context : take_canceled(&scheduler->prompts);
+    struct dc_context *context = take_leaver(&scheduler->sequences);
+    return context ? context : take_leaver(&scheduler->prompts);
 }
 
 /* True when context may not be tried yet; *until_ns becomes the earliest such time. */

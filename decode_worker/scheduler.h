@@ -49,8 +49,9 @@ int dc_scheduler_max_rows(int max_batch, int chunk);
 void dc_scheduler_add(struct dc_scheduler *scheduler, struct dc_context *context);
 void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *context);
 
-/* A canceled context, removed; NULL when there is none (any more). */
-struct dc_context *dc_scheduler_take_canceled(struct dc_scheduler *scheduler);
+/* A context that is canceled, or stops to be handed over, removed; NULL when there is none (any
+ * more). */
+struct dc_context *dc_scheduler_take_leaver(struct dc_scheduler *scheduler);
 
 /* Fills scheduler->step. Returns when to look again because a link was full, if the step is empty
  * for that reason only; else 0. */

@@ -15,6 +15,7 @@ struct dc_service {
     struct baton_kv *kv;
     struct dc_engine *engine;
     struct baton_kv_receiver *receiver;
+    struct baton_kv_sender *sender; /* of sequences that are handed over */
     struct dc_contexts contexts;
     struct baton_prefix_cache prefix_cache;
     struct dc_reserve reserve;
@@ -69,7 +70,7 @@ static bool begin_receive(void *arg, struct baton_kv_receive *receive)
 static void complete_receive(void *arg, struct baton_kv_receive *receive)
 {
     (void)arg;
-    dc_context_finish_prompt(context_of(receive));
+    dc_context_finish_receive(context_of(receive));
 }
 
 static void fail_receive(void *arg, struct baton_kv_receive *receive)
@@ -120,6 +121,8 @@ static enum baton_err create_parts(struct dc_service *service,
             &service->engine, why);
     if (!err)
         err = create_receiver(service, options->bulk_url, why);
+    if (!err && !(service->sender = baton_host_create_sender(host, BATON_OVERLAP_ON)))
+        err = BATON_NO_MEMORY;
     return err;
 }
 
@@ -153,6 +156,7 @@ void dc_service_destroy(struct dc_service *service)
     for (struct dc_context *context; (context = dc_context_list_first(&service->contexts.list));)
         free_context(service, context);
     baton_kv_receiver_destroy(service->receiver);
+    baton_kv_sender_destroy(service->sender);
     baton_kv_report_fini(&service->kv_report);
     baton_kv_destroy(service->kv);
     free(service);
@@ -170,6 +174,13 @@ const char *dc_service_bulk_url(const struct dc_service *service)
 
 /* ---- what the engine thread hands back ---- */
 
+static void run(struct dc_service *service, struct dc_context *context)
+{
+    dc_context_set_state(context, DC_RUNNING);
+    dc_context_publish(context);
+    dc_engine_submit(service->engine, context);
+}
+
 /* A context runs once its prompt is complete here and DecodeStart came. Either may be first: they
  * travel over different links. */
 static void run_if_ready(struct dc_service *service, struct dc_context *context)
@@ -177,8 +188,7 @@ static void run_if_ready(struct dc_service *service, struct dc_context *context)
     if (context->state != DC_PREFILLED || !context->started)
         return;
     context->ready_ns = baton_now_ns();
-    dc_context_set_state(context, DC_RUNNING);
-    dc_engine_submit(service->engine, context);
+    run(service, context);
 }
 
 static void log_sequence(const struct dc_context *context)
@@ -187,16 +197,28 @@ static void log_sequence(const struct dc_context *context)
     baton_origin_log_stage(&context->origin, BATON_STAGE_decode, context->decode_s);
 }
 
+/* A sequence that stopped to be handed over. If that was given up meanwhile, it goes on. */
+static void stop(struct dc_service *service, struct dc_context *context)
+{
+    dc_context_set_state(context, DC_STOPPED);
+    if (atomic_load(&context->hand_over.stops))
+        dc_hand_over_stopped(context);
+    else
+        run(service, context);
+}
+
 /* A context that the engine thread is done with. */
 static void take_back(struct dc_service *service, struct dc_context *context)
 {
     bool canceled = atomic_load(&context->canceled);
     if (context->state == DC_PREFILLING && !canceled)
         baton_first_token_log(&context->prompt.first, &context->origin);
-    if (context->n_steps)
+    if (context->n_steps && (context->over || canceled))
         log_sequence(context);
     if (context->over || canceled) {
         free_context(service, context); /* the main thread alone frees blocks: it owns the pool */
+    } else if (context->state == DC_RUNNING) {
+        stop(service, context);
     } else {
         dc_context_finish_prompt(context);
         run_if_ready(service, context);
@@ -282,6 +304,34 @@ static void cancel(struct dc_service *service, struct dc_context *context, const
         dc_engine_wake(service->engine);
 }
 
+static void take_hand_over(struct dc_context *context, const baton_envelope *envelope)
+{
+    struct baton_origin receiver = context->origin; /* borrowed */
+    receiver.attempt = envelope->hand_over->attempt;
+    if (!dc_hand_over_take(context, envelope))
+        baton_origin_fail(&receiver, BATON__V1__FAILED__CODE__INVALID,
+                          "hand_over contradicts what runs here");
+}
+
+/* The hand-over is over without success: the sequence goes on here. */
+static void give_up_hand_over(struct dc_service *service, struct dc_context *context)
+{
+    dc_hand_over_drop(&context->hand_over);
+    if (context->state == DC_STOPPED)
+        run(service, context);
+}
+
+/* A gateway also cancels what it has begun a second time, by the number of that attempt. */
+static void cancel_hand_over(struct dc_service *service, const baton_envelope *envelope)
+{
+    struct dc_context *context = dc_contexts_find_hand_over(&service->contexts, envelope);
+    if (!context || atomic_load(&context->canceled))
+        return;
+    baton_log(BATON_LOG_INFO, "hand_over_canceled", BATON_X("req", envelope->request_id),
+              BATON_I("attempt", envelope->attempt), BATON_S("reason", envelope->cancel->reason));
+    give_up_hand_over(service, context);
+}
+
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
 {
     static struct baton_log_limit unexpected;
@@ -296,6 +346,8 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
         take_reserve(service, gateway, envelope);
         return;
     }
+    if (!context && envelope->body_case == BATON__V1__ENVELOPE__BODY_CANCEL)
+        cancel_hand_over(service, envelope);
     if (!context || atomic_load(&context->canceled))
         return; /* over meanwhile */
     switch (envelope->body_case) {
@@ -310,6 +362,9 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
                      envelope->token_ack->next_index + envelope->token_ack->credit_tokens);
         dc_engine_wake(service->engine); /* it may be idle for want of credit */
         break;
+    case BATON__V1__ENVELOPE__BODY_HAND_OVER:
+        take_hand_over(context, envelope);
+        break;
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         cancel(service, context, envelope->cancel->reason);
         break;
@@ -318,6 +373,62 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
                           BATON_S("message", baton_envelope_kind(envelope)));
         break;
     }
+}
+
+static void from_peer(void *arg, const struct baton_message *message)
+{
+    struct dc_service *service = arg;
+    baton_host_take_ack(service->host, service->sender, message);
+}
+
+/* ---- sequences that are handed over ---- */
+
+static void end_hand_over(struct dc_service *service, struct dc_context *context)
+{
+    if (context->hand_over.send.state != BATON_KV_SEND_ACKED) {
+        give_up_hand_over(service, context);
+    } else if (dc_hand_over_tell(context) != BATON_AGAIN) {
+        log_sequence(context);
+        free_context(service, context);
+    }
+    baton_host_wake(service->host); /* it is another one's turn */
+}
+
+static void open_hand_over(struct dc_service *service, struct dc_context *context, int *n_open)
+{
+    if (context->state != DC_RUNNING || *n_open >= DC_MAX_HAND_OVERS)
+        return;
+    ++*n_open;
+    if (dc_hand_over_open(context, service->sender)) {
+        baton_origin_fail(&context->hand_over.origin, BATON__V1__FAILED__CODE__NO_MEMORY,
+                          "no memory to send the context");
+        give_up_hand_over(service, context);
+    }
+}
+
+/* Those that come first in the table have their turn first. */
+static void step_hand_overs(struct dc_service *service)
+{
+    int n_open = 0;
+    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
+         context = dc_context_list_next(&service->contexts.list, context))
+        n_open += context->hand_over.send.state != BATON_KV_SEND_IDLE;
+    for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
+         context; context = next) {
+        struct dc_hand_over *hand_over = &context->hand_over;
+        next = dc_context_list_next(&service->contexts.list, context);
+        if (!hand_over->wanted || atomic_load(&context->canceled))
+            continue;
+        if (hand_over->send.state == BATON_KV_SEND_IDLE)
+            open_hand_over(service, context, &n_open);
+        if (hand_over->send.state == BATON_KV_SEND_IDLE)
+            continue;
+        if (dc_hand_over_pump(context, service->sender))
+            end_hand_over(service, context);
+        else if (atomic_load(&hand_over->stops) && dc_context_is_in_engine(context))
+            dc_engine_wake(service->engine);
+    }
+    baton_kv_sender_tidy(service->sender);
 }
 
 static bool is_late(const struct dc_context *context, int64_t now_ns)
@@ -348,6 +459,8 @@ static int64_t work(void *arg, int64_t now_ns)
     dc_engine_look(service->engine, now_ns);
     take_done(service);
     baton_kv_receiver_work(service->receiver, now_ns);
+    baton_kv_sender_look(service->sender, now_ns);
+    step_hand_overs(service);
     for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
          context; context = next) {
         next = dc_context_list_next(&service->contexts.list, context);
@@ -412,6 +525,7 @@ struct baton_host_hooks dc_service_hooks(struct dc_service *service)
 {
     return (struct baton_host_hooks){.arg = service,
                                      .from_gateway = from_gateway,
+                                     .from_peer = from_peer,
                                      .work = work,
                                      .status = status,
                                      .lost = lost,

@@ -38,18 +38,6 @@ static enum baton_err check(const struct baton_model_facts *facts,
     return BATON_OK;
 }
 
-static void set_handoff(struct pf_job *job, const Baton__V1__DeliverTo *deliver_to)
-{
-    if (!deliver_to)
-        return;
-    job->deliver_to.wanted = true;
-    job->deliver_to.epoch = deliver_to->epoch;
-    job->deliver_to.first_block = (int)deliver_to->first_block;
-    if (deliver_to->ticket.len == sizeof job->deliver_to.ticket.bytes)
-        memcpy(job->deliver_to.ticket.bytes, deliver_to->ticket.data, deliver_to->ticket.len);
-    (void)strncpy(job->deliver_to.url, deliver_to->bulk_url, sizeof job->deliver_to.url - 1);
-}
-
 /* One uint32 per position: the prompt and, in naive mode, the output. */
 static enum baton_err copy_tokens(struct pf_job *job, const Baton__V1__PrefillRequest *request)
 {
@@ -97,7 +85,9 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
     job->prompt_logprobs = request->prompt_logprobs;
     job->max_new_tokens = (int)request->max_new_tokens;
     atomic_store(&job->credit_end, (uint64_t)request->n_output_tokens + request->credit_tokens);
-    set_handoff(job, request->deliver_to);
+    job->is_delivered = request->deliver_to != NULL;
+    if (job->is_delivered)
+        baton_kv_target_take(&job->target, request->deliver_to);
     return job;
 }
 

@@ -63,13 +63,8 @@ struct pf_job {
     double decode_s;     /* naive: sum over steps after the first */
 
     /* hand-off, main thread */
-    struct {
-        bool wanted; /* otherwise the context stays here */
-        char url[BATON_MAX_TEXT_BYTES + 1];
-        uint64_t epoch;  /* life of the decode worker */
-        int first_block; /* it has the blocks before this one */
-        struct baton_ticket ticket;
-    } deliver_to;
+    bool is_delivered; /* otherwise the context stays here */
+    struct baton_kv_target target;
     struct baton_kv_send send; /* the engine thread also reads its `overlaps` */
     bool transfer_over;        /* complete or broken */
 };

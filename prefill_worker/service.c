@@ -59,22 +59,6 @@ static enum baton_err start_engine(struct pf_service *service,
     return pf_engine_start(&engine, &service->engine, why);
 }
 
-static enum baton_err create_sender(struct pf_service *service,
-                                    const struct pf_service_options *options)
-{
-    struct baton_host *host = service->host;
-    const char *advertised = host->options->advertise;
-    service->sender = baton_kv_sender_create(&(struct baton_kv_sender_options){
-        .epoch = host->epoch,
-        .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
-        .connect_ns = baton_host_silence_ns(host),
-        .overlap = options->overlap,
-        .beat_ns = (int64_t)(host->options->beat_s * (double)BATON_SECOND),
-        .wake = baton_host_wake,
-        .wake_arg = host});
-    return service->sender ? BATON_OK : BATON_NO_MEMORY;
-}
-
 enum baton_err pf_service_create(const struct pf_service_options *options, struct pf_service **out,
                                  struct baton_why *why)
 {
@@ -86,8 +70,8 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
     enum baton_err err = create_kv(service, options, why);
     if (!err)
         err = start_engine(service, options, why);
-    if (!err)
-        err = create_sender(service, options);
+    if (!err && !(service->sender = baton_host_create_sender(service->host, options->overlap)))
+        err = BATON_NO_MEMORY;
     if (err)
         pf_service_destroy(service);
     else
@@ -205,10 +189,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
 static void from_peer(void *arg, const struct baton_message *message)
 {
     struct pf_service *service = arg;
-    if (baton_kv_sender_take_ack(service->sender, message, baton_now_ns()))
-        baton_inbox_admit(service->host->inbox, message);
-    else
-        baton_inbox_reject_stranger(service->host->inbox, message);
+    baton_host_take_ack(service->host, service->sender, message);
 }
 
 /* Blocks for the job's positions. A prompt that wants the logprobs of its own tokens has every
@@ -242,10 +223,7 @@ static enum baton_err open_transfer(struct pf_service *service, struct pf_job *j
                                            .computed_ns = &job->chosen_ns,
                                            .n_tokens = job->n_prompt,
                                            .n_cached_tokens = job->n_cached_tokens,
-                                           .first_block = job->deliver_to.first_block,
-                                           .ticket = job->deliver_to.ticket,
-                                           .url = job->deliver_to.url,
-                                           .epoch = job->deliver_to.epoch};
+                                           .target = &job->target};
     return baton_kv_send_open(service->sender, &job->send, &source);
 }
 
@@ -271,8 +249,7 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
         *pool_full = true; /* first come, first served: a shorter prompt does not overtake */
         return;
     }
-    if (job->deliver_to.wanted && job->send.state == BATON_KV_SEND_IDLE &&
-        open_transfer(service, job)) {
+    if (job->is_delivered && job->send.state == BATON_KV_SEND_IDLE && open_transfer(service, job)) {
         baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__NO_MEMORY,
                           "no memory to send the context");
         atomic_store(&job->canceled, true);
@@ -310,7 +287,7 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
         pf_job_set_state(job, PF_RUNNING);
     if (job->state == PF_RUNNING || job->state == PF_SENDING)
         pump_transfer(service, job);
-    if (job->state == PF_SENDING && (!job->deliver_to.wanted || job->transfer_over))
+    if (job->state == PF_SENDING && (!job->is_delivered || job->transfer_over))
         free_job(service, job);
 }
 

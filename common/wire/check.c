@@ -209,6 +209,21 @@ static void check_finished(struct checker *c, const Baton__V1__Finished *m)
     seconds(c, "decode_s", m->decode_s);
 }
 
+static void check_hand_over(struct checker *c, const Baton__V1__HandOver *m)
+{
+    if (m->deliver_to)
+        check_deliver_to(c, m->deliver_to);
+    else
+        FAIL(c, "deliver_to", "it is missing");
+    range(c, "attempt", m->attempt, 1, UINT32_MAX);
+}
+
+static void check_handed_over(struct checker *c, const Baton__V1__HandedOver *m)
+{
+    range(c, "n_output_tokens", m->n_output_tokens, 1, MAX_TOKENS);
+    range(c, "attempt", m->attempt, 1, UINT32_MAX);
+}
+
 static void check_step_event(struct checker *c, const Baton__V1__StepEvent *m)
 {
     range(c, "events.request_id", m->request_id, 1, UINT64_MAX);
@@ -256,6 +271,7 @@ static void check_kv_end(struct checker *c, const Baton__V1__KvEnd *m)
     range(c, "total_bytes", m->total_bytes, 1, max_kv_bytes);
     range(c, "n_chunks", m->n_chunks, 1, UINT32_MAX);
     seconds(c, "overlap_s", m->overlap_s);
+    range(c, "n_tokens", m->n_tokens, 0, BATON_MAX_PROMPT_TOKENS);
 }
 
 static void check_kv_ack(struct checker *c, const Baton__V1__KvAck *m)
@@ -347,6 +363,10 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return check_finished(c, e->finished);
     case BATON__V1__ENVELOPE__BODY_STEP_EVENTS:
         return check_step_events(c, e->step_events);
+    case BATON__V1__ENVELOPE__BODY_HAND_OVER:
+        return check_hand_over(c, e->hand_over);
+    case BATON__V1__ENVELOPE__BODY_HANDED_OVER:
+        return check_handed_over(c, e->handed_over);
     case BATON__V1__ENVELOPE__BODY_KV_BEGIN:
         return check_kv_begin(c, e->kv_begin);
     case BATON__V1__ENVELOPE__BODY_KV_CHUNK:

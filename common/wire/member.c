@@ -121,6 +121,7 @@ static void fill_hello(const struct baton_member_options *options, Baton__V1__He
     hello->dtype = baton_envelope_text(options->dtype);
     hello->kv_dtype = baton_envelope_text(options->kv_dtype);
     hello->kv_layout = baton_envelope_text(options->kv_layout);
+    hello->hands_over = options->role == BATON__V1__ROLE__ROLE_DECODE;
     hello->kv_block_tokens = options->kv_block_tokens;
     hello->n_context_tokens = options->n_context_tokens;
     hello->n_cores = options->n_cores;

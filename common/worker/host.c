@@ -256,6 +256,29 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
     return baton_member_create(&member, &host->member, why);
 }
 
+struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
+                                                 enum baton_overlap overlap)
+{
+    const char *advertised = host->options->advertise;
+    return baton_kv_sender_create(&(struct baton_kv_sender_options){
+        .epoch = host->epoch,
+        .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
+        .connect_ns = baton_host_silence_ns(host),
+        .overlap = overlap,
+        .beat_ns = (int64_t)(host->options->beat_s * (double)BATON_SECOND),
+        .wake = baton_host_wake,
+        .wake_arg = host});
+}
+
+void baton_host_take_ack(struct baton_host *host, struct baton_kv_sender *sender,
+                         const struct baton_message *message)
+{
+    if (baton_kv_sender_take_ack(sender, message, baton_now_ns()))
+        baton_inbox_admit(host->inbox, message);
+    else
+        baton_inbox_reject_stranger(host->inbox, message);
+}
+
 static void touch_alive_file(struct baton_host *host, int64_t now_ns)
 {
     if (!host->options->alive_file || now_ns < host->alive_next_ns)

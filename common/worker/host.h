@@ -24,6 +24,7 @@
 #include "common/engine/model/model.h"
 #include "common/wire/cluster_token.h"
 #include "common/wire/member.h"
+#include "common/worker/kv_send.h"
 #include "common/worker/memory_claims.h"
 
 struct baton_worker_options {
@@ -151,6 +152,14 @@ void baton_host_close(struct baton_host *host);
 
 /* How long another process may be silent, or not to be reached, before it is given up. */
 int64_t baton_host_silence_ns(const struct baton_host *host);
+
+/* What sends contexts of this worker. NULL: no memory. */
+struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
+                                                 enum baton_overlap overlap);
+
+/* For the hook from_peer: the KvAck is the sender's, or its pipe a stranger's. */
+void baton_host_take_ack(struct baton_host *host, struct baton_kv_sender *sender,
+                         const struct baton_message *message);
 
 /* Wakes the main thread; takes the host as void *. */
 void baton_host_wake(void *host);

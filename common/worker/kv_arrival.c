@@ -13,7 +13,7 @@ enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t 
         next_block[layer] = end_block;
     for (int i = 0; i < n_held; i++)
         next_block[held[i]] = first_block;
-    *arrival = (struct baton_kv_arrival){n_layers, end_block, next_block};
+    *arrival = (struct baton_kv_arrival){n_layers, end_block, next_block, held, n_held};
     return BATON_OK;
 }
 
@@ -30,5 +30,13 @@ bool baton_kv_arrival_take(struct baton_kv_arrival *arrival, uint32_t layer, uin
         n > arrival->end_block - first)
         return false;
     arrival->next_block[layer] += n;
+    return true;
+}
+
+bool baton_kv_arrival_ends_at(const struct baton_kv_arrival *arrival, uint32_t end_block)
+{
+    for (int i = 0; i < arrival->n_held; i++)
+        if (arrival->next_block[arrival->held[i]] != end_block)
+            return false;
     return true;
 }

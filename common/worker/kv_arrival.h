@@ -17,10 +17,12 @@
 struct baton_kv_arrival {
     uint32_t n_layers, end_block;
     uint32_t *next_block; /* [n_layers]: those below it are here */
+    const int *held;      /* [n_held]: the layers that blocks are expected of */
+    int n_held;
 };
 
 /* Blocks first_block..end_block - 1 are to arrive of each of the layers held [n_held], which are
- * below n_layers; of the others none. */
+ * below n_layers; of the others none. held is borrowed. */
 enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t n_layers,
                                      const int *held, int n_held, uint32_t first_block,
                                      uint32_t end_block) BATON_MUST_CHECK;
@@ -30,5 +32,8 @@ void baton_kv_arrival_fini(struct baton_kv_arrival *arrival);
  * expected (now, or at all). */
 bool baton_kv_arrival_take(struct baton_kv_arrival *arrival, uint32_t layer, uint32_t first,
                            uint32_t n);
+
+/* Whether exactly the blocks before end_block are here, of each layer held. */
+bool baton_kv_arrival_ends_at(const struct baton_kv_arrival *arrival, uint32_t end_block);
 
 #endif

@@ -96,9 +96,10 @@ static bool has_ticket(const struct baton_kv_receiver *receiver, const baton_env
 /* ---- one transfer ---- */
 
 void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct baton_origin *origin,
-                             struct baton_seq *seq, int n_tokens)
+                             struct baton_seq *seq, int n_tokens, int n_tokens_max)
 {
-    *receive = (struct baton_kv_receive){.origin = origin, .seq = seq, .n_tokens = n_tokens};
+    *receive = (struct baton_kv_receive){
+        .origin = origin, .seq = seq, .n_tokens = n_tokens, .n_tokens_max = n_tokens_max};
 }
 
 static void leave_sender(struct baton_kv_receive *receive)
@@ -146,23 +147,34 @@ static void send_ack(const struct baton_kv_remote *remote, struct baton_kv_recei
         receive->acked_bytes = receive->received_bytes;
 }
 
-/* The size of the blocks that the sequence does not share. */
-static uint64_t bytes_to_come(const struct baton_kv_receive *receive)
+/* The size of the blocks of n_tokens that the sequence does not share. */
+static uint64_t bytes_to_come(const struct baton_kv_receive *receive, int n_tokens)
 {
-    int n_blocks = baton_kv_blocks_for(receive->n_tokens) - receive->seq->n_shared;
+    int n_blocks = baton_kv_blocks_for(n_tokens) - receive->seq->n_shared;
     return (uint64_t)n_blocks * baton_kv_all_block_bytes(receive->seq->kv);
+}
+
+static bool grows(const struct baton_kv_receive *receive)
+{
+    return receive->n_tokens_max > 0;
+}
+
+/* The most tokens that may come. */
+static int most_tokens(const struct baton_kv_receive *receive)
+{
+    return grows(receive) ? receive->n_tokens_max : receive->n_tokens;
 }
 
 /* Checked once, at KvBegin. Chunks name only their layer and blocks within this shape. */
 static bool is_as_expected(const struct baton_kv_receive *receive, const Baton__V1__KvBegin *kv)
 {
-    return receive->state == BATON_KV_RECEIVE_EXPECTED &&
+    return receive->state == BATON_KV_RECEIVE_EXPECTED && kv->grows == grows(receive) &&
            kv->n_layers == (uint32_t)baton_kv_n_layers(receive->seq->kv) &&
            kv->n_tokens == (uint32_t)receive->n_tokens &&
            kv->block_tokens == BATON_KV_BLOCK_TOKENS &&
            kv->first_block == (uint32_t)receive->seq->n_shared &&
            !strcmp(kv->kv_dtype, baton_kv_dtype(receive->seq->kv)) &&
-           kv->total_bytes == bytes_to_come(receive);
+           kv->total_bytes == bytes_to_come(receive, receive->n_tokens);
 }
 
 static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
@@ -182,7 +194,7 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
         return;
     }
     if (baton_kv_arrival_init(&receive->arrival, kv->n_layers, held, n_held, kv->first_block,
-                              (uint32_t)baton_kv_blocks_for(receive->n_tokens))) {
+                              (uint32_t)baton_kv_blocks_for(most_tokens(receive)))) {
         fail(receiver, receive, "no memory to receive the context");
         return;
     }
@@ -192,6 +204,8 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
     receive_list_push_back(&remote->receives, receive);
     receive->total_bytes = kv->total_bytes;
     receive->began_ns = now_ns;
+    if (grows(receive)) /* the sender stops its sequence only for a receiver that answers */
+        send_ack(remote, receive, false);
 }
 
 /* Whether the chunk is the next one of what is awaited; then it is noted. */
@@ -228,11 +242,26 @@ static void take_chunk(const struct baton_kv_receiver *receiver,
         send_ack(remote, receive, false);
 }
 
+/* Takes the length that a sequence grew to, if it may have that. */
+static bool take_length(struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
+{
+    int n_tokens = (int)kv->n_tokens;
+    if (!grows(receive))
+        return true;
+    if (receive->state != BATON_KV_RECEIVE_RECEIVING || n_tokens < receive->n_tokens ||
+        n_tokens > receive->n_tokens_max)
+        return false;
+    receive->n_tokens = n_tokens;
+    receive->total_bytes = bytes_to_come(receive, n_tokens);
+    return baton_kv_arrival_ends_at(&receive->arrival, (uint32_t)baton_kv_blocks_for(n_tokens));
+}
+
 /* Each block came at most once, so the right number of bytes means that every block is here. */
 static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
                 struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
 {
-    if (receive->state != BATON_KV_RECEIVE_RECEIVING || kv->total_bytes != receive->total_bytes ||
+    if (!take_length(receive, kv) || receive->state != BATON_KV_RECEIVE_RECEIVING ||
+        kv->total_bytes != receive->total_bytes ||
         receive->received_bytes != receive->total_bytes || kv->n_chunks != receive->n_chunks) {
         fail(receiver, receive, "the context ended before all of it had arrived");
         return;
@@ -425,6 +454,6 @@ void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
          remote = next) {
         next = remote_list_next(&receiver->remotes, remote);
         if (baton_link_state(remote->link) == BATON_OUTBOX_DOWN)
-            lose_remote(receiver, remote, "the prefill worker went away during the hand-off");
+            lose_remote(receiver, remote, "the sending worker went away during the hand-off");
     }
 }

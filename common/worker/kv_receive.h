@@ -2,7 +2,8 @@
  * block into the blocks that were reserved for them, and acknowledged with credit.
  *
  * Contexts have an inbox of their own, so that tensors never queue before heartbeats and tokens.
- * Blocks that a sequence shares with earlier prompts do not travel.
+ * Blocks that a sequence shares with earlier prompts do not travel. A sequence that runs elsewhere
+ * meanwhile grows: KvEnd tells how long it became.
  *
  *     EXPECTED --KvBegin--> RECEIVING --KvEnd, every byte is here--> COMPLETE
  *
@@ -43,7 +44,8 @@ struct baton_kv_receive {
     enum baton_kv_receive_state state;
     const struct baton_origin *origin;
     struct baton_seq *seq; /* gets n_tokens when complete; its shared blocks do not travel */
-    int n_tokens;
+    int n_tokens;          /* of a sequence that grows: at least so many, until it is complete */
+    int n_tokens_max;      /* 0: it does not grow */
 
     struct baton_kv_remote *sender; /* NULL unless RECEIVING */
     uint64_t link;                  /* id of the one it came in over; 0: nothing came */
@@ -89,9 +91,10 @@ struct baton_ticket baton_kv_receiver_ticket(const struct baton_kv_receiver *rec
 /* Takes everything that has arrived, and fails the transfers of senders that went away. */
 void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns);
 
-/* From now on n_tokens positions of seq may arrive. All pointers are borrowed. */
+/* From now on n_tokens positions of seq may arrive; of a sequence that grows meanwhile, up to
+ * n_tokens_max, which is otherwise 0. All pointers are borrowed. */
 void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct baton_origin *origin,
-                             struct baton_seq *seq, int n_tokens);
+                             struct baton_seq *seq, int n_tokens, int n_tokens_max);
 
 /* Forgets the transfer; later messages of it are ignored. */
 void baton_kv_receive_fini(struct baton_kv_receive *receive);

@@ -1,5 +1,6 @@
 #include "common/worker/kv_send.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,15 @@ struct baton_kv_sender {
     struct baton_kv_sender_options options;
     struct peer_list peers;
 };
+
+void baton_kv_target_take(struct baton_kv_target *target, const Baton__V1__DeliverTo *deliver_to)
+{
+    *target = (struct baton_kv_target){.epoch = deliver_to->epoch,
+                                       .first_block = (int)deliver_to->first_block};
+    if (deliver_to->ticket.len == sizeof target->ticket.bytes)
+        memcpy(target->ticket.bytes, deliver_to->ticket.data, deliver_to->ticket.len);
+    (void)strncpy(target->url, deliver_to->bulk_url, sizeof target->url - 1);
+}
 
 /* ---- links ---- */
 
@@ -77,12 +87,12 @@ void baton_kv_sender_tidy(struct baton_kv_sender *sender)
 static enum baton_err add_peer(struct baton_kv_sender *sender, const struct baton_kv_source *source,
                                struct baton_kv_peer **out)
 {
-    size_t n = strlen(source->url) + 1;
+    size_t n = strlen(source->target->url) + 1;
     struct baton_kv_peer *peer = calloc(1, sizeof *peer + n);
     if (!peer)
         return BATON_NO_MEMORY;
-    memcpy(peer->url, source->url, n);
-    peer->epoch = source->epoch;
+    memcpy(peer->url, source->target->url, n);
+    peer->epoch = source->target->epoch;
     send_list_init(&peer->sends);
     peer_list_push_back(&sender->peers, peer);
     *out = peer;
@@ -113,7 +123,7 @@ static enum baton_err find_peer(struct baton_kv_sender *sender,
                                 const struct baton_kv_source *source, struct baton_kv_peer **out)
 {
     struct baton_kv_peer *peer = peer_list_first(&sender->peers);
-    while (peer && (peer->epoch != source->epoch || is_down(peer)))
+    while (peer && (peer->epoch != source->target->epoch || is_down(peer)))
         peer = peer_list_next(&sender->peers, peer);
     if (!peer)
         return add_peer(sender, source, out);
@@ -132,6 +142,7 @@ enum { CUT_BEATS = 3, CONNECT_BEATS = 5, ACK_BEATS = 40 };
 static bool awaits_ack(const struct baton_kv_send *send)
 {
     return send->state == BATON_KV_SEND_SENT ||
+           (send->state == BATON_KV_SEND_SENDING && send->source.grows && !send->answered) ||
            (send->state == BATON_KV_SEND_SENDING &&
             send->sent_bytes - send->acked_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES);
 }
@@ -190,15 +201,30 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
         .state = BATON_KV_SEND_OPEN,
         .source = *source,
         .peer = peer,
-        .overlaps = baton_overlap_applies(sender->options.overlap,
-                                          source->n_tokens - source->n_cached_tokens),
+        .overlaps =
+            source->grows || baton_overlap_applies(sender->options.overlap,
+                                                   source->n_tokens - source->n_cached_tokens),
         .credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES};
     send_list_push_back(&peer->sends, send);
     int n_layers;
     const int *layers = baton_kv_held_layers(source->seq->kv, &n_layers);
-    baton_kv_order_init(&send->order, layers, n_layers, source->first_block,
-                        baton_kv_blocks_for(source->n_tokens));
+    baton_kv_order_init(&send->order, layers, n_layers, source->target->first_block,
+                        source->grows ? INT_MAX : baton_kv_blocks_for(source->n_tokens));
     return BATON_OK;
+}
+
+bool baton_kv_send_has_caught_up(struct baton_kv_send *send)
+{
+    struct baton_kv_extent extent;
+    return send->answered && send->sent_bytes - send->acked_bytes < BATON_HANDOFF_ACK_EVERY_BYTES &&
+           !baton_kv_order_next(&send->order, baton_kv_progress_read(send->source.progress),
+                                &extent);
+}
+
+void baton_kv_send_stop(struct baton_kv_send *send, int n_tokens)
+{
+    send->source.n_tokens = n_tokens;
+    send->order.n_blocks = baton_kv_blocks_for(n_tokens);
 }
 
 void baton_kv_send_close(struct baton_kv_send *send)
@@ -222,7 +248,7 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     const struct baton_kv_source *source = &send->source;
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    int n_blocks = baton_kv_blocks_for(source->n_tokens) - source->first_block;
+    int n_blocks = baton_kv_blocks_for(source->n_tokens) - source->target->first_block;
     enum baton_err err = send->peer->link ? BATON_OK : dial(sender, send->peer);
     if (err)
         return err;
@@ -231,11 +257,12 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     begin.n_tokens = (uint32_t)source->n_tokens;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
     begin.total_bytes = (uint64_t)n_blocks * baton_kv_all_block_bytes(source->seq->kv);
-    begin.first_block = (uint32_t)source->first_block;
+    begin.first_block = (uint32_t)source->target->first_block;
+    begin.grows = source->grows;
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(source->seq->kv));
     begin.kv_layout = baton_envelope_text(baton_kv_layout_name(source->seq->kv));
-    begin.ticket.data = (uint8_t *)(uintptr_t)source->ticket.bytes;
-    begin.ticket.len = sizeof source->ticket.bytes;
+    begin.ticket.data = (uint8_t *)(uintptr_t)source->target->ticket.bytes;
+    begin.ticket.len = sizeof source->target->ticket.bytes;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
     err = send_message(send, &envelope, NULL, 0);
@@ -297,6 +324,7 @@ static enum baton_err send_end(struct baton_kv_send *send)
     end.total_bytes = send->sent_bytes;
     end.n_chunks = send->n_chunks;
     end.overlap_s = overlap_s(send);
+    end.n_tokens = send->source.grows ? (uint32_t)send->source.n_tokens : 0;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
     envelope.kv_end = &end;
     enum baton_err err = send_message(send, &envelope, NULL, 0);
@@ -319,6 +347,8 @@ static enum baton_err send_ready(const struct baton_kv_sender *sender, struct ba
     /* Without overlap nothing leaves before all is computed: sending would slow the computation. */
     if (!send->overlaps && !baton_kv_order_is_ready(&send->order, progress))
         return BATON_OK;
+    if (send->source.grows && send->state == BATON_KV_SEND_OPEN)
+        err = send_begin(sender, send); /* its answer is awaited before the sequence stops */
     while (!err && has_credit(send) && baton_kv_order_next(&send->order, progress, &extent)) {
         if (send->state == BATON_KV_SEND_OPEN) /* not earlier: a canceled prompt sends no KvBegin */
             err = send_begin(sender, send);
@@ -379,6 +409,7 @@ bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton
     struct baton_kv_send *send = verdict == BATON_LINK_FRESH ? find_send(peer, envelope) : NULL;
     if (!send || envelope->kv_ack->offset > send->sent_bytes)
         return true;
+    send->answered = true;
     send->acked_bytes = envelope->kv_ack->offset;
     send->credit_bytes = envelope->kv_ack->credit_bytes;
     if (envelope->kv_ack->complete && send->state != BATON_KV_SEND_ACKED) {

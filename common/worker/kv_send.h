@@ -9,6 +9,9 @@
  *
  * A transfer may be closed in every state, and is IDLE then.
  *
+ * A sequence that still runs grows while it is sent: whole blocks leave as they become complete,
+ * and once the sequence has stopped, stop says how long it became.
+ *
  * Ownership: the sender owns links; transfers are their callers' and borrow their source
  *            from open to close.
  * Threading: main thread. The engine thread may read `overlaps` of a transfer that was opened
@@ -38,6 +41,14 @@ struct baton_kv_sender_options {
     void *wake_arg;
 };
 
+/* To whom: DeliverTo, kept. */
+struct baton_kv_target {
+    char url[BATON_MAX_TEXT_BYTES + 1]; /* the receiver's bulk inbox */
+    uint64_t epoch;                     /* the receiver's life */
+    int first_block;                    /* it has those before it */
+    struct baton_ticket ticket;         /* that it gave with the reservation */
+};
+
 /* What a transfer sends, and to whom. */
 struct baton_kv_source {
     const struct baton_origin *origin; /* the request that the context belongs to */
@@ -45,10 +56,8 @@ struct baton_kv_source {
     baton_kv_progress_word *progress;  /* how far they are computed */
     atomic_int_least64_t *computed_ns; /* when all of them were; 0: not yet */
     int n_tokens, n_cached_tokens;     /* positions to send; of them, computed before */
-    int first_block;                   /* the receiver has those before it */
-    struct baton_ticket ticket;        /* that the receiver gave with the reservation */
-    const char *url;                   /* the receiver's bulk inbox */
-    uint64_t epoch;                    /* the receiver's life */
+    bool grows;                        /* n_tokens is only what it has by now, at least */
+    const struct baton_kv_target *target;
 };
 
 enum baton_kv_send_state {
@@ -66,11 +75,15 @@ struct baton_kv_send {
     struct baton_kv_source source;
     struct baton_kv_peer *peer;
     bool overlaps; /* blocks leave while later ones are computed */
+    bool answered; /* a KvAck came: the receiver takes it */
     struct baton_kv_order order;
     uint64_t sent_bytes, acked_bytes, credit_bytes;
     uint32_t n_chunks;
     int64_t began_ns;
 };
+
+/* Without a ticket, which workers of an earlier version do not give, it is all zeros. */
+void baton_kv_target_take(struct baton_kv_target *target, const Baton__V1__DeliverTo *deliver_to);
 
 struct baton_kv_sender *baton_kv_sender_create(const struct baton_kv_sender_options *options);
 
@@ -94,6 +107,13 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
 
 /* Sends the blocks that are ready. True when the transfer is over: ACKED, or broken. */
 bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_send *send);
+
+/* Of a sequence that grows: whether the receiver answers and, but for what an acknowledgement is
+ * still awaited of, has every block that is ready. */
+bool baton_kv_send_has_caught_up(struct baton_kv_send *send);
+
+/* The sequence that grew has stopped at n_tokens, all ready by its progress. */
+void baton_kv_send_stop(struct baton_kv_send *send, int n_tokens);
 
 /* Lets go of the link. Harmless when IDLE. */
 void baton_kv_send_close(struct baton_kv_send *send);

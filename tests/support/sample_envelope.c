@@ -18,7 +18,8 @@ const Baton__V1__Envelope__BodyCase sample_kinds[] = {
     BATON__V1__ENVELOPE__BODY_KV_CHUNK,        BATON__V1__ENVELOPE__BODY_KV_END,
     BATON__V1__ENVELOPE__BODY_KV_ACK,          BATON__V1__ENVELOPE__BODY_CANCEL,
     BATON__V1__ENVELOPE__BODY_FAILED,          BATON__V1__ENVELOPE__BODY_KV_QUERY,
-    BATON__V1__ENVELOPE__BODY_KV_ACCOUNT,      BATON__V1__ENVELOPE__BODY__NOT_SET};
+    BATON__V1__ENVELOPE__BODY_KV_ACCOUNT,      BATON__V1__ENVELOPE__BODY_HAND_OVER,
+    BATON__V1__ENVELOPE__BODY_HANDED_OVER,     BATON__V1__ENVELOPE__BODY__NOT_SET};
 
 static void init_decision(struct sample_envelope *s)
 {
@@ -252,6 +253,16 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         break;
     case BATON__V1__ENVELOPE__BODY_FAILED:
         s->body.failed.code = BATON__V1__FAILED__CODE__CONTEXT_LOST;
+        break;
+    case BATON__V1__ENVELOPE__BODY_HAND_OVER:
+        baton__v1__hand_over__init(&s->body.hand_over);
+        s->body.hand_over.deliver_to = &s->deliver_to;
+        s->body.hand_over.attempt = 2;
+        break;
+    case BATON__V1__ENVELOPE__BODY_HANDED_OVER:
+        baton__v1__handed_over__init(&s->body.handed_over);
+        s->body.handed_over.n_output_tokens = 17;
+        s->body.handed_over.attempt = 2;
         break;
     default:
         break;

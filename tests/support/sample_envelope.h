@@ -39,6 +39,8 @@ struct sample_envelope {
         Baton__V1__Failed failed;
         Baton__V1__KvQuery kv_query;
         Baton__V1__KvAccount kv_account;
+        Baton__V1__HandOver hand_over;
+        Baton__V1__HandedOver handed_over;
     } body;
     Baton__V1__Fingerprint fingerprint;
     Baton__V1__Status hello_status;

@@ -141,9 +141,9 @@ TEST(the_canceled_are_taken_out)
     add_prompt(2, 5, 0);
     atomic_store(&contexts[1].canceled, true);
     atomic_store(&contexts[2].canceled, true);
-    assert_ptr_equal(dc_scheduler_take_canceled(&scheduler), &contexts[1]);
-    assert_ptr_equal(dc_scheduler_take_canceled(&scheduler), &contexts[2]);
-    assert_null(dc_scheduler_take_canceled(&scheduler));
+    assert_ptr_equal(dc_scheduler_take_leaver(&scheduler), &contexts[1]);
+    assert_ptr_equal(dc_scheduler_take_leaver(&scheduler), &contexts[2]);
+    assert_null(dc_scheduler_take_leaver(&scheduler));
     (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("0");
 }

@@ -103,7 +103,7 @@ static void expect_context(const struct request_params *params)
         (struct baton_origin){to_gateway, GATEWAY, params->id, attempt_of(params)};
     assert_int_equal(baton_seq_init(&seqs[params->id], decode_kv, params->n_prompt), BATON_OK);
     baton_kv_receive_expect(&receives[params->id], &origins[params->id], &seqs[params->id],
-                            params->n_prompt);
+                            params->n_prompt, 0);
 }
 
 void drop_context(uint64_t id)
