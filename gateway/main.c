@@ -79,7 +79,8 @@ static const struct baton_option option_table[] = {
     INT(max_attempts, "max-attempts", "3", 1, 100, "",
         "attempts at a request when workers fail before its first token"),
     INT(migration_limit, "migration-limit", "3", 0, 100, "",
-        "times that a request goes on elsewhere when its worker fails later; 0: it fails"),
+        "times that a request goes on elsewhere when its worker fails later, hand-overs apart; "
+        "0: it fails, and none is handed over"),
     CHOICE(prefill_policy, "prefill-policy", "least-loaded", POLICIES, "who runs a prompt"),
     CHOICE(decode_policy, "decode-policy", "least-loaded", POLICIES, "who makes the tokens"),
     CHOICE(prefix_cache, "prefix-cache", "on", "off|on",

@@ -164,5 +164,6 @@ void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
         tick_list(dispatcher, (enum gw_state)state, now_ns);
     hedge(dispatcher);
     ask_again(dispatcher);
+    gw_routing_hand_over(&dispatcher->routing); /* what runs goes before what waits */
     dispatcher->lifecycle.wants_pump = true;
 }

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/lifecycle/hand_over.h"
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"
 
@@ -25,8 +26,7 @@ static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *r
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &unasked);
         return;
     }
-    if (reserved->ticket.len == sizeof request->attempt.ticket.bytes)
-        memcpy(request->attempt.ticket.bytes, reserved->ticket.data, reserved->ticket.len);
+    gw_attempt_take_ticket(&request->attempt, reserved);
     gw_routing_reserved(&dispatcher->routing, request, reserved->n_cached_blocks);
 }
 
@@ -66,14 +66,18 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
 }
 
 /* The client's gap between two tokens that two attempts made. */
-static void note_migration_gap(struct gw_metrics *metrics, struct gw_request *request,
-                               int64_t now_ns)
+static void note_migration_gap(struct gw_metrics *metrics, struct gw_request *request, double gap_s)
+{
+    baton_hist_observe(&metrics->migration_gap, gap_s);
+    request->migration.longest_gap_s = fmax(request->migration.longest_gap_s, gap_s);
+}
+
+static void note_resumed(struct gw_metrics *metrics, struct gw_request *request, int64_t now_ns)
 {
     double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     baton_hist_observe(&metrics->itl, gap_s);
-    baton_hist_observe(&metrics->migration_gap, gap_s);
     request->output.longest_gap_s = fmax(request->output.longest_gap_s, gap_s);
-    request->migration.longest_gap_s = fmax(request->migration.longest_gap_s, gap_s);
+    note_migration_gap(metrics, request, gap_s);
 }
 
 /* What the message tells of the attempt's prompt, and when its token came. */
@@ -91,7 +95,7 @@ static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *requ
     attempt->cached_tokens = first->cached_tokens;
     attempt->cold |= first->cold;
     if (request->output.tokens.n)
-        note_migration_gap(metrics, request, now_ns);
+        note_resumed(metrics, request, now_ns);
     else
         request->output.first_ns = now_ns;
     request->output.last_token_ns = now_ns;
@@ -167,7 +171,7 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
 static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     const struct gw_attempt *attempt = &request->attempt;
-    gw_routing_path_works(&dispatcher->routing, attempt);
+    gw_routing_path_works(&dispatcher->routing, attempt->prefill, attempt->decode);
     if (attempt->prefill)
         gw_routing_note_handoff(&dispatcher->routing,
                                 baton_seconds(attempt->decode_began_ns - attempt->first_token_ns) -
@@ -181,7 +185,10 @@ static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *requ
     /* The message came at the end of the step, so the first step began step_s before it. */
     gw_attempt_decode_begins(&request->attempt, tokens->began,
                              now_ns - (int64_t)(tokens->step_s * (double)BATON_SECOND));
-    if (!tokens->began)
+    if (attempt->is_moved && !request->was_paused) /* a slow client's gap is its own */
+        note_migration_gap(dispatcher->lifecycle.options.metrics, request,
+                           baton_seconds(now_ns - request->output.last_token_ns));
+    if (!tokens->began || attempt->is_moved)
         return;
     gw_handoff_stats_note(&dispatcher->lifecycle.options.metrics->handoff_stats, &attempt->handoff);
     note_handoff(dispatcher, request);
@@ -282,7 +289,8 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
     struct gw_failure failure = {is_deadline ? 504 : 502,
                                  is_deadline ? "deadline_exceeded" : "worker_failed", message};
     if (failed->code == BATON__V1__FAILED__CODE__UNREACHABLE)
-        gw_routing_path_cut(&dispatcher->routing, &request->attempt);
+        gw_routing_path_cut(&dispatcher->routing, request->attempt.prefill,
+                            request->attempt.decode);
     if (is_deadline || failed->code == BATON__V1__FAILED__CODE__INVALID)
         gw_lifecycle_fail(&dispatcher->lifecycle, request,
                           &failure); /* another worker would say the same */
@@ -318,6 +326,28 @@ static void take_step(struct gw_dispatcher *dispatcher, const struct gw_worker *
     }
 }
 
+/* What a worker says of an attempt that the request does not have yet. */
+static void take_of_successor(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                              const baton_envelope *envelope)
+{
+    switch (envelope->body_case) {
+    case BATON__V1__ENVELOPE__BODY_RESERVED:
+        gw_hand_over_reserved(&dispatcher->lifecycle, request, envelope->reserved);
+        break;
+    case BATON__V1__ENVELOPE__BODY_REJECTED:
+        gw_hand_over_rejected(request);
+        break;
+    case BATON__V1__ENVELOPE__BODY_FAILED:
+        if (envelope->failed->code == BATON__V1__FAILED__CODE__UNREACHABLE)
+            gw_routing_path_cut(&dispatcher->routing, request->attempt.decode,
+                                request->successor.decode);
+        gw_hand_over_broke(&dispatcher->lifecycle, request, envelope->failed->message);
+        break;
+    default: /* it is not its turn */
+        break;
+    }
+}
+
 static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                             struct gw_request *request, const baton_envelope *envelope)
 {
@@ -341,6 +371,9 @@ static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_wo
     case BATON__V1__ENVELOPE__BODY_FINISHED:
         take_finished(dispatcher, request, envelope->finished);
         break;
+    case BATON__V1__ENVELOPE__BODY_HANDED_OVER:
+        gw_hand_over_done(&dispatcher->lifecycle, request, envelope->handed_over);
+        break;
     case BATON__V1__ENVELOPE__BODY_FAILED:
         take_failed(dispatcher, request, worker, envelope->failed);
         break;
@@ -359,7 +392,13 @@ void gw_worker_messages_take(struct gw_dispatcher *dispatcher, struct gw_worker 
         take_step(dispatcher, worker, envelope->step_events);
         return;
     }
-    struct gw_request *request = find(dispatcher, worker, envelope->request_id, envelope->attempt);
+    struct gw_request *request =
+        gw_request_find(dispatcher->lifecycle.options.requests, envelope->request_id);
+    if (request && gw_hand_over_concerns(request, worker, envelope->attempt)) {
+        take_of_successor(dispatcher, request, envelope);
+        return;
+    }
+    request = find(dispatcher, worker, envelope->request_id, envelope->attempt);
     if (request)
         take_of_request(dispatcher, worker, request, envelope);
 }

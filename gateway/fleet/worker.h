@@ -53,6 +53,7 @@ struct gw_worker {
     char model[BATON_MAX_TEXT_BYTES + 1];
     struct baton_fingerprint fingerprint;
     uint32_t pid, n_cores;
+    bool hands_over; /* decode: it moves running sequences, and takes them */
     uint64_t epoch;
     struct baton_link *link;
     Baton__V1__Status status; /* the last one; a message of plain numbers, so a copy is whole */

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/lifecycle/hand_over.h"
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"
 
@@ -53,6 +54,7 @@ size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle)
 /* Its workers stop, and another request can have the capacity that they held for it. */
 static void release(struct gw_lifecycle *lifecycle, struct gw_request *request, const char *reason)
 {
+    gw_hand_over_drop(request, reason); /* first: its sender is the attempt's worker */
     gw_command_cancel(request, reason);
     gw_attempt_release(&request->attempt);
     gw_hedge_drop(request, reason);
@@ -172,7 +174,7 @@ static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *r
         finish_complete(lifecycle, request, stopped);
         return;
     }
-    if (request->migration.n >= (uint64_t)lifecycle->options.migration_limit) {
+    if (gw_request_n_recomputed(request) >= (uint64_t)lifecycle->options.migration_limit) {
         gw_lifecycle_fail(lifecycle, request, failure);
         return;
     }
@@ -276,6 +278,7 @@ static void lose_all(struct gw_lifecycle *lifecycle, const struct gw_worker *wor
 {
     static const enum gw_state with_workers[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
     gw_hedge_worker_lost(lifecycle, worker, is_gone(loss));
+    gw_hand_over_worker_lost(lifecycle, worker, is_gone(loss));
     for (size_t i = 0; i < sizeof with_workers / sizeof with_workers[0]; i++)
         lose_requests(lifecycle, gw_lifecycle_list(lifecycle, with_workers[i]), worker, loss);
 }

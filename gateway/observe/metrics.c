@@ -99,6 +99,9 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_migrations_total",
                   "Times that a request went on elsewhere, after its first token.",
                   metrics->n_migrations);
+    write_counter(out, "baton_hand_overs_total",
+                  "Of these, with the KV cache, from a decode worker that drains.",
+                  metrics->n_hand_overs);
     write_latency(out, "baton_migration_gap_seconds",
                   "Last token before a migration to the first token after it, at the gateway.",
                   &metrics->migration_gap);

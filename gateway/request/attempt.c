@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A rate over fewer tokens says more about fixed costs than about the worker. */
 enum { MIN_RATED_TOKENS = 8 };
@@ -37,6 +38,12 @@ void gw_attempt_assign_decode(struct gw_attempt *attempt, struct gw_worker *work
     attempt->n_blocks = n_blocks;
     gw_worker_load_add(&worker->load, &(struct gw_work){.n_requests = 1, .n_blocks = n_blocks});
     assign(worker, turn, attempt->decode_id);
+}
+
+void gw_attempt_take_ticket(struct gw_attempt *attempt, const Baton__V1__Reserved *reserved)
+{
+    if (reserved->ticket.len == sizeof attempt->ticket.bytes)
+        memcpy(attempt->ticket.bytes, reserved->ticket.data, reserved->ticket.len);
 }
 
 int64_t gw_attempt_n_blocks(size_t n_prompt_tokens, int64_t max_new_tokens, uint32_t block_tokens)

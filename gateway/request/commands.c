@@ -38,22 +38,64 @@ static uint32_t left_ms(const struct gw_request *request)
     return request->deadline_ns ? (uint32_t)(left_ns > BATON_MS ? left_ns / BATON_MS : 1) : 0;
 }
 
-void gw_command_reserve(struct gw_request *request)
+static Baton__V1__Reserve reserve_for(const struct gw_request *request)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     reserve.n_prompt_tokens = (uint32_t)gw_request_input(request)->n;
     reserve.max_new_tokens = (uint32_t)gw_request_n_more(request);
     reserve.block_hashes.len = request->n_hashes * sizeof request->hashes[0];
     reserve.block_hashes.data = (uint8_t *)request->hashes;
+    return reserve;
+}
+
+void gw_command_reserve(struct gw_request *request)
+{
+    Baton__V1__Reserve reserve = reserve_for(request);
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
     command(request->attempt.decode, request, &envelope);
 }
 
+static Baton__V1__DeliverTo deliver_to(const struct gw_attempt *attempt)
+{
+    Baton__V1__DeliverTo to = BATON__V1__DELIVER_TO__INIT;
+    to.first_block = attempt->n_cached_blocks;
+    to.bulk_url = attempt->decode->bulk_url;
+    to.epoch = attempt->decode->epoch;
+    to.worker_id = attempt->decode->id;
+    to.ticket.data = (uint8_t *)(uintptr_t)attempt->ticket.bytes;
+    to.ticket.len = sizeof attempt->ticket.bytes;
+    return to;
+}
+
+void gw_command_reserve_successor(const struct gw_request *request)
+{
+    Baton__V1__Reserve reserve = reserve_for(request);
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    reserve.hand_over = true;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
+    envelope.reserve = &reserve;
+    envelope.request_id = request->id;
+    envelope.attempt = request->successor.number;
+    (void)gw_worker_send(request->successor.decode, &envelope);
+}
+
+void gw_command_hand_over(const struct gw_request *request)
+{
+    Baton__V1__DeliverTo to = deliver_to(&request->successor);
+    Baton__V1__HandOver order = BATON__V1__HAND_OVER__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    order.deliver_to = &to;
+    order.attempt = request->successor.number;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_HAND_OVER;
+    envelope.hand_over = &order;
+    (void)send(request->attempt.decode, request, &envelope);
+}
+
 void gw_command_prefill(struct gw_request *request)
 {
-    Baton__V1__DeliverTo deliver_to = BATON__V1__DELIVER_TO__INIT;
+    Baton__V1__DeliverTo to;
     struct baton_sampling_message sampling;
     Baton__V1__PrefillRequest prefill = BATON__V1__PREFILL_REQUEST__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -74,13 +116,8 @@ void gw_command_prefill(struct gw_request *request)
         prefill.block_hashes.data = (uint8_t *)request->hashes;
     }
     if (request->attempt.prefill && request->attempt.decode) {
-        deliver_to.first_block = request->attempt.n_cached_blocks;
-        deliver_to.bulk_url = request->attempt.decode->bulk_url;
-        deliver_to.epoch = request->attempt.decode->epoch;
-        deliver_to.worker_id = request->attempt.decode->id;
-        deliver_to.ticket.data = (uint8_t *)(uintptr_t)request->attempt.ticket.bytes;
-        deliver_to.ticket.len = sizeof request->attempt.ticket.bytes;
-        prefill.deliver_to = &deliver_to;
+        to = deliver_to(&request->attempt);
+        prefill.deliver_to = &to;
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &prefill;
@@ -153,4 +190,9 @@ void gw_command_cancel_attempt(const struct gw_request *request, const struct gw
 {
     cancel_at(attempt->prefill, request, attempt->number, reason);
     cancel_at(attempt->decode, request, attempt->number, reason);
+}
+
+void gw_command_cancel_move(const struct gw_request *request, const char *reason)
+{
+    cancel_at(request->attempt.decode, request, request->successor.number, reason);
 }

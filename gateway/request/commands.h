@@ -20,6 +20,15 @@ uint32_t gw_command_credit(const struct gw_request *request);
 /* To the decode worker: reserve blocks for prompt and output. */
 void gw_command_reserve(struct gw_request *request);
 
+/* To the decode worker of the successor: the same, for a context that still grows elsewhere. */
+void gw_command_reserve_successor(const struct gw_request *request);
+
+/* To the decode worker: send the context to that of the successor, and stop. */
+void gw_command_hand_over(const struct gw_request *request);
+
+/* To the decode worker: go on here after all. */
+void gw_command_cancel_move(const struct gw_request *request, const char *reason);
+
 /* To the worker at prompt_at: run the prompt, and deliver the context to the decode worker if that
  * is a different worker. */
 void gw_command_prefill(struct gw_request *request);

@@ -42,17 +42,24 @@ static void forget_hashes(struct gw_request *request)
     request->n_hashes = 0;
 }
 
-enum baton_err gw_request_migrate(struct gw_request *request, const char *reason)
+/* The next attempt's input: the prompt and the first n_output tokens of the output. */
+static enum baton_err set_input(struct gw_request *request, size_t n_output)
 {
-    struct gw_migration *migration = &request->migration;
+    struct baton_tokens *input = &request->migration.input;
     const struct baton_tokens *prompt = &request->params.prompt, *output = &request->output.tokens;
-    enum baton_err err = baton_tokens_reserve(&migration->input, prompt->n + output->n);
+    enum baton_err err = baton_tokens_reserve(input, prompt->n + n_output);
     if (err)
         return err;
-    memcpy(migration->input.ids, prompt->ids, prompt->n * sizeof prompt->ids[0]);
-    memcpy(migration->input.ids + prompt->n, output->ids, output->n * sizeof output->ids[0]);
-    migration->input.n = prompt->n + output->n;
+    memcpy(input->ids, prompt->ids, prompt->n * sizeof prompt->ids[0]);
+    memcpy(input->ids + prompt->n, output->ids, n_output * sizeof output->ids[0]);
+    input->n = prompt->n + n_output;
     forget_hashes(request);
+    return BATON_OK;
+}
+
+static void count(struct gw_request *request, const char *reason)
+{
+    struct gw_migration *migration = &request->migration;
     if (!migration->n) {
         migration->first = request->attempt;
         migration->first.prefill = migration->first.decode = migration->first.prompt_at = NULL;
@@ -60,8 +67,37 @@ enum baton_err gw_request_migrate(struct gw_request *request, const char *reason
     migration->n++;
     migration->decode_s += request->attempt.decode_s;
     (void)snprintf(migration->reason, sizeof migration->reason, "%s", reason);
+}
+
+enum baton_err gw_request_migrate(struct gw_request *request, const char *reason)
+{
+    enum baton_err err = set_input(request, request->output.tokens.n);
+    if (err)
+        return err;
+    count(request, reason);
     gw_attempt_begin(&request->attempt);
     return BATON_OK;
+}
+
+enum baton_err gw_request_move(struct gw_request *request, const char *reason)
+{
+    enum baton_err err = set_input(request, request->output.tokens.n - 1);
+    if (err)
+        return err;
+    count(request, reason);
+    request->migration.n_hand_overs++;
+    request->successor.n_begun = request->attempt.n_begun;
+    memcpy(request->successor.prefill_id, request->attempt.prefill_id, /* it ran the prompt */
+           sizeof request->successor.prefill_id);
+    gw_attempt_release(&request->attempt);
+    request->attempt = request->successor;
+    request->successor = (struct gw_attempt){0};
+    return BATON_OK;
+}
+
+uint32_t gw_request_n_recomputed(const struct gw_request *request)
+{
+    return request->migration.n - request->migration.n_hand_overs;
 }
 
 void gw_request_unmigrate(struct gw_request *request)

@@ -1,5 +1,6 @@
 /* Migration: a request whose attempt breaks after its first token goes on elsewhere. The next
  * attempt computes the prompt and the output so far, and continues from there.
+ * One that is handed over (gateway/lifecycle/hand_over.h) migrates without that: its context moves.
  *
  * Ownership: the request owns its migration, with the input.
  * Threading: loop thread.
@@ -19,6 +20,7 @@ struct gw_migration {
     struct baton_tokens
         input;               /* prompt and output that the attempt began from; empty: the prompt */
     uint32_t n;              /* migrations so far */
+    uint32_t n_hand_overs;   /* of these, with the context */
     double longest_gap_s;    /* from the last token before one to the first token after it */
     struct gw_attempt first; /* the attempt that made the first token */
     double decode_s;         /* of the attempts that broke */
@@ -28,6 +30,13 @@ struct gw_migration {
 /* Begins an attempt that goes on after the output so far; the last one was released, or is doubted
  * (gateway/lifecycle/hedge.h). NO_MEMORY: nothing has changed. */
 enum baton_err gw_request_migrate(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
+
+/* The successor becomes the request's attempt. It has the context but for the last token of the
+ * output, which is the next input. NO_MEMORY: nothing has changed. */
+enum baton_err gw_request_move(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
+
+/* Migrations that computed the context again. */
+uint32_t gw_request_n_recomputed(const struct gw_request *request);
 
 /* The attempt before the migration goes on after all: it is the request's attempt again. */
 void gw_request_unmigrate(struct gw_request *request);

@@ -75,8 +75,9 @@ struct gw_request {
     struct baton_block_hash *hashes, hash_root;
     size_t n_hashes;
 
-    struct gw_attempt attempt; /* the one that is under way, or the last one */
-    struct gw_attempt doubted; /* gateway/lifecycle/hedge.h; its number is 0: none */
+    struct gw_attempt attempt;   /* the one that is under way, or the last one */
+    struct gw_attempt doubted;   /* gateway/lifecycle/hedge.h; its number is 0: none */
+    struct gw_attempt successor; /* gateway/lifecycle/hand_over.h; its number is 0: none */
     struct gw_output output;
     struct gw_migration migration;
 };

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/lifecycle/hand_over.h"
 #include "gateway/request/commands.h"
 
 static const struct gw_failure no_prefill = {503, "no_worker",
@@ -114,27 +115,24 @@ void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worke
 
 /* ---- paths between workers ---- */
 
-void gw_routing_path_cut(struct gw_routing *routing, const struct gw_attempt *attempt)
+void gw_routing_path_cut(struct gw_routing *routing, const struct gw_worker *from,
+                         const struct gw_worker *to)
 {
-    if (!attempt->prefill || !attempt->decode)
+    if (!from || !to)
         return;
     int64_t now_ns = baton_now_ns();
-    bool is_news =
-        !gw_cut_paths_has(&routing->cut_paths, attempt->prefill->tag, attempt->decode->tag, now_ns);
-    int64_t avoid_ns =
-        gw_cut_paths_note(&routing->cut_paths, attempt->prefill->tag, attempt->decode->tag, now_ns);
+    bool is_news = !gw_cut_paths_has(&routing->cut_paths, from->tag, to->tag, now_ns);
+    int64_t avoid_ns = gw_cut_paths_note(&routing->cut_paths, from->tag, to->tag, now_ns);
     if (is_news)
-        baton_log(BATON_LOG_WARN, "path_cut", BATON_S("prefill", attempt->prefill->id),
-                  BATON_S("decode", attempt->decode->id),
+        baton_log(BATON_LOG_WARN, "path_cut", BATON_S("from", from->id), BATON_S("to", to->id),
                   BATON_F("avoided_s", baton_seconds(avoid_ns)));
 }
 
-void gw_routing_path_works(struct gw_routing *routing, const struct gw_attempt *attempt)
+void gw_routing_path_works(struct gw_routing *routing, const struct gw_worker *from,
+                           const struct gw_worker *to)
 {
-    if (attempt->prefill && attempt->decode &&
-        gw_cut_paths_mend(&routing->cut_paths, attempt->prefill->tag, attempt->decode->tag))
-        baton_log(BATON_LOG_INFO, "path_mended", BATON_S("prefill", attempt->prefill->id),
-                  BATON_S("decode", attempt->decode->id));
+    if (from && to && gw_cut_paths_mend(&routing->cut_paths, from->tag, to->tag))
+        baton_log(BATON_LOG_INFO, "path_mended", BATON_S("from", from->id), BATON_S("to", to->id));
 }
 
 static bool reaches(const struct gw_routing *routing, const struct gw_worker *prefill,
@@ -241,9 +239,19 @@ static int64_t n_blocks(const struct gw_routing *routing, const struct gw_reques
                                routing->fleet->terms.kv_block_tokens);
 }
 
-/* prefill, if there is one, must reach the worker. */
+/* Whether a context that the sender has may go to the worker. NULL: there is no sender. */
+static bool may_send(const struct gw_routing *routing, const struct gw_worker *sender,
+                     const struct gw_worker *worker)
+{
+    if (!sender)
+        return true;
+    bool is_hand_over = sender->role == BATON__V1__ROLE__ROLE_DECODE;
+    return reaches(routing, sender, worker) && (!is_hand_over || worker->hands_over);
+}
+
+/* sender: who will send the context, if anybody. */
 static struct gw_worker *choose_decode(struct gw_routing *routing, const struct gw_request *request,
-                                       const struct gw_worker *prefill)
+                                       const struct gw_worker *sender)
 {
     const struct gw_fleet *fleet = routing->fleet;
     struct matches matches = look_up(routing->decode_table, fleet, request);
@@ -254,8 +262,7 @@ static struct gw_worker *choose_decode(struct gw_routing *routing, const struct 
         struct gw_work work = gw_worker_load_now(&worker->load);
         int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
         if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
-            n_free < n_wanted || !may_ask(routing, worker) ||
-            (prefill && !reaches(routing, prefill, worker)))
+            n_free < n_wanted || !may_ask(routing, worker) || !may_send(routing, sender, worker))
             continue;
         routing->candidates[n] = worker;
         routing->decode_views[n++] =
@@ -385,6 +392,34 @@ static bool route(struct gw_routing *routing, struct gw_request *request)
     gw_lifecycle_set_state(routing->lifecycle, request, GW_RESERVING, decode->id);
     gw_command_reserve(request);
     return true;
+}
+
+static bool is_doubtful(const struct gw_worker *worker)
+{
+    return worker && worker->state != GW_WORKER_READY && worker->state != GW_WORKER_DRAINING;
+}
+
+static void hand_over(struct gw_routing *routing, struct gw_request *request)
+{
+    struct gw_worker *receiver = NULL;
+    if (is_doubtful(request->successor.decode))
+        gw_hand_over_drop(request, "the receiving worker does not answer");
+    if (gw_hand_over_is_due(routing->lifecycle, request)) {
+        hash_blocks(routing->fleet, request);
+        receiver = choose_decode(routing, request, request->attempt.decode);
+    }
+    if (receiver)
+        gw_hand_over_begin(request, receiver, ++routing->n_turns, n_blocks(routing, request));
+}
+
+void gw_routing_hand_over(struct gw_routing *routing)
+{
+    struct gw_request_list *list = gw_lifecycle_list(routing->lifecycle, GW_DECODING);
+    if (!gw_fleet_n(routing->fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_DRAINING))
+        return;
+    for (struct gw_request *request = gw_request_list_first(list); request;
+         request = gw_request_list_next(list, request))
+        hand_over(routing, request);
 }
 
 /* The role that the request needs and that has no worker. */

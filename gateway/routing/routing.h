@@ -72,9 +72,14 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
  * decode worker. */
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds);
 
-/* A hand-off between the workers of the request's attempt found no way; or one arrived. */
-void gw_routing_path_cut(struct gw_routing *routing, const struct gw_attempt *attempt);
-void gw_routing_path_works(struct gw_routing *routing, const struct gw_attempt *attempt);
+/* Gives the requests that decode at draining workers receivers, as far as there is capacity. */
+void gw_routing_hand_over(struct gw_routing *routing);
+
+/* A hand-off between these workers found no way; or one arrived. NULL: nothing is known. */
+void gw_routing_path_cut(struct gw_routing *routing, const struct gw_worker *from,
+                         const struct gw_worker *to);
+void gw_routing_path_works(struct gw_routing *routing, const struct gw_worker *from,
+                           const struct gw_worker *to);
 
 /* The worker died: removes it from the tables of prefixes. */
 void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker);

@@ -2,9 +2,11 @@
 import http.client
 import json
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import PATIENCE_S, Clients, Fleet, wait_for
+from fleet import PATIENCE_S, WORDY, Clients, Fleet, wait_for
+from test_migration import ARGS, DECODED, ask, n_generations
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=200, temperature=0, ignore_eos=True)
 KEY = "alpha-key-0001"
@@ -23,7 +25,7 @@ def wait_gone(fleet, name):
 
 
 def test_a_worker_that_is_asked_to_drain_finishes_and_leaves():
-    with Fleet(decode=2) as fleet:
+    with Fleet(decode=2, gateway_args=["--migration-limit", 0]) as fleet:  # nothing moves
         expected = fleet.generate(**STORY)["text"]
         [held] = fleet.hold()
         name = next(w["id"] for w in fleet.fleet() if w["role"] == "decode" and w["active"])
@@ -39,6 +41,71 @@ def test_a_worker_that_is_asked_to_drain_finishes_and_leaves():
         wait_gone(fleet, name)
         assert fleet.metrics()["baton_migrations_total"] == 0
         assert drain(fleet, name)[0] == 404
+
+
+def moved(fleet):
+    metrics = fleet.metrics()
+    assert metrics["baton_migrations_total"] == metrics["baton_hand_overs_total"]
+    return metrics["baton_hand_overs_total"]
+
+
+@pytest.mark.parametrize("how", ["signal", "request"])
+def test_streams_that_nobody_reads_move_with_their_context_and_their_worker_leaves(how):
+    with Fleet(decode=1) as fleet:
+        alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(5)]
+        held = fleet.hold(5)
+        fleet.start_worker("decode", "decode-1")
+        wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+        if how == "signal":
+            fleet.workers["decode-0"].signal(signal.SIGTERM)
+        else:
+            assert drain(fleet, "decode-0")[0] == 202
+        wait_gone(fleet, "decode-0")
+        assert moved(fleet) == 5 and fleet.active("decode-1") == 5
+        for stream, text in zip(held, alone):
+            read, last = stream.text()
+            served = last.json()["served_by"]
+            assert read == text and (served["attempts"], served["hand_overs"]) == (2, 1)
+            assert (served["prefill"], served["decode"]) == ("prefill-0", "decode-1")
+        assert fleet.worker("prefill-0")["routed"] == 10  # no prompt was computed twice
+        fleet.wait_all_free()
+
+
+def test_requests_of_every_kind_move_with_their_context():
+    with Fleet(gateway_args=ARGS, decode_args=["--kv-tokens", 16384, "--max-batch", 64]) as fleet:
+        expected = {name: ask(fleet, *request)[0] for name, request in DECODED.items()}
+        n = sum(n_generations(*request) for request in DECODED.values())
+        with ThreadPoolExecutor(len(DECODED)) as pool:
+            pending = {}
+
+            def ask_all():
+                pending.update({name: pool.submit(ask, fleet, *request) for name, request in DECODED.items()})
+                return list(pending.values())
+            fleet.pause_at_work("decode-0", ask_all, lambda: fleet.open("DECODING") == n)
+            fleet.start_worker("decode", "decode-1")
+            wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+            assert drain(fleet, "decode-0")[0] == 202
+            fleet.workers["decode-0"].resume()
+            wait_gone(fleet, "decode-0")
+            answers = {name: future.result() for name, future in pending.items()}
+        for name, (answer, served) in answers.items():
+            assert answer == expected[name], name
+        print(f"{moved(fleet):.0f} of {n} moved before they were at their end")
+        assert moved(fleet) > 0
+        fleet.wait_all_free()
+
+
+def test_without_room_elsewhere_streams_end_where_they_are():
+    with Fleet(decode=1) as fleet:
+        expected = fleet.stream(**{**WORDY, "seed": 0}).text()[0]
+        [held] = fleet.hold()
+        fleet.start_worker("decode", "decode-1", args=["--kv-tokens", 256])
+        wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+        fleet.workers["decode-0"].signal(signal.SIGTERM)
+        wait_for(lambda: (fleet.worker("decode-0") or {}).get("state") == "draining", "the drain")
+        assert held.text()[0] == expected
+        wait_gone(fleet, "decode-0")
+        assert moved(fleet) == 0
 
 
 def test_who_has_no_key_drains_nobody(tmp_path):

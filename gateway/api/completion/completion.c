@@ -329,6 +329,7 @@ void gw_choice_count(struct gw_choice *choice)
             totals->stages_s[i] += span.duration_s;
     }
     totals->migrations += request->migration.n;
+    totals->hand_overs += request->migration.n_hand_overs;
     totals->migration_gap_s = fmax(totals->migration_gap_s, request->migration.longest_gap_s);
     choice->completion->n_over++;
 }

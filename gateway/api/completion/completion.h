@@ -46,7 +46,7 @@ struct gw_totals {
     uint64_t run_tokens, cached_tokens, output_tokens; /* of all choices */
     double prompt_s, output_s;                         /* prefill compute; first token to end */
     double stages_s[BATON_N_STAGES];
-    uint64_t migrations;
+    uint64_t migrations, hand_overs;
     double migration_gap_s; /* the longest */
 };
 

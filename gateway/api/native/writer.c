@@ -31,6 +31,7 @@ static void put_served_by(struct baton_json_out *out, const struct gw_request *r
     put_worker(out, "decode", request->attempt.decode_id);
     baton_json_put_uint(out, "attempts", request->n_failures + request->migration.n + 1);
     baton_json_put_uint(out, "migrations", request->migration.n);
+    baton_json_put_uint(out, "hand_overs", request->migration.n_hand_overs);
     baton_json_put_real(out, "migration_gap_s", request->migration.longest_gap_s);
     baton_json_close(out, '}');
 }

@@ -89,6 +89,9 @@ static void note_body(struct sent *note, const baton_envelope *envelope)
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE) {
         note->n_tokens = envelope->reserve->n_prompt_tokens;
         note->n_more = envelope->reserve->max_new_tokens;
+        note->is_hand_over = envelope->reserve->hand_over;
+    } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HAND_OVER) {
+        note->to_attempt = envelope->hand_over->attempt;
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_DECODE_START) {
         note->credit_tokens = envelope->decode_start->credit_tokens;
         note->n_tokens = envelope->decode_start->n_prompt_tokens;
@@ -350,6 +353,7 @@ struct gw_worker *hello(struct far_worker *worker)
     says.kv_block_tokens = worker->kv_block_tokens;
     says.n_context_tokens = worker->n_context_tokens;
     says.cluster_token = baton_envelope_text(worker->token);
+    says.hands_over = worker->role == BATON__V1__ROLE__ROLE_DECODE && !worker->is_old;
     says.fingerprint = &theirs;
     says.status = &worker->status;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_HELLO;
@@ -430,10 +434,32 @@ static void say_about(struct far_worker *worker, const struct gw_choice *client,
 {
     envelope->request_id = client->id;
     for (size_t i = 0; i < n_all_sent; i++)
-        if (sent[i].link == worker->link && sent[i].request_id == client->id)
+        if (sent[i].link == worker->link && sent[i].request_id == client->id &&
+            sent[i].kind != BATON__V1__ENVELOPE__BODY_CANCEL)
             envelope->attempt = sent[i].attempt;
     assert_true(envelope->attempt > 0); /* a worker speaks of what it was told of */
     say(worker, envelope);
+}
+
+static uint32_t hand_over_attempt(const struct far_worker *worker, const struct gw_choice *client)
+{
+    uint32_t attempt = 0;
+    for (size_t i = 0; i < n_all_sent; i++)
+        if (sent[i].link == worker->link && sent[i].request_id == client->id && sent[i].to_attempt)
+            attempt = sent[i].to_attempt;
+    assert_true(attempt > 0);
+    return attempt;
+}
+
+void say_handed_over(struct far_worker *worker, const struct gw_choice *client, uint64_t n_tokens)
+{
+    Baton__V1__HandedOver handed_over = BATON__V1__HANDED_OVER__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    handed_over.n_output_tokens = n_tokens;
+    handed_over.attempt = hand_over_attempt(worker, client);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_HANDED_OVER;
+    envelope.handed_over = &handed_over;
+    say_about(worker, client, &envelope);
 }
 
 void say_reserved(struct far_worker *worker, const struct gw_choice *client)

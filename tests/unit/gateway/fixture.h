@@ -28,6 +28,7 @@ struct far_worker {
     uint32_t kv_block_tokens, n_context_tokens;
     Baton__V1__Status status;
     bool is_silent; /* it no longer tells its status as time passes */
+    bool is_old;    /* it hands nothing over */
 };
 
 /* What a client hears of its request, and what the request was when it ended. */
@@ -52,6 +53,8 @@ struct sent {
     uint32_t n_tokens, n_output; /* PrefillRequest, DecodeStart: of the context; of these, output */
     uint32_t n_more;             /* the same, and Reserve: tokens that may be made */
     Baton__V1__Refused__Code code; /* Refused */
+    bool is_hand_over;             /* Reserve */
+    uint32_t to_attempt;           /* HandOver */
 };
 
 extern struct gw_requests requests;
@@ -109,6 +112,8 @@ void say_first(struct far_worker *worker, const struct gw_choice *client);
 void say_tokens(struct far_worker *worker, const struct gw_choice *client, uint64_t index,
                 size_t n);
 void say_finished(struct far_worker *worker, const struct gw_choice *client, uint64_t n_tokens);
+/* It has sent the context to who was to have it, after n_tokens of output. */
+void say_handed_over(struct far_worker *worker, const struct gw_choice *client, uint64_t n_tokens);
 void say_failed(struct far_worker *worker, const struct gw_choice *client,
                 Baton__V1__Failed__Code code);
 
