@@ -477,6 +477,7 @@ static void status(void *arg, Baton__V1__Status *out)
 {
     struct dc_service *service = arg;
     struct dc_engine_stats stats = dc_engine_stats(service->engine);
+    struct baton_inbox_stats bulk;
     out->n_running = stats.n_running;
     out->n_queued = (uint32_t)service->contexts.list.n > stats.n_running
                         ? (uint32_t)service->contexts.list.n - stats.n_running
@@ -503,6 +504,8 @@ static void status(void *arg, Baton__V1__Status *out)
     out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
     out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
     out->kv_account_faults = service->kv_report.n_faults;
+    baton_kv_receiver_get_stats(service->receiver, &bulk);
+    baton_host_count_inbox(out, &bulk);
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)

@@ -197,10 +197,20 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
                             &host->inbox, why);
 }
 
+void baton_host_count_inbox(Baton__V1__Status *status, const struct baton_inbox_stats *stats)
+{
+    status->n_inbox_rejected += stats->n_rejected;
+    status->n_strangers_ended +=
+        stats->strangers.n_crowded + stats->strangers.n_silent + stats->strangers.n_greedy;
+}
+
 static void fill_status(void *arg, Baton__V1__Status *status)
 {
     struct baton_host *host = arg;
+    struct baton_inbox_stats stats;
     host->hooks.status(host->hooks.arg, status);
+    baton_inbox_get_stats(host->inbox, &stats);
+    baton_host_count_inbox(status, &stats);
     status->draining = host->draining;
 }
 

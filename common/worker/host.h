@@ -150,6 +150,9 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
 void baton_host_run(struct baton_host *host);
 void baton_host_close(struct baton_host *host);
 
+/* Adds what another inbox of the worker than the host's turned away to its Status. */
+void baton_host_count_inbox(Baton__V1__Status *status, const struct baton_inbox_stats *stats);
+
 /* How long another process may be silent, or not to be reached, before it is given up. */
 int64_t baton_host_silence_ns(const struct baton_host *host);
 

@@ -80,6 +80,12 @@ const char *baton_kv_receiver_url(const struct baton_kv_receiver *receiver)
     return baton_inbox_url(receiver->inbox);
 }
 
+void baton_kv_receiver_get_stats(const struct baton_kv_receiver *receiver,
+                                 struct baton_inbox_stats *stats)
+{
+    baton_inbox_get_stats(receiver->inbox, stats);
+}
+
 struct baton_ticket baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
                                              const struct baton_origin *origin)
 {

@@ -84,6 +84,10 @@ void baton_kv_receiver_destroy(struct baton_kv_receiver *receiver);
 /* The bulk inbox as listened on, with the real port. */
 const char *baton_kv_receiver_url(const struct baton_kv_receiver *receiver);
 
+/* What came by the bulk inbox, and what it turned away. */
+void baton_kv_receiver_get_stats(const struct baton_kv_receiver *receiver,
+                                 struct baton_inbox_stats *stats);
+
 /* The ticket that a KvBegin for this request must show; the gateway passes it on. */
 struct baton_ticket baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
                                              const struct baton_origin *origin);

@@ -64,6 +64,11 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
     X(canary_failures, COUNT, "counter", "baton_worker_canary_failures_total",                     \
       "Of these, with other results: broken memory, weights or processor.",                        \
       status->n_canary_failures)                                                                   \
+    X(inbox_rejected, COUNT, "counter", "baton_worker_inbox_rejected_total",                       \
+      "Messages that its inboxes rejected.", status->n_inbox_rejected)                             \
+    X(strangers_ended, COUNT, "counter", "baton_worker_strangers_ended_total",                     \
+      "Connections to its inboxes that were ended before a message with a right to be there.",     \
+      status->n_strangers_ended)                                                                   \
     X(tokens_per_s, RATE, "gauge", "baton_worker_tokens_per_second",                               \
       "While it works: prompt tokens computed (prefill), tokens made (decode); 0: not known.",     \
       status->tokens_per_s)                                                                        \

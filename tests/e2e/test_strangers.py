@@ -67,3 +67,17 @@ def test_unfinished_messages_hold_little_and_a_crowd_keeps_nobody_out():
         assert "worker_lost" not in fleet.gateway.text()
         wait_for(lambda: not any(wire.is_open(pipe) for pipe in held), "the silent to be ended")
         assert len(fleet.fleet()) == 3
+
+
+def test_workers_tell_of_what_their_inboxes_turned_away():
+    with Fleet(worker_args=SUSPICION) as fleet:
+        for name, process in fleet.workers.items():
+            urls = listening(process)
+            silent = [wire.connect(url) for url in urls]
+            for url in urls:
+                flood_begins(url, 3)
+            wait_for(lambda: fleet.worker(name)["inbox_rejected"] >= len(urls), f"{name} to tell of messages")
+            wait_for(lambda: fleet.worker(name)["strangers_ended"] >= len(urls), f"{name} to tell of the silent")
+            assert len(urls) == (2 if name == "decode-0" else 1) and not any(wire.is_open(pipe) for pipe in silent)
+        figures = [v for k, v in fleet.metrics().items() if k.startswith("baton_worker_strangers_ended_total{")]
+        assert len(figures) == 2 and all(figures)
