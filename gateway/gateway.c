@@ -234,11 +234,14 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
     const struct gw_options *options = gateway->options;
-    if (!*options->api_keys && !*options->cluster_token_file && !*options->ssl_certfile)
+    if (!*options->api_keys && !*options->cluster_token_file && !*options->ssl_certfile &&
+        !*options->peer_certfile)
         baton_log(BATON_LOG_INFO, "nothing_to_reload",
-                  BATON_S("reason", "no api-keys, no cluster-token-file, no ssl-certfile"));
+                  BATON_S("reason", "no api-keys, no cluster-token-file, no ssl-certfile, no "
+                                    "peer-certfile"));
     gw_access_reload(gateway->access);
     baton_cluster_token_reload(&gateway->token);
+    baton_peer_tls_reload();
     gw_certificate_reload(&gateway->certificate);
     if (gateway->server)
         gw_http_set_tls(gateway->server, gateway->certificate.context);

@@ -35,7 +35,7 @@ static const struct baton_option option_table[] = {
     TEXT(ssl_keyfile, "ssl-keyfile", "", "PEM file of that certificate's key, without a password"),
     TEXT(peer_certfile, "peer-certfile", "",
          "PEM file of this process's certificate for the name \"baton\": mutual TLS with workers, "
-         "at tls+tcp:// addresses"),
+         "at tls+tcp:// addresses; with key and authority read again on SIGHUP"),
     TEXT(peer_keyfile, "peer-keyfile", "", "PEM file of that certificate's key"),
     TEXT(peer_cafile, "peer-cafile", "", "PEM file of the fleet's own authority"),
     TEXT(cors_origins, "cors-origins", "",

@@ -1,5 +1,6 @@
 #include "common/wire/peer_tls.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <nng/nng.h>
@@ -7,6 +8,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/file.h"
+#include "common/base/log.h"
 #include "common/wire/nng_error.h"
 #include "common/wire/peer_socket.h"
 
@@ -15,10 +17,22 @@ enum { FILE_MAX_BYTES = 1 << 20 };
 /* The name that every certificate of a fleet is for: addresses are numbers, and they change. */
 #define FLEET_NAME "baton"
 
-/* One identity a process. NULL: links are in clear. */
-static struct {
+/* NNG reads a listener's configuration without a lock while another takes its place, so none is
+ * freed before the end. */
+struct identity {
     nng_tls_config *server, *client;
-} identity;
+    struct identity *older;
+};
+
+enum { MAX_LISTENERS = 8 };
+
+/* The identity of this process. current NULL: links are in clear. */
+static struct {
+    const char *certfile, *keyfile, *cafile;
+    struct identity *current;
+    nng_listener listeners[MAX_LISTENERS]; /* that were started; some may be closed */
+    int n_listeners;
+} tls;
 
 struct texts {
     struct baton_buf cert, key, ca;
@@ -47,65 +61,113 @@ static enum baton_err read_text(const char *path, struct baton_buf *text, struct
     return err;
 }
 
-static enum baton_err read_identity(const char *certfile, const char *keyfile, const char *cafile,
-                                    struct texts *texts, struct baton_why *why)
+static void free_identity(struct identity *identity)
 {
-    enum baton_err err = read_text(certfile, &texts->cert, why);
+    if (identity->server)
+        nng_tls_config_free(identity->server);
+    if (identity->client)
+        nng_tls_config_free(identity->client);
+    free(identity);
+}
+
+static enum baton_err make_identity(const struct texts *texts, struct identity **made,
+                                    struct baton_why *why)
+{
+    struct identity *identity = calloc(1, sizeof *identity);
+    if (!identity)
+        return BATON_NO_MEMORY;
+    int rv = make_config(texts, NNG_TLS_MODE_SERVER, &identity->server);
+    if (!rv)
+        rv = make_config(texts, NNG_TLS_MODE_CLIENT, &identity->client);
+    if (!rv) {
+        *made = identity;
+        return BATON_OK;
+    }
+    free_identity(identity);
+    return baton_nng_fail(why, rv, "use peer-certfile, peer-keyfile and peer-cafile of",
+                          tls.certfile);
+}
+
+static enum baton_err read_texts(struct texts *texts, struct baton_why *why)
+{
+    enum baton_err err = read_text(tls.certfile, &texts->cert, why);
     if (!err)
-        err = read_text(keyfile, &texts->key, why);
+        err = read_text(tls.keyfile, &texts->key, why);
     if (!err)
-        err = read_text(cafile, &texts->ca, why);
+        err = read_text(tls.cafile, &texts->ca, why);
+    return err;
+}
+
+/* The identity of the files as they are now goes ahead of the others. */
+static enum baton_err read_identity(struct baton_why *why)
+{
+    struct identity *made = NULL;
+    struct texts texts;
+    baton_buf_init(&texts.cert, FILE_MAX_BYTES);
+    baton_buf_init(&texts.key, FILE_MAX_BYTES);
+    baton_buf_init(&texts.ca, FILE_MAX_BYTES);
+    enum baton_err err = read_texts(&texts, why);
+    if (!err)
+        err = make_identity(&texts, &made, why);
+    baton_buf_fini(&texts.cert);
+    baton_buf_fini(&texts.key);
+    baton_buf_fini(&texts.ca);
     if (err)
         return err;
-    int rv = make_config(texts, NNG_TLS_MODE_SERVER, &identity.server);
-    if (!rv)
-        rv = make_config(texts, NNG_TLS_MODE_CLIENT, &identity.client);
-    return rv ? baton_nng_fail(why, rv, "use peer-certfile, peer-keyfile and peer-cafile of",
-                               certfile)
-              : BATON_OK;
+    made->older = tls.current;
+    tls.current = made;
+    return BATON_OK;
 }
 
 enum baton_err baton_peer_tls_open(const char *certfile, const char *keyfile, const char *cafile,
                                    struct baton_why *why)
 {
-    struct texts texts;
     int n_named = (*certfile != 0) + (*keyfile != 0) + (*cafile != 0);
     if (!n_named)
         return BATON_OK;
     if (n_named < 3)
         return baton_fail(why, BATON_INVALID,
                           "peer-certfile, peer-keyfile and peer-cafile are needed together");
-    baton_buf_init(&texts.cert, FILE_MAX_BYTES);
-    baton_buf_init(&texts.key, FILE_MAX_BYTES);
-    baton_buf_init(&texts.ca, FILE_MAX_BYTES);
-    enum baton_err err = read_identity(certfile, keyfile, cafile, &texts, why);
-    baton_buf_fini(&texts.cert);
-    baton_buf_fini(&texts.key);
-    baton_buf_fini(&texts.ca);
-    if (err)
-        baton_peer_tls_close();
-    return err;
+    tls.certfile = certfile;
+    tls.keyfile = keyfile;
+    tls.cafile = cafile;
+    return read_identity(why);
 }
 
 void baton_peer_tls_close(void)
 {
-    if (identity.server)
-        nng_tls_config_free(identity.server);
-    if (identity.client)
-        nng_tls_config_free(identity.client);
-    identity.server = identity.client = NULL;
+    while (tls.current) {
+        struct identity *older = tls.current->older;
+        free_identity(tls.current);
+        tls.current = older;
+    }
+    tls.n_listeners = 0;
+}
+
+void baton_peer_tls_reload(void)
+{
+    struct baton_why why = {""};
+    if (!tls.current)
+        return;
+    if (read_identity(&why)) {
+        baton_log(BATON_LOG_ERROR, "peer_certificate_kept", BATON_S("reason", why.text));
+        return;
+    }
+    for (int i = 0; i < tls.n_listeners; i++)
+        (void)nng_listener_set_ptr(tls.listeners[i], NNG_OPT_TLS_CONFIG, tls.current->server);
+    baton_log(BATON_LOG_INFO, "peer_certificate_loaded", BATON_S("file", tls.certfile));
 }
 
 enum baton_err baton_peer_tls_check(const struct baton_url *url, const char *text,
                                     struct baton_why *why)
 {
     bool is_tls = !strcmp(url->scheme, "tls+tcp");
-    if (is_tls && !identity.server)
+    if (is_tls && !tls.current)
         return baton_fail(why, BATON_INVALID,
                           "\"%.200s\" needs peer-certfile, peer-keyfile and "
                           "peer-cafile",
                           text);
-    if (!is_tls && identity.server)
+    if (!is_tls && tls.current)
         return baton_fail(why, BATON_INVALID,
                           "\"%.200s\" is in clear: with peer-certfile an address begins with "
                           "tls+tcp://",
@@ -116,8 +178,10 @@ enum baton_err baton_peer_tls_check(const struct baton_url *url, const char *tex
 int baton_peer_listen(nng_socket socket, const char *url, nng_listener *listener)
 {
     int rv = nng_listener_create(listener, socket, url);
-    if (!rv && identity.server)
-        rv = nng_listener_set_ptr(*listener, NNG_OPT_TLS_CONFIG, identity.server);
+    if (!rv && tls.current)
+        rv = nng_listener_set_ptr(*listener, NNG_OPT_TLS_CONFIG, tls.current->server);
+    if (!rv && tls.current && tls.n_listeners < MAX_LISTENERS)
+        tls.listeners[tls.n_listeners++] = *listener;
     return rv ? rv : nng_listener_start(*listener, 0);
 }
 
@@ -125,7 +189,7 @@ int baton_peer_dial(nng_socket socket, const char *url)
 {
     nng_dialer dialer;
     int rv = nng_dialer_create(&dialer, socket, url);
-    if (!rv && identity.client)
-        rv = nng_dialer_set_ptr(dialer, NNG_OPT_TLS_CONFIG, identity.client);
+    if (!rv && tls.current)
+        rv = nng_dialer_set_ptr(dialer, NNG_OPT_TLS_CONFIG, tls.current->client);
     return rv ? rv : nng_dialer_start(dialer, NNG_FLAG_NONBLOCK);
 }

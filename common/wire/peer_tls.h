@@ -4,8 +4,9 @@
  * both sides of a connection show theirs. Addresses are then tls+tcp://, and only these are
  * listened on and dialled: a peer cannot talk this process into a link in clear.
  *
- * Ownership: the files are read, and not kept.
- * Threading: open before the first inbox and outbox, close after the last; read-only between.
+ * Ownership: the names of the files are borrowed until close; what they hold is not kept.
+ * Threading: one thread, which opens and closes inboxes and outboxes too. open comes before the
+ *            first of them, close after the last.
  * Errors:    open: INVALID (not all three files are named; what they hold cannot be used), and
  *            those of baton_file_read. check: INVALID.
  */
@@ -19,6 +20,11 @@
 enum baton_err baton_peer_tls_open(const char *certfile, const char *keyfile, const char *cafile,
                                    struct baton_why *why) BATON_MUST_CHECK;
 void baton_peer_tls_close(void);
+
+/* Reads the files again, for connections that begin from now on; the next one to each inbox may
+ * still see the old certificate, because NNG has prepared for it. Connections that are open go on
+ * with theirs. A mistake is logged, and everything stays. Without files nothing happens. */
+void baton_peer_tls_reload(void);
 
 /* Whether this process may listen on or dial the url, by its scheme. text: as it was given. */
 enum baton_err baton_peer_tls_check(const struct baton_url *url, const char *text,

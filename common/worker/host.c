@@ -336,9 +336,11 @@ static void reload_if_asked(struct baton_host *host)
     if (!wants_reload)
         return;
     wants_reload = 0;
-    if (!*host->token.path)
-        baton_log(BATON_LOG_INFO, "nothing_to_reload", BATON_S("reason", "no cluster-token-file"));
+    if (!*host->token.path && !*host->options->peer_certfile)
+        baton_log(BATON_LOG_INFO, "nothing_to_reload",
+                  BATON_S("reason", "no cluster-token-file, no peer-certfile"));
     baton_cluster_token_reload(&host->token);
+    baton_peer_tls_reload();
 }
 
 /* Whether it is time to return: drained, out of patience, or asked twice. */

@@ -7,7 +7,7 @@
  *     SERVING --SIGTERM, Drain--> DRAINING --idle, or drain_s later--> returned
  *
  * Draining begins with a Goodbye to every gateway; work that runs goes on. A second SIGTERM ends
- * the process at once. SIGHUP reads the cluster token's file again.
+ * the process at once. SIGHUP reads the cluster token's file and the peer certificate again.
  *
  * Ownership: the host owns model, inbox and membership; hooks borrow them.
  * Threading: everything on the main thread; only baton_host_wake may be called from any thread.
@@ -63,7 +63,8 @@ struct baton_worker_options {
                        "sent; read again on SIGHUP"),                                              \
         BATON_ROW_TEXT(type, in.peer_certfile, "peer-certfile", "",                                \
                        "PEM file of this process's certificate for the name \"baton\": mutual "    \
-                       "TLS between processes, at tls+tcp:// addresses"),                          \
+                       "TLS between processes, at tls+tcp:// addresses; with key and authority "   \
+                       "read again on SIGHUP"),                                                    \
         BATON_ROW_TEXT(type, in.peer_keyfile, "peer-keyfile", "",                                  \
                        "PEM file of that certificate's key"),                                      \
         BATON_ROW_TEXT(type, in.peer_cafile, "peer-cafile", "",                                    \

@@ -1,5 +1,6 @@
 """Mutual TLS between processes: a whole fleet by it, and those who have no certificate of the fleet's."""
 import os
+import signal
 import socket
 import subprocess
 
@@ -107,3 +108,50 @@ def test_what_cannot_work_is_an_error_at_start(identity, tmp_path, program, case
                            f"{scheme}://127.0.0.1:{free_port()}", *options],
                           capture_output=True, text=True, timeout=PATIENCE_S)  # fmt: skip
     assert done.returncode == 1 and reason in done.stderr
+
+
+def test_a_fleet_changes_its_authority_while_it_serves(tmp_path):
+    """In three steps, each for all processes: the new authority is believed, is used, and is the only one."""
+    files = {name: [tmp_path / f for f in (f"{name}.pem", f"{name}.key", f"{name}-ca.pem")] for name in ("old", "new")}
+    for name in files:
+        certificates.identity(tmp_path, name)
+    mine = [tmp_path / f"mine.{ending}" for ending in ("pem", "key", "ca")]
+    options = ["--peer-certfile", mine[0], "--peer-keyfile", mine[1], "--peer-cafile", mine[2]]
+
+    def install(cert, *authorities):
+        for path, source in zip(mine, files[cert][:2]):
+            path.write_bytes(source.read_bytes())
+        mine[2].write_bytes(b"".join(files[name][2].read_bytes() for name in authorities))
+
+    def reload(said="peer_certificate_loaded"):
+        for process in [fleet.gateway, *fleet.workers.values()]:
+            before = process.text().count(f"ev={said}")
+            process.signal(signal.SIGHUP)
+            wait_for(lambda: process.text().count(f"ev={said}") > before, f"{process.name} to say {said}")
+
+    install("old", "old")
+    with PeerFleet(options) as fleet:
+        expected = fleet.generate(**STORY)["text"]
+        for step in ("old", "old", "new"), ("new", "old", "new"), ("new", "new"):
+            [stream] = fleet.hold()
+            install(*step)
+            reload()
+            assert stream.text()[1].name == "summary"
+            fleet.start_worker("decode", "decode-1")  # reads the files as they are now
+            fleet.wait_ready(3)
+            assert {fleet.generate(**STORY)["text"] for _ in range(4)} == {expected}
+            fleet.workers.pop("decode-1").kill()
+            wait_for(lambda: not fleet.worker("decode-1"), "the worker to be lost")
+        mine[0].write_text("nothing")
+        reload("peer_certificate_kept")
+        assert fleet.generate(**STORY)["text"] == expected
+        late = ["--inbox", "tls+tcp://127.0.0.1:0", "--bulk", "tls+tcp://127.0.0.1:0"]
+        old = ["--peer-certfile", files["old"][0], "--peer-keyfile", files["old"][1], "--peer-cafile", files["old"][2]]
+        knocker = fleet.start_worker("decode", "stranger", args=[*old, *late])
+        new = ["--peer-certfile", files["new"][0], "--peer-keyfile", files["new"][1], "--peer-cafile", files["new"][2]]
+        wait_for(lambda: " ev=gateway_found " in knocker.text(), "the old one to find the gateway")
+        fleet.start_worker("decode", "decode-2", args=[*new, *late])
+        fleet.wait_ready(3)
+        assert not fleet.worker("stranger")
+        knocker.kill()
+        del fleet.workers["stranger"]
