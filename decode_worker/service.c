@@ -25,7 +25,7 @@ struct dc_service {
 static enum baton_err create_pool(struct dc_service *service,
                                   const struct dc_service_options *options, struct baton_why *why)
 {
-    const struct baton_host *host = options->host;
+    struct baton_host *host = options->host;
     enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
                                                 true, host->claim, &service->kv, why);
     service->reserve = (struct dc_reserve){.host = options->host,
@@ -34,9 +34,11 @@ static enum baton_err create_pool(struct dc_service *service,
                                            .max_batch = (int)options->max_batch};
     bool is_on = options->prefix_cache && options->kv.prefix_cache_tokens;
     if (!err)
-        err =
-            baton_prefix_cache_init(&service->prefix_cache, service->kv,
-                                    baton_model_dtype(host->model), &host->fingerprint, is_on, why);
+        err = baton_host_measure(host, service->kv, why);
+    if (!err)
+        err = baton_prefix_cache_init(&service->prefix_cache, service->kv,
+                                      baton_model_dtype(host->model), &host->fingerprint,
+                                      &host->numeric_class, is_on, why);
     if (!err && baton_kv_report_init(&service->kv_report, service->kv))
         err = baton_fail(why, BATON_NO_MEMORY, "no memory for the account of the KV cache");
     return err;
@@ -269,17 +271,29 @@ static void refuse(struct dc_service *service, struct dc_context *context,
         dc_engine_wake(service->engine);
 }
 
+/* Blocks that this worker computes must not be found under the hashes of another class. */
+static void drop_foreign_hashes(const struct dc_service *service, struct dc_context *context,
+                                const Baton__V1__PrefillRequest *request)
+{
+    if (baton_prefix_cache_made(&service->prefix_cache, &context->prefix, request->tokens))
+        return;
+    baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_X("req", context->origin.request_id));
+    baton_prefix_fini(&context->prefix);
+}
+
 static void take_prompt(struct dc_service *service, struct dc_context *context,
                         const Baton__V1__PrefillRequest *request)
 {
     enum baton_err err = dc_context_take_prompt(context, request, service->host->facts.n_vocab);
-    if (!err)
+    if (!err) {
+        drop_foreign_hashes(service, context, request);
         dc_engine_submit(service->engine, context);
-    else if (err == BATON_INVALID)
+    } else if (err == BATON_INVALID) {
         refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
                "prefill_request contradicts what was reserved, or is more than is done here");
-    else
+    } else {
         refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the prompt");
+    }
 }
 
 static void take_start(struct dc_service *service, struct dc_context *context,

@@ -9,6 +9,7 @@
 #define INT(field, ...)    BATON_ROW_INT(struct gw_options, field, __VA_ARGS__)
 #define REAL(field, ...)   BATON_ROW_REAL(struct gw_options, field, __VA_ARGS__)
 #define CHOICE(field, ...) BATON_ROW_CHOICE(struct gw_options, field, __VA_ARGS__)
+#define BOOL(field, ...)   BATON_ROW_BOOL(struct gw_options, field, __VA_ARGS__)
 
 /* In the order of enum baton_routing_policy. */
 #define POLICIES "round-robin|least-loaded|prefix-aware"
@@ -83,6 +84,8 @@ static const struct baton_option option_table[] = {
         "0: it fails, and none is handed over"),
     CHOICE(prefill_policy, "prefill-policy", "least-loaded", POLICIES, "who runs a prompt"),
     CHOICE(decode_policy, "decode-policy", "least-loaded", POLICIES, "who makes the tokens"),
+    BOOL(strict_class, "strict-class", "false",
+         "a request fails rather than go on with a worker that may compute other bits"),
     CHOICE(prefix_cache, "prefix-cache", "on", "off|on",
            "on: prompts with a common prefix share what was computed; off: none does"),
     INT(prefix_blocks, "prefix-blocks", "65536", 1, GW_PREFIX_MAX_BLOCKS, "blocks",

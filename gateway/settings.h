@@ -17,6 +17,7 @@ struct gw_options {
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share what was computed for others */
     int sampling_defaults;             /* 1: the model's */
+    bool strict_class;
     int64_t prefix_blocks, colocated_prefill_tokens;
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t context_tokens;

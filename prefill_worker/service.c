@@ -29,9 +29,11 @@ static enum baton_err create_kv(struct pf_service *service,
     enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
                                                 false, host->claim, &service->kv, why);
     if (!err)
+        err = baton_host_measure(host, service->kv, why);
+    if (!err)
         err = baton_prefix_cache_init(&service->prefix_cache, service->kv,
                                       baton_model_dtype(host->model), &host->fingerprint,
-                                      options->prefix_cache, why);
+                                      &host->numeric_class, options->prefix_cache, why);
     if (!err && baton_kv_report_init(&service->kv_report, service->kv))
         err = baton_fail(why, BATON_NO_MEMORY, "no memory for the account of the KV cache");
     return err;

@@ -16,9 +16,10 @@ enum baton_err baton_block_hash_root(const struct baton_block_salt *salt,
 {
     char text[512];
     uint8_t digest[BATON_SHA256_BYTES];
-    int n = snprintf(text, sizeof text, "baton KV\n%s\n%s\n%s\n%s\n%u\n%s%s", salt->config,
+    int n = snprintf(text, sizeof text, "baton KV\n%s\n%s\n%s\n%s\n%u\n%s%s%s%s", salt->config,
                      salt->weights, salt->dtype, salt->kv_dtype, (unsigned)salt->block_tokens,
-                     salt->kv_layout, *salt->kv_layout ? "\n" : "");
+                     salt->kv_layout, *salt->kv_layout ? "\n" : "", salt->numeric_class,
+                     *salt->numeric_class ? "\n" : "");
     if (n < 0 || (size_t)n >= sizeof text)
         return BATON_INVALID;
     enum baton_err err = baton_sha256_of(text, (size_t)n, digest);

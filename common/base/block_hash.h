@@ -4,7 +4,7 @@
  *     hash i > 0 = SHA-256(hash i-1 | the block's token ids)[0..15]
  *
  * A hash thus stands for its block and everything before it. The salt stands for all else that K
- * and V depend on: model, dtypes, block size. Two blocks do not get the same 128 bits of SHA-256
+ * and V depend on: model, dtypes, block size, numeric class. Two blocks do not get the same 128 bits of SHA-256
  * by chance, and such a pair cannot be constructed either.
  *
  * Ownership: plain data.
@@ -30,7 +30,8 @@ struct baton_block_hash {
 struct baton_block_salt {
     const char *config, *weights, *dtype, *kv_dtype;
     uint32_t block_tokens;
-    const char *kv_layout; /* "": of workers that name none */
+    const char *kv_layout;     /* "": of workers that name none */
+    const char *numeric_class; /* the same (engine/compute/numeric_class.h) */
 };
 
 /* The hash before the first block's. */

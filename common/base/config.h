@@ -53,6 +53,10 @@ struct baton_option {
     {                                                                                              \
         (name), BATON_OPTION_REAL, offsetof(type, field), (fallback), (min), (max), (unit), (help) \
     }
+#define BATON_ROW_BOOL(type, field, name, fallback, help)                                          \
+    {                                                                                              \
+        (name), BATON_OPTION_BOOL, offsetof(type, field), (fallback), 0, 0, "", (help)             \
+    }
 #define BATON_ROW_CHOICE(type, field, name, fallback, words, help)                                 \
     {                                                                                              \
         (name), BATON_OPTION_CHOICE, offsetof(type, field), (fallback), 0, 0, (words), (help)      \

@@ -1,6 +1,7 @@
 /* baton_envelope_check: the range of every field of every message. Each message has one function
  * that reads like its part of proto/baton.proto; the first failure sticks and names the field. */
 #include "common/base/block_hash.h"
+#include "common/base/fingerprint.h"
 #include "common/base/ticket.h"
 #include "common/wire/check_fields.h"
 
@@ -40,6 +41,13 @@ static void kv_layout(struct checker *c, const char *value)
         sha256(c, "kv_layout", value);
 }
 
+static void numeric_class(struct checker *c, const char *value)
+{
+    if (value && *value)
+        charset(c, "numeric_class", value, "0123456789abcdef", BATON_NUMERIC_CLASS_HEX - 1,
+                BATON_NUMERIC_CLASS_HEX - 1);
+}
+
 static void check_hello_urls(struct checker *c, const Baton__V1__Hello *m)
 {
     url(c, "inbox_url", m->inbox_url, HOST_OR_STAR);
@@ -62,6 +70,9 @@ static void check_hello(struct checker *c, const Baton__V1__Hello *m)
     name(c, "dtype", m->dtype);
     name(c, "kv_dtype", m->kv_dtype);
     kv_layout(c, m->kv_layout);
+    numeric_class(c, m->numeric_class);
+    if (m->kernels && *m->kernels)
+        name(c, "kernels", m->kernels);
     range(c, "kv_block_tokens", m->kv_block_tokens, 1, MAX_BLOCK_TOKENS);
     range(c, "n_context_tokens", m->n_context_tokens, 1, MAX_TOKENS);
     range(c, "n_cores", m->n_cores, 1, MAX_CORES);

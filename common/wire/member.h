@@ -32,7 +32,7 @@ struct baton_member_options {
     Baton__V1__Role role;
     const char *worker_id, *inbox_url, *bulk_url;
     const struct baton_fingerprint *fingerprint;
-    const char *model, *dtype, *kv_dtype, *kv_layout, *cluster_token;
+    const char *model, *dtype, *kv_dtype, *kv_layout, *numeric_class, *kernels, *cluster_token;
     uint32_t kv_block_tokens, n_context_tokens, n_cores;
     double start_to_ready_s, model_load_s;
     /* Fills in the true state, for a heartbeat. */

@@ -14,6 +14,7 @@
 #include "common/base/open_files.h"
 #include "common/base/random.h"
 #include "common/checkpoint/checkpoint.h"
+#include "common/engine/compute/numeric_class.h"
 #include "common/wire/frame.h"
 #include "common/wire/nng_start.h"
 #include "common/wire/peer_tls.h"
@@ -204,6 +205,18 @@ void baton_host_count_inbox(Baton__V1__Status *status, const struct baton_inbox_
         stats->strangers.n_crowded + stats->strangers.n_silent + stats->strangers.n_greedy;
 }
 
+enum baton_err baton_host_measure(struct baton_host *host, const struct baton_kv *kv,
+                                  struct baton_why *why)
+{
+    int64_t begin_ns = baton_now_ns();
+    if (baton_numeric_class(host->model, kv, &host->numeric_class))
+        return baton_fail(why, BATON_NO_MEMORY, "no memory to measure the numeric class");
+    baton_log(BATON_LOG_INFO, "numeric_class", BATON_S("class", host->numeric_class.hex),
+              BATON_S("kernels", baton_model_kernels(host->model)),
+              BATON_F("measured_s", baton_seconds(baton_now_ns() - begin_ns)));
+    return BATON_OK;
+}
+
 static void fill_status(void *arg, Baton__V1__Status *status)
 {
     struct baton_host *host = arg;
@@ -251,6 +264,8 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .dtype = baton_model_dtype(host->model),
         .kv_dtype = baton_kv_dtype(kv),
         .kv_layout = baton_kv_layout_name(kv),
+        .numeric_class = host->numeric_class.hex,
+        .kernels = baton_model_kernels(host->model),
         .cluster_token = host->token.texts[0],
         .kv_block_tokens = BATON_KV_BLOCK_TOKENS,
         .n_context_tokens = (uint32_t)host->facts.n_context_tokens,

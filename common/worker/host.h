@@ -125,6 +125,7 @@ struct baton_host {
     struct baton_cores cores;
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;
+    struct baton_numeric_class numeric_class; /* since measure */
     struct baton_model *model;
     double model_load_s;
     struct baton_memory_claim *claim; /* NULL: the worker sees no others */
@@ -140,6 +141,11 @@ struct baton_host {
 /* First half: token, signals, cores, model, inbox. */
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
                                Baton__V1__Role role, struct baton_why *why) BATON_MUST_CHECK;
+
+/* Measures the numeric class of the model with the worker's pool, once the pool is there: its prefix
+ * cache and join need it. */
+enum baton_err baton_host_measure(struct baton_host *host, const struct baton_kv *kv,
+                                  struct baton_why *why) BATON_MUST_CHECK;
 
 /* Second half, when the worker is able to work: joins the gateways. bulk_url may be NULL. kv: the
  * worker's pool, borrowed until close. */

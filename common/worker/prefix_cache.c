@@ -7,7 +7,8 @@ enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
 enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct baton_kv *kv,
                                        const char *dtype,
-                                       const struct baton_fingerprint *fingerprint, bool on,
+                                       const struct baton_fingerprint *fingerprint,
+                                       const struct baton_numeric_class *numeric_class, bool on,
                                        struct baton_why *why)
 {
     const struct baton_block_salt salt = {.config = fingerprint->config,
@@ -15,7 +16,8 @@ enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct 
                                           .dtype = dtype,
                                           .kv_dtype = baton_kv_dtype(kv),
                                           .block_tokens = BLOCK,
-                                          .kv_layout = baton_kv_layout_name(kv)};
+                                          .kv_layout = baton_kv_layout_name(kv),
+                                          .numeric_class = numeric_class->hex};
     *cache = (struct baton_prefix_cache){.kv = kv, .on = on};
     if (!on) /* the pool keeps no block without a holder */
         baton_kv_bound_cache(kv, 0);

@@ -33,11 +33,12 @@ struct baton_prefix {
     int n_registered; /* blocks that others can find */
 };
 
-/* Fingerprint, the weights' dtype and the pool are what hashes stand for besides tokens. With `on`
- * false nothing is kept. */
+/* Fingerprint, the weights' dtype, the pool and the numeric class are what hashes stand for besides
+ * tokens. With `on` false nothing is kept. */
 enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct baton_kv *kv,
                                        const char *dtype,
-                                       const struct baton_fingerprint *fingerprint, bool on,
+                                       const struct baton_fingerprint *fingerprint,
+                                       const struct baton_numeric_class *numeric_class, bool on,
                                        struct baton_why *why) BATON_MUST_CHECK;
 
 /* Copies the hashes that came with a request of n_tokens prompt tokens; none when the cache is off.

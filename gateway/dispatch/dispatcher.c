@@ -142,16 +142,17 @@ void gw_dispatcher_wake(struct gw_dispatcher *dispatcher, int64_t now_ns)
         gw_throughput_slept(&dispatcher->lifecycle.throughput, now_ns);
 }
 
-/* Requests of a suspect look for another place, if there is one. */
+/* Requests of a suspect look for another place, if there is one of its numeric class: it may still
+ * go on itself. */
 static void hedge(struct gw_dispatcher *dispatcher)
 {
     const struct gw_fleet *fleet = dispatcher->fleet;
-    if (!gw_fleet_n(fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_SUSPECT) ||
-        !gw_fleet_n(fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY))
+    if (!gw_fleet_n(fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_SUSPECT))
         return;
+    gw_class_set ready = gw_fleet_ready(fleet, BATON__V1__ROLE__ROLE_DECODE);
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker))
-        if (worker->state == GW_WORKER_SUSPECT)
+        if (worker->state == GW_WORKER_SUSPECT && ready & gw_class_set_of(worker->numeric_class))
             gw_hedge_begin(&dispatcher->lifecycle, worker);
 }
 

@@ -22,7 +22,8 @@ static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *r
     if (request->state != GW_RESERVING)
         return;
     /* The decode worker can only find blocks whose hashes Reserve carried. */
-    if (reserved->n_cached_blocks > request->n_hashes) {
+    const struct gw_prompt_hashes *hashes = request->attempt.hashes;
+    if (reserved->n_cached_blocks > (hashes ? hashes->n : 0)) {
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &unasked);
         return;
     }
@@ -80,6 +81,14 @@ static void note_resumed(struct gw_metrics *metrics, struct gw_request *request,
     note_migration_gap(metrics, request, gap_s);
 }
 
+/* Tokens come from the worker. */
+static void note_class(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                       const struct gw_worker *worker)
+{
+    if (worker && gw_request_note_class(request, worker))
+        dispatcher->lifecycle.options.metrics->n_class_changes++;
+}
+
 /* What the message tells of the attempt's prompt, and when its token came. */
 static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *request,
                        const Baton__V1__FirstToken *first)
@@ -88,6 +97,7 @@ static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *requ
     struct gw_attempt *attempt = &request->attempt;
     int64_t n_computed = (int64_t)gw_request_input(request)->n - first->cached_tokens;
     int64_t now_ns = baton_now_ns();
+    note_class(dispatcher, request, attempt->prompt_at);
     gw_attempt_prompt_done(attempt, n_computed, first->prefill_compute_s);
     attempt->first_token_ns = now_ns;
     attempt->prefill_queue_s = first->prefill_queue_s;
@@ -222,6 +232,8 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, failure);
         return;
     }
+    note_class(dispatcher, request,
+               request->attempt.decode ? request->attempt.decode : request->attempt.prefill);
     if (!request->attempt.decode_began)
         take_began(dispatcher, request, tokens, now_ns);
     /* Tokens of one message share its gap, so that the sum of the gaps is the time that passed. */

@@ -22,6 +22,7 @@ void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *option
 {
     *fleet = (struct gw_fleet){.options = *options, .awake_ns = baton_now_ns()};
     fleet->options.identity.connect_ns = dead_after_ns(fleet);
+    gw_numeric_classes_init(&fleet->classes);
     gw_worker_list_init(&fleet->workers);
     gw_worker_list_init(&fleet->refused);
     gw_worker_list_init(&fleet->leaving);
@@ -58,24 +59,55 @@ static bool is_serving(const struct gw_worker *worker)
     return worker->state == GW_WORKER_READY || worker->state == GW_WORKER_SUSPECT;
 }
 
-bool gw_fleet_serves(const struct gw_fleet *fleet, Baton__V1__Role role)
+static gw_class_set classes_in(const struct gw_fleet *fleet, Baton__V1__Role role,
+                               enum gw_worker_state state)
 {
-    return gw_fleet_n(fleet, role, GW_WORKER_READY) || gw_fleet_n(fleet, role, GW_WORKER_SUSPECT);
+    gw_class_set set = GW_NO_CLASS;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == role && worker->state == state)
+            set |= gw_class_set_of(worker->numeric_class);
+    return set;
+}
+
+gw_class_set gw_fleet_ready(const struct gw_fleet *fleet, Baton__V1__Role role)
+{
+    return classes_in(fleet, role, GW_WORKER_READY);
+}
+
+gw_class_set gw_fleet_serves(const struct gw_fleet *fleet, Baton__V1__Role role)
+{
+    return gw_fleet_ready(fleet, role) | classes_in(fleet, role, GW_WORKER_SUSPECT);
+}
+
+/* A gateway that was stopped heard of no worker meanwhile. */
+static bool is_recent(const struct gw_fleet *fleet, int64_t since_ns, int64_t now_ns)
+{
+    if (since_ns < fleet->awake_ns)
+        since_ns = fleet->awake_ns;
+    return now_ns - since_ns < fleet->options.absence_ns;
+}
+
+gw_class_set gw_fleet_expects(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns)
+{
+    gw_class_set set = gw_fleet_serves(fleet, role);
+    for (int i = 0; i < GW_MAX_CLASSES; i++)
+        if (is_recent(fleet, fleet->classes.places[i].served_ns[role], now_ns))
+            set |= gw_class_set_of(&fleet->classes.places[i]);
+    return set;
 }
 
 bool gw_fleet_awaits(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns)
 {
-    int64_t since_ns = fleet->served_ns[role];
-    if (since_ns < fleet->awake_ns) /* a gateway that was stopped heard of no worker meanwhile */
-        since_ns = fleet->awake_ns;
-    return now_ns - since_ns < fleet->options.absence_ns && !gw_fleet_serves(fleet, role);
+    return is_recent(fleet, fleet->served_ns[role], now_ns) && !gw_fleet_serves(fleet, role);
 }
 
 /* The worker is about to leave its role. */
 static void note_served(struct gw_fleet *fleet, const struct gw_worker *worker)
 {
     if (is_serving(worker))
-        fleet->served_ns[worker->role] = baton_now_ns();
+        fleet->served_ns[worker->role] = worker->numeric_class->served_ns[worker->role] =
+            baton_now_ns();
 }
 
 static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
@@ -88,6 +120,7 @@ static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *r
     /* The worker has left the lists, so that nothing which on_lost calls can choose it. */
     fleet->options.on_lost(fleet->options.arg, worker, reason);
     gw_worker_list_push_back(&fleet->leaving, worker);
+    gw_numeric_classes_leave(worker->numeric_class);
     if (!fleet->workers.n) /* an empty fleet has no terms: the next first worker settles them */
         memset(&fleet->terms, 0, sizeof fleet->terms);
 }
@@ -173,6 +206,11 @@ static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
     if (fleet->workers.n + fleet->leaving.n >= GW_MAX_WORKERS)
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL, "%d workers are enough",
                                    GW_MAX_WORKERS);
+    if (!gw_numeric_classes_may_join(&fleet->classes, envelope->hello->numeric_class))
+        return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL,
+                                   "%d numeric classes are enough: the workers here compute in so "
+                                   "many ways already",
+                                   GW_MAX_CLASSES);
     /* The id comes last: a Hello that is refused for another reason must not end an old worker. */
     return gw_handshake_judge(&fleet->options.identity, &fleet->terms, envelope->hello, refusal) &&
            id_is_free(fleet, envelope, refusal);
@@ -184,6 +222,7 @@ static void log_joined(const struct gw_worker *worker)
               BATON_S("role", gw_worker_role_name(worker->role)), BATON_I("peer_pid", worker->pid),
               BATON_S("address", worker->address), BATON_I("cores", worker->n_cores),
               BATON_I("kv_blocks", worker->status.kv_blocks_total),
+              BATON_S("numeric_class", worker->numeric_class->name.hex),
               BATON_F("start_to_ready_s", worker->start_to_ready_s),
               BATON_F("model_load_s", worker->model_load_s));
 }
@@ -192,6 +231,7 @@ static void welcome(struct gw_fleet *fleet, struct gw_worker *worker, const Bato
 {
     if (!fleet->workers.n)
         gw_handshake_settle(&fleet->terms, hello);
+    worker->numeric_class = gw_numeric_classes_join(&fleet->classes, hello);
     add(fleet, worker);
     gw_handshake_send_welcome(&fleet->options.identity, worker);
     log_joined(worker);

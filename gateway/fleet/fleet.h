@@ -18,7 +18,7 @@
 
 #include "gateway/fleet/handshake.h"
 
-enum { GW_MAX_WORKERS = 4096, GW_MAX_REFUSED = 16, GW_WORKER_BUCKETS = 256, GW_N_ROLES = 3 };
+enum { GW_MAX_WORKERS = 4096, GW_MAX_REFUSED = 16, GW_WORKER_BUCKETS = 256 };
 
 /* Hellos that brought no worker. */
 struct gw_hello_stats {
@@ -54,6 +54,7 @@ struct gw_fleet {
     struct gw_worker_list leaving; /* lost ones, whose links are still to be closed */
     struct gw_hello_stats hellos;
     struct gw_fleet_terms terms; /* settled by the first to join an empty fleet */
+    struct gw_numeric_classes classes;
     uint32_t last_tag;
     int64_t ticked_ns, awake_ns;   /* the last tick; since when ticks came without a long pause */
     int64_t served_ns[GW_N_ROLES]; /* when each role last had a worker; 0 is no role */
@@ -85,11 +86,17 @@ void gw_fleet_goodbye(struct gw_fleet *fleet);
 /* How many workers of a role are in a state. */
 size_t gw_fleet_n(const struct gw_fleet *fleet, Baton__V1__Role role, enum gw_worker_state state);
 
-/* Whether a role has a worker that is ready, or suspect: that one may answer again. */
-bool gw_fleet_serves(const struct gw_fleet *fleet, Baton__V1__Role role);
+/* The numeric classes in which a role has a worker that is ready; or suspect: it may answer again.
+ */
+gw_class_set gw_fleet_ready(const struct gw_fleet *fleet, Baton__V1__Role role);
+gw_class_set gw_fleet_serves(const struct gw_fleet *fleet, Baton__V1__Role role);
 
-/* Whether a worker of the role is awaited: none is there, but one was less than absence_ns ago, or
- * the gateway has only begun to run. */
+/* The numeric classes in which a worker of the role serves, or is awaited: one was there less than
+ * absence_ns ago, or the gateway has only begun to run. */
+gw_class_set gw_fleet_expects(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns);
+
+/* Whether a worker of the role is awaited, whatever its class: none is there, but one was less than
+ * absence_ns ago, or the gateway has only begun to run. */
 bool gw_fleet_awaits(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns);
 
 /* The longest prompt, and the longest prompt and output together, that the workers here can hold in

@@ -119,6 +119,7 @@ struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
     worker->model_load_s = hello->model_load_s;
     copy(worker->id, sizeof worker->id, hello->worker_id);
     copy(worker->model, sizeof worker->model, hello->model);
+    copy(worker->kernels, sizeof worker->kernels, hello->kernels);
     copy(worker->fingerprint.config, BATON_SHA256_HEX, hello->fingerprint->config);
     copy(worker->fingerprint.tokenizer, BATON_SHA256_HEX, hello->fingerprint->tokenizer);
     copy(worker->fingerprint.weights, BATON_SHA256_HEX, hello->fingerprint->weights);
@@ -149,16 +150,9 @@ void gw_handshake_send_refused(struct gw_worker *worker, struct gw_refusal *refu
 
 void gw_handshake_settle(struct gw_fleet_terms *terms, const Baton__V1__Hello *hello)
 {
-    struct baton_block_salt salt = {.config = hello->fingerprint->config,
-                                    .weights = hello->fingerprint->weights,
-                                    .dtype = hello->dtype,
-                                    .kv_dtype = hello->kv_dtype,
-                                    .block_tokens = hello->kv_block_tokens,
-                                    .kv_layout = hello->kv_layout};
     copy(terms->weights, sizeof terms->weights, hello->fingerprint->weights);
     copy(terms->dtype, sizeof terms->dtype, hello->dtype);
     copy(terms->kv_dtype, sizeof terms->kv_dtype, hello->kv_dtype);
     copy(terms->kv_layout, sizeof terms->kv_layout, hello->kv_layout);
     terms->kv_block_tokens = hello->kv_block_tokens;
-    terms->has_root = !baton_block_hash_root(&salt, &terms->root);
 }

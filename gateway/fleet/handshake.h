@@ -11,7 +11,6 @@
 #ifndef BATON_GATEWAY_FLEET_HANDSHAKE_H
 #define BATON_GATEWAY_FLEET_HANDSHAKE_H
 
-#include "common/base/block_hash.h"
 #include "common/wire/cluster_token.h"
 #include "gateway/fleet/worker.h"
 
@@ -30,8 +29,6 @@ struct gw_fleet_terms {
     char weights[BATON_SHA256_HEX], dtype[BATON_MAX_ID_BYTES + 1], kv_dtype[BATON_MAX_ID_BYTES + 1];
     char kv_layout[BATON_SHA256_HEX]; /* "": workers of an earlier version, which name none */
     uint32_t kv_block_tokens;         /* 0: the fleet is empty, and nothing is settled */
-    struct baton_block_hash root;     /* of the hashes of its KV blocks */
-    bool has_root;
 };
 
 /* Why a worker may not join. */

@@ -28,6 +28,7 @@
 #include "common/base/list.h"
 #include "common/checkpoint/facts.h"
 #include "common/wire/link.h"
+#include "gateway/fleet/numeric_classes.h"
 #include "gateway/fleet/worker_load.h"
 
 #define GW_WORKER_STATES(X)                                                                        \
@@ -52,6 +53,8 @@ struct gw_worker {
     char bulk_url[BATON_MAX_TEXT_BYTES + 1]; /* decode only */
     char model[BATON_MAX_TEXT_BYTES + 1];
     struct baton_fingerprint fingerprint;
+    struct gw_numeric_class *numeric_class; /* the fleet's; NULL before it joins */
+    char kernels[BATON_MAX_ID_BYTES + 1];   /* "": not told */
     uint32_t pid, n_cores;
     bool hands_over; /* decode: it moves running sequences, and takes them */
     uint64_t epoch;

@@ -18,11 +18,11 @@ bool gw_hand_over_is_due(const struct gw_lifecycle *lifecycle, const struct gw_r
            !gw_request_is_complete(request, &stopped);
 }
 
-void gw_hand_over_begin(struct gw_request *request, struct gw_worker *receiver, uint64_t turn,
-                        int64_t n_blocks)
+void gw_hand_over_begin(struct gw_request *request, struct gw_worker *receiver,
+                        const struct gw_prompt_hashes *hashes, uint64_t turn, int64_t n_blocks)
 {
-    request->successor =
-        (struct gw_attempt){.number = ++request->attempt.n_begun, .is_moved = true};
+    request->successor = (struct gw_attempt){
+        .number = ++request->attempt.n_begun, .is_moved = true, .hashes = hashes};
     gw_attempt_assign_decode(&request->successor, receiver, turn, n_blocks);
     gw_command_reserve_successor(request);
 }
@@ -38,7 +38,7 @@ void gw_hand_over_reserved(struct gw_lifecycle *lifecycle, struct gw_request *re
                            const Baton__V1__Reserved *reserved)
 {
     struct gw_attempt *successor = &request->successor;
-    if (reserved->n_cached_blocks > request->n_hashes) {
+    if (reserved->n_cached_blocks > (successor->hashes ? successor->hashes->n : 0)) {
         gw_hand_over_broke(lifecycle, request, "blocks are said to be cached that have no hash");
         return;
     }

@@ -19,9 +19,10 @@
 /* Whether the request should move and may. */
 bool gw_hand_over_is_due(const struct gw_lifecycle *lifecycle, const struct gw_request *request);
 
-/* Asks the receiver to reserve n_blocks. turn: as gw_attempt_assign_decode. */
-void gw_hand_over_begin(struct gw_request *request, struct gw_worker *receiver, uint64_t turn,
-                        int64_t n_blocks);
+/* Asks the receiver to reserve n_blocks. hashes: of the context's first blocks, or NULL. turn: as
+ * gw_attempt_assign_decode. */
+void gw_hand_over_begin(struct gw_request *request, struct gw_worker *receiver,
+                        const struct gw_prompt_hashes *hashes, uint64_t turn, int64_t n_blocks);
 
 /* Whether the worker speaks of the request's successor. */
 bool gw_hand_over_concerns(const struct gw_request *request, const struct gw_worker *worker,

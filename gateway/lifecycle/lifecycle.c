@@ -90,6 +90,8 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
               BATON_X("req", request->id), BATON_S("outcome", gw_outcome_name(outcome)),
               BATON_S("reason", reason), BATON_I("attempt", request->attempt.number),
               BATON_I("migrations", request->migration.n),
+              BATON_S("numeric_class", request->numeric_class.hex),
+              BATON_I("class_changed", request->class_changed),
               BATON_I("prompt_tokens", request->params.prompt.n),
               BATON_I("output_tokens", request->output.tokens.n),
               BATON_S("prefill", request->attempt.prefill_id),

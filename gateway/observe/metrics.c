@@ -102,6 +102,9 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_hand_overs_total",
                   "Of these, with the KV cache, from a decode worker that drains.",
                   metrics->n_hand_overs);
+    write_counter(out, "baton_class_changes_total",
+                  "How often a request went on with a worker of another numeric class.",
+                  metrics->n_class_changes);
     write_latency(out, "baton_migration_gap_seconds",
                   "Last token before a migration to the first token after it, at the gateway.",
                   &metrics->migration_gap);

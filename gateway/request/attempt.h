@@ -19,6 +19,7 @@
 
 #include "common/base/ticket.h"
 #include "gateway/fleet/worker.h"
+#include "gateway/request/prompt_hashes.h"
 
 /* One hand-off, as the decode worker measured it; gateway/observe/handoff_stats.h draws it. */
 struct gw_handoff {
@@ -36,11 +37,13 @@ struct gw_attempt {
     struct gw_worker *prompt_at;        /* of these two, the one that has the prompt */
     char prefill_id[BATON_MAX_ID_BYTES + 1], decode_id[BATON_MAX_ID_BYTES + 1]; /* who serves or
                                                      served, also after they are gone; "": none */
-    int64_t n_prompt_tokens;    /* that prompt_at was sent */
-    int64_t n_blocks;           /* that the decode worker reserves */
-    uint32_t n_cached_blocks;   /* of these, already in its cache */
-    bool is_moved;              /* its context came from the decode worker before */
-    uint32_t n_broken_moves;    /* hand-overs of it to another one that broke */
+    const struct gw_prompt_hashes *hashes; /* of the request, of the class that computes the prompt;
+                                              NULL: none */
+    int64_t n_prompt_tokens;               /* that prompt_at was sent */
+    int64_t n_blocks;                      /* that the decode worker reserves */
+    uint32_t n_cached_blocks;              /* of these, already in its cache */
+    bool is_moved;                         /* its context came from the decode worker before */
+    uint32_t n_broken_moves;               /* hand-overs of it to another one that broke */
     struct baton_ticket ticket; /* which the context must show there; zeros: it gave none */
 
     size_t n_scored;        /* prompt tokens whose logprobs came */

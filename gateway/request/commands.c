@@ -38,19 +38,27 @@ static uint32_t left_ms(const struct gw_request *request)
     return request->deadline_ns ? (uint32_t)(left_ns > BATON_MS ? left_ns / BATON_MS : 1) : 0;
 }
 
-static Baton__V1__Reserve reserve_for(const struct gw_request *request)
+static ProtobufCBinaryData hashes_of(const struct gw_attempt *attempt)
+{
+    const struct gw_prompt_hashes *hashes = attempt->hashes;
+    return hashes ? (ProtobufCBinaryData){.len = hashes->n * sizeof hashes->list[0],
+                                          .data = (uint8_t *)hashes->list}
+                  : (ProtobufCBinaryData){0};
+}
+
+static Baton__V1__Reserve reserve_for(const struct gw_request *request,
+                                      const struct gw_attempt *attempt)
 {
     Baton__V1__Reserve reserve = BATON__V1__RESERVE__INIT;
     reserve.n_prompt_tokens = (uint32_t)gw_request_input(request)->n;
     reserve.max_new_tokens = (uint32_t)gw_request_n_more(request);
-    reserve.block_hashes.len = request->n_hashes * sizeof request->hashes[0];
-    reserve.block_hashes.data = (uint8_t *)request->hashes;
+    reserve.block_hashes = hashes_of(attempt);
     return reserve;
 }
 
 void gw_command_reserve(struct gw_request *request)
 {
-    Baton__V1__Reserve reserve = reserve_for(request);
+    Baton__V1__Reserve reserve = reserve_for(request, &request->attempt);
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
@@ -71,7 +79,7 @@ static Baton__V1__DeliverTo deliver_to(const struct gw_attempt *attempt)
 
 void gw_command_reserve_successor(const struct gw_request *request)
 {
-    Baton__V1__Reserve reserve = reserve_for(request);
+    Baton__V1__Reserve reserve = reserve_for(request, &request->successor);
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     reserve.hand_over = true;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
@@ -112,8 +120,7 @@ void gw_command_prefill(struct gw_request *request)
     prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->attempt.prompt_at == request->attempt.prefill) {
         /* a decode worker that runs the prompt has them since Reserve */
-        prefill.block_hashes.len = request->n_hashes * sizeof request->hashes[0];
-        prefill.block_hashes.data = (uint8_t *)request->hashes;
+        prefill.block_hashes = hashes_of(&request->attempt);
     }
     if (request->attempt.prefill && request->attempt.decode) {
         to = deliver_to(&request->attempt);

@@ -1,7 +1,6 @@
 #include "gateway/request/migration.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/request/request.h"
@@ -34,14 +33,6 @@ bool gw_request_is_complete(const struct gw_request *request, bool *stopped)
     return *stopped || tokens->n >= (uint64_t)request->params.max_new_tokens;
 }
 
-/* The hashes are those of the input: they are made again from the new one. */
-static void forget_hashes(struct gw_request *request)
-{
-    free(request->hashes);
-    request->hashes = NULL;
-    request->n_hashes = 0;
-}
-
 /* The next attempt's input: the prompt and the first n_output tokens of the output. */
 static enum baton_err set_input(struct gw_request *request, size_t n_output)
 {
@@ -53,7 +44,7 @@ static enum baton_err set_input(struct gw_request *request, size_t n_output)
     memcpy(input->ids, prompt->ids, prompt->n * sizeof prompt->ids[0]);
     memcpy(input->ids + prompt->n, output->ids, n_output * sizeof output->ids[0]);
     input->n = prompt->n + n_output;
-    forget_hashes(request);
+    gw_prompt_hashes_forget(request); /* those of the old input */
     return BATON_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -77,7 +78,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     gw_request_bucket_remove(bucket(requests, request->id), request);
     baton_tokens_fini(&request->params.prompt);
     baton_sampling_params_fini(&request->params.sampling);
-    free(request->hashes);
+    gw_prompt_hashes_forget(request);
     baton_tokens_fini(&request->migration.input);
     gw_output_fini(&request->output);
     free(request);
@@ -197,6 +198,16 @@ void gw_request_restart(struct gw_request *request)
     gw_attempt_begin(&request->attempt);
     gw_output_restart(&request->output);
     request->writer->restart(request->choice);
+}
+
+bool gw_request_note_class(struct gw_request *request, const struct gw_worker *worker)
+{
+    const struct baton_numeric_class *next = &worker->numeric_class->name;
+    bool has_tokens = request->output.tokens.n > 0;
+    bool is_other = has_tokens && strcmp(request->numeric_class.hex, next->hex) != 0;
+    request->class_changed = has_tokens && (request->class_changed || is_other);
+    request->numeric_class = *next;
+    return is_other;
 }
 
 /* ---- times ---- */

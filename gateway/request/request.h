@@ -15,7 +15,6 @@
 #ifndef BATON_GATEWAY_REQUEST_REQUEST_H
 #define BATON_GATEWAY_REQUEST_REQUEST_H
 
-#include "common/base/block_hash.h"
 #include "common/base/list.h"
 #include "common/obs/stage.h"
 #include "common/sampling/params.h"
@@ -23,6 +22,7 @@
 #include "gateway/request/attempt.h"
 #include "gateway/request/migration.h"
 #include "gateway/request/output.h"
+#include "gateway/request/prompt_hashes.h"
 #include "gateway/request/response_writer.h"
 
 #define GW_STATES(X)                                                                               \
@@ -66,14 +66,14 @@ struct gw_request {
     struct gw_params params;  /* what was asked: does not change once the request is queued */
     int64_t deadline_ns;      /* 0: none */
     struct gw_times times;
-    uint32_t n_failures; /* attempts that broke */
+    uint32_t n_failures;                      /* attempts that broke */
+    struct baton_numeric_class numeric_class; /* of the worker that made the last token */
+    bool class_changed;                       /* another class made an earlier one */
     bool is_ttft_counted;
     bool paused, was_paused; /* its client reads too slowly; did so once */
     bool is_unsendable;      /* a command broke a bound of the wire: it ends */
 
-    /* [n_hashes] of the prompt's blocks, from that root; they serve every attempt. NULL: none. */
-    struct baton_block_hash *hashes, hash_root;
-    size_t n_hashes;
+    struct gw_prompt_hashes hashes[GW_MAX_CLASSES]; /* by the class's place; through get alone */
 
     struct gw_attempt attempt;   /* the one that is under way, or the last one */
     struct gw_attempt doubted;   /* gateway/lifecycle/hedge.h; its number is 0: none */
@@ -120,6 +120,10 @@ struct gw_detokenizer {
 bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
                            uint32_t id, const Baton__V1__Decision *decision,
                            const Baton__V1__Logprobs *logprobs);
+
+/* The worker makes the next token, before the request takes it. True when the token before was made
+ * in another numeric class. */
+bool gw_request_note_class(struct gw_request *request, const struct gw_worker *worker);
 
 /* No more tokens come. Tells the writer the text that was held back, and sets the finish reason
  * unless a stop string has set it. stopped: the last token was one of stop_ids. */

@@ -15,6 +15,11 @@ static const struct gw_failure no_decode = {503, "no_worker",
                                             "no decode worker is ready; try again shortly"};
 static const struct gw_failure no_path = {
     503, "no_worker", "no prefill worker reaches a decode worker; try again shortly"};
+static const struct gw_failure no_class = {
+    503, "no_worker",
+    "no numeric class has a prefill and a decode worker (--strict-class); try again shortly"};
+static const struct gw_failure no_class_left = {
+    503, "no_worker", "no worker of its numeric class is left (--strict-class)"};
 static const struct gw_failure no_memory = {
     400, "context_length_exceeded",
     "prompt and output are more tokens than any worker's KV cache holds"};
@@ -53,55 +58,49 @@ void gw_routing_fini(struct gw_routing *routing)
 
 /* ---- what is known of a prompt ---- */
 
-/* Hashes the blocks of the prompt, once, or again when the root changed because another fleet has
- * formed. Without memory for the hashes the prompt shares nothing, which costs only time. */
-static void hash_blocks(const struct gw_fleet *fleet, struct gw_request *request)
-{
-    const struct gw_fleet_terms *terms = &fleet->terms;
-    const struct baton_tokens *prompt = gw_request_input(request);
-    bool is_made =
-        request->hashes && !memcmp(&request->hash_root, &terms->root, sizeof terms->root);
-    if (is_made || !terms->has_root || !request->params.cache_prompt || !request->params.kv_cache)
-        return;
-    size_t n = baton_block_hash_count(prompt->n, terms->kv_block_tokens);
-    free(request->hashes);
-    request->n_hashes = 0;
-    request->hash_root = terms->root;
-    request->hashes = n ? calloc(n, sizeof *request->hashes) : NULL;
-    if (request->hashes && !baton_block_hash_tokens(&terms->root, prompt->ids,
-                                                    terms->kv_block_tokens, request->hashes, n))
-        request->n_hashes = n;
-}
-
-/* The prefix matches of one prompt, by worker. */
+/* The prefix matches of one prompt in one table, by the numeric class of its blocks: looked up where
+ * they are asked for. */
 struct matches {
-    struct gw_prefix_match of[GW_PREFIX_TAGS];
-    size_t n;
+    const struct gw_prefix_table *table; /* NULL: none */
+    struct gw_request *request;
     uint32_t block_tokens;
+    struct found {
+        bool is_known;
+        size_t n;
+        struct gw_prefix_match of[GW_PREFIX_TAGS];
+    } found[GW_MAX_CLASSES];
 };
 
-static struct matches look_up(const struct gw_prefix_table *table, const struct gw_fleet *fleet,
-                              const struct gw_request *request)
+static void look_up(struct matches *matches, const struct gw_numeric_class *numeric_class)
 {
-    struct matches matches = {.block_tokens = fleet->terms.kv_block_tokens};
-    if (table)
-        matches.n = gw_prefix_table_match(table, request->hashes, request->n_hashes, matches.of);
-    return matches;
+    const struct gw_prompt_hashes *hashes =
+        gw_prompt_hashes_get(matches->request, numeric_class, matches->block_tokens);
+    struct found *found = &matches->found[numeric_class->index];
+    found->n = gw_prefix_table_match(matches->table, hashes->list, hashes->n, found->of);
+    found->is_known = true;
 }
 
-static int64_t matched_tokens(const struct matches *matches, const struct gw_worker *worker)
+/* Of blocks that this class computed, at the worker, whatever its own class is. */
+static int64_t matched_tokens(struct matches *matches, const struct gw_numeric_class *numeric_class,
+                              const struct gw_worker *worker)
 {
-    for (size_t i = 0; i < matches->n; i++)
-        if (matches->of[i].tag == worker->tag)
-            return (int64_t)matches->of[i].n_blocks * matches->block_tokens;
+    const struct found *found = &matches->found[numeric_class->index];
+    if (!matches->table)
+        return 0;
+    if (!found->is_known)
+        look_up(matches, numeric_class);
+    for (size_t i = 0; i < found->n; i++)
+        if (found->of[i].tag == worker->tag)
+            return (int64_t)found->of[i].n_blocks * matches->block_tokens;
     return 0;
 }
 
 static void note(struct gw_prefix_table *table, const struct gw_request *request,
                  const struct gw_worker *worker)
 {
-    if (table)
-        gw_prefix_table_note(table, request->hashes, request->n_hashes, worker->tag);
+    const struct gw_prompt_hashes *hashes = request->attempt.hashes;
+    if (table && hashes)
+        gw_prefix_table_note(table, hashes->list, hashes->n, worker->tag);
 }
 
 void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker)
@@ -176,41 +175,57 @@ static bool holds(const struct gw_routing *routing, const struct gw_worker *work
            (int64_t)worker->status.kv_blocks_total;
 }
 
-static bool has_worker(const struct gw_routing *routing, Baton__V1__Role role)
-{
-    return gw_fleet_serves(routing->fleet, role);
-}
-
-/* Whether a worker of the role, even if all of it were free, could take the request. */
+/* Whether a worker of the role in one of the classes, even if all of it were free, could take the
+ * request. */
 static bool has_worker_for(const struct gw_routing *routing, Baton__V1__Role role,
-                           const struct gw_request *request)
+                           const struct gw_request *request, gw_class_set classes)
 {
     const struct gw_fleet *fleet = routing->fleet;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker))
-        if (worker->role == role && holds(routing, worker, request) &&
+        if (worker->role == role && gw_class_set_of(worker->numeric_class) & classes &&
+            holds(routing, worker, request) &&
             (worker->state == GW_WORKER_READY || worker->state == GW_WORKER_SUSPECT))
             return true;
     return false;
 }
 
+/* Where the request may go. One that has tokens stays in the class that made the last of them: while
+ * that class can take it, and for good when classes are strict. A decode worker can run the prompt
+ * as well. */
+static gw_class_set classes_for(const struct gw_routing *routing, const struct gw_request *request)
+{
+    if (!gw_request_n_resumed(request))
+        return gw_any_class;
+    gw_class_set own =
+        gw_class_set_of(gw_numeric_classes_find(&routing->fleet->classes, &request->numeric_class));
+    bool is_last = !request->params.kv_cache || gw_request_n_more(request) == 1;
+    bool can_stay =
+        (request->params.kv_cache &&
+         has_worker_for(routing, BATON__V1__ROLE__ROLE_DECODE, request, own)) ||
+        (is_last && has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request, own));
+    return can_stay || routing->options.strict_class ? own : gw_any_class;
+}
+
 /* is_handed_off: the context goes on to a decode worker, which must be within reach. */
-static struct gw_worker *choose_prefill(struct gw_routing *routing,
-                                        const struct gw_request *request, bool is_handed_off)
+static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_request *request,
+                                        bool is_handed_off, gw_class_set classes)
 {
     const struct gw_fleet *fleet = routing->fleet;
-    struct matches matches = look_up(routing->prefill_table, fleet, request);
+    struct matches matches = {.table = routing->prefill_table,
+                              .request = request,
+                              .block_tokens = fleet->terms.kv_block_tokens};
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY ||
-            is_backlogged(worker) || !holds(routing, worker, request) ||
-            (is_handed_off && !reaches_any(routing, worker)))
+            !(gw_class_set_of(worker->numeric_class) & classes) || is_backlogged(worker) ||
+            !holds(routing, worker, request) || (is_handed_off && !reaches_any(routing, worker)))
             continue;
         routing->candidates[n] = worker;
         routing->prefill_views[n++] = (struct baton_routing_prefill_view){
             .queued_tokens = gw_worker_load_now(&worker->load).n_queued_tokens,
-            .matched_tokens = matched_tokens(&matches, worker),
+            .matched_tokens = matched_tokens(&matches, worker->numeric_class, worker),
             .tokens_per_s = gw_worker_prompt_rate(worker),
             .turn = worker->turn};
     }
@@ -249,28 +264,56 @@ static bool may_send(const struct gw_routing *routing, const struct gw_worker *s
     return reaches(routing, sender, worker) && (!is_hand_over || worker->hands_over);
 }
 
-/* sender: who will send the context, if anybody. */
-static struct gw_worker *choose_decode(struct gw_routing *routing, const struct gw_request *request,
-                                       const struct gw_worker *sender)
+static int64_t n_free_blocks(const struct gw_worker *worker)
+{
+    return (int64_t)worker->status.kv_blocks_total - gw_worker_load_now(&worker->load).n_blocks;
+}
+
+static bool may_decode(const struct gw_routing *routing, const struct gw_worker *worker,
+                       int64_t n_wanted)
+{
+    return worker->role == BATON__V1__ROLE__ROLE_DECODE && worker->state == GW_WORKER_READY &&
+           n_free_blocks(worker) >= n_wanted && may_ask(routing, worker);
+}
+
+/* The classes in which a decode worker has capacity for the request now. */
+static gw_class_set classes_with_room(const struct gw_routing *routing,
+                                      const struct gw_request *request)
 {
     const struct gw_fleet *fleet = routing->fleet;
-    struct matches matches = look_up(routing->decode_table, fleet, request);
+    int64_t n_wanted = n_blocks(routing, request);
+    gw_class_set set = GW_NO_CLASS;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (!(gw_class_set_of(worker->numeric_class) & set) &&
+            may_decode(routing, worker, n_wanted))
+            set |= gw_class_set_of(worker->numeric_class);
+    return set;
+}
+
+/* sender: who will send the context, if anybody. */
+static struct gw_worker *choose_decode(struct gw_routing *routing, struct gw_request *request,
+                                       const struct gw_worker *sender, gw_class_set classes)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    struct matches matches = {.table = routing->decode_table,
+                              .request = request,
+                              .block_tokens = fleet->terms.kv_block_tokens};
     int64_t n_wanted = n_blocks(routing, request);
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        struct gw_work work = gw_worker_load_now(&worker->load);
-        int64_t n_free = (int64_t)worker->status.kv_blocks_total - work.n_blocks;
-        if (worker->role != BATON__V1__ROLE__ROLE_DECODE || worker->state != GW_WORKER_READY ||
-            n_free < n_wanted || !may_ask(routing, worker) || !may_send(routing, sender, worker))
+        const struct gw_worker *computes = sender ? sender : worker;
+        if (!(gw_class_set_of(worker->numeric_class) & classes) ||
+            !may_decode(routing, worker, n_wanted) || !may_send(routing, sender, worker))
             continue;
         routing->candidates[n] = worker;
-        routing->decode_views[n++] =
-            (struct baton_routing_decode_view){.n_requests = work.n_requests,
-                                               .n_free_blocks = n_free,
-                                               .matched_tokens = matched_tokens(&matches, worker),
-                                               .step_s = worker->status.last_step_s,
-                                               .turn = worker->turn};
+        routing->decode_views[n++] = (struct baton_routing_decode_view){
+            .n_requests = gw_worker_load_now(&worker->load).n_requests,
+            .n_free_blocks = n_free_blocks(worker),
+            .matched_tokens = matched_tokens(&matches, computes->numeric_class, worker),
+            .step_s = worker->status.last_step_s,
+            .turn = worker->turn};
     }
     if (!n)
         return NULL;
@@ -288,7 +331,8 @@ static bool may_colocate(const struct gw_routing *routing, const struct gw_reque
     if (!params->kv_cache || (params->prompt_logprobs && !resumes))
         return false;
     /* A stream that has begun may go on where it can, if no prefill worker is left for it. */
-    if (resumes && !has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request))
+    if (resumes && !has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request,
+                                   classes_for(routing, request)))
         return true;
     return (int64_t)gw_request_input(request)->n - n_cached_tokens <=
            routing->options.colocated_prefill_tokens;
@@ -314,10 +358,14 @@ static bool should_colocate(const struct gw_routing *routing, const struct gw_re
 {
     int64_t n_cached_tokens =
         (int64_t)request->attempt.n_cached_blocks * routing->fleet->terms.kv_block_tokens;
-    /* Decided after Reserved, because only then is it known how much of the prompt is cached. */
-    if (!request->attempt.decode || !may_colocate(routing, request, n_cached_tokens))
+    const struct gw_worker *prefill = request->attempt.prefill, *decode = request->attempt.decode;
+    /* Blocks that are reserved under the hashes of one class are not computed by another. */
+    if (prefill && decode && prefill->numeric_class != decode->numeric_class)
         return false;
-    return !request->attempt.prefill || is_faster_colocated(routing, request, n_cached_tokens);
+    /* Decided after Reserved, because only then is it known how much of the prompt is cached. */
+    if (!decode || !may_colocate(routing, request, n_cached_tokens))
+        return false;
+    return !prefill || is_faster_colocated(routing, request, n_cached_tokens);
 }
 
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
@@ -357,8 +405,9 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
 static bool must_colocate(const struct gw_routing *routing, const struct gw_request *request)
 {
     Baton__V1__Role role = BATON__V1__ROLE__ROLE_PREFILL;
-    bool has_prefill = gw_request_n_resumed(request) ? has_worker_for(routing, role, request)
-                                                     : has_worker(routing, role);
+    bool has_prefill = gw_request_n_resumed(request)
+                           ? has_worker_for(routing, role, request, classes_for(routing, request))
+                           : gw_fleet_serves(routing->fleet, role) != GW_NO_CLASS;
     return !has_prefill && may_colocate(routing, request, 0);
 }
 
@@ -370,26 +419,83 @@ static bool wants_decode(const struct gw_routing *routing, const struct gw_reque
            (gw_request_n_more(request) > 1 || must_colocate(routing, request));
 }
 
+/* Who computes the prompt, NULL: the decode worker; and who decodes, NULL: nobody needs to. */
+struct pair {
+    struct gw_worker *prefill, *decode;
+};
+
+static bool choose_inside(struct gw_routing *routing, struct gw_request *request,
+                          gw_class_set classes, struct pair *pair)
+{
+    pair->prefill =
+        choose_prefill(routing, request, true, classes & classes_with_room(routing, request));
+    pair->decode = pair->prefill ? choose_decode(routing, request, pair->prefill,
+                                                 gw_class_set_of(pair->prefill->numeric_class))
+                                 : NULL;
+    return pair->decode;
+}
+
+static bool choose_alone(struct gw_routing *routing, struct gw_request *request,
+                         gw_class_set classes, struct pair *pair)
+{
+    gw_class_set room = classes & classes_with_room(routing, request);
+    *pair = (struct pair){0};
+    if (may_colocate(routing, request, 0) && !choose_prefill(routing, request, true, room))
+        pair->decode = choose_decode(routing, request, NULL, room);
+    return pair->decode;
+}
+
+/* Two classes work together where one of the two has nobody else to work with. */
+static bool choose_mixed(struct gw_routing *routing, struct gw_request *request, struct pair *pair)
+{
+    gw_class_set prefills = gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL);
+    gw_class_set decodes = gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_DECODE);
+    bool may_be_any = classes_with_room(routing, request) & decodes & ~prefills;
+    pair->decode = NULL;
+    pair->prefill =
+        choose_prefill(routing, request, true, may_be_any ? gw_any_class : prefills & ~decodes);
+    if (pair->prefill) {
+        bool is_single = gw_class_set_of(pair->prefill->numeric_class) & ~decodes;
+        pair->decode = choose_decode(routing, request, pair->prefill,
+                                     is_single ? gw_any_class : decodes & ~prefills);
+    }
+    return pair->decode;
+}
+
+/* False when the request must wait for capacity. */
+static bool choose(struct gw_routing *routing, struct gw_request *request, struct pair *pair)
+{
+    gw_class_set classes = classes_for(routing, request);
+    if (!wants_decode(routing, request)) {
+        *pair = (struct pair){.prefill = choose_prefill(routing, request, false, classes)};
+        return pair->prefill;
+    }
+    return choose_inside(routing, request, classes, pair) ||
+           choose_alone(routing, request, classes, pair) ||
+           (classes == gw_any_class && !routing->options.strict_class &&
+            choose_mixed(routing, request, pair));
+}
+
 /* False when the request must wait for capacity. */
 static bool route(struct gw_routing *routing, struct gw_request *request)
 {
-    bool wants = wants_decode(routing, request);
-    hash_blocks(routing->fleet, request); /* before both choices, which look the hashes up */
-    struct gw_worker *prefill = choose_prefill(routing, request, wants);
-    struct gw_worker *decode = wants ? choose_decode(routing, request, prefill) : NULL;
-    if (wants ? !decode || (!prefill && !may_colocate(routing, request, 0)) : !prefill)
+    struct pair pair;
+    if (!choose(routing, request, &pair))
         return false;
+    const struct gw_worker *computes = pair.prefill ? pair.prefill : pair.decode;
+    request->attempt.hashes = gw_prompt_hashes_get(request, computes->numeric_class,
+                                                   routing->fleet->terms.kv_block_tokens);
     /* The prompt runs only after Reserved, but both workers are assigned now: should_colocate
      * compares them then. */
-    if (prefill)
-        gw_attempt_assign_prefill(&request->attempt, prefill, ++routing->n_turns);
-    if (!decode) {
+    if (pair.prefill)
+        gw_attempt_assign_prefill(&request->attempt, pair.prefill, ++routing->n_turns);
+    if (!pair.decode) {
         run_prompt(routing, request);
         return true;
     }
-    gw_attempt_assign_decode(&request->attempt, decode, ++routing->n_turns,
+    gw_attempt_assign_decode(&request->attempt, pair.decode, ++routing->n_turns,
                              n_blocks(routing, request));
-    gw_lifecycle_set_state(routing->lifecycle, request, GW_RESERVING, decode->id);
+    gw_lifecycle_set_state(routing->lifecycle, request, GW_RESERVING, pair.decode->id);
     gw_command_reserve(request);
     return true;
 }
@@ -399,17 +505,30 @@ static bool is_doubtful(const struct gw_worker *worker)
     return worker && worker->state != GW_WORKER_READY && worker->state != GW_WORKER_DRAINING;
 }
 
+/* Those of the blocks that the context began with. NULL: several classes computed it, so that no hash
+ * stands for all of it. */
+static const struct gw_prompt_hashes *context_hashes(const struct gw_routing *routing,
+                                                     struct gw_request *request)
+{
+    const struct gw_numeric_class *own = request->attempt.decode->numeric_class;
+    bool is_of_one = !request->class_changed && !strcmp(request->numeric_class.hex, own->name.hex);
+    return is_of_one ? gw_prompt_hashes_get(request, own, routing->fleet->terms.kv_block_tokens)
+                     : NULL;
+}
+
+/* A sequence moves inside its numeric class. Without another worker there it ends where it is, or
+ * goes on elsewhere when the drain is over. */
 static void hand_over(struct gw_routing *routing, struct gw_request *request)
 {
+    const struct gw_worker *sender = request->attempt.decode;
     struct gw_worker *receiver = NULL;
     if (is_doubtful(request->successor.decode))
         gw_hand_over_drop(request, "the receiving worker does not answer");
-    if (gw_hand_over_is_due(routing->lifecycle, request)) {
-        hash_blocks(routing->fleet, request);
-        receiver = choose_decode(routing, request, request->attempt.decode);
-    }
+    if (gw_hand_over_is_due(routing->lifecycle, request))
+        receiver = choose_decode(routing, request, sender, gw_class_set_of(sender->numeric_class));
     if (receiver)
-        gw_hand_over_begin(request, receiver, ++routing->n_turns, n_blocks(routing, request));
+        gw_hand_over_begin(request, receiver, context_hashes(routing, request), ++routing->n_turns,
+                           n_blocks(routing, request));
 }
 
 void gw_routing_hand_over(struct gw_routing *routing)
@@ -422,15 +541,28 @@ void gw_routing_hand_over(struct gw_routing *routing)
         hand_over(routing, request);
 }
 
-/* The role that the request needs and that has no worker. */
+/* The role that the request needs and that has no worker in the classes where it may go. */
 static Baton__V1__Role missing_role(const struct gw_routing *routing,
                                     const struct gw_request *request)
 {
-    if (!has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL) && !must_colocate(routing, request))
+    gw_class_set classes = classes_for(routing, request);
+    if (!(gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL) & classes) &&
+        !must_colocate(routing, request))
         return BATON__V1__ROLE__ROLE_PREFILL;
-    if (wants_decode(routing, request) && !has_worker(routing, BATON__V1__ROLE__ROLE_DECODE))
+    if (wants_decode(routing, request) &&
+        !(gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_DECODE) & classes))
         return BATON__V1__ROLE__ROLE_DECODE;
     return BATON__V1__ROLE__ROLE_UNSPECIFIED;
+}
+
+/* Whether both roles are there, but in no class together, and classes are strict. */
+static bool is_divided(const struct gw_routing *routing, const struct gw_request *request)
+{
+    return routing->options.strict_class && wants_decode(routing, request) &&
+           !may_colocate(routing, request, 0) &&
+           !(gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL) &
+             gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_DECODE) &
+             classes_for(routing, request));
 }
 
 /* Whether workers of both roles are ready, but none of one reaches any of the other. */
@@ -454,8 +586,25 @@ static bool is_cut_off(const struct gw_routing *routing, const struct gw_request
 
 bool gw_routing_awaits_worker(const struct gw_routing *routing, const struct gw_request *request)
 {
+    int64_t now_ns = baton_now_ns();
     Baton__V1__Role role = missing_role(routing, request);
-    return role && gw_fleet_awaits(routing->fleet, role, baton_now_ns());
+    gw_class_set classes = classes_for(routing, request);
+    if (role)
+        return classes == gw_any_class ? gw_fleet_awaits(routing->fleet, role, now_ns)
+                                       : gw_fleet_expects(routing->fleet, role, now_ns) & classes;
+    return is_divided(routing, request) &&
+           gw_fleet_expects(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL, now_ns) &
+               gw_fleet_expects(routing->fleet, BATON__V1__ROLE__ROLE_DECODE, now_ns) & classes;
+}
+
+static const struct gw_failure *absent(const struct gw_routing *routing,
+                                       const struct gw_request *request, Baton__V1__Role missing)
+{
+    if (classes_for(routing, request) != gw_any_class)
+        return &no_class_left;
+    return missing == BATON__V1__ROLE__ROLE_PREFILL  ? &no_prefill
+           : missing == BATON__V1__ROLE__ROLE_DECODE ? &no_decode
+                                                     : &no_class;
 }
 
 static bool hears_any(const struct gw_routing *routing, Baton__V1__Role role, int64_t now_ns)
@@ -482,16 +631,16 @@ const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
                                                const struct gw_request *request)
 {
     Baton__V1__Role missing = missing_role(routing, request);
+    gw_class_set classes = classes_for(routing, request);
     if (!missing && is_cut_off(routing, request))
         return &no_path;
-    if (missing && gw_routing_awaits_worker(routing, request))
-        return NULL;
-    if (missing)
-        return missing == BATON__V1__ROLE__ROLE_PREFILL ? &no_prefill : &no_decode;
+    if (missing || is_divided(routing, request))
+        return gw_routing_awaits_worker(routing, request) ? NULL
+                                                          : absent(routing, request, missing);
     if ((!must_colocate(routing, request) &&
-         !has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request)) ||
+         !has_worker_for(routing, BATON__V1__ROLE__ROLE_PREFILL, request, classes)) ||
         (wants_decode(routing, request) &&
-         !has_worker_for(routing, BATON__V1__ROLE__ROLE_DECODE, request)))
+         !has_worker_for(routing, BATON__V1__ROLE__ROLE_DECODE, request, classes)))
         return &no_memory;
     return NULL;
 }

@@ -6,6 +6,10 @@
  * computed, so that no finished prompt waits for memory. A short prompt may be computed by the
  * decode worker itself (colocated prefill) when that is predicted to be faster.
  *
+ * Workers of one numeric class come first: a prompt goes to a class that decodes, its context stays
+ * there, and a request that goes on elsewhere does so in the class that made its last token. It
+ * leaves that class when nobody there can take it, unless classes are strict.
+ *
  * Ownership: owns its tables of prefixes; borrows lifecycle and fleet.
  * Threading: loop thread.
  * Errors:    init: NO_MEMORY. A request that no worker could ever take fails through its writer.
@@ -22,6 +26,7 @@
 struct gw_routing_options {
     enum baton_routing_policy prefill, decode;
     size_t prefix_blocks; /* hashes that each prefix-aware role remembers */
+    bool strict_class;    /* tokens of a request come from one numeric class, or it fails */
     int64_t
         colocated_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
 };

@@ -22,8 +22,8 @@ PATIENCE_S = 60 * SLOW
 NO_SUSPICION = ["--silence-s", 3600]
 NO_STALL = ["--stall-s", 0]
 SUSPICION = ["--silence-s", 3]
-# The rest of `served_by` when nothing failed.
-AT_ONCE = dict(attempts=1, migrations=0, hand_overs=0, migration_gap_s=0)
+# Of `served_by`, when nothing failed.
+AT_ONCE = dict(attempts=1, migrations=0, hand_overs=0, migration_gap_s=0, class_changed=False)
 # Each token of such a stream is kilobytes: unread, it fills every buffer after a few of them, and stays open.
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
 
@@ -339,6 +339,10 @@ class Fleet:
 
     def fleet(self):
         return self.request("GET", "/workers")[1]["workers"]
+
+    def served_at_once(self, prefill, decode):
+        """`served_by` when nothing failed."""
+        return {"prefill": prefill, "decode": decode, **AT_ONCE, "numeric_class": self.worker(decode)["numeric_class"]}
 
     def kv(self, query=""):
         """Each worker's account of its KV blocks."""

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from fleet import AT_ONCE, BIN, MODEL, PATIENCE_S, ROOT, Fleet, wait_for
+from fleet import BIN, MODEL, PATIENCE_S, ROOT, Fleet, wait_for
 from load import Crowd, Exchange, allow_files, post
 
 BLOCK = 16
@@ -135,8 +135,7 @@ def test_prompts_run_here_give_the_same_tokens(expected, args):
     with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512], decode_args=args) as fleet:
         fleet.wait_ready(1)
         bodies = some_requests(48, 5)
-        assert fleet.generate(**bodies[0])["served_by"] == {
-            "prefill": "decode-0", "decode": "decode-0", **AT_ONCE}
+        assert fleet.generate(**bodies[0])["served_by"] == fleet.served_at_once("decode-0", "decode-0")
         assert together(fleet, bodies) == expected
         assert one_by_one(fleet, bodies) == expected
         fleet.wait_all_free()

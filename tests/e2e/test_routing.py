@@ -4,7 +4,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import AT_ONCE, ROOT, Fleet, wait_for
+from fleet import ROOT, Fleet, wait_for
 
 GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())
 IDS = [token for prompt in GOLDEN["prompts"] for token in prompt["ids"] + prompt["greedy_ids"]]
@@ -159,7 +159,7 @@ def test_a_short_prompt_may_be_run_by_the_decode_worker():
         local = [[fleet.generate(prompt=prompt, **request) for request in REQUESTS] for prompt in prompts]
         assert fleet.metrics()["baton_colocated_prefills_total"] == before + len(prompts) * len(REQUESTS)
         for far, near in zip(sum(remote, []), sum(local, [])):
-            assert near["served_by"] == {"prefill": "decode-0", "decode": "decode-0", **AT_ONCE}
+            assert near["served_by"] == fleet.served_at_once("decode-0", "decode-0")
             assert tokens_of(near) == tokens_of(far)
             assert [s["token_id"] for s in near.get("steps", [])] == [s["token_id"] for s in far.get("steps", [])]
         stream = fleet.stream(prompt=prompts[-1], **REQUESTS[0])

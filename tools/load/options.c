@@ -20,10 +20,7 @@ typedef struct ld_options options_type;
     BATON_ROW_INT(options_type, field, name, fallback, min, max, unit, help)
 #define REAL(field, name, fallback, min, max, unit, help)                                          \
     BATON_ROW_REAL(options_type, field, name, fallback, min, max, unit, help)
-#define FLAG(field, name, fallback, help)                                                          \
-    {                                                                                              \
-        (name), BATON_OPTION_BOOL, offsetof(options_type, field), (fallback), 0, 0, "", (help)     \
-    }
+#define FLAG(field, name, fallback, help) BATON_ROW_BOOL(options_type, field, name, fallback, help)
 
 const struct baton_option ld_option_table[] = {
     TEXT(url, "url", "http://127.0.0.1:8000", "the server: http://HOST[:PORT][/PATH]"),

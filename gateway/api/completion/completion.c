@@ -331,6 +331,7 @@ void gw_choice_count(struct gw_choice *choice)
     totals->migrations += request->migration.n;
     totals->hand_overs += request->migration.n_hand_overs;
     totals->migration_gap_s = fmax(totals->migration_gap_s, request->migration.longest_gap_s);
+    totals->class_changed |= request->class_changed;
     choice->completion->n_over++;
 }
 

@@ -48,6 +48,7 @@ struct gw_totals {
     double stages_s[BATON_N_STAGES];
     uint64_t migrations, hand_overs;
     double migration_gap_s; /* the longest */
+    bool class_changed;     /* in any of the choices */
 };
 
 struct gw_completion_options {

@@ -33,6 +33,8 @@ static void put_served_by(struct baton_json_out *out, const struct gw_request *r
     baton_json_put_uint(out, "migrations", request->migration.n);
     baton_json_put_uint(out, "hand_overs", request->migration.n_hand_overs);
     baton_json_put_real(out, "migration_gap_s", request->migration.longest_gap_s);
+    baton_json_put_string(out, "numeric_class", request->numeric_class.hex);
+    baton_json_put_bool(out, "class_changed", request->class_changed);
     baton_json_close(out, '}');
 }
 

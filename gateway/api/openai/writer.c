@@ -84,6 +84,7 @@ static void put_timings(struct baton_json_out *out, const struct gw_totals *tota
     baton_json_put_uint(out, "migrations", totals->migrations);
     baton_json_put_uint(out, "hand_overs", totals->hand_overs);
     baton_json_put_real(out, "migration_gap_s", totals->migration_gap_s);
+    baton_json_put_bool(out, "class_changed", totals->class_changed);
     baton_json_close(out, '}');
 }
 

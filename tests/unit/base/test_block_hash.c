@@ -12,7 +12,8 @@ static const struct baton_block_salt salt = {.config = "c0",
                                              .dtype = "q8",
                                              .kv_dtype = "f16",
                                              .block_tokens = BLOCK,
-                                             .kv_layout = "1a"};
+                                             .kv_layout = "1a",
+                                             .numeric_class = ""};
 
 static uint32_t tokens[N_HASHES * BLOCK];
 
@@ -71,7 +72,7 @@ TEST(equal_blocks_at_other_positions_have_other_hashes)
 
 TEST(whatever_else_k_and_v_depend_on_changes_every_key)
 {
-    struct baton_block_salt others[] = {salt, salt, salt, salt, salt, salt, salt};
+    struct baton_block_salt others[] = {salt, salt, salt, salt, salt, salt, salt, salt};
     struct baton_block_hash hashes[N_HASHES], other[N_HASHES];
     others[0].config = "c1";
     others[1].weights = "78";
@@ -80,6 +81,7 @@ TEST(whatever_else_k_and_v_depend_on_changes_every_key)
     others[4].block_tokens = 32;
     others[5].kv_layout = "1b";
     others[6].kv_layout = "";
+    others[7].numeric_class = "0123456789abcdef";
     make(&salt, hashes);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         make(&others[i], other);

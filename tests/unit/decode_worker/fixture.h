@@ -37,6 +37,7 @@ struct request_params {
     uint32_t deadline_ms; /* 0: none */
     uint32_t explain;     /* candidates */
     bool with_hashes;
+    bool with_foreign_hashes; /* with hashes, of another numeric class */
     const char *kv_layout; /* that KvBegin names; NULL: the worker's own */
 };
 

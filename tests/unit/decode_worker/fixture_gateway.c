@@ -183,12 +183,23 @@ void resume(const struct request_params *params)
     about->n_tokens = about->n_resumed = (size_t)params->n_resumed;
 }
 
+/* By the identity of a host without a model directory. */
 static void fill_hashes(const struct request_params *params, struct baton_block_hash *hashes,
                         size_t *n)
 {
-    const struct baton_block_hash root = {{1}};
+    const struct baton_kv *kv = dc_service_kv(service);
+    const struct baton_block_salt salt = {
+        .config = host.fingerprint.config,
+        .weights = host.fingerprint.weights,
+        .dtype = baton_model_dtype(host.model),
+        .kv_dtype = baton_kv_dtype(kv),
+        .block_tokens = BATON_KV_BLOCK_TOKENS,
+        .kv_layout = baton_kv_layout_name(kv),
+        .numeric_class = params->with_foreign_hashes ? "0123456789abcdef" : host.numeric_class.hex};
+    struct baton_block_hash root;
     uint32_t tokens[N_CONTEXT];
     size_t n_tokens = fill_context(params, tokens);
+    assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);
     *n = params->with_hashes ? baton_block_hash_count(n_tokens, BATON_KV_BLOCK_TOKENS) : 0;
     assert_int_equal(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, *n),
                      BATON_OK);

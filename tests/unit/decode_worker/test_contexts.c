@@ -181,6 +181,27 @@ TEST(a_prefix_travels_once)
     worker_close();
 }
 
+TEST(blocks_of_another_numeric_class_are_shared_if_they_came_from_it_and_none_is_made_here)
+{
+    struct request_params here = {.id = 1,
+                                  .n_prompt = 64,
+                                  .n_new = 9,
+                                  .words = 8,
+                                  .stop = STOP_NONE,
+                                  .with_hashes = true,
+                                  .with_foreign_hashes = true};
+    struct request_params sent = here, again = here;
+    sent.id = 2;
+    again.id = 3;
+    worker_open(&(struct worker_options){0});
+    run_here(&here);
+    run_sent(&sent);
+    assert_int_equal(heard[2].n_cached_blocks, 0);
+    run_sent(&again);
+    assert_int_equal(heard[3].n_cached_blocks, 3);
+    worker_close();
+}
+
 TEST(a_prompt_run_here_shares_prefixes_both_ways)
 {
     struct request_params first = {
@@ -287,6 +308,8 @@ int main(void)
         cmocka_unit_test(a_hand_off_exposes_the_time_that_the_start_waited),
         cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
         cmocka_unit_test(a_prefix_travels_once),
+        cmocka_unit_test(
+            blocks_of_another_numeric_class_are_shared_if_they_came_from_it_and_none_is_made_here),
         cmocka_unit_test(a_prompt_run_here_shares_prefixes_both_ways),
         cmocka_unit_test(sequences_share_blocks_while_both_run),
         cmocka_unit_test(the_cache_can_be_turned_off),

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FAR = 8, MAX_SENT = 4096, TICK_MS = 25, FIRST_TOKEN = 400 };
+enum { MAX_FAR = 24, MAX_SENT = 4096, TICK_MS = 25, FIRST_TOKEN = 400 };
 
 /* The fixture's link: the gateway's half, with nothing at the other end. */
 struct baton_link {
@@ -78,6 +78,13 @@ void __wrap_baton_link_release(struct baton_link *link)
     free(link);
 }
 
+static void note_hashes(struct sent *note, const ProtobufCBinaryData *hashes)
+{
+    note->n_hashes = hashes->len / sizeof note->first_hash;
+    if (hashes->len)
+        memcpy(&note->first_hash, hashes->data, sizeof note->first_hash);
+}
+
 static void note_body(struct sent *note, const baton_envelope *envelope)
 {
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST) {
@@ -86,10 +93,12 @@ static void note_body(struct sent *note, const baton_envelope *envelope)
         note->n_tokens = (uint32_t)envelope->prefill_request->n_tokens;
         note->n_output = envelope->prefill_request->n_output_tokens;
         note->n_more = envelope->prefill_request->max_new_tokens;
+        note_hashes(note, &envelope->prefill_request->block_hashes);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE) {
         note->n_tokens = envelope->reserve->n_prompt_tokens;
         note->n_more = envelope->reserve->max_new_tokens;
         note->is_hand_over = envelope->reserve->hand_over;
+        note_hashes(note, &envelope->reserve->block_hashes);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HAND_OVER) {
         note->to_attempt = envelope->hand_over->attempt;
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_DECODE_START) {
@@ -350,6 +359,7 @@ struct gw_worker *hello(struct far_worker *worker)
     says.dtype = baton_envelope_text(worker->dtype);
     says.kv_dtype = baton_envelope_text("f32");
     says.kv_layout = baton_envelope_text(worker->kv_layout ? worker->kv_layout : "");
+    says.numeric_class = baton_envelope_text(worker->numeric_class);
     says.kv_block_tokens = worker->kv_block_tokens;
     says.n_context_tokens = worker->n_context_tokens;
     says.cluster_token = baton_envelope_text(worker->token);
@@ -595,6 +605,7 @@ void ask(struct gw_choice *client, const struct wanted *wanted)
     assert_non_null(request);
     *client = (struct gw_choice){.request = request, .id = request->id};
     request->params.kv_cache = true;
+    request->params.cache_prompt = wanted->cache_prompt;
     request->params.streaming = wanted->streaming;
     request->params.max_new_tokens = wanted->n_new;
     request->params.sampling.repetition_penalty = 1;

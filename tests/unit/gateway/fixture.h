@@ -22,7 +22,7 @@ enum { BLOCK_TOKENS = 16, BEAT_MS = 250, MAX_ATTEMPTS = 3, KV_BLOCKS = 64 };
 
 /* A worker as its own process would be. Change what it says of itself before hello. */
 struct far_worker {
-    const char *id, *token, *dtype, *kv_layout, *config;
+    const char *id, *token, *dtype, *kv_layout, *config, *numeric_class;
     Baton__V1__Role role;
     uint64_t epoch, link;
     uint32_t kv_block_tokens, n_context_tokens;
@@ -51,7 +51,9 @@ struct sent {
     uint64_t next_index;         /* TokenAck */
     bool has_target;             /* PrefillRequest: the context goes to another worker */
     uint32_t n_tokens, n_output; /* PrefillRequest, DecodeStart: of the context; of these, output */
-    uint32_t n_more;             /* the same, and Reserve: tokens that may be made */
+    size_t n_hashes;             /* PrefillRequest, Reserve: of the context's blocks */
+    struct baton_block_hash first_hash;
+    uint32_t n_more;               /* the same, and Reserve: tokens that may be made */
     Baton__V1__Refused__Code code; /* Refused */
     bool is_hand_over;             /* Reserve */
     uint32_t to_attempt;           /* HandOver */
@@ -132,6 +134,7 @@ struct wanted {
     size_t n_prompt;
     int64_t n_new;
     bool streaming;
+    bool cache_prompt;
     int timeout_ms; /* 0: none */
 };
 

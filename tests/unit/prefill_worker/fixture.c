@@ -259,7 +259,8 @@ static size_t fill_hashes(const struct request_params *params, const uint32_t *t
         .dtype = baton_model_dtype(host.model),
         .kv_dtype = baton_kv_dtype(pf_service_kv(service)),
         .block_tokens = BATON_KV_BLOCK_TOKENS,
-        .kv_layout = baton_kv_layout_name(pf_service_kv(service))};
+        .kv_layout = baton_kv_layout_name(pf_service_kv(service)),
+        .numeric_class = host.numeric_class.hex};
     struct baton_block_hash root;
     size_t n = baton_block_hash_count((size_t)params->n_prompt, BATON_KV_BLOCK_TOKENS);
     assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);

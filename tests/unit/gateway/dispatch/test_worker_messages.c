@@ -25,6 +25,7 @@ static struct baton_model_facts facts = {.n_vocab = 2560};
 static struct baton_tokenizer *tokenizer;
 static struct baton_inbox *inbox; /* the worker's */
 static struct gw_worker worker, stranger;
+static struct gw_numeric_class numeric_class;
 static struct gw_choice heard[N_REQUESTS];
 static struct gw_request *all[N_REQUESTS];
 
@@ -73,7 +74,8 @@ static void open_worker(void)
     struct baton_inbox_options options = {
         .url = "tcp://127.0.0.1:0", .max_queued = 64, .wake = on_wake};
     assert_int_equal(baton_inbox_open(&options, &inbox, NULL), BATON_OK);
-    worker = (struct gw_worker){.role = BATON__V1__ROLE__ROLE_DECODE, .id = "decode-0"};
+    worker = (struct gw_worker){
+        .role = BATON__V1__ROLE__ROLE_DECODE, .id = "decode-0", .numeric_class = &numeric_class};
     struct baton_link_options link = {
         .url = baton_inbox_url(inbox), .local_epoch = 1, .peer_epoch = 2, .id = 3, .wake = on_wake};
     assert_int_equal(baton_link_open(&link, &worker.link, NULL), BATON_OK);

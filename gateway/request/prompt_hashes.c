@@ -1,0 +1,40 @@
+#include "gateway/request/prompt_hashes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/request/request.h"
+
+static void make(struct gw_prompt_hashes *hashes, const struct baton_tokens *prompt,
+                 uint32_t block_tokens)
+{
+    size_t n = baton_block_hash_count(prompt->n, block_tokens);
+    hashes->list = n ? calloc(n, sizeof *hashes->list) : NULL;
+    if (hashes->list &&
+        !baton_block_hash_tokens(&hashes->root, prompt->ids, block_tokens, hashes->list, n))
+        hashes->n = n;
+}
+
+const struct gw_prompt_hashes *gw_prompt_hashes_get(struct gw_request *request,
+                                                    const struct gw_numeric_class *numeric_class,
+                                                    uint32_t block_tokens)
+{
+    struct gw_prompt_hashes *hashes = &request->hashes[numeric_class->index];
+    bool is_made =
+        hashes->list && !memcmp(&hashes->root, &numeric_class->root, sizeof hashes->root);
+    bool is_wanted = request->params.cache_prompt && request->params.kv_cache;
+    if (is_made || !is_wanted || !numeric_class->has_root || !block_tokens)
+        return hashes;
+    free(hashes->list);
+    *hashes = (struct gw_prompt_hashes){.root = numeric_class->root};
+    make(hashes, gw_request_input(request), block_tokens);
+    return hashes;
+}
+
+void gw_prompt_hashes_forget(struct gw_request *request)
+{
+    for (int i = 0; i < GW_MAX_CLASSES; i++) {
+        free(request->hashes[i].list);
+        request->hashes[i] = (struct gw_prompt_hashes){0};
+    }
+}
