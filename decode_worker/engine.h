@@ -46,8 +46,8 @@ void dc_engine_submit(struct dc_engine *engine, struct dc_context *context);
 /* Something a context that is here waits for may have changed: credit, cancellation. */
 void dc_engine_wake(struct dc_engine *engine);
 
-/* A context that the engine is done with: canceled, over, stopped, or with its prompt complete. NULL
- * when there is none. */
+/* A context that the engine is done with: canceled, over, stopped, or with its prompt complete.
+ * NULL when there is none. */
 struct dc_context *dc_engine_take_done(struct dc_engine *engine);
 
 /* As baton_engine_thread_look. */

@@ -3,8 +3,8 @@
  *     none --HandOver--> wanted --RUNNING, its turn--> sending beside the steps --caught up-->
  *     stopping --given back--> DC_STOPPED, the rest leaves --KvAck, complete--> HandedOver, gone
  *
- * The sequence makes tokens until what is complete of its cache has left, so its pause is the way of
- * its last block and of three messages (Llumnix, arXiv 2406.03243). Until HandedOver it belongs
+ * The sequence makes tokens until what is complete of its cache has left, so its pause is the way
+ * of its last block and of three messages (Llumnix, arXiv 2406.03243). Until HandedOver it belongs
  * here: a hand-over that breaks or is canceled lets it go on as if nothing had been.
  *
  * Few are sent at a time: they share the way, and each should pause shortly.

@@ -1,7 +1,8 @@
 /* The descriptors of this process, one by one.
  *
- * NNG does not tell the descriptors of its connections, so who needs one looks at all. The directory
- * that lists them is opened once and kept: that works when no descriptor is free any more.
+ * NNG does not tell the descriptors of its connections, so who needs one looks at all. The
+ * directory that lists them is opened once and kept: that works when no descriptor is free any
+ * more.
  *
  * Ownership: the directory is the process's, until it ends; descriptors stay whose they are.
  * Threading: any thread; one at a time looks, the others wait.

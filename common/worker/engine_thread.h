@@ -10,8 +10,8 @@
  * The worker decides which items take part in a step and what the step does: three hooks. While
  * there are steps the worker's cores are busy; otherwise other workers may use them (common/cores).
  *
- * An idle thread runs a canary at start and now and then. So one that stands still is noticed before
- * a request comes, and so is an engine whose results changed. A canary gives way to what is
+ * An idle thread runs a canary at start and now and then. So one that stands still is noticed
+ * before a request comes, and so is an engine whose results changed. A canary gives way to what is
  * submitted, and is tried again later.
  *
  * Ownership: items are borrowed from submit until take_done returns them.

@@ -9,12 +9,11 @@
 static const double max_debt_s = 3600; /* of a single answer */
 
 static const struct {
-    int status;
     const char *code, *name;
 } limits_table[GW_N_LIMITS] = {
-    [GW_LIMIT_requests] = {429, "request_rate", "requests"},
-    [GW_LIMIT_tokens] = {429, "token_rate", "tokens"},
-    [GW_LIMIT_bytes] = {429, "byte_rate", "bytes"},
+    [GW_LIMIT_requests] = {"request_rate", "requests"},
+    [GW_LIMIT_tokens] = {"token_rate", "tokens"},
+    [GW_LIMIT_bytes] = {"byte_rate", "bytes"},
 };
 
 const char *gw_limit_name(enum gw_limit limit)
@@ -80,7 +79,7 @@ bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, in
                    "this %s may take %g %s a second, and took more; try again in %d s",
                    account->of == GW_OF_KEY ? "API key" : "address", account->limits.per_s[limit],
                    gw_limit_name(limit), retry_after_s);
-    *refusal = (struct gw_error){.status = limits_table[limit].status,
+    *refusal = (struct gw_error){.status = 429,
                                  .code = limits_table[limit].code,
                                  .message = text,
                                  .retry_after_s = retry_after_s};

@@ -71,7 +71,8 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
 /* The worker is gone: its requests are tried elsewhere, or fail. */
 void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker);
 
-/* The worker is here, but is stalled or unhealthy: the same, and its requests are canceled there. */
+/* The worker is here, but is stalled or unhealthy: the same, and its requests are canceled
+ * there. */
 void gw_lifecycle_worker_unfit(struct gw_lifecycle *lifecycle, const struct gw_worker *worker);
 
 /* Called when the client stops taking bytes (paused), and when it takes them again. */

@@ -7,8 +7,8 @@
  * has waited longer than routing takes. Prompt tokens computed: while a worker has a prompt. Tokens
  * made: while a client takes some. Each clock runs only under load, so a quiet hour does not look
  * like a slow fleet, and only while somebody is there who could do the work, so a worker that is
- * gone or silent does not either. Without a backlog there is no routing rate, because a fleet with spare
- * capacity routes at the rate of arrivals.
+ * gone or silent does not either. Without a backlog there is no routing rate, because a fleet with
+ * spare capacity routes at the rate of arrivals.
  *
  *     wait    = requests waiting x seconds a routing + tokens with workers x seconds a token
  *     service = prompt tokens x seconds a token + output tokens x sharers x seconds a token
@@ -48,8 +48,9 @@ struct gw_standstill {
     bool routing, compute, output;
 };
 
-/* Advances the clocks, but for those that stand still. waited_s is the wait of the first request in the queue, 0 when the queue is
- * empty. Call about every 25 ms, because this call detects a backlog. */
+/* Advances the clocks, but for those that stand still. waited_s is the wait of the first request in
+ * the queue, 0 when the queue is empty. Call about every 25 ms, because this call detects a
+ * backlog. */
 void gw_throughput_tick(struct gw_throughput *throughput, double waited_s,
                         const struct gw_standstill *still, int64_t now_ns);
 

@@ -45,7 +45,8 @@ static bool is_troubled(const struct gw_worker *worker)
            worker->state == GW_WORKER_UNHEALTHY;
 }
 
-/* Workers that are silent, stand still or compute wrongly; the age is that of the longest such trouble, else 0. */
+/* Workers that are silent, stand still or compute wrongly; the age is that of the longest such
+ * trouble, else 0. */
 static struct check check_workers(const struct gw_fleet *fleet, int64_t now_ns)
 {
     struct check check = {"workers", true, 0};

@@ -49,8 +49,8 @@ static bool is_fresh(struct gateway *gateway, const struct baton_message *messag
     return hello;
 }
 
-/* Beats and takes until a message of one of these kinds comes, which is then the caller's to finish.
- */
+/* Beats and takes until a message of one of these kinds comes, which is then the caller's to
+ * finish. */
 static bool take_either(struct gateway *gateway, Baton__V1__Envelope__BodyCase kind,
                         Baton__V1__Envelope__BodyCase other, struct baton_message *message,
                         int timeout_ms)
@@ -105,9 +105,9 @@ static uint64_t answer_hello(struct gateway *gateway, const struct baton_message
     return hello->envelope->src_epoch;
 }
 
-/* Answers Hellos until something else of that kind comes. A worker whose Hello this process, starved,
- * answered too late has given that link up, and says another. Returns the worker's epoch, 0 when it
- * said no Hello. */
+/* Answers Hellos until something else of that kind comes. A worker whose Hello this process,
+ * starved, answered too late has given that link up, and says another. Returns the worker's epoch,
+ * 0 when it said no Hello. */
 static uint64_t answer_until(struct gateway *gateway, Baton__V1__Envelope__BodyCase kind,
                              struct baton_message *message)
 {
@@ -156,8 +156,8 @@ static void stop_peer(void)
     assert_int_equal(waitid(P_PID, (id_t)peer.pid, &info, WSTOPPED), 0);
 }
 
-/* Asks again when the worker has left meanwhile: for it, a test that is starved is a silent gateway.
- */
+/* Asks again when the worker has left meanwhile: for it, a test that is starved is a silent
+ * gateway. */
 static void expect_answer(struct gateway *gateway)
 {
     struct baton_message message;

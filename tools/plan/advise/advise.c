@@ -20,9 +20,9 @@ struct options {
 };
 
 #define TOKENS(field, name, help) BATON_ROW_REAL(struct options, field, name, "0", 0, 1e6, "", help)
-#define MS(field, name, help)     BATON_ROW_REAL(struct options, field, name, "0", 0, 1e6, "ms", help)
 #define COUNT(field, name, max, help)                                                              \
     BATON_ROW_INT(struct options, field, name, "0", 0, max, "", help)
+#define MS(field, name, help) BATON_ROW_REAL(struct options, field, name, "0", 0, 1e6, "ms", help)
 
 static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, url, "url", NULL,
