@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/cond.h"
 
 struct baton_queue {
     pthread_mutex_t lock;
@@ -20,12 +20,8 @@ struct baton_queue *baton_queue_create(size_t capacity)
     struct baton_queue *queue = calloc(1, sizeof *queue + capacity * sizeof queue->items[0]);
     if (!queue)
         return NULL;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->filled, &attr);
-    pthread_condattr_destroy(&attr);
+    baton_cond_init(&queue->filled);
     queue->capacity = capacity;
     return queue;
 }
@@ -59,11 +55,10 @@ enum baton_err baton_queue_put(struct baton_queue *queue, void *item)
 static void wait_filled(struct baton_queue *queue, int64_t timeout_ns)
 {
     int64_t until_ns = timeout_ns > 0 ? baton_now_ns() + timeout_ns : 0;
-    struct timespec until = {.tv_sec = until_ns / BATON_SECOND, .tv_nsec = until_ns % BATON_SECOND};
     while (!queue->n && !queue->closed) {
         if (timeout_ns < 0)
             pthread_cond_wait(&queue->filled, &queue->lock);
-        else if (!timeout_ns || pthread_cond_timedwait(&queue->filled, &queue->lock, &until))
+        else if (!timeout_ns || !baton_cond_wait_until(&queue->filled, &queue->lock, until_ns))
             return;
     }
 }

@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <nng/nng.h>
 #include <nng/protocol/pipeline0/pull.h>
 
 #include "common/base/clock.h"
+#include "common/base/cond.h"
 #include "common/base/log.h"
 #include "common/wire/frame.h"
 #include "common/wire/nng_error.h"
@@ -236,23 +236,13 @@ static void destroy(struct baton_inbox *inbox)
     free(inbox);
 }
 
-/* A deadline by the wall clock would move when that clock is set. */
-static void init_monotonic(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
 static struct baton_inbox *create(const struct baton_inbox_options *options)
 {
     struct baton_inbox *inbox = calloc(1, sizeof *inbox);
     if (!inbox)
         return NULL;
     pthread_mutex_init(&inbox->lock, NULL);
-    init_monotonic(&inbox->pipe_gone);
+    baton_cond_init(&inbox->pipe_gone);
     inbox->wake = options->wake;
     inbox->wake_arg = options->wake_arg;
     inbox->max_queued = options->max_queued;
@@ -302,7 +292,6 @@ enum baton_err baton_inbox_open(const struct baton_inbox_options *options,
 static void drain(struct baton_inbox *inbox)
 {
     int64_t until_ns = baton_now_ns() + DRAIN_MS * BATON_MS;
-    struct timespec until = {.tv_sec = until_ns / BATON_SECOND, .tv_nsec = until_ns % BATON_SECOND};
     pthread_mutex_lock(&inbox->lock);
     inbox->draining = true;
     drop_unwanted(inbox);
@@ -312,7 +301,7 @@ static void drain(struct baton_inbox *inbox)
         nng_recv_aio(inbox->socket, inbox->aio);
     baton_strangers_end_all(inbox->strangers);
     pthread_mutex_lock(&inbox->lock);
-    while (inbox->n_pipes && !pthread_cond_timedwait(&inbox->pipe_gone, &inbox->lock, &until))
+    while (inbox->n_pipes && baton_cond_wait_until(&inbox->pipe_gone, &inbox->lock, until_ns))
         ;
     pthread_mutex_unlock(&inbox->lock);
 }

@@ -14,6 +14,7 @@
 #include <nng/nng.h>
 
 #include "common/base/clock.h"
+#include "common/base/cond.h"
 #include "common/base/log.h"
 #include "common/wire/nng_error.h"
 
@@ -118,10 +119,9 @@ static enum baton_err try_threads(struct probe *probe, int n_wanted, struct bato
 static bool await_start(struct probe *probe)
 {
     int64_t until_ns = baton_now_ns() + PAUSE_MS * BATON_MS;
-    struct timespec until = {.tv_sec = until_ns / BATON_SECOND, .tv_nsec = until_ns % BATON_SECOND};
     pthread_mutex_lock(&probe->lock);
     if (!probe->is_started)
-        (void)pthread_cond_timedwait(&probe->changed, &probe->lock, &until);
+        (void)baton_cond_wait_until(&probe->changed, &probe->lock, until_ns);
     bool started = probe->is_started;
     pthread_mutex_unlock(&probe->lock);
     return started;
@@ -156,11 +156,7 @@ static enum baton_err start_watched(struct probe *probe, struct baton_why *why)
 enum baton_err baton_nng_start(int n_own, struct baton_why *why)
 {
     struct probe probe = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&probe.changed, &attr);
-    pthread_condattr_destroy(&attr);
+    baton_cond_init(&probe.changed);
     enum baton_err err = try_threads(&probe, n_own + n_nng_threads() + 1, why);
     if (!err)
         err = start_watched(&probe, why);
