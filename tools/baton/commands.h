@@ -18,6 +18,12 @@ enum baton_err bt_up(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_down(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_status(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_logs(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_run(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_chat(int argc, char **argv, struct baton_why *why);
+/* These become another program. */
+enum baton_err bt_pull(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_bench(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_load(int argc, char **argv, struct baton_why *why);
 
 /* How the user calls this program, for hints: "baton", or the script that calls it. */
 const char *bt_called_as(void);

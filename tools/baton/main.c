@@ -9,6 +9,11 @@ static const struct cli_command commands[] = {
     {"down", "stop what `up` started", bt_down},
     {"status", "processes, readiness, workers", bt_status},
     {"logs", "the ends of the logs of a fleet in the background", bt_logs},
+    {"run", "the answer to one prompt, to stdout", bt_run},
+    {"chat", "a conversation in the terminal", bt_chat},
+    {"pull", "download a model", bt_pull},
+    {"bench", "measure the engine and the link: baton-bench", bt_bench},
+    {"load", "measure a server under load: baton-load", bt_load},
 };
 
 const char *bt_called_as(void)

@@ -1,0 +1,47 @@
+/* Commands that other programs of Baton's are: pull, bench, load. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/baton/commands.h"
+#include "tools/baton/install.h"
+
+/* Becomes the program with the words after argv[0]; a script is its own interpreter's business. */
+static enum baton_err become(const char *path, int argc, char **argv, struct baton_why *why)
+{
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    if (!words)
+        return BATON_NO_MEMORY;
+    words[0] = (char *)path;
+    for (int i = 1; i < argc; i++)
+        words[i] = argv[i];
+    (void)execv(path, words);
+    int failure = errno;
+    free(words);
+    return baton_fail(why, BATON_IO, "%s: %s", path, strerror(failure));
+}
+
+enum baton_err bt_pull(int argc, char **argv, struct baton_why *why)
+{
+    char path[PATH_MAX];
+    enum baton_err err = bt_find_data("get-model", "deploy/get-model", path, why);
+    return err ? err : become(path, argc, argv, why);
+}
+
+static enum baton_err become_program(const char *name, int argc, char **argv, struct baton_why *why)
+{
+    char path[PATH_MAX];
+    enum baton_err err = bt_find_program(NULL, name, path, why);
+    return err ? err : become(path, argc, argv, why);
+}
+
+enum baton_err bt_bench(int argc, char **argv, struct baton_why *why)
+{
+    return become_program("baton-bench", argc, argv, why);
+}
+
+enum baton_err bt_load(int argc, char **argv, struct baton_why *why)
+{
+    return become_program("baton-load", argc, argv, why);
+}
