@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct far_worker prefill_a, prefill_b, decode_a, decode_b, decode_a1;
+static struct far_worker prefill_a, prefill_b, decode_a, decode_b, decode_a1, decode_b1;
 static struct gw_choice client, second;
 static const struct wanted streamed = {
     .n_prompt = 40, .n_new = 6, .streaming = true, .cache_prompt = true};
@@ -31,6 +31,7 @@ static void open_with(const struct gw_routing_options *routing)
     decode_a = of_class(decode_worker("decode-a"), A);
     decode_a1 = of_class(decode_worker("decode-a1"), A);
     decode_b = of_class(decode_worker("decode-b"), B);
+    decode_b1 = of_class(decode_worker("decode-b1"), B);
 }
 
 SETUP(open_gateway)
@@ -268,6 +269,46 @@ TEST(a_hedge_waits_for_the_suspect_when_its_own_place_goes)
     expect_class(A, false, 0);
 }
 
+static void drain(struct far_worker *worker)
+{
+    worker->status.draining = true;
+    say_goodbye(worker);
+    pass_ms(25);
+}
+
+TEST(a_drain_hands_a_context_over_inside_its_class_alone)
+{
+    join(&prefill_a);
+    join(&decode_a);
+    ask(&client, &streamed);
+    run(&prefill_a, &decode_a, 2);
+    join(&prefill_b);
+    join(&decode_b);
+    drain(&decode_a);
+    assert_int_equal(n_sent(&decode_b, &client, RESERVE), 0);
+    join(&decode_a1);
+    pass_ms(25);
+    assert_true(last_sent(&decode_a1, &client, RESERVE)->is_hand_over);
+    assert_true(
+        same_hash(last_sent(&decode_a1, &client, RESERVE), last_sent(&decode_a, &client, RESERVE)));
+    say_reserved(&decode_a1, &client);
+    say_handed_over(&decode_a, &client, 2);
+    say_tokens(&decode_a1, &client, 2, 1);
+    expect_class(A, false, 0);
+}
+
+TEST(a_context_that_two_classes_computed_is_handed_over_without_hashes)
+{
+    join(&prefill_a);
+    join(&decode_b);
+    ask(&client, &streamed);
+    run(&prefill_a, &decode_b, 2);
+    join(&decode_b1);
+    drain(&decode_b);
+    assert_true(last_sent(&decode_b1, &client, RESERVE)->is_hand_over);
+    assert_int_equal(last_sent(&decode_b1, &client, RESERVE)->n_hashes, 0);
+}
+
 TEST(workers_that_name_no_class_work_together_and_with_nobody_else)
 {
     prefill = prefill_worker("prefill-0");
@@ -360,6 +401,8 @@ int main(void)
         ROW(a_retry_before_the_first_token_may_choose_any_class),
         ROW(a_suspect_that_is_the_last_of_its_class_is_waited_for),
         ROW(a_hedge_waits_for_the_suspect_when_its_own_place_goes),
+        ROW(a_drain_hands_a_context_over_inside_its_class_alone),
+        ROW(a_context_that_two_classes_computed_is_handed_over_without_hashes),
         ROW(workers_that_name_no_class_work_together_and_with_nobody_else),
         ROW(a_fleet_has_sixteen_classes_and_a_place_is_free_when_its_workers_are_gone),
         STRICT_ROW(strict_classes_never_mix),
