@@ -7,7 +7,7 @@
  * of its last block and of three messages (Llumnix, arXiv 2406.03243). Until HandedOver it belongs
  * here: a hand-over that breaks or is canceled lets it go on as if nothing had been.
  *
- * Few are sent at a time: they share the way, and each should pause shortly.
+ * They share the way, so few bytes are on it at a time, and the last block of each waits shortly.
  *
  * Ownership: a context owns its hand-over; the sender outlives it.
  * Threading: main thread, except the fields under "shared".
@@ -18,7 +18,8 @@
 
 #include "common/worker/kv_send.h"
 
-enum { DC_MAX_HAND_OVERS = 2 }; /* sent at a time */
+/* Sent at a time; and no other begins while more bytes than these are on their way. */
+enum { DC_MAX_HAND_OVERS = 16, DC_HAND_OVER_BYTES = 4 << 20 };
 
 struct dc_context;
 
@@ -40,6 +41,14 @@ bool dc_hand_over_take(struct dc_context *context, const baton_envelope *envelop
 /* Opens the transfer of a context that is RUNNING. NO_MEMORY. */
 enum baton_err dc_hand_over_open(struct dc_context *context,
                                  struct baton_kv_sender *sender) BATON_MUST_CHECK;
+
+/* What is sent of it and not acknowledged. */
+static inline uint64_t dc_hand_over_bytes(const struct dc_hand_over *hand_over)
+{
+    return hand_over->send.state == BATON_KV_SEND_IDLE
+               ? 0
+               : hand_over->send.sent_bytes - hand_over->send.acked_bytes;
+}
 
 /* Sends what can be sent, and has the engine thread give the context back when it has caught up;
  * the caller then wakes that thread. True when the transfer is over: ACKED, or broken. */

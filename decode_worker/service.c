@@ -408,39 +408,64 @@ static void end_hand_over(struct dc_service *service, struct dc_context *context
     baton_host_wake(service->host); /* it is another one's turn */
 }
 
-static void open_hand_over(struct dc_service *service, struct dc_context *context, int *n_open)
+/* The transfers under way, and what of them is on the way. */
+struct moving {
+    int n;
+    uint64_t n_bytes;
+};
+
+static struct moving count_moving(const struct dc_service *service)
 {
-    if (context->state != DC_RUNNING || *n_open >= DC_MAX_HAND_OVERS)
-        return;
-    ++*n_open;
-    if (dc_hand_over_open(context, service->sender)) {
-        baton_origin_fail(&context->hand_over.origin, BATON__V1__FAILED__CODE__NO_MEMORY,
-                          "no memory to send the context");
-        give_up_hand_over(service, context);
+    struct moving moving = {0};
+    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
+         context = dc_context_list_next(&service->contexts.list, context)) {
+        moving.n += context->hand_over.send.state != BATON_KV_SEND_IDLE;
+        moving.n_bytes += dc_hand_over_bytes(&context->hand_over);
     }
+    return moving;
+}
+
+static bool open_hand_over(struct dc_service *service, struct dc_context *context,
+                           const struct moving *moving)
+{
+    if (context->state != DC_RUNNING || moving->n >= DC_MAX_HAND_OVERS ||
+        moving->n_bytes > DC_HAND_OVER_BYTES)
+        return false;
+    if (!dc_hand_over_open(context, service->sender))
+        return true;
+    baton_origin_fail(&context->hand_over.origin, BATON__V1__FAILED__CODE__NO_MEMORY,
+                      "no memory to send the context");
+    give_up_hand_over(service, context);
+    return false;
+}
+
+static void step_hand_over(struct dc_service *service, struct dc_context *context,
+                           struct moving *moving)
+{
+    struct dc_hand_over *hand_over = &context->hand_over;
+    bool opens = hand_over->send.state == BATON_KV_SEND_IDLE;
+    if (opens && !open_hand_over(service, context, moving))
+        return;
+    bool is_over = dc_hand_over_pump(context, service->sender);
+    if (opens) {
+        moving->n++;
+        moving->n_bytes += dc_hand_over_bytes(hand_over);
+    }
+    if (is_over)
+        end_hand_over(service, context);
+    else if (atomic_load(&hand_over->stops) && dc_context_is_in_engine(context))
+        dc_engine_wake(service->engine);
 }
 
 /* Those that come first in the table have their turn first. */
 static void step_hand_overs(struct dc_service *service)
 {
-    int n_open = 0;
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
-         context = dc_context_list_next(&service->contexts.list, context))
-        n_open += context->hand_over.send.state != BATON_KV_SEND_IDLE;
+    struct moving moving = count_moving(service);
     for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
          context; context = next) {
-        struct dc_hand_over *hand_over = &context->hand_over;
         next = dc_context_list_next(&service->contexts.list, context);
-        if (!hand_over->wanted || atomic_load(&context->canceled))
-            continue;
-        if (hand_over->send.state == BATON_KV_SEND_IDLE)
-            open_hand_over(service, context, &n_open);
-        if (hand_over->send.state == BATON_KV_SEND_IDLE)
-            continue;
-        if (dc_hand_over_pump(context, service->sender))
-            end_hand_over(service, context);
-        else if (atomic_load(&hand_over->stops) && dc_context_is_in_engine(context))
-            dc_engine_wake(service->engine);
+        if (context->hand_over.wanted && !atomic_load(&context->canceled))
+            step_hand_over(service, context, &moving);
     }
     baton_kv_sender_tidy(service->sender);
 }

@@ -80,7 +80,7 @@ static const struct baton_option option_table[] = {
     INT(max_attempts, "max-attempts", "3", 1, 100, "",
         "attempts at a request when workers fail before its first token"),
     INT(migration_limit, "migration-limit", "3", 0, 100, "",
-        "times that a request goes on elsewhere when its worker fails later, hand-overs apart; "
+        "times that a request goes on elsewhere when its worker fails later, not told to leave; "
         "0: it fails, and none is handed over"),
     CHOICE(prefill_policy, "prefill-policy", "least-loaded", POLICIES, "who runs a prompt"),
     CHOICE(decode_policy, "decode-policy", "least-loaded", POLICIES, "who makes the tokens"),

@@ -35,7 +35,7 @@ void gw_hedge_begin(struct gw_lifecycle *lifecycle, const struct gw_worker *susp
         bool stopped;
         next = gw_request_list_next(list, request);
         if (is_doubtful(request, suspect) && !gw_request_is_complete(request, &stopped) &&
-            gw_request_n_recomputed(request) < (uint64_t)lifecycle->options.migration_limit)
+            gw_request_may_migrate(request, lifecycle->options.migration_limit))
             begin(lifecycle, request, suspect);
     }
 }

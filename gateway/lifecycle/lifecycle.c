@@ -176,7 +176,7 @@ static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *r
         finish_complete(lifecycle, request, stopped);
         return;
     }
-    if (gw_request_n_recomputed(request) >= (uint64_t)lifecycle->options.migration_limit) {
+    if (!gw_request_may_migrate(request, lifecycle->options.migration_limit)) {
         gw_lifecycle_fail(lifecycle, request, failure);
         return;
     }
@@ -271,6 +271,7 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
         }
         if (is_gone(loss))
             gw_attempt_worker_lost(&request->attempt, worker); /* first: no Cancel goes to it */
+        request->migration.n_left += loss == LEFT && request->output.tokens.n;
         gw_lifecycle_retry_or_fail(lifecycle, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same completion */
     }

@@ -27,8 +27,9 @@ struct gw_lifecycle_options {
     struct gw_metrics *metrics;
     struct gw_detokenizer detokenizer;
     int64_t max_attempts;
-    int64_t migration_limit; /* of a request, hand-overs apart; 0: an attempt that breaks after its
-                                client saw a token is its end, and nothing is handed over */
+    /* Of a request, but for workers that were told to leave. 0: an attempt that breaks after its
+     * client saw a token is its end, and nothing is handed over. */
+    int64_t migration_limit;
 };
 
 struct gw_lifecycle {

@@ -86,9 +86,10 @@ enum baton_err gw_request_move(struct gw_request *request, const char *reason)
     return BATON_OK;
 }
 
-uint32_t gw_request_n_recomputed(const struct gw_request *request)
+bool gw_request_may_migrate(const struct gw_request *request, int64_t limit)
 {
-    return request->migration.n - request->migration.n_hand_overs;
+    const struct gw_migration *migration = &request->migration;
+    return migration->n < limit + migration->n_hand_overs + migration->n_left;
 }
 
 void gw_request_unmigrate(struct gw_request *request)

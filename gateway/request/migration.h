@@ -21,6 +21,7 @@ struct gw_migration {
         input;               /* prompt and output that the attempt began from; empty: the prompt */
     uint32_t n;              /* migrations so far */
     uint32_t n_hand_overs;   /* of these, with the context */
+    uint32_t n_left;         /* because a worker had to leave before it was through */
     double longest_gap_s;    /* from the last token before one to the first token after it */
     struct gw_attempt first; /* the attempt that made the first token */
     double decode_s;         /* of the attempts that broke */
@@ -35,8 +36,8 @@ enum baton_err gw_request_migrate(struct gw_request *request, const char *reason
  * output, which is the next input. NO_MEMORY: nothing has changed. */
 enum baton_err gw_request_move(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
 
-/* Migrations that computed the context again. */
-uint32_t gw_request_n_recomputed(const struct gw_request *request);
+/* Whether it may migrate once more: what an operator did, who has workers leave, is not counted. */
+bool gw_request_may_migrate(const struct gw_request *request, int64_t limit);
 
 /* The attempt before the migration goes on after all: it is the request's attempt again. */
 void gw_request_unmigrate(struct gw_request *request);

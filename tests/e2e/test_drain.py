@@ -1,10 +1,14 @@
-"""Workers leave: by request and by SIGTERM, in time and out of it, one after the other while streams run."""
+"""Workers leave: by request and by SIGTERM, in time and out of it, one after the other while streams run.
+`python3 test_drain.py --streams N [--clients M] [--drain-s S]` restarts all workers until N streams are over."""
+import argparse
 import http.client
 import json
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from balancer import Balancer
 from fleet import PATIENCE_S, WORDY, Clients, Fleet, wait_for
 from test_migration import ARGS, DECODED, ask, n_generations
 
@@ -129,41 +133,95 @@ def test_a_stream_that_outlasts_the_drain_says_that_its_worker_left():
         assert "decode worker decode-0 left after its drain time" in last.json()["error"]["message"]
 
 
+def test_a_receiver_that_dies_while_streams_move_costs_them_nothing():
+    with Fleet(decode=1) as fleet:
+        alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(3)]
+        held = fleet.hold(3)
+        fleet.start_worker("decode", "decode-1")
+        wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+        fleet.workers["decode-0"].pause()
+        assert drain(fleet, "decode-0")[0] == 202
+        wait_for(lambda: fleet.active("decode-1") == 3, "places to be asked for")
+        n_blocks = fleet.worker("decode-1")["kv_blocks_total"]
+        wait_for(lambda: fleet.worker("decode-1")["kv_blocks_free"] < n_blocks, "places to be reserved")
+        fleet.workers["decode-1"].pause()  # it takes connections, and says nothing
+        fleet.workers["decode-0"].resume()
+        wait_for(lambda: fleet.workers["decode-0"].text().count(" ev=hand_over ") == 3, "the order to move")
+        fleet.workers["decode-1"].kill()
+        wait_for(lambda: not fleet.worker("decode-1"), "the receiver to be gone")
+        assert [stream.text()[0] for stream in held] == alone
+        assert fleet.metrics()["baton_migrations_total"] == 0
+        wait_gone(fleet, "decode-0")
+
+
 class Streams(Clients):
     """Clients that read one stream after the other until the block ends."""
 
-    def __init__(self, fleet, n, expected):
+    def __init__(self, fleet, n, expected, **body):
         super().__init__(n, self.read)
-        self.fleet, self.expected, self.n_whole, self.wrong = fleet, expected, 0, []
+        self.fleet, self.expected, self.body = fleet, expected, {**STORY, **body}
+        self.n_whole, self.wrong, self.served, self.lasted_s = 0, [], [], []
 
     def read(self, _):
-        text, last = self.fleet.stream(**STORY).text()
+        began = time.monotonic()
+        text, last = self.fleet.stream(**self.body).text()
         if last.name == "summary" and text == self.expected:
+            self.served.append(last.json()["served_by"])
+            self.lasted_s.append(time.monotonic() - began)
             self.n_whole += 1
         else:
             self.wrong.append((text, last))
 
 
-def test_every_worker_is_restarted_under_streams_longer_than_the_drain_and_none_fails():
-    with Fleet(prefill=2, decode=2, worker_args=["--drain-s", 0.01],
+def restart(fleet, name, how):
+    if how == "signal":
+        fleet.workers[name].signal(signal.SIGTERM)
+    else:
+        assert drain(fleet, name)[0] == 202
+    wait_gone(fleet, name)
+    fleet.start_worker(name.split("-")[0], name)
+    wait_for(lambda: (fleet.worker(name) or {}).get("state") == "ready", f"{name} to be back")
+
+
+@pytest.mark.parametrize("drain_s", [0.01, 5])  # the streams are computed again, and moved
+def test_every_worker_is_restarted_under_streams_longer_than_the_drain_and_none_fails(drain_s):
+    with Fleet(prefill=2, decode=2, worker_args=["--drain-s", drain_s],
                gateway_args=["--migration-limit", 100, "--max-attempts", 100]) as fleet:
         expected = fleet.stream(**STORY).text()[0]
         with Streams(fleet, 6, expected) as streams:
             for how in ("signal", "request"):
                 for name in list(fleet.workers):
                     n = streams.n_whole
-                    if how == "signal":
-                        fleet.workers[name].signal(signal.SIGTERM)
-                    else:
-                        assert drain(fleet, name)[0] == 202
-                    wait_gone(fleet, name)
-                    fleet.start_worker(name.split("-")[0], name)
-                    wait_for(lambda: (fleet.worker(name) or {}).get("state") == "ready", f"{name} to be back")
+                    restart(fleet, name, how)
                     wait_for(lambda: streams.n_whole > n or streams.wrong, "streams to end")
         assert not streams.wrong and streams.n_whole > 8
-        print(f"{streams.n_whole} streams, {fleet.metrics()['baton_migrations_total']:.0f} migrations")
-        assert fleet.metrics()["baton_migrations_total"] > 0
+        metrics = fleet.metrics()
+        print(f"{streams.n_whole} streams, {metrics['baton_migrations_total']:.0f} migrations, "
+              f"{metrics['baton_hand_overs_total']:.0f} of them hand-overs")
+        assert metrics["baton_migrations_total" if drain_s < 1 else "baton_hand_overs_total"] > 0
         fleet.wait_all_free()
+
+
+def test_either_of_two_gateways_is_restarted_and_no_request_fails():
+    patient = dict(prefill=0, decode=0, gateway_args=["--absence-s", 3600])
+    with Fleet(**patient) as one, Fleet(**patient) as two:
+        for role in "prefill", "decode":
+            one.start_worker(role, f"{role}-0", args=["--gateway", f"{one.inbox},{two.inbox}"])
+        one.wait_ready(2)
+        two.wait_ready(2)
+        expected = one.stream(**STORY).text()[0]
+        with Balancer([one.port, two.port]) as balancer, Streams(balancer, 4, expected) as streams:
+            for fleet in (one, two) * 2:
+                n = streams.n_whole
+                wait_for(lambda: fleet.open() or streams.wrong, "a stream there")
+                fleet.gateway.signal(signal.SIGTERM)
+                assert fleet.gateway.popen.wait(PATIENCE_S) == 0
+                fleet.start_gateway()
+                fleet.wait_ready(2)
+                wait_for(lambda: streams.n_whole > n + 4 or streams.wrong, "streams to end")
+        assert not streams.wrong
+        print(f"{streams.n_whole} streams, {balancer.n_next} requests had to ask the next gateway")
+        one.wait_all_free()
 
 
 def test_a_gateway_that_restarts_says_so_and_serves_at_once():
@@ -189,3 +247,39 @@ def test_a_gateway_that_restarts_says_so_and_serves_at_once():
         assert fleet.gateway.popen.wait(PATIENCE_S) == 0
         fleet.start_gateway()
         assert fleet.generate(**STORY)["text"] == expected  # waits for the workers to come back
+
+
+def quantiles(values):
+    values = sorted(values)
+    return {f"p{q}": round(values[min(len(values) * q // 100, len(values) - 1)], 4) for q in (50, 99, 100)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--streams", type=int, default=1000)
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--drain-s", type=float, default=1)
+    args = parser.parse_args()
+    room = ["--kv-tokens", 32768, "--max-batch", 64]
+    with Fleet(prefill=2, decode=2, worker_args=["--drain-s", args.drain_s], decode_args=room) as fleet:
+        long = dict(max_new_tokens=500)
+        expected = fleet.stream(**STORY | long).text()[0]
+        n_restarts = 0
+        with Streams(fleet, args.clients, expected, **long) as streams:
+            while streams.n_whole + len(streams.wrong) < args.streams:
+                for name in list(fleet.workers):
+                    restart(fleet, name, "signal")
+                    n_restarts += 1
+        metrics = fleet.metrics()
+        fleet.wait_all_free()
+    moved_s = [by["migration_gap_s"] for by in streams.served if by["hand_overs"] == by["migrations"] > 0]
+    print(f"{streams.n_whole} streams whole, {len(streams.wrong)} not, {n_restarts} restarts of workers")
+    print(f"{metrics['baton_migrations_total']:.0f} migrations, {metrics['baton_hand_overs_total']:.0f} with the context")
+    print(f"a stream took {quantiles(streams.lasted_s)} s, {sum(s > args.drain_s for s in streams.lasted_s)} of them "
+          f"more than the drain of {args.drain_s} s")
+    print(f"longest gap of each of {len(moved_s)} streams that moved: {quantiles(moved_s or [0])} s")
+    assert not streams.wrong
+
+
+if __name__ == "__main__":
+    main()

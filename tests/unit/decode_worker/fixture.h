@@ -39,6 +39,9 @@ struct request_params {
     bool with_hashes;
     bool with_foreign_hashes; /* with hashes, of another numeric class */
     const char *kv_layout; /* that KvBegin names; NULL: the worker's own */
+    bool grows;            /* its context comes from another decode worker, where it runs */
+    int grew_by;           /* of n_resumed: made there after Reserve */
+    int kv_end_off;        /* how many tokens more than there are KvEnd speaks of then */
 };
 
 /* What the gateway has heard of a request. */

@@ -212,8 +212,9 @@ void say_reserve(const struct request_params *params)
     struct baton_block_hash hashes[N_CONTEXT];
     size_t n_hashes;
     fill_hashes(params, hashes, &n_hashes);
-    reserve.n_prompt_tokens = (uint32_t)(params->n_prompt + params->n_resumed);
-    reserve.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
+    reserve.n_prompt_tokens = (uint32_t)(params->n_prompt + params->n_resumed - params->grew_by);
+    reserve.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed + params->grew_by);
+    reserve.hand_over = params->grows;
     reserve.block_hashes.data = hashes[0].bytes;
     reserve.block_hashes.len = n_hashes * BATON_BLOCK_HASH_BYTES;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;

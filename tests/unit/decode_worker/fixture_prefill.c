@@ -69,13 +69,18 @@ static void send_begin(const struct shipment *shipment, bool with_ticket)
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     begin.reply_url = baton_envelope_text(reply_url ? reply_url : baton_inbox_url(prefill.inbox));
     begin.n_layers = N_LAYERS;
-    begin.n_tokens = (uint32_t)(shipment->params->n_prompt + shipment->params->n_resumed);
+    const struct request_params *params = shipment->params;
+    int n_tokens = params->n_prompt + params->n_resumed - params->grew_by;
+    uint32_t n_blocks =
+        params->grows ? (uint32_t)baton_kv_blocks_for(n_tokens) : shipment->n_blocks;
+    begin.n_tokens = (uint32_t)n_tokens;
+    begin.grows = params->grows;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
     begin.first_block = shipment->first_block;
-    begin.total_bytes = (uint64_t)(shipment->n_blocks - shipment->first_block) *
-                        baton_kv_all_block_bytes(shipment->seq.kv);
+    begin.total_bytes =
+        (uint64_t)(n_blocks - shipment->first_block) * baton_kv_all_block_bytes(shipment->seq.kv);
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(shipment->seq.kv));
-    const char *layout = shipment->params->kv_layout;
+    const char *layout = params->kv_layout;
     begin.kv_layout = baton_envelope_text(layout ? layout : baton_kv_layout_name(shipment->seq.kv));
     if (with_ticket) {
         begin.ticket.data = heard[shipment->params->id].ticket.bytes;
@@ -110,6 +115,9 @@ static void send_end(const struct shipment *shipment)
     end.total_bytes = shipment->n_bytes;
     end.n_chunks = shipment->n_chunks;
     end.overlap_s = SAID_OVERLAP_S;
+    const struct request_params *params = shipment->params;
+    if (params->grows)
+        end.n_tokens = (uint32_t)(params->n_prompt + params->n_resumed + params->kv_end_off);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
     envelope.kv_end = &end;
     send_over(shipment->link, shipment->params, &envelope, NULL, 0);

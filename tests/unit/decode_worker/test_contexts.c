@@ -43,6 +43,63 @@ TEST(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run)
     resume_everywhere(run_sent);
 }
 
+/* The start follows only when the sender has told the gateway that everything arrived. */
+static void run_moved(const struct request_params *params)
+{
+    resume(params);
+    say_reserve(params);
+    await(&heard[params->id].n_reserved, 1);
+    ship(params, 0, 1, 1);
+    await(&heard[params->id].n_received, 1);
+    say_start(params);
+    await(&heard[params->id].n_finished, 1);
+    assert_equals_single_run(params);
+}
+
+TEST(a_context_that_grew_to_any_length_gives_the_tokens_of_a_single_run)
+{
+    worker_open(&(struct worker_options){0});
+    for (int n_resumed = 1; n_resumed < 44; n_resumed++) {
+        const struct request_params params = {.id = (uint64_t)n_resumed,
+                                              .n_prompt = 21,
+                                              .n_new = 46,
+                                              .n_resumed = n_resumed,
+                                              .words = 6,
+                                              .temperature = n_resumed % 3 ? 0.9 : 0,
+                                              .penalty = n_resumed % 2 ? 0.8 : 0,
+                                              .stop = STOP_NONE,
+                                              .grows = true,
+                                              .grew_by = n_resumed * (n_resumed % 4) / 3};
+        run_moved(&params);
+    }
+    worker_close();
+}
+
+/* The length is its sender's word; the blocks must bear it out, and Reserve allow it. */
+TEST(a_context_that_grew_to_a_false_length_is_lost)
+{
+    static const int wrong[] = {-1000, -21, -8, BATON_KV_BLOCK_TOKENS, 20, 1000};
+    worker_open(&(struct worker_options){0});
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const struct request_params params = {.id = i + 1,
+                                              .n_prompt = 40,
+                                              .n_new = 30,
+                                              .n_resumed = 8,
+                                              .words = 7,
+                                              .stop = STOP_NONE,
+                                              .grows = true,
+                                              .grew_by = 7,
+                                              .kv_end_off = wrong[i] > -48 ? wrong[i] : -48};
+        resume(&params);
+        say_reserve(&params);
+        await(&heard[params.id].n_reserved, 1);
+        ship(&params, 0, 3, 1);
+        await(&heard[params.id].n_failed, 1);
+        assert_int_equal(heard[params.id].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
+    }
+    worker_close();
+}
+
 TEST(a_stranger_who_knows_the_request_cannot_touch_its_context)
 {
     const struct request_params params = {
@@ -301,6 +358,8 @@ int main(void)
         cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
         cmocka_unit_test(a_prompt_resumed_here_at_any_index_gives_the_tokens_of_a_single_run),
         cmocka_unit_test(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run),
+        cmocka_unit_test(a_context_that_grew_to_any_length_gives_the_tokens_of_a_single_run),
+        cmocka_unit_test(a_context_that_grew_to_a_false_length_is_lost),
         cmocka_unit_test(a_stranger_who_knows_the_request_cannot_touch_its_context),
         cmocka_unit_test(a_sender_with_a_ticket_of_its_own_cannot_touch_another_context),
         cmocka_unit_test(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing),

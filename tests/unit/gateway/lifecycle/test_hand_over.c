@@ -109,6 +109,23 @@ TEST(a_moved_stream_may_still_migrate_as_often_as_before)
     assert_int_equal(metrics.n_hand_overs, 1);
 }
 
+TEST(what_a_worker_that_left_had_not_moved_does_not_count_as_a_failure)
+{
+    decode_and_drain();
+    say_rejected(&decode_1, &client);
+    cut_link(&decode); /* its time is up */
+    pass_ms(25);
+    say_reserved(&decode_1, &client);
+    say_first(&prefill, &client);
+    say_failed(&decode_1, &client, BATON__V1__FAILED__CODE__INTERNAL);
+    assert_int_equal(client.n_failed, 0); /* the limit is 1 */
+    pass_ms(25);
+    say_reserved(&decode_1, &client);
+    say_first(&prefill, &client);
+    say_failed(&decode_1, &client, BATON__V1__FAILED__CODE__INTERNAL);
+    assert_int_equal(client.n_failed, 1);
+}
+
 TEST(without_room_elsewhere_a_stream_stays)
 {
     decode_and_drain();
@@ -248,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW(a_stream_moves_with_its_context_while_it_runs),
         ROW(a_moved_stream_may_still_migrate_as_often_as_before),
+        ROW(what_a_worker_that_left_had_not_moved_does_not_count_as_a_failure),
         ROW(without_room_elsewhere_a_stream_stays),
         ROW(a_hand_over_that_breaks_leaves_the_stream_and_is_tried_few_times),
         ROW(a_receiver_that_is_lost_leaves_the_stream),
