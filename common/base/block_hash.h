@@ -4,8 +4,8 @@
  *     hash i > 0 = SHA-256(hash i-1 | the block's token ids)[0..15]
  *
  * A hash thus stands for its block and everything before it. The salt stands for all else that K
- * and V depend on: model, dtypes, block size, numeric class. Two blocks do not get the same 128 bits of SHA-256
- * by chance, and such a pair cannot be constructed either.
+ * and V depend on: model, dtypes, block size, numeric class. Two blocks do not get the same 128
+ * bits of SHA-256 by chance, and such a pair cannot be constructed either.
  *
  * Ownership: plain data.
  * Threading: pure functions.

@@ -142,8 +142,8 @@ struct baton_host {
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
                                Baton__V1__Role role, struct baton_why *why) BATON_MUST_CHECK;
 
-/* Measures the numeric class of the model with the worker's pool, once the pool is there: its prefix
- * cache and join need it. */
+/* Measures the numeric class of the model with the worker's pool, once the pool is there: its
+ * prefix cache and join need it. */
 enum baton_err baton_host_measure(struct baton_host *host, const struct baton_kv *kv,
                                   struct baton_why *why) BATON_MUST_CHECK;
 

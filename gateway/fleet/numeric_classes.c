@@ -44,7 +44,8 @@ bool gw_numeric_classes_may_join(const struct gw_numeric_classes *classes, const
     return place_for(classes, name);
 }
 
-/* The first worker decides the hashes: a fleet has one model, but a later fleet may have another. */
+/* The first worker decides the hashes: a fleet has one model, but a later fleet may have
+ * another. */
 static void begin(struct gw_numeric_class *place, const Baton__V1__Hello *hello)
 {
     const struct baton_block_salt salt = {.config = hello->fingerprint->config,

@@ -1,5 +1,5 @@
-/* The hashes of the blocks of what an attempt computes first (request/migration.h), for each numeric
- * class that may compute it. Each is made once and serves every attempt.
+/* The hashes of the blocks of what an attempt computes first (request/migration.h), for each
+ * numeric class that may compute it. Each is made once and serves every attempt.
  *
  * Ownership: the request owns its hashes until they are forgotten.
  * Threading: loop thread.
@@ -17,13 +17,14 @@ struct gw_prompt_hashes {
     size_t n;                            /* 0: none, list may be NULL */
 };
 
-/* Those of one class: made now, or again when the class's root has changed because another fleet has
- * formed. None for a request that shares no blocks. */
+/* Those of one class: made now, or again when the class's root has changed because another fleet
+ * has formed. None for a request that shares no blocks. */
 const struct gw_prompt_hashes *gw_prompt_hashes_get(struct gw_request *request,
                                                     const struct gw_numeric_class *numeric_class,
                                                     uint32_t block_tokens);
 
-/* Frees those of all classes: the attempt after this one begins from other tokens, or none comes. */
+/* Frees those of all classes: the attempt after this one begins from other tokens, or none
+ * comes. */
 void gw_prompt_hashes_forget(struct gw_request *request);
 
 #endif

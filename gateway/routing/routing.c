@@ -58,8 +58,8 @@ void gw_routing_fini(struct gw_routing *routing)
 
 /* ---- what is known of a prompt ---- */
 
-/* The prefix matches of one prompt in one table, by the numeric class of its blocks: looked up where
- * they are asked for. */
+/* The prefix matches of one prompt in one table, by the numeric class of its blocks: looked up
+ * where they are asked for. */
 struct matches {
     const struct gw_prefix_table *table; /* NULL: none */
     struct gw_request *request;
@@ -190,9 +190,9 @@ static bool has_worker_for(const struct gw_routing *routing, Baton__V1__Role rol
     return false;
 }
 
-/* Where the request may go. One that has tokens stays in the class that made the last of them: while
- * that class can take it, and for good when classes are strict. A decode worker can run the prompt
- * as well. */
+/* Where the request may go. One that has tokens stays in the class that made the last of them:
+ * while that class can take it, and for good when classes are strict. A decode worker can run the
+ * prompt as well. */
 static gw_class_set classes_for(const struct gw_routing *routing, const struct gw_request *request)
 {
     if (!gw_request_n_resumed(request))
@@ -505,8 +505,8 @@ static bool is_doubtful(const struct gw_worker *worker)
     return worker && worker->state != GW_WORKER_READY && worker->state != GW_WORKER_DRAINING;
 }
 
-/* Those of the blocks that the context began with. NULL: several classes computed it, so that no hash
- * stands for all of it. */
+/* Those of the blocks that the context began with. NULL: several classes computed it, so that no
+ * hash stands for all of it. */
 static const struct gw_prompt_hashes *context_hashes(const struct gw_routing *routing,
                                                      struct gw_request *request)
 {
