@@ -76,6 +76,11 @@ enum baton_err gw_worker_send(struct gw_worker *worker, baton_envelope *envelope
     return BATON_OK;
 }
 
+bool gw_worker_is_there(const struct gw_worker *worker)
+{
+    return worker->state == GW_WORKER_READY && baton_link_state(worker->link) != BATON_OUTBOX_DOWN;
+}
+
 void gw_worker_destroy(struct gw_worker *worker)
 {
     baton_link_close(worker->link);

@@ -88,6 +88,10 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
  * its loss is noticed. */
 enum baton_err gw_worker_send(struct gw_worker *worker, baton_envelope *envelope);
 
+/* Whether it may be asked for anything new: it is READY, and its link is not down. A link may be
+ * down for a moment before the fleet's tick says that the worker is lost. */
+bool gw_worker_is_there(const struct gw_worker *worker);
+
 /* Closes its link and frees it; it is in no list. */
 void gw_worker_destroy(struct gw_worker *worker);
 

@@ -218,7 +218,7 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_re
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY ||
+        if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || !gw_worker_is_there(worker) ||
             !(gw_class_set_of(worker->numeric_class) & classes) || is_backlogged(worker) ||
             !holds(routing, worker, request) || (is_handed_off && !reaches_any(routing, worker)))
             continue;
@@ -272,7 +272,7 @@ static int64_t n_free_blocks(const struct gw_worker *worker)
 static bool may_decode(const struct gw_routing *routing, const struct gw_worker *worker,
                        int64_t n_wanted)
 {
-    return worker->role == BATON__V1__ROLE__ROLE_DECODE && worker->state == GW_WORKER_READY &&
+    return worker->role == BATON__V1__ROLE__ROLE_DECODE && gw_worker_is_there(worker) &&
            n_free_blocks(worker) >= n_wanted && may_ask(routing, worker);
 }
 

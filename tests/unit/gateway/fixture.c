@@ -399,10 +399,15 @@ void say_goodbye(struct far_worker *worker)
     say(worker, &envelope);
 }
 
-void cut_link(struct far_worker *worker)
+void break_link(struct far_worker *worker)
 {
     known(worker)->link->state = BATON_OUTBOX_DOWN;
     worker->is_silent = true;
+}
+
+void cut_link(struct far_worker *worker)
+{
+    break_link(worker);
     tick();
 }
 

@@ -103,7 +103,8 @@ struct gw_worker *known(const struct far_worker *worker);
 
 void say_status(struct far_worker *worker);
 void say_goodbye(struct far_worker *worker);
-void cut_link(struct far_worker *worker); /* its process is gone */
+void cut_link(struct far_worker *worker);   /* its process is gone */
+void break_link(struct far_worker *worker); /* the same, and the gateway has not looked yet */
 void lose_a_message(struct far_worker *worker);
 
 /* About a request, in the attempt that the gateway last told this worker of. */

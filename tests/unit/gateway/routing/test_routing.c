@@ -55,6 +55,17 @@ TEST(the_least_loaded_decode_worker_is_asked)
     assert_int_equal(n_sent(&decode_1, &client, RESERVE), 1);
 }
 
+TEST(a_worker_whose_link_is_down_is_not_asked_before_it_is_known_to_be_lost)
+{
+    join(&decode_1);
+    decode_1.status.n_running = 3;
+    say_status_twice(&decode_1);
+    break_link(&decode);
+    ask(&client, &usual);
+    assert_int_equal(n_sent(&decode, &client, RESERVE), 0);
+    assert_int_equal(n_sent(&decode_1, &client, RESERVE), 1);
+}
+
 TEST(equals_take_turns)
 {
     join(&decode_1);
@@ -269,6 +280,7 @@ int main(void)
         ROW(blocks_are_reserved_before_the_prompt_is_run),
         ROW(one_token_needs_no_decode_worker),
         ROW(the_least_loaded_decode_worker_is_asked),
+        ROW(a_worker_whose_link_is_down_is_not_asked_before_it_is_known_to_be_lost),
         ROW(equals_take_turns),
         ROW(a_worker_without_blocks_is_not_asked),
         ROW(a_worker_that_rejected_is_left_alone_until_its_next_status),
