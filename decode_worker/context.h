@@ -86,7 +86,7 @@ struct dc_context {
     int64_t held_until_ns; /* its link was full: the next try is not before */
     uint64_t n_output;     /* tokens of the request so far, prefill's included */
     uint32_t n_steps;
-    double queue_s, decode_s;
+    double queue_s, decode_s, sample_s;
     bool cold;
     bool over; /* done for good; otherwise only its prompt is done */
 };

@@ -57,9 +57,10 @@ static void begin_sequence(const struct dc_engine *engine, struct dc_context *co
     context->queue_s = baton_seconds(begin_ns - context->ready_ns);
 }
 
-static void advance(struct dc_context *context, uint32_t token, double step_s)
+static void advance(struct dc_context *context, uint32_t token, const struct dc_step_times *times)
 {
-    context->decode_s += step_s;
+    context->decode_s += times->compute_s;
+    context->sample_s += times->sample_s;
     context->n_steps++;
     context->next_token = token;
     context->n_output++;
@@ -81,7 +82,9 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
                        const struct step_times *times)
 {
     struct dc_context *const *contexts = engine->scheduler.step.contexts;
-    double step_s = baton_seconds(times->computed_ns - times->begin_ns);
+    const struct dc_step_times durations = {
+        .compute_s = baton_seconds(times->computed_ns - times->begin_ns),
+        .sample_s = baton_seconds(times->sampled_ns - times->computed_ns)};
     int n_sent = 0;
     for (int i = 0; i < n; i++) {
         struct dc_context *context = contexts[i];
@@ -95,7 +98,7 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
     }
     /* One message per gateway for the whole step. A sequence advances only once its message is
      * queued: a token that does not fit into the queue must be made again. */
-    dc_stream_send(engine->stream, engine->events, n, step_s);
+    dc_stream_send(engine->stream, engine->events, n, &durations);
     for (int i = 0; i < n; i++) {
         const struct dc_event *event = &engine->events[i];
         if (event->err == BATON_AGAIN) {
@@ -103,7 +106,7 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
             continue;
         }
         n_sent += !event->err;
-        advance(contexts[i], sampled[i].token, step_s);
+        advance(contexts[i], sampled[i].token, &durations);
         if (event->err)
             give_up(contexts[i], event->err);
         if (event->last || event->err)

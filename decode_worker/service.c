@@ -195,8 +195,10 @@ static void run_if_ready(struct dc_service *service, struct dc_context *context)
 
 static void log_sequence(const struct dc_context *context)
 {
-    baton_origin_log_stage(&context->origin, BATON_STAGE_decode_queue, context->queue_s);
-    baton_origin_log_stage(&context->origin, BATON_STAGE_decode, context->decode_s);
+    baton_log(BATON_LOG_INFO, "sequence", BATON_X("req", context->origin.request_id),
+              BATON_I("attempt", context->origin.attempt), BATON_I("tokens", context->n_steps),
+              BATON_F("queue_s", context->queue_s), BATON_F("decode_s", context->decode_s),
+              BATON_F("sample_s", context->sample_s));
 }
 
 /* A sequence that stopped to be handed over. If that was given up meanwhile, it goes on. */

@@ -22,6 +22,7 @@ struct dc_stream {
     Baton__V1__StepEvent **listed; /* [max_events]: of the message at hand */
     struct dc_event **carried;     /* [max_events]: the same events */
     bool *is_sent;                 /* [max_events]: by event of the step */
+    double sample_s;               /* of the step */
 };
 
 struct dc_stream *dc_stream_create(int max_events)
@@ -143,6 +144,7 @@ static void send_listed(const struct dc_stream *stream, int first, int n)
     Baton__V1__StepEvents message = BATON__V1__STEP_EVENTS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     message.events = stream->listed + first;
+    message.sample_s = stream->sample_s;
     message.n_events = (size_t)n;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
     envelope.step_events = &message;
@@ -162,10 +164,12 @@ static void send_collected(const struct dc_stream *stream, int n)
             send_listed(stream, i, 1);
 }
 
-void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, double step_s)
+void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n,
+                    const struct dc_step_times *times)
 {
+    stream->sample_s = times->sample_s;
     for (int i = 0; i < n; i++) {
-        fill(&stream->slots[i], &events[i], step_s);
+        fill(&stream->slots[i], &events[i], times->compute_s);
         stream->is_sent[i] = false;
     }
     for (int n_listed; (n_listed = collect(stream, events, n));)

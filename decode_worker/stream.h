@@ -26,8 +26,14 @@ struct dc_event {
 struct dc_stream *dc_stream_create(int max_events);
 void dc_stream_destroy(struct dc_stream *stream);
 
-/* Sends events [n], n <= max_events, of a step that took step_s. */
-void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n, double step_s);
+/* How long a step computed, and then chose its tokens. */
+struct dc_step_times {
+    double compute_s, sample_s;
+};
+
+/* Sends events [n], n <= max_events, of one step. */
+void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n,
+                    const struct dc_step_times *times);
 
 /* The first token of a prompt that was run here. Errors as an event's. */
 enum baton_err dc_stream_send_first(const struct dc_context *context,

@@ -1,6 +1,7 @@
 #include "prefill_worker/answer.h"
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/worker/prompt.h"
 
 void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
@@ -46,5 +47,7 @@ void pf_answer_finished(const struct pf_job *job, bool stopped)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
     envelope.finished = &finished;
     baton_origin_tell(&job->origin, &envelope);
-    baton_origin_log_stage(&job->origin, BATON_STAGE_decode, job->decode_s);
+    baton_log(BATON_LOG_INFO, "sequence", BATON_X("req", job->origin.request_id),
+              BATON_I("attempt", job->origin.attempt), BATON_I("tokens", finished.n_steps),
+              BATON_F("decode_s", job->decode_s));
 }

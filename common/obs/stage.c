@@ -6,14 +6,18 @@ static const char *const names[] = {
 #undef X
 };
 
+static const char *const keys[] = {
+#define X(name, text) #name "_s",
+    BATON_STAGES(X)
+#undef X
+};
+
+const char *baton_stage_key(enum baton_stage stage)
+{
+    return keys[stage];
+}
+
 const char *baton_stage_name(enum baton_stage stage)
 {
     return names[stage];
-}
-
-void baton_stage_log(enum baton_stage stage, uint64_t request_id, uint32_t attempt,
-                     double duration_s)
-{
-    baton_log(BATON_LOG_INFO, "stage", BATON_X("req", request_id), BATON_I("attempt", attempt),
-              BATON_S("stage", names[stage]), BATON_F("duration_s", duration_s));
 }

@@ -1,4 +1,4 @@
-/* The stages every request goes through, named once for logs, metrics and the timeline.
+/* The stages every request goes through, named once for logs, metrics, spans and the timeline.
  *
  * Ownership: nothing.
  * Threading: pure functions; a histogram has one owner at a time.
@@ -7,11 +7,8 @@
 #ifndef BATON_OBS_STAGE_H
 #define BATON_OBS_STAGE_H
 
-#include <stdint.h>
-
-#include "common/base/log.h"
-
-/* name, what it covers; in the order in which they happen. */
+/* name, what it covers; in the order in which they happen. A request's stages divide its time: each
+ * moment belongs to one of them (gateway/request/stages.h). */
 #define BATON_STAGES(X)                                                                            \
     X(parse, "reading and checking the request's fields")                                          \
     X(tokenize, "text to token ids")                                                               \
@@ -19,11 +16,15 @@
     X(prefill_queue, "prefill worker: waiting for the engine")                                     \
     X(prefill_compute, "prefill worker: first pass to logits")                                     \
     X(first_token, "sampling the first token and bringing it to the gateway")                      \
-    X(kv_transfer, "context: transfer begun to last block received")                               \
+    X(kv_transfer, "first token to context received, at the decode worker")                        \
     X(decode_queue, "decode worker: context received to first step")                               \
-    X(decode, "decode worker: sum over the request's steps")                                       \
+    X(decode, "decode worker: computing the request's steps")                                      \
+    X(sample, "decode worker: choosing the steps' tokens")                                         \
+    X(decode_wait, "between steps: steps without this request, tokens on their way")               \
+    X(migration, "last token of an attempt that broke to first token of the next")                 \
     X(detokenize, "gateway: token ids to text")                                                    \
-    X(flush, "gateway: text to the client's socket")
+    X(format, "gateway: tokens to JSON and events")                                                \
+    X(flush, "gateway: events to the client's socket")
 
 enum baton_stage {
 #define X(name, text) BATON_STAGE_##name,
@@ -34,8 +35,7 @@ enum baton_stage {
 
 const char *baton_stage_name(enum baton_stage stage);
 
-/* The one log line of one stage of one request, written by the process that ran it. */
-void baton_stage_log(enum baton_stage stage, uint64_t request_id, uint32_t attempt,
-                     double duration_s);
+/* Its name with _s: the key of its seconds in timings and logs. */
+const char *baton_stage_key(enum baton_stage stage);
 
 #endif

@@ -250,6 +250,7 @@ static void check_step_event(struct checker *c, const Baton__V1__StepEvent *m)
 static void check_step_events(struct checker *c, const Baton__V1__StepEvents *m)
 {
     range(c, "events", m->n_events, 1, BATON_MAX_STEP_EVENTS);
+    seconds(c, "sample_s", m->sample_s);
     for (size_t i = 0; !c->err && i < m->n_events; i++)
         check_step_event(c, m->events[i]);
 }

@@ -279,8 +279,11 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
     receive->complete_ns = baton_now_ns();
     receiver->options.complete(receiver->options.arg, receive); /* may not free it */
     send_ack(remote, receive, true);
-    baton_origin_log_stage(receive->origin, BATON_STAGE_kv_transfer,
-                           baton_seconds(receive->complete_ns - receive->began_ns));
+    baton_log(BATON_LOG_INFO, "context_received", BATON_X("req", receive->origin->request_id),
+              BATON_I("attempt", receive->origin->attempt), BATON_I("bytes", receive->total_bytes),
+              BATON_I("chunks", receive->n_chunks),
+              BATON_F("transfer_s", baton_seconds(receive->complete_ns - receive->began_ns)),
+              BATON_F("crc_s", receive->crc_s));
 }
 
 /* Whether the message may speak of that transfer: a KvBegin of one that nothing came for, or what

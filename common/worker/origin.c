@@ -53,12 +53,6 @@ void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelo
                           "an answer could not be sent: the worker's log says why");
 }
 
-void baton_origin_log_stage(const struct baton_origin *origin, enum baton_stage stage,
-                            double duration_s)
-{
-    baton_stage_log(stage, origin->request_id, origin->attempt, duration_s);
-}
-
 void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Code code,
                        const char *message)
 {

@@ -8,7 +8,6 @@
 #ifndef BATON_WORKER_ORIGIN_H
 #define BATON_WORKER_ORIGIN_H
 
-#include "common/obs/stage.h"
 #include "common/wire/link.h"
 
 struct baton_origin {
@@ -36,10 +35,6 @@ enum baton_err baton_origin_send(const struct baton_origin *origin,
 /* The same where nothing can be done about a failure: it is logged. A gateway whose link stays full
  * is soon silent as well, and then lost. */
 void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelope);
-
-/* The log line of a stage of this request that ran here. */
-void baton_origin_log_stage(const struct baton_origin *origin, enum baton_stage stage,
-                            double duration_s);
 
 /* Answers Failed, and logs it. */
 void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Code code,

@@ -29,7 +29,7 @@ struct baton_first_token {
 void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_first_token *first,
                             const struct baton_sampled_token *sampled);
 
-/* The log lines of its stages. */
+/* Its line in the log. */
 void baton_first_token_log(const struct baton_first_token *first,
                            const struct baton_origin *origin);
 

@@ -79,6 +79,7 @@ static void note_resumed(struct gw_metrics *metrics, struct gw_request *request,
     baton_hist_observe(&metrics->itl, gap_s);
     request->output.longest_gap_s = fmax(request->output.longest_gap_s, gap_s);
     note_migration_gap(metrics, request, gap_s);
+    request->migration.gap_s += gap_s;
 }
 
 /* Tokens come from the worker. */
@@ -109,6 +110,7 @@ static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *requ
     else
         request->output.first_ns = now_ns;
     request->output.last_token_ns = now_ns;
+    gw_output_handle(&request->output, now_ns);
     gw_arrivals_prompt(&dispatcher->lifecycle.arrivals, attempt->prefill ? (double)n_computed : 0,
                        now_ns);
     if (request->params.streaming)
@@ -174,6 +176,8 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     } else if (!more && request->params.kv_cache) { /* naive mode ends with Finished instead */
         gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, first->stopped);
         gw_lifecycle_finish(&dispatcher->lifecycle, request);
+    } else {
+        gw_output_handled(&request->output, baton_now_ns());
     }
 }
 
@@ -185,19 +189,28 @@ static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_reque
     if (attempt->prefill)
         gw_routing_note_handoff(&dispatcher->routing,
                                 baton_seconds(attempt->decode_began_ns - attempt->first_token_ns) -
-                                    attempt->decode_queue_s);
+                                    attempt->decode_times.decode_queue_s);
+}
+
+/* The first step after a hand-over: the time since the last token, less the step, went to it. */
+static void note_moved(struct gw_metrics *metrics, struct gw_request *request, int64_t now_ns)
+{
+    int64_t last_ns = request->output.last_token_ns;
+    request->migration.gap_s += fmax(baton_seconds(request->attempt.decode_began_ns - last_ns), 0);
+    if (!request->was_paused) /* a slow client's gap is its own */
+        note_migration_gap(metrics, request, baton_seconds(now_ns - last_ns));
 }
 
 static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                       const Baton__V1__Tokens *tokens, int64_t now_ns)
+                       const Baton__V1__Tokens *tokens, double sample_s, int64_t now_ns)
 {
     const struct gw_attempt *attempt = &request->attempt;
-    /* The message came at the end of the step, so the first step began step_s before it. */
+    /* The message came at the end of the first step, which began so long before it. */
+    double ago_s = tokens->step_s + sample_s;
     gw_attempt_decode_begins(&request->attempt, tokens->began,
-                             now_ns - (int64_t)(tokens->step_s * (double)BATON_SECOND));
-    if (attempt->is_moved && !request->was_paused) /* a slow client's gap is its own */
-        note_migration_gap(dispatcher->lifecycle.options.metrics, request,
-                           baton_seconds(now_ns - request->output.last_token_ns));
+                             now_ns - (int64_t)(ago_s * (double)BATON_SECOND));
+    if (attempt->is_moved)
+        note_moved(dispatcher->lifecycle.options.metrics, request, now_ns);
     if (!tokens->began || attempt->is_moved)
         return;
     gw_handoff_stats_note(&dispatcher->lifecycle.options.metrics->handoff_stats, &attempt->handoff);
@@ -221,8 +234,9 @@ static const struct gw_failure *tokens_contradict(const struct gw_dispatcher *di
     return are_of_the_model(dispatcher, tokens->tokens, tokens->n_tokens) ? NULL : &unknown_token;
 }
 
+/* sample_s: how long the worker chose tokens after the step; 0: step_s tells both. */
 static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                        const Baton__V1__Tokens *tokens)
+                        const Baton__V1__Tokens *tokens, double sample_s)
 {
     int64_t now_ns = baton_now_ns();
     if (request->state != GW_DECODING)
@@ -234,8 +248,9 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
     }
     note_class(dispatcher, request,
                request->attempt.decode ? request->attempt.decode : request->attempt.prefill);
+    gw_output_handle(&request->output, now_ns);
     if (!request->attempt.decode_began)
-        take_began(dispatcher, request, tokens, now_ns);
+        take_began(dispatcher, request, tokens, sample_s, now_ns);
     /* Tokens of one message share its gap, so that the sum of the gaps is the time that passed. */
     double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
@@ -243,7 +258,8 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
                            gap_s / (double)tokens->n_tokens);
     request->output.longest_gap_s = fmax(request->output.longest_gap_s, gap_s);
     request->output.last_token_ns = now_ns;
-    request->attempt.decode_s += tokens->step_s;
+    request->attempt.decode_times.decode_s += tokens->step_s;
+    request->attempt.decode_times.sample_s += sample_s;
     dispatcher->lifecycle.options.metrics->n_output_tokens += tokens->n_tokens;
     gw_throughput_made(&dispatcher->lifecycle.throughput, tokens->n_tokens, now_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
@@ -258,6 +274,7 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
             gw_command_credit(request) / ACKS_A_CREDIT &&
         !request->paused)
         gw_lifecycle_ack(request, now_ns);
+    gw_output_handled(&request->output, baton_now_ns());
 }
 
 /* A text that ends too soon looks whole to its client. */
@@ -286,7 +303,8 @@ static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *r
         return;
     }
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
-    request->attempt.decode_s = finished->decode_s; /* the worker's sum, which is exact */
+    gw_output_handle(&request->output, baton_now_ns());
+    request->attempt.decode_times.decode_s = finished->decode_s; /* the worker's sum, exact */
     gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, stopped);
     gw_attempt_release(&request->attempt); /* both workers are done: no Cancel goes to them */
     gw_lifecycle_finish(&dispatcher->lifecycle, request);
@@ -330,7 +348,7 @@ static void take_step(struct gw_dispatcher *dispatcher, const struct gw_worker *
         const Baton__V1__StepEvent *event = step->events[i];
         struct gw_request *request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->tokens)
-            take_tokens(dispatcher, request, event->tokens);
+            take_tokens(dispatcher, request, event->tokens, step->sample_s);
         /* Look the request up again: its tokens may have ended it, for example by a stop string. */
         request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->finished)
@@ -378,7 +396,7 @@ static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_wo
         take_first_token(dispatcher, request, envelope->first_token);
         break;
     case BATON__V1__ENVELOPE__BODY_TOKENS:
-        take_tokens(dispatcher, request, envelope->tokens);
+        take_tokens(dispatcher, request, envelope->tokens, 0);
         break;
     case BATON__V1__ENVELOPE__BODY_FINISHED:
         take_finished(dispatcher, request, envelope->finished);

@@ -2,12 +2,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "gateway/lifecycle/hand_over.h"
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"
+#include "gateway/request/stages.h"
 
 static const struct gw_failure no_memory = {502, "worker_failed",
                                             "no memory to go on with the request elsewhere"};
@@ -61,43 +63,43 @@ static void release(struct gw_lifecycle *lifecycle, struct gw_request *request, 
     lifecycle->wants_pump = true;
 }
 
-static void count_stages(struct gw_lifecycle *lifecycle, const struct gw_request *request)
+static void count_stages(struct gw_lifecycle *lifecycle,
+                         const struct gw_stage_span spans[BATON_N_STAGES])
 {
-    for (int i = 0; i < BATON_N_STAGES; i++) {
-        struct gw_stage_span span;
-        if (gw_request_stage(request, (enum baton_stage)i, &span))
-            baton_hist_observe(&lifecycle->options.metrics->stages[i], span.duration_s);
-    }
+    for (int i = 0; i < BATON_N_STAGES; i++)
+        if (spans[i].worker)
+            baton_hist_observe(&lifecycle->options.metrics->stages[i], spans[i].duration_s);
 }
 
-static void log_gateway_stages(const struct gw_request *request)
-{
-    static const enum baton_stage ours[] = {BATON_STAGE_parse, BATON_STAGE_tokenize,
-                                            BATON_STAGE_queue, BATON_STAGE_detokenize,
-                                            BATON_STAGE_flush};
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
-        struct gw_stage_span span;
-        if (gw_request_stage(request, ours[i], &span))
-            baton_stage_log(ours[i], request->id, request->attempt.number, span.duration_s);
-    }
-}
-
+/* One line tells the end of a request and where its time went. */
 static void log_summary(const struct gw_request *request, enum gw_outcome outcome,
-                        const char *reason)
+                        const char *reason, const struct gw_stage_span spans[BATON_N_STAGES])
 {
-    log_gateway_stages(request);
-    baton_log(outcome == GW_OUTCOME_ok ? BATON_LOG_INFO : BATON_LOG_WARN, "request",
-              BATON_X("req", request->id), BATON_S("outcome", gw_outcome_name(outcome)),
-              BATON_S("reason", reason), BATON_I("attempt", request->attempt.number),
-              BATON_I("migrations", request->migration.n),
-              BATON_S("numeric_class", request->numeric_class.hex),
-              BATON_I("class_changed", request->class_changed),
-              BATON_I("prompt_tokens", request->params.prompt.n),
-              BATON_I("output_tokens", request->output.tokens.n),
-              BATON_S("prefill", request->attempt.prefill_id),
-              BATON_S("decode", request->attempt.decode_id),
-              BATON_F("ttft_s", request->output.first_ns ? gw_request_ttft_s(request) : NAN),
-              BATON_F("e2el_s", gw_request_e2el_s(request)));
+    const struct baton_log_field about[] = {
+        BATON_X("req", request->id),
+        BATON_S("outcome", gw_outcome_name(outcome)),
+        BATON_S("reason", reason),
+        BATON_I("attempt", request->attempt.number),
+        BATON_I("migrations", request->migration.n),
+        BATON_S("numeric_class", request->numeric_class.hex),
+        BATON_I("class_changed", request->class_changed),
+        BATON_I("prompt_tokens", request->params.prompt.n),
+        BATON_I("cached_tokens", gw_request_first_attempt(request)->cached_tokens),
+        BATON_I("output_tokens", request->output.tokens.n),
+        BATON_S("prefill", request->attempt.prefill_id),
+        BATON_S("decode", request->attempt.decode_id),
+        BATON_F("ttft_s", request->output.first_ns ? gw_request_ttft_s(request) : NAN),
+        BATON_F("e2el_s", gw_request_e2el_s(request)),
+    };
+    enum { N_ABOUT = sizeof about / sizeof about[0] };
+    struct baton_log_field fields[N_ABOUT + BATON_N_STAGES + 1];
+    size_t n = N_ABOUT;
+    memcpy(fields, about, sizeof about);
+    for (int i = 0; i < BATON_N_STAGES; i++)
+        if (spans[i].worker)
+            fields[n++] = BATON_F(baton_stage_key((enum baton_stage)i), spans[i].duration_s);
+    fields[n] = (struct baton_log_field){.key = NULL};
+    baton_log_fields(outcome == GW_OUTCOME_ok ? BATON_LOG_INFO : BATON_LOG_WARN, "request", fields);
 }
 
 void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *request)
@@ -107,11 +109,22 @@ void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *
     request->is_ttft_counted = true;
 }
 
+/* A request that ends while it looks for another place was migrating until then. */
+static void note_end(struct gw_request *request, int64_t now_ns)
+{
+    request->times.end_ns = now_ns;
+    gw_output_handled(&request->output, now_ns);
+    if (request->migration.n && !request->attempt.first_token_ns && !request->attempt.decode_began)
+        request->migration.gap_s += baton_seconds(now_ns - request->output.last_token_ns);
+}
+
 static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
                    enum gw_outcome outcome, const char *reason)
 {
     struct gw_metrics *metrics = lifecycle->options.metrics;
-    request->times.end_ns = baton_now_ns();
+    struct gw_stage_span spans[BATON_N_STAGES];
+    note_end(request, baton_now_ns());
+    gw_request_stages(request, spans);
     metrics->outcomes[outcome]++;
     if (request->output.first_ns)
         gw_lifecycle_count_ttft(lifecycle, request);
@@ -126,9 +139,9 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
         if (!request->was_paused) /* a slow client's time says nothing about the fleet */
             gw_throughput_finished(&lifecycle->throughput, request->output.tokens.n,
                                    gw_request_e2el_s(request) - gw_request_ttft_s(request));
-        count_stages(lifecycle, request);
+        count_stages(lifecycle, spans);
     }
-    log_summary(request, outcome, reason);
+    log_summary(request, outcome, reason, spans);
 }
 
 void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request)

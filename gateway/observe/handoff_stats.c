@@ -12,6 +12,7 @@ void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats, const struct 
     handoff_stats->n_chunks += handoff->n_chunks;
     handoff_stats->crc_s += handoff->crc_s;
     handoff_stats->overlap_s += handoff->overlap_s;
+    baton_hist_observe(&handoff_stats->transfer, handoff->transfer_s);
     baton_hist_observe(&handoff_stats->exposed, handoff->exposed_s);
 }
 
@@ -30,8 +31,11 @@ void gw_handoff_stats_write(const struct gw_handoff_stats *handoff_stats, struct
     write_total(out, "baton_kv_transfer_crc_seconds_total",
                 "Time decode workers took to check the chunks' CRCs.", handoff_stats->crc_s);
     write_total(out, "baton_kv_transfer_overlap_seconds_total",
-                "Of the stage kv_transfer: beside the computing of the prompt.",
+                "Of the transfers' time: beside the computing of the prompt.",
                 handoff_stats->overlap_s);
+    baton_prom_family(out, "baton_kv_transfer_seconds", "histogram",
+                      "Time from a context's first chunk to its last one received.");
+    baton_prom_hist(out, "baton_kv_transfer_seconds", &handoff_stats->transfer, NULL, NULL);
     baton_prom_family(out, "baton_kv_transfer_exposed_seconds", "histogram",
                       "Time a decode worker that had the first token waited for the context.");
     baton_prom_hist(out, "baton_kv_transfer_exposed_seconds", &handoff_stats->exposed, NULL, NULL);

@@ -22,14 +22,14 @@
 struct gw_handoff_stats {
     uint64_t n_bytes, n_chunks;
     double crc_s, overlap_s;
-    struct baton_hist exposed;
+    struct baton_hist transfer, exposed;
 };
 
 /* Adds a hand-off, if anything was sent. */
 void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats,
                            const struct gw_handoff *handoff);
 
-/* As Prometheus text; the transfers' time is the stage kv_transfer's. */
+/* As Prometheus text. */
 void gw_handoff_stats_write(const struct gw_handoff_stats *handoff_stats, struct baton_buf *out);
 
 /* As the member "handoff" of an answer; null when nothing was sent. */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+
 /* A rate over fewer tokens says more about fixed costs than about the worker. */
 enum { MIN_RATED_TOKENS = 8 };
 
@@ -95,6 +97,18 @@ struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
                                .crc_s = began->kv_crc_s};
 }
 
+/* The worker says how long it waited for a slot. The time before that, since the first token, the
+ * attempt waited for its context, if one travelled. */
+static void divide_wait(struct gw_attempt *attempt, double decode_queue_s)
+{
+    if (attempt->is_moved) /* it had no first token of its own: its wait is the migration's */
+        return;
+    double wait_s = fmax(baton_seconds(attempt->decode_began_ns - attempt->first_token_ns), 0);
+    struct gw_decode_times *times = &attempt->decode_times;
+    times->decode_queue_s = attempt->handoff.n_bytes ? fmin(decode_queue_s, wait_s) : wait_s;
+    times->kv_transfer_s = wait_s - times->decode_queue_s;
+}
+
 void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__DecodeBegan *began,
                               int64_t began_ns)
 {
@@ -102,9 +116,9 @@ void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__Decod
     attempt->decode_began_ns = began_ns;
     if (!began)
         return;
-    attempt->decode_queue_s = began->decode_queue_s;
     attempt->cold |= began->cold;
     attempt->handoff = gw_handoff_of(began);
+    divide_wait(attempt, began->decode_queue_s);
 }
 
 /* ---- the end ---- */

@@ -29,6 +29,14 @@ struct gw_handoff {
     double crc_s; /* the receiver's, checking the chunks */
 };
 
+/* What an attempt did after its first token, as its worker measured it, but for kv_transfer_s. */
+struct gw_decode_times {
+    double
+        kv_transfer_s; /* waited for the context: first token to the gateway, to context complete */
+    double decode_queue_s;
+    double decode_s, sample_s; /* over its steps: computing, choosing the tokens */
+};
+
 struct gw_attempt {
     uint32_t number;  /* on the wire, from 1: tells answers to another attempt apart */
     uint32_t n_begun; /* attempts of the request so far: the highest number that was used */
@@ -56,7 +64,8 @@ struct gw_attempt {
     int64_t acked_ns;
 
     int64_t prefill_sent_ns, first_token_ns, decode_began_ns;
-    double prefill_queue_s, prefill_compute_s, decode_queue_s, decode_s; /* as workers measured */
+    double prefill_queue_s, prefill_compute_s; /* as workers measured */
+    struct gw_decode_times decode_times;
 };
 
 /* Begins the next attempt, the first one included. The last one, if any, was released. */

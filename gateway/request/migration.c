@@ -33,6 +33,21 @@ bool gw_request_is_complete(const struct gw_request *request, bool *stopped)
     return *stopped || tokens->n >= (uint64_t)request->params.max_new_tokens;
 }
 
+static void add(struct gw_decode_times *sum, const struct gw_decode_times *times, int sign)
+{
+    sum->kv_transfer_s += sign * times->kv_transfer_s;
+    sum->decode_queue_s += sign * times->decode_queue_s;
+    sum->decode_s += sign * times->decode_s;
+    sum->sample_s += sign * times->sample_s;
+}
+
+struct gw_decode_times gw_request_decode_times(const struct gw_request *request)
+{
+    struct gw_decode_times sum = request->migration.before;
+    add(&sum, &request->attempt.decode_times, 1);
+    return sum;
+}
+
 /* The next attempt's input: the prompt and the first n_output tokens of the output. */
 static enum baton_err set_input(struct gw_request *request, size_t n_output)
 {
@@ -56,7 +71,7 @@ static void count(struct gw_request *request, const char *reason)
         migration->first.prefill = migration->first.decode = migration->first.prompt_at = NULL;
     }
     migration->n++;
-    migration->decode_s += request->attempt.decode_s;
+    add(&migration->before, &request->attempt.decode_times, 1);
     (void)snprintf(migration->reason, sizeof migration->reason, "%s", reason);
 }
 
@@ -95,5 +110,5 @@ bool gw_request_may_migrate(const struct gw_request *request, int64_t limit)
 void gw_request_unmigrate(struct gw_request *request)
 {
     request->migration.n--;
-    request->migration.decode_s -= request->attempt.decode_s;
+    add(&request->migration.before, &request->attempt.decode_times, -1);
 }

@@ -24,7 +24,8 @@ struct gw_migration {
     uint32_t n_left;         /* because a worker had to leave before it was through */
     double longest_gap_s;    /* from the last token before one to the first token after it */
     struct gw_attempt first; /* the attempt that made the first token */
-    double decode_s;         /* of the attempts that broke */
+    double gap_s;            /* sum over these */
+    struct gw_decode_times before;   /* sums over the attempts that broke */
     char reason[GW_MAX_BREAK_BYTES]; /* why the last one broke */
 };
 
@@ -47,6 +48,9 @@ const struct baton_tokens *gw_request_input(const struct gw_request *request);
 /* Of these, how many are output; and how many tokens the attempt may make. */
 size_t gw_request_n_resumed(const struct gw_request *request);
 int64_t gw_request_n_more(const struct gw_request *request);
+
+/* Over all its attempts. */
+struct gw_decode_times gw_request_decode_times(const struct gw_request *request);
 
 /* Whether no token can follow the output so far. stopped: because its last one ends a text. */
 bool gw_request_is_complete(const struct gw_request *request, bool *stopped);

@@ -40,6 +40,7 @@ void gw_output_restart(struct gw_output *output)
     output->first_ns = output->last_token_ns = 0;
     output->longest_gap_s = 0;
     output->detokenize_ns = output->flush_ns = 0;
+    output->handling_since_ns = output->handled_ns = 0;
     output->finish = GW_FINISH_NONE;
 }
 
@@ -69,6 +70,18 @@ struct gw_token gw_output_push(struct gw_output *output, uint32_t id, bool silen
 void gw_output_end(struct gw_output *output)
 {
     baton_text_stream_end(&output->text, &output->showable);
+}
+
+void gw_output_handle(struct gw_output *output, int64_t now_ns)
+{
+    output->handling_since_ns = now_ns;
+}
+
+void gw_output_handled(struct gw_output *output, int64_t now_ns)
+{
+    if (output->handling_since_ns)
+        output->handled_ns += now_ns - output->handling_since_ns;
+    output->handling_since_ns = 0;
 }
 
 void gw_output_note_shown(struct gw_output *output)

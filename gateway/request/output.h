@@ -26,6 +26,8 @@ struct gw_output {
     int64_t first_ns, last_token_ns; /* first_ns is 0 before the first token */
     double longest_gap_s;            /* between two tokens, or what came as one */
     int64_t detokenize_ns, flush_ns; /* sums */
+    int64_t handling_since_ns;       /* the gateway works on tokens that came; 0: it does not */
+    int64_t handled_ns;              /* the sum of that time, detokenizing and flushing included */
     enum gw_finish finish;
 };
 
@@ -50,6 +52,10 @@ struct gw_token gw_output_push(struct gw_output *output, uint32_t id, bool silen
 
 /* No more tokens come: what is held back becomes showable. */
 void gw_output_end(struct gw_output *output);
+
+/* Tokens came, and the gateway is done with what came. */
+void gw_output_handle(struct gw_output *output, int64_t now_ns);
+void gw_output_handled(struct gw_output *output, int64_t now_ns);
 
 /* The showable text is about to be shown. The caller resets the buffer. */
 void gw_output_note_shown(struct gw_output *output);

@@ -16,7 +16,6 @@
 #define BATON_GATEWAY_REQUEST_REQUEST_H
 
 #include "common/base/list.h"
-#include "common/obs/stage.h"
 #include "common/sampling/params.h"
 #include "common/wire/envelope.h"
 #include "gateway/request/attempt.h"
@@ -139,14 +138,5 @@ double gw_request_e2el_s(const struct gw_request *request);
 /* Mean time per token after the first; NaN with fewer than two. */
 double gw_request_tpot_s(const struct gw_request *request);
 double gw_request_mean_itl_s(const struct gw_request *request);
-
-/* Where and when a stage was; false when the request did not go through it. start_s is relative to
- * the arrival. The stages up to first_token follow each other without gap and end at ttft_s. */
-struct gw_stage_span {
-    const char *worker; /* "gateway" or a worker id */
-    double start_s, duration_s;
-};
-bool gw_request_stage(const struct gw_request *request, enum baton_stage stage,
-                      struct gw_stage_span *span);
 
 #endif

@@ -4,8 +4,10 @@ import { $, el, seconds } from "./dom.js";
 
 const MEANINGS = {
   parse: "JSON to request", tokenize: "text to tokens", queue: "waiting for workers", prefill_queue: "waiting in the prefill worker",
-  prefill_compute: "the prompt's steps", first_token: "sampling and travel", kv_transfer: "the context's hand-off",
-  decode_queue: "waiting for a slot in the batch", decode: "token by token", detokenize: "tokens to text", flush: "to the socket",
+  prefill_compute: "the prompt's steps", first_token: "sampling and travel", kv_transfer: "the context's hand-off, as far as it was not hidden",
+  decode_queue: "waiting for a slot in the batch", decode: "computing token by token", sample: "choosing the tokens",
+  decode_wait: "between steps, and tokens on their way", migration: "going on with another worker",
+  detokenize: "tokens to text", format: "tokens to events", flush: "to the socket",
 };
 
 export class Waterfall {

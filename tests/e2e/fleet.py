@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -238,12 +239,20 @@ class Fleet:
                     if process.popen.poll() is None:
                         status = process.stop()
                         assert status == 0, f"{process.name} exited with {status}:\n{process.tail()}"
+                self.check_times()
         finally:
             if kind is not None:
                 for process in [self.gateway, *self.workers.values()]:
                     print(f"---- {process.name}\n{process.tail()}")
             self.kill_all()
             self.dir.cleanup()
+
+    def check_times(self):
+        """However a request ended, its stages add up to its time."""
+        for line in self.gateway.text().splitlines():
+            if " ev=request " in line and " e2el_s=" in line:
+                e2el_s, *stages = map(float, re.findall(r"_s=(\S+)", line[line.index(" e2el_s="):]))
+                assert abs(sum(stages) - e2el_s) <= 0.02 * e2el_s + 1e-6, line
 
     def check_kv_accounts(self):
         """Once no request is there, every KV block is free or cached, and no account was ever wrong."""

@@ -2,6 +2,7 @@
 import json
 import math
 import random
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -178,22 +179,56 @@ def lines_of(process, *parts):
     return lambda: [line for line in process.text().splitlines() if all(p in line + " " for p in parts)]
 
 
-def test_every_stage_is_logged_by_its_process_and_counted(fleet):
+def test_every_stage_is_logged_and_counted(fleet):
     before = fleet.metrics()
     answer = fleet.generate(prompt=STORY, max_new_tokens=12, timeline=True)
     after = fleet.metrics()
     request = "req=" + answer["id"].removeprefix("gen-")
-    where = {"gateway": fleet.gateway, "prefill-0": fleet.workers["prefill-0"],
-             "decode-0": fleet.workers["decode-0"]}
-    stages = [s["name"] for s in answer["timeline"]["stages"]]
-    assert len(stages) == 11
-    for stage in answer["timeline"]["stages"]:
-        name = stage["name"]
-        key = f'baton_stage_duration_seconds_count{{stage="{name}"}}'
+    stages = answer["timeline"]["stages"]
+    assert len(stages) == 14
+    line = wait_for(lines_of(fleet.gateway, request, " ev=request "), "the request's line")[0]
+    for stage in stages:
+        key = f'baton_stage_duration_seconds_count{{stage="{stage["name"]}"}}'
         assert after[key] == before[key] + 1
-        lines = lines_of(where[stage["worker"]], request, f" stage={name} ")
-        wait_for(lines, f"the log line of {name}")  # workers log after they have answered
-        assert len(lines()) == 1, name
+        logged = float(re.search(rf" {stage['name']}_s=(\S+)", line)[1])
+        assert math.isclose(logged, stage["duration_s"], rel_tol=1e-4, abs_tol=1e-9), stage
+    for worker, events in {"prefill-0": ("prompt", "handoff"), "decode-0": ("context_received", "sequence")}.items():
+        for event in events:  # workers log after they have answered
+            lines = lines_of(fleet.workers[worker], request, f" ev={event} ")
+            wait_for(lines, f"{worker} to tell of its {event}")
+            assert len(lines()) == 1, event
+
+
+def adds_up(stages_s, e2el_s):
+    return math.isclose(sum(stages_s), e2el_s, rel_tol=0.02, abs_tol=1e-6)
+
+
+KINDS = ({}, {"explain": 20}, {"kv_cache": False}, {"max_new_tokens": 1}, {"max_new_tokens": 2}, {"stop": ["e"]},
+         {"cache_prompt": False})
+
+
+def test_the_stages_of_every_answer_add_up_to_its_time(fleet):
+    def ask(i):
+        body = {"prompt": 12 * STORY, "max_new_tokens": 24, "timeline": True, **KINDS[i % len(KINDS)]}
+        if i % 2:
+            return fleet.generate(**body)
+        stream = fleet.stream(**body)
+        return stream.text()[1].json()
+    with ThreadPoolExecutor(6) as pool:  # of equal prompts, so most of them hit the prefix cache
+        answers = list(pool.map(ask, range(42)))
+    for i, answer in enumerate(answers):
+        durations = [stage["duration_s"] for stage in answer["timeline"]["stages"]]
+        assert adds_up(durations, answer["e2el_s"]) and min(durations) >= 0, (KINDS[i % len(KINDS)], answer)
+    assert sum(answer["cached_tokens"] > 0 for answer in answers) > 10
+
+
+def test_the_timings_of_every_completion_add_up(fleet):
+    for body in ({}, {"n": 3}, {"prompt": [STORY, "The old dog"]}, {"logprobs": 5}, {"explain": 5, "n": 2}):
+        status, answer, _ = fleet.request("POST", "/v1/completions", {"prompt": STORY, "max_tokens": 16, **body})
+        assert status == 200
+        timings = answer["timings"]
+        stages = [s for name, s in timings.items() if name.endswith("_s") and name not in ("e2el_s", "migration_gap_s")]
+        assert len(stages) == 15 and adds_up(stages, timings["e2el_s"]), (body, timings)
 
 
 def test_metrics_are_well_formed(fleet):

@@ -29,7 +29,7 @@ def test_the_ledger_is_consistent_in_itself_and_with_the_metrics(fleet):
         handoff = answer["handoff"]
         stages = {s["name"]: s["duration_s"] for s in answer["timeline"]["stages"]}
         assert handoff["bytes"] == (n + BLOCK - 1) // BLOCK * block_bytes
-        assert handoff["transfer_s"] == pytest.approx(stages["kv_transfer"])
+        assert 0 <= stages["kv_transfer"] <= answer["e2el_s"] and handoff["transfer_s"] > 0
         assert handoff["gb_per_s"] == pytest.approx(handoff["bytes"] / handoff["transfer_s"] / 1e9, rel=1e-6)
         assert 0 < handoff["crc_s"] < handoff["transfer_s"]
         assert 0 <= handoff["overlap_share"] <= 1 and handoff["exposed_s"] >= 0
@@ -45,6 +45,8 @@ def test_the_ledger_is_consistent_in_itself_and_with_the_metrics(fleet):
     assert gained("baton_kv_transfer_crc_seconds_total") >= sums["crc_s"]
     assert gained("baton_kv_transfer_overlap_seconds_total") >= sums["overlap_s"] * 0.999
     assert gained("baton_kv_transfer_exposed_seconds_count") == len(answers) + 1
+    assert gained("baton_kv_transfer_seconds_count") == len(answers) + 1
+    assert gained("baton_kv_transfer_seconds_sum") >= sum(a["handoff"]["transfer_s"] for a in answers)
 
 
 def test_a_long_prompt_hides_its_hand_off_when_it_may(fleet):

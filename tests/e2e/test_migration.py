@@ -51,6 +51,8 @@ def loses(fleet, victim, role, kinds):
     assert metrics["baton_migration_gap_seconds_count"] - before["baton_migration_gap_seconds_count"] == n
     assert metrics["baton_retries_total"] == before["baton_retries_total"]
     fleet.wait_all_free()
+    migrated = [line for line in fleet.gateway.text().splitlines() if " ev=request " in line and " migrations=1 " in line]
+    assert len(migrated) == n and all(" migration_s=" in line for line in migrated)
 
 
 def test_requests_of_every_kind_outlive_their_decode_worker():

@@ -119,7 +119,7 @@ def all_at_once(fleet, **body):
 def prompts_in_order(fleet):
     """The lengths of the prompts that ran, in the order in which they were done."""
     lengths = dict(re.findall(r"ev=request req=(\S+) .*?prompt_tokens=(\d+)", fleet.gateway.text()))
-    done = re.findall(r"req=(\S+) .*?stage=prefill_compute", fleet.workers["prefill-0"].text())
+    done = re.findall(r"ev=prompt req=(\S+) ", fleet.workers["prefill-0"].text())
     return [int(lengths[request]) for request in done]
 
 
@@ -131,7 +131,7 @@ def test_a_short_prompt_does_not_wait_for_long_ones():
 
 
 def compute_times(fleet):
-    return re.findall(r"stage=prefill_compute duration_s=(\S+)", fleet.workers["prefill-0"].text())
+    return re.findall(r"ev=prompt .* compute_s=(\S+)", fleet.workers["prefill-0"].text())
 
 
 def test_short_prompts_share_a_pass():
@@ -153,7 +153,7 @@ def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
             client.reset()
         wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 20, "half of them to leave")
         worker.resume()
-        wait_for(lambda: "stage=prefill_compute" in worker.text(), "a prompt to be through")
+        wait_for(lambda: "ev=prompt " in worker.text(), "a prompt to be through")
         for client in clients[1::2]:
             client.reset()
         wait_for(lambda: "ev=canceled" in worker.text(), "the worker to hear of it")
@@ -190,9 +190,9 @@ def test_a_decode_worker_killed_during_hand_offs():
             thread.start()
         wait_for(lambda: fleet.open("PREFILLING") == 16 and fleet.active("decode-0"), "slots for all contexts")
         fleet.workers["decode-0"].pause()  # so that what is sent there does not arrive
-        n_through = fleet.workers["prefill-0"].text().count("stage=prefill_compute") + 6
+        n_through = fleet.workers["prefill-0"].text().count("ev=prompt ") + 6
         fleet.workers["prefill-0"].resume()
-        wait_for(lambda: fleet.workers["prefill-0"].text().count("stage=prefill_compute") > n_through,
+        wait_for(lambda: fleet.workers["prefill-0"].text().count("ev=prompt ") > n_through,
                  "the first prompts to be through")
         fleet.workers["decode-0"].kill()
         for thread in threads:

@@ -141,7 +141,6 @@ static void read_timings(const struct baton_json *timings, struct ld_server_view
 {
     double predicted_s = -1;
     int64_t n_predicted = 0;
-    char key[32];
     read_count(timings, "cache_n", &server->cached_tokens);
     read_time(timings, "prompt_ms", 1e-3, &server->ttft_s);
     read_time(timings, "predicted_ms", 1e-3, &predicted_s);
@@ -149,8 +148,7 @@ static void read_timings(const struct baton_json *timings, struct ld_server_view
     if (predicted_s >= 0 && n_predicted > 1)
         server->tpot_s = predicted_s / (double)(n_predicted - 1);
     for (int i = 0; i < BATON_N_STAGES; i++) {
-        (void)snprintf(key, sizeof key, "%s_s", baton_stage_name((enum baton_stage)i));
-        read_time(timings, key, 1, &server->stages_s[i]);
+        read_time(timings, baton_stage_key((enum baton_stage)i), 1, &server->stages_s[i]);
     }
     if (server->stages_s[BATON_STAGE_first_token] >= 0)
         server->ttft_s = sum_to_first_token(server);

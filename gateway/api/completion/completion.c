@@ -12,6 +12,7 @@
 #include "gateway/api/answer.h"
 #include "gateway/http/sse.h"
 #include "gateway/http/status.h"
+#include "gateway/request/stages.h"
 #include "gateway/routing/routing.h"
 
 #define KEEP_ALIVE_NS (15 * BATON_SECOND)
@@ -317,17 +318,17 @@ void gw_choice_count(struct gw_choice *choice)
 {
     const struct gw_request *request = choice->request;
     struct gw_totals *totals = &choice->completion->totals;
+    struct gw_stage_span spans[BATON_N_STAGES];
     gw_exchange_charge_tokens(choice->completion->exchange, request->output.tokens.n);
     totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
     totals->output_tokens += request->output.tokens.n;
     totals->prompt_s += gw_request_first_attempt(request)->prefill_compute_s;
     totals->output_s += gw_request_e2el_s(request) - gw_request_ttft_s(request);
-    for (int i = 0; i < BATON_N_STAGES; i++) {
-        struct gw_stage_span span;
-        if (gw_request_stage(request, (enum baton_stage)i, &span))
-            totals->stages_s[i] += span.duration_s;
-    }
+    totals->e2el_s += gw_request_e2el_s(request);
+    gw_request_stages(request, spans);
+    for (int i = 0; i < BATON_N_STAGES; i++)
+        totals->stages_s[i] += spans[i].duration_s;
     totals->migrations += request->migration.n;
     totals->hand_overs += request->migration.n_hand_overs;
     totals->migration_gap_s = fmax(totals->migration_gap_s, request->migration.longest_gap_s);

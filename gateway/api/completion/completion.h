@@ -17,6 +17,7 @@
 #ifndef BATON_GATEWAY_API_COMPLETION_COMPLETION_H
 #define BATON_GATEWAY_API_COMPLETION_COMPLETION_H
 
+#include "common/obs/stage.h"
 #include "gateway/api/completion/logprobs.h"
 #include "gateway/api/params/params.h"
 #include "gateway/api/params/prompts.h"
@@ -45,7 +46,7 @@ struct gw_totals {
     uint64_t prompt_tokens; /* each prompt once, however many choices it has */
     uint64_t run_tokens, cached_tokens, output_tokens; /* of all choices */
     double prompt_s, output_s;                         /* prefill compute; first token to end */
-    double stages_s[BATON_N_STAGES];
+    double stages_s[BATON_N_STAGES], e2el_s;           /* what they add up to */
     uint64_t migrations, hand_overs;
     double migration_gap_s; /* the longest */
     bool class_changed;     /* in any of the choices */

@@ -5,6 +5,7 @@
 
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/explain.h"
+#include "gateway/request/stages.h"
 
 enum { EVENT_MAX_BYTES = 1 << 20 };
 
@@ -40,17 +41,18 @@ static void put_served_by(struct baton_json_out *out, const struct gw_request *r
 
 static void put_timeline(struct baton_json_out *out, const struct gw_request *request)
 {
+    struct gw_stage_span spans[BATON_N_STAGES];
     baton_json_open(out, "timeline", '{');
     baton_json_open(out, "stages", '[');
+    gw_request_stages(request, spans);
     for (int i = 0; i < BATON_N_STAGES; i++) {
-        struct gw_stage_span span;
-        if (!gw_request_stage(request, (enum baton_stage)i, &span))
+        if (!spans[i].worker)
             continue;
         baton_json_open(out, NULL, '{');
         baton_json_put_string(out, "name", baton_stage_name((enum baton_stage)i));
-        baton_json_put_string(out, "worker", span.worker);
-        baton_json_put_real(out, "start_s", span.start_s);
-        baton_json_put_real(out, "duration_s", span.duration_s);
+        baton_json_put_string(out, "worker", spans[i].worker);
+        baton_json_put_real(out, "start_s", spans[i].start_s);
+        baton_json_put_real(out, "duration_s", spans[i].duration_s);
         baton_json_close(out, '}');
     }
     baton_json_close(out, ']');

@@ -70,17 +70,15 @@ static void put_rate(struct baton_json_out *out, const char *n_key, uint64_t n, 
 /* "timings": llama.cpp's names, then the seconds of our stages. */
 static void put_timings(struct baton_json_out *out, const struct gw_totals *totals)
 {
-    char key[32];
     baton_json_open(out, "timings", '{');
     baton_json_put_uint(out, "cache_n", totals->cached_tokens);
     put_rate(out, "prompt_n", totals->run_tokens - totals->cached_tokens, "prompt_ms",
              totals->prompt_s, "prompt_per_token_ms", "prompt_per_second");
     put_rate(out, "predicted_n", totals->output_tokens, "predicted_ms", totals->output_s,
              "predicted_per_token_ms", "predicted_per_second");
-    for (int i = 0; i < BATON_N_STAGES; i++) {
-        (void)snprintf(key, sizeof key, "%s_s", baton_stage_name((enum baton_stage)i));
-        baton_json_put_real(out, key, totals->stages_s[i]);
-    }
+    for (int i = 0; i < BATON_N_STAGES; i++)
+        baton_json_put_real(out, baton_stage_key((enum baton_stage)i), totals->stages_s[i]);
+    baton_json_put_real(out, "e2el_s", totals->e2el_s);
     baton_json_put_uint(out, "migrations", totals->migrations);
     baton_json_put_uint(out, "hand_overs", totals->hand_overs);
     baton_json_put_real(out, "migration_gap_s", totals->migration_gap_s);

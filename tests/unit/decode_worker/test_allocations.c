@@ -90,7 +90,7 @@ static void run_step(void)
     for (int i = 0; i < step->n_sequences; i++)
         events[i] =
             (struct dc_event){.context = step->contexts[i], .sampled = &made[i], .last = i == 1};
-    dc_stream_send(stream, events, step->n_sequences, 0.01);
+    dc_stream_send(stream, events, step->n_sequences, &(struct dc_step_times){.compute_s = 0.01});
     for (int i = 0; i < step->n_sequences; i++)
         if (events[i].err != BATON_AGAIN)
             fail();

@@ -577,7 +577,7 @@ static void on_text(struct gw_choice *client, const char *text, size_t n)
 
 static void keep(struct gw_choice *client)
 {
-    client->decode_s = client->request->attempt.decode_s;
+    client->decode_s = client->request->attempt.decode_times.decode_s;
     client->attempt = client->request->attempt.number;
     client->request = NULL;
 }

@@ -63,9 +63,9 @@ TEST(infinities_and_nan_are_spelled_as_prometheus_reads_them)
 TEST(stages_have_their_contract_names)
 {
     static const char *const names[] = {
-        "parse",           "tokenize",    "queue",       "prefill_queue",
-        "prefill_compute", "first_token", "kv_transfer", "decode_queue",
-        "decode",          "detokenize",  "flush"};
+        "parse",       "tokenize",    "queue",        "prefill_queue", "prefill_compute",
+        "first_token", "kv_transfer", "decode_queue", "decode",        "sample",
+        "decode_wait", "migration",   "detokenize",   "format",        "flush"};
     assert_int_equal(BATON_N_STAGES, sizeof names / sizeof names[0]);
     for (int i = 0; i < BATON_N_STAGES; i++)
         assert_string_equal(baton_stage_name((enum baton_stage)i), names[i]);

@@ -215,6 +215,7 @@ static const struct broken {
     {KIND(KV_ACCOUNT), "kv_account.owners.blocks", {SET(kv_owner.blocks, 65)}},
     {KIND(KV_ACCOUNT), "kv_account.owners.age_s", {SET(kv_owner.age_s, -1)}},
     {KIND(STEP_EVENTS), "step_events.events", {SET(body.step_events.n_events, 0)}},
+    {KIND(STEP_EVENTS), "step_events.sample_s", {SET(body.step_events.sample_s, -1)}},
     {KIND(STEP_EVENTS), "step_events.events.request_id", {SET(step_event.request_id, 0)}},
     {KIND(STEP_EVENTS), "step_events.events.attempt", {SET(step_event.attempt, 0)}},
     {KIND(STEP_EVENTS),

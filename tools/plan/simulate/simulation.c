@@ -123,7 +123,7 @@ static void note_stages(const struct sim_request *request)
         baton_seconds(request->record->first_ns - request->computed_ns);
     if (request->decode)
         stages_s[BATON_STAGE_kv_transfer] =
-            baton_seconds(request->received_ns - request->computed_ns);
+            fmax(baton_seconds(request->received_ns - request->record->first_ns), 0);
 }
 
 static void on_end(struct sim_cluster *cluster, struct sim_request *request)

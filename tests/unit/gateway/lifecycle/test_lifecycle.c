@@ -84,7 +84,7 @@ TEST(the_decode_time_of_an_attempt_that_broke_is_not_the_next_ones)
     say_failed(&decode, &client, BATON__V1__FAILED__CODE__INTERNAL);
     run_prompt(&decode, &client);
     say_tokens(&decode, &client, 1, 1);
-    assert_true(fabs(client.request->attempt.decode_s - 0.010) < 1e-9);
+    assert_true(fabs(client.request->attempt.decode_times.decode_s - 0.010) < 1e-9);
 }
 
 TEST(the_time_to_the_first_token_is_observed_once_per_request)

@@ -120,28 +120,6 @@ TEST(an_edge_that_is_not_in_the_picture_aborts)
     gw_request_destroy(&requests, request);
 }
 
-TEST(the_stages_up_to_the_first_token_follow_without_gap)
-{
-    struct gw_request *request = new_request();
-    struct gw_times *times = &request->times;
-    struct gw_stage_span span;
-    double end_s = 0;
-    times->parsed_ns = times->arrived_ns + 1000;
-    times->tokenized_ns = times->parsed_ns + 5000;
-    request->attempt.prefill_sent_ns = times->tokenized_ns + 70000;
-    request->output.first_ns = request->attempt.prefill_sent_ns + 9000000;
-    request->attempt.prefill_queue_s = 0.001;
-    request->attempt.prefill_compute_s = 0.0075;
-    for (int stage = BATON_STAGE_parse; stage <= BATON_STAGE_first_token; stage++) {
-        assert_true(gw_request_stage(request, (enum baton_stage)stage, &span));
-        assert_true(fabs(span.start_s - end_s) < 1e-12);
-        end_s = span.start_s + span.duration_s;
-    }
-    assert_true(fabs(end_s - gw_request_ttft_s(request)) < 1e-12);
-    assert_false(gw_request_stage(request, BATON_STAGE_decode, &span));
-    gw_request_destroy(&requests, request);
-}
-
 TEST(times_per_token_need_two_tokens)
 {
     struct gw_request *request = new_request();
@@ -165,7 +143,6 @@ int main(void)
         cmocka_unit_test_setup(a_wait_goes_on_while_reservations_are_turned_down, init),
         cmocka_unit_test_setup(a_request_that_returns_to_the_queue_keeps_its_rank, init),
         cmocka_unit_test_setup(an_edge_that_is_not_in_the_picture_aborts, init),
-        cmocka_unit_test_setup(the_stages_up_to_the_first_token_follow_without_gap, init),
         cmocka_unit_test_setup(times_per_token_need_two_tokens, init),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
