@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/config_show.h"
 #include "common/base/json.h"
 #include "common/base/version.h"
 
 enum { CONFIG_FILE_MAX_BYTES = 1 << 20 };
-
-static const char *const kind_words[] = {"TEXT", "INT", "NUMBER", "BOOL"};
 
 static const struct baton_option *find(const struct baton_config *config, const char *name,
                                        size_t n)
@@ -267,74 +266,6 @@ static enum baton_err set_from_flags(struct baton_config *config, void *target, 
     return BATON_OK;
 }
 
-static void print_help(const struct baton_config *config)
-{
-    (void)printf("%s %s - %s\n\n", config->process, BATON_RELEASE, config->summary);
-    if (config->operands)
-        (void)printf("usage: %s [OPTION...] %s\n\n", config->process, config->operands);
-    for (size_t i = 0; i < config->n_options; i++) {
-        const struct baton_option *option = &config->options[i];
-        char left[64];
-        (void)snprintf(left, sizeof left, "--%s %s", option->name,
-                       option->kind == BATON_OPTION_CHOICE ? option->unit
-                                                           : kind_words[option->kind]);
-        (void)printf("  %-28s %s", left, option->help);
-        if (option->kind == BATON_OPTION_INT || option->kind == BATON_OPTION_REAL)
-            (void)printf(" (%.15g..%.15g%s%s)", option->min, option->max, *option->unit ? " " : "",
-                         option->unit);
-        (void)printf(option->fallback ? " [%s]\n" : "\n", option->fallback);
-    }
-    (void)printf("  %-28s a JSON object with any of these options\n"
-                 "  %-28s print what is in force as such a file, and exit\n"
-                 "  %-28s print the version, and exit\n\n"
-                 "A flag wins over the environment (%s_PORT for --port), that over the file.\n",
-                 "--config FILE", "--print-config", "--version", config->env_prefix);
-}
-
-static void put_word(struct baton_json_out *out, const struct baton_option *option, int choice)
-{
-    size_t n;
-    const char *word = baton_option_word(option, choice, &n);
-    baton_json_put_text(out, option->name, word, n);
-}
-
-static void print_config(const struct baton_config *config, const void *target)
-{
-    struct baton_buf text;
-    baton_buf_init(&text, CONFIG_FILE_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&text);
-    baton_json_open(&out, NULL, '{');
-    for (size_t i = 0; i < config->n_options; i++) {
-        const struct baton_option *option = &config->options[i];
-        const void *field = (const char *)target + option->offset;
-        baton_buf_puts(&text, i ? ",\n " : "\n ");
-        out.comma = false;
-        switch (option->kind) {
-        case BATON_OPTION_TEXT:
-            if (*(const char *const *)field)
-                baton_json_put_string(&out, option->name, *(const char *const *)field);
-            else
-                baton_json_put_null(&out, option->name);
-            break;
-        case BATON_OPTION_INT:
-            baton_json_put_int(&out, option->name, *(const int64_t *)field);
-            break;
-        case BATON_OPTION_REAL:
-            baton_json_put_real(&out, option->name, *(const double *)field);
-            break;
-        case BATON_OPTION_BOOL:
-            baton_json_put_bool(&out, option->name, *(const bool *)field);
-            break;
-        case BATON_OPTION_CHOICE:
-            put_word(&out, option, *(const int *)field);
-            break;
-        }
-    }
-    baton_json_close(&out, '}');
-    (void)puts(baton_buf_text(&text));
-    baton_buf_fini(&text);
-}
-
 static const char *config_path(const struct baton_config *config, int argc, char **argv)
 {
     char name[96];
@@ -361,11 +292,15 @@ enum baton_err baton_config_load(struct baton_config *config, void *target, int 
 {
     *done = true;
     if (has_flag("--help", argc, argv) || has_flag("-h", argc, argv)) {
-        print_help(config);
+        baton_config_print_help(config);
         return BATON_OK;
     }
     if (has_flag("--version", argc, argv)) {
         baton_version_print(config->process);
+        return BATON_OK;
+    }
+    if (has_flag("--print-options", argc, argv)) {
+        baton_config_print_options(config);
         return BATON_OK;
     }
     const char *path = config_path(config, argc, argv);
@@ -380,7 +315,7 @@ enum baton_err baton_config_load(struct baton_config *config, void *target, int 
         return err;
     *done = has_flag("--print-config", argc, argv);
     if (*done)
-        print_config(config, target);
+        baton_config_print(config, target);
     return BATON_OK;
 }
 

@@ -5,15 +5,15 @@
 #include "tools/cli/cli.h"
 
 static const struct cli_command commands[] = {
-    {"up", "run a gateway and its workers, and keep them running", bt_up},
-    {"down", "stop what `up` started", bt_down},
-    {"status", "processes, readiness, workers", bt_status},
-    {"logs", "the ends of the logs of a fleet in the background", bt_logs},
-    {"run", "the answer to one prompt, to stdout", bt_run},
-    {"chat", "a conversation in the terminal", bt_chat},
-    {"pull", "download a model", bt_pull},
-    {"bench", "measure the engine and the link: baton-bench", bt_bench},
-    {"load", "measure a server under load: baton-load", bt_load},
+    {"up", "run a gateway and its workers, and keep them running", bt_up, NULL},
+    {"down", "stop what `up` started", bt_down, NULL},
+    {"status", "processes, readiness, workers", bt_status, NULL},
+    {"logs", "the ends of the logs of a fleet in the background", bt_logs, NULL},
+    {"run", "the answer to one prompt, to stdout", bt_run, NULL},
+    {"chat", "a conversation in the terminal", bt_chat, NULL},
+    {"pull", "download a model", bt_pull, "get-model"},
+    {"bench", "measure the engine and the link", bt_bench, "baton-bench"},
+    {"load", "measure a server under load", bt_load, "baton-load"},
 };
 
 const char *bt_called_as(void)
@@ -22,8 +22,15 @@ const char *bt_called_as(void)
     return name && *name ? name : "baton";
 }
 
+static const struct cli_program program = {
+    .name = "baton",
+    .summary = "serves language models from a fleet of processes",
+    .commands = commands,
+    .n_commands = sizeof commands / sizeof commands[0],
+};
+
 int main(int argc, char **argv)
 {
-    int status = cli_dispatch("baton", commands, sizeof commands / sizeof commands[0], argc, argv);
+    int status = cli_dispatch(&program, argc, argv);
     return status ? status : bt_exit_status;
 }

@@ -7,6 +7,8 @@
 #include "common/base/version.h"
 #include "tools/cli/cli.h"
 
+enum { COMMANDS_MAX_BYTES = 64 << 10 };
+
 int cli_status(const char *program, enum baton_err err, const struct baton_why *why)
 {
     if (err)
@@ -14,12 +16,37 @@ int cli_status(const char *program, enum baton_err err, const struct baton_why *
     return err ? 1 : 0;
 }
 
-static void put_usage(FILE *out, const char *program, const struct cli_command *commands, int n)
+static void put_usage(FILE *out, const struct cli_program *program)
 {
-    (void)fprintf(out, "usage: %s COMMAND [OPTION...]   (%s COMMAND --help lists them)\n", program,
-                  program);
-    for (int i = 0; i < n; i++)
-        (void)fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    (void)fprintf(out, "usage: %s COMMAND [OPTION...]   (%s COMMAND --help lists them)\n",
+                  program->name, program->name);
+    for (int i = 0; i < program->n_commands; i++)
+        (void)fprintf(out, "  %-10s %s\n", program->commands[i].name, program->commands[i].summary);
+}
+
+/* As baton_config_print_options does of a table. */
+static void print_commands(const struct cli_program *program)
+{
+    struct baton_buf text;
+    baton_buf_init(&text, COMMANDS_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&text);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "process", program->name);
+    baton_json_put_string(&out, "summary", program->summary);
+    baton_json_open(&out, "commands", '[');
+    for (int i = 0; i < program->n_commands; i++) {
+        const struct cli_command *command = &program->commands[i];
+        baton_json_open(&out, NULL, '{');
+        baton_json_put_string(&out, "name", command->name);
+        baton_json_put_string(&out, "summary", command->summary);
+        if (command->becomes)
+            baton_json_put_string(&out, "becomes", command->becomes);
+        baton_json_close(&out, '}');
+    }
+    baton_json_close(&out, ']');
+    baton_json_close(&out, '}');
+    (void)puts(baton_buf_text(&text));
+    baton_buf_fini(&text);
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
@@ -27,28 +54,35 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
 }
 
-int cli_dispatch(const char *program, const struct cli_command *commands, int n, int argc,
-                 char **argv)
+/* Whether word asks about the program itself, and was answered. */
+static bool tell_of_itself(const struct cli_program *program, const char *word)
+{
+    if (is_one_of(word, "--help", "-h", "help"))
+        put_usage(stdout, program);
+    else if (is_one_of(word, "--version", "-V", "version"))
+        baton_version_print(program->name);
+    else if (!strcmp(word, "--print-options"))
+        print_commands(program);
+    else
+        return false;
+    return true;
+}
+
+int cli_dispatch(const struct cli_program *program, int argc, char **argv)
 {
     struct baton_why why = {.text = ""};
     char name[64];
-    for (int i = 0; argc > 1 && i < n; i++) {
-        if (strcmp(argv[1], commands[i].name) != 0)
+    for (int i = 0; argc > 1 && i < program->n_commands; i++) {
+        if (strcmp(argv[1], program->commands[i].name) != 0)
             continue;
-        (void)snprintf(name, sizeof name, "%s %s", program, argv[1]);
-        return cli_status(name, commands[i].run(argc - 1, argv + 1, &why), &why);
+        (void)snprintf(name, sizeof name, "%s %s", program->name, argv[1]);
+        return cli_status(name, program->commands[i].run(argc - 1, argv + 1, &why), &why);
     }
-    if (argc > 1 && is_one_of(argv[1], "--help", "-h", "help")) {
-        put_usage(stdout, program, commands, n);
+    if (argc > 1 && tell_of_itself(program, argv[1]))
         return 0;
-    }
-    if (argc > 1 && is_one_of(argv[1], "--version", "-V", "version")) {
-        baton_version_print(program);
-        return 0;
-    }
     if (argc > 1)
-        (void)fprintf(stderr, "%s: '%s' is no command\n", program, argv[1]);
-    put_usage(stderr, program, commands, n);
+        (void)fprintf(stderr, "%s: '%s' is no command\n", program->name, argv[1]);
+    put_usage(stderr, program);
     return 2;
 }
 

@@ -16,13 +16,20 @@
 struct cli_command {
     const char *name, *summary;
     enum baton_err (*run)(int argc, char **argv, struct baton_why *why);
+    const char *becomes; /* the program or script that it executes, NULL for one of ours */
+};
+
+/* A program with subcommands. */
+struct cli_program {
+    const char *name, *summary;
+    const struct cli_command *commands;
+    int n_commands;
 };
 
 /* Runs the subcommand that argv[1] names, and prints what went wrong to stderr; --help lists them and
  * --version tells the program's. Returns the program's exit status: 0, 1, or 2 with the list when
  * there is none of that name. */
-int cli_dispatch(const char *program, const struct cli_command *commands, int n, int argc,
-                 char **argv);
+int cli_dispatch(const struct cli_program *program, int argc, char **argv);
 
 /* Prints what went wrong, if anything, and returns the program's exit status, 0 or 1. */
 int cli_status(const char *program, enum baton_err err, const struct baton_why *why);

@@ -83,11 +83,19 @@ static enum baton_err run(int argc, char **argv, struct baton_why *why)
 }
 
 static const struct cli_command commands[] = {
-    {"sweep", "fleets of several layouts under several loads: table, report, pictures", run},
-    {"ladder", "what each idea buys, from the naive loop to overlapped hand-off", run},
+    {"sweep", "fleets of several layouts under several loads: table, report, pictures", run,
+     "python3"},
+    {"ladder", "what each idea buys, from the naive loop to overlapped hand-off", run, "python3"},
+};
+
+static const struct cli_program program = {
+    .name = "baton-lab",
+    .summary = "runs experiments that start fleets",
+    .commands = commands,
+    .n_commands = sizeof commands / sizeof commands[0],
 };
 
 int main(int argc, char **argv)
 {
-    return cli_dispatch("baton-lab", commands, sizeof commands / sizeof commands[0], argc, argv);
+    return cli_dispatch(&program, argc, argv);
 }
