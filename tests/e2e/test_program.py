@@ -217,6 +217,37 @@ def test_what_an_image_sets_for_single_processes_does_not_reach_a_fleet(state):
         assert baton("status", "--state", state).returncode == 0
 
 
+def test_sigusr1_reaches_every_process_and_ends_none(state):
+    with Up(state) as up:
+        up.wait_ready()
+        before = {name: up.pid(name) for name in ("gateway", "prefill-0", "decode-0")}
+        up.popen.send_signal(signal.SIGUSR1)
+        up.popen.send_signal(signal.SIGHUP)
+        up.wait_line(r"^gateway +\| .*ev=cluster_token_loaded")
+        assert ask(up.port)[1].name == "summary"
+        assert before == {name: up.pid(name) for name in before} and all(map(is_alive, before.values()))
+
+
+# ---- models by name ----
+
+
+def test_a_model_is_found_by_its_name_where_pull_puts_it(state, tmp_path):
+    models = tmp_path / "models"
+    models.mkdir()
+    (models / "mine").symlink_to(ROOT / "models/tale")
+    with Up(state, "--model", "mine", env=dict(BATON_MODELS=str(models))) as up:
+        up.wait_ready()
+    listed = baton("pull", "--help", env=environment(BATON_MODELS=str(models)))
+    assert listed.returncode == 0 and f"[{models}]" in listed.stdout and "baton up --model" in listed.stdout
+    unknown = baton("up", "--state", state, "--model", "nobodys")
+    assert unknown.returncode == 1 and "--model nobodys: no such directory or file; baton pull" in unknown.stderr
+
+
+@pytest.mark.parametrize("command, program", [("bench", "baton-bench"), ("load", "baton-load")])
+def test_a_command_that_is_another_program_becomes_it(command, program):
+    assert baton(command, "--version").stdout.startswith(f"{program} ")
+
+
 # ---- in the background ----
 
 

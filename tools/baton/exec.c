@@ -26,6 +26,9 @@ enum baton_err bt_pull(int argc, char **argv, struct baton_why *why)
 {
     char path[PATH_MAX];
     enum baton_err err = bt_find_data("get-model", "deploy/get-model", path, why);
+    /* Its hints name us. */
+    if (!err && setenv("BATON_CALLED_AS", bt_called_as(), 1))
+        err = BATON_NO_MEMORY;
     return err ? err : become(path, argc, argv, why);
 }
 

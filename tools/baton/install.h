@@ -9,6 +9,8 @@
 
 #include <limits.h>
 
+#include <stdbool.h>
+
 #include "common/base/error.h"
 
 /* The directory of this program. */
@@ -17,6 +19,10 @@ enum baton_err bt_own_directory(char path[PATH_MAX], struct baton_why *why) BATO
 /* A program of Baton's: in bin, or of bin NULL in our own directory, or by PATH. */
 enum baton_err bt_find_program(const char *bin, const char *name, char path[PATH_MAX],
                                struct baton_why *why) BATON_MUST_CHECK;
+
+/* A model by its name, where `baton pull` puts it: in models (may be NULL), in baton/models of the user's
+ * data, in /var/lib/baton/models or in models/ of the source tree. False when there is none. */
+bool bt_find_model(const char *models, const char *name, char path[PATH_MAX]);
 
 /* A file or directory of Baton's data: `installed` under share/baton, or `source` in the tree. */
 enum baton_err bt_find_data(const char *installed, const char *source, char path[PATH_MAX],

@@ -21,6 +21,8 @@ static void restore_signals(void)
     sigset_t none;
     for (int number = 1; number < NSIG; number++)
         (void)signal(number, SIG_DFL);
+    /* A process that knows nothing of it must not end by what others reopen their files for. */
+    (void)signal(SIGUSR1, SIG_IGN);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

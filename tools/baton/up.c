@@ -22,9 +22,9 @@ enum { SAYS_READY = 'R', SAYS_FAILED = 'F' };
 struct up {
     struct bt_up_options options;
     struct bt_fleet fleet;
-    char embedded_model[PATH_MAX];
-    bool names_state; /* other commands need --state too */
-    FILE *report;     /* where people read how it went */
+    char found_model[PATH_MAX]; /* by its name, or the embedded one */
+    bool names_state;           /* other commands need --state too */
+    FILE *report;               /* where people read how it went */
 };
 
 static const char *base_name(const char *path)
@@ -197,6 +197,19 @@ static enum baton_err start_in_background(struct up *up, struct baton_why *why)
     return err;
 }
 
+/* A path stays as it is; a name stands for a model that was downloaded. */
+static enum baton_err find_model(struct up *up, struct baton_why *why)
+{
+    const char **model = &up->options.model;
+    if (*model &&
+        (!access(*model, F_OK) || !bt_find_model(up->options.models, *model, up->found_model)))
+        return BATON_OK;
+    enum baton_err err =
+        *model ? BATON_OK : bt_find_data("models/tale", "models/tale", up->found_model, why);
+    *model = up->found_model;
+    return err;
+}
+
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
     struct up *up = calloc(1, sizeof *up);
@@ -205,11 +218,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         return BATON_NO_MEMORY;
     up->options = *(const struct bt_up_options *)arg;
     up->report = stdout;
-    enum baton_err err = BATON_OK;
-    if (!up->options.model) {
-        err = bt_find_data("models/tale", "models/tale", up->embedded_model, why);
-        up->options.model = up->embedded_model;
-    }
+    enum baton_err err = find_model(up, why);
     const char *usual = getenv("BATON_STATE");
     up->names_state = up->options.state && (!usual || strcmp(usual, up->options.state) != 0);
     if (!err)

@@ -17,9 +17,12 @@
 
 /* Texts without a default are not passed on: each process then takes its own. */
 const struct baton_option bt_up_option_table[] = {
-    TEXT(model, "model", NULL,
-         "a directory in Hugging Face's layout, or a GGUF file (of a split one the first); unset: "
-         "the embedded story model"),
+    TEXT(
+        model, "model", NULL,
+        "a directory in Hugging Face's layout, a GGUF file (of a split one the first), or the name "
+        "of a model that `baton pull` got; unset: the embedded story model"),
+    TEXT(models, "models", NULL,
+         "where models are looked for by name; unset: where `baton pull` puts them"),
     TEXT(
         dtype, "dtype", NULL,
         "of the weights: auto, f32, bf16, q8, q4, native; unset: native for a GGUF file, else f32"),
