@@ -11,9 +11,9 @@ static const double max_debt_s = 3600; /* of a single answer */
 static const struct {
     const char *code, *name;
 } limits_table[GW_N_LIMITS] = {
-    [GW_LIMIT_requests] = {"request_rate", "requests"},
-    [GW_LIMIT_tokens] = {"token_rate", "tokens"},
-    [GW_LIMIT_bytes] = {"byte_rate", "bytes"},
+    [GW_LIMIT_requests] = {.code = "request_rate", .name = "requests"},
+    [GW_LIMIT_tokens] = {.code = "token_rate", .name = "tokens"},
+    [GW_LIMIT_bytes] = {.code = "byte_rate", .name = "bytes"},
 };
 
 const char *gw_limit_name(enum gw_limit limit)
