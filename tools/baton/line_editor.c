@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "common/base/buf.h"
 
@@ -39,7 +40,7 @@ static char *prompt_of(EditLine *edit)
     return (char *)((struct bt_line_editor *)data)->prompt;
 }
 
-static unsigned char throw_away(EditLine *edit, int key)
+static unsigned char throw_away(EditLine *edit, wint_t key)
 {
     void *data = NULL;
     (void)key;
@@ -76,7 +77,8 @@ static enum baton_err open_terminal(struct bt_line_editor *editor, const char *p
     (void)el_source(editor->edit, NULL);
     /* Ctrl-C is a key while a line is edited: it ends the line, not the program. */
     (void)el_set(editor->edit, EL_SETTY, "-d", "-isig", NULL);
-    (void)el_set(editor->edit, EL_ADDFN, "throw-line-away", "Throw this line away", throw_away);
+    /* The narrow call would leak copies of the texts. */
+    (void)el_wset(editor->edit, EL_ADDFN, L"throw-line-away", L"Throw this line away", throw_away);
     (void)el_set(editor->edit, EL_BIND, "^C", "throw-line-away", NULL);
     return BATON_OK;
 }

@@ -1,19 +1,31 @@
 #include "tools/baton/proc.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Fields 3, 22 and 24 of proc(5)'s stat. The name before may hold blanks and parentheses. */
+enum { STATE_FIELD = 3, STARTED_FIELD = 22, PAGES_FIELD = 24 };
+
+/* A field of proc(5)'s stat after the second, the name, which may hold blanks and parentheses; "" when
+ * the line is shorter. */
+static const char *field(const char *line, int number)
+{
+    const char *p = strrchr(line, ')');
+    for (int i = 2; p && i < number; i++) {
+        p = strchr(p, ' ');
+        p = p ? p + 1 : NULL;
+    }
+    return p ? p : "";
+}
+
 static bool parse(const char *line, char *state, uint64_t *started, int64_t *pages)
 {
-    const char *after = strrchr(line, ')');
-    return after && sscanf(after + 1,
-                           " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-                           "%*d %*d %" SCNu64 " %*u %" SCNd64,
-                           state, started, pages) == 3;
+    *state = *field(line, STATE_FIELD);
+    *started = strtoull(field(line, STARTED_FIELD), NULL, 10);
+    *pages = strtoll(field(line, PAGES_FIELD), NULL, 10);
+    return *started > 0;
 }
 
 bool bt_proc_get(pid_t pid, struct bt_proc *proc)

@@ -182,17 +182,17 @@ enum baton_err bt_state_write_pid(const struct bt_state *state, const char *file
 
 pid_t bt_state_pid(const struct bt_state *state, const char *file, int *n_restarts)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], line[64] = "", *end = line;
     struct bt_proc proc;
-    uint64_t started = 0;
-    int pid = 0, restarts = 0;
     FILE *in = bt_state_path(state, file, path, NULL) ? NULL : fopen(path, "re");
     if (!in)
         return 0;
-    bool read = fscanf(in, "%d %" SCNu64 " %d", &pid, &started, &restarts) >= 2;
+    bool read = fgets(line, sizeof line, in) != NULL;
     (void)fclose(in);
+    pid_t pid = (pid_t)strtol(line, &end, 10);
+    uint64_t started = strtoull(end, &end, 10);
     if (n_restarts)
-        *n_restarts = restarts;
+        *n_restarts = (int)strtol(end, NULL, 10);
     return read && pid > 0 && bt_proc_get(pid, &proc) && proc.started == started ? pid : 0;
 }
 

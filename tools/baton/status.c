@@ -66,10 +66,11 @@ static bool show_answer(const struct bt_server *server, const char *path, struct
 {
     struct baton_why why = {.text = ""};
     enum baton_err err = bt_fleet_get(server, path, answer, &why);
-    (void)printf("GET %s:%s", path, strcmp(path, "/workers") ? " " : "\n");
+    bool is_list = !strcmp(path, "/workers");
+    (void)printf("GET %s:%s", path, is_list ? "\n" : " ");
     if (err)
         (void)printf("%s\n", *why.text ? why.text : baton_err_text(err));
-    else if (strcmp(path, "/workers"))
+    else if (!is_list)
         (void)printf("%s\n", baton_buf_text(&answer->body));
     else
         show_body(answer);
