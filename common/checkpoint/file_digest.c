@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/base/cpu_quota.h"
 #include "common/base/file.h"
 
 /* The size of a piece is part of the digest: another size would be another fingerprint. */
@@ -58,7 +59,10 @@ static void *help(void *arg)
 static size_t n_helpers_for(size_t n_pieces)
 {
     cpu_set_t allowed;
-    size_t n = sched_getaffinity(0, sizeof allowed, &allowed) ? 1 : (size_t)CPU_COUNT(&allowed);
+    struct baton_cpu_quota quota;
+    int n_allowed = sched_getaffinity(0, sizeof allowed, &allowed) ? 1 : CPU_COUNT(&allowed);
+    baton_cpu_quota_get(&quota);
+    size_t n = (size_t)baton_cpu_quota_cores(&quota, n_allowed);
     n = n < n_pieces ? n : n_pieces;
     n = n < MAX_HELPERS + 1 ? n : MAX_HELPERS + 1;
     return n ? n - 1 : 0;

@@ -25,6 +25,7 @@ struct baton_core_lease {
     struct baton_core_slot *own;
     uint64_t allowed[BATON_CORE_MASK_WORDS];
     int processors[BATON_CORES_MAX], n_processors;
+    bool floats; /* under a quota: processors are only counted */
     /* the engine thread's */
     bool busy;
     uint32_t seen; /* the generation that the share at hand was taken from */
@@ -75,11 +76,11 @@ static int read_workers(const struct baton_core_lease *lease, struct baton_core_
 
 static void log_share(const struct baton_core_lease *lease, int n_workers)
 {
-    char list[LIST_BYTES] = "";
-    for (int i = 0, at = 0; i < lease->n_cores && at < (int)sizeof list; i++)
+    char list[LIST_BYTES] = "any";
+    for (int i = 0, at = 0; !lease->floats && i < lease->n_cores && at < (int)sizeof list; i++)
         at += snprintf(list + at, sizeof list - (size_t)at, "%s%d", i ? "," : "", lease->cores[i]);
-    baton_log(BATON_LOG_DEBUG, "cores", BATON_S("use", list), BATON_I("of", lease->n_processors),
-              BATON_I("workers", n_workers));
+    baton_log(BATON_LOG_DEBUG, "cores", BATON_S("use", list), BATON_I("n", lease->n_cores),
+              BATON_I("of", lease->n_processors), BATON_I("workers", n_workers));
 }
 
 bool baton_core_lease_share(void *arg, struct baton_share *share)
@@ -102,7 +103,7 @@ bool baton_core_lease_share(void *arg, struct baton_share *share)
     memcpy(lease->cores, cores, (size_t)n * sizeof cores[0]);
     lease->n_cores = n;
     log_share(lease, n_workers);
-    *share = (struct baton_share){.n = n, .processors = lease->cores};
+    *share = (struct baton_share){.n = n, .processors = lease->floats ? NULL : lease->cores};
     return true;
 }
 
@@ -224,6 +225,20 @@ static void take_processors(struct baton_core_lease *lease, const cpu_set_t *all
     }
 }
 
+/* Instead of processors: whole cores of a quota, and who shares them. */
+static void take_quota(struct baton_core_lease *lease, const struct baton_cpu_quota *quota)
+{
+    int n = baton_cpu_quota_cores(quota, lease->n_processors);
+    if (n == lease->n_processors)
+        return;
+    memset(lease->allowed, 0, sizeof lease->allowed);
+    lease->allowed[0] = quota->group;
+    lease->allowed[1] = (uint64_t)n;
+    lease->allowed[BATON_CORE_MASK_WORDS - 1] = UINT64_C(1) << 63;
+    lease->n_processors = n;
+    lease->floats = true;
+}
+
 /* The slot may hold a dead worker's values. LIVE is stored last: a worker that reads it also reads
  * the others. */
 static void enter(struct baton_core_lease *lease, enum baton_core_role role)
@@ -240,8 +255,8 @@ static void enter(struct baton_core_lease *lease, enum baton_core_role role)
 }
 
 enum baton_err baton_core_lease_open(const char *path, enum baton_core_role role,
-                                     const cpu_set_t *allowed, struct baton_core_lease **out,
-                                     struct baton_why *why)
+                                     const cpu_set_t *allowed, const struct baton_cpu_quota *quota,
+                                     struct baton_core_lease **out, struct baton_why *why)
 {
     struct baton_core_lease *lease = calloc(1, sizeof *lease);
     if (!lease)
@@ -253,6 +268,7 @@ enum baton_err baton_core_lease_open(const char *path, enum baton_core_role role
     }
     lease->own = &lease->view.table->slots[lease->view.slot];
     take_processors(lease, allowed);
+    take_quota(lease, quota);
     enter(lease, role);
     *out = lease;
     return BATON_OK;

@@ -9,6 +9,10 @@
  * then counts as idle until it beats again. Workers share if they may run on the same processors;
  * those that may run on others do not see each other.
  *
+ * Under a CPU quota of fewer cores than processors, the workers under that quota share its whole
+ * cores: so many threads, on whichever processors the system chooses, for a quota is time and other
+ * containers are on the same processors.
+ *
  * Ownership: the lease owns its slot and its view of the table.
  * Threading: open, tick and close on the main thread, with no engine running at open and close;
  *            busy and share on the engine thread.
@@ -21,15 +25,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/cpu_quota.h"
 #include "common/base/error.h"
 #include "common/engine/system/pool.h"
 #include "common/policy/core_shares.h"
 
 struct baton_core_lease;
 
-/* path of the table; allowed: processors, the first 256 of them are shared. */
+/* path of the table; allowed: processors, the first 256 of them are shared; quota: over all
+ * workers of its group. */
 enum baton_err baton_core_lease_open(const char *path, enum baton_core_role role,
-                                     const cpu_set_t *allowed, struct baton_core_lease **lease,
+                                     const cpu_set_t *allowed, const struct baton_cpu_quota *quota,
+                                     struct baton_core_lease **lease,
                                      struct baton_why *why) BATON_MUST_CHECK;
 void baton_core_lease_close(struct baton_core_lease *lease);
 

@@ -6,7 +6,8 @@
  *          128  64 slots of 192 bytes:
  *               state u32 | beats u32 | seen u32 | pid i32 | pool_mib, unbacked_mib u32 |
  *                   padding to 64
- *               allowed: the processors the worker may use, 1024 bits
+ *               allowed: the processors the worker may use, 1024 bits; with a CPU quota the
+ *               quota's group, its whole cores and bit 1023
  *
  * A slot is held by a lock on its first byte (fcntl, open file description), which the kernel drops
  * when the holder dies: a slot that can be locked and has a state was a crashed worker's. Byte 0 is

@@ -63,14 +63,14 @@ bool baton_cores_shared_path(const char *lease_dir, const char *name, char path[
 
 /* A failure is only a warning: sharing saves time, and a worker alone is correct without it. */
 static void open_lease(struct baton_cores *cores, const struct baton_cores_options *options,
-                       const cpu_set_t *allowed)
+                       const cpu_set_t *allowed, const struct baton_cpu_quota *quota)
 {
     char path[PATH_MAX];
     struct baton_why why = {"no directory for it"};
     if (!*options->lease_dir)
         return;
     if (!baton_cores_shared_path(options->lease_dir, "baton-cores", path) ||
-        baton_core_lease_open(path, options->role, allowed, &cores->lease, &why))
+        baton_core_lease_open(path, options->role, allowed, quota, &cores->lease, &why))
         baton_log(BATON_LOG_WARN, "no_core_lease", BATON_S("why", why.text),
                   BATON_S("instead", "all cores"));
     else
@@ -81,7 +81,7 @@ static void open_lease(struct baton_cores *cores, const struct baton_cores_optio
 static void pin(struct baton_cores *cores, const cpu_set_t *allowed)
 {
     int n = 0;
-    if (cores->n_threads > cores->n)
+    if (cores->n_threads > CPU_COUNT(allowed))
         return;
     for (int cpu = 0; cpu < CPU_SETSIZE && n < cores->n_threads; cpu++)
         if (CPU_ISSET((size_t)cpu, allowed))
@@ -89,10 +89,22 @@ static void pin(struct baton_cores *cores, const cpu_set_t *allowed)
     cores->pinned = true;
 }
 
+static void log_cores(const struct baton_cores *cores, const struct baton_cpu_quota *quota,
+                      int n_allowed)
+{
+    char text[24] = "none";
+    if (quota->cores > 0)
+        (void)snprintf(text, sizeof text, "%.2f", quota->cores);
+    baton_log(BATON_LOG_INFO, "cores_allowed", BATON_I("cores", cores->n),
+              BATON_I("threads", cores->n_threads), BATON_S("cpu_quota", text),
+              BATON_I("affinity", n_allowed), BATON_I("machine", sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
 enum baton_err baton_cores_init(struct baton_cores *cores,
                                 const struct baton_cores_options *options, struct baton_why *why)
 {
     cpu_set_t allowed;
+    struct baton_cpu_quota quota;
     bool is_auto = !strcmp(options->cores, "auto"),
          is_list = !is_auto && strcmp(options->cores, "all") != 0;
     enum baton_err err = is_list ? restrict_to(options->cores, why) : BATON_OK;
@@ -100,13 +112,15 @@ enum baton_err baton_cores_init(struct baton_cores *cores,
         err = baton_fail(why, BATON_IO, "cores: %s", strerror(errno));
     if (err)
         return err;
-    *cores = (struct baton_cores){.n = CPU_COUNT(&allowed)};
+    baton_cpu_quota_get_under(options->root ? options->root : "", &quota);
+    *cores = (struct baton_cores){.n = baton_cpu_quota_cores(&quota, CPU_COUNT(&allowed))};
     int n_most = cores->n < BATON_CORES_MAX ? cores->n : BATON_CORES_MAX;
     cores->n_threads = options->n_threads ? options->n_threads : n_most;
     if (is_list)
         pin(cores, &allowed);
     else if (is_auto)
-        open_lease(cores, options, &allowed);
+        open_lease(cores, options, &allowed, &quota);
+    log_cores(cores, &quota, CPU_COUNT(&allowed));
     return BATON_OK;
 }
 

@@ -5,6 +5,9 @@
  *     all    the same, without a look at other workers
  *     LIST   "0" or "0,2-3": these and no others, each compute thread on one of its own
  *
+ * A CPU quota (base/cpu_quota.h) bounds all three: no more threads than its whole cores, unless
+ * n_threads says so.
+ *
  * Ownership: init and fini on the same struct; it stays in place between them.
  * Threading: init before any thread is started (threads inherit a LIST); attach and busy on the
  *            engine thread; tick on the main thread; fini when the engine thread is gone.
@@ -19,7 +22,7 @@
 #include "common/engine/compute/engine.h"
 
 struct baton_cores {
-    int n;         /* processors this process may run on */
+    int n;         /* cores: processors this process may run on, and no more than its CPU quota */
     int n_threads; /* to compute with, at most */
     struct baton_core_lease *lease;
     bool pinned, told;
@@ -29,7 +32,8 @@ struct baton_cores {
 struct baton_cores_options {
     const char *cores;     /* "auto", "all" or a list */
     const char *lease_dir; /* of the table; "auto", or "" for no lease */
-    int n_threads;         /* 0: as many as processors */
+    int n_threads;         /* 0: as many as cores */
+    const char *root;      /* where /proc and /sys lie; NULL: as usual (tests) */
     enum baton_core_role role;
 };
 

@@ -120,7 +120,7 @@ static void update_share(struct baton_pool *pool)
     if (!pool->share || !pool->share(pool->share_arg, &share))
         return;
     int n = share.n < pool->n_threads ? share.n : pool->n_threads;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && share.processors; i++)
         place(&pool->helpers[i], share.processors[i]);
     admit(pool, n < 1 ? 1 : n);
 }

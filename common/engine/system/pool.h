@@ -30,7 +30,8 @@ void baton_pool_destroy(struct baton_pool *pool);
 
 int baton_pool_n_threads(const struct baton_pool *pool);
 
-/* Threads 0..n-1 take part, thread 0 being the caller, i on processors[i], pinned. */
+/* Threads 0..n-1 take part, thread 0 being the caller, i on processors[i], pinned; with NULL each
+ * runs wherever the system puts it. One function always tells NULL, or never. */
 struct baton_share {
     int n;
     const int *processors; /* [n], borrowed until the next call of the function that told it */

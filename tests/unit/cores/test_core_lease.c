@@ -8,11 +8,13 @@
 
 /* Processors of these numbers need not exist: the lease only divides them. */
 static cpu_set_t allowed;
+static struct baton_cpu_quota quota;
 static const char *path;
 
 static int set_up(void **state)
 {
     CPU_ZERO(&allowed);
+    quota = (struct baton_cpu_quota){0};
     CPU_SET(2, &allowed);
     CPU_SET(5, &allowed);
     if (make_scratch(state))
@@ -25,7 +27,7 @@ static struct baton_core_lease *open_lease(enum baton_core_role role)
 {
     struct baton_core_lease *lease;
     struct baton_why why = {""};
-    if (baton_core_lease_open(path, role, &allowed, &lease, &why))
+    if (baton_core_lease_open(path, role, &allowed, &quota, &lease, &why))
         fail_msg("%s", why.text);
     return lease;
 }
@@ -60,6 +62,45 @@ TEST(a_busy_worker_has_the_cores_of_an_idle_one)
     assert_share(prefill, 2, 2, 5);
     baton_core_lease_busy(prefill, false);
     baton_core_lease_close(prefill);
+    baton_core_lease_busy(decode, true);
+    assert_share(decode, 2, 2, 5);
+    baton_core_lease_close(decode);
+}
+
+static void assert_floating(struct baton_core_lease *lease, int n)
+{
+    struct baton_share share = {0};
+    assert_true(baton_core_lease_share(lease, &share));
+    assert_int_equal(share.n, n);
+    assert_null(share.processors);
+}
+
+TEST(under_a_quota_workers_share_its_whole_cores_and_no_processors)
+{
+    for (int cpu = 8; cpu < 12; cpu++)
+        CPU_SET((size_t)cpu, &allowed);
+    quota = (struct baton_cpu_quota){.cores = 3.9, .group = 7};
+    struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE),
+                            *prefill = open_lease(BATON_CORE_PREFILL);
+    baton_core_lease_busy(decode, true);
+    assert_floating(decode, 3);
+    baton_core_lease_busy(prefill, true);
+    assert_floating(decode, 1);
+    assert_floating(prefill, 2);
+    quota.group = 8; /* another container, which shares the table */
+    struct baton_core_lease *stranger = open_lease(BATON_CORE_DECODE);
+    baton_core_lease_busy(stranger, true);
+    assert_floating(stranger, 3);
+    assert_unchanged(decode);
+    baton_core_lease_close(stranger);
+    baton_core_lease_close(prefill);
+    baton_core_lease_close(decode);
+}
+
+TEST(a_quota_of_every_processor_is_none)
+{
+    quota = (struct baton_cpu_quota){.cores = 2, .group = 7};
+    struct baton_core_lease *decode = open_lease(BATON_CORE_DECODE);
     baton_core_lease_busy(decode, true);
     assert_share(decode, 2, 2, 5);
     baton_core_lease_close(decode);
@@ -175,6 +216,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_TABLE(a_busy_worker_has_the_cores_of_an_idle_one),
+        IN_TABLE(under_a_quota_workers_share_its_whole_cores_and_no_processors),
+        IN_TABLE(a_quota_of_every_processor_is_none),
         IN_TABLE(workers_of_other_processors_are_strangers),
         IN_TABLE(a_killed_worker_gives_its_cores_back),
         IN_TABLE(a_silent_worker_loses_its_cores_until_it_beats_again),

@@ -10,7 +10,7 @@ static struct baton_why why;
 static enum baton_err init(struct baton_cores *cores, const char *list, const char *lease_dir)
 {
     const struct baton_cores_options options = {
-        .cores = list, .lease_dir = lease_dir, .role = BATON_CORE_DECODE};
+        .cores = list, .lease_dir = lease_dir, .role = BATON_CORE_DECODE, .root = scratch};
     why.text[0] = 0;
     return baton_cores_init(cores, &options, &why);
 }
@@ -66,6 +66,22 @@ TEST(a_table_that_others_may_write_is_not_used)
     assert_null(cores.lease);
 }
 
+TEST(a_cpu_quota_bounds_cores_and_threads)
+{
+    struct baton_cores cores;
+    static const char *const dirs[] = {"proc", "proc/self", "sys", "sys/fs", "sys/fs/cgroup"};
+    for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++)
+        assert_int_equal(mkdir(in_scratch(dirs[i]), 0700), 0);
+    write_scratch("proc/self/cgroup", "0::/\n");
+    write_scratch("sys/fs/cgroup/cpu.max", "150000 100000\n");
+    for (const char *const *how = (const char *const[]){"all", "auto", NULL}; *how; how++) {
+        assert_int_equal(init(&cores, *how, scratch), BATON_OK);
+        assert_int_equal(cores.n, 1);
+        assert_int_equal(cores.n_threads, 1);
+        baton_cores_fini(&cores);
+    }
+}
+
 /* Last: it leaves this process with one processor. */
 TEST(a_list_is_taken)
 {
@@ -96,6 +112,7 @@ int main(void)
         IN_SCRATCH(auto_takes_a_lease_in_the_directory_it_is_given),
         IN_SCRATCH(without_a_usable_directory_auto_is_all),
         IN_SCRATCH(a_table_that_others_may_write_is_not_used),
+        IN_SCRATCH(a_cpu_quota_bounds_cores_and_threads),
         IN_SCRATCH(a_bad_list_is_refused_with_its_text),
         IN_SCRATCH(a_list_is_taken),
     };

@@ -1,0 +1,50 @@
+"""A container's limits: workers use the cores and the memory that their control groups leave them."""
+import os
+import re
+
+import pytest
+from cgroup import Group
+from fleet import Fleet
+
+MINE = sorted(os.sched_getaffinity(0))
+STORY = dict(prompt="Once upon a time", max_new_tokens=40, temperature=0.8, seed=5)
+
+
+def told(process):
+    """What a worker says of its cores."""
+    line = re.search(r"ev=cores_allowed .*", process.text()).group()
+    return dict(pair.split("=") for pair in line.split())
+
+
+@pytest.fixture(scope="module")
+def story():
+    with Fleet() as fleet:
+        return fleet.generate(**STORY)["generated_text"]
+
+
+@pytest.mark.parametrize("how", [["--cores", "auto"], ["--cores", "all"]], ids=" ".join)
+def test_a_cpu_quota_bounds_the_threads(story, how):
+    """Half a core less than there is: rounded down, so that one thread is not stopped for others' time."""
+    quota_us = 100000 * len(MINE) - 50000
+    with Group("cpu", {1: {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": str(quota_us)},
+                       2: {"cpu.max": f"{quota_us} 100000"}}):
+        with Fleet(worker_args=[*how, "--log-level", "debug"]) as fleet:
+            assert fleet.generate(**STORY)["generated_text"] == story
+            n = max(1, len(MINE) - 1)
+            for process in fleet.workers.values():
+                line = told(process)
+                assert (line["cores"], line["threads"]) == (str(n), str(n)), line
+                assert line["cpu_quota"] == f"{quota_us / 100000:.2f}" and line["affinity"] == str(len(MINE)), line
+                if how[-1] == "auto" and len(MINE) > 1:
+                    assert f"ev=cores use=any n={n} of={n}" in process.text()
+            assert {worker["cores"] for worker in fleet.fleet()} == {n}
+
+
+def test_a_cpuset_bounds_them_too(story):
+    mems = {"cpuset.mems": "0", "cpuset.cpus": str(MINE[0])}
+    with Group("cpuset", {1: mems, 2: mems}):
+        with Fleet() as fleet:
+            assert fleet.generate(**STORY)["generated_text"] == story
+            for process in fleet.workers.values():
+                line = told(process)
+                assert (line["cores"], line["threads"], line["affinity"]) == ("1", "1", "1"), line
