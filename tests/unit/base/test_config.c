@@ -123,6 +123,38 @@ TEST(mistakes_name_source_option_and_range)
     assert_non_null(strstr(why.text, "T_CONFIG_THE_PORT"));
 }
 
+TEST(words_that_are_no_options_are_taken_where_they_are_allowed)
+{
+    static const char *words[2];
+    const char *const argv[] = {"t", "one", "--the-port", "81", "--", "--on"};
+    const char *const more[] = {"t", "one", "two", "three"};
+    struct baton_config with_words;
+    bool done;
+    assert_int_equal(LOAD("one"), BATON_INVALID);
+    assert_non_null(strstr(why.text, "options start with --"));
+    with_words = (struct baton_config){.process = "t",
+                                       .env_prefix = "T_CONFIG",
+                                       .options = table,
+                                       .n_options = sizeof table / sizeof table[0],
+                                       .operands = "[WORD]...",
+                                       .operand = words,
+                                       .max_operands = 2};
+    assert_int_equal(
+        baton_config_load(&with_words, &options, 6, (char **)(uintptr_t)argv, &done, &why),
+        BATON_OK);
+    assert_int_equal(with_words.n_operands, 2);
+    assert_string_equal(words[0], "one");
+    assert_string_equal(words[1], "--on");
+    assert_true(options.port == 81 && !options.on);
+    baton_config_fini(&with_words);
+    with_words.n_operands = 0;
+    assert_int_equal(
+        baton_config_load(&with_words, &options, 4, (char **)(uintptr_t)more, &done, &why),
+        BATON_INVALID);
+    assert_non_null(strstr(why.text, "\"three\" is one word too many"));
+    baton_config_fini(&with_words);
+}
+
 TEST(a_file_with_an_unknown_key_is_refused)
 {
     char path[] = "/tmp/baton-config-XXXXXX";
@@ -142,6 +174,8 @@ int main(void)
         cmocka_unit_test_teardown(a_choice_is_one_of_its_words, clean),
         cmocka_unit_test_teardown(a_flag_wins_over_the_environment_over_the_file, clean),
         cmocka_unit_test_teardown(mistakes_name_source_option_and_range, clean),
+        cmocka_unit_test_teardown(words_that_are_no_options_are_taken_where_they_are_allowed,
+                                  clean),
         cmocka_unit_test_teardown(a_file_with_an_unknown_key_is_refused, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,70 @@
+#include "tests/support/test.h"
+
+#include "tests/support/scratch.h"
+#include "tools/baton/conversation.h"
+
+static struct bt_conversation talk;
+
+SETUP(begin)
+{
+    talk = (struct bt_conversation){.n = 0};
+    return 0;
+}
+
+TEARDOWN(end)
+{
+    bt_conversation_fini(&talk);
+    return 0;
+}
+
+TEST(the_system_stays_first_and_alone)
+{
+    assert_null(bt_conversation_system(&talk));
+    assert_int_equal(bt_conversation_add(&talk, "user", "hello"), BATON_OK);
+    assert_int_equal(bt_conversation_set_system(&talk, "be brief"), BATON_OK);
+    assert_int_equal(bt_conversation_set_system(&talk, "be kind"), BATON_OK);
+    assert_int_equal(talk.n, 2);
+    assert_string_equal(talk.messages[0].text, "be kind");
+    assert_string_equal(talk.messages[1].text, "hello");
+    bt_conversation_clear(&talk);
+    assert_int_equal(talk.n, 1);
+    assert_string_equal(bt_conversation_system(&talk), "be kind");
+    assert_int_equal(bt_conversation_set_system(&talk, NULL), BATON_OK);
+    assert_int_equal(talk.n, 0);
+}
+
+TEST(the_last_turn_is_taken_back_if_it_is_that_role_s)
+{
+    assert_false(bt_conversation_drop_last(&talk, "user"));
+    assert_int_equal(bt_conversation_add(&talk, "user", "hello"), BATON_OK);
+    assert_false(bt_conversation_drop_last(&talk, "assistant"));
+    assert_true(bt_conversation_drop_last(&talk, "user"));
+    assert_int_equal(talk.n, 0);
+}
+
+TEST(a_conversation_is_saved_as_json)
+{
+    struct baton_json *root = NULL;
+    struct baton_why why;
+    assert_int_equal(bt_conversation_add(&talk, "user", "say \"hi\"\n"), BATON_OK);
+    assert_int_equal(bt_conversation_save(&talk, "tale", in_scratch("talk.json"), NULL), BATON_OK);
+    assert_int_equal(baton_json_read_file(in_scratch("talk.json"), 4096, &root, NULL), BATON_OK);
+    const struct baton_json *message = baton_json_at(baton_json_get(root, "messages"), 0);
+    assert_string_equal(baton_json_string(baton_json_get(root, "model"), NULL), "tale");
+    assert_string_equal(baton_json_string(baton_json_get(message, "content"), NULL),
+                        "say \"hi\"\n");
+    baton_json_free(root);
+    assert_int_equal(bt_conversation_save(&talk, "tale", "/nowhere/talk.json", &why), BATON_IO);
+    assert_non_null(strstr(why.text, "/nowhere/talk.json"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_system_stays_first_and_alone, begin, end),
+        cmocka_unit_test_setup_teardown(the_last_turn_is_taken_back_if_it_is_that_role_s, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_conversation_is_saved_as_json, begin, end),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
