@@ -242,6 +242,8 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     gw_access_reload(gateway->access);
     baton_cluster_token_reload(&gateway->token);
     baton_peer_tls_reload();
+    if (!gateway->closing && gateway->server) /* the fleet is there */
+        gw_fleet_token_changed(&gateway->fleet);
     gw_certificate_reload(&gateway->certificate);
     if (gateway->server)
         gw_http_set_tls(gateway->server, gateway->certificate.context);

@@ -37,7 +37,7 @@ enum baton_err baton_cluster_token_open(struct baton_cluster_token *token, const
                                         const char *path, struct baton_why *why) BATON_MUST_CHECK;
 
 /* Reads the file again, and says so in the log. A file with a mistake is logged, and the old tokens
- * stay. Without a file nothing happens. Who has joined stays joined. */
+ * stay. Without a file nothing happens. */
 void baton_cluster_token_reload(struct baton_cluster_token *token);
 
 /* The tokens of the n bytes that the file called token->path is said to hold. */

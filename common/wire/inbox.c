@@ -404,20 +404,25 @@ bool baton_inbox_take(struct baton_inbox *inbox, struct baton_message *message)
     return false;
 }
 
-void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message)
+void baton_inbox_end_pipe(struct baton_inbox *inbox, uint32_t pipe)
 {
     struct sockaddr_storage peer;
-    inbox->stats.n_rejected++;
     pthread_mutex_lock(&inbox->lock);
     /* Banned first: later messages of the pipe must not be taken for a new link. */
-    inbox->banned[inbox->n_banned++ % N_BANNED] = message->pipe;
+    inbox->banned[inbox->n_banned++ % N_BANNED] = pipe;
     drop_unwanted(inbox);
     bool receive = claim_receive(inbox);
     pthread_mutex_unlock(&inbox->lock);
     if (receive)
         nng_recv_aio(inbox->socket, inbox->aio);
-    if (pipe_address(message->pipe, &peer))
-        baton_strangers_reject(inbox->strangers, message->pipe, &peer);
+    if (pipe_address(pipe, &peer))
+        baton_strangers_reject(inbox->strangers, pipe, &peer);
+}
+
+void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message)
+{
+    inbox->stats.n_rejected++;
+    baton_inbox_end_pipe(inbox, message->pipe);
 }
 
 void baton_inbox_admit(struct baton_inbox *inbox, const struct baton_message *message)

@@ -5,9 +5,9 @@
  * memory until the owner admits a message of theirs.
  *
  * Ownership: a taken message belongs to the taker until baton_message_fini.
- * Threading: take, reject, close and get_stats from one thread; message_fini from any. wake is
- *            called from NNG's threads and must not block (uv_async_send and baton_doorbell_ring
- *            do not).
+ * Threading: take, reject, end_pipe, close and get_stats from one thread; message_fini from any.
+ *            wake is called from NNG's threads and must not block (uv_async_send and
+ *            baton_doorbell_ring do not).
  * Errors:    open: INVALID (url), IO (address in use), NO_MEMORY, with the url in *why.
  */
 #ifndef BATON_WIRE_INBOX_H
@@ -35,10 +35,10 @@ struct baton_message {
     size_t payload_bytes;
     double crc_s;       /* what checking the frame took, nearly all of it for the CRCs */
     char peer_host[48]; /* numeric address the message came from */
+    uint32_t pipe;      /* NNG's number of the connection; never used again */
     /* private */
     void *nng_msg;
     struct baton_arena *arena;
-    uint32_t pipe;
 };
 
 /* Pipes that were ended before a message with a right to be here came by them (strangers.h). */
@@ -78,6 +78,10 @@ void baton_inbox_reject_stranger(struct baton_inbox *inbox, const struct baton_m
  * (a gap, a stale life) and must begin a new link. The message is still to be finished by the
  * caller. */
 void baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message);
+
+/* The same of a pipe, by the number in a message that came by it: its sender has lost the right
+ * to be here. Harmless when it is gone. */
+void baton_inbox_end_pipe(struct baton_inbox *inbox, uint32_t pipe);
 
 /* Frees the envelope and the payload. */
 void baton_message_fini(struct baton_message *message);

@@ -21,6 +21,7 @@ struct peer {
     bool said_goodbye;
     int64_t judge_ns;      /* JOINED: not before then is its silence judged again */
     bool is_stopped;       /* it was silent when last judged, and is kept */
+    unsigned token_turn;   /* the member's when it was last told the cluster token */
     unsigned n_unanswered; /* Hellos in a row that got no answer */
     char refusal[BATON_MAX_TEXT_BYTES + 1]; /* the last one logged; repetitions are for debug */
     char url[];
@@ -32,9 +33,10 @@ struct baton_member {
     struct baton_member_options options;
     struct peer_list peers;
     struct baton_resolver *resolver;
-    int64_t resolve_ns; /* when to ask again */
-    int64_t ticked_ns;  /* the last tick */
-    int64_t awake_ns;   /* since when this process itself has not been stopped for long */
+    int64_t resolve_ns;  /* when to ask again */
+    int64_t ticked_ns;   /* the last tick */
+    int64_t awake_ns;    /* since when this process itself has not been stopped for long */
+    unsigned token_turn; /* how often the cluster token has changed */
     bool leaving;
     char leave_reason[BATON_MAX_TEXT_BYTES + 1];
 };
@@ -148,6 +150,7 @@ static enum baton_err send_hello(struct baton_member *member, struct peer *peer)
     hello.status = &status;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_HELLO;
     envelope.hello = &hello;
+    peer->token_turn = member->token_turn;
     return baton_link_send(peer->link, &envelope, NULL, 0);
 }
 
@@ -165,6 +168,12 @@ static void beat(struct baton_member *member, struct peer *peer, int64_t now_ns)
         baton_log(BATON_LOG_DEBUG, "beat_skipped", BATON_S("url", peer->url),
                   BATON_S("err", baton_err_name(err)));
     peer->due_ns = now_ns + member->options.beat_ns;
+}
+
+static void show_token(struct baton_member *member, struct peer *peer)
+{
+    if (peer->token_turn != member->token_turn && send_hello(member, peer))
+        baton_log(BATON_LOG_WARN, "token_not_shown", BATON_S("url", peer->url));
 }
 
 static void say_goodbye(struct baton_member *member, struct peer *peer)
@@ -401,6 +410,7 @@ static void on_welcome(struct baton_member *member, struct peer *peer, const cha
               BATON_S("gateway", gateway_id),
               BATON_X("gateway_epoch", baton_link_peer_epoch(peer->link)));
     beat(member, peer, now_ns);
+    show_token(member, peer); /* it may have changed since the Hello */
 }
 
 static void on_refused(struct baton_member *member, struct peer *peer,
@@ -488,6 +498,15 @@ void baton_member_destroy(struct baton_member *member)
     for (struct peer *peer; (peer = peer_list_first(&member->peers));)
         remove_peer(member, peer);
     free(member);
+}
+
+void baton_member_show_token(struct baton_member *member)
+{
+    member->token_turn++;
+    for (struct peer *peer = peer_list_first(&member->peers); peer;
+         peer = peer_list_next(&member->peers, peer))
+        if (peer->state == JOINED)
+            show_token(member, peer);
 }
 
 size_t baton_member_n_joined(const struct baton_member *member)

@@ -60,6 +60,10 @@ int64_t baton_member_tick(struct baton_member *member, int64_t now_ns);
 struct baton_link *baton_member_receive(struct baton_member *member, struct baton_inbox *inbox,
                                         const struct baton_message *message, int64_t now_ns);
 
+/* Says Hello again to the gateways that it has joined: the cluster token has changed, and they end
+ * links of those who have shown no other when the old one is withdrawn. */
+void baton_member_show_token(struct baton_member *member);
+
 size_t baton_member_n_joined(const struct baton_member *member);
 
 /* Says Goodbye everywhere and stops rejoining; is_drained once every joined gateway acknowledged

@@ -354,7 +354,11 @@ static void reload_if_asked(struct baton_host *host)
     if (!*host->token.path && !*host->options->peer_certfile)
         baton_log(BATON_LOG_INFO, "nothing_to_reload",
                   BATON_S("reason", "no cluster-token-file, no peer-certfile"));
+    char before[sizeof host->token.texts[0]];
+    memcpy(before, host->token.texts[0], sizeof before);
     baton_cluster_token_reload(&host->token);
+    if (strcmp(before, host->token.texts[0]) != 0)
+        baton_member_show_token(host->member);
     baton_peer_tls_reload();
 }
 

@@ -368,11 +368,42 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
     fleet->options.on_capacity(fleet->options.arg);
 }
 
+/* Who keeps what it has of the fleet is not told why, and heard no more. */
+static void expel(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
+{
+    baton_inbox_end_pipe(fleet->options.inbox, worker->pipe);
+    lose(fleet, worker, reason);
+}
+
+/* A worker whose token changes shows the new one before the old one is withdrawn. */
+static void take_token(struct gw_fleet *fleet, struct gw_worker *worker,
+                       const Baton__V1__Hello *hello)
+{
+    if (!gw_handshake_has_token(&fleet->options.identity, hello)) {
+        expel(fleet, worker, "the cluster token that it shows is not this fleet's");
+        return;
+    }
+    (void)snprintf(worker->token, sizeof worker->token, "%s", hello->cluster_token);
+    baton_log(BATON_LOG_INFO, "token_shown", BATON_S("worker", worker->id));
+}
+
+void gw_fleet_token_changed(struct gw_fleet *fleet)
+{
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers), *next; worker;
+         worker = next) {
+        next = gw_worker_list_next(&fleet->workers, worker);
+        if (!baton_cluster_token_accepts(fleet->options.identity.token, worker->token))
+            expel(fleet, worker, "its cluster token was withdrawn");
+    }
+}
+
 static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
                      const baton_envelope *envelope)
 {
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS) {
         take_status(fleet, worker, envelope->status);
+    } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HELLO) {
+        take_token(fleet, worker, envelope->hello);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_GOODBYE) {
         drain(fleet, worker, envelope->goodbye->reason);
         beat(fleet, worker, baton_now_ns()); /* the worker leaves when this is acknowledged */
@@ -384,11 +415,11 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
 void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
-    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HELLO) {
+    struct gw_worker *worker = find_link(fleet, envelope->link);
+    if (!worker && envelope->body_case == BATON__V1__ENVELOPE__BODY_HELLO) {
         greet(fleet, message, now_ns);
         return;
     }
-    struct gw_worker *worker = find_link(fleet, envelope->link);
     if (!worker) { /* the link has ended: the sender must learn of it and open a new one */
         baton_inbox_reject(fleet->options.inbox, message);
         return;

@@ -80,6 +80,9 @@ bool gw_fleet_hears(const struct gw_fleet *fleet, const struct gw_worker *worker
 /* Gives the worker no more work and tells it to finish what it has, and to stop. */
 void gw_fleet_drain(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason);
 
+/* Loses every worker that has shown a token which is not accepted any more. */
+void gw_fleet_token_changed(struct gw_fleet *fleet);
+
 /* Tells every worker that this gateway is leaving. */
 void gw_fleet_goodbye(struct gw_fleet *fleet);
 

@@ -117,6 +117,8 @@ struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
     worker->hands_over = hello->hands_over;
     worker->start_to_ready_s = hello->start_to_ready_s;
     worker->model_load_s = hello->model_load_s;
+    worker->pipe = message->pipe;
+    copy(worker->token, sizeof worker->token, hello->cluster_token);
     copy(worker->id, sizeof worker->id, hello->worker_id);
     copy(worker->model, sizeof worker->model, hello->model);
     copy(worker->kernels, sizeof worker->kernels, hello->kernels);

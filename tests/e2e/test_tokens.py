@@ -63,15 +63,45 @@ def test_a_fleet_changes_its_token_under_load_and_loses_no_request(tmp_path):
                 put(path, *tokens)
                 for process in everybody(fleet):
                     assert f"tokens={len(tokens)}" in reload(process)
+                if tokens == (NEW, OLD):
+                    wait_for(lambda: fleet.gateway.text().count("ev=token_shown") == 4, "the new token to be shown")
                 join_anew(fleet, comes_back)  # with the token that is first now
             n = len(load.answers)
             wait_for(lambda: len(load.answers) >= n + 8, "more answers")
         assert {answer for answer in load.answers} == {(200, expected)}
+        assert "token was withdrawn" not in fleet.gateway.text()  # who took part lost no link
         is_refused(fleet, "decode", OLD)
         for process in everybody(fleet):
             assert OLD not in process.text() and NEW not in process.text()
             assert NEW.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
         assert OLD not in fleet.request("GET", "/workers")[1] and NEW not in fleet.request("GET", "/metrics")[1]
+
+
+def test_a_worker_that_shows_no_new_token_is_expelled_when_the_old_one_goes(tmp_path):
+    path, theirs = tmp_path / "cluster-token", tmp_path / "theirs"
+    put(path, OLD)
+    put(theirs, OLD)
+    with Fleet(decode=2, token_file=path) as fleet:
+        fleet.workers["decode-1"].stop()
+        wait_for(lambda: not fleet.worker("decode-1"), "it to be gone")
+        stays = fleet.start_worker("decode", "decode-1", ["--cluster-token-file", theirs])  # the last one counts
+        fleet.wait_ready(3)
+        for tokens in (OLD, NEW), (NEW, OLD), (NEW,):
+            put(path, *tokens)
+            for process in everybody(fleet):
+                if process is not stays:
+                    reload(process)
+            shown = tokens[0] == NEW
+            wait_for(lambda: all(f"ev=token_shown worker={name}" in fleet.gateway.text()
+                                 for name in ("prefill-0", "decode-0") if shown), "the token to be shown")
+        wait_for(lambda: not fleet.worker("decode-1"), "the worker to be expelled")
+        assert 'worker=decode-1 reason="its cluster token was withdrawn"' in fleet.gateway.text()
+        wait_for(lambda: "is the cluster token the gateway's?" in stays.text(), "it to be told")
+        assert fleet.gateway.text().count("token was withdrawn") == 1
+        assert fleet.generate(**STORY)["output_tokens"]
+        put(theirs, NEW)
+        reload(stays)
+        fleet.wait_ready(3)
 
 
 def test_a_file_with_a_mistake_leaves_the_token_as_it_was(tmp_path):

@@ -19,10 +19,9 @@ struct gw_fleet fleet;
 struct gw_metrics metrics;
 struct gw_dispatcher dispatcher;
 struct baton_model_facts facts;
-int n_rejected_messages, n_links_opened, absence_ms, migration_limit;
+int n_rejected_messages, n_ended_pipes, n_links_opened, absence_ms, migration_limit;
 
-static const struct baton_cluster_token cluster_token = {
-    .path = "", .n = 2, .texts = {"secret", "second secret"}};
+static struct baton_cluster_token cluster_token;
 
 static const struct baton_fingerprint fingerprint = {.config = "c", .tokenizer = "t"};
 static struct baton_tokenizer *tokenizer;
@@ -50,6 +49,7 @@ enum baton_outbox_state __wrap_baton_link_state(struct baton_link *link);
 uint64_t __wrap_baton_link_id(const struct baton_link *link);
 int64_t __wrap_baton_link_heard_ns(const struct baton_link *link);
 void __wrap_baton_inbox_admit(struct baton_inbox *inbox, const struct baton_message *message);
+void __wrap_baton_inbox_end_pipe(struct baton_inbox *inbox, uint32_t pipe);
 void __wrap_baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message);
 
 int64_t __wrap_baton_now_ns(void)
@@ -164,6 +164,13 @@ void __wrap_baton_inbox_admit(struct baton_inbox *inbox, const struct baton_mess
     (void)message;
 }
 
+void __wrap_baton_inbox_end_pipe(struct baton_inbox *inbox, uint32_t pipe)
+{
+    (void)inbox;
+    (void)pipe;
+    n_ended_pipes++;
+}
+
 void __wrap_baton_inbox_reject(struct baton_inbox *inbox, const struct baton_message *message)
 {
     (void)inbox;
@@ -211,8 +218,10 @@ void gateway_open(const struct gw_routing_options *routing)
         .fleet = &fleet};
     clock_ns = 1000 * BATON_SECOND;
     n_far = n_all_sent = 0;
-    n_rejected_messages = n_links_opened = 0;
+    n_rejected_messages = n_ended_pipes = n_links_opened = 0;
     memset(&metrics, 0, sizeof metrics);
+    cluster_token =
+        (struct baton_cluster_token){.path = "", .n = 2, .texts = {"secret", "second secret"}};
     facts = (struct baton_model_facts){.n_context_tokens = 1024, .n_vocab = 2560};
     if (!tokenizer)
         assert_int_equal(baton_tokenizer_open("models/tale", &tokenizer, NULL), BATON_OK);
@@ -343,7 +352,7 @@ static void remember(struct far_worker *worker)
     far[n_far++] = worker;
 }
 
-struct gw_worker *hello(struct far_worker *worker)
+void show_token(struct far_worker *worker)
 {
     Baton__V1__Hello says = BATON__V1__HELLO__INIT;
     Baton__V1__Fingerprint theirs = BATON__V1__FINGERPRINT__INIT;
@@ -368,10 +377,22 @@ struct gw_worker *hello(struct far_worker *worker)
     says.status = &worker->status;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_HELLO;
     envelope.hello = &says;
+    say(worker, &envelope);
+}
+
+struct gw_worker *hello(struct far_worker *worker)
+{
     worker->link = ++last_link;
     remember(worker);
-    say(worker, &envelope);
+    show_token(worker);
     return known(worker);
+}
+
+void withdraw_first_token(void)
+{
+    cluster_token.n = 1;
+    memcpy(cluster_token.texts[0], cluster_token.texts[1], sizeof cluster_token.texts[0]);
+    gw_fleet_token_changed(&fleet);
 }
 
 struct gw_worker *join(struct far_worker *worker)

@@ -65,7 +65,7 @@ extern struct gw_metrics metrics;
 extern struct gw_dispatcher dispatcher;
 extern struct baton_model_facts facts;
 extern int absence_ms, migration_limit; /* of the next gateway_open; 0 at first */
-extern int n_rejected_messages, n_links_opened;
+extern int n_rejected_messages, n_ended_pipes, n_links_opened;
 
 /* Workers lie: their tokens may be any. The tokenizer stays open from gateway to gateway. */
 extern bool workers_lie;
@@ -96,6 +96,10 @@ struct far_worker decode_worker(const char *id);
 
 /* Says hello on a new link. The worker is the gateway's JOINING one, or NULL if refused. */
 struct gw_worker *hello(struct far_worker *worker);
+/* Says hello again on the link that it has. */
+void show_token(struct far_worker *worker);
+/* The gateway accepts no token but "second secret" from now on. */
+void withdraw_first_token(void);
 /* Says hello and its first status. */
 struct gw_worker *join(struct far_worker *worker);
 /* The gateway's view of the worker, or NULL. */

@@ -184,6 +184,30 @@ TEST(a_message_of_no_link_is_rejected)
     assert_int_equal(fleet.workers.n, 1);
 }
 
+TEST(a_worker_is_lost_when_the_token_that_it_has_shown_last_is_withdrawn)
+{
+    struct far_worker shows = decode_worker("decode-0"), keeps = decode_worker("decode-1");
+    join(&shows);
+    join(&keeps);
+    shows.token = "second secret";
+    show_token(&shows);
+    assert_int_equal(known(&shows)->state, GW_WORKER_READY);
+    withdraw_first_token();
+    assert_non_null(known(&shows));
+    assert_null(known(&keeps));
+    assert_int_equal(n_ended_pipes, 1);
+}
+
+TEST(a_worker_that_shows_a_wrong_token_on_its_link_is_lost)
+{
+    struct far_worker worker = decode_worker("decode-0");
+    join(&worker);
+    worker.token = "guess";
+    show_token(&worker);
+    assert_null(known(&worker));
+    assert_int_equal(n_ended_pipes, 1);
+}
+
 TEST(each_message_is_taken_for_the_worker_of_its_link)
 {
     static struct far_worker workers[5];
@@ -218,6 +242,8 @@ int main(void)
         ROW(a_worker_whose_canary_failed_is_unhealthy_for_good),
         ROW(a_lost_message_ends_the_link),
         ROW(a_message_of_no_link_is_rejected),
+        ROW(a_worker_is_lost_when_the_token_that_it_has_shown_last_is_withdrawn),
+        ROW(a_worker_that_shows_a_wrong_token_on_its_link_is_lost),
         ROW(each_message_is_taken_for_the_worker_of_its_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
