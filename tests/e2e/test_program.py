@@ -12,7 +12,8 @@ from fleet import BIN, PATIENCE_S, ROOT, WORDY, Stream, free_port, wait_for
 
 BATON = BIN / "baton"
 # On a busy machine nobody is lost for being slow, and what drains has the time it needs.
-PATIENT = {f"BATON_{role}_{name}": "3600" for role in ("GATEWAY", "PREFILL", "DECODE") for name in ("SILENCE_S", "DRAIN_S")}
+PATIENT = {f"BATON_{role}_{name}": "3600" for role in ("GATEWAY", "PREFILL", "DECODE")
+           for name in ("SILENCE_S", "DRAIN_S")}
 
 
 def environment(**more):
@@ -35,7 +36,8 @@ class Up:
         self.popen = subprocess.Popen(
             [*map(str, command), BATON, "up", "--state", state, "--port", str(self.port), "--pack-dir", self.packs,
              *map(str, words)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**{**PATIENT, **(env or {})}), cwd=ROOT)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+            env=environment(**{**PATIENT, **(env or {})}))
         self.lines, self.seen = queue.Queue(), []
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -246,6 +248,14 @@ def test_a_model_is_found_by_its_name_where_pull_puts_it(state, tmp_path):
 @pytest.mark.parametrize("command, program", [("bench", "baton-bench"), ("load", "baton-load")])
 def test_a_command_that_is_another_program_becomes_it(command, program):
     assert baton(command, "--version").stdout.startswith(f"{program} ")
+
+
+def test_a_program_that_is_not_built_is_named_with_what_builds_it(tmp_path):
+    (tmp_path / "baton").write_bytes(BATON.read_bytes())
+    (tmp_path / "baton").chmod(0o755)
+    done = subprocess.run([tmp_path / "baton", "bench"], capture_output=True, text=True, env={"PATH": "/nowhere"})
+    assert done.returncode == 1 and f"no baton-bench in {tmp_path}" in done.stderr
+    assert "--target baton-bench" in done.stderr
 
 
 # ---- in the background ----

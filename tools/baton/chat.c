@@ -72,6 +72,8 @@ static enum baton_err answer(struct chat *chat)
     (void)fflush(stdout);
     if (!chat->reply.text.len && err) {
         (void)bt_conversation_drop_last(&chat->conversation, "user");
+        if (err == BATON_PEER && bt_line_editor_is_interactive(chat->editor))
+            (void)puts("What you said last is taken back; /clear begins a new conversation.");
         return BATON_OK;
     }
     return bt_conversation_add(&chat->conversation, "assistant", baton_buf_text(&chat->reply.text));

@@ -50,7 +50,10 @@ enum baton_err bt_find_program(const char *bin, const char *name, char path[PATH
         return err;
     if (!is_there(bin ? bin : own, name, X_OK, found) && (bin || !is_in_path(name, found)))
         return bin ? baton_fail(why, BATON_NOT_FOUND, "--bin %s: no %s there", bin, name)
-                   : baton_fail(why, BATON_NOT_FOUND, "no %s in %s or PATH", name, own);
+                   : baton_fail(why, BATON_NOT_FOUND,
+                                "no %s in %s or PATH; in a source tree build it: cmake --build "
+                                "--preset release --target %s",
+                                name, own, name);
     memcpy(path, found, sizeof found);
     return BATON_OK;
 }
