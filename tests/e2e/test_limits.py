@@ -36,7 +36,7 @@ def is_sanitized():
 
 
 @pytest.mark.skipif(is_sanitized(), reason="a sanitizer takes terabytes of address space")
-@pytest.mark.parametrize("role, mib", [("gateway", 100), ("gateway", 150), ("decode", 150), ("decode", 300)])
+@pytest.mark.parametrize("role, mib", [("gateway", 100), ("gateway", 150), ("decode", 100), ("decode", 150)])
 def test_without_room_for_its_threads_a_process_says_so_and_ends(role, mib):
     process = start(role, [(resource.RLIMIT_AS, (mib << 20, mib << 20))])
     errors = process.communicate(timeout=PATIENCE_S)[1]

@@ -83,7 +83,7 @@ static const struct {
 enum { N_VARIANTS = sizeof variants / sizeof variants[0] };
 
 static struct baton_kernels amx, openblas; /* variations of another */
-static const struct baton_kernels *usable[N_VARIANTS + 2];
+static const struct baton_kernels *usable[N_VARIANTS + 1];
 static int n_usable;
 
 static void use_amx(void)
@@ -111,15 +111,31 @@ static void find_usable(void)
     for (int i = first; i < N_VARIANTS; i++)
         if (variants[i].runs())
             usable[n_usable++] = variants[i].kernels;
-    baton_openblas_fill(&openblas, variants[first].kernels, variants[first].rows);
-    usable[n_usable++] = &openblas;
+}
+
+static bool has_openblas;
+
+static void load_openblas(void)
+{
+    int first = first_variant();
+    has_openblas = baton_openblas_fill(&openblas, variants[first].kernels, variants[first].rows);
+}
+
+/* Loaded when somebody asks for it: it is large, and brings threads of its own. */
+static const struct baton_kernels *openblas_if_there(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, load_openblas);
+    return has_openblas ? &openblas : NULL;
 }
 
 const struct baton_kernels *baton_kernels_at(int index)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, find_usable);
-    return index < n_usable ? usable[index] : NULL;
+    if (index < n_usable)
+        return usable[index];
+    return index == n_usable ? openblas_if_there() : NULL;
 }
 
 const struct baton_kernels *baton_kernels_best(void)

@@ -164,10 +164,11 @@ struct baton_kernels {
 /* The fastest this CPU runs for weights of any dtype. */
 const struct baton_kernels *baton_kernels_best(void);
 
-/* By name; NULL when there are none of that name, or this CPU cannot run them. */
+/* By name; NULL when there are none of that name, this CPU cannot run
+ * them, or OpenBLAS is not installed. */
 const struct baton_kernels *baton_kernels_find(const char *name);
 
-/* All that this CPU runs, fastest first, openblas last; NULL past the last. */
+/* All that this CPU runs, fastest first, openblas last if it is installed; NULL past the last. */
 const struct baton_kernels *baton_kernels_at(int index);
 
 /* Bytes of n_rows rows, quantized for weights of this dtype. */

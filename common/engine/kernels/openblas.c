@@ -1,8 +1,11 @@
 #include <cblas.h>
+#include <dlfcn.h>
 
 #include "common/engine/kernels/variants.h"
 
-static const struct baton_row_kernels *row_kernels; /* set once, before linear is reachable */
+/* Set once, before linear is reachable. */
+static const struct baton_row_kernels *row_kernels;
+static __typeof__(cblas_sgemm) *sgemm;
 
 /* A block of products that is finished outside of y: 128 KiB of the thread's stack. */
 enum { BLOCK_ROWS = 128, BLOCK_OUTS = 256 };
@@ -15,8 +18,8 @@ static void multiply(const struct baton_linear *job, int row, int n_rows, int ou
     const int n_in = job->weights->n_in;
     const float *weights = (const float *)job->weights->data + (size_t)out * (size_t)n_in;
     const float *x = (const float *)job->x + (size_t)row * (size_t)n_in;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_rows, n_outs, n_in, 1.0F, x, n_in,
-                weights, n_in, keep, to, stride);
+    sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_rows, n_outs, n_in, 1.0F, x, n_in, weights,
+          n_in, keep, to, stride);
 }
 
 /* y takes the products, and with them the residual that it may hold. */
@@ -56,12 +59,23 @@ static void linear(const struct baton_linear *job, int first_out, int end_out)
         multiply_in_place(job, first_out, end_out);
 }
 
-void baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,
+/* A function of the library, by the type that cblas.h gives it. */
+#define FUNCTION(library, name) ((__typeof__(name) *)dlsym(library, #name))
+
+bool baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,
                          const struct baton_row_kernels *rows)
 {
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL); /* for good */
+    if (!library)
+        return false;
+    __typeof__(openblas_set_num_threads) *set_num_threads =
+        FUNCTION(library, openblas_set_num_threads);
+    sgemm = FUNCTION(library, cblas_sgemm);
+    if (!sgemm || !set_num_threads)
+        return false;
     /* Each compute thread calls with its own columns: OpenBLAS's own threads would spin on the
      * cores that the pool is about to use. */
-    openblas_set_num_threads(1);
+    set_num_threads(1);
     row_kernels = rows;
     *kernels = *best;
     kernels->name = "openblas";
@@ -71,4 +85,5 @@ void baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kerne
             kernels->dtypes[i] = (struct baton_dtype_kernels){0};
     kernels->fastest = BATON_F32;
     kernels->dtypes[BATON_F32].linear = linear;
+    return true;
 }

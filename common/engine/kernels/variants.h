@@ -23,8 +23,9 @@ void baton_amx_fill(struct baton_kernels *kernels);
 #endif
 
 /* openblas.c: kernels that multiply row-major f32 weights, with these rows' kernels where they are
- * few and OpenBLAS where they are many; everything else is that of the best. Called once. */
-void baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,
+ * few and OpenBLAS where they are many; everything else is that of the best. Called once. False:
+ * the library is not here. */
+bool baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,
                          const struct baton_row_kernels *rows);
 
 #endif
