@@ -20,6 +20,7 @@
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/routes.h"
 #include "gateway/dispatch/worker_messages.h"
+#include "gateway/exposure.h"
 #include "gateway/http/certificate.h"
 #include "gateway/observe/loop_lag.h"
 #include "gateway/settings.h"
@@ -56,6 +57,7 @@ struct gateway {
     struct gw_loop_lag lag;
     struct gw_access *access;
     struct baton_cluster_token token;
+    struct gw_exposure exposure;
     struct gw_certificate certificate;
     struct gw_http_server *server;
     struct gw_api api;
@@ -458,6 +460,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .prefix_cache = options->prefix_cache,
                                    .model_sampling = options->sampling_defaults,
                                    .access = gateway->access,
+                                   .exposure = &gateway->exposure,
                                    .completions = gw_completions_create()};
     gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
     if (!gateway->api.completions || !gateway->api.kv_debug)
@@ -505,6 +508,8 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (!err)
         err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
                                        gateway->options->cluster_token_file, why);
+    if (!err)
+        err = gw_exposure_check(gateway->options, &gateway->token, &gateway->exposure, why);
     if (!err)
         err = gw_certificate_open(&gateway->certificate, gateway->options->ssl_certfile,
                                   gateway->options->ssl_keyfile, why);

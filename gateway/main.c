@@ -8,8 +8,8 @@
 #define TEXT(field, ...)   BATON_ROW_TEXT(struct gw_options, field, __VA_ARGS__)
 #define INT(field, ...)    BATON_ROW_INT(struct gw_options, field, __VA_ARGS__)
 #define REAL(field, ...)   BATON_ROW_REAL(struct gw_options, field, __VA_ARGS__)
-#define CHOICE(field, ...) BATON_ROW_CHOICE(struct gw_options, field, __VA_ARGS__)
 #define BOOL(field, ...)   BATON_ROW_BOOL(struct gw_options, field, __VA_ARGS__)
+#define CHOICE(field, ...) BATON_ROW_CHOICE(struct gw_options, field, __VA_ARGS__)
 
 /* In the order of enum baton_routing_policy. */
 #define POLICIES "round-robin|least-loaded|prefix-aware"
@@ -30,6 +30,9 @@ static const struct baton_option option_table[] = {
          "SIGHUP"),
     TEXT(api_keys, "api-keys", "",
          "file of API keys, one a line, read again on SIGHUP; none: no key is needed"),
+    BOOL(require_auth, "require-auth", "false",
+         "start only if clients need a key and workers a secret, wherever they are not on this "
+         "host"),
     TEXT(ssl_certfile, "ssl-certfile", "",
          "PEM file of the certificate and its issuers: HTTPS instead of HTTP; read again on "
          "SIGHUP"),

@@ -14,6 +14,7 @@ struct gw_options {
     const char *cluster_token, *cluster_token_file, *ssl_certfile, *ssl_keyfile;
     const char *peer_certfile, *peer_keyfile, *peer_cafile;
     const char *api_keys, *cors_origins, *chat_template;
+    bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share what was computed for others */
     int sampling_defaults;             /* 1: the model's */

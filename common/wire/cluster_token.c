@@ -72,15 +72,20 @@ static enum baton_err read_file(struct baton_cluster_token *token, struct baton_
 /* In deploy/docker-compose.yml, for a network that only the fleet is in. */
 static const char published[] = "only-on-the-internal-network";
 
+bool baton_cluster_token_is_known(const struct baton_cluster_token *token)
+{
+    return !*token->texts[0] || !strcmp(token->texts[0], published);
+}
+
 static void warn_if_known(const struct baton_cluster_token *token)
 {
-    const char *text = token->texts[0];
-    if (*text && strcmp(text, published) != 0)
+    if (!baton_cluster_token_is_known(token))
         return;
     baton_log(BATON_LOG_WARN, "no_cluster_secret",
-              BATON_S("reason", *text ? "the cluster token is the one that everybody can read in "
-                                        "deploy/docker-compose.yml"
-                                      : "there is no cluster token"),
+              BATON_S("reason", *token->texts[0]
+                                    ? "the cluster token is the one that everybody can read in "
+                                      "deploy/docker-compose.yml"
+                                    : "there is no cluster token"),
               BATON_S("hint", "anybody who reaches this process's ports may join its fleet: give "
                               "all processes of the fleet a secret with --cluster-token-file"));
 }

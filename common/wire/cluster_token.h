@@ -44,6 +44,9 @@ void baton_cluster_token_reload(struct baton_cluster_token *token);
 enum baton_err baton_cluster_token_parse(struct baton_cluster_token *token, const char *text,
                                          size_t n, struct baton_why *why) BATON_MUST_CHECK;
 
+/* Whether the token is no secret: empty, or a default that everybody can read. */
+bool baton_cluster_token_is_known(const struct baton_cluster_token *token);
+
 /* Whether `theirs` is one of the tokens. The time it takes does not depend on where they differ, so
  * that a peer cannot guess a token byte by byte. */
 bool baton_cluster_token_accepts(const struct baton_cluster_token *token, const char *theirs);

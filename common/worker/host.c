@@ -108,7 +108,7 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
     struct baton_checkpoint *checkpoint = NULL;
     struct baton_cache_dirs cache;
     const struct baton_model_options model_options = {
-        .dtype = options->dtype,
+        .dtype = *options->dtype ? options->dtype : NULL,
         .kernels = options->kernels,
         .cache = *options->pack_dir ? &cache : NULL,
         .fingerprint = &host->fingerprint,

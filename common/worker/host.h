@@ -39,7 +39,7 @@ struct baton_worker_options {
 #define BATON_WORKER_OPTIONS(type, in)                                                             \
     BATON_ROW_TEXT(type, in.model, "model", "models/tale",                                         \
                    "directory in Hugging Face's layout, or a GGUF file"),                          \
-        BATON_ROW_TEXT(type, in.dtype, "dtype", NULL, BATON_DTYPE_HELP),                           \
+        BATON_ROW_TEXT(type, in.dtype, "dtype", "", BATON_DTYPE_HELP),                           \
         BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \
                        "of the KV cache: f32, f16, or auto: f32 beside f32 weights, else f16"),    \
         BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \

@@ -37,6 +37,7 @@ struct gw_api {
     bool prefix_cache;         /* prompts may share what was computed for others */
     bool model_sampling;       /* what a body leaves open is the model's sampling defaults */
     int64_t started_s;         /* Unix time */
+    const struct gw_exposure *exposure;
     struct gw_access *access;
     struct gw_completions *completions;
     struct gw_kv_debug *kv_debug;

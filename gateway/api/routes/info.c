@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/obs/prom.h"
 #include "gateway/api/answer.h"
+#include "gateway/exposure.h"
 #include "gateway/observe/advice.h"
 #include "gateway/observe/loop_lag.h"
 #include "gateway/observe/worker_metrics.h"
@@ -33,6 +34,10 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     baton_json_put_string(&out, "model", api->facts->name);
     baton_json_put_uint(&out, "prefill", n_prefill);
     baton_json_put_uint(&out, "decode", n_decode);
+    baton_json_open(&out, "warnings", '[');
+    for (size_t i = 0; i < api->exposure->n; i++)
+        baton_json_put_string(&out, NULL, api->exposure->warnings[i]);
+    baton_json_close(&out, ']');
     baton_json_close(&out, '}');
     gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
