@@ -414,7 +414,7 @@ def scripts():
         "deploy/get-model",
         "deploy/packages.sh",
         "deploy/healthcheck",
-        "deploy/k8s/make-secrets",
+        "deploy/make-secrets",
     ]
     return [REPO / name for name in names]
 

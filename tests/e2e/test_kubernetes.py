@@ -19,6 +19,7 @@ import dockerfile  # noqa: E402
 import kubernetes_schema  # noqa: E402
 
 K8S = ROOT / "deploy/k8s"
+MAKE_SECRETS = ROOT / "deploy/make-secrets"
 KUSTOMIZATION = yaml.safe_load((K8S / "kustomization.yaml").read_text())
 OBJECTS = [o for name in KUSTOMIZATION["resources"] for o in yaml.safe_load_all((K8S / name).read_text())]
 IMAGE = dockerfile.parse((ROOT / "deploy/Dockerfile").read_text())[-1]
@@ -113,7 +114,7 @@ def copy(tmp_path):
 
 
 def test_kubectl_renders_every_object_with_secret_image_and_namespace(copy):
-    subprocess.run([copy / "make-secrets"], check=True, capture_output=True)
+    subprocess.run([MAKE_SECRETS, copy / "secrets"], check=True, capture_output=True)
     done = kustomize(copy)
     assert done.returncode == 0, done.stderr
     rendered = list(yaml.safe_load_all(done.stdout))
@@ -142,18 +143,20 @@ def test_without_secrets_nothing_is_rendered(copy):
 def test_secrets_are_random_private_and_made_once(copy):
     made = []
     for folder in (copy / "secrets", copy / "others"):
-        subprocess.run([copy / "make-secrets", folder], check=True, capture_output=True)
+        subprocess.run([MAKE_SECRETS, folder], check=True, capture_output=True)
         made += [folder / "cluster-token", folder / "api-keys"]
     texts = [path.read_text() for path in made]
     assert len(set(texts)) == 4 and all(re.fullmatch(r"[0-9a-f]{48}", text) for text in texts)
-    assert all(path.stat().st_mode & 0o077 == 0 for path in made)
-    subprocess.run([copy / "make-secrets", copy / "secrets"], check=True, capture_output=True)
+    # A container reads the file without its directory, as another user; others here cannot enter.
+    assert all(path.parent.stat().st_mode & 0o077 == 0 and path.stat().st_mode & 0o777 == 0o644 for path in made)
+    subprocess.run([MAKE_SECRETS, copy / "secrets"], check=True, capture_output=True)
     assert [path.read_text() for path in made] == texts
 
 
 def test_secrets_are_neither_tracked_nor_in_the_image_nor_have_a_default():
-    assert "/deploy/k8s/secrets/" in (ROOT / ".gitignore").read_text().split()
-    assert "deploy/k8s/secrets" in (ROOT / ".dockerignore").read_text().split()
+    for folder in ("deploy/k8s/secrets", "deploy/secrets"):
+        assert f"/{folder}/" in (ROOT / ".gitignore").read_text().split()
+        assert folder in (ROOT / ".dockerignore").read_text().split()
     keys = {path.rpartition("/")[2] for path in KUSTOMIZATION["secretGenerator"][0]["files"]}
     assert not of("Secret")
     for role in ROLES:
