@@ -17,7 +17,7 @@ declare -A sets=(
         protobuf-c-compiler libuv1-dev libopenblas-dev libjansson-dev libpcre2-dev libssl-dev
         libisal-dev libutf8proc-dev libedit-dev"
     # run them
-    [run]="libnng1|libnng1t64 libprotobuf-c1 libuv1|libuv1t64 libopenblas0-pthread libjansson4
+    [run]="libnng1|libnng1t64 libprotobuf-c1 libuv1|libuv1t64 libjansson4
         libpcre2-8-0 libssl3|libssl3t64 libisal2 libutf8proc3|libutf8proc2 libedit2"
     # start them by hand and talk to them: deploy/local, deploy/get-model
     [tools]="ca-certificates curl procps"
@@ -29,6 +29,8 @@ declare -A sets=(
         chromium|command:google-chrome|chromium-browser"
     # baton-lab sweep and ladder, tools/load/plot_itl.py
     [plots]="gnuplot-nox python3"
+    # tests/run --containers: an engine, where there is none (its daemon is unpacked, not installed)
+    [containers]="debootstrap debian-archive-keyring slirp4netns runc iptables iproute2 python3"
     # tests/run --bare
     [bare]="git debootstrap debian-archive-keyring python3 iproute2"
 )

@@ -3,36 +3,17 @@
 Prometheus runs with our files, in which only addresses and pauses are others: every expression of
 the rules and of the dashboard is asked of it, and must bring figures.
 """
-import json
-import math
 import re
 import subprocess
 import threading
-import urllib.parse
-import urllib.request
 
 import pytest
 import yaml
 from fleet import ROOT, SLOW, Fleet, Process, free_port, wait_for
-
-PROMETHEUS, GRAFANA = ROOT / "deploy/prometheus", ROOT / "deploy/grafana"
-CONFIG = PROMETHEUS / "prometheus.yml"
-RULES = [PROMETHEUS / "recording.yml", PROMETHEUS / "alerts.yml"]
-DASHBOARD = json.loads((GRAFANA / "dashboards/baton.json").read_text())
-PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
-JOB = "baton"
-
+from prometheus import CONFIG, DASHBOARD, GRAFANA, JOB, PANELS, RULES, Api, alerts, recorded
 
 def promtool(*arguments, text=None):
     return subprocess.run(["promtool", *map(str, arguments)], input=text, capture_output=True, text=True)
-
-
-def recorded():
-    return re.findall(r"^\s+- record: (\S+)$", RULES[0].read_text(), re.MULTILINE)
-
-
-def alerts():
-    return re.findall(r"^\s+- alert: (\S+)$", RULES[1].read_text(), re.MULTILINE)
 
 
 # Files
@@ -100,15 +81,22 @@ def test_grafana_is_given_the_source_and_the_folder_that_compose_mounts():
 # A fleet, scraped
 
 
-class Scraped:
+class Scraped(Api):
     """A Prometheus with our rules, on a fleet."""
 
     def __init__(self, fleet, folder):
-        self.fleet, self.folder, self.port = fleet, folder, free_port()
+        super().__init__(free_port())
+        self.fleet, self.folder = fleet, folder
         self.write_config()
         self.process = Process("prometheus", [
             "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/samples",
             f"--web.listen-address=127.0.0.1:{self.port}"], folder / "prometheus.log")
+
+    def is_alive(self):
+        return self.process.popen.poll() is None
+
+    def last_words(self):
+        return self.process.tail()
 
     def write_config(self):
         """Ours, with the fleet's address and without patience."""
@@ -120,34 +108,6 @@ class Scraped:
         (self.folder / "prometheus.yml").write_text(text)
         for rules in RULES:
             (self.folder / rules.name).write_text(re.sub(r"for: \w+", "for: 0s", rules.read_text()))
-
-    def get(self, path, **parameters):
-        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10 * SLOW) as answer:
-            body = json.load(answer)
-        assert body["status"] == "success", body
-        return body["data"]
-
-    def query(self, expression):
-        """Its samples, each (labels, value)."""
-        for variable, value in {"$job": JOB, "$__rate_interval": "1m"}.items():
-            expression = expression.replace(variable, value)
-        return [(s["metric"], float(s["value"][1])) for s in self.get("query", query=expression)["result"]]
-
-    def has_figures(self, expression):
-        return any(math.isfinite(value) for _, value in self.query(expression))
-
-    def is_up(self):
-        try:
-            targets = self.get("targets")["activeTargets"]
-        except OSError:
-            assert self.process.popen.poll() is None, self.process.tail()
-            return False
-        return [t["health"] for t in targets] == ["up"]
-
-    def firing(self):
-        return {(a["labels"]["alertname"], a["labels"].get("role")) for a in self.get("alerts")["alerts"]
-                if a["state"] == "firing"}
 
 
 def run_load(fleet):
@@ -216,12 +176,7 @@ def test_every_metric_that_autoscalers_ask_for_has_figures(scraped):
 
 
 def test_every_rule_is_evaluated(scraped):
-    def evaluated():
-        rules = [rule for group in scraped.get("rules")["groups"] for rule in group["rules"]]
-        assert {rule["name"] for rule in rules} == {*recorded(), *alerts()}
-        assert not any(rule["health"] == "err" for rule in rules), rules
-        return all(rule["health"] == "ok" for rule in rules)
-    wait_for(evaluated, "all rules to be evaluated")
+    wait_for(scraped.is_whole, "all rules to be evaluated")
 
 
 def test_workers_figures_are_there_for_each_of_them(scraped):

@@ -19,13 +19,11 @@ import sys
 import time
 
 import dockerfile
+from debian_root import AUTHORITIES, CannotMake, make_base, output_of
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-SUITE = "bookworm"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-# Where a proxy shows certificates of its own, this names theirs, and npm needs them too.
-AUTHORITIES = "NODE_EXTRA_CA_CERTS"
 STARTED = time.monotonic()
 
 
@@ -35,10 +33,6 @@ def say(text):
 
 def fail(text):
     sys.exit(f"tests/run --bare: {text}")
-
-
-def output_of(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def run(command, log):
@@ -52,47 +46,7 @@ def run(command, log):
         fail(f"{command[-1]!r} exits with {done.returncode}")
 
 
-# The system everything starts from.
-
-
-def apt_sources():
-    """This host's mirror and security mirror: nothing else may be reachable from here."""
-    host = dict(line.rstrip().split("=", 1) for line in open("/etc/os-release") if "=" in line)
-    targets = output_of(
-        "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"
-    )
-    uris = {
-        release: uri for uri, release in (line.split() for line in reversed(targets.splitlines()))
-    }
-    release = host.get("VERSION_CODENAME", "").strip('"')
-    if host["ID"].strip('"') != "debian" or release not in uris:
-        fail("needs a Debian host whose apt sources name a mirror of Debian")
-    lines = [f"deb {uris[release]} {SUITE} main"]
-    if f"{release}-security" in uris:
-        lines.append(f"deb {uris[f'{release}-security']} {SUITE}-security main")
-    return uris[release], "\n".join(lines) + "\n"
-
-
-def make_base(base, log):
-    mirror, sources = apt_sources()
-    say(f"debootstrap {SUITE} from {mirror}")
-    run(["debootstrap", "--variant=minbase", SUITE, str(base), mirror], log)
-    (base / "etc/apt/sources.list").write_text(sources)
-    settings = [
-        line
-        for line in output_of("apt-config", "dump").splitlines()
-        if re.match(r"Acquire::(https?::.|Check-|Retries)", line)
-    ]
-    (base / "etc/apt/apt.conf.d/90host").write_text("\n".join(settings) + "\n")
-    shutil.copytree("/etc/apt/trusted.gpg.d", base / "etc/apt/trusted.gpg.d", dirs_exist_ok=True)
-    for name in ("resolv.conf", "hosts"):
-        shutil.copy(f"/etc/{name}", base / "etc" / name)
-    if AUTHORITIES in os.environ:
-        shutil.copy(os.environ[AUTHORITIES], base / "etc/host-authorities.pem")
-    # As in the official image: no services are started, packages are not flushed one by one.
-    (base / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
-    (base / "usr/sbin/policy-rc.d").chmod(0o755)
-    (base / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")
+# The files of the repository.
 
 
 def tracked_files():
@@ -320,7 +274,11 @@ def main():
     if sys.argv[2:] == ["serve"]:
         return serve(work)
     (work / "archives").mkdir()
-    make_base(work / "base", work / "step.log")
+    say("a bare Debian 12")
+    try:
+        make_base(work / "base", work / "step.log")
+    except CannotMake as reason:
+        fail(reason)
     build_image(work)
     subprocess.run(
         ["unshare", "--net", "--mount", sys.executable, __file__, str(work), "serve"], check=True

@@ -1,0 +1,83 @@
+"""Clients that stream the same few stories again and again, and hold each against what it was in peace."""
+import collections
+import http.client
+import threading
+import time
+
+from fleet import Stream
+
+STORIES = [dict(prompt=prompt, max_new_tokens=160, ignore_eos=True, **sampling)
+           for prompt in ("Once upon a time", "The little dog", "Tom and Ann went to")
+           for sampling in (dict(temperature=0), dict(temperature=0.8, seed=7))]
+
+
+def read(port, story):
+    """(outcome, text, longest gap in seconds): the outcome is done, an error's code, refused (before the first token; an
+    engine that forwards the port may accept for nobody) or cut."""
+    text, gap, last = "", 0.0, time.monotonic()
+    try:
+        stream = Stream(port, story)
+        if stream.status != 200:
+            return f"HTTP {stream.status}", text, gap
+        for event in stream.events:
+            now = time.monotonic()
+            last, gap = now, max(gap, now - last)
+            if event.name == "token":
+                text += event.data
+            elif event.name == "error":
+                return f"error {event.json()['error']['code']}", text, gap
+            elif event.name == "summary":
+                return "done", text, gap
+    except (OSError, http.client.HTTPException):
+        pass
+    return "cut" if text else "refused", text, gap
+
+
+class Readers:
+    """As many clients as stories, which begin anew whenever they are done, until the context is left."""
+
+    def __init__(self, port, texts):
+        self.port, self.texts = port, texts
+        self.changed = threading.Condition()
+        self.outcomes, self.gaps, self.is_over, self.n_open = collections.Counter(), [], False, 0
+        self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(len(STORIES))]
+
+    def run(self, i):
+        while not self.is_over:
+            outcome, text, gap = read(self.port, STORIES[i])
+            if not self.texts[i].startswith(text) or (outcome == "done" and text != self.texts[i]):
+                outcome = "wrong"
+            with self.changed:
+                self.outcomes[outcome] += 1
+                self.gaps.append(gap)
+                self.changed.notify_all()
+            if outcome == "refused":
+                time.sleep(0.02)  # nobody listens: a client that asks again at once would only burn the processor
+
+    def wait_for_more(self, n):
+        """Until n more have been read to the end."""
+        with self.changed:
+            goal = self.outcomes["done"] + n
+            assert self.changed.wait_for(lambda: self.outcomes["done"] >= goal, 120), self.outcomes
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over = True
+        for thread in self.threads:
+            thread.join()
+
+
+def in_peace(port):
+    """The text of each story."""
+    answers = [read(port, story) for story in STORIES]
+    assert {outcome for outcome, _, _ in answers} == {"done"}, answers
+    return [text for _, text, _ in answers]
+
+
+def row(name, readers):
+    others = {k: n for k, n in sorted(readers.outcomes.items()) if k != "done"}
+    return f"{name:32} {readers.outcomes['done']:5} exact, {others or 'nothing else'}, longest gap {max(readers.gaps):.2f} s"

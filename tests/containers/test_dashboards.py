@@ -1,0 +1,70 @@
+"""The profile `dashboards`: the compose file's Prometheus on a fleet of containers, with the files it mounts.
+
+Where no registry can be reached, its image is Debian's Prometheus under the name that the compose file gives. Debian
+has no Grafana: its files are held against Prometheus by every query, and nothing else of it is run.
+"""
+import re
+import subprocess
+
+import pytest
+from fleet import wait_for
+from prometheus import PANELS, Api, recorded
+from readers import Readers, in_peace
+from stack import FILE, Stack, ask, docker, free_port
+
+NAME = re.search(r"image: (prom/\S+)", FILE.read_text()).group(1)
+DEBIANS = """FROM debian:12-slim
+RUN apt-get update -qq && apt-get install -yqq --no-install-recommends prometheus >/dev/null
+RUN mkdir -p /prometheus && chown 65534:65534 /prometheus
+USER 65534:65534
+VOLUME /prometheus
+ENTRYPOINT ["/usr/bin/prometheus"]
+"""
+
+
+@pytest.fixture(scope="module")
+def image():
+    if subprocess.run(["docker", "image", "inspect", NAME], capture_output=True).returncode == 0:
+        yield
+    elif subprocess.run(["docker", "pull", NAME], capture_output=True).returncode == 0:
+        yield
+    else:
+        docker("build", "-t", NAME, "-", input=DEBIANS)
+        print(f"\n{NAME} cannot be pulled: it is made from Debian's Prometheus")
+        yield
+        docker("rmi", NAME)
+
+
+@pytest.fixture(scope="module")
+def watched(built, image):
+    port = free_port() + 1
+    with Stack("watched", BATON_PROMETHEUS_PORT=str(port)) as stack:
+        stack.scale(prefill=1, decode=2)
+        stack.compose("--profile", "dashboards", "up", "-d", "--no-build", "prometheus")
+        stack.prometheus = Api(port)
+        wait_for(stack.prometheus.is_up, "the gateway to be scraped")
+        with Readers(stack.port, in_peace(stack.port)) as readers:
+            readers.wait_for_more(12)
+            assert ask(stack.port, "/generate", {"prompt": 1})[0] == 400
+            stack.readers = readers
+            yield stack
+
+
+def test_every_rule_is_evaluated(watched):
+    wait_for(watched.prometheus.is_whole, "all rules to be evaluated")
+
+
+def test_every_query_of_rules_and_dashboard_brings_figures(watched):
+    queries = {target["expr"] for panel in PANELS for target in panel["targets"]} | set(recorded())
+    for query in queries:
+        wait_for(lambda: watched.prometheus.has_figures(query), f"figures for {query}")
+
+
+def test_a_gateway_that_is_gone_is_an_alert_that_names_it(watched):
+    """The last test: the readers are refused from here on."""
+    watched.compose("kill", "gateway")
+    def told():
+        return [alert["annotations"]["summary"] for alert in watched.prometheus.get("alerts")["alerts"]
+                if alert["labels"]["alertname"] == "BatonGatewayDown"]
+    summary = wait_for(told, "the alert, pending or firing")
+    assert not re.search(r"gateway  does", summary[0]), summary

@@ -1,0 +1,119 @@
+"""A fleet of containers while clients read: faults, restarts, scaling. Every text is held against the one of peace."""
+import pytest
+from readers import Readers, row
+from stack import docker, left_behind, wait_for
+
+PROMISED = {"done"}  # with two workers of a role, one may go and nobody notices
+TOLD = {"refused", "HTTP 503"}  # to who comes while a gateway leaves or is gone
+ROWS = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table():
+    yield
+    print("\n" + "\n".join(ROWS))
+
+
+def whole(fleet):
+    return wait_for(lambda: fleet.roles() == {"prefill": 2, "decode": 2}, f"the whole fleet: {fleet.workers()}")
+
+
+def kill(container, network):
+    docker("kill", container)
+    yield
+    docker("start", container)
+
+
+def stop(container, network):
+    docker("stop", "-t", 20, container)
+    yield
+    docker("start", container)
+
+
+def pause(container, network):
+    docker("pause", container)
+    yield
+    docker("unpause", container)
+
+
+def disconnect(container, network):
+    docker("network", "disconnect", network, container)
+    yield
+    docker("network", "connect", network, container)
+
+
+@pytest.mark.parametrize("role", ["decode", "prefill"])
+@pytest.mark.parametrize("fault", [kill, stop, pause, disconnect])
+def test_one_of_two_workers_goes_and_no_client_is_told(fleet, role, fault):
+    whole(fleet)
+    with Readers(fleet.port, fleet.texts) as readers:
+        readers.wait_for_more(12)
+        steps = fault(fleet.containers(role)[0], f"{fleet.project}_fleet")
+        next(steps)
+        readers.wait_for_more(24)
+        assert next(steps, "over") == "over"
+        whole(fleet)
+        readers.wait_for_more(12)
+    ROWS.append(row(f"{fault.__name__} {role}", readers))
+    assert set(readers.outcomes) == PROMISED, readers.outcomes
+
+
+def test_every_worker_is_restarted_in_turn(fleet):
+    whole(fleet)
+    with Readers(fleet.port, fleet.texts) as readers:
+        for container in fleet.containers("prefill") + fleet.containers("decode"):
+            readers.wait_for_more(6)
+            docker("restart", "-t", 20, container)
+            whole(fleet)
+        readers.wait_for_more(6)
+    ROWS.append(row("rolling restart", readers))
+    assert set(readers.outcomes) == PROMISED, readers.outcomes
+
+
+def test_it_is_scaled_up_and_down(fleet):
+    whole(fleet)
+    with Readers(fleet.port, fleet.texts) as readers:
+        readers.wait_for_more(6)
+        fleet.scale(prefill=1, decode=4)
+        readers.wait_for_more(12)
+        fleet.scale(prefill=2, decode=2)
+        readers.wait_for_more(6)
+    ROWS.append(row("1P4D and back", readers))
+    assert set(readers.outcomes) == PROMISED, readers.outcomes
+
+
+def test_the_gateway_comes_back_with_another_address(fleet):
+    """Who asks while no gateway listens is refused; what had begun is finished."""
+    whole(fleet)
+    network = f"{fleet.project}_fleet"
+    where = "{{(index .NetworkSettings.Networks \"%s\").IPAddress}}" % network
+    [gateway] = fleet.containers("gateway")
+    before = docker("inspect", "-f", where, gateway)
+    with Readers(fleet.port, fleet.texts) as readers:
+        readers.wait_for_more(6)
+        docker("stop", "-t", 30, gateway)
+        docker("rm", gateway)
+        squatter = docker("run", "-d", "--rm", "--network", network, "debian:12-slim", "sleep", "3600")
+        try:
+            assert docker("inspect", "-f", where, squatter) == before
+            fleet.scale(prefill=2, decode=2)
+            readers.wait_for_more(12)
+            assert docker("inspect", "-f", where, fleet.containers("gateway")[0]) != before
+        finally:
+            docker("rm", "-f", squatter)
+    ROWS.append(row("gateway elsewhere", readers))
+    assert set(readers.outcomes) <= PROMISED | TOLD, readers.outcomes
+
+
+def test_down_under_load_leaves_nothing(fleet):
+    whole(fleet)
+    with Readers(fleet.port, fleet.texts) as readers:
+        readers.wait_for_more(6)
+        containers = {service: fleet.containers(service) for service in ("gateway", "prefill", "decode")}
+        fleet.compose("stop", "-t", 30)
+        codes = {c: docker("inspect", "-f", "{{.State.ExitCode}}", c) for group in containers.values() for c in group}
+        fleet.compose("down", "-v")
+    ROWS.append(row("down under load", readers))
+    assert set(codes.values()) == {"0"}, codes
+    assert set(readers.outcomes) <= PROMISED | TOLD, readers.outcomes
+    assert not left_behind(fleet.project)
