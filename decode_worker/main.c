@@ -33,7 +33,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
     struct baton_host host;
     struct dc_service *service = NULL;
     enum baton_err err =
-        baton_host_open(&host, &options->worker, BATON__V1__ROLE__ROLE_DECODE, why);
+        baton_host_open(&host, &options->worker, &options->kv, BATON__V1__ROLE__ROLE_DECODE, why);
     if (!err)
         err = dc_service_create(
             &(struct dc_service_options){.host = &host,

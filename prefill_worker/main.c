@@ -37,7 +37,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
                                                  .prefix_cache = options->prefix_cache &&
                                                                  options->kv.prefix_cache_tokens};
     enum baton_err err =
-        baton_host_open(&host, &options->worker, BATON__V1__ROLE__ROLE_PREFILL, why);
+        baton_host_open(&host, &options->worker, &options->kv, BATON__V1__ROLE__ROLE_PREFILL, why);
     if (!err)
         err = pf_service_create(&service_options, &service, why);
     if (!err) {

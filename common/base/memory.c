@@ -1,7 +1,9 @@
 #include "common/base/memory.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "common/base/cgroup.h"
 
@@ -25,29 +27,36 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 static void take_group(void *arg, const char *dir, int version)
 {
     const struct group_files *files = version == 1 ? &v1 : &v2;
-    uint64_t *left = arg, limit, used, active = 0, inactive = 0;
+    struct baton_memory_left *left = arg;
+    struct stat info;
+    uint64_t limit, used, active = 0, inactive = 0;
     if (!baton_cgroup_number(dir, files->limit, "", &limit) ||
-        !baton_cgroup_number(dir, files->used, "", &used))
+        !baton_cgroup_number(dir, files->used, "", &used) || stat(dir, &info))
         return;
     (void)baton_cgroup_number(dir, "memory.stat", files->active, &active);
     (void)baton_cgroup_number(dir, "memory.stat", files->inactive, &inactive);
     used -= smaller(used, active + inactive);
-    *left = smaller(*left, limit > used ? limit - used : 0);
+    uint64_t bytes = limit > used ? limit - used : 0;
+    if (bytes >= left->bytes)
+        return;
+    left->bytes = bytes;
+    left->group = info.st_ino;
+    (void)snprintf(left->limit, sizeof left->limit, "%" PRIu64 " MiB of %.120s", limit >> 20, dir);
 }
 
-uint64_t baton_memory_available_under(const char *root)
+void baton_memory_left_under(const char *root, struct baton_memory_left *left)
 {
     char proc[PATH_MAX];
-    uint64_t kib, left = UINT64_MAX;
-    baton_cgroup_visit(root, "memory", take_group, &left);
+    uint64_t kib;
+    *left = (struct baton_memory_left){.bytes = UINT64_MAX, .limit = "the machine"};
     int n = snprintf(proc, sizeof proc, "%s/proc", root);
     if (n > 0 && n < (int)sizeof proc &&
         baton_cgroup_number(proc, "meminfo", "MemAvailable:", &kib))
-        left = smaller(left, kib * 1024);
-    return left;
+        left->bytes = kib * 1024;
+    baton_cgroup_visit(root, "memory", take_group, left);
 }
 
-uint64_t baton_memory_available_bytes(void)
+void baton_memory_left(struct baton_memory_left *left)
 {
-    return baton_memory_available_under("");
+    baton_memory_left_under("", left);
 }

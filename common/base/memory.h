@@ -13,10 +13,18 @@
 
 #include <stdint.h>
 
-/* Bytes; UINT64_MAX when nothing tells. */
-uint64_t baton_memory_available_bytes(void);
+enum { BATON_MEMORY_LIMIT_TEXT = 160 };
+
+struct baton_memory_left {
+    uint64_t bytes; /* UINT64_MAX when nothing tells */
+    uint64_t group; /* whose limit decides: equal for processes that share it; 0: the machine's */
+    /* what decides, for a log or an error: "the machine" or "512 MiB of /sys/fs/cgroup/a" */
+    char limit[BATON_MEMORY_LIMIT_TEXT];
+};
+
+void baton_memory_left(struct baton_memory_left *left);
 
 /* The same of the /proc and /sys that lie under root, for tests. */
-uint64_t baton_memory_available_under(const char *root);
+void baton_memory_left_under(const char *root, struct baton_memory_left *left);
 
 #endif

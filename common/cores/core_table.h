@@ -7,7 +7,8 @@
  *               state u32 | beats u32 | seen u32 | pid i32 | pool_mib, unbacked_mib u32 |
  *                   padding to 64
  *               allowed: the processors the worker may use, 1024 bits; with a CPU quota the
- *               quota's group, its whole cores and bit 1023
+ *               quota's group, its whole cores and bit 1023. In a table of memory
+ *               claims the group whose limit bounds the worker's memory
  *
  * A slot is held by a lock on its first byte (fcntl, open file description), which the kernel drops
  * when the holder dies: a slot that can be locked and has a state was a crashed worker's. Byte 0 is

@@ -101,6 +101,18 @@ static enum baton_err set_id(struct baton_host *host, struct baton_why *why)
     return BATON_OK;
 }
 
+static bool is_decode(const struct baton_host *host)
+{
+    return host->role == BATON__V1__ROLE__ROLE_DECODE;
+}
+
+static enum baton_err admit_model(void *arg, const struct baton_model *model, struct baton_why *why)
+{
+    const struct baton_host *host = arg;
+    return baton_kv_budget_check(host->kv_options, model, host->options->kv_dtype, is_decode(host),
+                                 host->claim, why);
+}
+
 static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
 {
     const struct baton_worker_options *options = host->options;
@@ -115,6 +127,8 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
         .n_threads = host->cores.n_threads,
         .n_context = (int)options->context_tokens,
         .show_progress = true,
+        .admit = admit_model,
+        .admit_arg = host,
     };
     baton_cache_dirs_find(options->pack_dir, options->model, &cache);
     enum baton_err err = baton_checkpoint_open(options->model, &checkpoint, why);
@@ -142,14 +156,13 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
 
 static enum baton_err init_cores(struct baton_host *host, struct baton_why *why)
 {
-    bool decodes = host->role == BATON__V1__ROLE__ROLE_DECODE;
-    return baton_cores_init(
-        &host->cores,
-        &(struct baton_cores_options){.cores = host->options->cores,
-                                      .lease_dir = host->options->lease_dir,
-                                      .n_threads = (int)host->options->threads,
-                                      .role = decodes ? BATON_CORE_DECODE : BATON_CORE_PREFILL},
-        why);
+    return baton_cores_init(&host->cores,
+                            &(struct baton_cores_options){
+                                .cores = host->options->cores,
+                                .lease_dir = host->options->lease_dir,
+                                .n_threads = (int)host->options->threads,
+                                .role = is_decode(host) ? BATON_CORE_DECODE : BATON_CORE_PREFILL},
+                            why);
 }
 
 /* Before the model is loaded, so that workers which start together see each other when they size
@@ -157,16 +170,22 @@ static enum baton_err init_cores(struct baton_host *host, struct baton_why *why)
 static void open_claim(struct baton_host *host)
 {
     struct baton_why why = {""};
-    bool decodes = host->role == BATON__V1__ROLE__ROLE_DECODE;
-    if (baton_memory_claim_open(host->options->lease_dir, decodes, &host->claim, &why))
+    struct baton_memory_left left;
+    baton_memory_left(&left);
+    if (baton_memory_claim_open(host->options->lease_dir, is_decode(host), left.group, &host->claim,
+                                &why))
         baton_log(BATON_LOG_DEBUG, "no_memory_claim", BATON_S("why", why.text));
 }
 
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
-                               Baton__V1__Role role, struct baton_why *why)
+                               const struct baton_kv_options *kv, Baton__V1__Role role,
+                               struct baton_why *why)
 {
-    *host = (struct baton_host){
-        .options = options, .role = role, .epoch = baton_random_id(), .bell = {.fd = -1}};
+    *host = (struct baton_host){.options = options,
+                                .kv_options = kv,
+                                .role = role,
+                                .epoch = baton_random_id(),
+                                .bell = {.fd = -1}};
     name_blas_threads();
     baton_open_files_allow(WORKER_FILES, "raise the hard limit (ulimit -Hn)");
     enum baton_err err = set_id(host, why);

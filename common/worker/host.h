@@ -24,6 +24,7 @@
 #include "common/engine/model/model.h"
 #include "common/wire/cluster_token.h"
 #include "common/wire/member.h"
+#include "common/worker/kv_budget.h"
 #include "common/worker/kv_send.h"
 #include "common/worker/memory_claims.h"
 
@@ -118,6 +119,7 @@ struct baton_host_hooks {
 
 struct baton_host {
     const struct baton_worker_options *options;
+    const struct baton_kv_options *kv_options;
     struct baton_host_hooks hooks;
     Baton__V1__Role role;
     uint64_t epoch;
@@ -138,9 +140,11 @@ struct baton_host {
     int64_t drain_until_ns, alive_next_ns;
 };
 
-/* First half: token, signals, cores, model, inbox. */
+/* First half: token, signals, cores, model, inbox. kv: a pool of these options is to fit beside the
+ * model; where it does not, the model is not loaded. */
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
-                               Baton__V1__Role role, struct baton_why *why) BATON_MUST_CHECK;
+                               const struct baton_kv_options *kv, Baton__V1__Role role,
+                               struct baton_why *why) BATON_MUST_CHECK;
 
 /* Measures the numeric class of the model with the worker's pool, once the pool is there: its
  * prefix cache and join need it. */

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
-#include "common/base/memory.h"
 #include "common/wire/frame.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
@@ -76,8 +75,9 @@ static enum baton_err check_least(const struct baton_kv_options *options,
                           BLOCK, needs->block_bytes, options->bytes);
     return baton_fail(why, BATON_NO_MEMORY,
                       "KV cache: a block of %d tokens takes %zu bytes, and this worker's share of "
-                      "the memory that is left is %" PRIu64 "; kv-tokens or kv-bytes override it",
-                      BLOCK, needs->block_bytes, needs->share_bytes);
+                      "the memory that is left is %" PRIu64 " (bound by %s); kv-tokens or kv-bytes "
+                      "override it",
+                      BLOCK, needs->block_bytes, needs->share_bytes, needs->limit);
 }
 
 static enum baton_err check_most(const struct baton_kv_options *options,
@@ -91,9 +91,9 @@ static enum baton_err check_most(const struct baton_kv_options *options,
     if (mib * (1 << 20) > (double)needs->memory_bytes)
         return baton_fail(why, BATON_NO_MEMORY,
                           "%s: %" PRId64 " tokens take %.0f MiB, but only %.0f MiB of memory are "
-                          "left",
+                          "left (bound by %s)",
                           option_name(options), n_blocks * BLOCK, mib,
-                          (double)needs->memory_bytes / (1 << 20));
+                          (double)needs->memory_bytes / (1 << 20), needs->limit);
     return BATON_OK;
 }
 
@@ -134,16 +134,15 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 /* Memory that is not there is refused here: taken, it would cost some process its life. Weights
  * that are mapped from a file count as page cache, which the kernel calls free. */
-static void measure_memory(const struct baton_model *model, bool decodes,
-                           struct baton_memory_claim *claim, struct baton_kv_needs *needs)
+static void measure_memory(const struct baton_memory_left *left,
+                           const struct baton_memory_peers *peers, size_t weights_bytes,
+                           bool decodes, struct baton_kv_needs *needs)
 {
-    struct baton_memory_peers peers;
-    baton_memory_claim_look(claim, &peers);
-    uint64_t left = baton_memory_available_bytes();
-    needs->memory_bytes = left == UINT64_MAX ? left
-                                             : less(less(left, peers.unbacked_bytes),
-                                                    baton_model_mapped_bytes(model));
-    needs->share_bytes = baton_kv_budget_share(needs->memory_bytes, decodes, &peers);
+    needs->memory_bytes = left->bytes == UINT64_MAX
+                              ? left->bytes
+                              : less(less(left->bytes, peers->unbacked_bytes), weights_bytes);
+    needs->limit = left->limit;
+    needs->share_bytes = baton_kv_budget_share(needs->memory_bytes, decodes, peers);
     needs->n_contexts = decodes ? BATON_KV_DECODE_CONTEXTS : BATON_KV_PREFILL_CONTEXTS;
 }
 
@@ -168,11 +167,53 @@ static void log_pool(const struct baton_kv *kv, const struct baton_kv_needs *nee
               BATON_I("prefix_cache_tokens", budget->n_cached * BLOCK),
               BATON_F("mib", (double)budget->n_blocks * (double)needs->block_bytes / (1 << 20)),
               BATON_F("mib_left", (double)needs->memory_bytes / (1 << 20)),
-              BATON_S("dtype", baton_kv_dtype(kv)));
+              BATON_S("bound_by", needs->limit), BATON_S("dtype", baton_kv_dtype(kv)));
     if (n_tokens < needs->context_tokens)
         baton_log(BATON_LOG_WARN, "kv_cache_below_context", BATON_I("tokens", n_tokens),
                   BATON_I("context_tokens", needs->context_tokens),
                   BATON_S("consequence", "longer requests are refused"));
+}
+
+static enum baton_err check_weights(const struct baton_model *model,
+                                    const struct baton_memory_left *left,
+                                    const struct baton_memory_peers *peers, struct baton_why *why)
+{
+    uint64_t bytes = less(left->bytes, peers->unbacked_bytes);
+    if (baton_model_all_bytes(model) < bytes)
+        return BATON_OK;
+    return baton_fail(
+        why, BATON_NO_MEMORY,
+        "dtype: in %s the weights take %.0f MiB, but only %.0f MiB of memory are left "
+        "(bound by %s)",
+        baton_model_dtype(model), (double)baton_model_all_bytes(model) / (1 << 20),
+        (double)bytes / (1 << 20), left->limit);
+}
+
+enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
+                                        const struct baton_kv_options *options,
+                                        const struct baton_model *model, const char *dtype,
+                                        bool decodes, struct baton_memory_claim *claim,
+                                        struct baton_why *why)
+{
+    struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context};
+    struct baton_kv_budget budget;
+    struct baton_memory_peers peers;
+    baton_memory_claim_look(claim, &peers);
+    enum baton_err err = check_weights(model, left, &peers, why);
+    if (!err)
+        err = baton_kv_measure(baton_model_kv_layout(model), dtype, &needs.block_bytes, why);
+    measure_memory(left, &peers, baton_model_all_bytes(model), decodes, &needs);
+    return err ? err : baton_kv_budget_choose(options, &needs, &budget, why);
+}
+
+enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
+                                     const struct baton_model *model, const char *dtype,
+                                     bool decodes, struct baton_memory_claim *claim,
+                                     struct baton_why *why)
+{
+    struct baton_memory_left left;
+    baton_memory_left(&left);
+    return baton_kv_budget_check_in(&left, options, model, dtype, decodes, claim, why);
 }
 
 enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
@@ -183,7 +224,11 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
     struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context};
     struct baton_kv_budget budget;
     struct baton_kv *made = NULL;
-    measure_memory(model, decodes, claim, &needs);
+    struct baton_memory_left left;
+    struct baton_memory_peers peers;
+    baton_memory_claim_look(claim, &peers);
+    baton_memory_left(&left);
+    measure_memory(&left, &peers, baton_model_mapped_bytes(model), decodes, &needs);
     enum baton_err err =
         baton_kv_measure(baton_model_kv_layout(model), dtype, &needs.block_bytes, why);
     if (!err)

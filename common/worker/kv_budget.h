@@ -8,6 +8,7 @@
 #define BATON_WORKER_KV_BUDGET_H
 
 #include "common/base/config.h"
+#include "common/base/memory.h"
 #include "common/engine/model/model.h"
 #include "common/worker/memory_claims.h"
 
@@ -37,6 +38,7 @@ struct baton_kv_needs {
     int n_contexts;        /* the default: this many times context_tokens, */
     uint64_t share_bytes;  /* but no more than this */
     uint64_t memory_bytes; /* that there are, after the weights */
+    const char *limit;     /* what bounds them, as struct baton_memory_left has it */
 };
 
 /* A worker's share of memory_bytes, what is left, for its pool, by default. Of that and of what the
@@ -58,6 +60,20 @@ enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
                                       const struct baton_kv_needs *needs,
                                       struct baton_kv_budget *budget,
                                       struct baton_why *why) BATON_MUST_CHECK;
+
+/* Before a model is loaded: whether memory has room for its weights and for the pool that would be
+ * made then. model: measured, as a baton_model_admit_fn sees it; the rest as for create. */
+enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
+                                     const struct baton_model *model, const char *dtype,
+                                     bool decodes, struct baton_memory_claim *claim,
+                                     struct baton_why *why) BATON_MUST_CHECK;
+
+/* The same of memory that the caller has looked up, for tests. */
+enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
+                                        const struct baton_kv_options *options,
+                                        const struct baton_model *model, const char *dtype,
+                                        bool decodes, struct baton_memory_claim *claim,
+                                        struct baton_why *why) BATON_MUST_CHECK;
 
 /* Makes the pool of a worker, bounds its cache and logs its size. dtype: of the KV cache, as
  * baton_kv_create takes it. claim: the worker's, which is told of it; may be NULL. */

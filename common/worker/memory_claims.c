@@ -14,17 +14,18 @@ struct baton_memory_claim {
 };
 
 /* The slot may hold a dead worker's values; LIVE is stored last. */
-static void enter(struct baton_core_slot *own, bool decodes)
+static void enter(struct baton_core_slot *own, bool decodes, uint64_t group)
 {
     atomic_store(&own->state, 0);
     atomic_store(&own->pid, (int32_t)getpid());
     atomic_store(&own->pool_mib, 0);
     atomic_store(&own->unbacked_mib, 0);
+    atomic_store(&own->allowed[0], group);
     atomic_store(&own->state, decodes ? (uint32_t)(BATON_CORE_LIVE | BATON_CORE_DECODES)
                                       : (uint32_t)BATON_CORE_LIVE);
 }
 
-enum baton_err baton_memory_claim_open(const char *lease_dir, bool decodes,
+enum baton_err baton_memory_claim_open(const char *lease_dir, bool decodes, uint64_t group,
                                        struct baton_memory_claim **claim, struct baton_why *why)
 {
     char path[PATH_MAX];
@@ -39,7 +40,7 @@ enum baton_err baton_memory_claim_open(const char *lease_dir, bool decodes,
         return err;
     }
     made->own = &made->view.table->slots[made->view.slot];
-    enter(made->own, decodes);
+    enter(made->own, decodes, group);
     *claim = made;
     return BATON_OK;
 }
@@ -66,6 +67,12 @@ static bool is_live(struct baton_memory_claim *claim, int i)
     return false;
 }
 
+static bool is_bounded_with(const struct baton_memory_claim *claim, int i)
+{
+    uint64_t group = atomic_load(&claim->own->allowed[0]);
+    return !group || atomic_load(&claim->view.table->slots[i].allowed[0]) == group;
+}
+
 static void count(const struct baton_core_slot *slot, struct baton_memory_peers *peers)
 {
     uint32_t state = atomic_load(&slot->state);
@@ -82,7 +89,7 @@ void baton_memory_claim_look(struct baton_memory_claim *claim, struct baton_memo
 {
     *peers = (struct baton_memory_peers){0};
     for (int i = 0; claim && i < BATON_CORE_WORKERS_MAX; i++)
-        if (is_live(claim, i))
+        if (is_live(claim, i) && is_bounded_with(claim, i))
             count(&claim->view.table->slots[i], peers);
 }
 

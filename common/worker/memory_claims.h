@@ -7,6 +7,9 @@
  * A table of slots like that of the cores (cores/core_table.h), in a file of its own: a slot is
  * held by a lock that dies with its process.
  *
+ * Containers may share the table (a volume, a pod) and not their limits: a worker that a control
+ * group's limit bounds sees the workers of that group alone. One that the machine bounds sees all.
+ *
  * Ownership: a claim belongs to its opener; the file stays.
  * Threading: one thread per claim.
  * Errors:    open: as baton_core_view_open, and NOT_FOUND without a directory. A worker without a
@@ -29,8 +32,8 @@ struct baton_memory_peers {
     uint64_t pool_bytes, unbacked_bytes;     /* of those that decided */
 };
 
-/* lease_dir as baton_cores_options has it. */
-enum baton_err baton_memory_claim_open(const char *lease_dir, bool decodes,
+/* lease_dir as baton_cores_options has it; group as struct baton_memory_left has it. */
+enum baton_err baton_memory_claim_open(const char *lease_dir, bool decodes, uint64_t group,
                                        struct baton_memory_claim **claim,
                                        struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is harmless. */

@@ -1,10 +1,11 @@
 """A container's limits: workers use the cores and the memory that their control groups leave them."""
 import os
 import re
+import subprocess
 
 import pytest
 from cgroup import Group
-from fleet import Fleet
+from fleet import BIN, MODEL, ROOT, Fleet
 
 MINE = sorted(os.sched_getaffinity(0))
 STORY = dict(prompt="Once upon a time", max_new_tokens=40, temperature=0.8, seed=5)
@@ -48,3 +49,26 @@ def test_a_cpuset_bounds_them_too(story):
             for process in fleet.workers.values():
                 line = told(process)
                 assert (line["cores"], line["threads"], line["affinity"]) == ("1", "1", "1"), line
+
+
+def limited(mib):
+    return Group("memory", {1: {"memory.limit_in_bytes": str(mib << 20)}, 2: {"memory.max": str(mib << 20)}})
+
+
+def test_a_pool_fits_the_memory_limit_and_the_log_says_whose(story):
+    with limited(256) as group, Fleet(worker_args=["--dtype", "f32"]) as fleet:
+        assert fleet.generate(**STORY)["output_tokens"] == STORY["max_new_tokens"]
+        for process in fleet.workers.values():
+            line = re.search(r"ev=kv_cache .*", process.text()).group()
+            assert f'bound_by="256 MiB of {group.dir}"' in line, line
+            assert float(re.search(r" mib_left=([\d.]+)", line).group(1)) < 256, line
+
+
+@pytest.mark.parametrize("role", ["prefill", "decode"])
+def test_too_little_memory_is_an_error_before_the_model_is_loaded(role):
+    with limited(128) as group:
+        done = subprocess.run([BIN / f"baton-{role}", "--model", MODEL, "--pack-dir", "", "--lease-dir", "", "--dtype", "f32",
+                               "--kv-bytes", str(1 << 30)], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode != 0 and "ev=model_loaded" not in done.stderr, done.stderr
+    assert "kv-bytes: 131072 tokens take 1024 MiB, but only" in done.stderr, done.stderr
+    assert f"MiB of memory are left (bound by 128 MiB of {group.dir})" in done.stderr, done.stderr

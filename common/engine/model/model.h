@@ -25,6 +25,11 @@ struct baton_model;
     "of the weights: f32, bf16, q8, auto (the fastest of these on this CPU), q4 (about five bits " \
     "a weight) or native (the formats of a GGUF file); default: native for a GGUF file, else f32"
 
+/* Asked when the dtypes and sizes of a model are known, before memory is taken for it. An error ends
+ * the load. */
+typedef enum baton_err (*baton_model_admit_fn)(void *arg, const struct baton_model *model,
+                                               struct baton_why *why);
+
 /* How a model is kept. Zeroed, it is in f32, by the best kernels, on one thread, private to the
  * process. */
 struct baton_model_options {
@@ -42,6 +47,8 @@ struct baton_model_options {
     int n_context;      /* positions to serve; 0: all that the model knows */
     bool show_progress; /* of packing, on stderr: a line on a terminal, else each 10 s one in the
                            log */
+    baton_model_admit_fn admit; /* NULL: whatever its size */
+    void *admit_arg;
 };
 
 /* The model that checkpoint holds: single file or sharded; F32, F16 or BF16. INVALID also for a
@@ -86,6 +93,9 @@ struct baton_model_bytes baton_model_bytes(const struct baton_model *model);
 
 /* The dtype of most of these bytes but the head's: "q4_k" of a native model that is mostly so. */
 const char *baton_model_main_dtype(const struct baton_model *model);
+
+/* Bytes of all weights, as they are packed. */
+size_t baton_model_all_bytes(const struct baton_model *model);
 
 /* Bytes of the weights that are mapped from a file, and thus page cache; 0: they are private. */
 size_t baton_model_mapped_bytes(const struct baton_model *model);

@@ -46,6 +46,8 @@ static enum baton_err load(const struct baton_spec *spec, const struct baton_ten
     enum baton_err err = baton_tensors_check(spec, names, weights, why);
     if (!err)
         err = baton_model_measure(spec, options, rule_named(options->dtype, &keep), &made, why);
+    if (!err && options->admit)
+        err = options->admit(options->admit_arg, made, why);
     if (!err) {
         baton_native_dtypes_log(&native);
         err = baton_model_fill(made, names, options, weights, why);

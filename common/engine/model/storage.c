@@ -176,6 +176,11 @@ const char *baton_model_main_dtype(const struct baton_model *model)
     return baton_dtype_name(most);
 }
 
+size_t baton_model_all_bytes(const struct baton_model *model)
+{
+    return model->n_taken;
+}
+
 size_t baton_model_mapped_bytes(const struct baton_model *model)
 {
     return model->pack.payload ? model->n_taken : 0;

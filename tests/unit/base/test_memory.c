@@ -28,15 +28,40 @@ static void make_machine(const char *groups)
     write_scratch("proc/self/cgroup", groups);
 }
 
+static struct baton_memory_left left;
+
+static uint64_t available(void)
+{
+    baton_memory_left_under(scratch, &left);
+    return left.bytes;
+}
+
+static uint64_t own_left(void)
+{
+    baton_memory_left(&left);
+    return left.bytes;
+}
+
+static void assert_decides(const char *dir, const char *mib)
+{
+    struct stat info;
+    assert_int_equal(stat(in_scratch(dir), &info), 0);
+    assert_int_equal(left.group, info.st_ino);
+    assert_ptr_equal(strstr(left.limit, mib), left.limit);
+    assert_non_null(strstr(left.limit, dir));
+}
+
 TEST(without_limits_it_is_what_the_kernel_estimates)
 {
     make_machine("0::/a/b\n");
-    assert_int_equal(baton_memory_available_under(scratch), 1 << 20);
+    assert_int_equal(available(), 1 << 20);
+    assert_string_equal(left.limit, "the machine");
+    assert_int_equal(left.group, 0);
 }
 
 TEST(where_nothing_tells_there_is_no_limit)
 {
-    assert_true(baton_memory_available_under(scratch) == UINT64_MAX);
+    assert_true(available() == UINT64_MAX);
 }
 
 TEST(a_groups_limit_counts_and_its_page_cache_does_not)
@@ -46,9 +71,9 @@ TEST(a_groups_limit_counts_and_its_page_cache_does_not)
     write_scratch("sys/fs/cgroup/a/b/memory.current", "500000\n");
     write_scratch("sys/fs/cgroup/a/b/memory.stat",
                   "anon 7\nfile 300000\ninactive_file 100000\nactive_file 200000\n");
-    assert_int_equal(baton_memory_available_under(scratch), 400000);
+    assert_int_equal(available(), 400000);
     write_scratch("sys/fs/cgroup/a/b/memory.max", "max\n");
-    assert_int_equal(baton_memory_available_under(scratch), 1 << 20);
+    assert_int_equal(available(), 1 << 20);
 }
 
 TEST(the_tightest_of_the_groups_around_decides)
@@ -58,7 +83,8 @@ TEST(the_tightest_of_the_groups_around_decides)
     write_scratch("sys/fs/cgroup/a/b/memory.current", "100000\n");
     write_scratch("sys/fs/cgroup/a/memory.max", "700000\n");
     write_scratch("sys/fs/cgroup/a/memory.current", "690000\n");
-    assert_int_equal(baton_memory_available_under(scratch), 10000);
+    assert_int_equal(available(), 10000);
+    assert_decides("sys/fs/cgroup/a", "0 MiB of ");
 }
 
 TEST(in_a_container_the_mounted_root_is_the_group)
@@ -66,7 +92,7 @@ TEST(in_a_container_the_mounted_root_is_the_group)
     make_machine("0::/of/the/host\n");
     write_scratch("sys/fs/cgroup/memory.max", "5000\n");
     write_scratch("sys/fs/cgroup/memory.current", "6000\n");
-    assert_int_equal(baton_memory_available_under(scratch), 0);
+    assert_int_equal(available(), 0);
 }
 
 TEST(the_first_version_of_groups_is_read_as_well)
@@ -76,12 +102,13 @@ TEST(the_first_version_of_groups_is_read_as_well)
     write_scratch("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "200000\n");
     write_scratch("sys/fs/cgroup/memory/a/memory.stat",
                   "inactive_file 1\ntotal_inactive_file 50000\ntotal_active_file 20000\n");
-    assert_int_equal(baton_memory_available_under(scratch), 170000);
+    assert_int_equal(available(), 170000);
+    assert_decides("sys/fs/cgroup/memory/a", "0 MiB of ");
 }
 
 TEST(this_machine_has_some)
 {
-    assert_true(baton_memory_available_bytes() > 0);
+    assert_true(own_left() > 0);
 }
 
 int main(void)

@@ -10,7 +10,8 @@ static const struct baton_kv_needs needs = {.block_bytes = 1000,
                                             .context_tokens = 100,
                                             .n_contexts = 8,
                                             .share_bytes = 500000,
-                                            .memory_bytes = 1000000};
+                                            .memory_bytes = 1000000,
+                                            .limit = "the machine"};
 
 static void assert_room(const struct baton_kv_options *options, int n_blocks, int n_cached)
 {
@@ -165,6 +166,30 @@ TEST(a_worker_gets_the_pool_its_options_describe)
     baton_model_close(model);
 }
 
+TEST(a_model_without_room_is_refused_before_it_is_loaded)
+{
+    static const struct baton_gpt2_sizes sizes = {
+        .n_layers = 2, SMALL_GPT2, .n_vocab = 1000, .n_context = 64};
+    const struct baton_kv_options few = {.tokens = 64}, many = {.tokens = 1 << 20};
+    struct baton_memory_left left = {.limit = "1 MiB of /sys/fs/cgroup/a"};
+    struct baton_model *model;
+    struct baton_why why = {""};
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
+    left.bytes = baton_model_all_bytes(model);
+    assert_int_equal(baton_kv_budget_check_in(&left, &few, model, "f32", true, NULL, &why),
+                     BATON_NO_MEMORY);
+    assert_ptr_equal(strstr(why.text, "dtype: in f32 the weights take"), why.text);
+    assert_non_null(strstr(why.text, left.limit));
+    left.bytes += 1 << 20;
+    assert_int_equal(baton_kv_budget_check_in(&left, &few, model, "f32", true, NULL, &why),
+                     BATON_OK);
+    assert_int_equal(baton_kv_budget_check_in(&left, &many, model, "f32", true, NULL, &why),
+                     BATON_NO_MEMORY);
+    assert_ptr_equal(strstr(why.text, "kv-tokens:"), why.text);
+    assert_non_null(strstr(why.text, left.limit));
+    baton_model_close(model);
+}
+
 TEST(a_block_that_no_message_carries_is_refused)
 {
     const struct baton_gpt2_sizes wide = {.n_layers = 1,
@@ -204,6 +229,7 @@ int main(void)
         cmocka_unit_test(more_than_the_memory_left_is_refused_by_name),
         cmocka_unit_test(a_count_beyond_int_is_refused),
         cmocka_unit_test(a_worker_gets_the_pool_its_options_describe),
+        cmocka_unit_test(a_model_without_room_is_refused_before_it_is_loaded),
         cmocka_unit_test(a_block_that_no_message_carries_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

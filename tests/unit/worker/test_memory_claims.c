@@ -3,12 +3,17 @@
 
 #include "common/worker/memory_claims.h"
 
-static struct baton_memory_claim *open_claim(bool decodes)
+static struct baton_memory_claim *open_claim_in(uint64_t group, bool decodes)
 {
     struct baton_memory_claim *claim = NULL;
     struct baton_why why = {""};
-    assert_int_equal(baton_memory_claim_open(scratch, decodes, &claim, &why), BATON_OK);
+    assert_int_equal(baton_memory_claim_open(scratch, decodes, group, &claim, &why), BATON_OK);
     return claim;
+}
+
+static struct baton_memory_claim *open_claim(bool decodes)
+{
+    return open_claim_in(0, decodes);
 }
 
 static void assert_peers(struct baton_memory_claim *claim, struct baton_memory_peers expected)
@@ -53,11 +58,29 @@ TEST(what_is_taken_counts_as_free_until_it_is_backed)
     baton_memory_claim_close(prefill);
 }
 
+TEST(a_limit_of_ones_own_is_not_shared_with_other_containers)
+{
+    struct baton_memory_claim *here = open_claim_in(7, true), *beside = open_claim_in(7, false),
+                              *elsewhere = open_claim_in(8, false), *host = open_claim(false);
+    baton_memory_claim_take(elsewhere, 1 << 20);
+    assert_peers(here, (struct baton_memory_peers){.n_prefill = 1, .n_unsized_prefill = 1});
+    assert_peers(host, (struct baton_memory_peers){.n_prefill = 2,
+                                                   .n_unsized_prefill = 1,
+                                                   .n_decode = 1,
+                                                   .n_unsized_decode = 1,
+                                                   .pool_bytes = 1 << 20,
+                                                   .unbacked_bytes = 1 << 20});
+    baton_memory_claim_close(host);
+    baton_memory_claim_close(elsewhere);
+    baton_memory_claim_close(beside);
+    baton_memory_claim_close(here);
+}
+
 TEST(without_a_claim_there_are_no_others)
 {
     struct baton_memory_claim *none = NULL;
     struct baton_why why = {""};
-    assert_int_equal(baton_memory_claim_open("", true, &none, &why), BATON_NOT_FOUND);
+    assert_int_equal(baton_memory_claim_open("", true, 0, &none, &why), BATON_NOT_FOUND);
     assert_peers(NULL, (struct baton_memory_peers){0});
     baton_memory_claim_take(NULL, 1);
     baton_memory_claim_back(NULL, 1);
@@ -69,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(a_worker_sees_who_is_still_to_decide),
         IN_SCRATCH(what_is_taken_counts_as_free_until_it_is_backed),
+        IN_SCRATCH(a_limit_of_ones_own_is_not_shared_with_other_containers),
         IN_SCRATCH(without_a_claim_there_are_no_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
