@@ -10,6 +10,9 @@
  * there, and a request that goes on elsewhere does so in the class that made its last token. It
  * leaves that class when nobody there can take it, unless classes are strict.
  *
+ * Who could take a request is told by needs.h, who is chosen by pair.h, and why nobody can by
+ * servable.h.
+ *
  * Ownership: owns its tables of prefixes; borrows lifecycle and fleet.
  * Threading: loop thread.
  * Errors:    init: NO_MEMORY. A request that no worker could ever take fails through its writer.
@@ -55,19 +58,6 @@ void gw_routing_fini(struct gw_routing *routing);
  * other code sets lifecycle->wants_pump. */
 void gw_routing_route_queued(struct gw_routing *routing);
 
-/* Whether the request waits for a role whose workers have only just left, or are only joining. */
-bool gw_routing_awaits_worker(const struct gw_routing *routing, const struct gw_request *request);
-
-/* Whether a worker of each role that the request needs is heard, so that it could be routed once
- * there is capacity. */
-bool gw_routing_may_move(const struct gw_routing *routing, const struct gw_request *request,
-                         int64_t now_ns);
-
-/* The reason why a request could not be routed even by an idle fleet, or NULL. A role that is
- * awaited is no reason. */
-const struct gw_failure *gw_routing_unservable(const struct gw_routing *routing,
-                                               const struct gw_request *request);
-
 /* The decode worker reserved the blocks, and already has the prompt's first n_cached_blocks. Sends
  * the prompt to the worker that runs it. */
 void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
@@ -85,6 +75,12 @@ void gw_routing_path_cut(struct gw_routing *routing, const struct gw_worker *fro
                          const struct gw_worker *to);
 void gw_routing_path_works(struct gw_routing *routing, const struct gw_worker *from,
                            const struct gw_worker *to);
+
+/* Whether a context gets from one worker to the other, as far as is known; and whether it gets from
+ * a prefill worker to any decode worker that is ready. */
+bool gw_routing_reaches(const struct gw_routing *routing, const struct gw_worker *from,
+                        const struct gw_worker *to);
+bool gw_routing_reaches_any(const struct gw_routing *routing, const struct gw_worker *prefill);
 
 /* The worker died: removes it from the tables of prefixes. */
 void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker);
