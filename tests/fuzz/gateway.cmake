@@ -6,5 +6,7 @@ target_link_options(fuzz_bodies PRIVATE -Wl,--wrap=gw_completion_start
   -Wl,--wrap=gw_completion_refuse)
 target_compile_definitions(fuzz_bodies PRIVATE BATON_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 baton_fuzzer(worker_messages LIBS gw m PkgConfig::CMOCKA)
-target_sources(fuzz_worker_messages PRIVATE ${CMAKE_SOURCE_DIR}/tests/unit/gateway/fixture.c)
+foreach(part fixture fixture_clients fixture_links fixture_workers)
+  target_sources(fuzz_worker_messages PRIVATE ${CMAKE_SOURCE_DIR}/tests/unit/gateway/${part}.c)
+endforeach()
 baton_wrap_gateway(fuzz_worker_messages)

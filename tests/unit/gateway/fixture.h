@@ -1,9 +1,9 @@
 /* A gateway's core between a scripted clock, scripted workers and scripted clients.
  *
  * Fleet, routing, admission and lifecycle are the real ones, wired as gateway.c wires them. In
- * place of wire/link.h and of baton_now_ns stand this file's own, put there by the linker (--wrap):
- * what the gateway sends to a worker is noted, what a worker says arrives at once, and time passes
- * when the test says so.
+ * place of wire/link.h and of baton_now_ns stand those of fixture_links.c, put there by the linker
+ * (--wrap): what the gateway sends to a worker is noted, what a worker says arrives at once, and
+ * time passes when the test says so.
  *
  * Ownership: gateway_close frees everything that gateway_open and the script made.
  * Threading: one thread.

@@ -1,0 +1,38 @@
+/* What the fixture's files share: of fixture.c the gateway and its time, of fixture_links.c what
+ * stands in place of the clock and the links, of fixture_workers.c what workers say. Clients are
+ * fixture_clients.c's.
+ *
+ * Ownership, Threading, Errors: as in fixture.h.
+ */
+#ifndef BATON_TESTS_UNIT_GATEWAY_FIXTURE_PARTS_H
+#define BATON_TESTS_UNIT_GATEWAY_FIXTURE_PARTS_H
+
+#include "tests/unit/gateway/fixture.h"
+
+enum { MAX_FAR = 24, MAX_SENT = 4096, FIRST_TOKEN = 400 };
+
+/* The fixture's link: the gateway's half, with nothing at the other end. */
+struct baton_link {
+    uint64_t id;
+    int64_t heard_ns;
+    enum baton_outbox_state state;
+    bool is_gap;
+};
+
+extern int64_t clock_ns;
+
+/* What the gateway has sent since it was opened. */
+extern struct sent sent[MAX_SENT];
+extern size_t n_all_sent;
+
+/* The workers that have said hello. */
+extern struct far_worker *far[MAX_FAR];
+extern size_t n_far;
+
+/* The tokens that the gateway accepts. */
+extern struct baton_cluster_token cluster_token;
+
+/* The gateway looks at its clock, and routes what it can. */
+void tick(void);
+
+#endif
