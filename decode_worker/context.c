@@ -26,10 +26,10 @@ void dc_context_set_state(struct dc_context *context, enum dc_state state)
                                         "prefilled", "running",   "stopped"};
     int64_t now_ns = baton_now_ns();
     bool is_edge = edges[context->state] & 1u << state;
-    baton_log(
-        is_edge ? BATON_LOG_DEBUG : BATON_LOG_ERROR, is_edge ? "context_state" : "impossible_edge",
-        BATON_X("req", context->origin.request_id), BATON_S("from", names[context->state]),
-        BATON_S("to", names[state]), BATON_F("after_s", baton_seconds(now_ns - context->state_ns)));
+    baton_log(is_edge ? BATON_LOG_DEBUG : BATON_LOG_ERROR,
+              is_edge ? "context_state" : "impossible_edge", BATON_ORIGIN(&context->origin),
+              BATON_S("from", names[context->state]), BATON_S("to", names[state]),
+              BATON_F("after_s", baton_seconds(now_ns - context->state_ns)));
     if (!is_edge)
         abort();
     context->state = state;

@@ -286,7 +286,7 @@ void dc_engine_stop(struct dc_engine *engine)
 void dc_engine_submit(struct dc_engine *engine, struct dc_context *context)
 {
     if (baton_engine_thread_submit(engine->thread, context))
-        baton_log(BATON_LOG_ERROR, "engine_queue_full", BATON_X("req", context->origin.request_id));
+        baton_log(BATON_LOG_ERROR, "engine_queue_full", BATON_ORIGIN(&context->origin));
 }
 
 void dc_engine_wake(struct dc_engine *engine)

@@ -21,7 +21,7 @@ bool dc_hand_over_take(struct dc_context *context, const baton_envelope *envelop
     baton_origin_init(&hand_over->origin, context->origin.gateway, envelope);
     hand_over->origin.attempt = order->attempt;
     baton_kv_target_take(&hand_over->target, order->deliver_to);
-    baton_log(BATON_LOG_INFO, "hand_over", BATON_X("req", context->origin.request_id),
+    baton_log(BATON_LOG_INFO, "hand_over", BATON_ORIGIN(&context->origin),
               BATON_I("attempt", context->origin.attempt),
               BATON_S("to", order->deliver_to->worker_id));
     return true;
@@ -69,7 +69,7 @@ enum baton_err dc_hand_over_tell(const struct dc_context *context)
     envelope.handed_over = &told;
     enum baton_err err = baton_origin_send(&context->origin, &envelope);
     if (!err)
-        baton_log(BATON_LOG_INFO, "handed_over", BATON_X("req", context->origin.request_id),
+        baton_log(BATON_LOG_INFO, "handed_over", BATON_ORIGIN(&context->origin),
                   BATON_I("attempt", context->origin.attempt),
                   BATON_I("output_tokens", context->n_output),
                   BATON_F("stopped_s", baton_seconds(baton_now_ns() -

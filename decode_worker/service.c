@@ -195,7 +195,7 @@ static void run_if_ready(struct dc_service *service, struct dc_context *context)
 
 static void log_sequence(const struct dc_context *context)
 {
-    baton_log(BATON_LOG_INFO, "sequence", BATON_X("req", context->origin.request_id),
+    baton_log(BATON_LOG_INFO, "sequence", BATON_ORIGIN(&context->origin),
               BATON_I("attempt", context->origin.attempt), BATON_I("tokens", context->n_steps),
               BATON_F("queue_s", context->queue_s), BATON_F("decode_s", context->decode_s),
               BATON_F("sample_s", context->sample_s));
@@ -279,7 +279,7 @@ static void drop_foreign_hashes(const struct dc_service *service, struct dc_cont
 {
     if (baton_prefix_cache_made(&service->prefix_cache, &context->prefix, request->tokens))
         return;
-    baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_X("req", context->origin.request_id));
+    baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_ORIGIN(&context->origin));
     baton_prefix_fini(&context->prefix);
 }
 
@@ -313,7 +313,7 @@ static void take_start(struct dc_service *service, struct dc_context *context,
 
 static void cancel(struct dc_service *service, struct dc_context *context, const char *reason)
 {
-    baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", context->origin.request_id),
+    baton_log(BATON_LOG_INFO, "canceled", BATON_ORIGIN(&context->origin),
               BATON_I("attempt", context->origin.attempt), BATON_S("reason", reason));
     atomic_store(&context->canceled, true);
     if (dc_context_is_in_engine(context))
@@ -344,6 +344,7 @@ static void cancel_hand_over(struct dc_service *service, const baton_envelope *e
     if (!context || atomic_load(&context->canceled))
         return;
     baton_log(BATON_LOG_INFO, "hand_over_canceled", BATON_X("req", envelope->request_id),
+              BATON_O("id", envelope->client_id), BATON_O("trace", envelope->trace_id),
               BATON_I("attempt", envelope->attempt), BATON_S("reason", envelope->cancel->reason));
     give_up_hand_over(service, context);
 }

@@ -110,6 +110,8 @@ static const struct baton_option option_table[] = {
          "to the first token, of a request that counts as good in /metrics; 0: any"),
     REAL(slo_itl_s, "slo-itl-s", "0.05", 0, 86400, "s", "the same for its longest gap; 0: any"),
     TEXT(log_level, "log-level", "info", "debug, info, warn or error"),
+    CHOICE(log_format, "log-format", "logfmt", "logfmt|json", "of the lines of the log"),
+    TEXT(log_file, "log-file", "", "where the log goes, opened anew on SIGUSR1; none: stderr"),
 };
 
 static enum baton_err run(void *options, struct baton_why *why)
@@ -128,6 +130,8 @@ int main(int argc, char **argv)
                    .n_options = sizeof option_table / sizeof option_table[0]},
         .options = &options,
         .log_level = &options.log_level,
+        .log_format = &options.log_format,
+        .log_file = &options.log_file,
         .log_name = "gateway",
         .run = run,
     };

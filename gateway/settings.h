@@ -10,13 +10,14 @@
 
 /* One field for each row of the option table in main.c. */
 struct gw_options {
-    const char *model, *pack_dir, *host, *inbox, *id, *log_level;
+    const char *model, *pack_dir, *host, *inbox, *id, *log_level, *log_file;
     const char *cluster_token, *cluster_token_file, *ssl_certfile, *ssl_keyfile;
     const char *peer_certfile, *peer_keyfile, *peer_cafile;
     const char *api_keys, *cors_origins, *chat_template;
     bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share what was computed for others */
+    int log_format;                    /* enum baton_log_format */
     int sampling_defaults;             /* 1: the model's */
     bool strict_class;
     int64_t prefix_blocks, colocated_prefill_tokens;

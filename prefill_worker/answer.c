@@ -47,7 +47,7 @@ void pf_answer_finished(const struct pf_job *job, bool stopped)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
     envelope.finished = &finished;
     baton_origin_tell(&job->origin, &envelope);
-    baton_log(BATON_LOG_INFO, "sequence", BATON_X("req", job->origin.request_id),
+    baton_log(BATON_LOG_INFO, "sequence", BATON_ORIGIN(&job->origin),
               BATON_I("attempt", job->origin.attempt), BATON_I("tokens", finished.n_steps),
               BATON_F("decode_s", job->decode_s));
 }

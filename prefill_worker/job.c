@@ -20,7 +20,7 @@ void pf_job_set_state(struct pf_job *job, enum pf_state state)
     int64_t now_ns = baton_now_ns();
     bool is_edge = edges[job->state] & 1u << state;
     baton_log(is_edge ? BATON_LOG_DEBUG : BATON_LOG_ERROR,
-              is_edge ? "job_state" : "impossible_edge", BATON_X("req", job->origin.request_id),
+              is_edge ? "job_state" : "impossible_edge", BATON_ORIGIN(&job->origin),
               BATON_S("from", names[job->state]), BATON_S("to", names[state]),
               BATON_F("after_s", baton_seconds(now_ns - job->state_ns)));
     if (!is_edge)

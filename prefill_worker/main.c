@@ -62,6 +62,8 @@ int main(int argc, char **argv)
                    .n_options = sizeof option_table / sizeof option_table[0]},
         .options = &options,
         .log_level = &options.worker.log_level,
+        .log_format = &options.worker.log_format,
+        .log_file = &options.worker.log_file,
         .log_name = "prefill",
         .run = run,
     };

@@ -93,7 +93,7 @@ static void add_job(struct pf_service *service, struct pf_job *job)
 static void log_stopped(const struct pf_job *job)
 {
     if (job->begun_ns && !job->has_first_token)
-        baton_log(BATON_LOG_INFO, "prompt_stopped", BATON_X("req", job->origin.request_id),
+        baton_log(BATON_LOG_INFO, "prompt_stopped", BATON_ORIGIN(&job->origin),
                   BATON_I("attempt", job->origin.attempt),
                   BATON_I("computed_tokens",
                           job->seq.n_tokens - job->seq.n_shared * BATON_KV_BLOCK_TOKENS),
@@ -169,7 +169,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         if (job) {
             atomic_store(&job->canceled, true);
-            baton_log(BATON_LOG_INFO, "canceled", BATON_X("req", job->origin.request_id),
+            baton_log(BATON_LOG_INFO, "canceled", BATON_ORIGIN(&job->origin),
                       BATON_S("reason", envelope->cancel->reason));
         }
         break;

@@ -1,10 +1,11 @@
-/* One logfmt line per event on stderr: ts= lvl= proc= pid= ev= and the caller's fields.
+/* One line per event, on stderr or in a file: ts= lvl= proc= pid= ev= and the caller's fields, in
+ * logfmt or as a JSON object. docs/log-events.md lists the events; a test holds it to the code.
  *
  *     baton_log(BATON_LOG_INFO, "listening", BATON_S("url", url), BATON_I("port", port));
  *
  * Values are quoted and escaped when they need it; prompts and generated text are never logged.
  *
- * Ownership: nothing is kept but the process name.
+ * Ownership: nothing is kept but the names of the process and of the file.
  * Threading: any thread; a line is one write(2), so lines never mix.
  * Errors:    none; a line that cannot be written is lost.
  */
@@ -15,11 +16,20 @@
 
 #include "common/base/error.h"
 
+/* In the order of the option's words. */
+enum baton_log_format { BATON_LOG_LOGFMT, BATON_LOG_JSON };
+
 enum baton_log_level { BATON_LOG_DEBUG, BATON_LOG_INFO, BATON_LOG_WARN, BATON_LOG_ERROR };
 
 struct baton_log_field {
     const char *key;
-    enum { BATON_FIELD_TEXT, BATON_FIELD_INT, BATON_FIELD_HEX, BATON_FIELD_REAL } kind;
+    enum {
+        BATON_FIELD_TEXT,
+        BATON_FIELD_OPTIONAL,
+        BATON_FIELD_INT,
+        BATON_FIELD_HEX,
+        BATON_FIELD_REAL
+    } kind;
     union {
         const char *text;
         int64_t integer;
@@ -29,6 +39,9 @@ struct baton_log_field {
 };
 
 #define BATON_S(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_TEXT, .text = (v)})
+/* A text that is left out, with its key, where it is NULL or "". */
+#define BATON_O(k, v)                                                                              \
+    ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_OPTIONAL, .text = (v)})
 #define BATON_I(k, v)                                                                              \
     ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_INT, .integer = (int64_t)(v)})
 #define BATON_X(k, v) ((struct baton_log_field){.key = (k), .kind = BATON_FIELD_HEX, .hex = (v)})
@@ -38,6 +51,10 @@ struct baton_log_field {
 /* process is kept, not copied. level_name is "debug", "info", "warn" or "error". */
 enum baton_err baton_log_init(const char *process, const char *level_name,
                               struct baton_why *why) BATON_MUST_CHECK;
+
+/* From now on in that format (enum baton_log_format), and into the file at path; "": on stderr. SIGUSR1 opens the file anew,
+ * for whoever moved the old one away; if that fails, the old one stays. path is kept. IO. */
+enum baton_err baton_log_open(int format, const char *path, struct baton_why *why) BATON_MUST_CHECK;
 
 void baton_log_fields(enum baton_log_level level, const char *event,
                       const struct baton_log_field *fields);

@@ -42,6 +42,8 @@ int baton_process_main(struct baton_process *process, int argc, char **argv)
     if (!err && !done)
         err = baton_log_init(process->log_name, *process->log_level, &why);
     if (!err && !done)
+        err = baton_log_open(*process->log_format, *process->log_file, &why);
+    if (!err && !done)
         err = process->run(process->options, &why);
     baton_config_fini(&process->config);
     if (err) {

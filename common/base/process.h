@@ -12,8 +12,10 @@
 struct baton_process {
     struct baton_config config;
     void *options;          /* filled from config */
-    const char **log_level; /* the option that names the level */
-    const char *log_name;   /* "prefill" */
+    const char **log_level; /* the options that name the level, the format and the file */
+    const int *log_format;  /* enum baton_log_format */
+    const char **log_file;
+    const char *log_name; /* "prefill" */
     enum baton_err (*run)(void *options, struct baton_why *why);
 };
 

@@ -2,6 +2,7 @@
  * that reads like its part of proto/baton.proto; the first failure sticks and names the field. */
 #include "common/base/block_hash.h"
 #include "common/base/fingerprint.h"
+#include "common/base/request_tag.h"
 #include "common/base/ticket.h"
 #include "common/wire/check_fields.h"
 
@@ -421,6 +422,10 @@ static void check_addressing(struct checker *c, const baton_envelope *e)
     range(c, "link_seq", e->link_seq, 1, UINT64_MAX);
     range(c, "request_id", e->request_id, max_request ? 1 : 0, max_request);
     range(c, "attempt", e->attempt, max_request ? 1 : 0, max_request ? UINT32_MAX : 0);
+    if (e->client_id && *e->client_id && !baton_is_client_id(e->client_id))
+        FAIL(c, "client_id", "it is not 1 to %d visible characters", BATON_CLIENT_ID_BYTES);
+    if (e->trace_id && *e->trace_id && !baton_is_trace_id(e->trace_id))
+        FAIL(c, "trace_id", "it is not %d hexadecimal digits", BATON_TRACE_ID_BYTES);
 }
 
 enum baton_err baton_envelope_check(const baton_envelope *envelope, size_t payload_bytes,

@@ -16,6 +16,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/error.h"
+#include "common/base/request_tag.h"
 #include "proto/baton.pb-c.h"
 
 typedef Baton__V1__Envelope baton_envelope; /* the one typedef: generated names are long */
@@ -64,6 +65,14 @@ enum baton_err baton_envelope_check(const baton_envelope *envelope, size_t paylo
 static inline char *baton_envelope_text(const char *text)
 {
     return (char *)(uintptr_t)(text ? text : "");
+}
+
+/* Whose request the message is about, as logs tell it; the tag is borrowed. */
+static inline void baton_envelope_set_tag(baton_envelope *envelope,
+                                          const struct baton_request_tag *tag)
+{
+    envelope->client_id = baton_envelope_text(tag->id);
+    envelope->trace_id = baton_envelope_text(tag->trace_id);
 }
 
 /* "hello", "kv_chunk", ... for logs and metrics. */

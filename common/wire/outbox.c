@@ -311,6 +311,7 @@ static enum baton_err judge(const baton_envelope *envelope, size_t header_bytes,
         err = baton_envelope_check(envelope, payload_bytes, &why);
     if (err)
         baton_log(BATON_LOG_ERROR, "message_not_sent", BATON_X("req", envelope->request_id),
+                  BATON_O("id", envelope->client_id), BATON_O("trace", envelope->trace_id),
                   BATON_S("message", baton_envelope_kind(envelope)), BATON_S("reason", why.text));
     return err;
 }

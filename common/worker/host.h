@@ -30,7 +30,9 @@
 
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
-    const char *cluster_token, *cluster_token_file, *cores, *lease_dir, *alive_file, *log_level;
+    const char *cluster_token, *cluster_token_file, *cores, *lease_dir, *alive_file, *log_level,
+        *log_file;
+    int log_format; /* enum baton_log_format */
     const char *peer_certfile, *peer_keyfile, *peer_cafile;
     int64_t threads, context_tokens;
     double beat_s, silence_s, pause_s, stall_s, canary_s, drain_s;
@@ -99,7 +101,11 @@ struct baton_worker_options {
                        "first; other bits than then: unhealthy; 0: none"),                         \
         BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
                        "how long running work may go on after SIGTERM"),                           \
-        BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error")
+        BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error"),     \
+        BATON_ROW_CHOICE(type, in.log_format, "log-format", "logfmt", "logfmt|json",               \
+                         "of the lines of the log"),                                               \
+        BATON_ROW_TEXT(type, in.log_file, "log-file", "",                                          \
+                       "where the log goes, opened anew on SIGUSR1; none: stderr")
 
 struct baton_host;
 

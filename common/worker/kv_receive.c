@@ -279,7 +279,7 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
     receive->complete_ns = baton_now_ns();
     receiver->options.complete(receiver->options.arg, receive); /* may not free it */
     send_ack(remote, receive, true);
-    baton_log(BATON_LOG_INFO, "context_received", BATON_X("req", receive->origin->request_id),
+    baton_log(BATON_LOG_INFO, "context_received", BATON_ORIGIN(receive->origin),
               BATON_I("attempt", receive->origin->attempt), BATON_I("bytes", receive->total_bytes),
               BATON_I("chunks", receive->n_chunks),
               BATON_F("transfer_s", baton_seconds(receive->complete_ns - receive->began_ns)),
@@ -420,7 +420,8 @@ static void end_claimant(struct baton_kv_receiver *receiver, struct baton_kv_rem
     static struct baton_log_limit limit;
     const baton_envelope *envelope = message->envelope;
     baton_log_limited(&limit, BATON_LOG_ERROR, "claim_refused",
-                      BATON_X("req", envelope->request_id), BATON_I("attempt", envelope->attempt),
+                      BATON_X("req", envelope->request_id), BATON_O("id", envelope->client_id),
+                      BATON_O("trace", envelope->trace_id), BATON_I("attempt", envelope->attempt),
                       BATON_S("peer", message->peer_host),
                       BATON_S("message", baton_envelope_kind(envelope)),
                       BATON_S("reason", "the context is not this sender's"));

@@ -239,6 +239,7 @@ static enum baton_err send_message(const struct baton_kv_send *send, baton_envel
                                    const void *payload, size_t n)
 {
     envelope->request_id = send->source.origin->request_id;
+    baton_envelope_set_tag(envelope, &send->source.origin->tag);
     envelope->attempt = send->source.origin->attempt;
     return baton_link_send(send->peer->link, envelope, payload, n);
 }
@@ -387,7 +388,7 @@ static struct baton_kv_send *find_send(const struct baton_kv_peer *peer,
 
 static void log_acked(const struct baton_kv_send *send, int64_t now_ns)
 {
-    baton_log(BATON_LOG_INFO, "handoff", BATON_X("req", send->source.origin->request_id),
+    baton_log(BATON_LOG_INFO, "handoff", BATON_ORIGIN(send->source.origin),
               BATON_I("attempt", send->source.origin->attempt), BATON_I("bytes", send->sent_bytes),
               BATON_I("chunks", send->n_chunks),
               BATON_F("duration_s", baton_seconds(now_ns - send->began_ns)));

@@ -13,6 +13,7 @@ void baton_origin_init(struct baton_origin *origin, struct baton_link *gateway,
     origin->gateway_epoch = envelope->src_epoch;
     origin->request_id = envelope->request_id;
     origin->attempt = envelope->attempt;
+    baton_request_tag_set(&origin->tag, envelope->client_id, envelope->trace_id);
 }
 
 void baton_origin_fini(struct baton_origin *origin)
@@ -36,6 +37,7 @@ enum baton_err baton_origin_send(const struct baton_origin *origin, baton_envelo
 {
     envelope->request_id = origin->request_id;
     envelope->attempt = origin->attempt;
+    baton_envelope_set_tag(envelope, &origin->tag);
     return baton_link_send(origin->gateway, envelope, NULL, 0);
 }
 
@@ -43,7 +45,7 @@ void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelo
 {
     enum baton_err err = baton_origin_send(origin, envelope);
     if (err)
-        baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", origin->request_id),
+        baton_log(BATON_LOG_WARN, "send_failed", BATON_ORIGIN(origin),
                   BATON_S("message", baton_envelope_kind(envelope)),
                   BATON_S("err", baton_err_name(err)));
     /* What may never be sent must not leave the gateway waiting. */
@@ -66,7 +68,7 @@ void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Cod
     failed.message = text;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FAILED;
     envelope.failed = &failed;
-    baton_log(BATON_LOG_WARN, "request_failed", BATON_X("req", origin->request_id),
+    baton_log(BATON_LOG_WARN, "request_failed", BATON_ORIGIN(origin),
               BATON_I("attempt", origin->attempt), BATON_S("reason", message));
     baton_origin_tell(origin, &envelope);
 }

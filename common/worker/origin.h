@@ -14,7 +14,11 @@ struct baton_origin {
     struct baton_link *gateway;
     uint64_t gateway_epoch, request_id;
     uint32_t attempt;
+    struct baton_request_tag tag;
 };
+
+/* The fields of a log line about a request. */
+#define BATON_ORIGIN(origin) BATON_REQUEST((origin)->request_id, (origin)->tag)
 
 /* The sender of envelope, which came in over that link. */
 void baton_origin_init(struct baton_origin *origin, struct baton_link *gateway,

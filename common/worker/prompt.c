@@ -40,11 +40,10 @@ void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_f
 
 void baton_first_token_log(const struct baton_first_token *first, const struct baton_origin *origin)
 {
-    baton_log(BATON_LOG_INFO, "prompt", BATON_X("req", origin->request_id),
-              BATON_I("attempt", origin->attempt), BATON_I("cached_tokens", first->n_cached_tokens),
-              BATON_F("queue_s", first->queue_s), BATON_F("compute_s", first->compute_s),
-              BATON_F("sample_s", first->sample_s));
+    baton_log(BATON_LOG_INFO, "prompt", BATON_ORIGIN(origin), BATON_I("attempt", origin->attempt),
+              BATON_I("cached_tokens", first->n_cached_tokens), BATON_F("queue_s", first->queue_s),
+              BATON_F("compute_s", first->compute_s), BATON_F("sample_s", first->sample_s));
     if (first->cold)
-        baton_log(BATON_LOG_INFO, "cold_start", BATON_X("req", origin->request_id),
+        baton_log(BATON_LOG_INFO, "cold_start", BATON_ORIGIN(origin),
                   BATON_F("process_start_to_first_token_s", baton_process_age_s()));
 }

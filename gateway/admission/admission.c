@@ -154,7 +154,8 @@ void gw_admission_refused(const struct gw_admission *admission, const struct gw_
     const struct gw_throughput *throughput = &admission->lifecycle->throughput;
     admission->lifecycle->options.metrics->outcomes[GW_OUTCOME_rejected]++;
     admission->lifecycle->options.metrics->rejections[verdict->reason]++;
-    baton_log(BATON_LOG_INFO, "rejected", BATON_S("reason", gw_rejection_name(verdict->reason)),
+    baton_log(BATON_LOG_INFO, "rejected", BATON_O("id", load->id),
+              BATON_S("reason", gw_rejection_name(verdict->reason)),
               BATON_I("generations", load->n_requests), BATON_I("prompt_tokens", load->n_tokens),
               BATON_I("waiting", throughput->n_waiting),
               BATON_F("wait_s", gw_throughput_wait_s(throughput, 0, 0)),

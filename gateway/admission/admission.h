@@ -38,6 +38,7 @@ struct gw_admission {
 struct gw_load {
     size_t n_requests, n_tokens; /* its generations; their prompts' tokens */
     int64_t max_new_tokens;      /* of the longest */
+    const char *id;              /* that its client knows; NULL: none */
     double left_s;               /* until its deadline; INFINITY: it has none */
 };
 

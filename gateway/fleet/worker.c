@@ -70,6 +70,7 @@ enum baton_err gw_worker_send(struct gw_worker *worker, baton_envelope *envelope
     if (!err || err == BATON_INVALID || err == BATON_LIMIT)
         return err;
     baton_log(BATON_LOG_WARN, "send_failed", BATON_X("req", envelope->request_id),
+              BATON_O("id", envelope->client_id), BATON_O("trace", envelope->trace_id),
               BATON_S("worker", worker->id), BATON_S("message", baton_envelope_kind(envelope)),
               BATON_S("err", baton_err_name(err)));
     baton_link_close(worker->link); /* the next tick finds the link down and drops the worker */

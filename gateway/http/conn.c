@@ -60,7 +60,7 @@ static void drop_exchange(struct gw_conn *conn, const char *reason)
     if (conn->exchange && conn->exchange->handled)
         options->on_gone(options->arg, conn->exchange, reason);
     if (conn->exchange)
-        gw_exchange_destroy(conn->exchange);
+        gw_exchange_retire(conn->exchange);
     conn->exchange = NULL;
 }
 
@@ -84,6 +84,7 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
     if (!truncated || uv_tcp_close_reset(&conn->tcp, free_conn))
         uv_close((uv_handle_t *)&conn->tcp, free_conn);
     drop_exchange(conn, reason);
+    gw_conn_tell(conn, reason);
     gw_addresses_leave(&conn->server->addresses, conn->address, baton_now_ns());
     conn->address = NULL;
 }
@@ -122,6 +123,7 @@ static void linger(struct gw_conn *conn)
 
 void gw_conn_flushed(struct gw_conn *conn)
 {
+    gw_conn_tell(conn, NULL);
     bool is_last = conn->saw_eof && !conn->in.len;
     if (!conn->keep_alive || is_last || conn->server->draining) {
         linger(conn);
@@ -139,8 +141,6 @@ void gw_conn_response_ended(struct gw_conn *conn)
 
 void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal)
 {
-    baton_log(BATON_LOG_DEBUG, "http_refused", BATON_S("peer", conn->peer),
-              BATON_I("status", refusal->status), BATON_S("reason", refusal->message));
     conn->keep_alive = false;
     gw_conn_send_error(conn, refusal); /* while the exchange lives: its headers go along */
     drop_exchange(conn, refusal->message);

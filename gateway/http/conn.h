@@ -86,6 +86,7 @@ struct gw_conn {
     const char *cut_reason;     /* not NULL: to be closed by the sweep */
     struct gw_address *address; /* NULL: memory was out */
     struct gw_exchange *exchange;
+    struct gw_exchange *answered; /* it is over for the handler; its answer is on its way */
     struct gw_tls *tls;           /* NULL: the bytes of the socket are HTTP */
     struct baton_buf in;          /* what was read and not served yet */
     struct baton_buf out;         /* not yet given to libuv, while a write is under way */
@@ -151,7 +152,13 @@ struct gw_exchange {
     struct baton_buf added;     /* whole header lines for the response */
     struct gw_account *account; /* of its API key; NULL: it has none */
     char id[GW_REQUEST_ID_BYTES];
-    int64_t arrived_ns;
+    uint64_t number; /* that the id says; 0: it is the client's */
+    struct gw_trace trace;
+    int64_t arrived_ns; /* of its last byte; of its head before that */
+    size_t body_bytes, sent_bytes;
+    int status;    /* of the answer; 0: none has begun */
+    char code[40]; /* of an error */
+    struct gw_exchange_note note;
     int minor;
     bool resumes;   /* on_resume is to be called */
     bool handled;   /* on_request was called: counted in n_exchanges */
@@ -255,14 +262,23 @@ void gw_secure_end(struct gw_conn *conn);
 
 /* ---- exchange.c ---- */
 
-/* A fresh "req-...". */
-void gw_request_id(char id[GW_REQUEST_ID_BYTES]);
+/* Fresh digits. Returns their number. */
+uint64_t gw_request_id(char id[GW_REQUEST_ID_BYTES]);
 /* NULL when memory is out. Copies what it keeps of head. */
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head);
 /* Its body is whole, or will not be. */
 void gw_exchange_arrived(struct gw_exchange *exchange);
-/* Frees it; its handler must not hear of it any more. */
-void gw_exchange_destroy(struct gw_exchange *exchange);
+/* It is over for its handler: frees what its answer needs no more. */
+void gw_exchange_retire(struct gw_exchange *exchange);
+
+/* ---- access_line.c ---- */
+
+/* The answer was sent, or will not be, with the reason (else NULL): one line tells of the exchange
+ * that was answered, if any, and frees it. */
+void gw_conn_tell(struct gw_conn *conn, const char *cut_reason);
+/* The line of an answer to what was no request. */
+void gw_access_line_refused(const struct gw_conn *conn, const char *id,
+                            const struct gw_error *error);
 
 /* ---- response.c ---- */
 

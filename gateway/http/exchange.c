@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/random.h"
 #include "gateway/http/conn.h"
 
@@ -42,9 +43,22 @@ static void put_headers(struct gw_exchange *exchange, char *at, const struct gw_
     }
 }
 
-void gw_request_id(char id[GW_REQUEST_ID_BYTES])
+uint64_t gw_request_id(char id[GW_REQUEST_ID_BYTES])
 {
-    (void)snprintf(id, GW_REQUEST_ID_BYTES, "req-%016" PRIx64, baton_random_id());
+    uint64_t number = baton_random_id();
+    (void)snprintf(id, GW_REQUEST_ID_BYTES, "%016" PRIx64, number);
+    return number;
+}
+
+/* The id and the trace that the client names. */
+static void identify(struct gw_exchange *exchange)
+{
+    const char *id = gw_exchange_header(exchange, "x-request-id");
+    if (baton_is_client_id(id))
+        (void)snprintf(exchange->id, sizeof exchange->id, "%s", id);
+    else
+        exchange->number = gw_request_id(exchange->id);
+    gw_trace_read(&exchange->trace, gw_exchange_header(exchange, "traceparent"));
 }
 
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head)
@@ -54,6 +68,7 @@ struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_hea
         return NULL;
     char *at = exchange->text;
     exchange->conn = conn;
+    exchange->arrived_ns = baton_now_ns();
     exchange->method = put(&at, head->method);
     char *path = put(&at, head->path);
     gw_path_normalise(path);
@@ -62,7 +77,7 @@ struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_hea
     put_headers(exchange, at, head);
     exchange->minor = head->minor;
     exchange->is_head = gw_view_equals(head->method, "HEAD");
-    gw_request_id(exchange->id);
+    identify(exchange);
     baton_buf_init(&exchange->body, conn->server->options.max_body_bytes);
     baton_buf_init(&exchange->added, GW_ADDED_HEADERS_MAX_BYTES);
     return exchange;
@@ -74,15 +89,21 @@ void gw_exchange_arrived(struct gw_exchange *exchange)
     exchange->arriving_bytes = 0;
 }
 
-void gw_exchange_destroy(struct gw_exchange *exchange)
+void gw_exchange_retire(struct gw_exchange *exchange)
 {
     gw_exchange_arrived(exchange);
     if (exchange->handled)
         exchange->conn->server->n_exchanges--;
     gw_account_put(exchange->account);
+    exchange->account = NULL;
     baton_buf_fini(&exchange->body);
     baton_buf_fini(&exchange->added);
-    free(exchange);
+    exchange->conn->answered = exchange;
+}
+
+struct gw_exchange_note *gw_exchange_note(struct gw_exchange *exchange)
+{
+    return &exchange->note;
 }
 
 const char *gw_exchange_method(const struct gw_exchange *exchange)
@@ -126,6 +147,16 @@ const char *gw_exchange_peer(const struct gw_exchange *exchange)
 const char *gw_exchange_id(const struct gw_exchange *exchange)
 {
     return exchange->id;
+}
+
+uint64_t gw_exchange_number(const struct gw_exchange *exchange)
+{
+    return exchange->number;
+}
+
+const struct gw_trace *gw_exchange_trace(const struct gw_exchange *exchange)
+{
+    return &exchange->trace;
 }
 
 int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange)

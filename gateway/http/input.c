@@ -25,6 +25,7 @@ static void whole_request(struct gw_conn *conn)
     struct gw_http_server *server = conn->server;
     gw_exchange_arrived(conn->exchange);
     gw_conn_set_state(conn, GW_CONN_HANDLED);
+    conn->exchange->body_bytes = conn->exchange->body.len;
     conn->exchange->arrived_ns = baton_now_ns(); /* where every clock of a request starts */
     conn->exchange->handled = true;
     server->n_exchanges++;

@@ -94,8 +94,11 @@ void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
 {
     if (conn->state == GW_CONN_CLOSING || conn->cut_reason)
         return;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         gw_conn_charge(conn, parts[i].len);
+        if (conn->exchange)
+            conn->exchange->sent_bytes += parts[i].len;
+    }
     if (conn->tls)
         gw_secure_send(conn, parts, n);
     else

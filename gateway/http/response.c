@@ -27,21 +27,25 @@ static bool has_no_body(int status)
 }
 
 /* The headers of every answer to this exchange. A head that could not be read has no exchange. */
-static void put_own_headers(struct baton_buf *out, const struct gw_exchange *exchange)
+static void put_own_headers(struct baton_buf *out, const struct gw_exchange *exchange,
+                            const char *fresh_id)
 {
-    char fresh[GW_REQUEST_ID_BYTES];
-    if (!exchange)
-        gw_request_id(fresh);
-    baton_buf_printf(out, "x-request-id: %s\r\n", exchange ? exchange->id : fresh);
+    char traceparent[GW_TRACEPARENT_BYTES];
+    baton_buf_printf(out, "x-request-id: %s\r\n", exchange ? exchange->id : fresh_id);
+    if (exchange && *exchange->trace.id)
+        baton_buf_printf(out, "traceparent: %s\r\n", gw_trace_put(&exchange->trace, traceparent));
     if (exchange)
         baton_buf_puts(out, baton_buf_text(&exchange->added));
 }
 
 /* framing is "Content-Length: 3\r\n" and the like. */
 static void put_head(struct baton_buf *out, struct gw_conn *conn, int status,
-                     const char *content_type, const char *headers, const char *framing)
+                     const char *content_type, const char *headers, const char *framing,
+                     const char *fresh_id)
 {
-    const struct gw_exchange *exchange = conn->exchange;
+    struct gw_exchange *exchange = conn->exchange;
+    if (exchange)
+        exchange->status = status;
     baton_buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", status, gw_status_reason(status),
                      http_date(conn->server));
     if (content_type && *content_type && !has_no_body(status))
@@ -51,7 +55,7 @@ static void put_head(struct baton_buf *out, struct gw_conn *conn, int status,
         baton_buf_puts(out, "Connection: close\r\n");
     else if (exchange && exchange->minor == 0)
         baton_buf_puts(out, "Connection: keep-alive\r\n");
-    put_own_headers(out, exchange);
+    put_own_headers(out, exchange, fresh_id);
     baton_buf_puts(out, headers ? headers : "");
     baton_buf_puts(out, "\r\n");
 }
@@ -76,14 +80,20 @@ static void put_length(char *text, size_t size, size_t n)
 void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *error)
 {
     struct baton_buf head, body;
-    char length[48], headers[GW_ERROR_HEADERS_BYTES];
+    char length[48], headers[GW_ERROR_HEADERS_BYTES], fresh_id[GW_REQUEST_ID_BYTES] = "";
     bool is_head = conn->exchange && conn->exchange->is_head;
+    if (conn->exchange) {
+        (void)snprintf(conn->exchange->code, sizeof conn->exchange->code, "%s", error->code);
+    } else {
+        (void)gw_request_id(fresh_id);
+        gw_access_line_refused(conn, fresh_id, error);
+    }
     baton_buf_init(&head, HEAD_MAX_BYTES);
     baton_buf_init(&body, ERROR_MAX_BYTES);
     gw_error_put(&body, error);
     put_length(length, sizeof length, body.len);
     put_head(&head, conn, error->status, "application/json", gw_error_headers(error, headers),
-             length);
+             length, fresh_id);
     send_whole(conn, &head, body.data, is_head ? 0 : body.len);
     baton_buf_fini(&body);
     baton_buf_fini(&head);
@@ -118,7 +128,7 @@ static void end(struct gw_exchange *exchange)
 {
     struct gw_conn *conn = exchange->conn;
     conn->exchange = NULL;
-    gw_exchange_destroy(exchange);
+    gw_exchange_retire(exchange);
     gw_conn_response_ended(conn);
 }
 
@@ -133,7 +143,7 @@ void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *c
         conn->keep_alive = false;
     if (!has_no_body(status))
         put_length(length, sizeof length, n);
-    put_head(&head, conn, status, content_type, headers, length);
+    put_head(&head, conn, status, content_type, headers, length, "");
     send_whole(conn, &head, body, exchange->is_head || has_no_body(status) ? 0 : n);
     baton_buf_fini(&head);
     end(exchange);
@@ -159,7 +169,7 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
     if (conn->server->draining || !exchange->chunked)
         conn->keep_alive = false;
     put_head(&head, conn, status, content_type, headers,
-             exchange->chunked ? "Transfer-Encoding: chunked\r\n" : "");
+             exchange->chunked ? "Transfer-Encoding: chunked\r\n" : "", "");
     send_whole(conn, &head, NULL, 0);
     baton_buf_fini(&head);
 }

@@ -23,14 +23,17 @@
 #include <uv.h>
 
 #include "common/base/error.h"
+#include "common/base/request_tag.h"
 #include "gateway/http/account.h"
+#include "gateway/http/trace_context.h"
 
 struct gw_http_server;
 struct gw_exchange;
 struct gw_tls_context;
 
 enum {
-    GW_REQUEST_ID_BYTES = sizeof "req-0123456789abcdef",
+    GW_REQUEST_ID_BYTES = BATON_CLIENT_ID_BYTES + 1,
+    GW_KEY_NAME_BYTES = 65,
     GW_ADDED_HEADERS_MAX_BYTES = 2048 /* of one response */
 };
 
@@ -73,6 +76,8 @@ struct gw_http_options {
     void (*on_resume)(void *arg, struct gw_exchange *exchange);
     /* The client left, or was cut off, before the response ended. The exchange dies on return. */
     void (*on_gone)(void *arg, struct gw_exchange *exchange, const char *reason);
+    /* The answer was sent, or its client left; may be NULL. Only what reads the exchange may be called. */
+    void (*on_answered)(void *arg, const struct gw_exchange *exchange);
     /* A stream's queue passed pause_bytes (full), or is empty again after that (not full). */
     void (*on_full)(void *arg, struct gw_exchange *exchange, bool full);
     void *arg;
@@ -113,9 +118,13 @@ const char *gw_exchange_header(const struct gw_exchange *exchange, const char *n
 const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
 /* "127.0.0.1:51234", "[::1]:51234". */
 const char *gw_exchange_peer(const struct gw_exchange *exchange);
-/* "req-" and 16 random hexadecimal digits. Every response says it as x-request-id, also a refusal
- * of a request that could not be read. */
+/* The client's X-Request-Id, where it is one (baton_is_client_id), else 16 random hexadecimal digits.
+ * Every response says it as x-request-id, also a refusal of a request that could not be read. */
 const char *gw_exchange_id(const struct gw_exchange *exchange);
+/* The number that those digits are; 0: the client gave the id. */
+uint64_t gw_exchange_number(const struct gw_exchange *exchange);
+/* Of the client's traceparent. */
+const struct gw_trace *gw_exchange_trace(const struct gw_exchange *exchange);
 /* When the last byte of the request was read, on baton_now_ns's clock. */
 int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange);
 /* What the handler waited for is there: has on_resume called in a turn of the loop in which no
@@ -124,6 +133,16 @@ void gw_exchange_resume(struct gw_exchange *exchange);
 /* One pointer for the handler. */
 void gw_exchange_set_data(struct gw_exchange *exchange, void *data);
 void *gw_exchange_data(const struct gw_exchange *exchange);
+
+/* What the handler knows of the exchange, for its line in the log. */
+struct gw_exchange_note {
+    char key[GW_KEY_NAME_BYTES]; /* name of the API key; "": none */
+    const char *model;           /* borrowed for the process's life; NULL: none was asked for */
+    uint64_t prompt_tokens, output_tokens;
+    int64_t first_ns; /* of the first token; 0: none came */
+};
+/* To be filled in. */
+struct gw_exchange_note *gw_exchange_note(struct gw_exchange *exchange);
 
 /* ---- the client's limits, besides those of its address ---- */
 /* Bytes and tokens of the exchange are charged to the account as well, and this request. False: the

@@ -59,7 +59,7 @@ void gw_hand_over_broke(struct gw_lifecycle *lifecycle, struct gw_request *reque
                         const char *reason)
 {
     request->attempt.n_broken_moves++;
-    baton_log(BATON_LOG_WARN, "hand_over_broke", BATON_X("req", request->id),
+    baton_log(BATON_LOG_WARN, "hand_over_broke", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->successor.number), BATON_S("reason", reason));
     gw_hand_over_drop(request, reason);
     lifecycle->wants_pump = true;
@@ -91,7 +91,7 @@ void gw_hand_over_done(struct gw_lifecycle *lifecycle, struct gw_request *reques
     metrics->n_migrations++;
     metrics->n_hand_overs++;
     lifecycle->wants_pump = true;
-    baton_log(BATON_LOG_INFO, "handed_over", BATON_X("req", request->id),
+    baton_log(BATON_LOG_INFO, "handed_over", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number),
               BATON_I("output_tokens", request->output.tokens.n),
               BATON_S("to", request->attempt.decode_id));

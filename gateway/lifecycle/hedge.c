@@ -22,7 +22,7 @@ static void begin(struct gw_lifecycle *lifecycle, struct gw_request *request,
     if (gw_request_migrate(request, reason)) /* without memory it waits for its worker */
         return;
     request->doubted = doubted;
-    baton_log(BATON_LOG_WARN, "hedge", BATON_X("req", request->id),
+    baton_log(BATON_LOG_WARN, "hedge", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number),
               BATON_I("output_tokens", request->output.tokens.n), BATON_S("reason", reason));
     gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, reason);
@@ -60,7 +60,7 @@ void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
     gw_request_unmigrate(request);
     if (request->state == GW_PREFILLING) /* a prompt that goes on to DECODING counts as computed */
         gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, "its worker answers again");
-    baton_log(BATON_LOG_INFO, "hedge_reverted", BATON_X("req", request->id),
+    baton_log(BATON_LOG_INFO, "hedge_reverted", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number));
     gw_lifecycle_set_state(lifecycle, request, GW_DECODING, "its worker answers again");
     gw_lifecycle_ack(request, baton_now_ns()); /* its client may have paused or resumed meanwhile */

@@ -76,7 +76,7 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
                         const char *reason, const struct gw_stage_span spans[BATON_N_STAGES])
 {
     const struct baton_log_field about[] = {
-        BATON_X("req", request->id),
+        BATON_REQUEST(request->id, request->tag),
         BATON_S("outcome", gw_outcome_name(outcome)),
         BATON_S("reason", reason),
         BATON_I("attempt", request->attempt.number),
@@ -199,7 +199,7 @@ static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *r
         return;
     }
     lifecycle->options.metrics->n_migrations++;
-    baton_log(BATON_LOG_WARN, "migration", BATON_X("req", request->id),
+    baton_log(BATON_LOG_WARN, "migration", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number),
               BATON_I("output_tokens", request->output.tokens.n),
               BATON_S("reason", failure->message));
@@ -228,7 +228,7 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
     gw_request_restart(request);
     request->n_failures++;
     lifecycle->options.metrics->n_retries++;
-    baton_log(BATON_LOG_WARN, "retry", BATON_X("req", request->id),
+    baton_log(BATON_LOG_WARN, "retry", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number), BATON_I("lost_tokens", n_lost),
               BATON_S("reason", failure->message));
     gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, failure->message);

@@ -22,6 +22,8 @@ static enum baton_err send(struct gw_worker *worker, const struct gw_request *re
                            baton_envelope *envelope)
 {
     envelope->request_id = request->id;
+    if (envelope->body_case != BATON__V1__ENVELOPE__BODY_TOKEN_ACK)
+        baton_envelope_set_tag(envelope, &request->tag);
     envelope->attempt = request->attempt.number;
     return gw_worker_send(worker, envelope);
 }
@@ -85,6 +87,7 @@ void gw_command_reserve_successor(const struct gw_request *request)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVE;
     envelope.reserve = &reserve;
     envelope.request_id = request->id;
+    baton_envelope_set_tag(&envelope, &request->tag);
     envelope.attempt = request->successor.number;
     (void)gw_worker_send(request->successor.decode, &envelope);
 }
@@ -183,6 +186,7 @@ static void cancel_at(struct gw_worker *worker, const struct gw_request *request
     envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
     envelope.cancel = &cancel;
     envelope.request_id = request->id;
+    baton_envelope_set_tag(&envelope, &request->tag);
     envelope.attempt = attempt;
     (void)gw_worker_send(worker, &envelope);
 }

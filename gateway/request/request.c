@@ -72,6 +72,15 @@ struct gw_request *gw_request_create(struct gw_requests *requests,
     return request;
 }
 
+void gw_request_take_id(struct gw_requests *requests, struct gw_request *request, uint64_t id)
+{
+    if (!id || gw_request_find(requests, id))
+        return;
+    gw_request_bucket_remove(bucket(requests, request->id), request);
+    request->id = id;
+    gw_request_bucket_push_back(bucket(requests, request->id), request);
+}
+
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request)
 {
     gw_request_list_remove(&requests->by_state[request->state], request);
@@ -108,7 +117,7 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
     enum gw_state from = request->state;
     int64_t now_ns = baton_now_ns();
     if (!(edges[from] & 1u << state)) {
-        baton_log(BATON_LOG_ERROR, "impossible_edge", BATON_X("req", request->id),
+        baton_log(BATON_LOG_ERROR, "impossible_edge", BATON_REQUEST(request->id, request->tag),
                   BATON_S("from", state_names[from]), BATON_S("to", state_names[state]));
         abort();
     }
@@ -118,7 +127,7 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
     else
         gw_request_list_push_back(&requests->by_state[state], request);
     request->state = state;
-    baton_log(BATON_LOG_DEBUG, "state", BATON_X("req", request->id),
+    baton_log(BATON_LOG_DEBUG, "state", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number), BATON_S("from", state_names[from]),
               BATON_S("to", state_names[state]), BATON_S("reason", reason),
               BATON_F("after_s", baton_seconds(now_ns - request->state_ns)));

@@ -16,6 +16,7 @@
 #define BATON_GATEWAY_REQUEST_REQUEST_H
 
 #include "common/base/list.h"
+#include "common/base/request_tag.h"
 #include "common/sampling/params.h"
 #include "common/wire/envelope.h"
 #include "gateway/request/attempt.h"
@@ -59,7 +60,8 @@ struct gw_request {
     int64_t queued_ns; /* since when it waits to be routed; a rejected reservation does not reset
                           it */
     uint64_t id;
-    uint64_t arrival; /* counts requests: which of two came first */
+    struct baton_request_tag tag; /* its id is "" where that is `id` in hexadecimal digits */
+    uint64_t arrival;             /* counts requests: which of two came first */
     const struct gw_response_writer *writer;
     struct gw_choice *choice; /* what the writer is told of */
     struct gw_params params;  /* what was asked: does not change once the request is queued */
@@ -98,6 +100,8 @@ void gw_requests_init(struct gw_requests *requests);
 struct gw_request *gw_request_create(struct gw_requests *requests,
                                      const struct gw_response_writer *writer,
                                      struct gw_choice *choice, int64_t arrived_ns);
+/* Gives it the id that its client is told, unless another request has it. */
+void gw_request_take_id(struct gw_requests *requests, struct gw_request *request, uint64_t id);
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request);
 struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t id);
 

@@ -81,7 +81,8 @@ function summaryOf(summary) {
 }
 
 function fail(error) {
-  waterfall.stop();
+  if (run.meta) waterfall.stop();
+  else waterfall.clear(); // refused: there is no time to show
   if (error.name === "AbortError") {
     say(`Stopped by you after ${run.n} tokens.`);
     return;

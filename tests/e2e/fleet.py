@@ -298,8 +298,9 @@ class Fleet:
         def port():
             assert self.gateway.popen.poll() is None, self.gateway.tail()
             for line in self.gateway.text().splitlines():
-                if " ev=listening " in line:
-                    return int(line.split(" port=")[1].split()[0])
+                found = re.search(r'\bev"?[=:]"?listening\b.*?\bport"?[=:](\d+)', line)
+                if found:
+                    return int(found[1])
         self.port = wait_for(port, "the gateway to listen")
 
     def start_worker(self, role, name, args=(), model=None, token=None):

@@ -157,7 +157,7 @@ def test_a_reload_replaces_the_keys(fleet, key_file):
 
 
 @pytest.mark.parametrize("broken, reason", [
-    (f"{NEW_KEY}\nsome-key has a space\n", "line 2: after a key there may only be max=N"),
+    (f"{NEW_KEY}\nsome-key has a space\n", "line 2: after a key there may only be name=TEXT"),
     (f"{NEW_KEY}\n#\n\nshort\n", "line 4: a key has 8 to 256 characters"),
     (f"{NEW_KEY}\n" * 1025, "line 1025: more than 1024 keys"),
     ("# nothing\n", "holds no key"), ("", "holds no key"), (None, "No such file"),
@@ -299,7 +299,7 @@ def test_every_answer_has_an_id_of_its_own(plain):
     stream = plain.stream(**GENERATE)
     ids.append(stream.response.getheader("x-request-id"))
     stream.text()
-    assert len(set(ids)) == len(ids) and all(re.fullmatch("req-[0-9a-f]{16}", one) for one in ids)
+    assert len(set(ids)) == len(ids) and all(re.fullmatch("[0-9a-f]{16}", one) for one in ids)
 
 
 def test_a_client_is_told_whether_to_try_again():
@@ -338,7 +338,7 @@ def test_the_head_is_bounded(limit):
         assert raw(alone, head(limit or 16384)).startswith(b"HTTP/1.1 200 ")
         answer = raw(alone, head((limit or 16384) + 1))
         assert answer.startswith(b"HTTP/1.1 431 ") and b'"code":"head_too_large"' in answer
-        assert re.search(rb"\r\nx-request-id: req-[0-9a-f]{16}\r\n", answer)
+        assert re.search(rb"\r\nx-request-id: [0-9a-f]{16}\r\n", answer)
 
 
 def test_the_body_is_bounded():

@@ -1,5 +1,6 @@
 #include "gateway/api/access/access.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +91,6 @@ static bool is_open(const struct gw_exchange *exchange)
 static void refuse(struct gw_access *access, struct gw_exchange *exchange, bool has_header)
 {
     access->metrics->n_unauthorized++;
-    baton_log(BATON_LOG_DEBUG, "unauthorized", BATON_S("id", gw_exchange_id(exchange)),
-              BATON_S("peer", gw_exchange_peer(exchange)));
     if (gw_exchange_add_header(exchange, "WWW-Authenticate", "Bearer"))
         baton_log(BATON_LOG_WARN, "header_left_out", BATON_S("name", "WWW-Authenticate"));
     gw_answer_error(exchange, 401, "invalid_api_key",
@@ -114,6 +113,10 @@ bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange)
     if (!access->keys || is_open(exchange))
         return true;
     const struct gw_key *key = gw_access_key(access, exchange);
+    if (key) {
+        struct gw_exchange_note *note = gw_exchange_note(exchange);
+        (void)snprintf(note->key, sizeof note->key, "%s", gw_key_name(key));
+    }
     if (key)
         return gw_exchange_take_account(exchange, gw_key_account(key));
     refuse(access, exchange, *gw_exchange_header(exchange, "authorization"));

@@ -1,5 +1,6 @@
 #include "gateway/api/access/keys.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ struct bounds {
 struct gw_key {
     struct digest digest;
     struct bounds bounds;
+    char name[GW_KEY_NAME_BYTES];
     struct gw_account *account;
     size_t n_open;
     size_t n_tables; /* that list it */
@@ -89,13 +91,34 @@ static bool read_bound(struct gw_view text, struct bounds *bounds)
     return true;
 }
 
-/* What follows the key on its line; NULL, or what is wrong with it. */
-static const char *read_bounds(struct gw_view rest, struct bounds *bounds)
+/* "name=TEXT"; false: it is not, or the key has a name already. */
+static bool read_name(struct gw_view text, char name[GW_KEY_NAME_BYTES])
 {
-    for (rest = gw_view_trim(rest); rest.n; rest = gw_view_trim(rest))
-        if (!read_bound(gw_view_cut(&rest, ' '), bounds))
-            return "after a key there may only be max=N, requests_per_s=N, tokens_per_s=N and "
-                   "bytes_per_s=N, each once, with N of at most 9 digits";
+    static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    struct gw_view value = text;
+    if (!gw_view_equals(gw_view_cut(&value, '='), "name") || *name || !value.n ||
+        value.n >= GW_KEY_NAME_BYTES)
+        return false;
+    for (size_t i = 0; i < value.n; i++)
+        if (!value.p[i] || !strchr(chars, value.p[i]))
+            return false;
+    memcpy(name, value.p, value.n);
+    name[value.n] = 0;
+    return true;
+}
+
+/* What follows the key on its line; NULL, or what is wrong with it. */
+static const char *read_rest(struct gw_view rest, struct gw_key *key)
+{
+    for (rest = gw_view_trim(rest); rest.n; rest = gw_view_trim(rest)) {
+        struct gw_view word = gw_view_cut(&rest, ' ');
+        if (!read_bound(word, &key->bounds) && !read_name(word, key->name))
+            return "after a key there may only be name=TEXT of at most 64 letters, digits and . _ "
+                   "-, "
+                   "max=N, requests_per_s=N, tokens_per_s=N and bytes_per_s=N, each once, with N "
+                   "of "
+                   "at most 9 digits";
+    }
     return NULL;
 }
 
@@ -108,9 +131,11 @@ static enum baton_err add_line(struct gw_keys *keys, const char *path, size_t nu
     struct gw_view text = gw_view_cut(&line, ' ');
     const char *problem = problem_of(text);
     if (!problem)
-        problem = read_bounds(line, &read.bounds);
+        problem = read_rest(line, &read);
     if (problem)
         return baton_fail(why, BATON_INVALID, "%s: line %zu: %s", path, number, problem);
+    if (!*read.name)
+        (void)snprintf(read.name, sizeof read.name, "line-%zu", number);
     if (keys->n == GW_KEYS_MAX)
         return baton_fail(why, BATON_LIMIT, "%s: line %zu: more than %d keys", path, number,
                           GW_KEYS_MAX);
@@ -212,6 +237,7 @@ void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old)
         if (!known)
             continue;
         known->bounds = fresh->bounds;
+        memcpy(known->name, fresh->name, sizeof known->name);
         known->n_tables++;
         keys->items[i] = known;
         gw_account_put(fresh->account);
@@ -229,6 +255,11 @@ struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorizatio
         baton_sha256_of(key.p, key.n, presented.bytes))
         return NULL;
     return find(keys, &presented);
+}
+
+const char *gw_key_name(const struct gw_key *key)
+{
+    return key->name;
 }
 
 size_t gw_key_max(const struct gw_key *key, size_t otherwise)

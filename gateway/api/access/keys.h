@@ -1,8 +1,9 @@
 /* The API keys that clients may present, read from a file and kept as SHA-256 digests only.
  *
- *     file = *(line LF)      line = "" | "#" comment | key *(1*SP name "=" 1*9DIGIT)
+ *     file = *(line LF)      line = "" | "#" comment | key *(1*SP (bound "=" 1*9DIGIT | "name=" text))
  *     key = 8*256 printable ASCII, no space
- *     name = "max" | "requests_per_s" | "tokens_per_s" | "bytes_per_s", each once at most
+ *     text = 1*64 of A-Z a-z 0-9 . _ -
+ *     bound = "max" | "requests_per_s" | "tokens_per_s" | "bytes_per_s", each once at most
  *
  * max bounds the generations that the key may have at once, the others what it may do a second,
  * each instead of the common bound; 0: any.
@@ -23,6 +24,7 @@
 
 #include "common/base/error.h"
 #include "gateway/http/account.h"
+#include "gateway/http/server.h"
 
 enum { GW_KEY_MIN_BYTES = 8, GW_KEY_MAX_BYTES = 256, GW_KEYS_MAX = 1024 };
 
@@ -51,6 +53,8 @@ void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old);
  * when it is none of these. Every digest is compared, each in constant time. */
 struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorization);
 
+/* What logs call it: the name of its line, else "line-N". */
+const char *gw_key_name(const struct gw_key *key);
 /* How many generations the key may have at once, 0: any; `otherwise` if its line does not say. */
 size_t gw_key_max(const struct gw_key *key, size_t otherwise);
 /* What the key did lately; borrowed. */

@@ -1,6 +1,7 @@
 #include "gateway/api/completion/completion.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -81,13 +82,23 @@ static void cancel_rest(struct gw_completion *completion, const char *reason)
     }
 }
 
+/* What a choice made is charged to its client, and told in the access line. */
+static void account_for(const struct gw_completion *completion, const struct gw_request *request)
+{
+    struct gw_exchange_note *note = gw_exchange_note(completion->exchange);
+    int64_t first_ns = request->output.first_ns;
+    gw_exchange_charge_tokens(completion->exchange, request->output.tokens.n);
+    note->output_tokens += request->output.tokens.n;
+    if (first_ns && (!note->first_ns || first_ns < note->first_ns))
+        note->first_ns = first_ns;
+}
+
 /* Charges the client for what the unfinished choices made; their requests are about to go. */
 static void charge_rest(const struct gw_completion *completion)
 {
     for (int i = 0; i < completion->n_choices; i++)
         if (completion->choices[i].request)
-            gw_exchange_charge_tokens(completion->exchange,
-                                      completion->choices[i].request->output.tokens.n);
+            account_for(completion, completion->choices[i].request);
 }
 
 /* ---- start ---- */
@@ -106,6 +117,7 @@ static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exch
     completion->user = GW_USER_COMPLETION;
     completion->api = api;
     completion->exchange = exchange;
+    (void)snprintf(completion->id, sizeof completion->id, "%s", gw_exchange_id(exchange));
     completion->writer = writer;
     completion->options = *options;
     completion->choices = choices;
@@ -143,6 +155,17 @@ static int64_t deadline_of(const struct gw_api *api, const struct gw_completion_
     return timeout_s > 0 ? arrived_ns + (int64_t)(timeout_s * (double)BATON_SECOND) : 0;
 }
 
+/* The first choice has the number that the client is told, so that this is the whole name of it. */
+static void name_request(struct gw_request *request, const struct gw_choice *choice)
+{
+    const struct gw_exchange *exchange = choice->completion->exchange;
+    uint64_t number = choice->index ? 0 : gw_exchange_number(exchange);
+    gw_request_take_id(choice->completion->api->requests, request, number);
+    baton_request_tag_set(&request->tag,
+                          number && request->id == number ? "" : gw_exchange_id(exchange),
+                          gw_exchange_trace(exchange)->id);
+}
+
 /* Makes a request in state TOKENIZING. Its earlier stages were the completion's: it takes over
  * their times. */
 static bool make_request(struct gw_choice *choice, const struct gw_completion_params *params,
@@ -156,6 +179,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
     if (!request)
         return false;
     choice->request = request;
+    name_request(request, choice);
     request->times.parsed_ns = params->parsed_ns;
     request->times.tokenized_ns = params->tokenized_ns;
     gw_request_set_state(api->requests, request, GW_TOKENIZING, "");
@@ -174,7 +198,6 @@ static bool make_requests(struct gw_completion *completion,
     for (int i = 0; i < completion->n_choices; i++)
         if (!make_request(&completion->choices[i], params, lengths[i / completion->options.n]))
             return false;
-    completion->id = completion->choices[0].request->id;
     return true;
 }
 
@@ -194,7 +217,8 @@ static void give_up(struct gw_completion *completion, const struct gw_verdict *v
 
 static struct gw_load load_of(const struct gw_completion *completion)
 {
-    struct gw_load load = {.n_requests = (size_t)completion->n_choices, .left_s = INFINITY};
+    struct gw_load load = {
+        .n_requests = (size_t)completion->n_choices, .id = completion->id, .left_s = INFINITY};
     for (int i = 0; i < completion->n_choices; i++) {
         const struct gw_request *request = completion->choices[i].request;
         /* Each choice counts, also of the same prompt: `n` must not be a way around the bounds. */
@@ -260,10 +284,12 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                         no_memory.failure.message);
         return;
     }
+    gw_exchange_note(exchange)->model = api->facts->name;
     completion->prompts = *prompts;
     *prompts = (struct gw_prompts){0};
     for (size_t i = 0; i < completion->prompts.n; i++)
         completion->totals.prompt_tokens += completion->prompts.items[i].tokens.n;
+    gw_exchange_note(exchange)->prompt_tokens = completion->totals.prompt_tokens;
     init_choices(completion, params);
     if (make_requests(completion, params, lengths))
         submit(completion);
@@ -285,6 +311,16 @@ void gw_choice_restart(struct gw_choice *choice)
     baton_buf_reset(&choice->text);
     baton_buf_reset(&choice->steps);
     gw_logprobs_reset(&choice->logprobs);
+}
+
+const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,
+                         char id[GW_ANSWER_ID_BYTES])
+{
+    char suffix[16] = "";
+    if (choice->index)
+        (void)snprintf(suffix, sizeof suffix, "-%d", choice->index);
+    (void)snprintf(id, GW_ANSWER_ID_BYTES, "%s-%s%s", prefix, choice->completion->id, suffix);
+    return id;
 }
 
 void gw_completion_begin(struct gw_completion *completion)
@@ -319,7 +355,7 @@ void gw_choice_count(struct gw_choice *choice)
     const struct gw_request *request = choice->request;
     struct gw_totals *totals = &choice->completion->totals;
     struct gw_stage_span spans[BATON_N_STAGES];
-    gw_exchange_charge_tokens(choice->completion->exchange, request->output.tokens.n);
+    account_for(choice->completion, request);
     totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
     totals->output_tokens += request->output.tokens.n;

@@ -74,10 +74,10 @@ struct gw_completion {
     struct gw_key *key; /* whose generations these are; NULL: no key is needed */
     struct gw_choice *choices;
     int n_choices, n_over;
-    bool begun; /* the head of a stream was sent */
-    bool over;  /* it failed or its client left: nothing more is written */
-    uint64_t id;
-    int64_t created_s; /* Unix time */
+    bool begun;                   /* the head of a stream was sent */
+    bool over;                    /* it failed or its client left: nothing more is written */
+    char id[GW_REQUEST_ID_BYTES]; /* its exchange's: what follows the dash of the answer's id */
+    int64_t created_s;            /* Unix time */
     int64_t wrote_ns;
     struct gw_totals totals;
 };
@@ -107,6 +107,11 @@ void gw_completion_full(struct gw_completion *completion, bool full);
 
 /* For a writer's restart: forgets what was gathered for a whole answer. */
 void gw_choice_restart(struct gw_choice *choice);
+
+/* "gen-" and the completion's id; of further choices with "-1", "-2", ... behind it. */
+enum { GW_ANSWER_ID_BYTES = GW_REQUEST_ID_BYTES + 24 };
+const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,
+                         char id[GW_ANSWER_ID_BYTES]);
 
 /* Sends the head of the stream, once; does nothing when the answer is whole. */
 void gw_completion_begin(struct gw_completion *completion);

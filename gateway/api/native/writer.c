@@ -1,19 +1,15 @@
 #include "gateway/api/native/writer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/explain.h"
 #include "gateway/request/stages.h"
 
 enum { EVENT_MAX_BYTES = 1 << 20 };
 
-static void put_id(struct baton_json_out *out, const struct gw_request *request)
+static void put_id(struct baton_json_out *out, const struct gw_choice *choice)
 {
-    char id[sizeof "gen-0123456789abcdef"];
-    (void)snprintf(id, sizeof id, "gen-%016" PRIx64, request->id);
-    baton_json_put_string(out, "id", id);
+    char id[GW_ANSWER_ID_BYTES];
+    baton_json_put_string(out, "id", gw_choice_id(choice, "gen", id));
 }
 
 /* "" means that no worker of that role took part. */
@@ -70,11 +66,12 @@ static void put_ending(struct baton_json_out *out, const struct gw_request *requ
     baton_json_put_string(out, "finish_reason", gw_finish_name(request->output.finish));
 }
 
-static void put_meta(struct baton_buf *buf, const struct gw_request *request)
+static void put_meta(struct baton_buf *buf, const struct gw_choice *choice)
 {
+    const struct gw_request *request = choice->request;
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
-    put_id(&out, request);
+    put_id(&out, choice);
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
     baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
     baton_json_put_uint(&out, "seed", request->params.sampling.seed);
@@ -143,7 +140,7 @@ static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
     const struct gw_request *request = choice->request;
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
-    put_id(&out, request);
+    put_id(&out, choice);
     baton_json_put_string(&out, "model", api->facts->name);
     put_texts(&out, choice);
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
@@ -193,7 +190,7 @@ static void on_first(struct gw_choice *choice)
     if (!choice->completion->options.streaming)
         return;
     baton_buf_init(&meta, EVENT_MAX_BYTES);
-    put_meta(&meta, choice->request);
+    put_meta(&meta, choice);
     gw_completion_write(choice->completion, choice, "meta", meta.data, meta.len);
     baton_buf_fini(&meta);
 }

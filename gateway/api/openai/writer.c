@@ -1,6 +1,5 @@
 #include "gateway/api/openai/writer.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -31,9 +30,9 @@ static void put_fingerprint(struct baton_json_out *out, const struct baton_finge
 static void put_head(struct baton_json_out *out, const struct gw_completion *completion)
 {
     bool chat = completion->options.chat, streaming = completion->options.streaming;
-    char id[40];
-    (void)snprintf(id, sizeof id, "%s-%016" PRIx64, chat ? "chatcmpl" : "cmpl", completion->id);
-    baton_json_put_string(out, "id", id);
+    char id[GW_ANSWER_ID_BYTES];
+    baton_json_put_string(out, "id",
+                          gw_choice_id(&completion->choices[0], chat ? "chatcmpl" : "cmpl", id));
     baton_json_put_string(out, "object",
                           !chat       ? "text_completion"
                           : streaming ? "chat.completion.chunk"

@@ -1,7 +1,10 @@
 /* What reaches stderr. */
 #include "tests/support/test.h"
 
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,10 +69,76 @@ TEST(what_strangers_can_cause_is_logged_a_few_times_and_then_counted)
     assert_null(strstr(strstr(written, "i=1"), "not_shown"));
 }
 
+static void log_kinds(void)
+{
+    baton_log(BATON_LOG_INFO, "kinds", BATON_S("text", "a \"b\"\n\xff"), BATON_S("none", NULL),
+              BATON_O("left_out", ""), BATON_O("here", "x"), BATON_I("n", -7),
+              BATON_X("req", 0xabcULL), BATON_F("s", 0.25), BATON_F("nan", NAN));
+}
+
+static void log_too_much(void)
+{
+    char text[8000];
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    baton_log(BATON_LOG_INFO, "long", BATON_S("text", text));
+}
+
+TEST(a_line_is_logfmt_or_json)
+{
+    assert_int_equal(lines_of(log_kinds), 1);
+    assert_non_null(strstr(written, " ev=kinds text=\"a \\\"b\\\"\\n\xff\" none=\"\" here=x n=-7 "
+                                    "req=0000000000000abc s=0.25 nan=nan\n"));
+    assert_int_equal(baton_log_open(BATON_LOG_JSON, "", NULL), BATON_OK);
+    assert_int_equal(lines_of(log_kinds), 1);
+    assert_non_null(strstr(written, ",\"ev\":\"kinds\",\"text\":\"a \\\"b\\\"\\n\xef\xbf\xbd\","
+                                    "\"none\":\"\",\"here\":\"x\",\"n\":-7,"
+                                    "\"req\":\"0000000000000abc\",\"s\":0.25,\"nan\":null}\n"));
+    assert_int_equal(lines_of(log_too_much), 1);
+    assert_non_null(strstr(written, ",\"ev\":\"long\",\"cut\":\"the line was too long\"}\n"));
+    assert_int_equal(baton_log_open(BATON_LOG_LOGFMT, "", NULL), BATON_OK);
+    assert_int_equal(lines_of(log_too_much), 1);
+    assert_non_null(strstr(written, " ev=long "));
+}
+
+static int lines_in(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    int n = 0;
+    assert_non_null(file);
+    for (int c; (c = fgetc(file)) != EOF;)
+        n += c == '\n';
+    assert_int_equal(fclose(file), 0);
+    return n;
+}
+
+/* Last: the log stays in the file. */
+TEST(a_signal_opens_the_file_anew)
+{
+    char dir[] = "/tmp/baton-log-XXXXXX", path[64], moved[64];
+    struct baton_why why;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/log", dir);
+    (void)snprintf(moved, sizeof moved, "%s/log.1", dir);
+    assert_int_equal(baton_log_open(BATON_LOG_LOGFMT, "/nowhere/at/all", &why), BATON_IO);
+    assert_string_equal(why.text, "log-file: /nowhere/at/all: No such file or directory");
+    assert_int_equal(baton_log_open(BATON_LOG_LOGFMT, path, &why), BATON_OK);
+    log_kinds();
+    assert_int_equal(rename(path, moved), 0);
+    log_kinds();
+    assert_int_equal(raise(SIGUSR1), 0);
+    log_kinds();
+    assert_int_equal(lines_in(moved), 2);
+    assert_int_equal(lines_in(path), 1);
+    assert_true(!unlink(path) && !unlink(moved) && !rmdir(dir));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_strangers_can_cause_is_logged_a_few_times_and_then_counted),
+        cmocka_unit_test(a_line_is_logfmt_or_json),
+        cmocka_unit_test(a_signal_opens_the_file_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,10 @@ static void add_contexts(void)
     for (int i = 0; i <= N_SEQUENCES; i++) {
         struct dc_context *context = &contexts[i];
         assert_int_equal(baton_seq_init(&context->seq, kv, 200), BATON_OK);
-        context->origin = (struct baton_origin){link_without_listener, 2, (uint64_t)i + 1, 1};
+        context->origin = (struct baton_origin){.gateway = link_without_listener,
+                                                .gateway_epoch = 2,
+                                                .request_id = (uint64_t)i + 1,
+                                                .attempt = 1};
         context->state = i < N_SEQUENCES ? DC_RUNNING : DC_PREFILLING;
         context->sampling.params = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS,
                                                                   .top_k = 40, .seed = (uint64_t)i};

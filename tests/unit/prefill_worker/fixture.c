@@ -99,8 +99,10 @@ static uint32_t attempt_of(const struct request_params *params)
 
 static void expect_context(const struct request_params *params)
 {
-    origins[params->id] =
-        (struct baton_origin){to_gateway, GATEWAY, params->id, attempt_of(params)};
+    origins[params->id] = (struct baton_origin){.gateway = to_gateway,
+                                                .gateway_epoch = GATEWAY,
+                                                .request_id = params->id,
+                                                .attempt = attempt_of(params)};
     assert_int_equal(baton_seq_init(&seqs[params->id], decode_kv, params->n_prompt), BATON_OK);
     baton_kv_receive_expect(&receives[params->id], &origins[params->id], &seqs[params->id],
                             params->n_prompt, 0);

@@ -11,7 +11,8 @@ static struct baton_request_node nodes[N_REQUESTS];
 
 static void add(int i, uint64_t gateway_epoch, uint64_t request_id, uint32_t attempt)
 {
-    origins[i] = (struct baton_origin){NULL, gateway_epoch, request_id, attempt};
+    origins[i] = (struct baton_origin){
+        .gateway_epoch = gateway_epoch, .request_id = request_id, .attempt = attempt};
     baton_request_table_add(&table, &nodes[i], &origins[i]);
 }
 

@@ -139,10 +139,10 @@ TEST(added_headers_are_bounded_and_those_that_fit_go_out)
 /* Copies the reply's request id. */
 static void read_id(const char *reply, char id[GW_REQUEST_ID_BYTES])
 {
-    assert_holds(reply, "\r\nx-request-id: req-");
-    memcpy(id, strstr(reply, "req-"), GW_REQUEST_ID_BYTES - 1);
-    id[GW_REQUEST_ID_BYTES - 1] = 0;
-    assert_int_equal(strspn(id + 4, "0123456789abcdef"), 16);
+    static const char name[] = "\r\nx-request-id: ";
+    assert_holds(reply, name);
+    (void)snprintf(id, GW_REQUEST_ID_BYTES, "%.16s", strstr(reply, name) + sizeof name - 1);
+    assert_int_equal(strspn(id, "0123456789abcdef"), 16);
 }
 
 TEST(every_answer_has_an_id_of_its_own)
@@ -161,6 +161,41 @@ TEST(every_answer_has_an_id_of_its_own)
         close(fd);
         fd = client_open(&f, 0);
     }
+    close(fd);
+}
+
+TEST(a_client_names_its_request)
+{
+    static const char ask[] = "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                              "X-Request-Id: ";
+    static const char *const bad[] = {"", "two words", "a\"b", "a\\b", "caf\xc3\xa9"};
+    char request[512];
+    int fd = start();
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char id[GW_REQUEST_ID_BYTES];
+        (void)snprintf(request, sizeof request, "%s%s\r\n\r\n", ask, bad[i]);
+        client_say(&f, fd, request);
+        read_id(client_read_all(&f, fd), id);
+        close(fd);
+        fd = client_open(&f, 0);
+    }
+    (void)snprintf(request, sizeof request, "%s%s\r\n\r\n", ask, "order:66/{a}~");
+    client_say(&f, fd, request);
+    assert_holds(client_read_all(&f, fd), "\r\nx-request-id: order:66/{a}~\r\n");
+    close(fd);
+}
+
+TEST(a_trace_is_continued_by_our_span)
+{
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+    int fd = start();
+    client_say(&f, fd,
+               "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+               "traceparent: 00-" TRACE "-b7ad6b7169203331-01\r\n\r\n");
+    const char *reply = client_read_all(&f, fd);
+    assert_holds(reply, "\r\ntraceparent: 00-" TRACE "-");
+    assert_null(strstr(reply, "b7ad6b7169203331"));
+    assert_holds(reply, "-01\r\n");
     close(fd);
 }
 
@@ -212,6 +247,8 @@ int main(void)
         RUN(added_headers_are_bounded_and_those_that_fit_go_out),
         RUN(every_answer_has_an_id_of_its_own),
         RUN(the_id_is_known_to_the_handler),
+        RUN(a_client_names_its_request),
+        RUN(a_trace_is_continued_by_our_span),
         RUN(a_request_that_was_too_slow_may_be_sent_again),
         RUN(options_is_answered_with_204_and_no_body),
     };

@@ -159,14 +159,30 @@ TEST(nothing_else_may_follow_a_key)
                                       "max=1 tokens=2",
                                       "max =1",
                                       "max=1\tmax=2",
-                                      "tokens_per_s=1 tokens_per_s=1"};
+                                      "tokens_per_s=1 tokens_per_s=1",
+                                      "name=",
+                                      "name=a name=b",
+                                      "name=a/b"};
     char text[64];
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         int n = snprintf(text, sizeof text, "alpha-key-1 %s\n", bad[i]);
         refuses(text, (size_t)n, BATON_INVALID,
-                "keys.txt: line 1: after a key there may only be max=N, requests_per_s=N, "
-                "tokens_per_s=N and bytes_per_s=N, each once, with N of at most 9 digits");
+                "keys.txt: line 1: after a key there may only be name=TEXT of at most 64 letters, "
+                "digits and . _ -, max=N, requests_per_s=N, tokens_per_s=N and bytes_per_s=N, each "
+                "once, with N of at most 9 digits");
     }
+}
+
+TEST(a_key_has_the_name_of_its_line_or_its_number)
+{
+    struct gw_keys *keys = parse("alpha-key-1 name=team.a_7 max=2\n# ours\nbeta-key-22 max=1\n");
+    assert_string_equal(gw_key_name(gw_keys_find(keys, "Bearer alpha-key-1")), "team.a_7");
+    assert_string_equal(gw_key_name(gw_keys_find(keys, "Bearer beta-key-22")), "line-3");
+    struct gw_keys *renamed = parse("alpha-key-1 name=b\n");
+    gw_keys_inherit(renamed, keys);
+    gw_keys_free(keys);
+    assert_string_equal(gw_key_name(gw_keys_find(renamed, "Bearer alpha-key-1")), "b");
+    gw_keys_free(renamed);
 }
 
 TEST(generations_outlive_the_table_that_their_key_came_from)
@@ -239,6 +255,7 @@ int main(void)
         cmocka_unit_test(a_line_may_say_what_its_key_may_do_a_second),
         cmocka_unit_test(what_a_key_did_is_not_forgotten_when_the_file_is_read_again),
         cmocka_unit_test(nothing_else_may_follow_a_key),
+        cmocka_unit_test(a_key_has_the_name_of_its_line_or_its_number),
         cmocka_unit_test(generations_outlive_the_table_that_their_key_came_from),
         cmocka_unit_test(a_file_without_a_key_is_refused),
         cmocka_unit_test(there_are_at_most_1024_keys),

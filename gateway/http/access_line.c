@@ -1,0 +1,59 @@
+/* One line in the log for every answer, once its client has it or left. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "gateway/http/conn.h"
+#include "gateway/http/status.h"
+
+/* nginx's number for a client that left before its answer began. */
+enum { CLIENT_LEFT = 499, PATH_BYTES = 256 };
+
+static enum baton_log_level level_of(int status)
+{
+    return status >= 500 ? BATON_LOG_WARN : BATON_LOG_INFO;
+}
+
+/* The query may hold what is nobody's business, and so is not told. */
+static void tell(const struct gw_conn *conn, const struct gw_exchange *exchange,
+                 const char *cut_reason)
+{
+    const struct gw_exchange_note *note = &exchange->note;
+    char path[PATH_BYTES];
+    int status = exchange->status ? exchange->status : CLIENT_LEFT;
+    double ttft_s = baton_seconds(note->first_ns - exchange->arrived_ns);
+    (void)snprintf(path, sizeof path, "%s", exchange->path);
+    baton_log(
+        level_of(status), "access", BATON_S("id", exchange->id),
+        BATON_O("trace", exchange->trace.id), BATON_S("client", conn->peer),
+        BATON_S("method", exchange->method), BATON_S("path", path), BATON_I("status", status),
+        BATON_O("code", exchange->code), BATON_O("cut", cut_reason), BATON_O("key", note->key),
+        BATON_O("model", note->model), BATON_I("prompt_tokens", note->prompt_tokens),
+        BATON_I("output_tokens", note->output_tokens),
+        BATON_F("ttft_s", note->first_ns ? ttft_s : NAN),
+        BATON_F("e2el_s", baton_seconds(baton_now_ns() - exchange->arrived_ns)),
+        BATON_I("body_bytes", exchange->body_bytes), BATON_I("sent_bytes", exchange->sent_bytes));
+}
+
+void gw_conn_tell(struct gw_conn *conn, const char *cut_reason)
+{
+    struct gw_exchange *exchange = conn->answered;
+    const struct gw_http_options *options = &conn->server->options;
+    if (!exchange)
+        return;
+    conn->answered = NULL;
+    if (exchange->status || exchange->handled)
+        tell(conn, exchange, cut_reason);
+    if (options->on_answered && exchange->handled)
+        options->on_answered(options->arg, exchange);
+    free(exchange);
+}
+
+void gw_access_line_refused(const struct gw_conn *conn, const char *id,
+                            const struct gw_error *error)
+{
+    baton_log(level_of(error->status), "access_refused", BATON_S("id", id),
+              BATON_S("client", conn->peer), BATON_I("status", error->status),
+              BATON_S("code", error->code), BATON_S("reason", error->message));
+}
