@@ -32,7 +32,7 @@ static void take_group(void *arg, const char *dir, int version)
         !period_us || stat(dir, &info))
         return;
     double cores = (double)quota_us / (double)period_us;
-    if (!quota->cores || cores < quota->cores)
+    if (quota->cores <= 0 || cores < quota->cores)
         *quota = (struct baton_cpu_quota){cores, info.st_ino};
 }
 
@@ -49,7 +49,7 @@ void baton_cpu_quota_get(struct baton_cpu_quota *quota)
 
 int baton_cpu_quota_cores(const struct baton_cpu_quota *quota, int n)
 {
-    if (!quota->cores || quota->cores >= n)
+    if (quota->cores <= 0 || quota->cores >= n)
         return n;
     return quota->cores < 1 ? 1 : (int)quota->cores;
 }
