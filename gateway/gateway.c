@@ -54,6 +54,7 @@ struct gateway {
     struct gw_requests requests;
     struct gw_dispatcher dispatcher;
     struct gw_metrics metrics;
+    struct gw_spans spans;
     struct gw_loop_lag lag;
     struct gw_access *access;
     struct baton_cluster_token token;
@@ -174,6 +175,12 @@ static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
 {
     (void)arg;
     gw_routes_gone(exchange, reason);
+}
+
+static void on_answered(void *arg, const struct gw_exchange *exchange)
+{
+    struct gateway *gateway = arg;
+    gw_spans_tell_answer(&gateway->spans, exchange);
 }
 
 static void on_full(void *arg, struct gw_exchange *exchange, bool full)
@@ -409,6 +416,7 @@ static enum baton_err init_dispatcher(struct gateway *gateway)
                               &(struct gw_dispatcher_options){
                                   .lifecycle = {.requests = &gateway->requests,
                                                 .metrics = &gateway->metrics,
+                                                .spans = &gateway->spans,
                                                 .detokenizer = {.tokenizer = gateway->tokenizer,
                                                                 .facts = &gateway->facts},
                                                 .max_attempts = options->max_attempts,
@@ -437,6 +445,8 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     http.on_resume = on_resume;
     http.on_gone = on_gone;
     http.on_full = on_full;
+    http.on_answered = on_answered;
+    http.traces = *gateway->options->otlp_file;
     http.arg = gateway;
     enum baton_err err = gw_http_start(&gateway->loop, &http, &gateway->server, why);
     if (err)
@@ -446,6 +456,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                    .dispatcher = &gateway->dispatcher,
                                    .fleet = &gateway->fleet,
                                    .metrics = &gateway->metrics,
+                                   .spans = &gateway->spans,
                                    .lag = &gateway->lag,
                                    .tokenizer = gateway->tokenizer,
                                    .facts = &gateway->facts,
@@ -506,6 +517,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
             gw_access_open(gateway->options->api_keys, &key_limits, gateway->options->cors_origins,
                            &gateway->metrics, &gateway->access, why);
     if (!err)
+        err =
+            gw_spans_open(&gateway->spans, gateway->options->otlp_file, gateway->options->id, why);
+    if (!err)
         err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
                                        gateway->options->cluster_token_file, why);
     if (!err)
@@ -551,6 +565,7 @@ static void release(struct gateway *gateway)
     gw_access_close(gateway->access);
     gw_certificate_close(&gateway->certificate);
     baton_peer_tls_close();
+    gw_spans_close(&gateway->spans);
     if (gateway->chat)
         baton_chat_close(gateway->chat);
     if (gateway->tokenizer)
@@ -559,7 +574,7 @@ static void release(struct gateway *gateway)
 
 enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
 {
-    struct gateway gateway = {.options = options, .epoch = baton_random_id()};
+    struct gateway gateway = {.options = options, .epoch = baton_random_id(), .spans = {.fd = -1}};
     gateway.metrics.slo =
         (struct gw_slo){.ttft_s = options->slo_ttft_s, .itl_s = options->slo_itl_s};
     gw_requests_init(&gateway.requests);

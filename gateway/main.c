@@ -110,6 +110,8 @@ static const struct baton_option option_table[] = {
          "to the first token, of a request that counts as good in /metrics; 0: any"),
     REAL(slo_itl_s, "slo-itl-s", "0.05", 0, 86400, "s", "the same for its longest gap; 0: any"),
     TEXT(log_level, "log-level", "info", "debug, info, warn or error"),
+    TEXT(otlp_file, "otlp-file", "",
+         "OpenTelemetry spans of requests and their stages, as lines of OTLP/JSON; none: no spans"),
     CHOICE(log_format, "log-format", "logfmt", "logfmt|json", "of the lines of the log"),
     TEXT(log_file, "log-file", "", "where the log goes, opened anew on SIGUSR1; none: stderr"),
 };

@@ -24,6 +24,7 @@ struct gw_api {
     struct gw_dispatcher *dispatcher;
     struct gw_fleet *fleet;
     struct gw_metrics *metrics;
+    const struct gw_spans *spans;
     const struct gw_loop_lag *lag;
     struct baton_tokenizer *tokenizer;
     const struct baton_model_facts *facts;

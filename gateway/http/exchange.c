@@ -59,6 +59,8 @@ static void identify(struct gw_exchange *exchange)
     else
         exchange->number = gw_request_id(exchange->id);
     gw_trace_read(&exchange->trace, gw_exchange_header(exchange, "traceparent"));
+    if (exchange->conn->server->options.traces && !*exchange->trace.id)
+        gw_trace_begin(&exchange->trace);
 }
 
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head)
@@ -157,6 +159,16 @@ uint64_t gw_exchange_number(const struct gw_exchange *exchange)
 const struct gw_trace *gw_exchange_trace(const struct gw_exchange *exchange)
 {
     return &exchange->trace;
+}
+
+const struct gw_exchange_note *gw_exchange_note_of(const struct gw_exchange *exchange)
+{
+    return &exchange->note;
+}
+
+int gw_exchange_status(const struct gw_exchange *exchange)
+{
+    return exchange->status;
 }
 
 int64_t gw_exchange_arrived_ns(const struct gw_exchange *exchange)

@@ -66,6 +66,7 @@ struct gw_http_options {
     size_t pause_bytes;        /* output queued at which on_full is called */
     size_t cancel_bytes;       /* output queued at which the client is cut off; a plain
                                  respond() is exempt, it is bounded by its own size */
+    bool traces;               /* a request without a traceparent begins a trace */
     /* A head was read, its body not yet; may be NULL. For what goes out with any answer to it, be
      * it the handler's or a refusal of the body: only gw_exchange_add_header and what reads the
      * head may be called. */
@@ -143,6 +144,9 @@ struct gw_exchange_note {
 };
 /* To be filled in. */
 struct gw_exchange_note *gw_exchange_note(struct gw_exchange *exchange);
+const struct gw_exchange_note *gw_exchange_note_of(const struct gw_exchange *exchange);
+/* Of the answer; 0: none began. */
+int gw_exchange_status(const struct gw_exchange *exchange);
 
 /* ---- the client's limits, besides those of its address ---- */
 /* Bytes and tokens of the exchange are charged to the account as well, and this request. False: the

@@ -142,6 +142,8 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
         count_stages(lifecycle, spans);
     }
     log_summary(request, outcome, reason, spans);
+    gw_spans_tell_request(lifecycle->options.spans, request, gw_outcome_name(outcome), reason,
+                          spans);
 }
 
 void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request)

@@ -19,12 +19,14 @@
 
 #include "gateway/observe/arrivals.h"
 #include "gateway/observe/metrics.h"
+#include "gateway/observe/spans.h"
 #include "gateway/observe/throughput.h"
 #include "gateway/request/request.h"
 
 struct gw_lifecycle_options {
     struct gw_requests *requests;
     struct gw_metrics *metrics;
+    struct gw_spans *spans; /* NULL: none are told */
     struct gw_detokenizer detokenizer;
     int64_t max_attempts;
     /* Of a request, but for workers that were told to leave. 0: an attempt that breaks after its

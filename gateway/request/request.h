@@ -19,6 +19,7 @@
 #include "common/base/request_tag.h"
 #include "common/sampling/params.h"
 #include "common/wire/envelope.h"
+#include "gateway/http/trace_context.h"
 #include "gateway/request/attempt.h"
 #include "gateway/request/migration.h"
 #include "gateway/request/output.h"
@@ -60,6 +61,7 @@ struct gw_request {
     int64_t queued_ns; /* since when it waits to be routed; a rejected reservation does not reset
                           it */
     uint64_t id;
+    struct gw_trace trace;        /* its exchange's: our span there is the parent of ours here */
     struct baton_request_tag tag; /* its id is "" where that is `id` in hexadecimal digits */
     uint64_t arrival;             /* counts requests: which of two came first */
     const struct gw_response_writer *writer;

@@ -115,6 +115,8 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
               api->dispatcher->routing.handoff_s);
     gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, out);
     gw_metrics_write_http(api->server, out);
+    if (api->spans)
+        gw_spans_write_metrics(api->spans, out);
     gw_loop_lag_write(api->lag, out);
     put_gauge(out, "baton_process_uptime_seconds", "Age of the gateway process.",
               baton_process_age_s());
