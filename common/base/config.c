@@ -1,12 +1,12 @@
 #include "common/base/config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/config_env.h"
 #include "common/base/config_show.h"
 #include "common/base/json.h"
 #include "common/base/version.h"
@@ -191,19 +191,11 @@ static enum baton_err set_from_file(struct baton_config *config, void *target, c
     return err;
 }
 
-static void env_name(const struct baton_config *config, const char *option, char *name, size_t size)
-{
-    size_t n = (size_t)snprintf(name, size, "%s_", config->env_prefix);
-    for (; *option && n + 1 < size; option++)
-        name[n++] = *option == '-' ? '_' : (char)toupper((unsigned char)*option);
-    name[n] = 0;
-}
-
 static enum baton_err set_from_env(struct baton_config *config, void *target, struct baton_why *why)
 {
     for (size_t i = 0; i < config->n_options; i++) {
         char name[96];
-        env_name(config, config->options[i].name, name, sizeof name);
+        baton_config_env_name(config, config->options[i].name, name, sizeof name);
         const char *value = getenv(name);
         enum baton_err err = BATON_OK;
         if (value)
@@ -275,7 +267,7 @@ static const char *config_path(const struct baton_config *config, int argc, char
         if (!strncmp(argv[i], "--config=", 9))
             return argv[i] + 9;
     }
-    env_name(config, "config", name, sizeof name);
+    baton_config_env_name(config, "config", name, sizeof name);
     return getenv(name);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/config_env.h"
 #include "common/base/log.h"
 
 /* What a process that has failed may take for its end. */
@@ -33,6 +34,13 @@ static void end_soon(void)
     (void)alarm(LAST_S);
 }
 
+static void warn_of_env(void *arg, const char *name, const char *nearest)
+{
+    (void)arg;
+    baton_log(BATON_LOG_WARN, "unknown_variable", BATON_S("name", name),
+              BATON_S("nearest", nearest), BATON_S("consequence", "it has no effect"));
+}
+
 int baton_process_main(struct baton_process *process, int argc, char **argv)
 {
     struct baton_why why = {""};
@@ -43,6 +51,8 @@ int baton_process_main(struct baton_process *process, int argc, char **argv)
         err = baton_log_init(process->log_name, *process->log_level, &why);
     if (!err && !done)
         err = baton_log_open(*process->log_format, *process->log_file, &why);
+    if (!err && !done)
+        baton_config_visit_unknown_env(&process->config, warn_of_env, NULL);
     if (!err && !done)
         err = process->run(process->options, &why);
     baton_config_fini(&process->config);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/config.h"
+#include "common/base/config_env.h"
 
 struct options {
     const char *name, *unset;
@@ -51,6 +52,10 @@ TEARDOWN(clean)
     baton_config_fini(&config);
     unsetenv("T_CONFIG_THE_PORT");
     unsetenv("T_CONFIG_NAME");
+    unsetenv("T_CONFIG_THE_PROT");
+    unsetenv("T_CONFIG_CONFIG");
+    unsetenv("T_CONFIG_SERVICE_HOST");
+    unsetenv("T_CONFIG_PORT_80_TCP");
     return 0;
 }
 
@@ -71,6 +76,30 @@ TEST(flags_take_both_forms_and_bare_booleans)
     assert_int_equal(options.port, 81);
     assert_true(options.on);
     assert_true(options.beat_s == 0.1);
+}
+
+static int n_unknown;
+
+static void see_unknown(void *arg, const char *name, const char *nearest)
+{
+    (void)arg;
+    n_unknown++;
+    assert_string_equal(name, "T_CONFIG_THE_PROT");
+    assert_string_equal(nearest, "T_CONFIG_THE_PORT");
+}
+
+TEST(a_mistyped_variable_is_told_with_the_nearest_option)
+{
+    n_unknown = 0;
+    setenv("T_CONFIG_NAME", "b", 1);
+    setenv("T_CONFIG_CONFIG", "file", 1);
+    setenv("T_CONFIG_SERVICE_HOST", "10.0.0.1", 1); /* as Kubernetes sets them */
+    setenv("T_CONFIG_PORT_80_TCP", "tcp://10.0.0.1:80", 1);
+    baton_config_visit_unknown_env(&config, see_unknown, NULL);
+    assert_int_equal(n_unknown, 0);
+    setenv("T_CONFIG_THE_PROT", "81", 1);
+    baton_config_visit_unknown_env(&config, see_unknown, NULL);
+    assert_int_equal(n_unknown, 1);
 }
 
 TEST(a_choice_is_one_of_its_words)
@@ -172,6 +201,7 @@ int main(void)
         cmocka_unit_test_teardown(defaults_hold_when_nothing_is_said, clean),
         cmocka_unit_test_teardown(flags_take_both_forms_and_bare_booleans, clean),
         cmocka_unit_test_teardown(a_choice_is_one_of_its_words, clean),
+        cmocka_unit_test_teardown(a_mistyped_variable_is_told_with_the_nearest_option, clean),
         cmocka_unit_test_teardown(a_flag_wins_over_the_environment_over_the_file, clean),
         cmocka_unit_test_teardown(mistakes_name_source_option_and_range, clean),
         cmocka_unit_test_teardown(words_that_are_no_options_are_taken_where_they_are_allowed,
