@@ -1,5 +1,6 @@
 """`baton-lab sweep`: real fleets, its CSV, report and pictures; what is finished stays; bad options are named."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -87,6 +88,24 @@ def check_repeats():
     assert [line[:2] for line in times[1:]] == [["1P2D", "20 requests/s"], ["1P2D", "40 requests/s"]]
 
 
+def check_shares_of_the_capacity():
+    """Rates of the same shares of what the first layout answers, measured once, in every layout."""
+    out = DIR / "shares"
+    words = ("--prompts", "8,40", "--new", "4", "--seconds", "0.4", "--layouts", "1P1D,1P2D", "--loads", "0.5,0.1")
+    done = sweep(out, *words)
+    assert [line.split("]")[0] for line in done.stderr.splitlines()] == ["[1/2", "[2/2", *(f"[{i}/8" for i in range(1, 9))]
+    rows = rows_of(out / "sweep.csv")
+    text = (out / "report.md").read_text()
+    for prompt in "8", "40":
+        told = float(re.search(rf"- 1P1D answers (\S+) requests/s of {prompt} tokens \(16 at once\); the rates are 0.1, 0.5 ",
+                               text).group(1))
+        rates = [float(row["rate"]) for row in rows if row["prompt_tokens"] == prompt]
+        assert rates[:2] == rates[2:] and all(row["arrivals"] == "open" for row in rows)
+        assert all(abs(rate / (share * told) - 1) < 0.02 for rate, share in zip(rates, (0.1, 0.5))), (rates, told)
+    assert not sweep(out, *words).stderr
+    assert [row["rate"] for row in rows_of(out / "sweep.csv")] == [row["rate"] for row in rows]
+
+
 def check_a_share_of_a_core():
     """Where we may: elsewhere that is said."""
     out = DIR / "share"
@@ -163,6 +182,7 @@ BAD = [
     *((["--layouts", layouts], 2, "--layouts") for layouts in ("2P", "1P0D", "1P1D,", "1P1D,1P1D", "65P1D")),
     (["--prompts", "0"], 2, "--prompts"), (["--prompts", "16;64"], 2, "--prompts"), (["--new", "1"], 2, "--new"),
     (["--new", "600"], 1, "--new"), (["--rates", "0"], 2, "--rates"), (["--rates", "-1"], 2, "--rates"),
+    (["--loads", "0"], 2, "--loads"), (["--loads", "1", "--rates", "2"], 2, "--rates"),
     (["--rates", "1", "--concurrency", "2"], 2, "--concurrency"), (["--concurrency", "1.5"], 2, "--concurrency"),
     (["--seconds", "nan"], 2, "--seconds"), (["--slo", "ttft"], 2, "--slo"), (["--repeats", "0"], 2, "--repeats"),
     (["--model", "/no/such"], 2, "--model"), (["--model", "/"], 1, "--model /"), (["--dtype", "f64"], 2, "--dtype"),
@@ -177,6 +197,7 @@ BAD = [
 folder = check_a_sweep()
 check_resume(folder)
 check_repeats()
+check_shares_of_the_capacity()
 check_a_share_of_a_core()
 check_a_running_fleet()
 check_an_interrupt()

@@ -10,6 +10,11 @@ class Load:
     rate: float = None
     concurrency: int = None
 
+    @classmethod
+    def of_capacity(cls, share, per_s):
+        """Rates of three digits, so that a cell's name is short."""
+        return cls(rate=float(f"{share * per_s:.3g}"))
+
     def __str__(self):
         return f"{self.rate:g}/s" if self.rate else f"{self.concurrency} at once"
 

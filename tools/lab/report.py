@@ -63,11 +63,11 @@ def section_of(rows, prompt):
             f"Cores in use at {load}:", utilisation_table(told)]
 
 
-def text_of(rows, about, facts, names):
-    """facts: (commits, fingerprints) of the cells; names: of the pictures."""
+def text_of(rows, about, facts, names, capacity=()):
+    """facts: (commits, fingerprints) of the cells; names: of the pictures; capacity: what the rates are shares of."""
     n_repeats = 1 + max(row["repeat"] for row in rows)
     rows = medians(rows)
-    parts = ["# Sweep", f"    {shlex.join(about['command'])}", facts_of(about, *facts)]
+    parts = ["# Sweep", f"    {shlex.join(about['command'])}", "\n".join([facts_of(about, *facts), *capacity])]
     if n_repeats > 1:
         parts.append(f"Every figure is the median of {n_repeats} repeats.")
     parts += [f"![{CAPTIONS[name]}]({name}.svg)" for name in names]

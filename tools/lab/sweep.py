@@ -16,6 +16,7 @@ from lab.store import Store
 from lab.table import COLUMNS, row_of, to_csv
 
 DEFAULT_LAYOUTS, DEFAULT_RATES = "1P1D,2P1D,1P2D,2P2D", "5,20,40"
+FULL = Load(concurrency=16)  # clients that ask again at once: what the first layout can do
 
 
 def read_options(programs, words):
@@ -28,6 +29,8 @@ def read_options(programs, words):
     loads = parser.add_mutually_exclusive_group()
     loads.add_argument("--rates", type=listed(number(0.001, 1e6)), metavar="LIST",
                        help=f"open loop: requests a second ({DEFAULT_RATES})")
+    loads.add_argument("--loads", type=listed(number(0.01, 100)), metavar="LIST",
+                       help="open loop: rates as shares of what the first layout answers, which is measured first")
     loads.add_argument("--concurrency", type=listed(whole(1, 65536)), metavar="LIST",
                        help="closed loop instead: requests always under way")
     add("--seconds", type=number(0.1, 86400), default=5, metavar="S", help="in which a cell's requests start")
@@ -57,6 +60,7 @@ def read_options(programs, words):
 
 
 def loads_of(options):
+    """Of every prompt, unless the rates are shares of its capacity."""
     if options.concurrency:
         return [Load(concurrency=n) for n in sorted(options.concurrency)]
     return [Load(rate=rate) for rate in sorted(options.rates or listed(number(0.001, 1e6))(DEFAULT_RATES))]
@@ -90,13 +94,40 @@ class Sweep:
         self.programs, self.options = programs, options
         if options.url:
             options.layouts = [RunningFleet(options.url).layout()]
-        self.loads, self.prompts = loads_of(options), prompts_of(options)
+        self.prompts = prompts_of(options)
         self.about = {"command": ["baton-lab", "sweep", *words], "settings": settings_of(options),
                       "machine": machine.describe(programs)}
         self.store = Store("sweep", options.out, self.about, options.fresh)
+        self.capacity = self.measure_capacity() if options.loads else {}
         self.rounds = [(layout, [Cell(layout, prompt, options.new, load, repeat)
-                                 for prompt in self.prompts for load in self.loads])
+                                 for prompt in self.prompts for load in self.loads_of(prompt)])
                        for repeat in range(options.repeats) for layout in options.layouts]
+
+    def loads_of(self, prompt):
+        if not self.options.loads:
+            return loads_of(self.options)
+        return [Load.of_capacity(share, self.capacity[prompt]) for share in sorted(self.options.loads)]
+
+    def measure_capacity(self):
+        """{prompt: requests a second} of the first layout, kept like a cell."""
+        cells = [Cell(self.options.layouts[0], prompt, self.options.new, FULL, 0) for prompt in self.prompts]
+        missing = [cell for cell in cells if not self.store.get(f"capacity-{cell.name}")]
+        progress = Progress(len(missing), self.options.seconds + 2)
+        if missing:
+            progress.doing(f"starting {self.options.layouts[0]}")
+            with fleet_of(self.options.layouts[0], self.options) as fleet:
+                for cell in missing:
+                    progress.doing(f"capacity of {cell}")
+                    self.store.put(f"capacity-{cell.name}", run(self.programs, fleet, cell, self.options))
+                    fleet.check()
+                    progress.done(f"capacity of {cell}: {self.capacity_of(cell):.3g} requests/s")
+        return {cell.prompt: self.capacity_of(cell) for cell in cells}
+
+    def capacity_of(self, cell):
+        per_s = row_of(cell, self.store.get(f"capacity-{cell.name}"))["requests_per_s"]
+        if not per_s:
+            raise LabError(f"--loads: no request of {cell} was answered in time; more --seconds")
+        return per_s
 
     @property
     def cells(self):
@@ -123,6 +154,12 @@ class Sweep:
         progress.done(f"{cell}: TTFT p50 {1e3 * (row['ttft_p50_s'] or 0):.3g} ms, ITL p50 "
                       f"{1e3 * (row['itl_p50_s'] or 0):.3g} ms, {row['done']} of {row['sent']} done")
 
+    def told_capacity(self):
+        """Lines for the report."""
+        shares = ", ".join(f"{share:g}" for share in sorted(self.options.loads or []))
+        return [f"- {self.options.layouts[0]} answers {per_s:.3g} requests/s of {prompt} tokens ({FULL}); "
+                f"the rates are {shares} times that." for prompt, per_s in self.capacity.items()]
+
     def tell(self):
         results = [(cell, self.store.get(cell.name)) for cell in self.cells]
         rows = [row_of(cell, result) for cell, result in results]
@@ -130,7 +167,7 @@ class Sweep:
         facts = [sorted({result[name] for _, result in results}) for name in ("commit", "fingerprint")]
         write(out / "sweep.csv", to_csv(COLUMNS, rows))
         names = pictures.draw_all(rows, out, self.about["machine"]["cores"])
-        write(out / "report.md", report.text_of(rows, self.about, facts, names))
+        write(out / "report.md", report.text_of(rows, self.about, facts, names, self.told_capacity()))
         return [out / "report.md", out / "sweep.csv", *(out / f"{name}.svg" for name in names)]
 
 
