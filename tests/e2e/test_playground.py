@@ -376,6 +376,7 @@ def test_a_refusal_names_the_field_and_takes_the_reader_there(fleet, open_page, 
     generate(page, wait=False, **{field: value})
     page.wait("!document.querySelector('#error').hidden", "the error")
     assert field in page.text("#error-text") and "400" in page.text("#error-title")
+    assert page.js("document.querySelectorAll('#waterfall [data-stage]').length") == 0  # no time passed anywhere
     assert page.js("document.activeElement.dataset.field ?? document.activeElement.id") == field
     assert page.js("document.activeElement.getAttribute('aria-invalid')") == "true"
 
