@@ -1,15 +1,16 @@
-"""The curl examples of README.md and docs/using.md, run as they stand.
+"""The commands of README.md, and the curl examples of docs/using.md, run as they stand.
 
-They are every command of a ```sh block that begins with curl, without pipes. The fleet is the
+The examples are every command of a ```sh block that begins with curl, without pipes. Their fleet is the
 README's, on another port and with a chat template, which the embedded model lacks.
 """
 import json
+import os
 import re
 import shlex
 import subprocess
 
 import pytest
-from fleet import ROOT, SLOW, Fleet, read_events
+from fleet import BIN, ROOT, SLOW, Fleet, free_port, read_events
 
 PAGES = "\n".join((ROOT / name).read_text() for name in ("README.md", "docs/using.md"))
 SERVER = re.compile(r"^(?:http://)?(?:127\.0\.0\.1|localhost):8000(?=/|$)")
@@ -131,3 +132,36 @@ def test_every_route_has_an_example():
 def test_explaining_and_streaming_a_chat_are_among_them():
     assert any('"explain"' in body_of(argv) for argv in EXAMPLES)
     assert any('"stream"' in body_of(argv) for argv in EXAMPLES if path_of(argv) == "/v1/chat/completions")
+
+
+README = (ROOT / "README.md").read_text()
+TEXT = re.sub(r"\s+", " ", re.sub(r"^```.*?^```$", " ", README, flags=re.MULTILINE | re.DOTALL))
+SHOWN = [words for block in re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL) for words in commands(block)]
+LOCAL = [words for words in SHOWN if words[0] == "deploy/local"]
+LOCAL += [shlex.split(code) for code in re.findall(r"`(deploy/local [^`]+)`", TEXT)]
+
+
+def test_a_fleet_goes_through_the_readmes_commands(tmp_path):
+    """In their order; only state, port and programs are this test's, and nothing stays in the foreground."""
+    port = free_port()
+    env = {**os.environ, "BATON_STATE": str(tmp_path), "BATON_PORT": str(port), "BATON_URL": f"http://127.0.0.1:{port}",
+           "HOME": str(tmp_path)}
+
+    def local(*words):
+        return subprocess.run([ROOT / "deploy/local", *words, "--bin", BIN], env=env, cwd=ROOT, capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=120 * SLOW)
+
+    assert {words[1] for words in LOCAL} >= {"up", "run", "chat", "down"}, LOCAL
+    try:
+        for words in LOCAL:
+            foreground = words[1] == "up" and "--detach" not in words
+            done = local(*words[1:], *(["--detach"] if foreground else []))
+            assert done.returncode == 0, (words, done.stdout, done.stderr)
+            assert words[1] != "run" or done.stdout.strip(), done.stderr
+    finally:
+        local("down")
+
+
+def test_no_other_command_stands_in_the_readme():
+    """One that no test runs: curl and deploy/local are run here, and tests/run runs this."""
+    assert {words[0] for words in SHOWN} <= {"curl", "deploy/local", "tests/run"}, SHOWN
