@@ -29,6 +29,13 @@ static bool is_same(const union address *address, const nng_sockaddr *wanted)
            !memcmp(&address->in6.sin6_addr, wanted->s_in6.sa_addr, sizeof wanted->s_in6.sa_addr);
 }
 
+int64_t baton_tcp_path_judge(const struct tcp_info *info)
+{
+    /* Probes are sent in place of data while the far process takes nothing. */
+    bool is_unanswered = (info->tcpi_unacked && info->tcpi_retransmits) || info->tcpi_probes > 1;
+    return is_unanswered ? (int64_t)info->tcpi_last_ack_recv * BATON_MS : 0;
+}
+
 /* The answer of a descriptor that is between these two addresses, else INT64_MAX. */
 static int64_t silent_ns(int fd, const nng_sockaddr *local, const nng_sockaddr *peer)
 {
@@ -40,9 +47,7 @@ static int64_t silent_ns(int fd, const nng_sockaddr *local, const nng_sockaddr *
         getpeername(fd, &there.base, &there_bytes) || !is_same(&there, peer) ||
         getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_bytes))
         return INT64_MAX;
-    /* Probes are sent in place of data while the far process takes nothing. */
-    bool is_waiting = info.tcpi_unacked || info.tcpi_probes;
-    return is_waiting ? (int64_t)info.tcpi_last_ack_recv * BATON_MS : 0;
+    return baton_tcp_path_judge(&info);
 }
 
 struct search {

@@ -13,9 +13,15 @@
 
 #include <stdint.h>
 
-/* For how long the far kernel has acknowledged nothing on the pipe (an id of NNG's), while
- * something was sent there; 0 when everything is acknowledged, INT64_MAX when the pipe has no
- * connection. Looks at every descriptor of the process: not for each message. */
+struct tcp_info;
+
+/* For how long the far kernel has acknowledged nothing, if our kernel has sent something twice for
+ * want of an answer; else 0. Data that was sent a moment ago is not acknowledged either, and the
+ * last acknowledgement may be as old as the pause before it. */
+int64_t baton_tcp_path_judge(const struct tcp_info *info);
+
+/* The same of the pipe (an id of NNG's); INT64_MAX when it has no connection. Looks at every
+ * descriptor of the process: not for each message. */
 int64_t baton_tcp_path_silent_ns(uint32_t pipe);
 
 #endif
