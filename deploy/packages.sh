@@ -27,12 +27,14 @@ declare -A sets=(
         docker-compose|docker-compose-v2 shellcheck groff-base zsh iproute2 procps curl prometheus python3-yaml
         python3-kubernetes kubernetes-client|command:kubectl|-
         chromium|command:google-chrome|chromium-browser"
+    # deploy/debian/build
+    [package]="git dpkg-dev debhelper lintian"
     # baton-lab sweep and ladder, tools/load/plot_itl.py
     [plots]="gnuplot-nox python3"
     # tests/run --containers: an engine, where there is none (its daemon is unpacked, not installed)
     [containers]="debootstrap debian-archive-keyring slirp4netns runc iptables iproute2 python3"
-    # tests/run --bare
-    [bare]="git debootstrap debian-archive-keyring python3 iproute2"
+    # tests/run --bare, --package
+    [bare]="git debootstrap debian-archive-keyring python3 iproute2 systemd"
 )
 
 die() { echo "packages.sh: $*" >&2; exit 1; }
