@@ -6,6 +6,7 @@ import re
 import select
 import signal
 import subprocess
+import termios
 import time
 
 import pytest
@@ -79,6 +80,8 @@ class Terminal:
         return self.wait_for("\n> ")
 
     def end(self):
+        """Ctrl-D is a key where a line is edited. Before, the kernel would take it for the end of a line."""
+        wait_for(lambda: not termios.tcgetattr(self.fd)[3] & termios.ICANON, "the line editor")
         self.type("\x04")
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
