@@ -6,8 +6,11 @@ import time
 
 from fleet import Stream
 
-STORIES = [dict(prompt=prompt, max_new_tokens=160, ignore_eos=True, **sampling)
-           for prompt in ("Once upon a time", "The little dog", "Tom and Ann went to")
+# Longer than two blocks of the KV cache, so that the stories share what was computed for them.
+BEGINNING = ("Once upon a time there was a little dog who lived in a big house with a girl named Ann and a boy named Tom. "
+             "They liked to play in the park all day, and the dog liked to run after the red ball. One day ")
+STORIES = [dict(prompt=BEGINNING + prompt, max_new_tokens=160, ignore_eos=True, **sampling)
+           for prompt in ("the dog", "Ann saw", "Tom and Ann went to")
            for sampling in (dict(temperature=0), dict(temperature=0.8, seed=7))]
 
 
