@@ -32,7 +32,8 @@ declare -A sets=(
     # baton-lab sweep and ladder, tools/load/plot_itl.py
     [plots]="gnuplot-nox python3"
     # tests/run --containers: an engine, where there is none (its daemon is unpacked, not installed)
-    [containers]="debootstrap debian-archive-keyring slirp4netns runc iptables iproute2 python3"
+    [containers]="debootstrap debian-archive-keyring slirp4netns runc iptables
+        libdevmapper1.02.1 libsystemd0 iproute2 python3"
     # tests/run --bare, --package
     [bare]="git debootstrap debian-archive-keyring python3 iproute2 systemd"
 )
