@@ -261,3 +261,45 @@ void baton_json_put_null(struct baton_json_out *out, const char *key)
     begin(out, key);
     baton_buf_puts(out->buf, "null");
 }
+
+static void put_members(struct baton_json_out *out, const struct baton_json *object)
+{
+    for (void *it = baton_json_first(object); it; it = baton_json_next(object, it))
+        baton_json_put_value(out, baton_json_key(it), baton_json_member(it));
+}
+
+void baton_json_put_value(struct baton_json_out *out, const char *key,
+                          const struct baton_json *value)
+{
+    size_t n = 0;
+    const char *text;
+    switch (baton_json_kind(value)) {
+    case BATON_JSON_NULL:
+        baton_json_put_null(out, key);
+        break;
+    case BATON_JSON_BOOL:
+        baton_json_put_bool(out, key, baton_json_bool(value));
+        break;
+    case BATON_JSON_INT:
+        baton_json_put_int(out, key, baton_json_int(value));
+        break;
+    case BATON_JSON_REAL:
+        baton_json_put_exact(out, key, baton_json_number(value));
+        break;
+    case BATON_JSON_STRING:
+        text = baton_json_string(value, &n);
+        baton_json_put_text(out, key, text, n);
+        break;
+    case BATON_JSON_ARRAY:
+        baton_json_open(out, key, '[');
+        for (size_t i = 0; i < baton_json_size(value); i++)
+            baton_json_put_value(out, NULL, baton_json_at(value, i));
+        baton_json_close(out, ']');
+        break;
+    case BATON_JSON_OBJECT:
+        baton_json_open(out, key, '{');
+        put_members(out, value);
+        baton_json_close(out, '}');
+        break;
+    }
+}

@@ -97,5 +97,8 @@ void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value
 /* Text that is JSON already. */
 void baton_json_put_raw(struct baton_json_out *out, const char *key, const char *json, size_t n);
 void baton_json_put_null(struct baton_json_out *out, const char *key);
+/* The same value again, with numbers as exact as they were; absent is null. */
+void baton_json_put_value(struct baton_json_out *out, const char *key,
+                          const struct baton_json *value);
 
 #endif

@@ -78,57 +78,13 @@ static enum baton_err take_text(struct bt_reply *reply, const char *text)
     return show(reply, text);
 }
 
-/* The same JSON again: an explained token is looked at seldom. */
-static void put_value(struct baton_json_out *out, const char *key, const struct baton_json *value);
-
-static void put_members(struct baton_json_out *out, const struct baton_json *object)
-{
-    for (void *it = baton_json_first(object); it; it = baton_json_next(object, it))
-        put_value(out, baton_json_key(it), baton_json_member(it));
-}
-
-static void put_value(struct baton_json_out *out, const char *key, const struct baton_json *value)
-{
-    size_t n = 0;
-    const char *text;
-    switch (baton_json_kind(value)) {
-    case BATON_JSON_NULL:
-        baton_json_put_null(out, key);
-        break;
-    case BATON_JSON_BOOL:
-        baton_json_put_bool(out, key, baton_json_bool(value));
-        break;
-    case BATON_JSON_INT:
-        baton_json_put_int(out, key, baton_json_int(value));
-        break;
-    case BATON_JSON_REAL:
-        baton_json_put_exact(out, key, baton_json_number(value));
-        break;
-    case BATON_JSON_STRING:
-        text = baton_json_string(value, &n);
-        baton_json_put_text(out, key, text, n);
-        break;
-    case BATON_JSON_ARRAY:
-        baton_json_open(out, key, '[');
-        for (size_t i = 0; i < baton_json_size(value); i++)
-            put_value(out, NULL, baton_json_at(value, i));
-        baton_json_close(out, ']');
-        break;
-    case BATON_JSON_OBJECT:
-        baton_json_open(out, key, '{');
-        put_members(out, value);
-        baton_json_close(out, '}');
-        break;
-    }
-}
-
 static void take_steps(struct bt_reply *reply, const struct baton_json *steps)
 {
     for (size_t i = 0; i < baton_json_size(steps); i++) {
         struct baton_json_out out = baton_json_out(&reply->steps);
         if (reply->n_steps++)
             baton_buf_putc(&reply->steps, ',');
-        put_value(&out, NULL, baton_json_at(steps, i));
+        baton_json_put_value(&out, NULL, baton_json_at(steps, i));
     }
 }
 
