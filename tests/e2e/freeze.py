@@ -2,10 +2,10 @@
 import contextlib
 import ctypes
 import os
-import time
 from pathlib import Path
 
 import pytest
+from fleet import wait_for
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -49,13 +49,17 @@ def rounds(pid):
     return int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
 
 
+def is_blocked(pid):
+    """Whether the main thread waits for a lock and not for messages or the time."""
+    return Path(f"/proc/{pid}/task/{pid}/syscall").read_text().split()[0] == FUTEX
+
+
 def runs_on(pid):
-    """Whether the main thread still goes round after a beat or two (four a second). One that waits for a lock of the
-    stopped thread does not; one that had no processor meanwhile is taken for it."""
-    time.sleep(0.4)
-    before = rounds(pid)
-    time.sleep(0.4)
-    return rounds(pid) > before
+    """Whether the main thread still goes round: a few beats are sent, which takes every lock that it needs. A lock that
+    it waits for is one of the stopped thread, or, rarely, just another's."""
+    goal = rounds(pid) + 4
+    wait_for(lambda: rounds(pid) >= goal or is_blocked(pid), "the main thread to go round, or to wait")
+    return rounds(pid) >= goal
 
 
 class Frozen:
