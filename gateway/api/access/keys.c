@@ -113,11 +113,9 @@ static const char *read_rest(struct gw_view rest, struct gw_key *key)
     for (rest = gw_view_trim(rest); rest.n; rest = gw_view_trim(rest)) {
         struct gw_view word = gw_view_cut(&rest, ' ');
         if (!read_bound(word, &key->bounds) && !read_name(word, key->name))
-            return "after a key there may only be name=TEXT of at most 64 letters, digits and . _ "
-                   "-, "
-                   "max=N, requests_per_s=N, tokens_per_s=N and bytes_per_s=N, each once, with N "
-                   "of "
-                   "at most 9 digits";
+            return "after a key there may only be name=TEXT of at most 64 letters, digits and "
+                   ". _ -, max=N, requests_per_s=N, tokens_per_s=N and bytes_per_s=N, each once, "
+                   "with N of at most 9 digits";
     }
     return NULL;
 }
