@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/version.h"
 
 enum { SHOWN_MAX_BYTES = 1 << 20 };
 
@@ -11,7 +12,7 @@ static const char *const kind_words[] = {"TEXT", "INT", "NUMBER", "BOOL"};
 
 void baton_config_print_help(const struct baton_config *config)
 {
-    (void)printf("%s %s - %s\n\n", config->process, BATON_RELEASE, config->summary);
+    (void)printf("%s %s - %s\n\n", config->process, baton_release, config->summary);
     if (config->operands)
         (void)printf("usage: %s [OPTION...] %s\n\n", config->process, config->operands);
     for (size_t i = 0; i < config->n_options; i++) {

@@ -2,11 +2,13 @@
 
 #include <stdio.h>
 
+const char baton_release[] = BATON_RELEASE;
+
 /* Programs link baton_version, which knows better. It is not part of this library, so that a new
  * commit links a few programs anew and not every test. */
 __attribute__((weak)) const char baton_commit[] = "unknown";
 
 void baton_version_print(const char *program)
 {
-    (void)printf("%s %s (%s)\n", program, BATON_RELEASE, baton_commit);
+    (void)printf("%s %s (%s)\n", program, baton_release, baton_commit);
 }

@@ -7,6 +7,9 @@
 #ifndef BATON_BASE_VERSION_H
 #define BATON_BASE_VERSION_H
 
+/* "0.2.0": the version of the build, CMakeLists.txt's project(). */
+extern const char baton_release[];
+
 /* The abbreviated commit, or "unknown": built outside git, or a test. */
 extern const char baton_commit[];
 

@@ -1,3 +1,4 @@
+#include "common/base/version.h"
 #include "tools/load/client_host.h"
 #include "tools/load/report.h"
 
@@ -147,7 +148,7 @@ void ld_report_json(const struct ld_command *command, const struct ld_run *runs,
 {
     struct baton_json_out out = baton_json_out(json);
     baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "baton", BATON_RELEASE);
+    baton_json_put_string(&out, "baton", baton_release);
     baton_json_open(&out, "settings", '{');
     ld_options_put(command, &out);
     baton_json_close(&out, '}');

@@ -145,7 +145,7 @@ void mn_write_man(const struct mn_program *program, FILE *out)
     (void)fputs(".TH \"", out);
     for (const char *p = program->name; *p; p++)
         (void)fputc(toupper((unsigned char)*p), out);
-    (void)fprintf(out, "\" 1 \"\" \"Baton %s\" \"Baton\"\n.nh\n.ad l\n.SH NAME\n", BATON_RELEASE);
+    (void)fprintf(out, "\" 1 \"\" \"Baton %s\" \"Baton\"\n.nh\n.ad l\n.SH NAME\n", baton_release);
     put(program->name, out);
     (void)fputs(" \\- ", out);
     put(program->summary, out);

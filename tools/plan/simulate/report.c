@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/version.h"
 #include "tools/load/report.h"
 #include "tools/plan/costs/costs_file.h"
 
@@ -140,7 +141,7 @@ void sim_report_json(const struct sim_command *command, const struct sim_run *ru
 {
     struct baton_json_out out = baton_json_out(json);
     baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "baton", BATON_RELEASE);
+    baton_json_put_string(&out, "baton", baton_release);
     baton_json_open(&out, "settings", '{');
     cli_put_options(sim_option_table, sim_n_options, command->options, &out);
     baton_json_close(&out, '}');
