@@ -407,22 +407,24 @@ def test_the_image_sets_only_options_that_exist(variable):
 
 
 def scripts():
-    names = [
-        ".ci/run",
-        "tests/run",
-        "deploy/local",
-        "deploy/get-model",
-        "deploy/packages.sh",
-        "deploy/healthcheck",
-        "deploy/make-secrets",
-    ]
-    return [REPO / name for name in names]
+    """Every shell script of ours, as (path, its shell): what the first line says."""
+    for folder in (".ci", "bench", "deploy", "tests", "tools"):
+        for path in sorted((REPO / folder).rglob("*")):
+            if path.is_file() and "node_modules" not in path.parts:
+                first = path.read_bytes().split(b"\n", 1)[0]
+                if shell := re.fullmatch(rb"#!(?:/usr/bin/env |/bin/)(ba)?sh", first):
+                    yield path, "bash" if shell[1] else "sh"
 
 
-@pytest.mark.parametrize("script", scripts(), ids=lambda path: str(path.relative_to(REPO)))
-def test_a_script_is_executable_strict_and_clean(script):
-    assert os.access(script, os.X_OK) and "\nset -euo pipefail\n" in script.read_text()
-    done = subprocess.run(["shellcheck", "-S", "warning", script], capture_output=True, text=True)
+@pytest.mark.parametrize(
+    "script, shell", scripts(), ids=lambda value: str(value).removeprefix(f"{REPO}/")
+)
+def test_a_script_is_executable_strict_and_clean(script, shell):
+    strict = "\nset -euo pipefail\n" if shell == "bash" else "\nset -e\n"
+    assert os.access(script, os.X_OK) and strict in script.read_text()
+    done = subprocess.run(
+        ["shellcheck", "-S", "warning", script], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout
 
 
