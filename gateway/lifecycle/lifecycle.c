@@ -1,11 +1,13 @@
 #include "gateway/lifecycle/lifecycle.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/envelope.h"
 #include "gateway/lifecycle/hand_over.h"
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"
@@ -183,16 +185,30 @@ static void finish_complete(struct gw_lifecycle *lifecycle, struct gw_request *r
     gw_lifecycle_finish(lifecycle, request);
 }
 
+/* The client hears what happened last, and which limit ends the request. */
+static void fail_at_limit(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                          const struct gw_failure *failure, const char *limit)
+{
+    char message[BATON_MAX_TEXT_BYTES + 256];
+    (void)snprintf(message, sizeof message, "%s; %s", failure->message, limit);
+    gw_lifecycle_fail(lifecycle, request,
+                      &(struct gw_failure){failure->status, failure->code, message});
+}
+
 static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                             const struct gw_failure *failure)
 {
+    int64_t limit = lifecycle->options.migration_limit;
     bool stopped;
     if (gw_request_is_complete(request, &stopped)) { /* only the word that it is over was lost */
         finish_complete(lifecycle, request, stopped);
         return;
     }
-    if (!gw_request_may_migrate(request, lifecycle->options.migration_limit)) {
-        gw_lifecycle_fail(lifecycle, request, failure);
+    if (!gw_request_may_migrate(request, limit)) {
+        char told[64];
+        (void)snprintf(told, sizeof told, "it had migrated --migration-limit %" PRId64 " times",
+                       limit);
+        fail_at_limit(lifecycle, request, failure, told);
         return;
     }
     release(lifecycle, request, failure->message);
@@ -220,9 +236,15 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
         return;
     }
     /* Another attempt could not take back what a streaming client has seen. */
-    bool shown = request->params.streaming && request->output.tokens.n;
-    if (shown || request->n_failures + 1 >= (uint64_t)lifecycle->options.max_attempts) {
+    if (request->params.streaming && request->output.tokens.n) {
         gw_lifecycle_fail(lifecycle, request, failure);
+        return;
+    }
+    if (request->n_failures + 1 >= (uint64_t)lifecycle->options.max_attempts) {
+        char told[64];
+        (void)snprintf(told, sizeof told, "it was the last of --max-attempts %" PRId64,
+                       lifecycle->options.max_attempts);
+        fail_at_limit(lifecycle, request, failure, told);
         return;
     }
     release(lifecycle, request, failure->message);

@@ -68,11 +68,15 @@ class Answer:
         return self
 
 
-def failure(data):
+def failed(data, **read):
+    """The Answer that an error is; its detail is what the client was told."""
     try:
-        return "error:" + json.loads(data)["error"]["code"]
+        error = json.loads(data)["error"]
+        answer = Answer("error:" + error["code"], **read)
+        answer.detail = error["message"]
     except (ValueError, KeyError, TypeError):
-        return "unframed"
+        answer = Answer("unframed", **read)
+    return answer
 
 
 def is_end(event):
@@ -94,7 +98,8 @@ def read_stream(request, connection, response, clock):
     texts = kinds.texts(path, events)
     if not events or not is_end(events[-1]):
         is_told = events and (events[-1].name == "error" or '"error"' in events[-1].data[:10])
-        return Answer(failure(events[-1].data) if is_told else "cut", texts=texts, gap_s=gap_s)
+        read = {"texts": texts, "gap_s": gap_s}
+        return failed(events[-1].data, **read) if is_told else Answer("cut", **read)
     answer = Answer("whole", kinds.of_stream(path, events), texts, gap_s)
     return answer.note_migrations([event.json() for event in events if event.data.startswith("{") and event.name != "token"])
 
@@ -106,7 +111,7 @@ def ask(host, port, request, clock):
         connection.request("POST", request["path"], json.dumps(request["body"]), {"Content-Type": "application/json"})
         response = connection.getresponse()
         if response.status != 200:
-            return Answer(failure(response.read()))
+            return failed(response.read())
         if kinds.is_stream(request["path"], request["body"]):
             return read_stream(request, connection, response, clock)
         answer = json.loads(response.read())

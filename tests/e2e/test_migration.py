@@ -97,7 +97,8 @@ def test_a_request_migrates_as_often_as_it_may_and_then_says_why_it_ended():
             wait_for(lambda: fleet.metrics()["baton_migration_gap_seconds_count"] == min(i + 1, 2), "it to go on")
         _, last = stream.text()
         assert last.name == "error" and last.json()["error"]["code"] == "worker_failed"
-        assert "decode-2" in last.json()["error"]["message"]
+        message = last.json()["error"]["message"]
+        assert "decode-2" in message and "it had migrated --migration-limit 2 times" in message
         fleet.wait_all_free()
 
 
