@@ -110,8 +110,11 @@ static void note_served(struct gw_fleet *fleet, const struct gw_worker *worker)
             baton_now_ns();
 }
 
+/* The pipe by which it spoke ends too, if it is still there: a message that was begun on it, and
+ * never sent to its end, would hold memory for as long as the connection lives. */
 static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
 {
+    baton_inbox_end_pipe(fleet->options.inbox, worker->pipe);
     baton_log(BATON_LOG_WARN, "worker_lost", BATON_S("worker", worker->id),
               BATON_S("reason", reason), BATON_I("active", worker->n_active));
     note_served(fleet, worker);
@@ -368,19 +371,12 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
     fleet->options.on_capacity(fleet->options.arg);
 }
 
-/* Who keeps what it has of the fleet is not told why, and heard no more. */
-static void expel(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
-{
-    baton_inbox_end_pipe(fleet->options.inbox, worker->pipe);
-    lose(fleet, worker, reason);
-}
-
 /* A worker whose token changes shows the new one before the old one is withdrawn. */
 static void take_token(struct gw_fleet *fleet, struct gw_worker *worker,
                        const Baton__V1__Hello *hello)
 {
     if (!gw_handshake_has_token(&fleet->options.identity, hello)) {
-        expel(fleet, worker, "the cluster token that it shows is not this fleet's");
+        lose(fleet, worker, "the cluster token that it shows is not this fleet's");
         return;
     }
     (void)snprintf(worker->token, sizeof worker->token, "%s", hello->cluster_token);
@@ -393,7 +389,7 @@ void gw_fleet_token_changed(struct gw_fleet *fleet)
          worker = next) {
         next = gw_worker_list_next(&fleet->workers, worker);
         if (!baton_cluster_token_accepts(fleet->options.identity.token, worker->token))
-            expel(fleet, worker, "its cluster token was withdrawn");
+            lose(fleet, worker, "its cluster token was withdrawn");
     }
 }
 

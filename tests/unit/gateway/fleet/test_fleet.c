@@ -61,6 +61,18 @@ TEST(a_worker_whose_process_is_gone_is_lost_at_once)
     assert_null(known(&worker));
 }
 
+TEST(what_a_lost_worker_has_begun_to_send_is_not_kept)
+{
+    struct far_worker silent = decode_worker("decode-0"), gone = decode_worker("decode-1");
+    join(&silent);
+    join(&gone);
+    cut_link(&gone);
+    assert_int_equal(n_ended_pipes, 1);
+    silent.is_silent = true;
+    pass_ms(7 * BEAT_MS);
+    assert_int_equal(n_ended_pipes, 2);
+}
+
 TEST(links_of_lost_workers_are_closed_one_a_tick)
 {
     static const char *const names[] = {"a", "b", "c", "d", "e"};
@@ -233,6 +245,7 @@ int main(void)
         ROW(a_worker_that_stays_silent_is_lost),
         ROW(no_worker_is_suspected_for_the_gateways_own_sleep),
         ROW(a_worker_whose_process_is_gone_is_lost_at_once),
+        ROW(what_a_lost_worker_has_begun_to_send_is_not_kept),
         ROW(links_of_lost_workers_are_closed_one_a_tick),
         ROW(a_worker_that_is_told_to_drain_gets_no_work_whatever_it_says),
         ROW(a_worker_that_says_goodbye_drains_until_its_link_ends),
