@@ -6,8 +6,8 @@
 
 #include "common/base/file.h"
 #include "common/base/json.h"
-#include "tools/baton/connection.h"
-#include "tools/load/response_reader.h"
+#include "common/http/connection.h"
+#include "common/http/response.h"
 
 enum {
     BODY_MAX_BYTES = 16 << 20,
@@ -19,29 +19,11 @@ enum {
 
 /* ---- the server ---- */
 
-/* The URL as its reader takes it: http://, and 443 where https:// has no port. */
-static enum baton_err plain_url(const char *text, char *plain, size_t size)
-{
-    const char *rest = text + strlen("https://");
-    size_t n_host = strcspn(rest, "/");
-    const char *after_bracket = *rest == '[' ? strchr(rest, ']') : rest;
-    size_t from = after_bracket ? (size_t)(after_bracket - rest) : 0;
-    bool has_port = from < n_host && memchr(rest + from, ':', n_host - from);
-    int n = snprintf(plain, size, "http://%.*s%s%s", (int)n_host, rest, has_port ? "" : ":443",
-                     rest + n_host);
-    return n > 0 && (size_t)n < size ? BATON_OK : BATON_INVALID;
-}
-
 enum baton_err bt_server_parse(const char *option, const char *text, struct bt_server *server,
                                struct baton_why *why)
 {
-    char plain[LD_HOST_BYTES + LD_PATH_BYTES + 32];
-    *server = (struct bt_server){.tls = !strncmp(text, "https://", strlen("https://"))};
-    if (!server->tls)
-        return ld_url_parse(option, text, &server->url, why);
-    if (plain_url(text, plain, sizeof plain))
-        return baton_fail(why, BATON_INVALID, "%s: \"%.120s\" is too long", option, text);
-    return ld_url_parse(option, plain, &server->url, why);
+    *server = (struct bt_server){.key = ""};
+    return baton_http_url_parse_any(option, text, &server->url, why);
 }
 
 enum baton_err bt_server_read_key(struct bt_server *server, const char *path, struct baton_why *why)
@@ -66,8 +48,8 @@ enum baton_err bt_server_read_key(struct bt_server *server, const char *path, st
 
 struct exchange {
     const struct bt_request *request;
-    struct bt_connection conn;
-    struct ld_response response;
+    struct baton_http_connection conn;
+    struct baton_http_response response;
     struct ld_sse sse;
     struct baton_buf *body;
 };
@@ -90,7 +72,7 @@ static enum baton_err send_request(struct exchange *x, const struct bt_server *s
         baton_buf_puts(&out, request->body);
     enum baton_err err = baton_buf_err(&out);
     if (!err)
-        err = bt_connection_write(&x->conn, out.data, out.len, why);
+        err = baton_http_connection_write(&x->conn, out.data, out.len, why);
     baton_buf_fini(&out);
     return err;
 }
@@ -105,8 +87,8 @@ static bool is_stream(const struct exchange *x)
 static enum baton_err take(struct exchange *x, const char *bytes, size_t n, struct baton_why *why)
 {
     size_t n_used;
-    enum baton_err err = n ? ld_response_feed(&x->response, bytes, n, &n_used, x->body, why)
-                           : ld_response_eof(&x->response);
+    enum baton_err err = n ? baton_http_response_feed(&x->response, bytes, n, &n_used, x->body, why)
+                           : baton_http_response_eof(&x->response);
     if (!n && err)
         return baton_fail(why, BATON_IO, "the connection was closed in the middle of an answer");
     if (err && err != BATON_AGAIN)
@@ -127,7 +109,7 @@ static enum baton_err receive(struct exchange *x, struct baton_why *why)
     enum baton_err err = BATON_AGAIN;
     struct baton_why reason = {.text = ""};
     while (err == BATON_AGAIN) {
-        err = bt_connection_read(&x->conn, bytes, sizeof bytes, &n, &reason);
+        err = baton_http_connection_read(&x->conn, bytes, sizeof bytes, &n, &reason);
         if (!err)
             err = take(x, bytes, n, &reason);
     }
@@ -151,19 +133,20 @@ enum baton_err bt_http_do(const struct bt_server *server, const struct bt_reques
     struct exchange x = {.request = request, .body = &answer->body};
     baton_buf_reset(&answer->body);
     answer->status = 0;
-    enum baton_err err =
-        bt_connection_open(&x.conn, server, request->timeout_ms, request->stop, why);
+    const struct baton_http_trust trust = {.anybody = server->is_ours};
+    const struct baton_http_wait wait = {.timeout_ms = request->timeout_ms, .stop = request->stop};
+    enum baton_err err = baton_http_connection_open(&x.conn, &server->url, &trust, &wait, why);
     if (err)
         return err;
-    ld_response_init(&x.response);
+    baton_http_response_init(&x.response);
     ld_sse_init(&x.sse);
     err = send_request(&x, server, why);
     if (!err)
         err = receive(&x, why);
     answer->status = x.response.status;
     ld_sse_fini(&x.sse);
-    ld_response_fini(&x.response);
-    bt_connection_close(&x.conn);
+    baton_http_response_fini(&x.response);
+    baton_http_connection_close(&x.conn);
     return err;
 }
 

@@ -12,12 +12,11 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "tools/load/server_url.h"
+#include "common/http/url.h"
 #include "tools/load/sse_reader.h"
 
 struct bt_server {
-    struct ld_url url;
-    bool tls;
+    struct baton_http_url url;
     bool
         is_ours; /* on this machine and started by us: its certificate need not be for its address */
     char key[260]; /* API key, "" for none */

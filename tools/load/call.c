@@ -20,7 +20,7 @@ struct ld_call *ld_call_create(struct ld_setting *setting, const struct ld_workl
     call->record = record;
     call->over = over;
     call->arg = arg;
-    ld_response_init(&call->response);
+    baton_http_response_init(&call->response);
     ld_sse_init(&call->sse);
     baton_buf_init(&call->body, BODY_MAX_BYTES);
     return call;
@@ -28,7 +28,7 @@ struct ld_call *ld_call_create(struct ld_setting *setting, const struct ld_workl
 
 void ld_call_destroy(struct ld_call *call)
 {
-    ld_response_fini(&call->response);
+    baton_http_response_fini(&call->response);
     ld_sse_fini(&call->sse);
     baton_buf_fini(&call->body);
     free(call);
@@ -131,12 +131,12 @@ static void fail_stream(struct ld_call *call, enum baton_err err)
 static void on_bytes(void *arg, const char *bytes, size_t n, int64_t now_ns)
 {
     struct ld_call *call = arg;
-    struct ld_response *response = &call->response;
+    struct baton_http_response *response = &call->response;
     struct baton_why why = {"not HTTP"};
     char failure[LD_FAILURE_BYTES];
     size_t n_used = 0;
     call->got_bytes = true;
-    enum baton_err err = ld_response_feed(response, bytes, n, &n_used, &call->body, &why);
+    enum baton_err err = baton_http_response_feed(response, bytes, n, &n_used, &call->body, &why);
     if (err && err != BATON_AGAIN) {
         (void)snprintf(failure, sizeof failure, "bad response: %.70s", why.text);
         ld_call_end(call, LD_FAILED, failure);
@@ -217,7 +217,7 @@ static void on_closed(void *arg, const char *reason)
         connect_and_send(call, true);
         return;
     }
-    if (!reason && ld_response_eof(&call->response) == BATON_OK) {
+    if (!reason && baton_http_response_eof(&call->response) == BATON_OK) {
         end_response(call);
         return;
     }
@@ -228,7 +228,7 @@ static void on_closed(void *arg, const char *reason)
 
 void ld_call_start(struct ld_call *call)
 {
-    ld_response_reset(&call->response);
+    baton_http_response_reset(&call->response);
     ld_sse_reset(&call->sse);
     baton_buf_reset(&call->body);
     call->got_bytes = call->ended = false;

@@ -11,9 +11,9 @@
 #ifndef BATON_LOAD_CALL_H
 #define BATON_LOAD_CALL_H
 
+#include "common/http/response.h"
 #include "tools/load/api.h"
 #include "tools/load/http_conn.h"
-#include "tools/load/response_reader.h"
 
 /* What all calls of a run share. */
 struct ld_setting {
@@ -36,7 +36,7 @@ struct ld_call {
     int64_t wake_ns;
     bool retries;
     struct ld_conn *conn; /* NULL: nothing under way */
-    struct ld_response response;
+    struct baton_http_response response;
     struct ld_sse sse;
     struct baton_buf body; /* decoded and not yet looked at; of an error, all of it */
     bool got_bytes;

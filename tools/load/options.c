@@ -125,7 +125,7 @@ static enum baton_err read_api(struct ld_command *command, struct baton_why *why
                                            .temperature = options->temperature,
                                            .ignore_eos = options->ignore_eos,
                                            .timeline = options->timeline};
-    enum baton_err err = ld_url_parse("--url", options->url, &command->url, why);
+    enum baton_err err = baton_http_url_parse("--url", options->url, &command->url, why);
     if (!err)
         err = ld_api_parse("--api", options->api, &command->api.api, why);
     if (!err)

@@ -37,7 +37,7 @@ extern const size_t ld_n_options;
 /* A checked command line. */
 struct ld_command {
     const struct ld_options *options;
-    struct ld_url url;
+    struct baton_http_url url;
     struct ld_api_options api;
     struct ld_workload workload; /* of the requests, or of the readers */
     struct ld_lengths intruder_prompt, intruder_output;

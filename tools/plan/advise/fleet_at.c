@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "tools/load/response_reader.h"
+#include "common/http/response.h"
 #include "tools/load/server_url.h"
 
 enum {
@@ -89,7 +89,7 @@ enum baton_err plan_fleet_read(const struct baton_json *answer, struct plan_flee
 
 /* ---- the request ---- */
 
-static enum baton_err connect_to(const struct ld_url *url, int *fd, struct baton_why *why)
+static enum baton_err connect_to(const struct baton_http_url *url, int *fd, struct baton_why *why)
 {
     struct sockaddr_storage address = {0};
     const struct timeval patience = {.tv_sec = PATIENCE_S};
@@ -109,7 +109,7 @@ static enum baton_err connect_to(const struct ld_url *url, int *fd, struct baton
     return BATON_OK;
 }
 
-static enum baton_err send_request(int fd, const struct ld_url *url, const char *key)
+static enum baton_err send_request(int fd, const struct baton_http_url *url, const char *key)
 {
     struct baton_buf request;
     baton_buf_init(&request, REQUEST_MAX_BYTES);
@@ -131,8 +131,8 @@ static enum baton_err send_request(int fd, const struct ld_url *url, const char 
 }
 
 /* AGAIN: there is more to come. */
-static enum baton_err read_some(int fd, struct ld_response *response, struct baton_buf *body,
-                                struct baton_why *why)
+static enum baton_err read_some(int fd, struct baton_http_response *response,
+                                struct baton_buf *body, struct baton_why *why)
 {
     char bytes[READ_BYTES];
     size_t n_used;
@@ -144,21 +144,21 @@ static enum baton_err read_some(int fd, struct ld_response *response, struct bat
                    ? baton_fail(why, BATON_TIMEOUT, "--url: no answer in %d s", PATIENCE_S)
                    : baton_fail(why, BATON_IO, "--url: %s", strerror(errno));
     if (n)
-        return ld_response_feed(response, bytes, (size_t)n, &n_used, body, why);
-    return ld_response_eof(response)
+        return baton_http_response_feed(response, bytes, (size_t)n, &n_used, body, why);
+    return baton_http_response_eof(response)
                ? baton_fail(why, BATON_PEER, "--url: the answer was cut short")
                : BATON_OK;
 }
 
-static enum baton_err exchange(const struct ld_url *url, const char *key, struct baton_buf *body,
-                               struct baton_why *why)
+static enum baton_err exchange(const struct baton_http_url *url, const char *key,
+                               struct baton_buf *body, struct baton_why *why)
 {
-    struct ld_response response;
+    struct baton_http_response response;
     int fd = -1;
     enum baton_err err = connect_to(url, &fd, why);
     if (err)
         return err;
-    ld_response_init(&response);
+    baton_http_response_init(&response);
     err = send_request(fd, url, key);
     if (err)
         err = baton_fail(why, err, "--url: %s: the request could not be sent", url->authority);
@@ -167,7 +167,7 @@ static enum baton_err exchange(const struct ld_url *url, const char *key, struct
             ;
     if (!err && response.status != 200)
         err = baton_fail(why, BATON_PEER, "--url: /workers is answered with %d", response.status);
-    ld_response_fini(&response);
+    baton_http_response_fini(&response);
     (void)close(fd);
     return err;
 }
@@ -175,11 +175,11 @@ static enum baton_err exchange(const struct ld_url *url, const char *key, struct
 enum baton_err plan_fleet_ask(const char *text, const char *key, struct plan_fleet_at *fleet,
                               struct baton_why *why)
 {
-    struct ld_url url;
+    struct baton_http_url url;
     struct baton_buf body;
     struct baton_json *answer = NULL;
     baton_buf_init(&body, ANSWER_MAX_BYTES);
-    enum baton_err err = ld_url_parse("--url", text, &url, why);
+    enum baton_err err = baton_http_url_parse("--url", text, &url, why);
     if (!err)
         err = exchange(&url, key, &body, why);
     if (!err && baton_json_parse(body.data, body.len, &answer, why))

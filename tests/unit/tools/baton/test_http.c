@@ -26,7 +26,7 @@ TEST(a_url_tells_host_port_path_and_whether_it_is_encrypted)
         assert_string_equal(server.url.host, good[i].host);
         assert_string_equal(server.url.port, good[i].port);
         assert_string_equal(server.url.path, good[i].path);
-        assert_int_equal(server.tls, good[i].tls);
+        assert_int_equal(server.url.tls, good[i].tls);
     }
 }
 
@@ -46,7 +46,7 @@ TEST(the_first_key_of_a_file_is_taken_without_comments_and_limits)
 {
     char path[] = "/tmp/baton-keys-XXXXXX";
     static const char text[] = "# ours\n\nalpha-key-0001 max=3\nbeta-key\n";
-    struct bt_server server = {.tls = false};
+    struct bt_server server = {.key = ""};
     int fd = mkstemp(path);
     assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
     (void)close(fd);

@@ -1,4 +1,4 @@
-#include "tools/baton/connection.h"
+#include "common/http/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,23 +10,43 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Waits for the events. SIGINT is let in only here, so that none is missed between two waits. */
-static enum baton_err wait_for(struct bt_connection *conn, short events, struct baton_why *why)
+#include "common/base/clock.h"
+
+/* Until the first of both bounds; negative: none. */
+static int64_t patience_ns(const struct baton_http_wait *wait)
 {
-    struct pollfd poll_fd = {.fd = conn->fd, .events = events};
-    struct timespec timeout = {conn->timeout_ms / 1000, conn->timeout_ms % 1000 * 1000000L};
+    int64_t each_ns = wait->timeout_ms < 0 ? -1 : wait->timeout_ms * BATON_MS;
+    if (!wait->until_ns)
+        return each_ns;
+    int64_t left_ns = wait->until_ns - baton_now_ns();
+    if (left_ns < 0)
+        left_ns = 0;
+    return each_ns < 0 || left_ns < each_ns ? left_ns : each_ns;
+}
+
+/* Waits for the events. SIGINT is let in only here, so that none is missed between two waits. */
+static enum baton_err wait_for(struct baton_http_connection *conn, short events,
+                               struct baton_why *why)
+{
+    const struct baton_http_wait *wait = &conn->wait;
+    struct pollfd fds[] = {
+        {.fd = conn->fd, .events = events},
+        {.fd = wait->stop_bell ? wait->stop_bell->fd : -1, .events = POLLIN},
+    };
+    int64_t ns = patience_ns(wait);
+    struct timespec timeout = {ns / BATON_SECOND, ns % BATON_SECOND};
     sigset_t mask;
     (void)pthread_sigmask(SIG_BLOCK, NULL, &mask);
-    if (conn->stop)
+    if (wait->stop)
         (void)sigdelset(&mask, SIGINT);
     for (;;) {
-        if (conn->stop && *conn->stop)
+        if (wait->stop && *wait->stop)
             return BATON_CANCELED;
-        int n = ppoll(&poll_fd, 1, conn->timeout_ms < 0 ? NULL : &timeout, &mask);
+        int n = ppoll(fds, 2, ns < 0 ? NULL : &timeout, &mask);
         if (n > 0)
-            return BATON_OK;
+            return fds[1].revents ? BATON_CANCELED : BATON_OK;
         if (n == 0)
-            return baton_fail(why, BATON_TIMEOUT, "no answer in %d s", conn->timeout_ms / 1000);
+            return baton_fail(why, BATON_TIMEOUT, "no answer in %d s", wait->timeout_ms / 1000);
         if (errno != EINTR)
             return baton_fail(why, BATON_IO, "poll: %s", strerror(errno));
     }
@@ -34,7 +54,7 @@ static enum baton_err wait_for(struct bt_connection *conn, short events, struct 
 
 /* ---- connecting ---- */
 
-static enum baton_err finish_connect(struct bt_connection *conn, struct baton_why *why)
+static enum baton_err finish_connect(struct baton_http_connection *conn, struct baton_why *why)
 {
     int failure = 0;
     socklen_t size = sizeof failure;
@@ -46,7 +66,7 @@ static enum baton_err finish_connect(struct bt_connection *conn, struct baton_wh
     return failure ? baton_fail(why, BATON_IO, "%s", strerror(failure)) : BATON_OK;
 }
 
-static enum baton_err connect_to(struct bt_connection *conn, const struct addrinfo *info,
+static enum baton_err connect_to(struct baton_http_connection *conn, const struct addrinfo *info,
                                  struct baton_why *why)
 {
     conn->fd = socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -64,8 +84,8 @@ static enum baton_err connect_to(struct bt_connection *conn, const struct addrin
 }
 
 /* The first of the host's addresses that takes a connection. */
-static enum baton_err connect_any(struct bt_connection *conn, const struct ld_url *url,
-                                  struct baton_why *why)
+static enum baton_err connect_any(struct baton_http_connection *conn,
+                                  const struct baton_http_url *url, struct baton_why *why)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *all = NULL;
@@ -84,7 +104,8 @@ static enum baton_err connect_any(struct bt_connection *conn, const struct ld_ur
 /* ---- TLS ---- */
 
 /* OK when a call of OpenSSL that returned `result` is to be tried again. */
-static enum baton_err wait_for_tls(struct bt_connection *conn, int result, struct baton_why *why)
+static enum baton_err wait_for_tls(struct baton_http_connection *conn, int result,
+                                   struct baton_why *why)
 {
     char text[160];
     switch (SSL_get_error(conn->tls, result)) {
@@ -103,41 +124,55 @@ static enum baton_err wait_for_tls(struct bt_connection *conn, int result, struc
     return baton_fail(why, BATON_IO, "TLS: %s", text);
 }
 
-static enum baton_err shake_hands(struct bt_connection *conn, const struct bt_server *server,
-                                  struct baton_why *why)
+static enum baton_err make_tls(struct baton_http_connection *conn, const char *host,
+                               const struct baton_http_trust *trust, struct baton_why *why)
 {
     conn->tls_context = SSL_CTX_new(TLS_client_method());
-    conn->tls = conn->tls_context ? SSL_new(conn->tls_context) : NULL;
-    if (!conn->tls || !SSL_set_fd(conn->tls, conn->fd))
+    if (!conn->tls_context)
         return BATON_NO_MEMORY;
-    (void)SSL_CTX_set_default_verify_paths(conn->tls_context);
-    (void)SSL_set_tlsext_host_name(conn->tls, server->url.host);
-    if (!server->is_ours) {
-        SSL_set_verify(conn->tls, SSL_VERIFY_PEER, NULL);
-        if (!SSL_set1_host(conn->tls, server->url.host))
-            return BATON_NO_MEMORY;
+    if (trust->cafile && *trust->cafile) {
+        if (!SSL_CTX_load_verify_file(conn->tls_context, trust->cafile))
+            return baton_fail(why, BATON_INVALID, "%s: holds no certificate of an authority",
+                              trust->cafile);
+    } else {
+        (void)SSL_CTX_set_default_verify_paths(conn->tls_context);
     }
-    enum baton_err err = BATON_OK;
+    conn->tls = SSL_new(conn->tls_context);
+    if (!conn->tls || !SSL_set_fd(conn->tls, conn->fd) ||
+        (!trust->anybody && !SSL_set1_host(conn->tls, host)))
+        return BATON_NO_MEMORY;
+    (void)SSL_set_tlsext_host_name(conn->tls, host);
+    if (!trust->anybody)
+        SSL_set_verify(conn->tls, SSL_VERIFY_PEER, NULL);
+    return BATON_OK;
+}
+
+static enum baton_err shake_hands(struct baton_http_connection *conn, const char *host,
+                                  const struct baton_http_trust *trust, struct baton_why *why)
+{
     int result;
+    ERR_clear_error(); /* what an earlier connection left would be taken for an error of this one */
+    enum baton_err err = make_tls(conn, host, trust, why);
     while (!err && (result = SSL_connect(conn->tls)) != 1)
         err = wait_for_tls(conn, result, why);
     return err;
 }
 
-enum baton_err bt_connection_open(struct bt_connection *conn, const struct bt_server *server,
-                                  int timeout_ms, const volatile sig_atomic_t *stop,
-                                  struct baton_why *why)
+enum baton_err baton_http_connection_open(struct baton_http_connection *conn,
+                                          const struct baton_http_url *url,
+                                          const struct baton_http_trust *trust,
+                                          const struct baton_http_wait *wait, struct baton_why *why)
 {
-    *conn = (struct bt_connection){.fd = -1, .timeout_ms = timeout_ms, .stop = stop};
-    enum baton_err err = connect_any(conn, &server->url, why);
-    if (!err && server->tls)
-        err = shake_hands(conn, server, why);
+    *conn = (struct baton_http_connection){.fd = -1, .wait = *wait};
+    enum baton_err err = connect_any(conn, url, why);
+    if (!err && url->tls)
+        err = shake_hands(conn, url->host, trust, why);
     if (err)
-        bt_connection_close(conn);
+        baton_http_connection_close(conn);
     return err;
 }
 
-void bt_connection_close(struct bt_connection *conn)
+void baton_http_connection_close(struct baton_http_connection *conn)
 {
     SSL_free(conn->tls);
     SSL_CTX_free(conn->tls_context);
@@ -150,7 +185,7 @@ void bt_connection_close(struct bt_connection *conn)
 
 /* ---- bytes ---- */
 
-static enum baton_err write_some(struct bt_connection *conn, const char *bytes, size_t n,
+static enum baton_err write_some(struct baton_http_connection *conn, const char *bytes, size_t n,
                                  size_t *n_written, struct baton_why *why)
 {
     *n_written = 0;
@@ -168,8 +203,8 @@ static enum baton_err write_some(struct bt_connection *conn, const char *bytes, 
     return BATON_OK;
 }
 
-enum baton_err bt_connection_write(struct bt_connection *conn, const char *bytes, size_t n,
-                                   struct baton_why *why)
+enum baton_err baton_http_connection_write(struct baton_http_connection *conn, const char *bytes,
+                                           size_t n, struct baton_why *why)
 {
     enum baton_err err = BATON_OK;
     size_t n_written;
@@ -178,8 +213,8 @@ enum baton_err bt_connection_write(struct bt_connection *conn, const char *bytes
     return err;
 }
 
-static enum baton_err read_tls(struct bt_connection *conn, char *bytes, size_t size, size_t *n,
-                               struct baton_why *why)
+static enum baton_err read_tls(struct baton_http_connection *conn, char *bytes, size_t size,
+                               size_t *n, struct baton_why *why)
 {
     enum baton_err err = BATON_OK;
     while (!err) {
@@ -195,8 +230,8 @@ static enum baton_err read_tls(struct bt_connection *conn, char *bytes, size_t s
     return err;
 }
 
-enum baton_err bt_connection_read(struct bt_connection *conn, char *bytes, size_t size, size_t *n,
-                                  struct baton_why *why)
+enum baton_err baton_http_connection_read(struct baton_http_connection *conn, char *bytes,
+                                          size_t size, size_t *n, struct baton_why *why)
 {
     if (conn->tls)
         return read_tls(conn, bytes, size, n, why);

@@ -1,4 +1,4 @@
-#include "tools/load/response_reader.h"
+#include "common/http/response.h"
 
 #include <string.h>
 #include <strings.h>
@@ -19,30 +19,30 @@ struct framing {
     uint64_t length;
 };
 
-static void start(struct ld_response *response)
+static void start(struct baton_http_response *response)
 {
     response->has_head = false;
     response->status = 0;
     response->keep_alive = response->is_events = false;
     response->retry_after_s = -1;
-    response->body = LD_BODY_UNTIL_EOF;
+    response->body = BATON_HTTP_BODY_UNTIL_EOF;
     response->left_bytes = 0;
     baton_chunked_init(&response->chunked);
 }
 
-void ld_response_init(struct ld_response *response)
+void baton_http_response_init(struct baton_http_response *response)
 {
-    *response = (struct ld_response){.status = 0};
-    baton_buf_init(&response->head, LD_HEAD_MAX_BYTES);
+    *response = (struct baton_http_response){.status = 0};
+    baton_buf_init(&response->head, BATON_HTTP_HEAD_MAX_BYTES);
     start(response);
 }
 
-void ld_response_fini(struct ld_response *response)
+void baton_http_response_fini(struct baton_http_response *response)
 {
     baton_buf_fini(&response->head);
 }
 
-void ld_response_reset(struct ld_response *response)
+void baton_http_response_reset(struct baton_http_response *response)
 {
     baton_buf_reset(&response->head);
     start(response);
@@ -108,8 +108,8 @@ static enum baton_err take_length(struct value value, struct framing *framing,
     return BATON_OK;
 }
 
-static enum baton_err take_header(struct ld_response *response, const char *name, size_t n_name,
-                                  struct value value, struct framing *framing,
+static enum baton_err take_header(struct baton_http_response *response, const char *name,
+                                  size_t n_name, struct value value, struct framing *framing,
                                   struct baton_why *why)
 {
     uint64_t seconds;
@@ -136,8 +136,8 @@ static enum baton_err take_header(struct ld_response *response, const char *name
 }
 
 /* "HTTP/1.1 200 OK": version, status, and any reason. */
-static enum baton_err take_status_line(struct ld_response *response, const char *line, size_t n,
-                                       struct baton_why *why)
+static enum baton_err take_status_line(struct baton_http_response *response, const char *line,
+                                       size_t n, struct baton_why *why)
 {
     uint64_t status;
     if (n < 12 || memcmp(line, "HTTP/1.", 7) != 0 || (line[7] != '0' && line[7] != '1') ||
@@ -149,8 +149,8 @@ static enum baton_err take_status_line(struct ld_response *response, const char 
     return BATON_OK;
 }
 
-static enum baton_err take_header_line(struct ld_response *response, const char *line, size_t n,
-                                       struct framing *framing, struct baton_why *why)
+static enum baton_err take_header_line(struct baton_http_response *response, const char *line,
+                                       size_t n, struct framing *framing, struct baton_why *why)
 {
     const char *colon = memchr(line, ':', n);
     size_t n_name = colon ? (size_t)(colon - line) : 0;
@@ -162,23 +162,23 @@ static enum baton_err take_header_line(struct ld_response *response, const char 
     return take_header(response, line, n_name, trim(colon + 1, n - n_name - 1), framing, why);
 }
 
-static void settle(struct ld_response *response, const struct framing *framing)
+static void settle(struct baton_http_response *response, const struct framing *framing)
 {
     bool bodiless = response->status == 204 || response->status == 304;
     if (framing->chunked && !bodiless) {
-        response->body = LD_BODY_CHUNKED;
+        response->body = BATON_HTTP_BODY_CHUNKED;
     } else if (framing->has_length || bodiless) {
-        response->body = LD_BODY_LENGTH;
+        response->body = BATON_HTTP_BODY_LENGTH;
         response->left_bytes = bodiless ? 0 : framing->length;
     } else {
-        response->body = LD_BODY_UNTIL_EOF;
+        response->body = BATON_HTTP_BODY_UNTIL_EOF;
         response->keep_alive = false;
     }
     response->has_head = true;
 }
 
 /* The n bytes end with the empty line. */
-static enum baton_err parse_head(struct ld_response *response, const char *head, size_t n,
+static enum baton_err parse_head(struct baton_http_response *response, const char *head, size_t n,
                                  struct baton_why *why)
 {
     struct framing framing = {.chunked = false};
@@ -212,7 +212,7 @@ static bool take_head_byte(struct baton_buf *head, char c)
     return p[n - 2] == '\n' || (n >= 3 && p[n - 2] == '\r' && p[n - 3] == '\n');
 }
 
-static enum baton_err feed_head(struct ld_response *response, const char *bytes, size_t n,
+static enum baton_err feed_head(struct baton_http_response *response, const char *bytes, size_t n,
                                 size_t *n_used, struct baton_why *why)
 {
     enum baton_err err = BATON_OK;
@@ -230,7 +230,7 @@ static enum baton_err feed_head(struct ld_response *response, const char *bytes,
     return err;
 }
 
-static enum baton_err feed_length(struct ld_response *response, const char *bytes, size_t n,
+static enum baton_err feed_length(struct baton_http_response *response, const char *bytes, size_t n,
                                   size_t *n_used, struct baton_buf *body)
 {
     if (n > response->left_bytes)
@@ -243,15 +243,15 @@ static enum baton_err feed_length(struct ld_response *response, const char *byte
     return response->left_bytes ? BATON_AGAIN : BATON_OK;
 }
 
-static enum baton_err feed_body(struct ld_response *response, const char *bytes, size_t n,
+static enum baton_err feed_body(struct baton_http_response *response, const char *bytes, size_t n,
                                 size_t *n_used, struct baton_buf *body)
 {
     switch (response->body) {
-    case LD_BODY_LENGTH:
+    case BATON_HTTP_BODY_LENGTH:
         return feed_length(response, bytes, n, n_used, body);
-    case LD_BODY_CHUNKED:
+    case BATON_HTTP_BODY_CHUNKED:
         return baton_chunked_feed(&response->chunked, bytes, n, n_used, body);
-    case LD_BODY_UNTIL_EOF:
+    case BATON_HTTP_BODY_UNTIL_EOF:
         break;
     }
     baton_buf_append(body, bytes, n);
@@ -259,8 +259,9 @@ static enum baton_err feed_body(struct ld_response *response, const char *bytes,
     return baton_buf_err(body) ? baton_buf_err(body) : BATON_AGAIN;
 }
 
-enum baton_err ld_response_feed(struct ld_response *response, const char *bytes, size_t n,
-                                size_t *n_used, struct baton_buf *body, struct baton_why *why)
+enum baton_err baton_http_response_feed(struct baton_http_response *response, const char *bytes,
+                                        size_t n, size_t *n_used, struct baton_buf *body,
+                                        struct baton_why *why)
 {
     size_t n_head = 0, n_body = 0;
     if (!response->has_head) {
@@ -279,7 +280,8 @@ enum baton_err ld_response_feed(struct ld_response *response, const char *bytes,
     return err;
 }
 
-enum baton_err ld_response_eof(const struct ld_response *response)
+enum baton_err baton_http_response_eof(const struct baton_http_response *response)
 {
-    return response->has_head && response->body == LD_BODY_UNTIL_EOF ? BATON_OK : BATON_PEER;
+    return response->has_head && response->body == BATON_HTTP_BODY_UNTIL_EOF ? BATON_OK
+                                                                             : BATON_PEER;
 }

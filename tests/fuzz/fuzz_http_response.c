@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/load/response_reader.h"
+#include "common/http/response.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,7 +12,7 @@ enum { BODY_MAX_BYTES = 512 };
 struct result {
     enum baton_err err;
     size_t n_used;
-    struct ld_response response;
+    struct baton_http_response response;
     struct baton_buf body;
 };
 
@@ -20,12 +20,12 @@ static void read_response(struct result *result, const char *bytes, size_t size,
 {
     struct baton_why why;
     *result = (struct result){.err = BATON_AGAIN};
-    ld_response_init(&result->response);
+    baton_http_response_init(&result->response);
     baton_buf_init(&result->body, BODY_MAX_BYTES);
     for (size_t at = 0; at < size && result->err == BATON_AGAIN; at += step) {
         size_t used = 0, n = size - at < step ? size - at : step;
         result->err =
-            ld_response_feed(&result->response, bytes + at, n, &used, &result->body, &why);
+            baton_http_response_feed(&result->response, bytes + at, n, &used, &result->body, &why);
         result->n_used += used;
         if (used > n || (result->err == BATON_AGAIN && used != n))
             abort();
@@ -34,7 +34,7 @@ static void read_response(struct result *result, const char *bytes, size_t size,
 
 static void end(struct result *result)
 {
-    ld_response_fini(&result->response);
+    baton_http_response_fini(&result->response);
     baton_buf_fini(&result->body);
 }
 

@@ -1,9 +1,9 @@
 #include <string.h>
 
+#include "common/http/response.h"
 #include "tests/support/test.h"
-#include "tools/load/response_reader.h"
 
-static struct ld_response response;
+static struct baton_http_response response;
 static struct baton_buf body;
 
 /* Reads the text in pieces of step bytes; *n_used is what belonged to the response. */
@@ -12,13 +12,13 @@ static enum baton_err read_in_steps(const char *text, size_t step, size_t *n_use
     struct baton_why why;
     enum baton_err err = BATON_AGAIN;
     size_t n = strlen(text);
-    ld_response_reset(&response);
+    baton_http_response_reset(&response);
     baton_buf_reset(&body);
     *n_used = 0;
     for (size_t at = 0; at < n && err == BATON_AGAIN; at += step) {
         size_t used = 0;
-        err = ld_response_feed(&response, text + at, n - at < step ? n - at : step, &used, &body,
-                               &why);
+        err = baton_http_response_feed(&response, text + at, n - at < step ? n - at : step, &used,
+                                       &body, &why);
         *n_used += used;
     }
     return err;
@@ -59,11 +59,11 @@ TEST(a_body_ends_with_the_connection)
 {
     expect("HTTP/1.0 200 OK\r\n\r\nabc", BATON_AGAIN, 200, "abc");
     assert_false(response.keep_alive);
-    assert_int_equal(ld_response_eof(&response), BATON_OK);
+    assert_int_equal(baton_http_response_eof(&response), BATON_OK);
     expect("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", BATON_AGAIN, 200, "abc");
-    assert_int_equal(ld_response_eof(&response), BATON_PEER);
+    assert_int_equal(baton_http_response_eof(&response), BATON_PEER);
     expect("HTTP/1.1 200 OK\r\nContent", BATON_AGAIN, 0, "");
-    assert_int_equal(ld_response_eof(&response), BATON_PEER);
+    assert_int_equal(baton_http_response_eof(&response), BATON_PEER);
 }
 
 TEST(interim_responses_are_skipped)
@@ -109,14 +109,14 @@ TEST(bytes_that_are_no_response_are_refused)
 
 TEST(a_head_without_end_is_bounded)
 {
-    static char block[LD_HEAD_MAX_BYTES];
+    static char block[BATON_HTTP_HEAD_MAX_BYTES];
     struct baton_why why;
     size_t n_used;
-    ld_response_reset(&response);
+    baton_http_response_reset(&response);
     memset(block, 'a', sizeof block);
-    assert_int_equal(ld_response_feed(&response, block, sizeof block, &n_used, &body, &why),
+    assert_int_equal(baton_http_response_feed(&response, block, sizeof block, &n_used, &body, &why),
                      BATON_AGAIN);
-    assert_int_equal(ld_response_feed(&response, block, sizeof block, &n_used, &body, &why),
+    assert_int_equal(baton_http_response_feed(&response, block, sizeof block, &n_used, &body, &why),
                      BATON_LIMIT);
 }
 
@@ -131,10 +131,10 @@ int main(void)
         cmocka_unit_test(bytes_that_are_no_response_are_refused),
         cmocka_unit_test(a_head_without_end_is_bounded),
     };
-    ld_response_init(&response);
+    baton_http_response_init(&response);
     baton_buf_init(&body, 4096);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    ld_response_fini(&response);
+    baton_http_response_fini(&response);
     baton_buf_fini(&body);
     return failed;
 }

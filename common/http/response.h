@@ -7,11 +7,11 @@
  * Ownership: embedded; the decoded body goes to the caller's buffer.
  * Threading: one owner at a time.
  * Errors:    AGAIN (not at the end yet), INVALID (no HTTP response, or one whose end cannot be
- *            told), LIMIT (a head over LD_HEAD_MAX_BYTES, more body than the buffer takes),
+ *            told), LIMIT (a head over BATON_HTTP_HEAD_MAX_BYTES, more body than the buffer takes),
  *            NO_MEMORY; *why says more, and the response is not to be fed again.
  */
-#ifndef BATON_LOAD_RESPONSE_READER_H
-#define BATON_LOAD_RESPONSE_READER_H
+#ifndef BATON_HTTP_RESPONSE_H
+#define BATON_HTTP_RESPONSE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,34 +19,34 @@
 #include "common/base/buf.h"
 #include "common/http/chunked.h"
 
-enum { LD_HEAD_MAX_BYTES = 64 << 10 };
+enum { BATON_HTTP_HEAD_MAX_BYTES = 64 << 10 };
 
-enum ld_body { LD_BODY_LENGTH, LD_BODY_CHUNKED, LD_BODY_UNTIL_EOF };
+enum baton_http_body { BATON_HTTP_BODY_LENGTH, BATON_HTTP_BODY_CHUNKED, BATON_HTTP_BODY_UNTIL_EOF };
 
-struct ld_response {
+struct baton_http_response {
     struct baton_buf head; /* while it is not whole */
     bool has_head;
     int status;
     bool keep_alive;      /* the connection may carry another request */
     bool is_events;       /* Content-Type: text/event-stream */
     double retry_after_s; /* < 0: none that is a number */
-    enum ld_body body;
-    uint64_t left_bytes; /* LD_BODY_LENGTH */
+    enum baton_http_body body;
+    uint64_t left_bytes; /* BATON_HTTP_BODY_LENGTH */
     struct baton_chunked chunked;
 };
 
-void ld_response_init(struct ld_response *response);
-void ld_response_fini(struct ld_response *response);
+void baton_http_response_init(struct baton_http_response *response);
+void baton_http_response_fini(struct baton_http_response *response);
 /* For another response; keeps the memory. */
-void ld_response_reset(struct ld_response *response);
+void baton_http_response_reset(struct baton_http_response *response);
 
 /* Appends what these bytes decode to to body. OK: the response ended and *n_used bytes were its.
  * AGAIN: all were taken. */
-enum baton_err ld_response_feed(struct ld_response *response, const char *bytes, size_t n,
-                                size_t *n_used, struct baton_buf *body,
-                                struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err baton_http_response_feed(struct baton_http_response *response, const char *bytes,
+                                        size_t n, size_t *n_used, struct baton_buf *body,
+                                        struct baton_why *why) BATON_MUST_CHECK;
 
 /* The connection ended. OK: that was the end of the body; else it was cut. */
-enum baton_err ld_response_eof(const struct ld_response *response) BATON_MUST_CHECK;
+enum baton_err baton_http_response_eof(const struct baton_http_response *response) BATON_MUST_CHECK;
 
 #endif

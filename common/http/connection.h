@@ -1,0 +1,58 @@
+/* A connection to an HTTP server, in clear or through TLS, whose waits a deadline, a signal or
+ * another thread may end.
+ *
+ * Ownership: embedded; open to close. What a struct baton_http_wait points to is borrowed.
+ * Threading: one thread, which the calls keep waiting. Names are resolved without a bound.
+ * Errors:    NOT_FOUND (no such host), IO, TIMEOUT, CANCELED, PEER (its certificate is not
+ *            trusted), INVALID (the file of authorities); nothing is to be read or written after
+ *            one.
+ */
+#ifndef BATON_HTTP_CONNECTION_H
+#define BATON_HTTP_CONNECTION_H
+
+#include <openssl/types.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "common/base/doorbell.h"
+#include "common/http/url.h"
+
+/* What ends a wait before the server does. */
+struct baton_http_wait {
+    int timeout_ms;   /* of each wait; -1: any */
+    int64_t until_ns; /* of all waits, on the clock of baton_now_ns; 0: any */
+    /* With SIGINT blocked by the caller: set by its handler, which runs only while this waits. May
+     * be NULL. */
+    const volatile sig_atomic_t *stop;
+    const struct baton_doorbell *stop_bell; /* rung by another thread, and for good; or NULL */
+};
+
+/* Whose certificates are believed. */
+struct baton_http_trust {
+    bool anybody;       /* all, for whatever name */
+    const char *cafile; /* PEM of the authorities; NULL or "": the system's */
+};
+
+struct baton_http_connection {
+    int fd;
+    SSL_CTX *tls_context; /* NULL in clear */
+    SSL *tls;
+    struct baton_http_wait wait;
+};
+
+/* Connected, and over TLS with the server's certificate checked. */
+enum baton_err baton_http_connection_open(struct baton_http_connection *conn,
+                                          const struct baton_http_url *url,
+                                          const struct baton_http_trust *trust,
+                                          const struct baton_http_wait *wait,
+                                          struct baton_why *why) BATON_MUST_CHECK;
+void baton_http_connection_close(struct baton_http_connection *conn);
+
+enum baton_err baton_http_connection_write(struct baton_http_connection *conn, const char *bytes,
+                                           size_t n, struct baton_why *why) BATON_MUST_CHECK;
+/* *n is 0 at the end. */
+enum baton_err baton_http_connection_read(struct baton_http_connection *conn, char *bytes,
+                                          size_t size, size_t *n,
+                                          struct baton_why *why) BATON_MUST_CHECK;
+
+#endif
