@@ -24,7 +24,8 @@ declare -A sets=(
     # tests/run; recommended packages are left out on purpose, so what is needed of them is named
     [test]="git clang libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
         python3-numpy python3-jinja2 gnuplot-nox nodejs npm|command:npm
-        docker-compose|docker-compose-v2 shellcheck groff-base zsh iproute2 procps curl prometheus python3-yaml
+        docker-compose|docker-compose-v2 shellcheck groff-base zsh iproute2 procps curl prometheus
+        systemd python3-yaml
         python3-kubernetes kubernetes-client|command:kubectl|-
         chromium|command:google-chrome|chromium-browser"
     # deploy/debian/build
