@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,9 +15,10 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14; older headers lack it */
 #endif
 
-/* A huge page is backed between two looks at whether more is wanted: no longer does the thread,
- * which others may keep from running, hold the lock of the address space. */
-enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = HUGE_PAGE_BYTES, LOWEST_PRIORITY = 19 };
+/* A huge page is backed at a time, because the thread holds the lock of the address space for so
+ * long. It has the priority of all others: with less it would not run where they compute, and keep
+ * the lock, and whoever touches a page or needs more memory would wait for it. */
+enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = HUGE_PAGE_BYTES };
 
 struct baton_reserve {
     char *mapping, *memory;
@@ -29,13 +28,6 @@ struct baton_reserve {
     atomic_bool stopping;
     atomic_size_t n_backed; /* by the thread */
 };
-
-/* To Linux a nice value is a thread's. It holds within a process alone where processes have groups
- * of their own, as containers and sessions do: hence rest. */
-static void give_way(void)
-{
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY);
-}
 
 static int64_t cpu_ns(void)
 {
@@ -57,7 +49,6 @@ static void *back(void *arg)
 {
     struct baton_reserve *reserve = arg;
     (void)pthread_setname_np(pthread_self(), "baton-kv-back");
-    give_way();
     for (size_t at = 0; at < reserve->n_bytes && !atomic_load(&reserve->stopping);
          at += STEP_BYTES) {
         size_t left = reserve->n_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;

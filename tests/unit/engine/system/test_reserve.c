@@ -1,7 +1,13 @@
 #include "tests/support/test.h"
 
+#include <dirent.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/engine/system/reserve.h"
 
@@ -18,6 +24,50 @@ TEST(memory_is_zero_aligned_and_all_there)
         memset(memory, 7, sizes[i]);
         baton_reserve_destroy(reserve);
     }
+}
+
+/* Reads a short file of a thread of this process; false when the thread is gone. */
+static bool read_of_thread(const char *thread, const char *name, char *text, int size)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%s/%s", thread, name);
+    FILE *file = fopen(path, "r");
+    bool is_read = file && fgets(text, size, file);
+    if (file)
+        (void)fclose(file);
+    return is_read;
+}
+
+/* The thread's id; 0 while it has not said its name. */
+static int find_backing_thread(void)
+{
+    char name[64];
+    int id = 0;
+    DIR *threads = opendir("/proc/self/task");
+    assert_non_null(threads);
+    for (struct dirent *entry; !id && (entry = readdir(threads));)
+        if (read_of_thread(entry->d_name, "comm", name, sizeof name) &&
+            !strcmp(name, "baton-kv-back\n"))
+            id = atoi(entry->d_name);
+    (void)closedir(threads);
+    return id;
+}
+
+/* Where everybody else computes, a thread of low priority holds the lock of the address space for
+ * as long as it does not run, and whoever touches a page, or needs more memory, waits for it. */
+TEST(it_is_backed_at_the_priority_of_all_others)
+{
+    struct baton_reserve *reserve = NULL;
+    const size_t n_bytes = (size_t)4 << 30;
+    int id;
+    assert_int_equal(baton_reserve_create(n_bytes, &reserve), BATON_OK);
+    while (!(id = find_backing_thread()))
+        ;
+    while (id && baton_reserve_unbacked_bytes(reserve) == n_bytes)
+        id = find_backing_thread();
+    if (id) /* otherwise the kernel is older than what the thread asks for */
+        assert_int_equal(getpriority(PRIO_PROCESS, (id_t)id), getpriority(PRIO_PROCESS, 0));
+    baton_reserve_destroy(reserve);
 }
 
 TEST(it_can_go_while_it_is_being_backed)
@@ -43,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zero_aligned_and_all_there),
+        cmocka_unit_test(it_is_backed_at_the_priority_of_all_others),
         cmocka_unit_test(it_can_go_while_it_is_being_backed),
         cmocka_unit_test(more_than_there_can_be_is_refused),
     };
