@@ -453,13 +453,26 @@ static void receive_message(struct baton_kv_receiver *receiver, const struct bat
     }
 }
 
-void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
+/* False when more is there than a turn takes. */
+static bool receive_messages(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
     struct baton_message message;
-    while (baton_inbox_take(receiver->inbox, &message)) {
+    size_t n_bytes = 0;
+    while (n_bytes < BATON_KV_RECEIVE_TURN_BYTES) {
+        if (!baton_inbox_take(receiver->inbox, &message))
+            return true;
+        n_bytes += sizeof message + message.payload_bytes;
         receive_message(receiver, &message, now_ns);
         baton_message_fini(&message);
     }
+    receiver->options.wake(receiver->options.wake_arg);
+    return false;
+}
+
+void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
+{
+    if (!receive_messages(receiver, now_ns))
+        return; /* what a sender that went away had sent before is still its transfers' */
     for (struct baton_kv_remote *remote = remote_list_first(&receiver->remotes), *next; remote;
          remote = next) {
         next = remote_list_next(&receiver->remotes, remote);

@@ -30,6 +30,10 @@
 
 enum { BATON_KV_MAX_REMOTES = 1024 }; /* links to senders at a time */
 
+/* The owner's other messages wait while contexts are copied: for no longer than this takes, which
+ * is milliseconds where pages of the pool are touched for the first time. */
+enum { BATON_KV_RECEIVE_TURN_BYTES = 1 << 20 };
+
 struct baton_kv_receiver;
 
 enum baton_kv_receive_state {
@@ -92,7 +96,8 @@ void baton_kv_receiver_get_stats(const struct baton_kv_receiver *receiver,
 struct baton_ticket baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
                                              const struct baton_origin *origin);
 
-/* Takes everything that has arrived, and fails the transfers of senders that went away. */
+/* Takes what has arrived, about BATON_KV_RECEIVE_TURN_BYTES of it, and wakes the owner when there is
+ * more. Then fails the transfers of senders that went away. */
 void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns);
 
 /* From now on n_tokens positions of seq may arrive; of a sequence that grows meanwhile, up to
