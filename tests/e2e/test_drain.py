@@ -3,9 +3,13 @@
 import argparse
 import http.client
 import json
+import math
+import re
+import shlex
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 
 import pytest
 from balancer import Balancer
@@ -164,9 +168,10 @@ class Streams(Clients):
 
     def read(self, _):
         began = time.monotonic()
-        text, last = self.fleet.stream(**self.body).text()
+        stream = self.fleet.stream(**self.body)
+        text, last = stream.text()
         if last.name == "summary" and text == self.expected:
-            self.served.append(last.json()["served_by"])
+            self.served.append((stream.response.headers["X-Request-Id"], last.json()["served_by"]))
             self.lasted_s.append(time.monotonic() - began)
             self.n_whole += 1
         else:
@@ -254,31 +259,55 @@ def quantiles(values):
     return {f"p{q}": round(values[min(len(values) * q // 100, len(values) - 1)], 4) for q in (50, 99, 100)}
 
 
+def log_lines(process, events):
+    """(seconds, {key: value}) of each of these events in a process's log."""
+    for line in process.text().splitlines():
+        if re.search(rf" ev=({events}) ", line):
+            fields = dict(word.split("=", 1) for word in shlex.split(line))
+            yield datetime.fromisoformat(fields["ts"]).timestamp(), fields
+
+
+def outlasting(gateway, drain_s):
+    """Requests that were on a decode worker when it began to drain, left it, and ran on for longer than its drain."""
+    draining, left, outlasted = {}, {}, set()
+    for at_s, line in log_lines(gateway, "worker_state|handed_over|migration|request"):
+        if line["ev"] == "worker_state" and line["to"] == "draining":
+            draining[line["worker"]] = at_s
+        elif found := re.search(r"decode worker (\S+) (?:drains|left)", line.get("reason", "")):
+            left.setdefault(line["req"], draining[found[1]])
+        elif line["ev"] == "request" and at_s > left.get(line["req"], math.inf) + drain_s:
+            outlasted.add(line["req"])
+    return outlasted
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--streams", type=int, default=1000)
-    parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--drain-s", type=float, default=1)
+    parser.add_argument("--streams", type=int, default=1000, help="that outlast the drain of the worker they are on")
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--drain-s", type=float, default=0.5)
     args = parser.parse_args()
     room = ["--kv-tokens", 32768, "--max-batch", 64]
     with Fleet(prefill=2, decode=2, worker_args=["--drain-s", args.drain_s], decode_args=room) as fleet:
         long = dict(max_new_tokens=500)
         expected = fleet.stream(**STORY | long).text()[0]
-        n_restarts = 0
+        n_restarts, began = 0, time.monotonic()
         with Streams(fleet, args.clients, expected, **long) as streams:
-            while streams.n_whole + len(streams.wrong) < args.streams:
+            while not streams.wrong and len(outlasting(fleet.gateway, args.drain_s)) < args.streams:
                 for name in list(fleet.workers):
                     restart(fleet, name, "signal")
                     n_restarts += 1
-        metrics = fleet.metrics()
+                print(f"{streams.n_whole} streams, {len(outlasting(fleet.gateway, args.drain_s))} longer than the drain",
+                      flush=True)
+        metrics, lasted_s = fleet.metrics(), time.monotonic() - began
+        outlasted = outlasting(fleet.gateway, args.drain_s)
         fleet.wait_all_free()
-    moved_s = [by["migration_gap_s"] for by in streams.served if by["hand_overs"] == by["migrations"] > 0]
-    print(f"{streams.n_whole} streams whole, {len(streams.wrong)} not, {n_restarts} restarts of workers")
+    counted = [by for id, by in streams.served if id in outlasted]
+    print(f"{streams.n_whole} streams whole, {len(streams.wrong)} not, {n_restarts} restarts of workers in {lasted_s:.0f} s")
     print(f"{metrics['baton_migrations_total']:.0f} migrations, {metrics['baton_hand_overs_total']:.0f} with the context")
-    print(f"a stream took {quantiles(streams.lasted_s)} s, {sum(s > args.drain_s for s in streams.lasted_s)} of them "
-          f"more than the drain of {args.drain_s} s")
-    print(f"longest gap of each of {len(moved_s)} streams that moved: {quantiles(moved_s or [0])} s")
-    assert not streams.wrong
+    print(f"a stream took {quantiles(streams.lasted_s)} s")
+    print(f"{len(counted)} streams outlasted the drain ({args.drain_s} s) of the worker they were on, each whole; "
+          f"longest gap of each: {quantiles([by['migration_gap_s'] for by in counted])} s")
+    assert not streams.wrong and len(counted) == len(outlasted) >= args.streams
 
 
 if __name__ == "__main__":
