@@ -289,7 +289,7 @@ static void tick_joining(struct baton_member *member, struct peer *peer, int64_t
         give_up_hello(
             member, peer,
             "it closed the connection instead of an answer to hello: is the cluster token "
-            "the gateway's?",
+            "the gateway's? is its wire version? its log tells",
             now_ns);
     else if (now_ns >= peer->due_ns)
         give_up_hello(member, peer, "no answer to hello", now_ns);

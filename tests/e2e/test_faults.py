@@ -6,6 +6,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import wire
 from fleet import MODEL, PATIENCE_S, SLOW, SUSPICION, WORDY, Fleet, wait_for
 
 STORY = "Once upon a time"
@@ -166,6 +167,17 @@ def test_a_worker_with_a_wrong_token_or_a_taken_name_is_refused():
         wait_for(lambda: 'another worker called' in twin.text(), "the refusal")
         twin.stop()
         assert len(fleet.fleet()) == 2
+        assert fleet.generate(prompt=STORY)["output_tokens"] == 20
+
+
+def test_a_worker_of_another_wire_version_is_refused_on_both_sides():
+    with Fleet() as fleet, wire.another_version(fleet.inbox, wire.VERSION + 1) as newer:
+        stranger = fleet.start_worker("decode", "decode-9", args=["--gateway", newer])
+        said = f"the peer speaks wire version {wire.VERSION + 1}, this process speaks {wire.VERSION}"
+        wait_for(lambda: said in fleet.gateway.text(), "the reason")
+        wait_for(lambda: "is its wire version? its log tells" in stranger.text(), "the hint")
+        stranger.stop()
+        assert fleet.metrics()["baton_inbox_rejected_total"] and len(fleet.fleet()) == 2
         assert fleet.generate(prompt=STORY)["output_tokens"] == 20
 
 

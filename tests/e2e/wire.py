@@ -3,6 +3,7 @@ import contextlib
 import re
 import socket
 import struct
+import threading
 from pathlib import Path
 
 DIGEST = "0123456789abcdef" * 4
@@ -167,6 +168,29 @@ def connect(url, timeout_s=60, source=None):
     answer = pipe.recv(8, socket.MSG_WAITALL)
     assert answer[:4] == b"\0SP\0", answer
     return pipe
+
+
+@contextlib.contextmanager
+def another_version(url, version):
+    """The url of a way to that inbox by which the first frame of a connection is of another wire version."""
+    def carry(source, target, head):
+        with contextlib.suppress(OSError):
+            data = take(source, len(GREETING) + 8 + HEAD.size) if head else b""
+            target.sendall(data[:20] + struct.pack("<H", version) + data[22:] if head else b"")
+            while data := source.recv(65536):
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_RDWR)
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                near, far = server.accept()[0], socket.create_connection(address(url))
+                for way in (near, far, True), (far, near, False):
+                    threading.Thread(target=carry, args=way, daemon=True).start()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
 
 
 def is_open(pipe):
