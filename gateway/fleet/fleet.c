@@ -462,8 +462,10 @@ static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_
         lose(fleet, worker, "it does not answer");
         return;
     }
-    if (silent_ns > dead_after_ns(fleet) / 2 && worker->state == GW_WORKER_READY)
+    if (silent_ns > dead_after_ns(fleet) / 2 && worker->state == GW_WORKER_READY) {
         gw_worker_set_state(worker, GW_WORKER_SUSPECT, "it is silent");
+        fleet->n_suspected[worker->role]++;
+    }
     if (now_ns >= worker->beat_due_ns)
         beat(fleet, worker, now_ns);
 }

@@ -58,6 +58,7 @@ struct gw_fleet {
     uint32_t last_tag;
     int64_t ticked_ns, awake_ns;   /* the last tick; since when ticks came without a long pause */
     int64_t served_ns[GW_N_ROLES]; /* when each role last had a worker; 0 is no role */
+    uint64_t n_suspected[GW_N_ROLES]; /* how often one of the role became SUSPECT */
 };
 
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options);

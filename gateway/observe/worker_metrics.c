@@ -177,6 +177,16 @@ static void write_states(struct baton_buf *out, const struct gw_fleet *fleet, Ba
                           gw_worker_state_name((enum gw_worker_state)state), NULL);
 }
 
+/* A worker is suspect for less than a second before it is lost: too short for a scrape to see. */
+static void write_suspected(struct baton_buf *out, const struct gw_fleet *fleet)
+{
+    baton_prom_family(out, "baton_workers_suspected_total", "counter",
+                      "How often a worker was silent for half the time after which it is lost.");
+    for (int role = BATON__V1__ROLE__ROLE_PREFILL; role <= BATON__V1__ROLE__ROLE_DECODE; role++)
+        baton_prom_sample(out, "baton_workers_suspected_total", (double)fleet->n_suspected[role],
+                          "role", gw_worker_role_name((Baton__V1__Role)role), NULL);
+}
+
 void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet)
 {
     for (int i = 0; i < N_FIGURES; i++)
@@ -185,4 +195,5 @@ void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet
     baton_prom_family(out, "baton_workers", "gauge", "Workers by role and state.");
     write_states(out, fleet, BATON__V1__ROLE__ROLE_PREFILL);
     write_states(out, fleet, BATON__V1__ROLE__ROLE_DECODE);
+    write_suspected(out, fleet);
 }

@@ -10,7 +10,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/support")]
 
 from readers import in_peace  # noqa: E402
-from stack import IMAGE, Stack, seconds  # noqa: E402
+from stack import IMAGE, PROMETHEUS, Stack, docker, seconds  # noqa: E402
+
+# Where no registry can be reached: Debian's Prometheus, under the name that the compose file gives.
+DEBIANS_PROMETHEUS = """FROM debian:12-slim
+RUN apt-get update -qq && apt-get install -yqq --no-install-recommends prometheus >/dev/null
+RUN mkdir -p /prometheus && chown 65534:65534 /prometheus
+USER 65534:65534
+VOLUME /prometheus
+ENTRYPOINT ["/usr/bin/prometheus"]
+"""
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +46,17 @@ def fleet(built):
         print(f"\nfour workers ready {took_s:.1f} s after `up`")
         stack.texts = in_peace(stack.port)
         yield stack
+
+
+@pytest.fixture(scope="session")
+def prometheus_image():
+    """The image of the compose file's Prometheus is here."""
+    if subprocess.run(["docker", "image", "inspect", PROMETHEUS], capture_output=True).returncode == 0:
+        yield
+    elif subprocess.run(["docker", "pull", PROMETHEUS], capture_output=True).returncode == 0:
+        yield
+    else:
+        docker("build", "-t", PROMETHEUS, "-", input=DEBIANS_PROMETHEUS)
+        print(f"\n{PROMETHEUS} cannot be pulled: it is made from Debian's Prometheus")
+        yield
+        docker("rmi", PROMETHEUS)

@@ -10,6 +10,7 @@ from fleet import PATIENCE_S, ROOT, free_port, wait_for
 
 IMAGE = "baton-tested"
 FILE = ROOT / "deploy/docker-compose.yml"
+PROMETHEUS = re.search(r"image: (prom/\S+)", FILE.read_text()).group(1)
 
 
 def compose_program():

@@ -1,42 +1,18 @@
 """The profile `dashboards`: the compose file's Prometheus on a fleet of containers, with the files it mounts.
 
-Where no registry can be reached, its image is Debian's Prometheus under the name that the compose file gives. Debian
-has no Grafana: its files are held against Prometheus by every query, and nothing else of it is run.
+Debian has no Grafana: its files are held against Prometheus by every query, and nothing else of it is run.
 """
 import re
-import subprocess
 
 import pytest
 from fleet import wait_for
 from prometheus import PANELS, Api, recorded
 from readers import Readers, in_peace
-from stack import FILE, Stack, ask, docker, free_port
-
-NAME = re.search(r"image: (prom/\S+)", FILE.read_text()).group(1)
-DEBIANS = """FROM debian:12-slim
-RUN apt-get update -qq && apt-get install -yqq --no-install-recommends prometheus >/dev/null
-RUN mkdir -p /prometheus && chown 65534:65534 /prometheus
-USER 65534:65534
-VOLUME /prometheus
-ENTRYPOINT ["/usr/bin/prometheus"]
-"""
+from stack import Stack, ask, free_port
 
 
 @pytest.fixture(scope="module")
-def image():
-    if subprocess.run(["docker", "image", "inspect", NAME], capture_output=True).returncode == 0:
-        yield
-    elif subprocess.run(["docker", "pull", NAME], capture_output=True).returncode == 0:
-        yield
-    else:
-        docker("build", "-t", NAME, "-", input=DEBIANS)
-        print(f"\n{NAME} cannot be pulled: it is made from Debian's Prometheus")
-        yield
-        docker("rmi", NAME)
-
-
-@pytest.fixture(scope="module")
-def watched(built, image):
+def watched(built, prometheus_image):
     port = free_port() + 1
     with Stack("watched", BATON_PROMETHEUS_PORT=str(port)) as stack:
         stack.scale(prefill=1, decode=2)

@@ -42,6 +42,15 @@ def test_every_alert_fires_for_its_cause_and_autoscalers_see_the_role_that_is_sh
     assert set(fires) == set(alerts())
 
 
+def test_operators_are_told_of_every_alert_what_to_do():
+    """The table of docs/operations.md: its names, severities and patience are the rules'."""
+    rules = {rule["alert"]: (rule["labels"]["severity"], rule.get("for", "0s"))
+             for group in yaml.safe_load(RULES[1].read_text())["groups"] for rule in group["rules"]}
+    page = (ROOT / "docs/operations.md").read_text()
+    told = re.findall(r"^\| `(Baton\w+)` \| (\w+), (\w+) \|" + r" [^|]{5,} \|" * 2 + "$", page, re.MULTILINE)
+    assert {name: (severity, after) for name, severity, after in told} == rules and len(told) == len(rules)
+
+
 def test_the_dashboard_has_a_row_for_every_stage_and_role():
     rows = [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"]
     assert rows == ["Clients", "Gateway", "Queue", "Prefill", "Hand-off", "Decode"]

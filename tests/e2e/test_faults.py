@@ -113,6 +113,8 @@ def test_a_stopped_worker_is_suspected_then_lost_and_comes_back():
                                    fleet.gateway.text()), "the suspicion")
         assert fleet.generate(prompt=STORY)["served_by"]["decode"] == "decode-1"
         wait_for(lambda: fleet.worker("decode-0") is None, "decode-0 to be lost")
+        told = len(re.findall(r"ev=worker_state worker=decode-\d .*to=suspect", fleet.gateway.text()))
+        assert fleet.metrics()['baton_workers_suspected_total{role="decode"}'] >= told
         fleet.workers["decode-0"].resume()
         fleet.wait_ready(3)
         fleet.wait_all_free()
