@@ -66,7 +66,7 @@ void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worke
 void gw_routing_path_cut(struct gw_routing *routing, const struct gw_worker *from,
                          const struct gw_worker *to)
 {
-    if (!from || !to)
+    if (!from || !to || to->state == GW_WORKER_SUSPECT) /* it is silent to us too */
         return;
     int64_t now_ns = baton_now_ns();
     bool is_news = !gw_cut_paths_has(&routing->cut_paths, from->tag, to->tag, now_ns);

@@ -70,7 +70,8 @@ void gw_routing_note_handoff(struct gw_routing *routing, double seconds);
 /* Gives the requests that decode at draining workers receivers, as far as there is capacity. */
 void gw_routing_hand_over(struct gw_routing *routing);
 
-/* A hand-off between these workers found no way; or one arrived. NULL: nothing is known. */
+/* A hand-off between these workers found no way; or one arrived. NULL: nothing is known. A worker
+ * that is suspect may only stand still, so nothing is known of the path to it either. */
 void gw_routing_path_cut(struct gw_routing *routing, const struct gw_worker *from,
                          const struct gw_worker *to);
 void gw_routing_path_works(struct gw_routing *routing, const struct gw_worker *from,

@@ -153,6 +153,25 @@ TEST(without_a_prefill_worker_a_request_fails_and_a_suspect_is_waited_for)
     assert_string_equal(second.code, "no_worker");
 }
 
+TEST(a_path_that_is_cut_is_avoided)
+{
+    ask(&client, &usual);
+    say_reserved(&decode, &client);
+    say_failed(&prefill, &client, BATON__V1__FAILED__CODE__UNREACHABLE);
+    assert_int_equal(dispatcher.routing.cut_paths.n, 1);
+}
+
+TEST(a_worker_that_is_silent_to_all_is_not_behind_a_cut_path)
+{
+    ask(&client, &usual);
+    say_reserved(&decode, &client);
+    decode.is_silent = true;
+    pass_ms(4 * BEAT_MS);
+    assert_int_equal(known(&decode)->state, GW_WORKER_SUSPECT);
+    say_failed(&prefill, &client, BATON__V1__FAILED__CODE__UNREACHABLE);
+    assert_int_equal(dispatcher.routing.cut_paths.n, 0);
+}
+
 TEST(a_draining_worker_gets_no_more_requests)
 {
     say_goodbye(&decode);
@@ -289,6 +308,8 @@ int main(void)
         ROW(a_request_that_no_worker_could_ever_hold_fails_at_once),
         ROW(an_end_lets_the_next_request_be_routed),
         ROW(without_a_prefill_worker_a_request_fails_and_a_suspect_is_waited_for),
+        ROW(a_path_that_is_cut_is_avoided),
+        ROW(a_worker_that_is_silent_to_all_is_not_behind_a_cut_path),
         ROW(a_draining_worker_gets_no_more_requests),
         ROW(requests_wait_for_the_first_worker_of_a_role),
         ROW(requests_wait_for_a_worker_that_has_just_left),
