@@ -177,6 +177,9 @@ class Streams(Clients):
         else:
             self.wrong.append((text, last))
 
+    def all_well(self):
+        return not self.wrong and not any(client.done() for client in self.running)
+
 
 def restart(fleet, name, how):
     if how == "signal":
@@ -284,7 +287,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=1000, help="that outlast the drain of the worker they are on")
     parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--drain-s", type=float, default=0.5)
+    parser.add_argument("--drain-s", type=float, default=1)
     args = parser.parse_args()
     room = ["--kv-tokens", 32768, "--max-batch", 64]
     with Fleet(prefill=2, decode=2, worker_args=["--drain-s", args.drain_s], decode_args=room) as fleet:
@@ -292,12 +295,13 @@ def main():
         expected = fleet.stream(**STORY | long).text()[0]
         n_restarts, began = 0, time.monotonic()
         with Streams(fleet, args.clients, expected, **long) as streams:
-            while not streams.wrong and len(outlasting(fleet.gateway, args.drain_s)) < args.streams:
+            outlasted = set()
+            while streams.all_well() and len(outlasted) < args.streams:
                 for name in list(fleet.workers):
                     restart(fleet, name, "signal")
                     n_restarts += 1
-                print(f"{streams.n_whole} streams, {len(outlasting(fleet.gateway, args.drain_s))} longer than the drain",
-                      flush=True)
+                outlasted = outlasting(fleet.gateway, args.drain_s)
+                print(f"{streams.n_whole} streams whole, {len(outlasted)} longer than the drain", flush=True)
         metrics, lasted_s = fleet.metrics(), time.monotonic() - began
         outlasted = outlasting(fleet.gateway, args.drain_s)
         fleet.wait_all_free()
@@ -305,7 +309,7 @@ def main():
     print(f"{streams.n_whole} streams whole, {len(streams.wrong)} not, {n_restarts} restarts of workers in {lasted_s:.0f} s")
     print(f"{metrics['baton_migrations_total']:.0f} migrations, {metrics['baton_hand_overs_total']:.0f} with the context")
     print(f"a stream took {quantiles(streams.lasted_s)} s")
-    print(f"{len(counted)} streams outlasted the drain ({args.drain_s} s) of the worker they were on, each whole; "
+    print(f"{len(counted)} of these outlasted the drain ({args.drain_s:g} s) of the worker they were on; "
           f"longest gap of each: {quantiles([by['migration_gap_s'] for by in counted])} s")
     assert not streams.wrong and len(counted) == len(outlasted) >= args.streams
 
