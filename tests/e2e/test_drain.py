@@ -207,6 +207,7 @@ def test_every_worker_is_restarted_under_streams_longer_than_the_drain_and_none_
         print(f"{streams.n_whole} streams, {metrics['baton_migrations_total']:.0f} migrations, "
               f"{metrics['baton_hand_overs_total']:.0f} of them hand-overs")
         assert metrics["baton_migrations_total" if drain_s < 1 else "baton_hand_overs_total"] > 0
+        assert drain_s > 1 or outlasting(fleet.gateway, drain_s)
         fleet.wait_all_free()
 
 
