@@ -16,7 +16,9 @@ static void send_over(struct baton_link *link, const struct request_params *para
 {
     envelope->request_id = params->id;
     envelope->attempt = 1;
-    enum baton_err err = baton_link_send(link, envelope, payload, n_bytes);
+    enum baton_err err;
+    while ((err = baton_link_send(link, envelope, payload, n_bytes)) == BATON_AGAIN)
+        work_once(); /* as a worker does: a link that is dialled anew may take a while to come up */
     assert_true(!err || (bulk_may_end && err == BATON_CLOSED));
 }
 
