@@ -9,7 +9,7 @@ import re
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -76,9 +76,10 @@ class Alarmed(Stack):
 
     @contextmanager
     def small_talk(self):
-        """Four clients with tiny requests while the block runs."""
+        """Four clients with tiny requests while the block runs; what becomes of one is not looked at."""
         def ask_one(i):
-            ask(self.port, "/generate", {"prompt": f"Story {i}", "max_new_tokens": 2})
+            with suppress(OSError):
+                ask(self.port, "/generate", {"prompt": f"Story {i}", "max_new_tokens": 2})
         with Clients(4, ask_one):
             yield
 
