@@ -33,8 +33,8 @@ enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
 /* Files besides clients' connections: links to workers, NNG's and libuv's own. */
 enum { OWN_FILES = 256 };
 
-/* That look after strangers, and libuv's pool. */
-enum { OWN_THREADS = 5 };
+/* That look after strangers, libuv's pool, and one that sends spans. */
+enum { OWN_THREADS = 6 };
 
 struct gateway {
     const struct gw_options *options;
@@ -446,7 +446,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     http.on_gone = on_gone;
     http.on_full = on_full;
     http.on_answered = on_answered;
-    http.traces = *gateway->options->otlp_file;
+    http.traces = gw_spans_are_wanted(&gateway->spans);
     http.arg = gateway;
     enum baton_err err = gw_http_start(&gateway->loop, &http, &gateway->server, why);
     if (err)
@@ -503,6 +503,18 @@ static enum baton_err start_pool(struct gateway *gateway, struct baton_why *why)
     return status ? baton_fail(why, BATON_IO, "libuv's pool: %s", uv_strerror(status)) : BATON_OK;
 }
 
+static enum baton_err open_spans(struct gateway *gateway, struct baton_why *why)
+{
+    const struct gw_options *options = gateway->options;
+    return gw_spans_open(&gateway->spans,
+                         &(struct gw_spans_options){.file = options->otlp_file,
+                                                    .endpoint = options->otlp_endpoint,
+                                                    .headers_file = options->otlp_headers_file,
+                                                    .cafile = options->otlp_cafile,
+                                                    .gateway = options->id},
+                         why);
+}
+
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
     size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* no context comes here */
@@ -517,8 +529,7 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
             gw_access_open(gateway->options->api_keys, &key_limits, gateway->options->cors_origins,
                            &gateway->metrics, &gateway->access, why);
     if (!err)
-        err =
-            gw_spans_open(&gateway->spans, gateway->options->otlp_file, gateway->options->id, why);
+        err = open_spans(gateway, why);
     if (!err)
         err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
                                        gateway->options->cluster_token_file, why);

@@ -112,6 +112,13 @@ static const struct baton_option option_table[] = {
     TEXT(log_level, "log-level", "info", "debug, info, warn or error"),
     TEXT(otlp_file, "otlp-file", "",
          "OpenTelemetry spans of requests and their stages, as lines of OTLP/JSON; none: no spans"),
+    TEXT(otlp_endpoint, "otlp-endpoint", "",
+         "http:// or https:// URL of a collector that the spans are sent to, as OTLP/HTTP with "
+         "JSON; /v1/traces is added; none: they are not sent"),
+    TEXT(otlp_headers_file, "otlp-headers-file", "",
+         "file of headers for that endpoint, NAME=VALUE, such as a secret of its"),
+    TEXT(otlp_cafile, "otlp-cafile", "",
+         "PEM file of the authorities that its certificate may have; none: the system's"),
     CHOICE(log_format, "log-format", "logfmt", "logfmt|json", "of the lines of the log"),
     TEXT(log_file, "log-file", "", "where the log goes, opened anew on SIGUSR1; none: stderr"),
 };

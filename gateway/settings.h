@@ -10,7 +10,8 @@
 
 /* One field for each row of the option table in main.c. */
 struct gw_options {
-    const char *model, *pack_dir, *host, *inbox, *id, *log_level, *log_file, *otlp_file;
+    const char *model, *pack_dir, *host, *inbox, *id, *log_level, *log_file;
+    const char *otlp_file, *otlp_endpoint, *otlp_headers_file, *otlp_cafile;
     const char *cluster_token, *cluster_token_file, *ssl_certfile, *ssl_keyfile;
     const char *peer_certfile, *peer_keyfile, *peer_cafile;
     const char *api_keys, *cors_origins, *chat_template;

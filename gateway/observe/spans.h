@@ -1,5 +1,6 @@
-/* OpenTelemetry spans, as lines of OTLP/JSON in a file: what a collector's receiver `otlpjsonfile`
- * reads. Each line is an ExportTraceServiceRequest (opentelemetry/proto/collector/trace/v1).
+/* OpenTelemetry spans as OTLP/JSON: lines of a file, which a collector's receiver `otlpjsonfile`
+ * reads, POSTs to an endpoint, or both. Each line and each POST is an ExportTraceServiceRequest
+ * (opentelemetry/proto/collector/trace/v1).
  *
  *     the client's span --traceparent--> POST /generate          the answer
  *                                          generation            one for each choice
@@ -9,28 +10,39 @@
  * traceparent begins one. Workers send no spans: the gateway tells their stages, by the durations
  * that it has from them. Stages after the first token are sums, laid out one after the other.
  *
- * Ownership: the file is closed by close.
+ * Ownership: file and exporter are closed by close.
  * Threading: loop thread.
- * Errors:    open: IO. A line that cannot be written is counted as dropped.
+ * Errors:    open: IO, and those of the endpoint. What cannot be written or sent is counted.
  */
 #ifndef BATON_GATEWAY_OBSERVE_SPANS_H
 #define BATON_GATEWAY_OBSERVE_SPANS_H
 
 #include "common/base/buf.h"
+#include "gateway/observe/span_exporter.h"
 #include "gateway/request/stages.h"
 
 struct gw_exchange;
 
+struct gw_spans_options {
+    const char *file;                             /* "": none; one that is there is appended to */
+    const char *endpoint, *headers_file, *cafile; /* as otlp_endpoint.h says; "": none */
+    const char *gateway;                          /* its name */
+};
+
 struct gw_spans {
-    int fd;           /* -1: spans are not wanted */
-    const char *name; /* of this gateway */
+    int fd;                            /* -1: no file */
+    struct gw_span_exporter *exporter; /* NULL: no endpoint */
+    struct baton_buf head;             /* of a request, to the place where its spans follow */
     uint64_t n_written, n_dropped;
 };
 
-/* path "": no spans. Appends to a file that is there. */
-enum baton_err gw_spans_open(struct gw_spans *spans, const char *path, const char *gateway,
+/* A zeroed struct with fd -1 wants no spans, and is closed as well. */
+enum baton_err gw_spans_open(struct gw_spans *spans, const struct gw_spans_options *options,
                              struct baton_why *why) BATON_MUST_CHECK;
 void gw_spans_close(struct gw_spans *spans);
+
+/* Whether anybody wants spans. */
+bool gw_spans_are_wanted(const struct gw_spans *spans);
 
 /* An answer was sent. */
 void gw_spans_tell_answer(struct gw_spans *spans, const struct gw_exchange *exchange);

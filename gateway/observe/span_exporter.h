@@ -1,0 +1,69 @@
+/* Sends spans to an endpoint from a thread of its own, so that no request waits for one.
+ *
+ *     put --> [queue] --> batch --POST--> 2xx: sent       4xx, 5xx: refused
+ *                full: dropped    ^   |
+ *                                 +---+ no answer, 429, 502, 503, 504: again, later and later
+ *
+ * The queue holds GW_SPANS_QUEUED_BYTES. A batch is what comes within a second, of
+ * GW_SPANS_BATCH_BYTES at most; it is given up after GW_SPANS_PATIENCE_S.
+ *
+ * Ownership: start to stop. start takes the endpoint over, and copies head and tail.
+ * Threading: start, put, stop and the metrics: loop thread. put never waits for the endpoint.
+ * Errors:    start: NO_MEMORY, IO. What cannot be sent is counted and logged.
+ */
+#ifndef BATON_GATEWAY_OBSERVE_SPAN_EXPORTER_H
+#define BATON_GATEWAY_OBSERVE_SPAN_EXPORTER_H
+
+#include <stdint.h>
+
+#include "gateway/observe/otlp_endpoint.h"
+
+enum {
+    GW_SPANS_QUEUED_BYTES = 16 << 20,
+    GW_SPANS_BATCH_BYTES = 512 << 10,
+    GW_SPANS_PATIENCE_S = 300,
+    GW_SPANS_FLUSH_MS = 1000 /* that stop waits for the last batch */
+};
+
+/* What became of spans. */
+#define GW_SPAN_OUTCOMES(X)                                                                        \
+    X(sent)        /* taken by the endpoint */                                                     \
+    X(rejected)    /* of a batch that it took, but these it did not (partialSuccess) */            \
+    X(refused)     /* it answered that they are not to be sent again */                            \
+    X(queue_full)  /* they came faster than they could be sent */                                  \
+    X(unreachable) /* no answer for too long */                                                    \
+    X(stopped)     /* the gateway ended first */
+
+enum gw_span_outcome {
+#define X(name) GW_SPANS_##name,
+    GW_SPAN_OUTCOMES(X)
+#undef X
+        GW_N_SPAN_OUTCOMES
+};
+
+struct gw_span_exporter;
+
+/* head, tail: of an ExportTraceServiceRequest, around its spans. On an error the endpoint stays the
+ * caller's. */
+enum baton_err gw_span_exporter_start(const struct gw_otlp_endpoint *endpoint, const char *head,
+                                      const char *tail, struct gw_span_exporter **exporter,
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
+/* Tries to send what is left, for GW_SPANS_FLUSH_MS. NULL is fine. */
+void gw_span_exporter_stop(struct gw_span_exporter *exporter);
+
+/* text: n_spans Spans as JSON, with commas between; copied. */
+void gw_span_exporter_put(struct gw_span_exporter *exporter, const char *text, size_t n,
+                          size_t n_spans);
+
+/* Of NULL: 0. */
+uint64_t gw_span_exporter_count(const struct gw_span_exporter *exporter,
+                                enum gw_span_outcome outcome);
+uint64_t gw_span_exporter_n_posts(const struct gw_span_exporter *exporter);
+size_t gw_span_exporter_queued_bytes(const struct gw_span_exporter *exporter);
+
+/* How long to wait after so many failures in a row (1 for the first); retry_after_s < 0: the
+ * endpoint does not say. random: any number, so that gateways do not come back all at once. */
+int64_t gw_span_backoff_ns(int n_failures, double retry_after_s, uint64_t random);
+
+#endif
