@@ -77,7 +77,16 @@ function summaryOf(summary) {
   const workers = by.decode && by.decode !== by.prefill ? `${by.prefill ?? by.decode} and ${by.decode}` : by.prefill;
   return [`${n} token${n === 1 ? "" : "s"} in ${seconds(summary.e2el_s)}, the first after ${seconds(ttft_s)}` +
     `${summary.tpot_s ? `, then ${seconds(summary.tpot_s)} each` : ""} · ${prompt_tokens} in the prompt` +
-    `${summary.cached_tokens ? `, ${summary.cached_tokens} of them cached` : ""} · ended by ${summary.finish_reason} · ${workers} · `, again];
+    `${summary.cached_tokens ? `, ${summary.cached_tokens} of them cached` : ""} · ended by ${summary.finish_reason} · ${workers} · `,
+    classOf(by), " · ", again];
+}
+
+function classOf(by) {
+  const shown = el("span", { id: "numeric-class" }, `numeric class ${by.numeric_class}${by.class_changed ? ", changed on the way" : ""}`);
+  shown.title = by.class_changed
+    ? "a worker of another class made the first tokens: the text may differ from one that a single class makes"
+    : "workers of this class give the same text for the same seed";
+  return shown;
 }
 
 function fail(error) {

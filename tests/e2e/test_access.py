@@ -208,7 +208,7 @@ def cors_headers(headers):
 
 
 EXPOSED = {"vary": "Origin", "access-control-allow-origin": APP,
-           "access-control-expose-headers": "x-request-id, Retry-After, x-should-retry"}  # fmt: skip
+           "access-control-expose-headers": "x-request-id, traceparent, Retry-After, x-should-retry"}  # fmt: skip
 
 
 def test_an_allowed_origin_is_told_so_in_every_answer(fleet):

@@ -125,6 +125,22 @@ def test_the_stream_appears_token_by_token(fleet, open_page):
                       for step in answer["steps"]]
 
 
+def test_the_numeric_class_of_an_answer_is_shown_and_that_it_changed(fleet, open_page):
+    page = open_page(fleet)
+    generate(page, prompt=STORY, seed=11, max_new_tokens=4)
+    by = fleet.generate(prompt=STORY, seed=11, max_new_tokens=4)["served_by"]
+    shown = "document.querySelector('#numeric-class').textContent"
+    assert page.js(shown) == f"numeric class {by['numeric_class']}"
+    body = dict(prompt=STORY, seed=11, max_new_tokens=4, explain=20, timeline=True, **SAMPLING)
+    status, events, _ = fleet.request("POST", "/generate/stream", body)
+    assert status == 200 and events.count('"class_changed":false') == 1
+    changed = events.replace('"class_changed":false', '"class_changed":true')
+    page.js(f"""window.fetch = async () => new Response({json.dumps(changed)},
+                                                          {{headers: {{"Content-Type": "text/event-stream"}}}})""")
+    page.click("#go")
+    page.wait(f"{shown}.endsWith('changed on the way')", "the change to be shown")
+
+
 def test_a_stop_strings_tokens_are_shown_apart(fleet, open_page):
     page = open_page(fleet)
     generate(page, prompt=STORY, seed=11, stop=" was", temperature=0.5)

@@ -65,9 +65,9 @@ class Up:
         return int((self.state / f"{name}.pid").read_text().split()[0])
 
     def end(self):
-        """Its exit status, once it is over."""
-        while self.lines.get(timeout=PATIENCE_S * 3) is not None:
-            pass
+        """Its exit status, once it is over; all of its lines are then in `seen`."""
+        while (line := self.lines.get(timeout=PATIENCE_S * 3)) is not None:
+            self.seen.append(line)
         return self.popen.wait(PATIENCE_S)
 
     def __enter__(self):
@@ -98,6 +98,24 @@ def ask(port, **body):
 
 
 # ---- the supervisor ----
+
+
+def test_every_line_may_be_a_json_object(state):
+    """Its own lines, those of its processes, and what these write that is no JSON."""
+    with Up(state, "--log-format", "json", env={"BATON_PREFILL_LOG_FORMAT": "logfmt"}) as up:
+        up.wait_line('"ev":"fleet_ready"')
+        up.popen.terminate()
+        assert up.end() == 0
+    said = [json.loads(line) for line in up.seen]
+    assert {line["process"] for line in said} == {"baton", "gateway", "prefill-0", "decode-0"}
+    assert all(list(line)[:3] == ["process", "ts", "lvl"] for line in said)
+    assert not any(line["ev"] == "process_output" for line in said)
+    with Up(state, "--log-format", "json", env={"BATON_PREFILL_CHUNK": '"many"'}) as up:
+        assert up.end() == 1
+    said = [json.loads(line) for line in up.seen]
+    told, = [line for line in said if line["ev"] == "process_output"]
+    assert told["process"] == "baton" and told["name"] == "prefill-0"
+    assert told["text"].startswith('baton-prefill: BATON_PREFILL_CHUNK: chunk must be') and '"many"' in told["text"]
 
 
 def test_a_killed_worker_comes_back_later_each_time_and_the_log_tells(state):

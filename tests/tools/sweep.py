@@ -30,10 +30,17 @@ def check_row(row):
     for time_ in TIMES:
         assert 0 <= number[f"{time_}_p50_s"] <= number[f"{time_}_p90_s"] <= number[f"{time_}_p99_s"], (time_, row)
     assert 0 < number["ttft_p50_s"] <= number["e2el_p50_s"]
-    assert all(f"stage_{stage}_mean_s" in number for stage in STAGES), row
+    sum_s = sum(number[f"stage_{stage}_mean_s"] for stage in STAGES)
+    assert abs(sum_s - number["server_e2el_mean_s"]) <= 0.02 * sum_s, row
     roles = [role for role in ROLES if f"{role}_cpu_s" in number]
     assert roles == [role for role in ROLES if role != "prefill" or row["n_prefill"] != "0"], row
     assert 0 < sum(number[f"{role}_cpu_s"] for role in roles) and number["cpu_wall_s"] >= 0.4
+
+
+def check_stages():
+    """Those of the programs, each once."""
+    header = (Path(__file__).parents[2] / "common/obs/stage.h").read_text()
+    assert list(STAGES) == re.findall(r"^    X\((\w+), ", header, re.M)
 
 
 def check_a_sweep():
@@ -194,6 +201,7 @@ BAD = [
     (["--url", "http://127.0.0.1:1", "--worker-cpu", "1"], 2, "--worker-cpu"),
 ]
 
+check_stages()
 folder = check_a_sweep()
 check_resume(folder)
 check_repeats()

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/random.h"
 #include "tools/baton/install.h"
 
@@ -46,6 +47,13 @@ static struct bt_command *add_process(struct bt_fleet *fleet, enum role role, co
     return command;
 }
 
+/* logfmt is what they write unless their own variables say otherwise. */
+static void add_log_format(struct bt_command *command, const struct bt_up_options *options)
+{
+    if (options->log_format == BATON_LOG_JSON)
+        add(command, "--log-format", "json");
+}
+
 static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *options)
 {
     struct bt_command *command = add_process(fleet, GATEWAY, "gateway");
@@ -56,6 +64,7 @@ static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *opti
     add_if(command, "--cors-origins", options->cors_origins);
     add_if(command, "--chat-template", options->chat_template);
     add_if(command, "--sampling-defaults", options->sampling_defaults);
+    add_log_format(command, options);
 }
 
 static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *options, enum role role)
@@ -70,6 +79,7 @@ static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *opti
         add_if(command, "--dtype", options->dtype);
         add_if(command, "--cores",
                role == PREFILL ? options->prefill_cores : options->decode_cores);
+        add_log_format(command, options);
     }
 }
 

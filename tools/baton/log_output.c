@@ -5,8 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/json.h"
+#include "common/base/log.h"
+
 /* A line is written at once, and a pipe that poll says takes any takes this much. */
-enum { LINE_MAX_BYTES = 4096, PREFIX_MAX_BYTES = 64, PATIENCE_MS = 200 };
+enum { LINE_MAX_BYTES = 4096, PREFIX_MAX_BYTES = 64, SAID_MAX_BYTES = 512, PATIENCE_MS = 200 };
 
 static bool takes_more(const struct bt_log_output *output)
 {
@@ -15,7 +18,7 @@ static bool takes_more(const struct bt_log_output *output)
     return poll(&out, 1, output->n_dropped ? 0 : PATIENCE_MS) == 1 && (out.revents & POLLOUT);
 }
 
-static void write_line(const struct bt_log_output *output, const char *name, const char *line,
+static void write_text(const struct bt_log_output *output, const char *name, const char *line,
                        size_t n)
 {
     char text[LINE_MAX_BYTES];
@@ -29,18 +32,54 @@ static void write_line(const struct bt_log_output *output, const char *name, con
     (void)written; /* of a reader that is gone, nothing is to be done */
 }
 
-void bt_log_output_line(struct bt_log_output *output, const char *name, const char *line, size_t n)
+/* The object with its process's name in front. False: the line is no object, or too long. */
+static bool write_object(const struct bt_log_output *output, const char *name, const char *line,
+                         size_t n)
+{
+    char text[LINE_MAX_BYTES];
+    struct baton_json *root = NULL;
+    if (n < 2 || *line != '{' || line[n - 1] != '}' || baton_json_parse(line, n, &root, NULL))
+        return false;
+    int used = snprintf(text, sizeof text, "{\"process\":\"%s\"%s%.*s\n", name,
+                        baton_json_size(root) ? "," : "", (int)n - 1, line + 1);
+    baton_json_free(root);
+    if (used < 0 || (size_t)used >= sizeof text)
+        return false;
+    ssize_t written = write(output->fd, text, (size_t)used);
+    (void)written;
+    return true;
+}
+
+static void write_line(const struct bt_log_output *output, const char *name, const char *line,
+                       size_t n)
+{
+    char said[SAID_MAX_BYTES];
+    if (!output->is_json) {
+        write_text(output, name, line, n);
+    } else if (!write_object(output, name, line, n)) {
+        (void)snprintf(said, sizeof said, "%.*s", (int)n, line);
+        baton_log(BATON_LOG_INFO, "process_output", BATON_S("name", name), BATON_S("text", said));
+    }
+}
+
+static void tell_dropped(struct bt_log_output *output, const char *name)
 {
     char lost[80];
+    const char *form = output->is_json ? "{\"ev\":\"log_lines_dropped\",\"lines\":%llu}"
+                                       : "ev=log_lines_dropped lines=%llu";
+    int n = snprintf(lost, sizeof lost, form, (unsigned long long)output->n_dropped);
+    output->n_dropped = 0;
+    write_line(output, name, lost, (size_t)n);
+}
+
+void bt_log_output_line(struct bt_log_output *output, const char *name, const char *line, size_t n)
+{
     if (!takes_more(output)) {
         output->n_dropped++;
         return;
     }
     if (output->n_dropped) {
-        int n_lost = snprintf(lost, sizeof lost, "ev=log_lines_dropped lines=%llu",
-                              (unsigned long long)output->n_dropped);
-        output->n_dropped = 0;
-        write_line(output, name, lost, (size_t)n_lost);
+        tell_dropped(output, name);
         bt_log_output_line(output, name, line, n);
         return;
     }

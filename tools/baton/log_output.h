@@ -1,6 +1,10 @@
 /* The one log of a fleet: lines of every process, each after its process's name.
  *
  *     prefill-0 | ts=... lvl=info proc=prefill ...
+ *     {"process":"prefill-0","ts":"...","lvl":"info","proc":"prefill", ...}      as JSON
+ *
+ * As JSON every line is one object: what a process writes that is none, such as the reason that it
+ * ends with, becomes the text of an event `process_output`.
  *
  * Ownership: embedded; open to close.
  * Threading: the loop's.
@@ -18,7 +22,8 @@
 
 struct bt_log_output {
     int fd;
-    int name_width; /* of the longest name */
+    bool is_json;
+    int name_width; /* of the longest name; not as JSON */
     uint64_t n_dropped;
 };
 

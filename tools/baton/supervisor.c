@@ -177,7 +177,9 @@ static enum baton_err watch_signals(struct bt_supervisor *sv, struct baton_why *
 static enum baton_err set_up(struct bt_supervisor *sv, struct baton_why *why)
 {
     const struct bt_fleet *fleet = sv->supervision->fleet;
-    sv->output = (struct bt_log_output){.fd = STDOUT_FILENO, .name_width = (int)strlen("baton")};
+    sv->output = (struct bt_log_output){.fd = STDOUT_FILENO,
+                                        .is_json = sv->supervision->as_json,
+                                        .name_width = (int)strlen("baton")};
     init_timers(sv);
     enum baton_err err = watch_signals(sv, why);
     if (!err)

@@ -22,6 +22,7 @@
 struct bt_supervision {
     const struct bt_fleet *fleet;
     bool detached; /* logs go to files */
+    bool as_json;  /* every line of the log is an object */
     void (*on_ready)(void *arg);
     void *arg;
 };

@@ -39,6 +39,8 @@ static void say_ready(void *arg)
     const struct bt_up_options *options = &up->options;
     const struct bt_fleet_file *file = &up->fleet.file;
     const char *down = bt_called_as();
+    if (options->log_format == BATON_LOG_JSON && !options->detach)
+        return; /* among JSON it is no place for prose; fleet_ready is there */
     if (options->detach)
         (void)fputc(SAYS_READY, up->report);
     (void)fprintf(up->report,
@@ -110,8 +112,11 @@ static enum baton_err take_state(struct up *up, int *lock, struct baton_why *why
 static enum baton_err supervise(struct up *up, struct baton_why *why)
 {
     const struct bt_state *state = &up->fleet.state;
-    struct bt_supervision supervision = {
-        .fleet = &up->fleet, .detached = up->options.detach, .on_ready = say_ready, .arg = up};
+    struct bt_supervision supervision = {.fleet = &up->fleet,
+                                         .detached = up->options.detach,
+                                         .as_json = up->options.log_format == BATON_LOG_JSON,
+                                         .on_ready = say_ready,
+                                         .arg = up};
     enum baton_err err = bt_state_write_pid(state, "supervisor", getpid(), 0, why);
     if (!err)
         err = bt_supervise(&supervision, why);
@@ -218,7 +223,9 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         return BATON_NO_MEMORY;
     up->options = *(const struct bt_up_options *)arg;
     up->report = stdout;
-    enum baton_err err = find_model(up, why);
+    enum baton_err err = baton_log_open(up->options.log_format, "", why);
+    if (!err)
+        err = find_model(up, why);
     const char *usual = getenv("BATON_STATE");
     up->names_state = up->options.state && (!usual || strcmp(usual, up->options.state) != 0);
     if (!err)

@@ -12,8 +12,9 @@
 #include "common/checkpoint/model_config.h"
 #include "tools/baton/state.h"
 
-#define TEXT(field, ...) BATON_ROW_TEXT(struct bt_up_options, field, __VA_ARGS__)
-#define INT(field, ...)  BATON_ROW_INT(struct bt_up_options, field, __VA_ARGS__)
+#define TEXT(field, ...)   BATON_ROW_TEXT(struct bt_up_options, field, __VA_ARGS__)
+#define INT(field, ...)    BATON_ROW_INT(struct bt_up_options, field, __VA_ARGS__)
+#define CHOICE(field, ...) BATON_ROW_CHOICE(struct bt_up_options, field, __VA_ARGS__)
 
 /* Texts without a default are not passed on: each process then takes its own. */
 const struct baton_option bt_up_option_table[] = {
@@ -48,6 +49,8 @@ const struct baton_option bt_up_option_table[] = {
          "where workers share packed weights; unset: beside the model, or in your cache directory"),
     TEXT(state, "state", NULL,
          "where pids, logs and the cluster token are kept; unset: baton in $XDG_STATE_HOME"),
+    CHOICE(log_format, "log-format", "logfmt", "logfmt|json",
+           "json: every line of every process's log is a JSON object"),
     {"detach", BATON_OPTION_BOOL, offsetof(struct bt_up_options, detach), "false", 0, 0, "",
      "return once the fleet answers and leave it running, with its logs in the state directory"},
     BATON_ROW_REAL(struct bt_up_options, stop_timeout_s, "stop-timeout-s", "15", 0, 3600, "s",

@@ -15,6 +15,7 @@ struct bt_up_options {
     const char *prefill_cores, *decode_cores;
     int64_t n_prefill, n_decode, port, context_tokens;
     double stop_timeout_s;
+    int log_format; /* enum baton_log_format */
     bool detach;
 };
 

@@ -1,10 +1,9 @@
 """The sweep's pictures, from its rows: a panel per prompt length, a colour per layout."""
 from lab.gnuplot import colour, curves, draw, grid, log_axis, stacked
 from lab.summary import layouts_in, load_name, load_of, medians, prompts_in, told_load
-from lab.table import ROLES
+from lab.table import ROLES, TO_FIRST_TOKEN
 
 PANEL = (480, 300)  # pixels
-TO_FIRST_TOKEN = ("parse", "tokenize", "queue", "prefill_queue", "prefill_compute", "first_token")
 
 
 def draw_all(rows, out, n_cores):

@@ -3,9 +3,8 @@ import shlex
 from pathlib import Path
 
 from lab.markdown import figure, ms, share, table
-from lab.pictures import TO_FIRST_TOKEN
 from lab.summary import load_name, load_of, medians, prompts_in, told_load
-from lab.table import ROLES
+from lab.table import ROLES, STAGES
 
 CAPTIONS = {"ttft": "Time to first token", "itl": "Gap between tokens", "goodput": "Goodput",
             "stages": "Where the time to first token goes", "utilisation": "Who uses the processors"}
@@ -42,10 +41,15 @@ def goodput_of(row):
 
 
 def stages_table(rows):
-    stages = (*TO_FIRST_TOKEN, "kv_transfer", "decode_queue", "decode")
-    return table(["layout", *stages, "first to second token, p50"],
-                 [[row["layout"], *(ms(row[f"stage_{stage}_mean_s"]) for stage in stages), ms(row["first_gap_p50_s"])]
-                  for row in rows])
+    """Without the stages that no request went through."""
+    stages = [stage for stage in STAGES if any(row[f"stage_{stage}_mean_s"] for row in rows)]
+    return table(["layout", *stages, "sum", "e2el", "first to second token, p50"],
+                 [stages_line(row, [row[f"stage_{stage}_mean_s"] for stage in stages]) for row in rows])
+
+
+def stages_line(row, means):
+    sum_s = sum(means) if means and None not in means else None
+    return [row["layout"], *map(ms, means), ms(sum_s), ms(row["server_e2el_mean_s"]), ms(row["first_gap_p50_s"])]
 
 
 def utilisation_table(rows):

@@ -87,7 +87,8 @@ void gw_cors_mark(const struct gw_cors *cors, struct gw_exchange *exchange)
     if (!gw_cors_allows(cors, origin))
         return;
     add(exchange, "Access-Control-Allow-Origin", cors->any ? "*" : origin);
-    add(exchange, "Access-Control-Expose-Headers", "x-request-id, Retry-After, x-should-retry");
+    add(exchange, "Access-Control-Expose-Headers",
+        "x-request-id, traceparent, Retry-After, x-should-retry");
 }
 
 bool gw_cors_is_preflight(const struct gw_exchange *exchange)

@@ -33,6 +33,34 @@ TEST(a_line_stands_after_its_process_s_name)
     (void)close(ends[1]);
 }
 
+/* What bt_log_output_line makes of a line as JSON. */
+static const char *as_json(const char *line)
+{
+    int ends[2];
+    assert_false(pipe(ends));
+    struct bt_log_output output = {.fd = ends[1], .is_json = true};
+    bt_log_output_line(&output, "decode-1", line, strlen(line));
+    const char *text = drain(ends[0]);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return text;
+}
+
+TEST(an_object_gets_its_process_s_name_and_nothing_else_passes)
+{
+    static const char *const others[] = {
+        "", "ev=listening", "{", "}", "[1]", "{\"a\":1", "{a}", "{} {}", "{\"a\":1,\"a\":2}"};
+    char line[5000];
+    assert_string_equal(as_json("{\"ev\":\"listening\"}"),
+                        "{\"process\":\"decode-1\",\"ev\":\"listening\"}\n");
+    assert_string_equal(as_json("{}"), "{\"process\":\"decode-1\"}\n");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_string_equal(as_json(others[i]), "");
+    /* With the name it would not go into the pipe at once. */
+    (void)snprintf(line, sizeof line, "{\"a\":\"%04080d\"}", 7);
+    assert_string_equal(as_json(line), "");
+}
+
 TEST(lines_that_nobody_reads_are_dropped_and_counted)
 {
     int ends[2];
@@ -81,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_stands_after_its_process_s_name),
+        cmocka_unit_test(an_object_gets_its_process_s_name_and_nothing_else_passes),
         cmocka_unit_test(lines_that_nobody_reads_are_dropped_and_counted),
         cmocka_unit_test(the_lines_of_a_pipe_come_whole_and_the_last_one_without_its_end_too),
     };
