@@ -10,10 +10,11 @@ import threading
 import pytest
 import yaml
 from fleet import ROOT, SLOW, Fleet, Process, free_port, wait_for
+from judges import judge
 from prometheus import CONFIG, DASHBOARD, GRAFANA, JOB, PANELS, RULES, Api, alerts, recorded
 
 def promtool(*arguments, text=None):
-    return subprocess.run(["promtool", *map(str, arguments)], input=text, capture_output=True, text=True)
+    return subprocess.run([judge("promtool"), *map(str, arguments)], input=text, capture_output=True, text=True)
 
 
 # Files
@@ -98,7 +99,7 @@ class Scraped(Api):
         self.fleet, self.folder = fleet, folder
         self.write_config()
         self.process = Process("prometheus", [
-            "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/samples",
+            judge("prometheus"), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/samples",
             f"--web.listen-address=127.0.0.1:{self.port}"], folder / "prometheus.log")
 
     def is_alive(self):

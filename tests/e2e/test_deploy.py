@@ -13,6 +13,7 @@ import time
 import urllib.request
 
 import pytest
+from judges import judge
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 LOCAL = REPO / "deploy/local"
@@ -422,9 +423,8 @@ def scripts():
 def test_a_script_is_executable_strict_and_clean(script, shell):
     strict = "\nset -euo pipefail\n" if shell == "bash" else "\nset -e\n"
     assert os.access(script, os.X_OK) and strict in script.read_text()
-    done = subprocess.run(
-        ["shellcheck", "-S", "warning", script], capture_output=True, text=True
-    )
+    command = [judge("shellcheck"), "-S", "warning", script]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 

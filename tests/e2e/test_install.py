@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from fleet import BIN, PATIENCE_S, free_port
+from judges import judge
 
 BUILD = BIN.parent
 PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench", "baton-plan",
@@ -81,18 +82,18 @@ def test_the_services_configuration_is_understood(tmp_path, role):
     assert config["cluster-token-file"] == "/opt/baton/etc/baton/cluster-token"
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_accepts_the_units_and_finds_their_sandbox_tight(root):
+    analyze = judge("systemd-analyze")
     shutil.copytree("/usr/lib/systemd/system", root / "usr/lib/systemd/system", symlinks=True, dirs_exist_ok=True)
     (root / "bin").mkdir(exist_ok=True)
     shutil.copy("/bin/sh", root / "bin/sh")
     for unit in UNITS:
         name = unit.replace("@", "@0")
-        done = subprocess.run(["systemd-analyze", "verify", f"--root={root}", "--man=no", name], capture_output=True,
+        done = subprocess.run([analyze, "verify", f"--root={root}", "--man=no", name], capture_output=True,
                               text=True)
         ours = [line for line in done.stderr.splitlines() if "baton" in line]
         assert not ours, "\n".join(ours)
-        judged = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={root}", name],
+        judged = subprocess.run([analyze, "security", "--offline=true", "--no-pager", f"--root={root}", name],
                                 capture_output=True, text=True)
         exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", judged.stdout)
         assert exposure and float(exposure[1]) <= 1.5, judged.stdout + judged.stderr

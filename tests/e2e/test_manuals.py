@@ -9,6 +9,7 @@ import time
 
 import pytest
 from fleet import BIN, PATIENCE_S
+from judges import judge
 
 MANUAL = BIN.parent / "manual"
 PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench", "baton-plan",
@@ -31,7 +32,7 @@ def tables(program):
 
 def render(program):
     page = MANUAL / "man1" / f"{program}.1"
-    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-rLL=1000n", "-P-cbou", page], capture_output=True, text=True)
+    done = subprocess.run([judge("groff"), "-man", "-ww", "-Tutf8", "-rLL=1000n", "-P-cbou", page], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
 
@@ -84,7 +85,7 @@ def test_bash_completes(words, completions):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_completion_for_bash_is_clean_and_has_every_option(program):
-    done = subprocess.run(["shellcheck", "-s", "bash", "-S", "warning", MANUAL / "bash" / program],
+    done = subprocess.run([judge("shellcheck"), "-s", "bash", "-S", "warning", MANUAL / "bash" / program],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     for command, table in tables(program):
@@ -95,9 +96,10 @@ def test_the_completion_for_bash_is_clean_and_has_every_option(program):
 
 def zsh_shows(line, text, env):
     """What zsh writes after a line and two tabs, up to the text."""
+    zsh = judge("zsh")
     pid, fd = pty.fork()
     if pid == 0:
-        os.execvpe("zsh", ["zsh", "-f", "-i"], env)
+        os.execvpe(zsh, ["zsh", "-f", "-i"], env)
     shown = ""
     try:
         start = f"fpath=({MANUAL}/zsh $fpath); autoload -U compinit; compinit -D -u; PS1='ready> '\n"
