@@ -22,10 +22,11 @@ from test_progress import change_weights
 
 NO_WAY = {"BatonKvAccountWrong"}  # an error of the program's own: no fault from outside makes it
 WINDOW_S = 300  # that most of them look back; longer ones end because good requests outweigh the bad ones
+LONG_S = 3600  # longer than the test
 CONTEXT = 512
 OVERRIDE = """services:
   gateway:
-    environment: {{BATON_GATEWAY_ABSENCE_S: "600", BATON_GATEWAY_MAX_QUEUED: "24",
+    environment: {{BATON_GATEWAY_ABSENCE_S: "{long}", BATON_GATEWAY_TIMEOUT_S: "{long}", BATON_GATEWAY_MAX_QUEUED: "24",
                    BATON_GATEWAY_SLO_TTFT_S: "1", BATON_GATEWAY_SLO_ITL_S: "1"}}
   prefill:
     environment: {{BATON_PREFILL_CANARY_S: "1"}}
@@ -102,7 +103,7 @@ def fleet(built, prometheus_image, tmp_path_factory):
     folder = tmp_path_factory.mktemp("prometheus")
     impatient(folder)
     override = tmp_path_factory.mktemp("compose") / "override.yml"
-    override.write_text(OVERRIDE.format(rules=folder))
+    override.write_text(OVERRIDE.format(rules=folder, long=LONG_S))
     port = free_port() + 1
     with Alarmed("alarmed", [FILE, override], BATON_PROMETHEUS_PORT=str(port)) as stack:
         stack.prometheus, stack.provoked = Api(port), set()
@@ -124,7 +125,7 @@ def test_without_decode_workers_requests_wait_and_fail(fleet):
     decode = fleet.containers("decode")
     docker("stop", *decode)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(ask, fleet.port, "/generate", {"prompt": "Once", "max_new_tokens": 2, "timeout_s": 300})
+        waiting = pool.submit(ask, fleet.port, "/generate", {"prompt": "Once", "max_new_tokens": 2}, patience_s=LONG_S)
         wait_for(lambda: fleet.metric("baton_requests_open"), "the request")
         with provoked(fleet, "BatonRoleMissing", "BatonNoProgress"):
             fleet.watch()
