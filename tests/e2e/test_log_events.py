@@ -46,6 +46,7 @@ def test_what_is_logged_is_in_the_table_and_a_request_is_followed_by_its_id():
             wait_for(lambda: about(processes[name], ev=event, id="order-66", trace=TRACE), f"{name} to tell of it")
         reqs = {line["req"] for process in processes.values() for line in about(process, id="order-66") if "req" in line}
         assert len(reqs) == 1 and reqs != {"order-66"}
+        wait_for(lambda: about(fleet.gateway, ev="access", status=400), "the line of the last answer")
         access = about(fleet.gateway, ev="access")
         assert [(line["method"], line["path"], line["status"]) for line in access if line["path"] != "/ready"][-3:] == [
             ("POST", "/generate", 200), ("GET", "/nowhere", 404), ("POST", "/generate", 400)]
