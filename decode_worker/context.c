@@ -52,6 +52,7 @@ void dc_context_destroy(struct dc_context *context)
     baton_seq_fini(&context->seq);
     baton_kv_receive_fini(&context->receive);
     baton_sampling_state_fini(&context->sampling);
+    dc_speculation_fini(&context->speculation);
     baton_sampling_state_fini(&context->prompt.sampling);
     baton_origin_fini(&context->origin);
     free(context->prompt.tokens);
@@ -142,11 +143,15 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         start->max_new_tokens > (uint32_t)context->max_new_tokens || start->first_token >= n_vocab)
         return BATON_INVALID;
     uint32_t n_resumed = start->n_output_tokens;
-    enum baton_err err =
-        baton_sampling_state_init(&context->sampling, start->sampling, start->prompt,
-                                  start->n_prompt, (size_t)n_resumed + start->max_new_tokens);
+    enum baton_err err = dc_speculation_init(&context->speculation, start);
     if (err)
         return err;
+    err = baton_sampling_state_init(&context->sampling, start->sampling, start->prompt,
+                                    start->n_prompt, (size_t)n_resumed + start->max_new_tokens);
+    if (err) {
+        dc_speculation_fini(&context->speculation);
+        return err;
+    }
     baton_sampling_state_note_all(&context->sampling, start->output, start->n_output);
     /* The first token was sampled elsewhere, by prefill; penalties must count it here as well. */
     baton_sampling_state_note(&context->sampling, start->first_token);

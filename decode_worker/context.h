@@ -28,6 +28,7 @@
 #include "common/worker/prompt.h"
 #include "common/worker/request_table.h"
 #include "decode_worker/hand_over.h"
+#include "decode_worker/speculation.h"
 
 enum dc_state {
     DC_RESERVED,
@@ -75,6 +76,7 @@ struct dc_context {
     uint32_t next_token;   /* input of the next step */
     uint64_t n_output_max; /* of the request; what earlier attempts made included */
     struct baton_sampling_state sampling;
+    struct dc_speculation speculation;
     int64_t deadline_ns; /* 0: none */
 
     /* shared between the main and the engine thread */

@@ -21,7 +21,7 @@ struct dc_engine {
     struct dc_sample_batch *sampling;
     struct dc_stream *stream;
     struct dc_event *events;         /* [max_batch] */
-    float *logits;                   /* [max_batch + DC_MAX_PROMPTS][V] */
+    float *logits;                   /* [dc_scheduler_max_logits][V] */
     bool warm;                       /* a token was made */
     atomic_uint n_running, n_paused; /* for others to see */
 };
@@ -39,11 +39,11 @@ static void leave(struct dc_engine *engine, struct dc_context *context, bool ove
     baton_engine_thread_hand_back(engine->thread, context);
 }
 
-/* The link's queue was full: the sequence gives its position back, so its state is as before the
- * step. Draws are keyed by seed and position, so a later step makes the same token again. */
-static void undo(struct dc_context *context, int64_t now_ns)
+/* The link's queue was full: the sequence gives its positions back, so its state is as before the
+ * step. Draws are keyed by seed and position, so a later step makes the same tokens again. */
+static void undo(struct dc_context *context, const struct baton_chunk *chunk, int64_t now_ns)
 {
-    context->seq.n_tokens--;
+    context->seq.n_tokens -= chunk->n_logits;
     context->held_until_ns = now_ns + RETRY_NS;
 }
 
@@ -57,14 +57,29 @@ static void begin_sequence(const struct dc_engine *engine, struct dc_context *co
     context->queue_s = baton_seconds(begin_ns - context->ready_ns);
 }
 
-static void advance(struct dc_context *context, uint32_t token, const struct dc_step_times *times)
+static void note_speculation(struct dc_context *context, const struct dc_sampled *sampled)
 {
+    uint32_t made[1 + BATON_MAX_DRAFTS];
+    if (!context->speculation.max_tokens)
+        return;
+    for (int i = 0; i < sampled->n; i++)
+        made[i] = sampled->tokens[i].token;
+    dc_speculation_note(&context->speculation, made, sampled->n);
+}
+
+/* Drafts that fell give their positions back. */
+static void advance(struct dc_context *context, const struct baton_chunk *chunk,
+                    const struct dc_sampled *sampled, const struct dc_step_times *times)
+{
+    uint32_t last = sampled->tokens[sampled->n - 1].token;
+    context->seq.n_tokens -= chunk->n_logits - sampled->n;
     context->decode_s += times->compute_s;
     context->sample_s += times->sample_s;
     context->n_steps++;
-    context->next_token = token;
-    context->n_output++;
-    baton_sampling_state_note(&context->sampling, token);
+    context->next_token = last;
+    context->n_output += (uint64_t)sampled->n;
+    baton_sampling_state_note(&context->sampling, last);
+    note_speculation(context, sampled);
     dc_context_publish(context);
 }
 
@@ -76,37 +91,43 @@ static void give_up(const struct dc_context *context, enum baton_err err)
                           "a token could not be sent: the worker's log says why");
 }
 
-/* The first n rows are those of sequences: sends their tokens, and lets the sequences at their end
- * leave. Returns how many tokens went out. */
-static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sampled, int n,
+static void fill_event(struct dc_event *event, const struct dc_context *context,
+                       const struct dc_sampled *sampled)
+{
+    uint32_t last = sampled->tokens[sampled->n - 1].token;
+    bool stopped = baton_sampling_params_is_stop(&context->sampling.params, last);
+    bool full = context->n_output + (uint64_t)sampled->n >= context->n_output_max;
+    *event = (struct dc_event){
+        .context = context, .sampled = sampled, .stopped = stopped, .last = stopped || full};
+}
+
+/* Sends the tokens of the step's sequences, and lets those at their end leave. Returns how many
+ * tokens went out. */
+static int send_tokens(struct dc_engine *engine, const struct dc_sampled *sampled,
                        const struct step_times *times)
 {
-    struct dc_context *const *contexts = engine->scheduler.step.contexts;
+    const struct dc_step *step = &engine->scheduler.step;
+    struct dc_context *const *contexts = step->contexts;
     const struct dc_step_times durations = {
         .compute_s = baton_seconds(times->computed_ns - times->begin_ns),
         .sample_s = baton_seconds(times->sampled_ns - times->computed_ns)};
-    int n_sent = 0;
+    int n_sent = 0, n = step->n_sequences;
     for (int i = 0; i < n; i++) {
-        struct dc_context *context = contexts[i];
-        begin_sequence(engine, context, times->begin_ns);
-        bool stopped = baton_sampling_params_is_stop(&context->sampling.params, sampled[i].token);
-        bool full = context->n_output + 1 >= context->n_output_max;
-        engine->events[i] = (struct dc_event){.context = context,
-                                              .sampled = &sampled[i],
-                                              .stopped = stopped,
-                                              .last = stopped || full};
+        begin_sequence(engine, contexts[i], times->begin_ns);
+        fill_event(&engine->events[i], contexts[i], &sampled[i]);
     }
     /* One message per gateway for the whole step. A sequence advances only once its message is
-     * queued: a token that does not fit into the queue must be made again. */
+     * queued: tokens that do not fit into the queue must be made again. */
     dc_stream_send(engine->stream, engine->events, n, &durations);
     for (int i = 0; i < n; i++) {
         const struct dc_event *event = &engine->events[i];
         if (event->err == BATON_AGAIN) {
-            undo(contexts[i], times->sampled_ns);
+            dc_sample_batch_forget(&sampled[i], contexts[i]);
+            undo(contexts[i], &step->chunks[i], times->sampled_ns);
             continue;
         }
-        n_sent += !event->err;
-        advance(contexts[i], sampled[i].token, &durations);
+        n_sent += event->err ? 0 : sampled[i].n;
+        advance(contexts[i], &step->chunks[i], &sampled[i], &durations);
         if (event->err)
             give_up(contexts[i], event->err);
         if (event->last || event->err)
@@ -116,9 +137,10 @@ static int send_tokens(struct dc_engine *engine, struct baton_sampled_token *sam
 }
 
 /* The first token of a prompt whose last chunk was in this step. Returns how many went out. */
-static int send_first(struct dc_engine *engine, struct dc_context *context,
-                      struct baton_sampled_token *sampled, const struct step_times *times)
+static int send_first(struct dc_engine *engine, int i, struct baton_sampled_token *sampled,
+                      const struct step_times *times)
 {
+    struct dc_context *context = engine->scheduler.step.contexts[i];
     struct dc_prompt *prompt = &context->prompt;
     prompt->first = (struct baton_first_token){
         .queue_s = baton_seconds(prompt->begin_ns - prompt->received_ns),
@@ -129,7 +151,7 @@ static int send_first(struct dc_engine *engine, struct dc_context *context,
         .stopped = baton_sampling_params_is_stop(&prompt->sampling.params, sampled->token)};
     enum baton_err err = dc_stream_send_first(context, sampled);
     if (err == BATON_AGAIN) {
-        undo(context, times->sampled_ns);
+        undo(context, &engine->scheduler.step.chunks[i], times->sampled_ns);
         return 0;
     }
     if (err)
@@ -154,10 +176,10 @@ static void fail_all(const struct dc_step *step, enum baton_err err)
     }
 }
 
-/* Status tells what a step costs by its sequences, so steps with prompt rows do not count. */
+/* Status tells what a step costs by its sequences' rows, so steps with prompt rows do not count. */
 static int rows_of_cost(const struct dc_step *step)
 {
-    return step->n_chunks == step->n_sequences ? step->n_sequences : 0;
+    return step->n_chunks == step->n_sequences ? step->n_logits : 0;
 }
 
 static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *report)
@@ -173,14 +195,15 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
         return false;
     }
     times.computed_ns = baton_now_ns();
-    struct baton_sampled_token *sampled =
+    const struct dc_sampled *sampled =
         dc_sample_batch_run(engine->sampling, engine->engine, step, engine->logits);
     times.sampled_ns = baton_now_ns();
     report->computed_ns = times.computed_ns;
     report->n_rows = rows_of_cost(step);
-    report->n_tokens = send_tokens(engine, sampled, step->n_sequences, &times);
-    for (int row = step->n_sequences; row < step->n_rows; row++)
-        report->n_tokens += send_first(engine, step->contexts[row], &sampled[row], &times);
+    report->n_tokens = send_tokens(engine, sampled, &times);
+    for (int i = step->n_sequences; i < step->n_chunks; i++)
+        if (sampled[i].n)
+            report->n_tokens += send_first(engine, i, sampled[i].tokens, &times);
     engine->warm |= report->n_tokens > 0;
     return true;
 }
@@ -200,6 +223,9 @@ static bool schedule(void *arg, int64_t *wait_ns)
     int64_t now_ns = baton_now_ns();
     for (struct dc_context *context; (context = dc_scheduler_take_leaver(&engine->scheduler));)
         baton_engine_thread_hand_back(engine->thread, context);
+    struct baton_engine_stats costs = baton_engine_thread_stats(engine->thread);
+    engine->scheduler.base_s = costs.step_base_s;
+    engine->scheduler.row_s = costs.step_row_s;
     int64_t until_ns = dc_scheduler_fill(&engine->scheduler, now_ns);
     *wait_ns = until_ns ? until_ns - now_ns : -1;
     atomic_store(&engine->n_running, (unsigned)engine->scheduler.step.n_chunks);
@@ -213,11 +239,13 @@ static enum baton_err reserve_memory(struct dc_engine *engine,
                                      const struct dc_engine_options *options, struct baton_why *why)
 {
     size_t n_vocab = (size_t)baton_model_spec(options->model)->n_vocab;
-    size_t n_sequences = (size_t)options->max_batch, n_rows = n_sequences + DC_MAX_PROMPTS;
+    size_t n_sequences = (size_t)options->max_batch;
+    size_t n_logits = (size_t)dc_scheduler_max_logits(options->max_batch);
     enum baton_err err =
         dc_scheduler_init(&engine->scheduler, options->max_batch, options->colocated_chunk);
-    engine->logits = calloc(n_rows, n_vocab * sizeof *engine->logits);
-    engine->sampling = dc_sample_batch_create((int)n_rows, options->cores->n_threads, (int)n_vocab);
+    engine->logits = calloc(n_logits, n_vocab * sizeof *engine->logits);
+    engine->sampling =
+        dc_sample_batch_create(options->max_batch, options->cores->n_threads, (int)n_vocab);
     engine->stream = dc_stream_create(options->max_batch);
     engine->events = calloc(n_sequences, sizeof *engine->events);
     if (err || !engine->logits || !engine->sampling || !engine->stream || !engine->events)

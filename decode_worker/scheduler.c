@@ -9,7 +9,12 @@ static int most_prompt_tokens(int chunk)
 
 int dc_scheduler_max_rows(int max_batch, int chunk)
 {
-    return max_batch + most_prompt_tokens(chunk);
+    return max_batch + DC_STEP_DRAFTS + most_prompt_tokens(chunk);
+}
+
+int dc_scheduler_max_logits(int max_batch)
+{
+    return max_batch + DC_STEP_DRAFTS + DC_MAX_PROMPTS;
 }
 
 enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch, int chunk)
@@ -20,7 +25,8 @@ enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch, 
     dc_scheduler_list_init(&scheduler->prompts);
     scheduler->step.contexts = calloc(n, sizeof(struct dc_context *));
     scheduler->step.chunks = calloc(n, sizeof(struct baton_chunk));
-    if (scheduler->step.contexts && scheduler->step.chunks)
+    scheduler->step.first_logits = calloc(n, sizeof(int));
+    if (scheduler->step.contexts && scheduler->step.chunks && scheduler->step.first_logits)
         return BATON_OK;
     dc_scheduler_fini(scheduler);
     return BATON_NO_MEMORY;
@@ -30,6 +36,7 @@ void dc_scheduler_fini(struct dc_scheduler *scheduler)
 {
     free(scheduler->step.contexts);
     free(scheduler->step.chunks);
+    free(scheduler->step.first_logits);
     scheduler->step = (struct dc_step){0};
 }
 
@@ -83,12 +90,13 @@ static bool is_held(const struct dc_context *context, int64_t now_ns, int64_t *u
 }
 
 static void add_chunk(struct dc_step *step, struct dc_context *context, const uint32_t *tokens,
-                      int n_tokens, bool wants_logits)
+                      int n_tokens, int n_logits)
 {
     step->contexts[step->n_chunks] = context;
+    step->first_logits[step->n_chunks] = step->n_logits;
     step->chunks[step->n_chunks++] = (struct baton_chunk){
-        .seq = &context->seq, .tokens = tokens, .n_tokens = n_tokens, .wants_logits = wants_logits};
-    step->n_rows += wants_logits;
+        .seq = &context->seq, .tokens = tokens, .n_tokens = n_tokens, .n_logits = n_logits};
+    step->n_logits += n_logits;
 }
 
 /* Arrival alone decides: a sequence that has credit again takes its slot back from a later one. */
@@ -101,9 +109,38 @@ static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_
         if (!dc_context_has_credit(context))
             scheduler->n_paused++;
         else if (!is_held(context, now_ns, until_ns))
-            add_chunk(&scheduler->step, context, &context->next_token, 1, true);
+            add_chunk(&scheduler->step, context, &context->next_token, 1, 1);
     }
     scheduler->step.n_sequences = scheduler->step.n_chunks;
+}
+
+/* Drafts that may be checked: each makes one token more, within credit and the output's end. */
+static int most_drafts(const struct dc_context *context)
+{
+    uint64_t credit_end = atomic_load_explicit(&context->credit_end, memory_order_relaxed);
+    uint64_t end = credit_end < context->n_output_max ? credit_end : context->n_output_max;
+    uint64_t n = end > context->n_output ? end - context->n_output - 1 : 0;
+    return n < BATON_MAX_DRAFTS ? (int)n : BATON_MAX_DRAFTS;
+}
+
+static void add_drafts(struct dc_scheduler *scheduler)
+{
+    struct dc_step *step = &scheduler->step;
+    double least = baton_draft_least(scheduler->base_s, scheduler->row_s, step->n_sequences);
+    int n_left = DC_STEP_DRAFTS;
+    for (int i = 0; i < step->n_sequences; i++) {
+        struct dc_context *context = step->contexts[i];
+        struct dc_speculation *speculation = &context->speculation;
+        step->first_logits[i] = i + DC_STEP_DRAFTS - n_left;
+        if (!speculation->max_tokens)
+            continue;
+        int n_most = most_drafts(context);
+        dc_speculation_draft(speculation, least, n_most < n_left ? n_most : n_left);
+        step->chunks[i].tokens = speculation->tokens;
+        step->chunks[i].n_tokens = step->chunks[i].n_logits = 1 + speculation->n_drafts;
+        step->n_logits += speculation->n_drafts;
+        n_left -= speculation->n_drafts;
+    }
 }
 
 /* Prompts share n_most tokens in order of arrival, more when no sequence waits for the step. A
@@ -128,8 +165,9 @@ static void add_prompts(struct dc_scheduler *scheduler, int64_t now_ns, int64_t 
 int64_t dc_scheduler_fill(struct dc_scheduler *scheduler, int64_t now_ns)
 {
     int64_t until_ns = 0;
-    scheduler->step.n_chunks = scheduler->step.n_rows = 0;
+    scheduler->step.n_chunks = scheduler->step.n_logits = 0;
     add_sequences(scheduler, now_ns, &until_ns);
+    add_drafts(scheduler);
     add_prompts(scheduler, now_ns, &until_ns);
     return scheduler->step.n_chunks ? 0 : until_ns;
 }

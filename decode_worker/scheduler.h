@@ -6,6 +6,8 @@
  * goes to the next one until it may step again. Prompts run in order of arrival. Beside sequences
  * they get at most chunk tokens of a step, which bounds the delay of the sequences' tokens.
  *
+ * Sequences that speculate bring drafts to be checked, as many as are worth their rows.
+ *
  * Ownership: contexts are borrowed from add until remove.
  * Threading: engine thread.
  * Errors:    init: NO_MEMORY. A step allocates nothing.
@@ -17,16 +19,19 @@
 #include "decode_worker/context.h"
 
 enum {
-    DC_MAX_PROMPTS = 8,   /* in one step */
-    DC_ALONE_TOKENS = 256 /* of prompts in one step when no sequence waits for it */
+    DC_MAX_PROMPTS = 8,    /* in one step */
+    DC_ALONE_TOKENS = 256, /* of prompts in one step when no sequence waits for it */
+    DC_STEP_DRAFTS = 64    /* of all its sequences */
 };
 
-/* The chunks of a step: sequences first, then prompts. Only the last prompt may be incomplete, and
- * only complete chunks want logits, so row r of the logits is that of chunk r. */
+/* The chunks of a step: sequences first, then prompts. A sequence wants logits of all its rows, a
+ * prompt of its last one. Only the last prompt may be incomplete, and then wants none. */
 struct dc_step {
-    int n_chunks, n_sequences, n_rows; /* rows: chunks that want logits */
-    struct dc_context **contexts;      /* [max_batch + DC_MAX_PROMPTS] */
-    struct baton_chunk *chunks;        /* the same */
+    int n_chunks, n_sequences;
+    int n_logits;                 /* rows of logits, of all chunks */
+    struct dc_context **contexts; /* [max_batch + DC_MAX_PROMPTS] */
+    struct baton_chunk *chunks;   /* the same */
+    int *first_logits;            /* the same: a chunk's first row of the logits */
 };
 
 BATON_LIST(dc_scheduler_list, struct dc_context, in_scheduler)
@@ -34,7 +39,8 @@ BATON_LIST(dc_scheduler_list, struct dc_context, in_scheduler)
 struct dc_scheduler {
     struct dc_scheduler_list sequences, prompts; /* in order of arrival */
     int max_batch, chunk;
-    int n_paused; /* sequences without credit that were passed over, when last filled */
+    int n_paused;         /* sequences without credit that were passed over, when last filled */
+    double base_s, row_s; /* what a step costs (draft_length.h); 0: not known */
     struct dc_step step;
 };
 
@@ -42,8 +48,9 @@ enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch,
                                  int chunk) BATON_MUST_CHECK;
 void dc_scheduler_fini(struct dc_scheduler *scheduler);
 
-/* The most rows of a step: its engine must be made for so many. */
+/* The most rows of a step, and of its logits: its engine must be made for so many. */
 int dc_scheduler_max_rows(int max_batch, int chunk);
+int dc_scheduler_max_logits(int max_batch);
 
 /* context is PREFILLING or RUNNING. */
 void dc_scheduler_add(struct dc_scheduler *scheduler, struct dc_context *context);

@@ -15,6 +15,9 @@ struct slot {
     Baton__V1__Tokens tokens;
     Baton__V1__DecodeBegan began;
     Baton__V1__Finished finished;
+    uint32_t ids[1 + BATON_MAX_DRAFTS];
+    Baton__V1__Decision *decisions[1 + BATON_MAX_DRAFTS];
+    Baton__V1__Logprobs *logprobs[1 + BATON_MAX_DRAFTS];
 };
 
 struct dc_stream {
@@ -81,9 +84,32 @@ static void fill_finished(Baton__V1__Finished *finished, const struct dc_event *
     baton__v1__finished__init(finished);
     finished->reason = event->stopped ? BATON__V1__FINISHED__REASON__STOP_TOKEN
                                       : BATON__V1__FINISHED__REASON__LENGTH;
-    finished->n_tokens = context->n_output + 1;
+    finished->n_tokens = context->n_output + (uint64_t)event->sampled->n;
     finished->decode_s = context->decode_s + step_s;
     finished->n_steps = context->n_steps + 1;
+}
+
+static void fill_tokens(struct slot *slot, const struct dc_sampled *sampled)
+{
+    Baton__V1__Tokens *message = &slot->tokens;
+    for (int i = 0; i < sampled->n; i++) {
+        const struct baton_sampled_token *token = &sampled->tokens[i];
+        slot->ids[i] = token->token;
+        slot->decisions[i] = token->decision;
+        slot->logprobs[i] = token->logprobs;
+        message->n_decisions += token->decision != NULL;
+        message->n_logprobs += token->logprobs != NULL;
+    }
+    message->tokens = slot->ids;
+    message->n_tokens = (size_t)sampled->n;
+    message->decisions = slot->decisions;
+    message->logprobs = slot->logprobs;
+}
+
+static void fill_drafts(Baton__V1__StepEvent *event, const struct dc_speculation *speculation)
+{
+    event->drafts = (uint32_t *)(uintptr_t)(speculation->tokens + 1); /* packed, only read */
+    event->n_drafts = speculation->max_tokens ? (size_t)speculation->n_drafts : 0;
 }
 
 static void fill(struct slot *slot, const struct dc_event *event, double step_s)
@@ -96,7 +122,8 @@ static void fill(struct slot *slot, const struct dc_event *event, double step_s)
     slot->event.tokens = &slot->tokens;
     slot->tokens.first_index = context->n_output;
     slot->tokens.step_s = step_s;
-    baton_sampled_token_into_tokens(event->sampled, &slot->tokens);
+    fill_tokens(slot, event->sampled);
+    fill_drafts(&slot->event, &context->speculation);
     if (!context->n_steps) {
         fill_began(&slot->began, context);
         slot->tokens.began = &slot->began;

@@ -8,17 +8,16 @@
 #ifndef BATON_DECODE_STREAM_H
 #define BATON_DECODE_STREAM_H
 
-#include "common/sampling/sampled_token.h"
-#include "decode_worker/context.h"
+#include "decode_worker/sample_batch.h"
 
 struct dc_stream;
 
-/* What a step gave one sequence: the token at index context->n_output. */
+/* What a step gave one sequence: the tokens from index context->n_output on. */
 struct dc_event {
     const struct dc_context *context;
-    struct baton_sampled_token *sampled;
-    bool stopped, last; /* ended by a stop token; no token follows this one */
-    /* Out. AGAIN: the link's queue is full, the token must be made again later. CLOSED: the gateway
+    const struct dc_sampled *sampled;
+    bool stopped, last; /* ended by a stop token; no token follows these */
+    /* Out. AGAIN: the link's queue is full, the tokens must be made again later. CLOSED: the gateway
      * is gone. INVALID, LIMIT: it would refuse the event. */
     enum baton_err err;
 };

@@ -84,7 +84,7 @@ static enum baton_err run_packed(struct pf_engine *engine)
         chunks[i] = (struct baton_chunk){.seq = &job->seq,
                                          .tokens = job->tokens + job->seq.n_tokens,
                                          .n_tokens = chunk->n_tokens,
-                                         .wants_logits = ends_here(chunk)};
+                                         .n_logits = ends_here(chunk)};
     }
     return baton_engine_forward(engine->engine, chunks, engine->scheduler.step.n_chunks, on_layer,
                                 engine, engine->logits);

@@ -36,14 +36,20 @@ static size_t first_slot(const struct baton_history *history, uint32_t id)
     return (size_t)(hash >> 32) & (history->n_slots - 1);
 }
 
-static struct baton_seen *find_or_add(struct baton_history *history, uint32_t id)
+/* Where the id is, or belongs: the slot is empty then. */
+static size_t slot_of(const struct baton_history *history, uint32_t id)
 {
     size_t slot = first_slot(history, id);
-    for (; history->slots[slot]; slot = (slot + 1) & (history->n_slots - 1)) {
-        struct baton_seen *seen = &history->seen[history->slots[slot] - 1];
-        if (seen->id == id)
-            return seen;
-    }
+    while (history->slots[slot] && history->seen[history->slots[slot] - 1].id != id)
+        slot = (slot + 1) & (history->n_slots - 1);
+    return slot;
+}
+
+static struct baton_seen *find_or_add(struct baton_history *history, uint32_t id)
+{
+    size_t slot = slot_of(history, id);
+    if (history->slots[slot])
+        return &history->seen[history->slots[slot] - 1];
     assert(history->n_seen < history->n_slots / 2);
     history->seen[history->n_seen] = (struct baton_seen){.id = id};
     history->slots[slot] = (uint32_t)++history->n_seen;
@@ -54,9 +60,23 @@ void baton_history_add_prompt(struct baton_history *history, const uint32_t *ids
 {
     for (size_t i = 0; i < n; i++)
         (void)find_or_add(history, ids[i]);
+    history->n_prompt = history->n_seen;
 }
 
 void baton_history_add_output(struct baton_history *history, uint32_t id)
 {
     find_or_add(history, id)->n_output++;
+}
+
+void baton_history_drop_output(struct baton_history *history, uint32_t id)
+{
+    size_t slot = slot_of(history, id);
+    assert(history->slots[slot]);
+    if (--history->seen[history->slots[slot] - 1].n_output ||
+        history->slots[slot] <= history->n_prompt)
+        return;
+    /* Nothing was added after it, so nothing in the table passed its slot on the way. */
+    assert(history->slots[slot] == history->n_seen);
+    history->slots[slot] = 0;
+    history->n_seen--;
 }

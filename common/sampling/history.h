@@ -23,6 +23,7 @@ struct baton_history {
     size_t n_seen;
     uint32_t *slots; /* hash of an id -> its index in seen, plus one; 0: empty */
     size_t n_slots;  /* a power of two, at least twice n_max */
+    size_t n_prompt; /* of seen, those that the prompt has */
 };
 
 /* Room for n_max different tokens: prompt and output together. */
@@ -33,5 +34,7 @@ void baton_history_fini(struct baton_history *history);
 void baton_history_add_prompt(struct baton_history *history, const uint32_t *ids, size_t n);
 /* Counts one more output token of that id. The prompt may hold the id as well. */
 void baton_history_add_output(struct baton_history *history, uint32_t id);
+/* Takes back the last output token that was added and not taken back: id. */
+void baton_history_drop_output(struct baton_history *history, uint32_t id);
 
 #endif

@@ -34,6 +34,12 @@ void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t toke
         baton_history_add_output(&state->history, token);
 }
 
+void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token)
+{
+    if (state->keeps_history)
+        baton_history_drop_output(&state->history, token);
+}
+
 void baton_sampling_state_note_all(struct baton_sampling_state *state, const uint32_t *tokens,
                                    size_t n)
 {

@@ -28,7 +28,9 @@ void baton_sampling_state_fini(struct baton_sampling_state *state);
 
 /* The token became part of the output. */
 void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t token);
-/* The same for tokens [n], in order: what earlier attempts made. */
+/* The last token noted is no part of it after all. */
+void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token);
+/* As note for tokens [n], in order: what earlier attempts made. */
 void baton_sampling_state_note_all(struct baton_sampling_state *state, const uint32_t *tokens,
                                    size_t n);
 

@@ -4,6 +4,7 @@
 #include "common/base/fingerprint.h"
 #include "common/base/request_tag.h"
 #include "common/base/ticket.h"
+#include "common/sampling/speculation.h"
 #include "common/wire/check_fields.h"
 
 enum { MAX_LAYERS = 1024, MAX_BLOCK_TOKENS = 1 << 16, MAX_CORES = 1 << 16 };
@@ -169,6 +170,16 @@ static void check_reserved(struct checker *c, const Baton__V1__Reserved *m)
     ticket(c, "ticket", &m->ticket);
 }
 
+/* The text that drafts are looked up in is the whole context. */
+static void check_speculation(struct checker *c, const Baton__V1__DecodeStart *m)
+{
+    known(c, "mode", (int)m->speculation->mode, &baton__v1__speculation__mode__descriptor);
+    range(c, "max_tokens", m->speculation->max_tokens, 1, BATON_MAX_DRAFTS);
+    if (m->n_prompt + m->n_output != m->n_prompt_tokens)
+        FAIL(c, "speculation", "%zu tokens of the context are there, not n_prompt_tokens: %u",
+             m->n_prompt + m->n_output, m->n_prompt_tokens);
+}
+
 static void check_decode_start(struct checker *c, const Baton__V1__DecodeStart *m)
 {
     range(c, "first_token", m->first_token, 0, MAX_TOKEN_ID);
@@ -181,6 +192,8 @@ static void check_decode_start(struct checker *c, const Baton__V1__DecodeStart *
     if (m->n_output && m->n_output != m->n_output_tokens)
         FAIL(c, "output", "%zu tokens where n_output_tokens is %u", m->n_output,
              m->n_output_tokens);
+    if (m->speculation)
+        check_speculation(c, m);
 }
 
 static void check_began(struct checker *c, const Baton__V1__DecodeBegan *m)
@@ -244,6 +257,7 @@ static void check_step_event(struct checker *c, const Baton__V1__StepEvent *m)
         FAIL(c, "events", "one of them says nothing");
     if (m->tokens)
         check_tokens(c, m->tokens);
+    token_ids(c, "drafts", m->drafts, m->n_drafts, 0, BATON_MAX_DRAFTS);
     if (m->finished)
         check_finished(c, m->finished);
 }

@@ -166,16 +166,16 @@ static struct baton_forward begin_forward(const struct baton_engine *engine)
     return forward;
 }
 
-/* Only the last rows of chunks that want logits go on, moved to the front. Each moves to its own
- * index or a lower one, so none overwrites a row that is still to move. */
-static void keep_last_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
+/* Only the rows that want logits go on, moved to the front. Each moves to its own index or a lower
+ * one, so none overwrites a row that is still to move. */
+static void keep_logits_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
                            int n_chunks)
 {
     int n_kept = 0;
     for (int i = 0, end = 0; i < n_chunks; i++) {
         end += chunks[i].n_tokens;
-        if (chunks[i].wants_logits)
-            baton_forward_move_row(forward, end - 1, n_kept++);
+        for (int row = end - chunks[i].n_logits; row < end; row++)
+            baton_forward_move_row(forward, row, n_kept++);
     }
     forward->n_rows = n_kept;
 }
@@ -185,14 +185,15 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
 {
     struct baton_forward forward = begin_forward(engine);
     for (int i = 0; i < n_chunks; i++)
-        if (!add_rows(engine, &forward, chunks[i].seq, chunks[i].tokens, chunks[i].n_tokens))
+        if (!add_rows(engine, &forward, chunks[i].seq, chunks[i].tokens, chunks[i].n_tokens) ||
+            chunks[i].n_logits > chunks[i].n_tokens)
             return BATON_INVALID;
     if (!forward.n_rows)
         return BATON_INVALID;
     enum baton_err err = run_layers(engine, &forward, on_layer, arg);
     if (err)
         return err;
-    keep_last_rows(&forward, chunks, n_chunks);
+    keep_logits_rows(&forward, chunks, n_chunks);
     if (forward.n_rows)
         finish_rows(engine, &forward, logits);
     /* Last: after an error or a cancellation the sequences are as before. */
@@ -206,7 +207,7 @@ enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_se
                                     void *arg, float *logits)
 {
     const struct baton_chunk chunk = {
-        .seq = seq, .tokens = tokens, .n_tokens = n_tokens, .wants_logits = logits != NULL};
+        .seq = seq, .tokens = tokens, .n_tokens = n_tokens, .n_logits = logits != NULL};
     return baton_engine_forward(engine, &chunk, 1, on_layer, arg, logits);
 }
 

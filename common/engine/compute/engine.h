@@ -54,12 +54,12 @@ struct baton_chunk {
     struct baton_seq *seq;
     const uint32_t *tokens; /* [n_tokens] */
     int n_tokens;
-    bool wants_logits; /* of the last of them */
+    int n_logits; /* how many of the last of them want logits */
 };
 
 /* One forward over the chunks of different sequences, prompts and decode steps alike: each weight
- * is read once for all rows, T in all. Advances the sequences. on_layer may be NULL. logits [chunks
- * that want them][V], in their order; NULL when none does. A chunk's results do not depend on its
+ * is read once for all rows, T in all. Advances the sequences. on_layer may be NULL. logits [sum of
+ * n_logits][V], in the order of the rows; NULL when none wants any. A chunk's results do not depend on its
  * neighbours. After an error no sequence has advanced. */
 enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
                                     int n_chunks, baton_layer_fn on_layer, void *arg,

@@ -36,12 +36,13 @@ struct request_params {
     uint32_t credit;      /* 0: plenty */
     uint32_t deadline_ms; /* 0: none */
     uint32_t explain;     /* candidates */
+    uint32_t drafts;      /* that a step may check by prompt lookup */
     bool with_hashes;
     bool with_foreign_hashes; /* with hashes, of another numeric class */
-    const char *kv_layout; /* that KvBegin names; NULL: the worker's own */
-    bool grows;            /* its context comes from another decode worker, where it runs */
-    int grew_by;           /* of n_resumed: made there after Reserve */
-    int kv_end_off;        /* how many tokens more than there are KvEnd speaks of then */
+    const char *kv_layout;    /* that KvBegin names; NULL: the worker's own */
+    bool grows;               /* its context comes from another decode worker, where it runs */
+    int grew_by;              /* of n_resumed: made there after Reserve */
+    int kv_end_off;           /* how many tokens more than there are KvEnd speaks of then */
 };
 
 /* What the gateway has heard of a request. */
@@ -56,6 +57,7 @@ struct heard {
     bool stopped, has_decision;
     uint32_t tokens[N_CONTEXT];
     size_t n_tokens, n_resumed; /* n_resumed: of these, from an earlier attempt */
+    size_t n_drafted, n_accepted;
     Baton__V1__Failed__Code failure;
 };
 

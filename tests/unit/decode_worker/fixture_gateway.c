@@ -44,6 +44,19 @@ static void hear_tokens(struct heard *about, const Baton__V1__Tokens *tokens)
     about->has_decision |= tokens->n_decisions > 0;
 }
 
+/* Every token but the last was guessed. */
+static void hear_drafts(struct heard *about, const Baton__V1__StepEvent *event)
+{
+    size_t n_accepted = 0;
+    while (n_accepted < event->n_drafts && n_accepted < event->tokens->n_tokens &&
+           event->drafts[n_accepted] == event->tokens->tokens[n_accepted])
+        n_accepted++;
+    about->n_drafted += event->n_drafts;
+    about->n_accepted += n_accepted;
+    if (event->tokens && !about->stopped && event->n_drafts)
+        assert_true(event->tokens->n_tokens <= n_accepted + 1);
+}
+
 static void hear_events(const Baton__V1__StepEvents *message)
 {
     if (message->n_events > most_events)
@@ -54,6 +67,7 @@ static void hear_events(const Baton__V1__StepEvents *message)
         assert_true(counts_alone || !about->n_finished);
         if (event->tokens)
             hear_tokens(about, event->tokens);
+        hear_drafts(about, event);
         if (!event->finished)
             continue;
         about->n_finished++;
@@ -61,7 +75,8 @@ static void hear_events(const Baton__V1__StepEvents *message)
         if (counts_alone)
             continue;
         assert_int_equal(event->finished->n_tokens, about->n_tokens);
-        assert_int_equal(event->finished->n_steps, about->n_tokens - about->n_resumed - 1);
+        if (!about->n_drafted)
+            assert_int_equal(event->finished->n_steps, about->n_tokens - about->n_resumed - 1);
     }
 }
 
@@ -260,6 +275,7 @@ void say_start(const struct request_params *params)
     Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
     Baton__V1__Sampling sampling;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    Baton__V1__Speculation speculation = BATON__V1__SPECULATION__INIT;
     struct heard *about = &heard[params->id];
     uint32_t prompt[N_CONTEXT];
     if (about->n_tokens == about->n_resumed) { /* the prefill worker's first token */
@@ -273,7 +289,12 @@ void say_start(const struct request_params *params)
     start.n_prompt_tokens = (uint32_t)(params->n_prompt + params->n_resumed);
     start.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
     start.n_output_tokens = (uint32_t)params->n_resumed;
-    if (params->penalty > 0) {
+    if (params->drafts) {
+        speculation.mode = BATON__V1__SPECULATION__MODE__PROMPT_LOOKUP;
+        speculation.max_tokens = params->drafts;
+        start.speculation = &speculation;
+    }
+    if (params->penalty > 0 || params->drafts) {
         start.prompt = prompt;
         start.n_prompt = (size_t)params->n_prompt;
         start.output = about->tokens;

@@ -89,7 +89,7 @@ static void run_step(void)
     (void)dc_scheduler_fill(&scheduler, 1);
     if (baton_engine_forward(engine, step->chunks, step->n_chunks, NULL, NULL, logits))
         fail();
-    struct baton_sampled_token *made = dc_sample_batch_run(sampling, engine, step, logits);
+    const struct dc_sampled *made = dc_sample_batch_run(sampling, engine, step, logits);
     for (int i = 0; i < step->n_sequences; i++)
         events[i] =
             (struct dc_event){.context = step->contexts[i], .sampled = &made[i], .last = i == 1};
@@ -97,8 +97,8 @@ static void run_step(void)
     for (int i = 0; i < step->n_sequences; i++)
         if (events[i].err != BATON_AGAIN)
             fail();
-    if (step->n_rows > step->n_sequences) { /* the prompt is through: once more */
-        if (dc_stream_send_first(&contexts[N_SEQUENCES], &made[N_SEQUENCES]) != BATON_AGAIN)
+    if (made[N_SEQUENCES].n) { /* the prompt is through: once more */
+        if (dc_stream_send_first(&contexts[N_SEQUENCES], made[N_SEQUENCES].tokens) != BATON_AGAIN)
             fail();
         contexts[N_SEQUENCES].seq.n_tokens = 0;
     }
@@ -115,7 +115,7 @@ TEST(a_step_allocates_nothing_but_its_message)
     assert_int_equal(baton_kv_create(baton_model_kv_layout(model), NULL, 100, &kv, NULL), BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
     assert_int_equal(dc_scheduler_init(&scheduler, N_SEQUENCES, 7), BATON_OK);
-    sampling = dc_sample_batch_create(N_SEQUENCES + DC_MAX_PROMPTS, 2, N_VOCAB);
+    sampling = dc_sample_batch_create(N_SEQUENCES, 2, N_VOCAB);
     stream = dc_stream_create(N_SEQUENCES);
     assert_true(sampling && stream);
     open_link();

@@ -47,7 +47,8 @@ static void assert_step(const char *expected)
     for (int i = 0; i < step->n_chunks; i++) {
         assert_ptr_equal(step->contexts[i], &contexts[expected[i] - '0']);
         assert_ptr_equal(step->chunks[i].seq, &step->contexts[i]->seq);
-        assert_int_equal(step->chunks[i].wants_logits, i < step->n_rows);
+        assert_int_equal(step->chunks[i].n_logits, i < step->n_logits);
+        assert_int_equal(step->first_logits[i], i < step->n_logits ? i : step->n_logits);
     }
 }
 
@@ -104,7 +105,7 @@ TEST(prompts_share_what_a_step_gives_them)
     (void)dc_scheduler_fill(&scheduler, 1);
     assert_step("012");
     assert_int_equal(scheduler.step.n_sequences, 1);
-    assert_int_equal(scheduler.step.n_rows, 2); /* prompt 2 has more to come */
+    assert_int_equal(scheduler.step.n_logits, 2); /* prompt 2 has more to come */
     assert_int_equal(scheduler.step.chunks[1].n_tokens, 4);
     assert_int_equal(scheduler.step.chunks[2].n_tokens, 6);
     assert_ptr_equal(scheduler.step.chunks[2].tokens, tokens + 3);

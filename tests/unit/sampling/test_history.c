@@ -29,6 +29,27 @@ TEST(prompt_tokens_are_seen_once_and_outputs_counted)
     baton_history_fini(&history);
 }
 
+TEST(outputs_are_dropped_in_reverse_order)
+{
+    enum { N = 64 };
+    const uint32_t prompt[] = {0, 5 << 20};
+    struct baton_history history;
+    assert_int_equal(baton_history_init(&history, N), BATON_OK);
+    baton_history_add_prompt(&history, prompt, 2);
+    baton_history_add_output(&history, 1);
+    for (uint32_t i = 0; i < N - 1; i++)
+        baton_history_add_output(&history, i << 20);
+    for (uint32_t i = N - 1; i-- > 1;)
+        baton_history_drop_output(&history, i << 20);
+    assert_int_equal(history.n_seen, 3); /* those of the prompt stay */
+    assert_int_equal(find(&history, 0)->n_output, 1);
+    assert_int_equal(find(&history, 5 << 20)->n_output, 0);
+    assert_int_equal(find(&history, 1)->n_output, 1);
+    baton_history_add_output(&history, 9);
+    assert_int_equal(find(&history, 9)->n_output, 1);
+    baton_history_fini(&history);
+}
+
 TEST(a_full_table_of_colliding_ids_finds_each_of_them)
 {
     enum { N = 1000 };
@@ -61,6 +82,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompt_tokens_are_seen_once_and_outputs_counted),
+        cmocka_unit_test(outputs_are_dropped_in_reverse_order),
         cmocka_unit_test(a_full_table_of_colliding_ids_finds_each_of_them),
         cmocka_unit_test(an_absurd_size_is_refused_and_an_empty_history_is_fine),
     };

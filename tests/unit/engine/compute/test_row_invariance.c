@@ -40,7 +40,7 @@ static struct baton_model *model;
 static struct baton_kv *kv;
 static struct baton_engine *engines[N_ENGINES]; /* of 1, 2, 3 threads */
 static struct text texts[MAX_SEQS];
-static float logits[MAX_SEQS][N_VOCAB];
+static float logits[MAX_ROWS][N_VOCAB];
 
 /* 0..n-1 */
 static int draw(int n)
@@ -158,15 +158,17 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
         chunks[b] = (struct baton_chunk){.seq = at,
                                          .tokens = of[b]->tokens + at->n_tokens,
                                          .n_tokens = draw(2) ? 1 : 1 + draw(most),
-                                         .wants_logits = draw(2)};
+                                         .n_logits = draw(2)};
+        if (draw(2)) /* as drafts are checked */
+            chunks[b].n_logits = draw(chunks[b].n_tokens + 1);
         n_left -= chunks[b].n_tokens;
     }
     assert_int_equal(
         baton_engine_forward(engines[draw(N_ENGINES)], chunks, n, NULL, NULL, (float *)logits),
         BATON_OK);
     for (int b = 0; b < n; b++)
-        if (chunks[b].wants_logits)
-            assert_memory_equal(logits[n_wanted++], of[b]->expected[chunks[b].seq->n_tokens - 1],
+        for (int row = chunks[b].n_logits; row > 0; row--)
+            assert_memory_equal(logits[n_wanted++], of[b]->expected[chunks[b].seq->n_tokens - row],
                                 sizeof logits[0]);
 }
 

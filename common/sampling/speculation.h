@@ -1,0 +1,17 @@
+/* What a client asks of speculation. It changes no token: only how many steps they take.
+ *
+ * Threading: plain data.
+ */
+#ifndef BATON_SAMPLING_SPECULATION_H
+#define BATON_SAMPLING_SPECULATION_H
+
+enum { BATON_MAX_DRAFTS = 16 }; /* tokens that one step may check for a sequence */
+
+enum baton_speculation_mode { BATON_SPECULATION_NONE, BATON_SPECULATION_PROMPT_LOOKUP };
+
+struct baton_speculation {
+    enum baton_speculation_mode mode;
+    int max_tokens; /* 1..BATON_MAX_DRAFTS */
+};
+
+#endif
