@@ -451,28 +451,31 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     enum baton_err err = gw_http_start(&gateway->loop, &http, &gateway->server, why);
     if (err)
         return err;
-    gateway->api = (struct gw_api){.loop = &gateway->loop,
-                                   .requests = &gateway->requests,
-                                   .dispatcher = &gateway->dispatcher,
-                                   .fleet = &gateway->fleet,
-                                   .metrics = &gateway->metrics,
-                                   .spans = &gateway->spans,
-                                   .lag = &gateway->lag,
-                                   .tokenizer = gateway->tokenizer,
-                                   .facts = &gateway->facts,
-                                   .fingerprint = &gateway->fingerprint,
-                                   .chat = gateway->chat,
-                                   .started_s = (int64_t)time(NULL),
-                                   .server = gateway->server,
-                                   .timeout_s = options->timeout_s,
-                                   .max_prompt_tokens = max_prompt_tokens(gateway),
-                                   .max_batch = options->max_batch,
-                                   .max_per_key = options->max_per_key,
-                                   .prefix_cache = options->prefix_cache,
-                                   .model_sampling = options->sampling_defaults,
-                                   .access = gateway->access,
-                                   .exposure = &gateway->exposure,
-                                   .completions = gw_completions_create()};
+    gateway->api =
+        (struct gw_api){.loop = &gateway->loop,
+                        .requests = &gateway->requests,
+                        .dispatcher = &gateway->dispatcher,
+                        .fleet = &gateway->fleet,
+                        .metrics = &gateway->metrics,
+                        .spans = &gateway->spans,
+                        .lag = &gateway->lag,
+                        .tokenizer = gateway->tokenizer,
+                        .facts = &gateway->facts,
+                        .fingerprint = &gateway->fingerprint,
+                        .chat = gateway->chat,
+                        .started_s = (int64_t)time(NULL),
+                        .server = gateway->server,
+                        .timeout_s = options->timeout_s,
+                        .max_prompt_tokens = max_prompt_tokens(gateway),
+                        .max_batch = options->max_batch,
+                        .max_per_key = options->max_per_key,
+                        .prefix_cache = options->prefix_cache,
+                        .model_sampling = options->sampling_defaults,
+                        .speculation = {.mode = (enum baton_speculation_mode)options->speculation,
+                                        .max_tokens = (int)options->speculation_tokens},
+                        .access = gateway->access,
+                        .exposure = &gateway->exposure,
+                        .completions = gw_completions_create()};
     gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
     if (!gateway->api.completions || !gateway->api.kv_debug)
         return BATON_NO_MEMORY;

@@ -20,6 +20,8 @@ struct gw_options {
     int prefix_cache;                  /* 1: prompts may share what was computed for others */
     int log_format;                    /* enum baton_log_format */
     int sampling_defaults;             /* 1: the model's */
+    int speculation;                   /* enum baton_speculation_mode */
+    int64_t speculation_tokens;
     bool strict_class;
     int64_t prefix_blocks, colocated_prefill_tokens;
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;

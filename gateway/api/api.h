@@ -9,6 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/chat/chat.h"
+#include "common/sampling/speculation.h"
 #include "gateway/api/fields.h"
 #include "gateway/dispatch/dispatcher.h"
 #include "gateway/http/server.h"
@@ -37,7 +38,8 @@ struct gw_api {
     int64_t max_per_key;       /* generations of one key at once; 0: any */
     bool prefix_cache;         /* prompts may share what was computed for others */
     bool model_sampling;       /* what a body leaves open is the model's sampling defaults */
-    int64_t started_s;         /* Unix time */
+    struct baton_speculation speculation; /* of a body that does not speak of it */
+    int64_t started_s;                    /* Unix time */
     const struct gw_exposure *exposure;
     struct gw_access *access;
     struct gw_completions *completions;

@@ -170,8 +170,9 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     gw_lifecycle_set_state(&dispatcher->lifecycle, request, GW_DECODING, "first token");
     if (!request->output.tokens.n)
         request->writer->first(request->choice);
-    if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, first->token,
-                              first->decision, first->logprobs)) {
+    const struct gw_made_token made = {
+        .id = first->token, .decision = first->decision, .logprobs = first->logprobs};
+    if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, &made)) {
         gw_lifecycle_finish(&dispatcher->lifecycle, request);
     } else if (!more && request->params.kv_cache) { /* naive mode ends with Finished instead */
         gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, first->stopped);
@@ -234,10 +235,24 @@ static const struct gw_failure *tokens_contradict(const struct gw_dispatcher *di
     return are_of_the_model(dispatcher, tokens->tokens, tokens->n_tokens) ? NULL : &unknown_token;
 }
 
+/* Returns for how many of the tokens a draft was looked at. */
+static size_t note_drafts(struct gw_metrics *metrics, struct gw_request *request,
+                          const Baton__V1__StepEvent *event)
+{
+    struct gw_output *output = &request->output;
+    uint64_t n_accepted = output->n_accepted;
+    size_t n = gw_output_note_drafts(output, event->drafts, event->n_drafts, event->tokens->tokens,
+                                     event->tokens->n_tokens);
+    metrics->n_drafted += event->n_drafts;
+    metrics->n_accepted += output->n_accepted - n_accepted;
+    return n;
+}
+
 /* sample_s: how long the worker chose tokens after the step; 0: step_s tells both. */
 static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                        const Baton__V1__Tokens *tokens, double sample_s)
+                        const Baton__V1__StepEvent *event, double sample_s)
 {
+    const Baton__V1__Tokens *tokens = event->tokens;
     int64_t now_ns = baton_now_ns();
     if (request->state != GW_DECODING)
         return;
@@ -262,14 +277,18 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
     request->attempt.decode_times.sample_s += sample_s;
     dispatcher->lifecycle.options.metrics->n_output_tokens += tokens->n_tokens;
     gw_throughput_made(&dispatcher->lifecycle.throughput, tokens->n_tokens, now_ns);
-    for (size_t i = 0; i < tokens->n_tokens; i++)
-        if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer,
-                                  tokens->tokens[i],
-                                  tokens->n_decisions ? tokens->decisions[i] : NULL,
-                                  tokens->n_logprobs ? tokens->logprobs[i] : NULL)) {
+    size_t n_drafts = note_drafts(dispatcher->lifecycle.options.metrics, request, event);
+    for (size_t i = 0; i < tokens->n_tokens; i++) {
+        const struct gw_made_token made = {
+            .id = tokens->tokens[i],
+            .decision = tokens->n_decisions ? tokens->decisions[i] : NULL,
+            .logprobs = tokens->n_logprobs ? tokens->logprobs[i] : NULL,
+            .draft = i < n_drafts ? &event->drafts[i] : NULL};
+        if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, &made)) {
             gw_lifecycle_finish(&dispatcher->lifecycle, request);
             return;
         }
+    }
     if (request->output.tokens.n - request->attempt.acked_index >=
             gw_command_credit(request) / ACKS_A_CREDIT &&
         !request->paused)
@@ -348,7 +367,7 @@ static void take_step(struct gw_dispatcher *dispatcher, const struct gw_worker *
         const Baton__V1__StepEvent *event = step->events[i];
         struct gw_request *request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->tokens)
-            take_tokens(dispatcher, request, event->tokens, step->sample_s);
+            take_tokens(dispatcher, request, event, step->sample_s);
         /* Look the request up again: its tokens may have ended it, for example by a stop string. */
         request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->finished)
@@ -396,7 +415,7 @@ static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_wo
         take_first_token(dispatcher, request, envelope->first_token);
         break;
     case BATON__V1__ENVELOPE__BODY_TOKENS:
-        take_tokens(dispatcher, request, envelope->tokens, 0);
+        take_tokens(dispatcher, request, &(Baton__V1__StepEvent){.tokens = envelope->tokens}, 0);
         break;
     case BATON__V1__ENVELOPE__BODY_FINISHED:
         take_finished(dispatcher, request, envelope->finished);

@@ -93,6 +93,10 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_cached_prompt_tokens_total", "Of these, found in a prefix cache.",
                   metrics->n_cached_tokens);
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
+    write_counter(out, "baton_drafted_tokens_total", "Tokens that speculation guessed.",
+                  metrics->n_drafted);
+    write_counter(out, "baton_accepted_tokens_total", "Of these, those that were right.",
+                  metrics->n_accepted);
     write_counter(out, "baton_retries_total",
                   "Attempts begun again because one broke before its first token.",
                   metrics->n_retries);

@@ -138,6 +138,7 @@ void gw_command_start(struct gw_request *request, uint32_t first_token)
 {
     struct baton_sampling_message sampling;
     Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
+    Baton__V1__Speculation speculation = BATON__V1__SPECULATION__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     baton_sampling_encode(&sampling, &request->params.sampling);
     start.first_token = first_token;
@@ -147,11 +148,16 @@ void gw_command_start(struct gw_request *request, uint32_t first_token)
     start.sampling = &sampling.message;
     start.credit_tokens = credit_now(request);
     start.deadline_ms = left_ms(request);
-    if (baton_sampling_needs_prompt(&request->params.sampling)) {
+    if (request->params.speculation.mode) {
+        speculation.mode = BATON__V1__SPECULATION__MODE__PROMPT_LOOKUP;
+        speculation.max_tokens = (uint32_t)request->params.speculation.max_tokens;
+        start.speculation = &speculation;
+    }
+    if (start.speculation || baton_sampling_needs_prompt(&request->params.sampling)) {
         start.prompt = request->params.prompt.ids;
         start.n_prompt = request->params.prompt.n;
     }
-    if (baton_sampling_needs_history(&request->params.sampling)) {
+    if (start.speculation || baton_sampling_needs_history(&request->params.sampling)) {
         start.output = gw_request_input(request)->ids + request->params.prompt.n;
         start.n_output = start.n_output_tokens;
     }

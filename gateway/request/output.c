@@ -41,6 +41,7 @@ void gw_output_restart(struct gw_output *output)
     output->longest_gap_s = 0;
     output->detokenize_ns = output->flush_ns = 0;
     output->handling_since_ns = output->handled_ns = 0;
+    output->n_drafted = output->n_accepted = 0;
     output->finish = GW_FINISH_NONE;
 }
 
@@ -82,6 +83,17 @@ void gw_output_handled(struct gw_output *output, int64_t now_ns)
     if (output->handling_since_ns)
         output->handled_ns += now_ns - output->handling_since_ns;
     output->handling_since_ns = 0;
+}
+
+size_t gw_output_note_drafts(struct gw_output *output, const uint32_t *drafts, size_t n,
+                             const uint32_t *tokens, size_t n_tokens)
+{
+    size_t n_right = 0;
+    while (n_right < n && n_right < n_tokens && drafts[n_right] == tokens[n_right])
+        n_right++;
+    output->n_drafted += n;
+    output->n_accepted += n_right;
+    return n_right + (n_right < n && n_right < n_tokens);
 }
 
 void gw_output_note_shown(struct gw_output *output)

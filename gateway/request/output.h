@@ -28,6 +28,7 @@ struct gw_output {
     int64_t detokenize_ns, flush_ns; /* sums */
     int64_t handling_since_ns;       /* the gateway works on tokens that came; 0: it does not */
     int64_t handled_ns;              /* the sum of that time, detokenizing and flushing included */
+    uint64_t n_drafted, n_accepted;  /* tokens guessed by speculation; of them, right ones */
     enum gw_finish finish;
 };
 
@@ -56,6 +57,11 @@ void gw_output_end(struct gw_output *output);
 /* Tokens came, and the gateway is done with what came. */
 void gw_output_handle(struct gw_output *output, int64_t now_ns);
 void gw_output_handled(struct gw_output *output, int64_t now_ns);
+
+/* Speculation guessed drafts [n] for tokens [n_tokens]: notes them, and returns for how many of the
+ * tokens a draft was looked at. */
+size_t gw_output_note_drafts(struct gw_output *output, const uint32_t *drafts, size_t n,
+                             const uint32_t *tokens, size_t n_tokens);
 
 /* The showable text is about to be shown. The caller resets the buffer. */
 void gw_output_note_shown(struct gw_output *output);

@@ -168,17 +168,17 @@ static bool prompt_has_text(const struct gw_request *request,
 }
 
 bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
-                           uint32_t id, const Baton__V1__Decision *decision,
-                           const Baton__V1__Logprobs *logprobs)
+                           const struct gw_made_token *made)
 {
     struct gw_output *output = &request->output;
-    bool silent = baton_sampling_params_is_stop(&request->params.sampling, id) ||
-                  baton_tokenizer_is_special(detokenizer->tokenizer, id);
+    bool silent = baton_sampling_params_is_stop(&request->params.sampling, made->id) ||
+                  baton_tokenizer_is_special(detokenizer->tokenizer, made->id);
     if (!output->tokens.n)
         gw_output_begin(output, detokenizer->tokenizer, !prompt_has_text(request, detokenizer));
-    struct gw_token token = gw_output_push(output, id, silent);
-    token.decision = decision;
-    token.logprobs = logprobs;
+    struct gw_token token = gw_output_push(output, made->id, silent);
+    token.decision = made->decision;
+    token.logprobs = made->logprobs;
+    token.draft = made->draft;
     request->writer->token(request->choice, &token);
     show(request);
     if (output->text.stopped)

@@ -18,6 +18,7 @@
 #include "common/base/list.h"
 #include "common/base/request_tag.h"
 #include "common/sampling/params.h"
+#include "common/sampling/speculation.h"
 #include "common/wire/envelope.h"
 #include "gateway/http/trace_context.h"
 #include "gateway/request/attempt.h"
@@ -42,6 +43,7 @@ struct gw_params {
     struct baton_tokens prompt;
     int64_t max_new_tokens;
     struct baton_sampling_params sampling; /* its stop ids include the model's end-of-text ids */
+    struct baton_speculation speculation;  /* of its decode worker; naive mode has none */
     bool prompt_logprobs;
     bool ignore_eos;
     bool kv_cache;  /* false: the naive loop */
@@ -119,12 +121,19 @@ struct gw_detokenizer {
     const struct baton_model_facts *facts;
 };
 
+/* What a worker says of a token; all but the id may be NULL. */
+struct gw_made_token {
+    uint32_t id;
+    const Baton__V1__Decision *decision;
+    const Baton__V1__Logprobs *logprobs;
+    const uint32_t *draft; /* what was guessed for it */
+};
+
 /* Keeps one more token of the request and tells the writer the token and the text that it made
- * showable. decision and logprobs may be NULL. True when a stop string was met: the request is then
- * over for its client, and finish is set. */
+ * showable. True when a stop string was met: the request is then over for its client, and finish is
+ * set. */
 bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
-                           uint32_t id, const Baton__V1__Decision *decision,
-                           const Baton__V1__Logprobs *logprobs);
+                           const struct gw_made_token *made);
 
 /* The worker makes the next token, before the request takes it. True when the token before was made
  * in another numeric class. */

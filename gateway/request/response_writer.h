@@ -32,6 +32,7 @@ struct gw_token {
     size_t begin_chars;                  /* the same, counted in characters */
     const Baton__V1__Decision *decision; /* NULL when not asked for */
     const Baton__V1__Logprobs *logprobs; /* the same */
+    const uint32_t *draft;               /* what speculation guessed for it; NULL: nothing */
 };
 
 /* Why a request did not end well, in the terms of the HTTP answer. */

@@ -42,7 +42,7 @@ ARGS = ["--chat-template", "chatml"]  # of a gateway that takes them all
 
 # What depends on the run and not on the request.
 OF_THE_RUN = {"id", "created", "served_by", "handoff", "timings", "timeline", "cold", "cached_tokens",
-              "prompt_tokens_details"}
+              "prompt_tokens_details", "speculation", "draft", "completion_tokens_details"}
 
 
 def essence(value):

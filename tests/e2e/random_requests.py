@@ -37,6 +37,8 @@ OPTIONAL = {
     "stop_token_ids": lambda rng: [rng.randrange(N_VOCAB) for _ in range(rng.randint(0, 4))],
     "ignore_eos": lambda rng: rng.random() < 0.5,
     "explain": lambda rng: rng.choice([0, 1, 5, 20]),
+    "speculation": lambda rng: {"mode": rng.choice(["none", "prompt_lookup", "prompt_lookup", "prompt_lookup"]),
+                                "max_tokens": rng.randint(1, 16)},
     "kv_cache": lambda rng: rng.random() < 0.5,
     "cache_prompt": lambda rng: rng.random() < 0.5,
     "timeline": lambda rng: rng.random() < 0.5,
@@ -139,6 +141,9 @@ LOGIT_BIAS = [value_but("object"), lambda rng: {str(rng.randrange(N_VOCAB)): rng
               lambda rng: {rng.choice(["-1", str(N_VOCAB), "1.5", "a", "", " 1", "1e1", "0x1", "9" * 30]): 1},
               lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice(["1", None, True, [], {}])}]
 
+SPECULATION = [value_but("object"), one_of({"mode": "x"}, {"mode": 1}, {"mode": None, "max_tokens": 0}, {"a": 1}),
+               lambda rng: {"max_tokens": rng.choice([-1, 0, 17, 10**9, 1.5, "4"])}]
+
 BATCH = [lambda rng: [[1]] * (MAX_BATCH + rng.randint(1, 9)), one_of([[1], []], [[]]),
          lambda rng: [[1, 2], [BAD_IDS(rng)]], one_of([[1], 2], [1, [2]], [[1], "a"], [[[1]]])]
 
@@ -150,6 +155,7 @@ SAMPLING = {
     "repetition_penalty": real(0, low_is_out=True), "presence_penalty": real(-2, 2),
     "frequency_penalty": real(-2, 2), "logit_bias": LOGIT_BIAS, "stop": STOP, "stop_token_ids": TOKEN_IDS,
     "ignore_eos": BOOLEAN, "cache_prompt": BOOLEAN, "seed": integer(0), "explain": integer(0, 20),
+    "speculation": SPECULATION,
 }
 NATIVE = {**SAMPLING, "max_new_tokens": integer(1, N_CONTEXT), "kv_cache": BOOLEAN, "timeline": BOOLEAN}
 

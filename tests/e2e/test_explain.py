@@ -14,7 +14,7 @@ STORY = "Once upon a time"
 N_VOCAB, EOS = 2560, 2559
 TOLERANCE = 2e-3  # of a logit
 STEP_KEYS = {"index", "token_id", "text", "strategy", "logit", "logit_penalized", "logprob", "prob", "prob_raw",
-             "rank", "kept", "draw", "interval", "entropy_bits", "phase", "reason", "candidates"}
+             "rank", "kept", "draw", "interval", "entropy_bits", "phase", "reason", "draft", "candidates"}
 CANDIDATE_KEYS = {"token_id", "text", "logit", "logit_penalized", "prob_raw", "prob_shaped", "prob", "kept",
                   "removed_by", "interval"}
 

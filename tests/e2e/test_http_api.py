@@ -16,6 +16,7 @@ API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
 GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
+REPEATING = {"speculation": {"mode": "prompt_lookup"}, "logit_bias": {"5": 100}}  # so that drafts are made
 
 
 def sections():
@@ -179,7 +180,7 @@ def test_a_fields_rule_stands_in_the_document_in_the_words_of_its_error(fleet, p
     client, n_checked = Client(fleet.port), 0
     context = fleet.request("GET", "/v1/models")[1]["data"][0]["context_length"]
     for name, (rule, _) in request_fields(path).items():
-        wrong = [0] if name == "logit_bias" else {"": 0}
+        wrong = [0] if name in ("logit_bias", "speculation") else {"": 0}
         message = client.error(path, {**LEAST[path], name: wrong}).get("message", "")
         said = re.fullmatch(r"\w+: must be (.*?)(?:, not (?:an? )?\w+)?", message)
         if not said or (path == "/generate/stream" and name == "prompt"):
@@ -205,7 +206,7 @@ def test_a_documented_default_is_accepted(fleet, path):
 # ---- members of answers ----
 
 def test_the_generation_object(fleet):
-    body = {"max_new_tokens": 4, "top_k": 5, "explain": 2, "timeline": True}
+    body = {"max_new_tokens": 8, "top_k": 5, "explain": 2, "timeline": True, **REPEATING}
     whole = post(fleet, "/generate", {"prompt": "Once upon a time", **body})
     batch = post(fleet, "/generate", {"prompt": [[5, 6], [7, 8]], **body})
     below = ("steps", "timeline", "results")
@@ -225,7 +226,7 @@ def event_members(name):
 
 
 def test_the_events_of_a_stream(fleet):
-    body = {"prompt": "Once upon a time", "max_new_tokens": 4, "explain": 1, "timeline": True}
+    body = {"prompt": "Once upon a time", "max_new_tokens": 8, "explain": 1, "timeline": True, **REPEATING}
     events = list(Stream(fleet.port, body).events)
 
     def fails_midway(timeout_s):
@@ -255,7 +256,7 @@ def chunks(fleet, path, body):
 
 
 def test_the_completion_object(fleet):
-    text = {"prompt": "Once upon a time", "max_tokens": 3, "logprobs": 2, "explain": 1, "echo": True}
+    text = {"prompt": "Once upon a time", "max_tokens": 8, "logprobs": 2, "explain": 1, "echo": True, **REPEATING}
     chat = {"messages": MESSAGES, "max_tokens": 3, "logprobs": True, "top_logprobs": 2, "explain": 1}
     usage = {"stream_options": {"include_usage": True}}
     answers = [post(fleet, "/v1/completions", text), post(fleet, "/v1/chat/completions", chat),

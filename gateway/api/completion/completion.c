@@ -368,6 +368,8 @@ void gw_choice_count(struct gw_choice *choice)
         totals->stages_s[i] += spans[i].duration_s;
     totals->migrations += request->migration.n;
     totals->hand_overs += request->migration.n_hand_overs;
+    totals->drafted_tokens += request->output.n_drafted;
+    totals->accepted_tokens += request->output.n_accepted;
     totals->migration_gap_s = fmax(totals->migration_gap_s, request->migration.longest_gap_s);
     totals->class_changed |= request->class_changed;
     choice->completion->n_over++;

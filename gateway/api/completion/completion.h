@@ -48,8 +48,9 @@ struct gw_totals {
     double prompt_s, output_s;                         /* prefill compute; first token to end */
     double stages_s[BATON_N_STAGES], e2el_s;           /* what they add up to */
     uint64_t migrations, hand_overs;
-    double migration_gap_s; /* the longest */
-    bool class_changed;     /* in any of the choices */
+    uint64_t drafted_tokens, accepted_tokens; /* by speculation, and of them right */
+    double migration_gap_s;                   /* the longest */
+    bool class_changed;                       /* in any of the choices */
 };
 
 struct gw_completion_options {

@@ -139,6 +139,21 @@ static void put_reason(struct baton_json_out *out, const struct gw_api *api,
     baton_buf_fini(&reason);
 }
 
+/* What was guessed for the token before it was made. */
+static void put_draft(struct baton_json_out *out, const struct gw_api *api,
+                      const struct gw_token *token)
+{
+    if (!token->draft) {
+        baton_json_put_null(out, "draft");
+        return;
+    }
+    baton_json_open(out, "draft", '{');
+    baton_json_put_uint(out, "token_id", *token->draft);
+    put_text(out, api, *token->draft);
+    baton_json_put_bool(out, "accepted", *token->draft == token->id);
+    baton_json_close(out, '}');
+}
+
 void gw_explain_step(struct baton_buf *buf, const struct gw_api *api,
                      const struct gw_params *params, const struct gw_token *token)
 {
@@ -162,6 +177,7 @@ void gw_explain_step(struct baton_buf *buf, const struct gw_api *api,
     baton_json_put_exact(&out, "entropy_bits", decision->entropy_bits);
     baton_json_put_string(&out, "phase", token->index ? "decode" : "prefill");
     put_reason(&out, api, params, decision);
+    put_draft(&out, api, token);
     baton_json_open(&out, "candidates", '[');
     for (size_t i = 0; i < decision->n_candidates; i++)
         put_candidate(&out, api, decision->candidates[i], decision->greedy);

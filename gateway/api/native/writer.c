@@ -35,6 +35,14 @@ static void put_served_by(struct baton_json_out *out, const struct gw_request *r
     baton_json_close(out, '}');
 }
 
+static void put_speculation(struct baton_json_out *out, const struct gw_request *request)
+{
+    baton_json_open(out, "speculation", '{');
+    baton_json_put_uint(out, "drafted_tokens", request->output.n_drafted);
+    baton_json_put_uint(out, "accepted_tokens", request->output.n_accepted);
+    baton_json_close(out, '}');
+}
+
 static void put_timeline(struct baton_json_out *out, const struct gw_request *request)
 {
     struct gw_stage_span spans[BATON_N_STAGES];
@@ -86,6 +94,7 @@ static void put_summary(struct baton_buf *buf, const struct gw_request *request,
     baton_json_put_uint(&out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
     baton_json_put_bool(&out, "cold", gw_request_first_attempt(request)->cold);
     put_served_by(&out, request);
+    put_speculation(&out, request);
     gw_handoff_put(&out, &request->attempt.handoff);
     if (timeline)
         put_timeline(&out, request);
@@ -150,6 +159,7 @@ static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
     baton_json_put_uint(&out, "seed", request->params.sampling.seed);
     baton_json_put_bool(&out, "cold", gw_request_first_attempt(request)->cold);
     put_served_by(&out, request);
+    put_speculation(&out, request);
     gw_handoff_put(&out, &request->attempt.handoff);
     put_logits_shape(&out, request->params.prompt.n, api->facts->n_vocab);
     put_input(&out, &choice->prompt, 1);

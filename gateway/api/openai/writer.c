@@ -42,6 +42,16 @@ static void put_head(struct baton_json_out *out, const struct gw_completion *com
     put_fingerprint(out, completion->api->fingerprint);
 }
 
+/* OpenAI's names for what speculation guessed right and wrong. */
+static void put_predictions(struct baton_json_out *out, const struct gw_totals *totals)
+{
+    baton_json_open(out, "completion_tokens_details", '{');
+    baton_json_put_uint(out, "accepted_prediction_tokens", totals->accepted_tokens);
+    baton_json_put_uint(out, "rejected_prediction_tokens",
+                        totals->drafted_tokens - totals->accepted_tokens);
+    baton_json_close(out, '}');
+}
+
 static void put_usage(struct baton_json_out *out, const char *key,
                       const struct gw_completion *completion)
 {
@@ -54,6 +64,7 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_open(out, "prompt_tokens_details", '{');
     baton_json_put_uint(out, "cached_tokens", totals->cached_tokens);
     baton_json_close(out, '}');
+    put_predictions(out, totals);
     baton_json_close(out, '}');
 }
 
@@ -75,6 +86,8 @@ static void put_timings(struct baton_json_out *out, const struct gw_totals *tota
              totals->prompt_s, "prompt_per_token_ms", "prompt_per_second");
     put_rate(out, "predicted_n", totals->output_tokens, "predicted_ms", totals->output_s,
              "predicted_per_token_ms", "predicted_per_second");
+    baton_json_put_uint(out, "draft_n", totals->drafted_tokens);
+    baton_json_put_uint(out, "draft_n_accepted", totals->accepted_tokens);
     for (int i = 0; i < BATON_N_STAGES; i++)
         baton_json_put_real(out, baton_stage_key((enum baton_stage)i), totals->stages_s[i]);
     baton_json_put_real(out, "e2el_s", totals->e2el_s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/random.h"
+#include "gateway/api/params/speculation.h"
 
 /* Seeds we choose are echoed as JSON numbers that every client reads exactly. */
 #define OWN_SEED_MASK (((uint64_t)1 << 53) - 1)
@@ -165,6 +166,8 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
         take_defaults(&api->facts->sampling, &shared->sampling);
     read_table(fields, &shared->sampling);
     read_bias(api, fields, &shared->sampling);
+    shared->speculation = api->speculation;
+    gw_speculation_read(fields, &shared->speculation);
     read_stop_ids(api, fields, shared);
     read_stops(fields, params);
     params->seed = -1;

@@ -132,7 +132,44 @@ TEST(a_step_is_never_larger_than_its_engine)
     (void)dc_scheduler_fill(&scheduler, 1);
     assert_int_equal(scheduler.step.chunks[3].n_tokens, CHUNK);
     assert_true(3 + CHUNK <= dc_scheduler_max_rows(MAX_BATCH, CHUNK));
-    assert_int_equal(dc_scheduler_max_rows(MAX_BATCH, 1000), MAX_BATCH + 1000);
+    assert_int_equal(dc_scheduler_max_rows(MAX_BATCH, 1000), MAX_BATCH + DC_STEP_DRAFTS + 1000);
+}
+
+/* A sequence whose text is one token again and again. */
+static void add_speculating(int i, uint64_t credit, uint64_t n_output_max)
+{
+    uint32_t text[] = {7, 7, 7};
+    Baton__V1__Speculation wanted = BATON__V1__SPECULATION__INIT;
+    Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
+    wanted.max_tokens = 8;
+    start.speculation = &wanted;
+    start.prompt = text;
+    start.n_prompt = 3;
+    start.first_token = 7;
+    start.max_new_tokens = 50;
+    assert_int_equal(dc_speculation_init(&contexts[i].speculation, &start), BATON_OK);
+    contexts[i].n_output_max = n_output_max;
+    add_sequence(i, credit);
+}
+
+TEST(drafts_join_a_step_as_far_as_credit_and_output_go)
+{
+    const int n_tokens[] = {9, 5, 3, 10}, first[] = {0, 9, 14, 17};
+    add_speculating(0, 90, 50);
+    add_speculating(1, 5, 50);
+    add_speculating(2, 90, 3);
+    add_prompt(3, 1000, 0);
+    (void)dc_scheduler_fill(&scheduler, 1);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(scheduler.step.chunks[i].n_tokens, n_tokens[i]);
+        assert_int_equal(scheduler.step.first_logits[i], first[i]);
+    }
+    assert_int_equal(scheduler.step.n_logits, 17);
+    scheduler.base_s = scheduler.row_s = 1; /* three rows take three fourths of a step */
+    (void)dc_scheduler_fill(&scheduler, 1);
+    assert_int_equal(scheduler.step.n_logits, 3);
+    for (int i = 0; i < 3; i++)
+        dc_speculation_fini(&contexts[i].speculation);
 }
 
 TEST(the_canceled_are_taken_out)
@@ -175,6 +212,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(prompts_share_what_a_step_gives_them, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_prompt_alone_has_a_step_to_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_step_is_never_larger_than_its_engine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(drafts_join_a_step_as_far_as_credit_and_output_go, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(drafts_join_a_step_as_far_as_credit_and_output_go, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(the_canceled_are_taken_out, set_up, tear_down),
         cmocka_unit_test(a_rate_is_that_of_the_last_seconds_of_work),
     };

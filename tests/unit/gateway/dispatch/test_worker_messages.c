@@ -96,8 +96,8 @@ static struct gw_request *decoding(struct gw_choice *choice)
     for (size_t i = 0; i < sizeof path / sizeof path[0]; i++)
         gw_request_set_state(&requests, request, path[i], "");
     request->output.first_ns = request->output.last_token_ns = baton_now_ns();
-    (void)gw_request_take_token(request, &dispatcher.lifecycle.options.detokenizer, FIRST_TOKEN,
-                                NULL, NULL);
+    (void)gw_request_take_token(request, &dispatcher.lifecycle.options.detokenizer,
+                                &(struct gw_made_token){.id = FIRST_TOKEN});
     return request;
 }
 

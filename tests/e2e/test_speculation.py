@@ -1,0 +1,133 @@
+#!/usr/bin/python3 -B
+"""Speculation changes no answer: requests of every kind get the same with drafts as without, alone, in a crowd, and when
+their worker dies.
+
+    tests/e2e/test_speculation.py --requests 500    random requests, at once 1 to 16, some of whose clients leave
+"""
+import argparse
+import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import random_requests
+from fleet import ROOT, Fleet, wait_for
+from kinds import ARGS, DECODED, essence, is_stream, of_stream
+
+sys.path.append(str(ROOT / "tests/chaos"))
+import clients  # noqa: E402
+
+LOOKUP = {"mode": "prompt_lookup", "max_tokens": 8}
+REPEATING = dict(prompt="Once upon a time", max_new_tokens=60, temperature=0, seed=1, logit_bias={"5": 100})
+
+
+def ask(fleet, path, body):
+    if is_stream(path, body):
+        return of_stream(path, list(fleet.stream(path=path, **body).events))
+    status, answer, _ = fleet.request("POST", path, body)
+    assert status == 200, (status, answer)
+    return essence(answer)
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    with Fleet(decode=2, gateway_args=ARGS, decode_args=["--kv-tokens", 16384]) as running:
+        yield running
+
+
+@pytest.mark.parametrize("kind", DECODED)
+def test_an_answer_is_that_without_drafts(fleet, kind):
+    path, body = DECODED[kind]
+    before = fleet.metrics()["baton_drafted_tokens_total"]
+    expected = ask(fleet, path, {**body, "speculation": {"mode": "none"}})
+    assert fleet.metrics()["baton_drafted_tokens_total"] == before
+    assert ask(fleet, path, {**body, "speculation": LOOKUP}) == expected
+
+
+def test_a_text_that_repeats_takes_fewer_steps_and_says_so(fleet):
+    before = fleet.metrics()
+    answer = fleet.generate(**REPEATING, speculation=LOOKUP, explain=3)
+    told, after = answer["speculation"], fleet.metrics()
+    for name in ("drafted", "accepted"):
+        assert after[f"baton_{name}_tokens_total"] - before[f"baton_{name}_tokens_total"] == told[f"{name}_tokens"]
+    assert told["drafted_tokens"] >= told["accepted_tokens"] > 10
+    drafts = [step["draft"] for step in answer["steps"] if step["draft"]]
+    assert sum(draft["accepted"] for draft in drafts) == told["accepted_tokens"]
+    for step in answer["steps"]:
+        if step["draft"]:
+            assert step["draft"]["accepted"] == (step["draft"]["token_id"] == step["token_id"])
+    plain = fleet.generate(**REPEATING, explain=3)
+    assert essence(plain) == essence(answer) and plain["speculation"] == {"drafted_tokens": 0, "accepted_tokens": 0}
+    status, chat, _ = fleet.request("POST", "/v1/completions", {"prompt": [5] * 8, "max_tokens": 60,
+                                                                "temperature": 0, "logit_bias": {"5": 100},
+                                                                "speculation": LOOKUP})
+    timings, details = chat["timings"], chat["usage"]["completion_tokens_details"]
+    assert timings["draft_n_accepted"] == details["accepted_prediction_tokens"] > 10
+    assert timings["draft_n"] - timings["draft_n_accepted"] == details["rejected_prediction_tokens"]
+
+
+def test_a_gateway_may_speculate_for_all():
+    with Fleet(gateway_args=["--speculation", "prompt_lookup", "--speculation-tokens", 3]) as eager:
+        answer = eager.generate(**REPEATING)
+        assert answer["speculation"]["accepted_tokens"] > 10
+        assert eager.generate(**REPEATING, speculation={"mode": "none"})["speculation"]["drafted_tokens"] == 0
+        assert eager.generate(**REPEATING, kv_cache=False)["speculation"]["drafted_tokens"] == 0
+
+
+def test_a_request_that_migrates_goes_on_with_drafts():
+    body = {**DECODED["penalties"][1], "explain": 2, "max_new_tokens": 200, "speculation": LOOKUP}
+    with Fleet(decode=2, decode_args=["--kv-tokens", 16384]) as two:
+        expected = ask(two, "/generate", {**body, "speculation": {"mode": "none"}})
+        with ThreadPoolExecutor(8) as pool:
+            pending = two.pause_at_work(
+                "decode-0", lambda: [pool.submit(two.generate, **body) for _ in range(8)],
+                lambda: two.open("DECODING") == two.open() > 0)
+            two.workers["decode-0"].kill()
+            answers = [future.result() for future in pending]
+        assert [essence(answer) for answer in answers] == [expected] * 8
+        assert max(answer["served_by"]["migrations"] for answer in answers) == 1
+        two.wait_all_free()
+
+
+# ---- random requests
+
+
+def pairs(rng, n):
+    """(request without, request with) drafts, as tests/chaos/clients.py asks them; some clients leave in the middle."""
+    for _ in range(n):
+        path, body = random_requests.lasting(rng)
+        plain = {"path": path, "body": {**body, "speculation": {"mode": "none"}}, "gateway": 0, "client": "patient"}
+        drafts = {"mode": "prompt_lookup", "max_tokens": rng.randint(1, 16)}
+        client = {"client": "leaves", "leaves_after": rng.randrange(40)} if rng.random() < 0.1 else {}
+        yield plain, {**plain, "body": {**body, "speculation": drafts}, **client}
+
+
+def run(n, seed):
+    """How the answers with drafts ended, and what speculation made of them."""
+    outcomes = {}
+    with Fleet(decode=2, gateway_args=ARGS, decode_args=["--kv-tokens", 16384]) as fleet:
+        address = [("127.0.0.1", fleet.port)]
+        rng = random.Random(seed)
+        plain, drafted = zip(*pairs(rng, n))
+        expected = clients.run_all(plain, address, clients.Clock())
+        assert all(answer.outcome == "whole" for answer in expected)
+        answers = clients.run_all(drafted, address, clients.Clock(), expected)
+        for request, answer in zip(drafted, answers):
+            assert answer.outcome in ("exact", "left"), (answer.outcome, answer.detail, request)
+            outcomes[answer.outcome] = outcomes.get(answer.outcome, 0) + 1
+        fleet.wait_all_free()
+        metrics = fleet.metrics()
+    return {**outcomes, **{name: int(metrics[f"baton_{name}_tokens_total"]) for name in ("drafted", "accepted", "output")}}
+
+
+def test_random_requests_are_answered_alike_with_drafts_and_without():
+    told = run(60, seed=18)
+    assert told["exact"] > 40 and told["accepted"] > 0, told
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=18)
+    arguments = parser.parse_args()
+    print(run(arguments.requests, arguments.seed))
