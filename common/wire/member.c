@@ -249,8 +249,8 @@ static void adopt(struct baton_member *member, const struct baton_addresses *add
     }
 }
 
-/* Keeps the list of gateways fresh while one is missing. Returns when it wants to be called
- * next. */
+/* Keeps the list of gateways fresh, also while all are joined: one that is added, or that comes
+ * back with another address, shows only there. Returns when it wants to be called next. */
 static int64_t resolve(struct baton_member *member, int64_t now_ns)
 {
     struct baton_addresses addresses;
@@ -258,9 +258,6 @@ static int64_t resolve(struct baton_member *member, int64_t now_ns)
         adopt(member, &addresses, now_ns);
         baton_addresses_free(&addresses);
     }
-    bool all_joined = member->peers.n && baton_member_n_joined(member) == member->peers.n;
-    if (all_joined)
-        return INT64_MAX;
     if (now_ns >= member->resolve_ns) {
         baton_resolver_ask(member->resolver);
         member->resolve_ns = now_ns + member->options.retry_ns;

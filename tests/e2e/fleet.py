@@ -107,15 +107,24 @@ def abandon(connection, response):
     connection.close()
 
 
+def keep_asking(sock):
+    """The connection breaks within seconds when its other end is gone without a word."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT):
+        sock.setsockopt(socket.IPPROTO_TCP, option, 2)
+
+
 class Stream:
     """A POST that is answered with server-sent events, in progress. The kernel keeps little of what is not read."""
 
-    def __init__(self, port, body, path="/generate/stream", headers=None):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    def __init__(self, port, body, path="/generate/stream", headers=None, host="127.0.0.1"):
+        self.connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
         self.connection.sock = socket.socket()
         self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
+        if host != "127.0.0.1":  # a host without power says nothing
+            keep_asking(self.connection.sock)
         self.connection.sock.settimeout(PATIENCE_S)
-        self.connection.sock.connect(("127.0.0.1", port))
+        self.connection.sock.connect((host, port))
         self.connection.request("POST", path, json.dumps(body),
                                 {"Content-Type": "application/json", **(headers or {})})
         self.response = self.connection.getresponse()
@@ -303,9 +312,9 @@ class Fleet:
                     return int(found[1])
         self.port = wait_for(port, "the gateway to listen")
 
-    def start_worker(self, role, name, args=(), model=None, token=None):
+    def start_worker(self, role, name, args=(), model=None, token=None, command=()):
         process = Process(name, [
-            BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
+            *command, BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
             *self.secret(token), "--drain-s", PATIENCE_S,
             "--pack-dir", self.packs, "--lease-dir", self.dir.name, *NO_SUSPICION, *NO_STALL,
             *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")

@@ -1,4 +1,5 @@
 """Workers that die, stall, lie or leave; clients that go away: nothing else is harmed, nothing leaks."""
+import os
 import random
 import re
 import shutil
@@ -245,6 +246,25 @@ def test_a_gateway_told_to_stop_finishes_what_is_open():
         wait_for(lambda: "ev=draining" in fleet.gateway.text(), "the gateway to hear of it")
         assert stream.text()[1].name == "summary"
         assert fleet.gateway.popen.wait(PATIENCE_S) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a process names of its own")
+def test_a_gateway_that_a_name_lists_later_is_joined_while_another_serves(tmp_path):
+    """As in a cluster where one of two gateways is replaced: the new one has another address."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.1 gateways.test\n")
+    named = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', hosts]
+    with Fleet(prefill=0, decode=0) as one:
+        port = one.inbox.rpartition(":")[2]
+        for role in "prefill", "decode":
+            one.start_worker(role, f"{role}-0", ["--gateway", f"tcp://gateways.test:{port}"], command=named)
+        one.wait_ready(2)
+        two = Fleet(prefill=0, decode=0)
+        two.inbox, two.port = f"tcp://127.0.0.2:{port}", None
+        with two:
+            hosts.write_text("127.0.0.1 gateways.test\n127.0.0.2 gateways.test\n")
+            two.wait_ready(2)
+            assert two.generate(**WORDY)["generated_text"] == one.generate(**WORDY)["generated_text"]
 
 
 def test_two_gateways_share_one_fleet():
