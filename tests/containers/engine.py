@@ -21,6 +21,7 @@ import debian_root  # noqa: E402
 
 UNPACKED = ["docker.io", "containerd", "tini"]
 BASE = "debian:12-slim"
+MADE = "BATON_MADE_ENGINE"  # in the environment of what runs beside an engine that is made: its directory
 PATIENCE_S = 120
 SKIPPED = 77  # exit code
 
@@ -67,7 +68,7 @@ def resolver(work):
 def daemon(work, cgroup):
     """dockerd in the namespaces that we are in; the environment of its clients."""
     sock = f"unix://{work}/sock"
-    env = {**os.environ, "PATH": unpack(work / "engine"), "DOCKER_HOST": sock}
+    env = {**os.environ, "PATH": unpack(work / "engine"), "DOCKER_HOST": sock, MADE: str(work)}
     command = ["dockerd", "--data-root", work / "data", "--exec-root", work / "exec", "--pidfile", work / "pid",
                "--host", sock, "--storage-driver", "overlay2", "--bip", "172.29.0.1/16", "--cgroup-parent", cgroup,
                "--default-address-pool", "base=172.30.0.0/16,size=24"]

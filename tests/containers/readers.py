@@ -14,12 +14,12 @@ STORIES = [dict(prompt=BEGINNING + prompt, max_new_tokens=160, ignore_eos=True, 
            for sampling in (dict(temperature=0), dict(temperature=0.8, seed=7))]
 
 
-def read(port, story):
+def read(port, story, **options):
     """(outcome, text, longest gap in seconds): the outcome is done, an error's code, refused (before the first token; an
-    engine that forwards the port may accept for nobody) or cut."""
+    engine that forwards the port may accept for nobody) or cut. options: Stream's."""
     text, gap, last = "", 0.0, time.monotonic()
     try:
-        stream = Stream(port, story)
+        stream = Stream(port, story, **options)
         if stream.status != 200:
             return f"HTTP {stream.status}", text, gap
         for event in stream.events:
@@ -39,15 +39,15 @@ def read(port, story):
 class Readers:
     """As many clients as stories, which begin anew whenever they are done, until the context is left."""
 
-    def __init__(self, port, texts):
-        self.port, self.texts = port, texts
+    def __init__(self, port, texts, read=read):
+        self.port, self.texts, self.read = port, texts, read
         self.changed = threading.Condition()
         self.outcomes, self.gaps, self.is_over, self.n_open = collections.Counter(), [], False, 0
         self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(len(STORIES))]
 
     def run(self, i):
         while not self.is_over:
-            outcome, text, gap = read(self.port, STORIES[i])
+            outcome, text, gap = self.read(self.port, STORIES[i])
             if not self.texts[i].startswith(text) or (outcome == "done" and text != self.texts[i]):
                 outcome = "wrong"
             with self.changed:
@@ -74,7 +74,7 @@ class Readers:
             thread.join()
 
 
-def in_peace(port):
+def in_peace(port, read=read):
     """The text of each story."""
     answers = [read(port, story) for story in STORIES]
     assert {outcome for outcome, _, _ in answers} == {"done"}, answers

@@ -25,9 +25,9 @@ def docker(*arguments, check=True, **options):
     return done.stdout.strip()
 
 
-def ask(port, path, body=None, method=None, headers=None, patience_s=PATIENCE_S):
+def ask(port, path, body=None, method=None, headers=None, patience_s=PATIENCE_S, host="127.0.0.1"):
     """(status, body) of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience_s)
+    connection = http.client.HTTPConnection(host, port, timeout=patience_s)
     connection.request(method or ("POST" if body is not None else "GET"), path, body if body is None else json.dumps(body),
                        {**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})})
     response = connection.getresponse()

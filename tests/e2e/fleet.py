@@ -19,6 +19,7 @@ MODEL = ROOT / "models/tale"
 SLOW = float(os.environ.get("BATON_SLOW", "1"))
 # What a test waits for comes in far less time, or the program is wrong.
 PATIENCE_S = 60 * SLOW
+CONNECT_S = 1 * SLOW  # to another host
 # One that stands still, because a test or a busy machine stops it, is neither suspected nor lost, but with SUSPICION.
 NO_SUSPICION = ["--silence-s", 3600]
 NO_STALL = ["--stall-s", 0]
@@ -121,10 +122,12 @@ class Stream:
         self.connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
         self.connection.sock = socket.socket()
         self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
+        self.connection.sock.settimeout(PATIENCE_S)
         if host != "127.0.0.1":  # a host without power says nothing
             keep_asking(self.connection.sock)
-        self.connection.sock.settimeout(PATIENCE_S)
+            self.connection.sock.settimeout(CONNECT_S)
         self.connection.sock.connect((host, port))
+        self.connection.sock.settimeout(PATIENCE_S)
         self.connection.request("POST", path, json.dumps(body),
                                 {"Content-Type": "application/json", **(headers or {})})
         self.response = self.connection.getresponse()
