@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from engine import MADE
@@ -30,7 +31,7 @@ class Host:
         self.disk.mkdir()
         self.sock = f"unix://{self.disk}/sock"
         self.cgroup = f"{room.parent.name}/{self.name}"  # removed with those of the engine
-        self.power = None
+        self.power, self.on_since_s = None, 0.0
 
     def docker(self, *words, check=True, **options):
         """The words of `docker WORDS` on this host."""
@@ -43,6 +44,7 @@ class Host:
 
     def switch_on(self):
         """Starts it; its engine answers later."""
+        self.on_since_s = time.monotonic()
         with open(self.disk / "log", "a") as log:
             self.power = subprocess.Popen(
                 ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
