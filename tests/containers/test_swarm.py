@@ -206,6 +206,8 @@ def test_a_deployment_with_another_secret_replaces_every_task(swarm):
     with swarm.readers() as readers:
         readers.wait_for_more(6)
         swarm.deploy(BATON_SECRETS="2")
+        for n in range(1, len(before) + 1):  # one after the other, and a gateway drains for as long as it may
+            wait_for(lambda: len(before.keys() - swarm.tasks().keys()) >= n, f"{n} tasks to be replaced")
         wait_for(swarm.is_updated, "the new deployment")
         swarm.wait()
         readers.wait_for_more(6)
