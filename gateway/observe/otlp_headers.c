@@ -1,11 +1,11 @@
+#include "gateway/observe/otlp_headers.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/file.h"
-#include "common/http/chars.h"
-#include "gateway/observe/otlp_headers.h"
+#include "gateway/http/syntax.h"
 
 enum { HEADERS_MAX_BYTES = 8 << 10 };
 
@@ -13,15 +13,12 @@ enum { HEADERS_MAX_BYTES = 8 << 10 };
 static const char *const own_names[] = {"host",           "connection",        "content-type",
                                         "content-length", "transfer-encoding", "user-agent"};
 
-static bool is_name(const char *name, size_t n)
+static bool is_name(struct gw_view name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!baton_http_is_token_char(name[i]))
-            return false;
     for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
-        if (n == strlen(own_names[i]) && !strncasecmp(name, own_names[i], n))
+        if (gw_view_equals_nocase(name, own_names[i]))
             return false;
-    return n > 0;
+    return gw_view_is_token(name);
 }
 
 /* The byte that p stands for; *n_used is how many bytes say it. -1: none that a value may hold. */
@@ -40,10 +37,10 @@ static int value_byte(const char *p, size_t n, size_t *n_used)
     return c >= ' ' && c <= '~' ? c : -1;
 }
 
-static bool put_value(const char *value, size_t n, struct baton_buf *lines)
+static bool put_value(struct gw_view value, struct baton_buf *lines)
 {
-    for (size_t n_used; n; value += n_used, n -= n_used) {
-        int c = value_byte(value, n, &n_used);
+    for (size_t n_used; value.n; value.p += n_used, value.n -= n_used) {
+        int c = value_byte(value.p, value.n, &n_used);
         if (c < 0)
             return false;
         baton_buf_putc(lines, (char)c);
@@ -51,46 +48,42 @@ static bool put_value(const char *value, size_t n, struct baton_buf *lines)
     return true;
 }
 
-static void trim(const char **p, size_t *n)
-{
-    for (; *n && strchr(" \t\r", **p); (*n)--)
-        (*p)++;
-    while (*n && strchr(" \t\r", (*p)[*n - 1]))
-        (*n)--;
-}
-
 /* NULL, or what is wrong with it. A value is a secret and never shown. */
-static const char *add_header(const char *pair, size_t n, struct baton_buf *lines)
+static const char *add_header(struct gw_view pair, struct baton_buf *lines)
 {
-    const char *equals = memchr(pair, '=', n);
-    const char *name = pair, *value = equals ? equals + 1 : NULL;
-    size_t n_name = equals ? (size_t)(equals - pair) : 0, n_value = n - n_name - 1;
-    if (!equals)
+    struct gw_view value = pair, name = gw_view_trim(gw_view_cut(&value, '='));
+    if (!memchr(pair.p, '=', pair.n))
         return "each header is NAME=VALUE";
-    trim(&name, &n_name);
-    trim(&value, &n_value);
-    if (!is_name(name, n_name))
+    if (!is_name(name))
         return "the name is none that a header of the operator's may have";
-    baton_buf_append(lines, name, n_name);
+    baton_buf_append(lines, name.p, name.n);
     baton_buf_puts(lines, ": ");
-    if (!put_value(value, n_value, lines))
+    if (!put_value(gw_view_trim(value), lines))
         return "the value holds what is not printable ASCII, or a bad %XX";
     baton_buf_puts(lines, "\r\n");
     return baton_buf_err(lines) ? "together they are larger than 8 KiB" : NULL;
 }
 
+static struct gw_view without_return(struct gw_view line)
+{
+    line.n -= line.n && line.p[line.n - 1] == '\r';
+    return line;
+}
+
 enum baton_err gw_otlp_headers_parse(const char *text, struct baton_buf *lines,
                                      struct baton_why *why)
 {
-    for (int number = 1; *text; number++) {
-        const char *pair = text + strspn(text, " \t\r");
-        bool is_comment = *pair == '#';
-        size_t n = strcspn(pair, is_comment ? "\n" : ",\n");
-        text = pair + n + (pair[n] != 0);
-        trim(&pair, &n);
-        const char *problem = n && !is_comment ? add_header(pair, n, lines) : NULL;
-        if (problem)
-            return baton_fail(why, BATON_INVALID, "header %d: %s", number, problem);
+    struct gw_view rest = {text, strlen(text)};
+    for (int number = 1; rest.n;) {
+        struct gw_view line = without_return(gw_view_cut(&rest, '\n'));
+        for (; line.n; number++) {
+            struct gw_view pair = gw_view_trim(gw_view_cut(&line, ','));
+            if (pair.n && *pair.p == '#') /* the rest of the line is a comment */
+                break;
+            const char *problem = pair.n ? add_header(pair, lines) : NULL;
+            if (problem)
+                return baton_fail(why, BATON_INVALID, "header %d: %s", number, problem);
+        }
     }
     return BATON_OK;
 }

@@ -52,7 +52,8 @@ enum baton_err gw_span_exporter_start(const struct gw_otlp_endpoint *endpoint, c
 /* Tries to send what is left, for GW_SPANS_FLUSH_MS. NULL is fine. */
 void gw_span_exporter_stop(struct gw_span_exporter *exporter);
 
-/* text: n_spans Spans as JSON, with commas between; copied. */
+/* text: n_spans Spans as JSON, with commas between; copied. More bytes than an item may have are
+ * dropped, and counted as such. */
 void gw_span_exporter_put(struct gw_span_exporter *exporter, const char *text, size_t n,
                           size_t n_spans);
 

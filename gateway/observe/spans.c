@@ -169,8 +169,9 @@ static void end_group(struct group *group, struct gw_spans *spans)
 {
     if (spans->fd >= 0)
         write_line(spans, &group->buf);
-    if (spans->exporter && !baton_buf_err(&group->buf))
-        gw_span_exporter_put(spans->exporter, group->buf.data, group->buf.len, group->n);
+    size_t n_bytes = baton_buf_err(&group->buf) ? SIZE_MAX : group->buf.len; /* else too large */
+    if (spans->exporter)
+        gw_span_exporter_put(spans->exporter, group->buf.data, n_bytes, group->n);
     baton_buf_fini(&group->buf);
 }
 
