@@ -127,20 +127,20 @@ static void add_drafts(struct dc_scheduler *scheduler)
 {
     struct dc_step *step = &scheduler->step;
     double least = baton_draft_least(scheduler->base_s, scheduler->row_s, step->n_sequences);
-    int n_left = DC_STEP_DRAFTS;
+    int n_drafts = 0;
     for (int i = 0; i < step->n_sequences; i++) {
         struct dc_context *context = step->contexts[i];
         struct dc_speculation *speculation = &context->speculation;
-        step->first_logits[i] = i + DC_STEP_DRAFTS - n_left;
+        step->first_logits[i] = i + n_drafts;
         if (!speculation->max_tokens)
             continue;
-        int n_most = most_drafts(context);
+        int n_most = most_drafts(context), n_left = DC_STEP_DRAFTS - n_drafts;
         dc_speculation_draft(speculation, least, n_most < n_left ? n_most : n_left);
         step->chunks[i].tokens = speculation->tokens;
         step->chunks[i].n_tokens = step->chunks[i].n_logits = 1 + speculation->n_drafts;
-        step->n_logits += speculation->n_drafts;
-        n_left -= speculation->n_drafts;
+        n_drafts += speculation->n_drafts;
     }
+    step->n_logits += n_drafts;
 }
 
 /* Prompts share n_most tokens in order of arrival, more when no sequence waits for the step. A

@@ -15,9 +15,7 @@ struct slot {
     Baton__V1__Tokens tokens;
     Baton__V1__DecodeBegan began;
     Baton__V1__Finished finished;
-    uint32_t ids[1 + BATON_MAX_DRAFTS];
-    Baton__V1__Decision *decisions[1 + BATON_MAX_DRAFTS];
-    Baton__V1__Logprobs *logprobs[1 + BATON_MAX_DRAFTS];
+    struct baton_tokens_room room;
 };
 
 struct dc_stream {
@@ -89,23 +87,6 @@ static void fill_finished(Baton__V1__Finished *finished, const struct dc_event *
     finished->n_steps = context->n_steps + 1;
 }
 
-static void fill_tokens(struct slot *slot, const struct dc_sampled *sampled)
-{
-    Baton__V1__Tokens *message = &slot->tokens;
-    for (int i = 0; i < sampled->n; i++) {
-        const struct baton_sampled_token *token = &sampled->tokens[i];
-        slot->ids[i] = token->token;
-        slot->decisions[i] = token->decision;
-        slot->logprobs[i] = token->logprobs;
-        message->n_decisions += token->decision != NULL;
-        message->n_logprobs += token->logprobs != NULL;
-    }
-    message->tokens = slot->ids;
-    message->n_tokens = (size_t)sampled->n;
-    message->decisions = slot->decisions;
-    message->logprobs = slot->logprobs;
-}
-
 static void fill_drafts(Baton__V1__StepEvent *event, const struct dc_speculation *speculation)
 {
     event->drafts = (uint32_t *)(uintptr_t)(speculation->tokens + 1); /* packed, only read */
@@ -122,7 +103,8 @@ static void fill(struct slot *slot, const struct dc_event *event, double step_s)
     slot->event.tokens = &slot->tokens;
     slot->tokens.first_index = context->n_output;
     slot->tokens.step_s = step_s;
-    fill_tokens(slot, event->sampled);
+    baton_sampled_tokens_into(&slot->tokens, &slot->room, event->sampled->tokens,
+                              event->sampled->n);
     fill_drafts(&slot->event, &context->speculation);
     if (!context->n_steps) {
         fill_began(&slot->began, context);

@@ -23,12 +23,14 @@ void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token 
     baton_first_token_log(&first, &job->origin);
 }
 
-void pf_answer_token(const struct pf_job *job, struct baton_sampled_token *sampled, double step_s)
+void pf_answer_token(const struct pf_job *job, const struct baton_sampled_token *sampled,
+                     double step_s)
 {
+    struct baton_tokens_room room;
     Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     tokens.first_index = pf_job_n_output(job);
-    baton_sampled_token_into_tokens(sampled, &tokens);
+    baton_sampled_tokens_into(&tokens, &room, sampled, 1);
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;

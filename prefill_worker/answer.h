@@ -20,7 +20,8 @@ void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token 
                      const struct pf_first_times *times, bool stopped, bool is_cold);
 
 /* The output token whose index is pf_job_n_output. */
-void pf_answer_token(const struct pf_job *job, struct baton_sampled_token *sampled, double step_s);
+void pf_answer_token(const struct pf_job *job, const struct baton_sampled_token *sampled,
+                     double step_s);
 
 void pf_answer_finished(const struct pf_job *job, bool stopped);
 

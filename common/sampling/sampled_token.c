@@ -79,12 +79,18 @@ void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_
     }
 }
 
-void baton_sampled_token_into_tokens(struct baton_sampled_token *sampled, Baton__V1__Tokens *tokens)
+void baton_sampled_tokens_into(Baton__V1__Tokens *message, struct baton_tokens_room *room,
+                               const struct baton_sampled_token *sampled, int n)
 {
-    tokens->tokens = &sampled->token;
-    tokens->n_tokens = 1;
-    tokens->decisions = &sampled->decision;
-    tokens->n_decisions = sampled->decision != NULL;
-    tokens->logprobs = &sampled->logprobs;
-    tokens->n_logprobs = sampled->logprobs != NULL;
+    for (int i = 0; i < n; i++) {
+        room->ids[i] = sampled[i].token;
+        room->decisions[i] = sampled[i].decision;
+        room->logprobs[i] = sampled[i].logprobs;
+    }
+    message->tokens = room->ids;
+    message->n_tokens = (size_t)n;
+    message->decisions = room->decisions;
+    message->n_decisions = sampled->decision ? (size_t)n : 0;
+    message->logprobs = room->logprobs;
+    message->n_logprobs = sampled->logprobs ? (size_t)n : 0;
 }

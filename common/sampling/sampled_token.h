@@ -10,6 +10,7 @@
 #define BATON_SAMPLING_SAMPLED_TOKEN_H
 
 #include "common/sampling/sampler.h"
+#include "common/sampling/speculation.h"
 #include "common/sampling/state.h"
 
 /* Logprobs as a message, with the room they need. */
@@ -40,8 +41,15 @@ void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_
 void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sampler *sampler,
                          const float *logits, uint32_t token, int n_top);
 
-/* Puts the token, as the only one, into a message. */
-void baton_sampled_token_into_tokens(struct baton_sampled_token *sampled,
-                                     Baton__V1__Tokens *tokens);
+/* What a message that carries tokens points to: those of one step of a sequence. */
+struct baton_tokens_room {
+    uint32_t ids[1 + BATON_MAX_DRAFTS];
+    Baton__V1__Decision *decisions[1 + BATON_MAX_DRAFTS];
+    Baton__V1__Logprobs *logprobs[1 + BATON_MAX_DRAFTS];
+};
+
+/* Puts tokens [n], n <= 1 + BATON_MAX_DRAFTS, into a message. All or none have each detail. */
+void baton_sampled_tokens_into(Baton__V1__Tokens *message, struct baton_tokens_room *room,
+                               const struct baton_sampled_token *sampled, int n);
 
 #endif
