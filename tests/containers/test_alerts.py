@@ -7,7 +7,7 @@ for (BATON_WHOLE=1).
 import os
 import re
 import subprocess
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import wire
 from freeze import Frozen
-from fleet import Clients, wait_for
+from fleet import PATIENCE_S, Clients, wait_for
 from prometheus import CONFIG, RULES, Api, alerts
 from stack import FILE, Stack, ask, docker, free_port
 from test_progress import change_weights
@@ -54,8 +54,9 @@ class Alarmed(Stack):
                 assert self.prometheus.has_figures(f'max_over_time(ALERTS{{alertname="{name}",alertstate="pending"}}[1h])')
         print(f"\nfiring: {', '.join(names)}")
 
-    def wait_until_over(self, *names):
-        wait_for(lambda: not self.alerts_in("firing") & set(names), f"{names} to be over: {self.alerts_in('firing')} fire")
+    def wait_until_over(self, *names, patience_s=PATIENCE_S):
+        wait_for(lambda: not self.alerts_in("firing") & set(names), f"{names} to be over: {self.alerts_in('firing')} fire",
+                 patience_s)
 
     def metric(self, name):
         """The sum of its samples in the gateway's page."""
@@ -155,12 +156,20 @@ def test_strangers_knock(fleet):
 
 
 def test_more_long_streams_come_than_fit(fleet):
+    n_served, served = 0, threading.Condition()
+
     def tell(i):
+        nonlocal n_served
+        before = n_served
         status, _ = ask(fleet.port, "/generate", {"prompt": [5 + i % 40] * 32, "max_new_tokens": CONTEXT - 32,
                                                   "ignore_eos": True})
         assert status in (200, 429)
-        if status == 429:
-            time.sleep(1)
+        with served:
+            if status == 429:  # it comes again when another was served
+                served.wait_for(lambda: n_served > before, PATIENCE_S)
+            else:
+                n_served += 1
+                served.notify_all()
     with Clients(40, tell), provoked(fleet, "BatonKvExhausted", "BatonRefusing", "BatonGoodputLow"):
         pass
     fleet.wait_until_over("BatonKvExhausted")
@@ -225,8 +234,5 @@ def test_each_was_provoked(fleet):
 
 @pytest.mark.skipif("BATON_WHOLE" not in os.environ, reason="tests/run --containers waits for it")
 def test_each_is_over(fleet):
-    end = time.monotonic() + WINDOW_S
     with fleet.small_talk():
-        while fleet.alerts_in("firing") and time.monotonic() < end:
-            time.sleep(1)
-        fleet.wait_until_over(*alerts())
+        fleet.wait_until_over(*alerts(), patience_s=WINDOW_S + PATIENCE_S)

@@ -114,6 +114,17 @@ class Swarm:
     def readers(self):
         return Readers(PORT, self.texts, self.proxy.read)
 
+    def readers_through_a_loss_of_power(self, node):
+        with self.readers() as readers:
+            readers.wait_for_more(12)
+            node.switch_off()
+            readers.wait_for_more(12)
+            self.wait()  # its tasks are begun elsewhere
+            node.switch_on()
+            wait_for(lambda: self.docker("node", "inspect", "--format", "{{.Status.State}}", node.name) == "ready", node.name)
+            readers.wait_for_more(6)
+        return readers
+
 
 @pytest.fixture(scope="module")
 def swarm(built, tmp_path_factory):
@@ -149,14 +160,7 @@ def test_a_node_of_workers_loses_its_power_and_comes_back(swarm):
     swarm.wait()
     node = swarm.without_gateway()
     assert node.name in swarm.nodes_of("prefill") + swarm.nodes_of("decode"), swarm.tasks()
-    with swarm.readers() as readers:
-        readers.wait_for_more(12)
-        node.switch_off()
-        readers.wait_for_more(12)
-        swarm.wait()  # its tasks are begun elsewhere
-        node.switch_on()
-        wait_for(lambda: swarm.docker("node", "inspect", "--format", "{{.Status.State}}", node.name) == "ready", node.name)
-        readers.wait_for_more(6)
+    readers = swarm.readers_through_a_loss_of_power(node)
     ROWS.append(row("a node of workers loses power", readers))
     assert set(readers.outcomes) == PROMISED, readers.outcomes
 
@@ -183,14 +187,7 @@ def test_a_node_with_a_gateway_loses_its_power(swarm):
     """Who read through it is cut off; who comes is served by the other."""
     swarm.wait()
     node = swarm.nodes[swarm.nodes_of("gateway")[0]]
-    with swarm.readers() as readers:
-        readers.wait_for_more(12)
-        node.switch_off()
-        readers.wait_for_more(12)
-        swarm.wait()
-        node.switch_on()
-        wait_for(lambda: swarm.docker("node", "inspect", "--format", "{{.Status.State}}", node.name) == "ready", node.name)
-        readers.wait_for_more(6)
+    readers = swarm.readers_through_a_loss_of_power(node)
     ROWS.append(row("a node with a gateway loses power", readers))
     assert set(readers.outcomes) <= PROMISED | CUT, readers.outcomes
     assert sum(readers.outcomes[outcome] for outcome in CUT) <= len(readers.threads), readers.outcomes

@@ -42,10 +42,10 @@ def free_port():
     raise RuntimeError("no free port")
 
 
-def wait_for(condition, what):
+def wait_for(condition, what, patience_s=PATIENCE_S):
     """Polls until condition() is true, which must stay so: a state that passes by may be missed."""
     waited, before = 0, time.monotonic()
-    while waited < PATIENCE_S:
+    while waited < patience_s:
         value = condition()
         if value:
             return value
@@ -53,7 +53,7 @@ def wait_for(condition, what):
         now = time.monotonic()
         waited += min(now - before, 1)  # a machine that stands still keeps nobody waiting
         before = now
-    raise AssertionError(f"waited {PATIENCE_S:.0f} s for {what}")
+    raise AssertionError(f"waited {patience_s:.0f} s for {what}")
 
 
 def run_out_of_time(ask, timeout_s=0.1):
