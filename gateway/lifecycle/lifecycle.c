@@ -308,7 +308,8 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
         }
         if (is_gone(loss))
             gw_attempt_worker_lost(&request->attempt, worker); /* first: no Cancel goes to it */
-        request->migration.n_left += loss == LEFT && request->output.tokens.n;
+        request->migration.n_uncounted +=
+            request->output.tokens.n && (loss == LEFT || request->state == GW_RESERVING);
         gw_lifecycle_retry_or_fail(lifecycle, request, &failure);
         request = gw_request_list_first(list); /* a failure may end others of the same completion */
     }

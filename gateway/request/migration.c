@@ -104,7 +104,7 @@ enum baton_err gw_request_move(struct gw_request *request, const char *reason)
 bool gw_request_may_migrate(const struct gw_request *request, int64_t limit)
 {
     const struct gw_migration *migration = &request->migration;
-    return migration->n < limit + migration->n_hand_overs + migration->n_left;
+    return migration->n < limit + migration->n_hand_overs + migration->n_uncounted;
 }
 
 void gw_request_unmigrate(struct gw_request *request)

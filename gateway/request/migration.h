@@ -21,7 +21,7 @@ struct gw_migration {
         input;               /* prompt and output that the attempt began from; empty: the prompt */
     uint32_t n;              /* migrations so far */
     uint32_t n_hand_overs;   /* of these, with the context */
-    uint32_t n_left;         /* because a worker had to leave before it was through */
+    uint32_t n_uncounted;    /* from workers that left, or died before they had accepted it */
     double longest_gap_s;    /* from the last token before one to the first token after it */
     struct gw_attempt first; /* the attempt that made the first token */
     double gap_s;            /* sum over these */
@@ -37,7 +37,8 @@ enum baton_err gw_request_migrate(struct gw_request *request, const char *reason
  * output, which is the next input. NO_MEMORY: nothing has changed. */
 enum baton_err gw_request_move(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
 
-/* Whether it may migrate once more: what an operator did, who has workers leave, is not counted. */
+/* Whether it may migrate once more. What an operator did, who has workers leave, is not counted, and
+ * a death not twice: until it is noticed, the next attempt may be sent to the same worker. */
 bool gw_request_may_migrate(const struct gw_request *request, int64_t limit);
 
 /* The attempt before the migration goes on after all: it is the request's attempt again. */

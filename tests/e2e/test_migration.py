@@ -102,6 +102,24 @@ def test_a_request_migrates_as_often_as_it_may_and_then_says_why_it_ended():
         fleet.wait_all_free()
 
 
+def test_a_worker_that_dies_before_it_accepts_a_request_costs_no_migration():
+    with Fleet(gateway_args=["--migration-limit", 1]) as fleet:
+        expected, _ = fleet.stream(**WORDY, seed=0).text()
+        [stream] = fleet.hold()
+        for worker in ("decode-1", "decode-2"):
+            fleet.start_worker("decode", worker)
+            wait_for(lambda: (fleet.worker(worker) or {}).get("state") == "ready", worker)
+            if worker == "decode-1":
+                fleet.workers["decode-1"].pause()
+                fleet.workers["decode-0"].kill()
+                wait_for(lambda: fleet.open("RESERVING") == 1, "the stream to be offered to decode-1")
+        fleet.workers["decode-1"].kill()
+        text, last = stream.text()
+        served = last.json()["served_by"]
+        assert text == expected and served["migrations"] == 2 and served["decode"] == "decode-2"
+        fleet.wait_all_free()
+
+
 def test_a_stream_that_no_worker_can_continue_says_what_broke_it():
     with Fleet() as fleet:
         [stream] = fleet.hold()

@@ -85,7 +85,7 @@ def test_a_request_that_migrates_goes_on_with_drafts():
             two.workers["decode-0"].kill()
             answers = [future.result() for future in pending]
         assert [essence(answer) for answer in answers] == [expected] * 8
-        assert max(answer["served_by"]["migrations"] for answer in answers) == 1
+        assert max(answer["served_by"]["migrations"] for answer in answers) >= 1
         two.wait_all_free()
 
 
