@@ -5,13 +5,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/arch/arch.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/open_files.h"
 #include "common/base/random.h"
-#include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tokenizer_tables.h"
 #include "common/wire/frame.h"
 #include "common/wire/nng_start.h"
 #include "common/wire/peer_tls.h"
@@ -22,6 +19,7 @@
 #include "gateway/dispatch/worker_messages.h"
 #include "gateway/exposure.h"
 #include "gateway/http/certificate.h"
+#include "gateway/model.h"
 #include "gateway/observe/loop_lag.h"
 #include "gateway/settings.h"
 
@@ -45,10 +43,7 @@ struct gateway {
     uv_prepare_t prepare;
     uv_signal_t on_term, on_int, on_hup;
     uv_work_t first_work;
-    struct baton_model_facts facts;
-    struct baton_fingerprint fingerprint;
-    struct baton_tokenizer *tokenizer;
-    struct baton_chat *chat;
+    struct gw_model model;
     struct baton_inbox *inbox;
     struct gw_fleet fleet;
     struct gw_requests requests;
@@ -275,82 +270,6 @@ static void on_tick(uv_timer_t *timer)
 
 /* ---- the start ---- */
 
-/* A gateway that has the weights requires workers with the same ones. A gateway without them
- * accepts the weights of the fleet's first worker. */
-static enum baton_err take_fingerprint(struct gateway *gateway,
-                                       const struct baton_checkpoint *checkpoint,
-                                       struct baton_why *why)
-{
-    struct baton_cache_dirs cache;
-    baton_cache_dirs_find(gateway->options->pack_dir, checkpoint->path, &cache);
-    enum baton_err err =
-        baton_checkpoint_fingerprint(checkpoint, &cache, true, &gateway->fingerprint, why);
-    if (err == BATON_NOT_FOUND)
-        err = baton_checkpoint_fingerprint(checkpoint, NULL, false, &gateway->fingerprint, why);
-    return err;
-}
-
-static enum baton_err make_tokenizer(struct gateway *gateway,
-                                     const struct baton_checkpoint *checkpoint,
-                                     struct baton_why *why)
-{
-    struct baton_tokenizer_tables *tables = NULL;
-    struct baton_cache_dirs cache;
-    baton_cache_dirs_find(gateway->options->pack_dir, checkpoint->path, &cache);
-    enum baton_err err = baton_checkpoint_tokenizer(checkpoint, &cache,
-                                                    gateway->fingerprint.tokenizer, &tables, why);
-    if (!err)
-        err = baton_tokenizer_create(tables, &gateway->tokenizer, why);
-    baton_tokenizer_tables_free(tables);
-    return err;
-}
-
-static enum baton_err make_chat(struct gateway *gateway, const struct baton_checkpoint *checkpoint,
-                                struct baton_why *why)
-{
-    struct baton_chat_template source = {0};
-    enum baton_err err = baton_checkpoint_chat_template(checkpoint, &source, why);
-    if (!err)
-        err = baton_chat_create(&source, gateway->options->chat_template, &gateway->chat, why);
-    baton_chat_template_fini(&source);
-    return err;
-}
-
-/* A model that no worker could compute is refused here too, before any worker is asked. */
-static enum baton_err check_model(struct gateway *gateway,
-                                  const struct baton_checkpoint *checkpoint, struct baton_why *why)
-{
-    int64_t context_tokens = gateway->options->context_tokens;
-    const struct baton_arch *arch;
-    struct baton_spec *spec = malloc(sizeof *spec);
-    if (!spec)
-        return BATON_NO_MEMORY;
-    enum baton_err err =
-        baton_arch_configure_model(checkpoint, (int)context_tokens, &arch, spec, why);
-    free(spec);
-    if (context_tokens)
-        gateway->facts.n_context_tokens = context_tokens;
-    return err;
-}
-
-static enum baton_err read_model(struct gateway *gateway, struct baton_why *why)
-{
-    struct baton_checkpoint *checkpoint = NULL;
-    enum baton_err err = baton_checkpoint_open(gateway->options->model, &checkpoint, why);
-    if (err)
-        return err;
-    gateway->facts = checkpoint->facts;
-    err = check_model(gateway, checkpoint, why);
-    if (!err)
-        err = take_fingerprint(gateway, checkpoint, why);
-    if (!err)
-        err = make_tokenizer(gateway, checkpoint, why);
-    if (!err)
-        err = make_chat(gateway, checkpoint, why);
-    baton_checkpoint_close(checkpoint);
-    return err;
-}
-
 static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
 {
     int status = uv_loop_init(&gateway->loop);
@@ -394,8 +313,8 @@ static void init_fleet(struct gateway *gateway)
                       .identity = {.epoch = gateway->epoch,
                                    .gateway_id = options->id,
                                    .token = &gateway->token,
-                                   .fingerprint = &gateway->fingerprint,
-                                   .facts = &gateway->facts},
+                                   .fingerprint = &gateway->model.fingerprint,
+                                   .facts = &gateway->model.facts},
                       .inbox = gateway->inbox,
                       .beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
                       .silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND),
@@ -412,26 +331,27 @@ static void init_fleet(struct gateway *gateway)
 static enum baton_err init_dispatcher(struct gateway *gateway)
 {
     const struct gw_options *options = gateway->options;
-    return gw_dispatcher_init(&gateway->dispatcher,
-                              &(struct gw_dispatcher_options){
-                                  .lifecycle = {.requests = &gateway->requests,
-                                                .metrics = &gateway->metrics,
-                                                .spans = &gateway->spans,
-                                                .detokenizer = {.tokenizer = gateway->tokenizer,
-                                                                .facts = &gateway->facts},
-                                                .max_attempts = options->max_attempts,
-                                                .migration_limit = options->migration_limit},
-                                  .routing = gw_settings_routing(options),
-                                  .bounds = {.max_queued = options->max_queued,
-                                             .max_queued_tokens = options->max_queued_tokens,
-                                             .max_wait_s = options->max_wait_s},
-                                  .fleet = &gateway->fleet});
+    return gw_dispatcher_init(
+        &gateway->dispatcher,
+        &(struct gw_dispatcher_options){
+            .lifecycle = {.requests = &gateway->requests,
+                          .metrics = &gateway->metrics,
+                          .spans = &gateway->spans,
+                          .detokenizer = {.tokenizer = gateway->model.tokenizer,
+                                          .facts = &gateway->model.facts},
+                          .max_attempts = options->max_attempts,
+                          .migration_limit = options->migration_limit},
+            .routing = gw_settings_routing(options),
+            .bounds = {.max_queued = options->max_queued,
+                       .max_queued_tokens = options->max_queued_tokens,
+                       .max_wait_s = options->max_wait_s},
+            .fleet = &gateway->fleet});
 }
 
 static int64_t max_prompt_tokens(const struct gateway *gateway)
 {
     int64_t wanted = gateway->options->max_prompt_tokens;
-    int64_t context = gateway->facts.n_context_tokens;
+    int64_t context = gateway->model.facts.n_context_tokens;
     return wanted && wanted < context ? wanted : context;
 }
 
@@ -459,10 +379,10 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .metrics = &gateway->metrics,
                         .spans = &gateway->spans,
                         .lag = &gateway->lag,
-                        .tokenizer = gateway->tokenizer,
-                        .facts = &gateway->facts,
-                        .fingerprint = &gateway->fingerprint,
-                        .chat = gateway->chat,
+                        .tokenizer = gateway->model.tokenizer,
+                        .facts = &gateway->model.facts,
+                        .fingerprint = &gateway->model.fingerprint,
+                        .chat = gateway->model.chat,
                         .started_s = (int64_t)time(NULL),
                         .server = gateway->server,
                         .timeout_s = options->timeout_s,
@@ -483,7 +403,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
               BATON_I("port", gw_http_port(gateway->server)),
               BATON_S("scheme", gateway->certificate.context ? "https" : "http"),
               BATON_S("inbox", baton_inbox_url(gateway->inbox)),
-              BATON_S("model", gateway->facts.name),
+              BATON_S("model", gateway->model.facts.name),
               BATON_F("process_age_s", baton_process_age_s()));
     return BATON_OK;
 }
@@ -545,7 +465,7 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
         err = baton_peer_tls_open(gateway->options->peer_certfile, gateway->options->peer_keyfile,
                                   gateway->options->peer_cafile, why);
     if (!err)
-        err = read_model(gateway, why);
+        err = gw_model_open(&gateway->model, gateway->options, why);
     if (!err)
         err = baton_inbox_open(&(struct baton_inbox_options){.url = gateway->options->inbox,
                                                              .max_message_bytes = max_bytes,
@@ -580,10 +500,7 @@ static void release(struct gateway *gateway)
     gw_certificate_close(&gateway->certificate);
     baton_peer_tls_close();
     gw_spans_close(&gateway->spans);
-    if (gateway->chat)
-        baton_chat_close(gateway->chat);
-    if (gateway->tokenizer)
-        baton_tokenizer_close(gateway->tokenizer);
+    gw_model_close(&gateway->model);
 }
 
 enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)

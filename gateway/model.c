@@ -1,0 +1,92 @@
+#include "gateway/model.h"
+
+#include <stdlib.h>
+
+#include "common/arch/arch.h"
+#include "common/checkpoint/tokenizer_tables.h"
+
+/* A gateway that has the weights requires workers with the same ones. A gateway without them
+ * accepts the weights of the fleet's first worker. */
+static enum baton_err take_fingerprint(struct gw_model *model, const struct gw_options *options,
+                                       const struct baton_checkpoint *checkpoint,
+                                       struct baton_why *why)
+{
+    struct baton_cache_dirs cache;
+    baton_cache_dirs_find(options->pack_dir, checkpoint->path, &cache);
+    enum baton_err err =
+        baton_checkpoint_fingerprint(checkpoint, &cache, true, &model->fingerprint, why);
+    if (err == BATON_NOT_FOUND)
+        err = baton_checkpoint_fingerprint(checkpoint, NULL, false, &model->fingerprint, why);
+    return err;
+}
+
+static enum baton_err make_tokenizer(struct gw_model *model, const struct gw_options *options,
+                                     const struct baton_checkpoint *checkpoint,
+                                     struct baton_why *why)
+{
+    struct baton_tokenizer_tables *tables = NULL;
+    struct baton_cache_dirs cache;
+    baton_cache_dirs_find(options->pack_dir, checkpoint->path, &cache);
+    enum baton_err err =
+        baton_checkpoint_tokenizer(checkpoint, &cache, model->fingerprint.tokenizer, &tables, why);
+    if (!err)
+        err = baton_tokenizer_create(tables, &model->tokenizer, why);
+    baton_tokenizer_tables_free(tables);
+    return err;
+}
+
+static enum baton_err make_chat(struct gw_model *model, const struct gw_options *options,
+                                const struct baton_checkpoint *checkpoint, struct baton_why *why)
+{
+    struct baton_chat_template source = {0};
+    enum baton_err err = baton_checkpoint_chat_template(checkpoint, &source, why);
+    if (!err)
+        err = baton_chat_create(&source, options->chat_template, &model->chat, why);
+    baton_chat_template_fini(&source);
+    return err;
+}
+
+static enum baton_err check_model(struct gw_model *model, const struct gw_options *options,
+                                  const struct baton_checkpoint *checkpoint, struct baton_why *why)
+{
+    int64_t context_tokens = options->context_tokens;
+    const struct baton_arch *arch;
+    struct baton_spec *spec = malloc(sizeof *spec);
+    if (!spec)
+        return BATON_NO_MEMORY;
+    enum baton_err err =
+        baton_arch_configure_model(checkpoint, (int)context_tokens, &arch, spec, why);
+    free(spec);
+    if (context_tokens)
+        model->facts.n_context_tokens = context_tokens;
+    return err;
+}
+
+enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *options,
+                             struct baton_why *why)
+{
+    struct baton_checkpoint *checkpoint = NULL;
+    enum baton_err err = baton_checkpoint_open(options->model, &checkpoint, why);
+    if (err)
+        return err;
+    model->facts = checkpoint->facts;
+    err = check_model(model, options, checkpoint, why);
+    if (!err)
+        err = take_fingerprint(model, options, checkpoint, why);
+    if (!err)
+        err = make_tokenizer(model, options, checkpoint, why);
+    if (!err)
+        err = make_chat(model, options, checkpoint, why);
+    baton_checkpoint_close(checkpoint);
+    return err;
+}
+
+void gw_model_close(struct gw_model *model)
+{
+    if (model->chat)
+        baton_chat_close(model->chat);
+    if (model->tokenizer)
+        baton_tokenizer_close(model->tokenizer);
+    model->chat = NULL;
+    model->tokenizer = NULL;
+}

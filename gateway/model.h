@@ -1,0 +1,31 @@
+/* What the gateway knows of the model that its fleet serves: facts, fingerprint, tokenizer, chat
+ * template.
+ *
+ * Ownership: gw_model_open fills a model that the caller keeps; gw_model_close frees what it holds.
+ * Threading: read-only after opening, safe from any thread.
+ * Errors: enum baton_err with a baton_why that names the file and the field. */
+#ifndef BATON_GATEWAY_MODEL_H
+#define BATON_GATEWAY_MODEL_H
+
+#include "common/chat/chat.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/tokenizer/tokenizer.h"
+#include "gateway/settings.h"
+
+struct gw_model {
+    struct baton_model_facts facts;
+    struct baton_fingerprint fingerprint;
+    struct baton_tokenizer *tokenizer;
+    struct baton_chat *chat;
+};
+
+/* Reads options->model, a directory or a GGUF file, and no weights of it beyond their digest. A
+ * model that no worker could compute is refused here too, before any worker is asked. After an error
+ * gw_model_close is still due. */
+enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *options,
+                             struct baton_why *why) BATON_MUST_CHECK;
+
+/* A zeroed model is allowed. */
+void gw_model_close(struct gw_model *model);
+
+#endif
