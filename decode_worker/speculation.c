@@ -20,6 +20,7 @@ enum baton_err dc_speculation_init(struct dc_speculation *speculation,
     if (!start->speculation || !start->speculation->max_tokens)
         return BATON_OK;
     made.max_tokens = (int)start->speculation->max_tokens;
+    made.min_tokens = (int)start->speculation->min_tokens;
     for (int i = 0; i < DC_N_AGREEMENTS; i++)
         made.odds[i] = baton_draft_odds_of(agreements[i].p);
     enum baton_err err =
@@ -61,7 +62,9 @@ void dc_speculation_draft(struct dc_speculation *speculation, double least, int 
         return;
     speculation->agreement = agreement_of(match.n_agreed);
     struct baton_draft_odds *odds = &speculation->odds[speculation->agreement];
-    speculation->n_drafts = baton_draft_length(odds, least, n_most);
+    int n_least = speculation->min_tokens < n_most ? speculation->min_tokens : n_most;
+    int n_worth = baton_draft_length(odds, least, n_most);
+    speculation->n_drafts = n_worth > n_least ? n_worth : n_least;
     if (!speculation->n_drafts)
         baton_draft_odds_forget(odds);
     dc_prompt_lookup_read(text, match, speculation->tokens + 1, speculation->n_drafts);

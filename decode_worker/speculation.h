@@ -22,6 +22,7 @@ enum { DC_N_AGREEMENTS = 3 }; /* matches: the longer they agree, the better the 
 
 struct dc_speculation {
     int max_tokens; /* drafts of a step; 0: it does not speculate */
+    int min_tokens; /* so many even where they are not worth their rows */
     struct dc_prompt_lookup text;
     struct baton_draft_odds odds[DC_N_AGREEMENTS];
 
@@ -35,8 +36,8 @@ enum baton_err dc_speculation_init(struct dc_speculation *speculation,
                                    const Baton__V1__DecodeStart *start) BATON_MUST_CHECK;
 void dc_speculation_fini(struct dc_speculation *speculation);
 
-/* Guesses up to n_most of the next tokens, those that are worth their row (draft_length.h). Fills
- * tokens and n_drafts. */
+/* Guesses up to n_most of the next tokens, those that are worth their row (draft_length.h), or
+ * min_tokens if these are more. Fills tokens and n_drafts. */
 void dc_speculation_draft(struct dc_speculation *speculation, double least, int n_most);
 
 /* The step made tokens [n]: all but the last of them were guessed. */

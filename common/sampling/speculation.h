@@ -12,6 +12,7 @@ enum baton_speculation_mode { BATON_SPECULATION_NONE, BATON_SPECULATION_PROMPT_L
 struct baton_speculation {
     enum baton_speculation_mode mode;
     int max_tokens; /* 1..BATON_MAX_DRAFTS */
+    int min_tokens; /* 0..max_tokens: so many even where they are not likely to pay */
 };
 
 #endif

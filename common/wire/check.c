@@ -175,6 +175,7 @@ static void check_speculation(struct checker *c, const Baton__V1__DecodeStart *m
 {
     known(c, "mode", (int)m->speculation->mode, &baton__v1__speculation__mode__descriptor);
     range(c, "max_tokens", m->speculation->max_tokens, 1, BATON_MAX_DRAFTS);
+    range(c, "min_tokens", m->speculation->min_tokens, 0, m->speculation->max_tokens);
     if (m->n_prompt + m->n_output != m->n_prompt_tokens)
         FAIL(c, "speculation", "%zu tokens of the context are there, not n_prompt_tokens: %u",
              m->n_prompt + m->n_output, m->n_prompt_tokens);

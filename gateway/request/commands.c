@@ -151,6 +151,7 @@ void gw_command_start(struct gw_request *request, uint32_t first_token)
     if (request->params.speculation.mode) {
         speculation.mode = BATON__V1__SPECULATION__MODE__PROMPT_LOOKUP;
         speculation.max_tokens = (uint32_t)request->params.speculation.max_tokens;
+        speculation.min_tokens = (uint32_t)request->params.speculation.min_tokens;
         start.speculation = &speculation;
     }
     if (start.speculation || baton_sampling_needs_prompt(&request->params.sampling)) {

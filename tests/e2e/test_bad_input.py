@@ -61,6 +61,7 @@ BAD_FIELDS = [
     ({"speculation": {"mode": 1}}, "speculation", "invalid_value"),
     ({"speculation": {"max_tokens": 0}}, "speculation", "out_of_range"),
     ({"speculation": {"max_tokens": 17}}, "speculation", "out_of_range"),
+    ({"speculation": {"max_tokens": 3, "min_tokens": 4}}, "speculation", "out_of_range"),
     ({"speculation": {"max_tokens": "8"}}, "speculation", "invalid_type"),
     ({"speculation": {"tokens": 8}}, "speculation", "invalid_value"),
     ({"explain": 21}, "explain", "out_of_range"),

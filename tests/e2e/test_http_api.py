@@ -16,7 +16,7 @@ API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
 GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
-REPEATING = {"speculation": {"mode": "prompt_lookup"}, "logit_bias": {"5": 100}}  # so that drafts are made
+REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}  # so that drafts are made
 
 
 def sections():
