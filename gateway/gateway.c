@@ -20,6 +20,7 @@
 #include "gateway/exposure.h"
 #include "gateway/http/certificate.h"
 #include "gateway/model.h"
+#include "gateway/model_names.h"
 #include "gateway/observe/loop_lag.h"
 #include "gateway/settings.h"
 
@@ -44,6 +45,7 @@ struct gateway {
     uv_signal_t on_term, on_int, on_hup;
     uv_work_t first_work;
     struct gw_model model;
+    struct gw_model_names names;
     struct baton_inbox *inbox;
     struct gw_fleet fleet;
     struct gw_requests requests;
@@ -381,6 +383,9 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .lag = &gateway->lag,
                         .tokenizer = gateway->model.tokenizer,
                         .facts = &gateway->model.facts,
+                        .names = &gateway->names,
+                        .refuses_unknown = options->unknown_fields,
+                        .refuses_overlong = options->overlong,
                         .fingerprint = &gateway->model.fingerprint,
                         .chat = gateway->model.chat,
                         .started_s = (int64_t)time(NULL),
@@ -403,7 +408,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
               BATON_I("port", gw_http_port(gateway->server)),
               BATON_S("scheme", gateway->certificate.context ? "https" : "http"),
               BATON_S("inbox", baton_inbox_url(gateway->inbox)),
-              BATON_S("model", gateway->model.facts.name),
+              BATON_S("model", gateway->names.list[0]),
               BATON_F("process_age_s", baton_process_age_s()));
     return BATON_OK;
 }
@@ -467,6 +472,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (!err)
         err = gw_model_open(&gateway->model, gateway->options, why);
     if (!err)
+        err = gw_model_names_parse(&gateway->names, gateway->options->served_model_name,
+                                   gateway->model.facts.name, why);
+    if (!err)
         err = baton_inbox_open(&(struct baton_inbox_options){.url = gateway->options->inbox,
                                                              .max_message_bytes = max_bytes,
                                                              .max_queued = INBOX_MAX_QUEUED,
@@ -500,6 +508,7 @@ static void release(struct gateway *gateway)
     gw_certificate_close(&gateway->certificate);
     baton_peer_tls_close();
     gw_spans_close(&gateway->spans);
+    gw_model_names_fini(&gateway->names);
     gw_model_close(&gateway->model);
 }
 

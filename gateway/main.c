@@ -46,6 +46,13 @@ static const struct baton_option option_table[] = {
          "origins whose web pages may use this, between commas; or *"),
     TEXT(chat_template, "chat-template", "auto",
          "template of conversations: a built-in name or a file; auto: the model's own"),
+    TEXT(served_model_name, "served-model-name", "",
+         "names that clients may ask for, between commas; answers tell the first; none: the "
+         "model's own"),
+    CHOICE(unknown_fields, "unknown-fields", "ignore", "ignore|refuse",
+           "of a request on OpenAI's routes: named in x-baton-ignored, or 400"),
+    CHOICE(overlong, "overlong", "cut", "cut|refuse",
+           "max_tokens that do not fit the context, on OpenAI's routes: fewer, or 400"),
     CHOICE(sampling_defaults, "sampling-defaults", "none", "none|model",
            "model: what a request leaves open is as generation_config.json says"),
     INT(max_connections, "max-connections", "4096", 1, 1 << 20, "", "open client connections"),

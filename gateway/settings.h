@@ -14,12 +14,13 @@ struct gw_options {
     const char *otlp_file, *otlp_endpoint, *otlp_headers_file, *otlp_cafile;
     const char *cluster_token, *cluster_token_file, *ssl_certfile, *ssl_keyfile;
     const char *peer_certfile, *peer_keyfile, *peer_cafile;
-    const char *api_keys, *cors_origins, *chat_template;
+    const char *api_keys, *cors_origins, *chat_template, *served_model_name;
     bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share what was computed for others */
     int log_format;                    /* enum baton_log_format */
     int sampling_defaults;             /* 1: the model's */
+    int unknown_fields, overlong;      /* 1: refused */
     int speculation;                   /* enum baton_speculation_mode */
     int64_t speculation_tokens;
     bool strict_class;

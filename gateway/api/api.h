@@ -13,6 +13,7 @@
 #include "gateway/api/fields.h"
 #include "gateway/dispatch/dispatcher.h"
 #include "gateway/http/server.h"
+#include "gateway/model_names.h"
 
 struct gw_access;
 struct gw_completions;
@@ -29,6 +30,7 @@ struct gw_api {
     const struct gw_loop_lag *lag;
     struct baton_tokenizer *tokenizer;
     const struct baton_model_facts *facts;
+    const struct gw_model_names *names; /* what clients call the model */
     const struct baton_fingerprint *fingerprint;
     const struct baton_chat *chat;
     const struct gw_http_server *server;
@@ -37,6 +39,8 @@ struct gw_api {
     int64_t max_batch;         /* generations of one request: prompts x n */
     int64_t max_per_key;       /* generations of one key at once; 0: any */
     bool prefix_cache;         /* prompts may share what was computed for others */
+    bool refuses_unknown;      /* fields, on OpenAI's routes too */
+    bool refuses_overlong;     /* max_tokens beyond the context, there: an error, not fewer */
     bool model_sampling;       /* what a body leaves open is the model's sampling defaults */
     struct baton_speculation speculation; /* of a body that does not speak of it */
     int64_t started_s;                    /* Unix time */

@@ -6,19 +6,53 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The member's value; NULL when it is absent or null. */
+static const struct baton_json *given(const struct gw_fields *fields, const char *name)
+{
+    const struct baton_json *value = baton_json_get(fields->body, name);
+    return baton_json_kind(value) == BATON_JSON_NULL ? NULL : value;
+}
+
+/* The next of the dialect's other names for a field, at *i or behind it; NULL after the last. */
+static const char *next_alias(const struct gw_fields *fields, const char *name, size_t *i)
+{
+    const struct gw_dialect *dialect = fields->dialect;
+    while (dialect && *i < dialect->n_aliases) {
+        const struct gw_alias *alias = &dialect->aliases[(*i)++];
+        if (!strcmp(alias->name, name))
+            return alias->other;
+    }
+    return NULL;
+}
+
+static const char *as_written(const struct gw_fields *fields, const char *name)
+{
+    const char *alias;
+    for (size_t i = 0; !given(fields, name) && (alias = next_alias(fields, name, &i));)
+        if (given(fields, alias))
+            return alias;
+    return name;
+}
+
 void gw_fields_fail(struct gw_fields *fields, const char *param, const char *code, const char *fmt,
                     ...)
 {
+    char text[sizeof fields->problem.message];
+    const char *written = as_written(fields, param);
+    size_t n = strlen(param);
     va_list args;
     if (fields->failed)
         return;
     fields->failed = true;
     fields->problem.status = 400;
     fields->problem.code = code;
-    (void)snprintf(fields->problem.param, sizeof fields->problem.param, "%s", param);
+    (void)snprintf(fields->problem.param, sizeof fields->problem.param, "%s", written);
     va_start(args, fmt);
-    (void)vsnprintf(fields->problem.message, sizeof fields->problem.message, fmt, args);
+    (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    bool begins = written != param && !strncmp(text, param, n);
+    (void)snprintf(fields->problem.message, sizeof fields->problem.message, "%s%s",
+                   begins ? written : "", text + (begins ? n : 0));
 }
 
 struct gw_fields gw_fields(const struct baton_json *body)
@@ -30,13 +64,40 @@ struct gw_fields gw_fields(const struct baton_json *body)
     return fields;
 }
 
+static void know(struct gw_fields *fields, const char *name)
+{
+    if (fields->n_known < GW_MAX_FIELDS)
+        fields->known[fields->n_known++] = name;
+}
+
+/* Of a field that its client switches off as other servers do. */
+static bool is_off(const struct gw_fields *fields, const char *name, const struct baton_json *value)
+{
+    const struct gw_dialect *dialect = fields->dialect;
+    if (!dialect || baton_json_kind(value) != BATON_JSON_INT || baton_json_int(value) != -1)
+        return false;
+    for (size_t i = 0; i < dialect->n_off; i++)
+        if (!strcmp(dialect->off_at_minus_one[i], name))
+            return true;
+    return false;
+}
+
 const struct baton_json *gw_field(struct gw_fields *fields, const char *name)
 {
-    if (fields->failed || fields->n_known == GW_MAX_FIELDS)
+    const char *alias;
+    if (fields->failed)
         return NULL;
-    fields->known[fields->n_known++] = name;
-    const struct baton_json *value = baton_json_get(fields->body, name);
-    return baton_json_kind(value) == BATON_JSON_NULL ? NULL : value;
+    know(fields, name);
+    const struct baton_json *value = given(fields, name);
+    for (size_t i = 0; (alias = next_alias(fields, name, &i));) {
+        const struct baton_json *other = given(fields, alias);
+        know(fields, alias);
+        if (value && other)
+            gw_fields_fail(fields, alias, "invalid_value",
+                           "%s: means %s, which is given already; give one of them", alias, name);
+        value = value ? value : other;
+    }
+    return fields->failed || is_off(fields, name, value) ? NULL : value;
 }
 
 static void wrong_kind(struct gw_fields *fields, const char *name, const char *wanted,
@@ -123,15 +184,50 @@ size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct bat
     return n;
 }
 
+static bool is_known(const struct gw_fields *fields, const char *key)
+{
+    for (int i = 0; i < fields->n_known; i++)
+        if (!strcmp(fields->known[i], key))
+            return true;
+    return false;
+}
+
 void gw_fields_refuse_unknown(struct gw_fields *fields)
 {
     for (void *it = fields->failed ? NULL : baton_json_first(fields->body); it;
          it = baton_json_next(fields->body, it)) {
         const char *key = baton_json_key(it);
-        int i = 0;
-        while (i < fields->n_known && strcmp(fields->known[i], key) != 0)
-            i++;
-        if (i == fields->n_known)
+        if (!is_known(fields, key))
             gw_fields_fail(fields, key, "unknown_field", "%.64s: unknown field", key);
     }
+}
+
+/* Appends a name to the list. False: it does not fit, with what would still have to be said. */
+static bool append(char *list, size_t cap, const char *name)
+{
+    static const char more[] = ", ...";
+    size_t n = strlen(list), n_name = strlen(name);
+    if (n + 2 + n_name + sizeof more > cap)
+        return false;
+    n += (size_t)snprintf(list + n, cap - n, "%s%s", n ? ", " : "", name);
+    for (char *c = list + n - n_name; *c; c++)
+        if (*c <= ' ' || *c > '~' || *c == ',')
+            *c = '?';
+    return true;
+}
+
+size_t gw_fields_list_unknown(const struct gw_fields *fields, char *list, size_t cap)
+{
+    size_t n = 0;
+    bool fits = true;
+    list[0] = '\0';
+    for (void *it = baton_json_first(fields->body); it; it = baton_json_next(fields->body, it)) {
+        if (is_known(fields, baton_json_key(it)))
+            continue;
+        n++;
+        fits = fits && append(list, cap, baton_json_key(it));
+    }
+    if (!fits)
+        (void)snprintf(list + strlen(list), cap - strlen(list), "%s...", *list ? ", " : "");
+    return n;
 }

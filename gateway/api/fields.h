@@ -16,7 +16,7 @@
 
 #include "common/base/json.h"
 
-enum { GW_MAX_FIELDS = 64 };
+enum { GW_MAX_FIELDS = 128 };
 
 struct gw_problem {
     int status; /* 400 unless said otherwise */
@@ -25,8 +25,19 @@ struct gw_problem {
     const char *code;
 };
 
+/* How clients of other servers write what a field here means. */
+struct gw_dialect {
+    const struct gw_alias {
+        const char *name, *other; /* the field's own name; theirs */
+    } * aliases;
+    size_t n_aliases;
+    const char *const *off_at_minus_one; /* integers: -1 is as if they were absent */
+    size_t n_off;
+};
+
 struct gw_fields {
     const struct baton_json *body;
+    const struct gw_dialect *dialect; /* NULL: none */
     const char *known[GW_MAX_FIELDS];
     int n_known;
     bool failed;
@@ -36,11 +47,13 @@ struct gw_fields {
 /* Of a body that must be an object. */
 struct gw_fields gw_fields(const struct baton_json *body);
 
-/* Records a problem with a field (code such as "out_of_range"); the first one stays. */
+/* Records a problem with a field (code such as "out_of_range"); the first one stays. A message that
+ * begins with the field's name is told with the name that the client wrote. */
 void gw_fields_fail(struct gw_fields *fields, const char *param, const char *code, const char *fmt,
                     ...) BATON_PRINTF(4, 5);
 
-/* The member, noted as known; NULL when absent, null, or a problem came before. */
+/* The member, noted as known; NULL when absent, null, or a problem came before. The dialect's other
+ * names of it are known too; given twice it is a problem. */
 const struct baton_json *gw_field(struct gw_fields *fields, const char *name);
 
 /* min <= value <= max. */
@@ -58,5 +71,9 @@ size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct bat
 
 /* Fails on a member that no reader asked for, and on a body that is no object. */
 void gw_fields_refuse_unknown(struct gw_fields *fields);
+
+/* The names of members that no reader asked for, between commas; "..." for those that do not fit.
+ * Whatever a header cannot carry is a '?'. Returns how many they are. */
+size_t gw_fields_list_unknown(const struct gw_fields *fields, char *list, size_t cap);
 
 #endif

@@ -19,7 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct baton_model_facts facts = {
     .name = "tale", .n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT, .n_eos = 1, .bos_id = -1};
+static const struct gw_model_names names = {.n = 2, .list = {"tale", "story"}};
 static struct gw_api api = {.facts = &facts,
+                            .names = &names,
                             .max_prompt_tokens = N_CONTEXT,
                             .max_batch = MAX_BATCH,
                             .prefix_cache = true,
@@ -32,7 +34,7 @@ static void check(int holds)
         abort();
 }
 
-/* ---- in place of completion.h ---- */
+/* ---- in place of completion.h and the exchange ---- */
 
 void __wrap_gw_completion_refuse(struct gw_api *of, struct gw_exchange *exchange,
                                  const struct gw_problem *problem);
@@ -50,6 +52,20 @@ void __wrap_gw_completion_refuse(struct gw_api *of, struct gw_exchange *exchange
     check(!problem->status || (problem->status >= 400 && problem->status < 500));
     check(*problem->message && problem->code && *problem->code);
     n_answers++;
+}
+
+enum baton_err __wrap_gw_exchange_add_header(struct gw_exchange *exchange, const char *name,
+                                             const char *value);
+
+/* Of fields that are ignored: a line of a header, whatever they are called. */
+enum baton_err __wrap_gw_exchange_add_header(struct gw_exchange *exchange, const char *name,
+                                             const char *value)
+{
+    (void)exchange;
+    check(!strcmp(name, "x-baton-ignored") && *value && strlen(value) < 512);
+    for (const char *c = value; *c; c++)
+        check(*c >= ' ' && *c <= '~');
+    return BATON_OK;
 }
 
 /* As a worker would be sent it. */
@@ -85,6 +101,7 @@ void __wrap_gw_completion_start(struct gw_api *of, struct gw_exchange *exchange,
     (void)exchange;
     check(writer && prompts->n >= 1 && options->n >= 1);
     check(prompts->n * (size_t)options->n <= MAX_BATCH);
+    check(params->shared.speculation.min_tokens <= params->shared.speculation.max_tokens);
     check(params->n_stops >= 0 && params->n_stops <= BATON_STOP_MAX);
     for (size_t i = 0; i < prompts->n; i++) {
         const struct baton_tokens *tokens = &prompts->items[i].tokens;

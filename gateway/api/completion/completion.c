@@ -285,7 +285,7 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                         no_memory.failure.message);
         return;
     }
-    gw_exchange_note(exchange)->model = api->facts->name;
+    gw_exchange_note(exchange)->model = api->names->list[0];
     completion->prompts = *prompts;
     *prompts = (struct gw_prompts){0};
     for (size_t i = 0; i < completion->prompts.n; i++)

@@ -150,7 +150,7 @@ static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
     struct baton_json_out out = baton_json_out(buf);
     baton_json_open(&out, NULL, '{');
     put_id(&out, choice);
-    baton_json_put_string(&out, "model", api->facts->name);
+    baton_json_put_string(&out, "model", api->names->list[0]);
     put_texts(&out, choice);
     baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
     put_ending(&out, request);

@@ -27,6 +27,31 @@ static const char *const unsupported[] = {"functions",          "function_call",
 /* The chat template is given these; a prompt has no place for them. */
 static const char *const only_of_chat[] = {"tools", "tool_choice", "reasoning_effort"};
 
+/* What llama.cpp, Ollama, vLLM, TGI and Mistral call the fields of these routes. */
+static const struct gw_alias aliases[] = {
+    {"repetition_penalty", "repeat_penalty"},
+    {"max_tokens", "n_predict"},
+    {"max_tokens", "num_predict"},
+    {"max_tokens", "max_new_tokens"},
+    {"max_tokens", "max_output_tokens"},
+    {"stop", "stop_sequences"},
+    {"seed", "random_seed"},
+};
+static const char *const off_at_minus_one[] = {"top_k", "seed", "max_tokens",
+                                               "max_completion_tokens"};
+
+static struct gw_fields fields_of(const struct baton_json *body)
+{
+    static const struct gw_dialect dialect = {.aliases = aliases,
+                                              .n_aliases = sizeof aliases / sizeof aliases[0],
+                                              .off_at_minus_one = off_at_minus_one,
+                                              .n_off = sizeof off_at_minus_one /
+                                                       sizeof off_at_minus_one[0]};
+    struct gw_fields fields = gw_fields(body);
+    fields.dialect = &dialect;
+    return fields;
+}
+
 static bool is_text(const struct baton_json *value)
 {
     const char *text = baton_json_string(value, NULL);
@@ -61,7 +86,16 @@ static void refuse_all(struct gw_fields *fields, const char *const *names, size_
     }
 }
 
-static void read_rest(struct gw_fields *fields, int64_t n, bool chat)
+/* Ignored fields are told, so that nobody wonders why one has no effect. */
+static void tell_ignored(const struct gw_fields *fields, struct gw_exchange *exchange)
+{
+    char list[512];
+    if (!fields->failed && gw_fields_list_unknown(fields, list, sizeof list))
+        (void)!gw_exchange_add_header(exchange, "x-baton-ignored", list); /* or it is not told */
+}
+
+static void read_rest(const struct gw_api *api, struct gw_fields *fields,
+                      struct gw_exchange *exchange, int64_t n, bool chat)
 {
     int64_t best_of = n;
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
@@ -73,7 +107,10 @@ static void read_rest(struct gw_fields *fields, int64_t n, bool chat)
     if (best_of != n)
         gw_fields_fail(fields, "best_of", "unsupported_field",
                        "best_of: is not supported, but for the value of n");
-    gw_fields_refuse_unknown(fields);
+    if (api->refuses_unknown)
+        gw_fields_refuse_unknown(fields);
+    else
+        tell_ignored(fields, exchange);
 }
 
 /* ---- fields that both routes share ---- */
@@ -108,6 +145,11 @@ static void read_n(const struct gw_api *api, struct gw_fields *fields,
     options->n = (int)n;
 }
 
+static int64_t most_tokens(const struct gw_api *api)
+{
+    return api->refuses_overlong ? api->facts->n_context_tokens : INT32_MAX;
+}
+
 /* The number of choices is known once the prompts are. */
 static void check_choices(const struct gw_api *api, struct gw_fields *fields,
                           const struct gw_completion_options *options,
@@ -125,6 +167,10 @@ static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fi
                   int64_t fallback)
 {
     int64_t *lengths = NULL;
+    if (wanted && !api->refuses_overlong) { /* a fallback is cut to what the context has left */
+        fallback = wanted;
+        wanted = 0;
+    }
     params->tokenized_ns = baton_now_ns();
     if (!fields->failed)
         check_choices(api, fields, options, prompts);
@@ -155,7 +201,7 @@ static void read_completion_logprobs(struct gw_fields *fields,
 void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *body)
 {
-    struct gw_fields fields = gw_fields(body);
+    struct gw_fields fields = fields_of(body);
     struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
     struct gw_completion_options options = {0};
@@ -165,11 +211,10 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     read_stream(&fields, &options);
     gw_params_read(api, &fields, &params);
     gw_field_bool(&fields, "echo", &options.echo);
-    gw_field_int(&fields, "max_tokens", options.echo ? 0 : 1, api->facts->n_context_tokens,
-                 &max_tokens);
+    gw_field_int(&fields, "max_tokens", options.echo ? 0 : 1, most_tokens(api), &max_tokens);
     read_completion_logprobs(&fields, &options, &params.shared);
     (void)gw_field(&fields, "prompt");
-    read_rest(&fields, options.n, false);
+    read_rest(api, &fields, exchange, options.n, false);
     options.no_output = !max_tokens; /* one token is made all the same, and not shown */
     params.parsed_ns = baton_now_ns();
     gw_prompts_read(api, &fields, GW_BATCH_ANY, (size_t)api->max_batch, &prompts);
@@ -195,9 +240,8 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
                                 const char **name)
 {
     int64_t max_tokens = 0, max_completion_tokens = 0;
-    gw_field_int(fields, "max_tokens", 1, api->facts->n_context_tokens, &max_tokens);
-    gw_field_int(fields, "max_completion_tokens", 1, api->facts->n_context_tokens,
-                 &max_completion_tokens);
+    gw_field_int(fields, "max_tokens", 1, most_tokens(api), &max_tokens);
+    gw_field_int(fields, "max_completion_tokens", 1, most_tokens(api), &max_completion_tokens);
     if (max_tokens && max_completion_tokens && max_tokens != max_completion_tokens)
         gw_fields_fail(fields, "max_completion_tokens", "invalid_value",
                        "max_completion_tokens: differs from max_tokens; give one of them");
@@ -217,7 +261,7 @@ static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
 
 void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    struct gw_fields fields = gw_fields(body);
+    struct gw_fields fields = fields_of(body);
     struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
     struct gw_completion_options options = {.chat = true};
@@ -230,7 +274,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     int64_t wanted = read_chat_length(api, &fields, &length_name);
     read_chat_logprobs(&fields, &params.shared.sampling);
     gw_messages_fields(&fields, &input);
-    read_rest(&fields, options.n, true);
+    read_rest(api, &fields, exchange, options.n, true);
     params.parsed_ns = baton_now_ns();
     add_chat_stops(api, &params.shared);
     gw_messages_read(api, &fields, &input, &prompts);

@@ -37,7 +37,7 @@ static void put_sampling(struct baton_json_out *out, const struct gw_api *api)
 static void put_model(struct baton_json_out *out, const struct gw_api *api)
 {
     baton_json_open(out, NULL, '{');
-    baton_json_put_string(out, "id", api->facts->name);
+    baton_json_put_string(out, "id", api->names->list[0]);
     baton_json_put_string(out, "object", "model");
     baton_json_put_int(out, "created", api->started_s);
     baton_json_put_string(out, "owned_by", "baton");
@@ -75,7 +75,7 @@ static void no_such_model(const struct gw_api *api, const char *name, struct gw_
     problem->code = "model_not_found";
     (void)snprintf(problem->param, sizeof problem->param, "model");
     (void)snprintf(problem->message, sizeof problem->message,
-                   "model: \"%.64s\" is not served here; \"%.128s\" is", name, api->facts->name);
+                   "model: \"%.64s\" is not served here; \"%.128s\" is", name, api->names->list[0]);
 }
 
 void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
@@ -85,7 +85,7 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_problem problem;
     struct baton_buf body;
     (void)none;
-    if (strcmp(name, api->facts->name) != 0) {
+    if (!gw_model_names_has(api->names, name)) {
         no_such_model(api, name, &problem);
         gw_answer_problem(exchange, &problem);
         return;
@@ -106,7 +106,7 @@ void gw_openai_read_model(const struct gw_api *api, struct gw_fields *fields)
     if (!name) {
         gw_fields_fail(fields, "model", "invalid_type", "model: must be a string, not %s",
                        baton_json_kind_name(baton_json_kind(model)));
-    } else if (strcmp(name, api->facts->name) != 0) {
+    } else if (!gw_model_names_has(api->names, name)) {
         gw_fields_fail(fields, "model", "model_not_found", "model: unknown");
         no_such_model(api, name, &fields->problem);
     }

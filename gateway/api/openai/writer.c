@@ -38,7 +38,7 @@ static void put_head(struct baton_json_out *out, const struct gw_completion *com
                           : streaming ? "chat.completion.chunk"
                                       : "chat.completion");
     baton_json_put_int(out, "created", completion->created_s);
-    baton_json_put_string(out, "model", completion->api->facts->name);
+    baton_json_put_string(out, "model", completion->api->names->list[0]);
     put_fingerprint(out, completion->api->fingerprint);
 }
 

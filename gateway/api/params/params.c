@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/random.h"
+#include "gateway/api/params/samplers.h"
 #include "gateway/api/params/speculation.h"
 
 /* Seeds we choose are echoed as JSON numbers that every client reads exactly. */
@@ -165,6 +166,7 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     if (api->model_sampling)
         take_defaults(&api->facts->sampling, &shared->sampling);
     read_table(fields, &shared->sampling);
+    gw_samplers_refuse(fields);
     read_bias(api, fields, &shared->sampling);
     shared->speculation = api->speculation;
     gw_speculation_read(fields, &shared->speculation);

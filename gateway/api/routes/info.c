@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/version.h"
 #include "common/obs/prom.h"
 #include "gateway/api/answer.h"
 #include "gateway/exposure.h"
@@ -31,13 +32,29 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     struct baton_json_out out = baton_json_out(&body);
     baton_json_open(&out, NULL, '{');
     baton_json_put_string(&out, "status", "ready");
-    baton_json_put_string(&out, "model", api->facts->name);
+    baton_json_put_string(&out, "model", api->names->list[0]);
     baton_json_put_uint(&out, "prefill", n_prefill);
     baton_json_put_uint(&out, "decode", n_decode);
     baton_json_open(&out, "warnings", '[');
     for (size_t i = 0; i < api->exposure->n; i++)
         baton_json_put_string(&out, NULL, api->exposure->warnings[i]);
     baton_json_close(&out, ']');
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+void gw_info_version(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *unused)
+{
+    struct baton_buf body;
+    (void)api;
+    (void)unused;
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "version", baton_release);
+    baton_json_put_string(&out, "commit", baton_commit);
     baton_json_close(&out, '}');
     gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);

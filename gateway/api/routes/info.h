@@ -1,4 +1,4 @@
-/* GET /ready, /workers, /metrics: the state of the gateway and its fleet.
+/* GET /ready, /version, /workers, /metrics: the state of the gateway and its fleet.
  *
  * Ownership: as gateway/api/api.h.
  * Threading: loop thread.
@@ -11,6 +11,9 @@
 
 /* 200 while a prefill and a decode worker are ready and the gateway is not stopping. */
 void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+/* The release and the commit. */
+void gw_info_version(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *body);
 /* The fleet, and which role it is short of. */
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body);

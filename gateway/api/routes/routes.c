@@ -42,6 +42,7 @@ static const struct route routes[] = {
     {"GET", "/ready", gw_info_ready},
     {"GET", "/workers", gw_info_workers},
     {"POST", "/workers/*/drain", gw_drain_worker},
+    {"GET", "/version", gw_info_version},
     {"GET", "/metrics", gw_info_metrics},
     {"GET", "/debug/kv", gw_debug_kv},
     {"GET", "/", gw_page},

@@ -1,0 +1,65 @@
+#include "gateway/api/params/samplers.h"
+
+/* Each with the value that switches it off; where that is 0, what is below it does too. */
+static const struct {
+    const char *name;
+    double off;
+} samplers[] = {
+    {"typical_p", 1},
+    {"typical", 1},
+    {"tfs_z", 1},
+    {"tfs", 1},
+    {"top_a", 0},
+    {"top_n_sigma", 0},
+    {"xtc_probability", 0},
+    {"dry_multiplier", 0},
+    {"mirostat", 0},
+    {"mirostat_mode", 0},
+    {"dynatemp_range", 0},
+    {"smoothing_factor", 0},
+    {"epsilon_cutoff", 0},
+    {"eta_cutoff", 0},
+    {"penalty_alpha", 0},
+    {"no_repeat_ngram_size", 0},
+    {"encoder_repetition_penalty", 1},
+    {"guidance_scale", 1},
+    {"length_penalty", 1},
+    {"num_beams", 1},
+    {"use_beam_search", 0},
+};
+
+/* Of a sampler that is switched off they say nothing. */
+static const char *const settings_of_samplers[] = {
+    "xtc_threshold",         "dry_base",     "dry_allowed_length", "dry_penalty_last_n",
+    "dry_sequence_breakers", "mirostat_tau", "mirostat_eta",       "dynatemp_exponent",
+    "smoothing_curve",
+};
+
+static bool is_off(const struct baton_json *value, double off)
+{
+    double given = baton_json_number(value);
+    switch (baton_json_kind(value)) {
+    case BATON_JSON_INT:
+    case BATON_JSON_REAL:
+        return given == off || (off == 0 && given < 0);
+    case BATON_JSON_BOOL:
+        return off == 0 && !baton_json_bool(value);
+    default:
+        return false;
+    }
+}
+
+void gw_samplers_refuse(struct gw_fields *fields)
+{
+    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++) {
+        const struct baton_json *value = gw_field(fields, samplers[i].name);
+        if (value && !is_off(value, samplers[i].off))
+            gw_fields_fail(fields, samplers[i].name, "unsupported_field",
+                           "%s: is not supported, but for %g, which switches it off; there are "
+                           "temperature, top_k, top_p, min_p, repetition_penalty, "
+                           "presence_penalty, frequency_penalty and logit_bias",
+                           samplers[i].name, samplers[i].off);
+    }
+    for (size_t i = 0; i < sizeof settings_of_samplers / sizeof settings_of_samplers[0]; i++)
+        (void)gw_field(fields, settings_of_samplers[i]);
+}
