@@ -1,6 +1,7 @@
 #include "common/engine/kv/kv.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@ struct baton_kv {
     size_t all_block_bytes;
     char layout_name[BATON_SHA256_HEX];
     struct baton_reserve *reserve;
+    uint64_t clock;
+    _Atomic uint64_t *stamps; /* [n_blocks] */
     int n_layers, n_held;
     struct kv_layer *layers; /* [L] */
     int *held;               /* [n_held], ascending */
@@ -101,20 +104,34 @@ static void divide(struct baton_kv *kv, char *memory, int n_blocks)
     }
 }
 
-static enum baton_err allocate(struct baton_kv *kv, int n_blocks)
+bool baton_kv_measure_pool(const struct baton_kv *kv, int n_blocks, size_t *stamps_at,
+                           size_t *n_bytes)
 {
-    size_t n_bytes;
-    if (__builtin_mul_overflow(kv->all_block_bytes, (size_t)n_blocks, &n_bytes))
+    size_t n = (size_t)n_blocks;
+    if (__builtin_mul_overflow(kv->all_block_bytes, n, stamps_at) ||
+        __builtin_add_overflow(*stamps_at, sizeof *kv->stamps - 1, stamps_at))
+        return false;
+    *stamps_at -= *stamps_at % sizeof *kv->stamps;
+    return !__builtin_add_overflow(*stamps_at, n * sizeof *kv->stamps, n_bytes);
+}
+
+static enum baton_err allocate(struct baton_kv *kv, int n_blocks, bool is_shared)
+{
+    size_t stamps_at, n_bytes;
+    if (!baton_kv_measure_pool(kv, n_blocks, &stamps_at, &n_bytes))
         return BATON_NO_MEMORY;
-    enum baton_err err = baton_reserve_create(n_bytes, &kv->reserve);
+    enum baton_err err = is_shared ? baton_reserve_create_shared(n_bytes, &kv->reserve)
+                                   : baton_reserve_create(n_bytes, &kv->reserve);
     if (err)
         return err;
-    divide(kv, baton_reserve_memory(kv->reserve), n_blocks);
+    char *memory = baton_reserve_memory(kv->reserve);
+    kv->stamps = (_Atomic uint64_t *)(memory + stamps_at);
+    divide(kv, memory, n_blocks);
     return baton_kv_blocks_init(&kv->blocks, n_blocks);
 }
 
 static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *layout,
-                             const char *dtype, int n_blocks, struct baton_why *why)
+                             const char *dtype, int n_blocks, bool is_shared, struct baton_why *why)
 {
     enum baton_err err = describe(kv, layout, dtype, why);
     if (err)
@@ -122,14 +139,17 @@ static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *
     if (baton_kv_layout_digest(layout->spec, baton_kv_dtype(kv), BATON_KV_BLOCK_TOKENS,
                                kv->layout_name))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    if (allocate(kv, n_blocks))
+    err = allocate(kv, n_blocks, is_shared);
+    if (err == BATON_IO)
+        return baton_fail(why, err, "KV cache: no memory to be had that others can map");
+    if (err)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
                           n_blocks, BATON_KV_BLOCK_TOKENS);
     return BATON_OK;
 }
 
-enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
-                               struct baton_kv **kv, struct baton_why *why)
+static enum baton_err create_pool(struct baton_kv_layout layout, const char *dtype, int n_blocks,
+                                  bool is_shared, struct baton_kv **kv, struct baton_why *why)
 {
     if (n_blocks < 1)
         return baton_fail(why, BATON_INVALID, "KV cache: needs at least one block, not %d",
@@ -137,12 +157,24 @@ enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype,
     struct baton_kv *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    enum baton_err err = create(made, &layout, dtype, n_blocks, why);
+    enum baton_err err = create(made, &layout, dtype, n_blocks, is_shared, why);
     if (err)
         baton_kv_destroy(made);
     else
         *kv = made;
     return err;
+}
+
+enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
+                               struct baton_kv **kv, struct baton_why *why)
+{
+    return create_pool(layout, dtype, n_blocks, false, kv, why);
+}
+
+enum baton_err baton_kv_create_shared(struct baton_kv_layout layout, const char *dtype,
+                                      int n_blocks, struct baton_kv **kv, struct baton_why *why)
+{
+    return create_pool(layout, dtype, n_blocks, true, kv, why);
 }
 
 void baton_kv_destroy(struct baton_kv *kv)
@@ -153,6 +185,16 @@ void baton_kv_destroy(struct baton_kv *kv)
     baton_kv_blocks_fini(&kv->blocks);
     forget_layers(kv);
     free(kv);
+}
+
+int baton_kv_fd(const struct baton_kv *kv)
+{
+    return baton_reserve_fd(kv->reserve);
+}
+
+uint64_t baton_kv_clock(const struct baton_kv *kv)
+{
+    return kv->clock;
 }
 
 int baton_kv_n_blocks(const struct baton_kv *kv)
@@ -255,6 +297,16 @@ static void acquire_registered(struct baton_seq *seq, const struct baton_block_h
     }
 }
 
+/* Readers in other processes must see the stamp before anything that is written to the block from
+ * now on: the fence orders it before the hand-over to the thread that writes. */
+static int take_block(struct baton_kv *kv)
+{
+    int block = baton_kv_blocks_allocate(&kv->blocks);
+    atomic_store_explicit(&kv->stamps[block], ++kv->clock, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    return block;
+}
+
 enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
                                      const struct baton_block_hash *hashes, int n_hashes)
 {
@@ -272,7 +324,7 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
         return BATON_LIMIT;
     }
     while (made.n_blocks < n_blocks)
-        made.blocks[made.n_blocks++] = baton_kv_blocks_allocate(&kv->blocks);
+        made.blocks[made.n_blocks++] = take_block(kv);
     made.n_tokens = made.n_shared * BATON_KV_BLOCK_TOKENS;
     *seq = made;
     return BATON_OK;

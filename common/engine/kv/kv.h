@@ -6,6 +6,11 @@
  * layer is one contiguous piece of baton_kv_block_bytes bytes, which is also exactly what travels
  * from prefill to decode. A layer that reads another layer's K and V holds no block.
  *
+ * Behind the blocks, from the next multiple of 8 on, the memory has [n_blocks] stamps of 64 bits:
+ * the pool's clock, which counts allocations, when each block was last allocated. Other processes
+ * may map a shared pool to read (kv_view.h). A stamp tells them whether a block is still whose it
+ * was: it changes before the new owner writes.
+ *
  * A block that is whole and will not be written again may be registered under its block hash.
  * Sequences with the same prefix find it there and share it. A registered block that no sequence
  * holds stays in the cache, which evicts the least recently used block first. A cached block counts
@@ -45,7 +50,22 @@ struct baton_kv_layout {
 /* dtype of the elements: "f32", "f16", or "auto" (or NULL): the layout's. */
 enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
                                struct baton_kv **kv, struct baton_why *why) BATON_MUST_CHECK;
+/* The same in memory that other processes may map to read (common/engine/system/reserve.h). Also
+ * IO, where the kernel has no such memory. */
+enum baton_err baton_kv_create_shared(struct baton_kv_layout layout, const char *dtype,
+                                      int n_blocks, struct baton_kv **kv,
+                                      struct baton_why *why) BATON_MUST_CHECK;
 void baton_kv_destroy(struct baton_kv *kv);
+
+/* The pool's memory as a file, the pool's own; -1: it is not shared. */
+int baton_kv_fd(const struct baton_kv *kv);
+
+/* How many blocks were allocated since the pool began. */
+uint64_t baton_kv_clock(const struct baton_kv *kv);
+
+/* Where the stamps of a pool of n_blocks begin, and its size. False: no memory is as large. */
+bool baton_kv_measure_pool(const struct baton_kv *kv, int n_blocks, size_t *stamps_at,
+                           size_t *n_bytes);
 
 /* Bytes of one block in all layers, of a pool not made yet. Errors as create. */
 enum baton_err baton_kv_measure(struct baton_kv_layout layout, const char *dtype, size_t *bytes,

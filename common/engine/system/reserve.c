@@ -1,5 +1,6 @@
 #include "common/engine/system/reserve.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,6 +16,12 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14; older headers lack it */
 #endif
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x10 /* since Linux 5.1; older headers lack it */
+#endif
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
+
 /* A huge page is backed at a time, because the thread holds the lock of the address space for so
  * long. It has the priority of all others: with less it would not run where they compute, and keep
  * the lock, and whoever touches a page or needs more memory would wait for it. */
@@ -23,6 +30,7 @@ enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = HUGE_PAGE_BYTES };
 struct baton_reserve {
     char *mapping, *memory;
     size_t n_mapped, n_bytes;
+    int fd; /* -1: the memory is this process's alone */
     pthread_t thread;
     bool has_thread;
     atomic_bool stopping;
@@ -76,20 +84,55 @@ static enum baton_err map(struct baton_reserve *reserve)
     return BATON_OK;
 }
 
-enum baton_err baton_reserve_create(size_t n_bytes, struct baton_reserve **reserve)
+/* Puts the file in the place of the mapping. The seal against writing spares mappings that are
+ * there already, so it comes last. */
+static enum baton_err map_file(struct baton_reserve *reserve)
+{
+    reserve->fd = memfd_create("baton-kv", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (reserve->fd < 0)
+        return BATON_IO;
+    if (reserve->n_bytes > INT64_MAX || ftruncate(reserve->fd, (off_t)reserve->n_bytes))
+        return BATON_NO_MEMORY;
+    if (mmap(reserve->memory, reserve->n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+             reserve->fd, 0) == MAP_FAILED)
+        return BATON_NO_MEMORY;
+    (void)madvise(reserve->memory, reserve->n_bytes, MADV_HUGEPAGE); /* only a hint */
+    return fcntl(reserve->fd, F_ADD_SEALS, SEALS) ? BATON_IO : BATON_OK;
+}
+
+bool baton_reserve_is_sealed(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & SEALS) == SEALS;
+}
+
+static enum baton_err create(size_t n_bytes, bool is_shared, struct baton_reserve **reserve)
 {
     struct baton_reserve *made = calloc(1, sizeof *made);
     if (!made)
         return BATON_NO_MEMORY;
     made->n_bytes = n_bytes;
+    made->fd = -1;
     enum baton_err err = map(made);
+    if (!err && is_shared)
+        err = map_file(made);
     if (err) {
-        free(made);
+        baton_reserve_destroy(made);
         return err;
     }
     made->has_thread = n_bytes >= STEP_BYTES && !pthread_create(&made->thread, NULL, back, made);
     *reserve = made;
     return BATON_OK;
+}
+
+enum baton_err baton_reserve_create(size_t n_bytes, struct baton_reserve **reserve)
+{
+    return create(n_bytes, false, reserve);
+}
+
+enum baton_err baton_reserve_create_shared(size_t n_bytes, struct baton_reserve **reserve)
+{
+    return create(n_bytes, true, reserve);
 }
 
 void baton_reserve_destroy(struct baton_reserve *reserve)
@@ -99,7 +142,10 @@ void baton_reserve_destroy(struct baton_reserve *reserve)
     atomic_store(&reserve->stopping, true);
     if (reserve->has_thread)
         pthread_join(reserve->thread, NULL);
-    (void)munmap(reserve->mapping, reserve->n_mapped);
+    if (reserve->mapping)
+        (void)munmap(reserve->mapping, reserve->n_mapped);
+    if (reserve->fd >= 0)
+        close(reserve->fd);
     free(reserve);
 }
 
@@ -111,4 +157,9 @@ size_t baton_reserve_unbacked_bytes(const struct baton_reserve *reserve)
 void *baton_reserve_memory(const struct baton_reserve *reserve)
 {
     return reserve->memory;
+}
+
+int baton_reserve_fd(const struct baton_reserve *reserve)
+{
+    return reserve->fd;
 }

@@ -1,11 +1,13 @@
 #include "tests/support/test.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -89,6 +91,43 @@ TEST(more_than_there_can_be_is_refused)
     assert_null(none);
 }
 
+/* What its owner writes others see, and nobody else writes it or takes it away. */
+TEST(shared_memory_is_others_to_read_only)
+{
+    struct baton_reserve *reserve = NULL;
+    const size_t n_bytes = (4 << 20) + 12;
+    assert_int_equal(baton_reserve_create_shared(n_bytes, &reserve), BATON_OK);
+    int fd = baton_reserve_fd(reserve);
+    char *memory = baton_reserve_memory(reserve);
+    assert_int_equal((uintptr_t)memory % (2 << 20), 0);
+    assert_true(baton_reserve_is_sealed(fd));
+    assert_ptr_equal(mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+    assert_int_equal(write(fd, "x", 1), -1);
+    assert_int_equal(ftruncate(fd, 1), -1);
+    assert_int_equal(ftruncate(fd, (off_t)n_bytes + 1), -1);
+    assert_int_equal(madvise(memory, 4096, MADV_REMOVE), -1); /* its own holes neither */
+    char *seen = mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(seen, MAP_FAILED);
+    assert_int_equal(mprotect(seen, n_bytes, PROT_READ | PROT_WRITE), -1);
+    memory[n_bytes - 1] = 42;
+    assert_int_equal(seen[n_bytes - 1], 42);
+    baton_reserve_destroy(reserve);
+    assert_int_equal(seen[n_bytes - 1], 42); /* it lasts as long as a reader */
+    (void)munmap(seen, n_bytes);
+}
+
+TEST(memory_that_is_not_shared_has_no_file)
+{
+    struct baton_reserve *reserve = NULL;
+    int fd = memfd_create("open", MFD_CLOEXEC);
+    assert_int_equal(baton_reserve_create(4096, &reserve), BATON_OK);
+    assert_int_equal(baton_reserve_fd(reserve), -1);
+    assert_false(baton_reserve_is_sealed(-1));
+    assert_false(baton_reserve_is_sealed(fd));
+    close(fd);
+    baton_reserve_destroy(reserve);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +135,8 @@ int main(void)
         cmocka_unit_test(it_is_backed_at_the_priority_of_all_others),
         cmocka_unit_test(it_can_go_while_it_is_being_backed),
         cmocka_unit_test(more_than_there_can_be_is_refused),
+        cmocka_unit_test(shared_memory_is_others_to_read_only),
+        cmocka_unit_test(memory_that_is_not_shared_has_no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
