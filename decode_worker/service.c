@@ -20,6 +20,7 @@ struct dc_service {
     struct baton_prefix_cache prefix_cache;
     struct dc_reserve reserve;
     struct baton_kv_report kv_report;
+    uint64_t n_shared, n_wired; /* contexts received */
 };
 
 static enum baton_err create_pool(struct dc_service *service,
@@ -71,7 +72,11 @@ static bool begin_receive(void *arg, struct baton_kv_receive *receive)
 
 static void complete_receive(void *arg, struct baton_kv_receive *receive)
 {
-    (void)arg;
+    struct dc_service *service = arg;
+    if (receive->shared_bytes == receive->total_bytes)
+        service->n_shared++;
+    else
+        service->n_wired++;
     dc_context_finish_receive(context_of(receive));
 }
 
@@ -81,13 +86,16 @@ static void fail_receive(void *arg, struct baton_kv_receive *receive)
     atomic_store(&context_of(receive)->canceled, true);
 }
 
-static enum baton_err create_receiver(struct dc_service *service, const char *bulk_url,
+static enum baton_err create_receiver(struct dc_service *service,
+                                      const struct dc_service_options *options,
                                       struct baton_why *why)
 {
     struct baton_host *host = service->host;
     enum baton_err err = baton_kv_receiver_create(
-        &(struct baton_kv_receiver_options){.bulk_url = bulk_url,
+        &(struct baton_kv_receiver_options){.bulk_url = options->bulk_url,
                                             .epoch = host->epoch,
+                                            .path = (enum baton_kv_path)options->kv.path,
+                                            .kv = service->kv,
                                             .connect_ns = baton_host_silence_ns(host),
                                             .wake = baton_host_wake,
                                             .wake_arg = host,
@@ -122,8 +130,9 @@ static enum baton_err create_parts(struct dc_service *service,
                                         .wake_arg = host},
             &service->engine, why);
     if (!err)
-        err = create_receiver(service, options->bulk_url, why);
-    if (!err && !(service->sender = baton_host_create_sender(host, BATON_OVERLAP_ON)))
+        err = create_receiver(service, options, why);
+    if (!err &&
+        !(service->sender = baton_host_create_sender(host, BATON_OVERLAP_ON, BATON_KV_PATH_WIRE)))
         err = BATON_NO_MEMORY;
     return err;
 }
@@ -545,6 +554,8 @@ static void status(void *arg, Baton__V1__Status *out)
     out->n_canary_failures = stats.steps.n_canary_failures;
     out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
     out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
+    out->n_contexts_shared = service->n_shared;
+    out->n_contexts_wired = service->n_wired;
     out->kv_account_faults = service->kv_report.n_faults;
     baton_kv_receiver_get_stats(service->receiver, &bulk);
     baton_host_count_inbox(out, &bulk);

@@ -68,6 +68,7 @@ static void fill_began(Baton__V1__DecodeBegan *began, const struct dc_context *c
     began->kv_transfer_s = baton_seconds(receive->complete_ns - receive->began_ns);
     began->decode_queue_s = context->queue_s;
     began->kv_bytes = receive->total_bytes;
+    began->kv_shared_bytes = receive->shared_bytes;
     began->kv_chunks = receive->n_chunks;
     began->kv_crc_s = receive->crc_s;
     began->kv_overlap_s = fmin(receive->overlap_s, began->kv_transfer_s);

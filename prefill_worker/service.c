@@ -72,7 +72,8 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
     enum baton_err err = create_kv(service, options, why);
     if (!err)
         err = start_engine(service, options, why);
-    if (!err && !(service->sender = baton_host_create_sender(service->host, options->overlap)))
+    if (!err && !(service->sender = baton_host_create_sender(service->host, options->overlap,
+                                                             (enum baton_kv_path)options->kv.path)))
         err = BATON_NO_MEMORY;
     if (err)
         pf_service_destroy(service);

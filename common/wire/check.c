@@ -7,7 +7,12 @@
 #include "common/sampling/speculation.h"
 #include "common/wire/check_fields.h"
 
-enum { MAX_LAYERS = 1024, MAX_BLOCK_TOKENS = 1 << 16, MAX_CORES = 1 << 16 };
+enum {
+    MAX_LAYERS = 1024,
+    MAX_BLOCK_TOKENS = 1 << 16,
+    MAX_CORES = 1 << 16,
+    MAX_POOL_BLOCKS = 1 << 24
+};
 
 static const uint64_t max_kv_bytes = 1ULL << 44; /* of one request */
 static const double max_tokens_per_s = 1e12;
@@ -202,6 +207,7 @@ static void check_began(struct checker *c, const Baton__V1__DecodeBegan *m)
     seconds(c, "began.kv_transfer_s", m->kv_transfer_s);
     seconds(c, "began.decode_queue_s", m->decode_queue_s);
     range(c, "began.kv_bytes", m->kv_bytes, 0, max_kv_bytes);
+    range(c, "began.kv_shared_bytes", m->kv_shared_bytes, 0, m->kv_bytes);
     seconds(c, "began.kv_crc_s", m->kv_crc_s);
     seconds(c, "began.kv_overlap_s", m->kv_overlap_s);
     seconds(c, "began.kv_exposed_s", m->kv_exposed_s);
@@ -292,6 +298,8 @@ static void check_kv_chunk(struct checker *c, const Baton__V1__KvChunk *m)
     range(c, "layer", m->layer, 0, MAX_LAYERS - 1);
     range(c, "first_block", m->first_block, 0, MAX_TOKENS - 1);
     range(c, "n_blocks", m->n_blocks, 1, MAX_TOKENS);
+    if (m->place)
+        range(c, "place.block", m->place->block, 0, MAX_POOL_BLOCKS - 1);
 }
 
 static void check_kv_end(struct checker *c, const Baton__V1__KvEnd *m)
@@ -443,19 +451,24 @@ static void check_addressing(struct checker *c, const baton_envelope *e)
         FAIL(c, "trace_id", "it is not %d hexadecimal digits", BATON_TRACE_ID_BYTES);
 }
 
+/* Blocks travel behind the KvChunk that names them, unless it says where they lie. */
+static bool has_data(const baton_envelope *envelope)
+{
+    return envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK && !envelope->kv_chunk->place;
+}
+
 enum baton_err baton_envelope_check(const baton_envelope *envelope, size_t payload_bytes,
                                     struct baton_why *why)
 {
     struct checker c = {.why = why, .message = "envelope"};
-    bool is_chunk = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY__NOT_SET || !envelope->hello)
         FAIL(&c, "body", "it is missing or unknown to this version");
     check_addressing(&c, envelope);
     c.message = baton_envelope_kind(envelope);
     if (!c.err)
         check_body(&c, envelope);
-    if (is_chunk != (payload_bytes > 0))
+    if (!c.err && has_data(envelope) != (payload_bytes > 0))
         FAIL(&c, "payload", "%zu bytes where %s", payload_bytes,
-             is_chunk ? "data must follow" : "nothing may follow");
+             has_data(envelope) ? "data must follow" : "nothing may follow");
     return c.err;
 }

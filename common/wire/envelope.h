@@ -56,7 +56,7 @@ size_t baton_envelope_unpacked_bytes(const baton_envelope *envelope);
 enum baton_err baton_envelope_fits(const baton_envelope *envelope, size_t n,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* payload_bytes is that of the frame: a KvChunk must have one, nothing else may. */
+/* payload_bytes is that of the frame: a KvChunk without a place must have one, nothing else may. */
 enum baton_err baton_envelope_check(const baton_envelope *envelope, size_t payload_bytes,
                                     struct baton_why *why) BATON_MUST_CHECK;
 

@@ -301,7 +301,8 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
 }
 
 struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
-                                                 enum baton_overlap overlap)
+                                                 enum baton_overlap overlap,
+                                                 enum baton_kv_path path)
 {
     const char *advertised = host->options->advertise;
     return baton_kv_sender_create(&(struct baton_kv_sender_options){
@@ -309,6 +310,7 @@ struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
         .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
         .connect_ns = baton_host_silence_ns(host),
         .overlap = overlap,
+        .path = path,
         .beat_ns = (int64_t)(host->options->beat_s * (double)BATON_SECOND),
         .wake = baton_host_wake,
         .wake_arg = host});

@@ -42,7 +42,7 @@ struct baton_worker_options {
 #define BATON_WORKER_OPTIONS(type, in)                                                             \
     BATON_ROW_TEXT(type, in.model, "model", "models/tale",                                         \
                    "directory in Hugging Face's layout, or a GGUF file"),                          \
-        BATON_ROW_TEXT(type, in.dtype, "dtype", "", BATON_DTYPE_HELP),                           \
+        BATON_ROW_TEXT(type, in.dtype, "dtype", "", BATON_DTYPE_HELP),                             \
         BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \
                        "of the KV cache: f32, f16, or auto: f32 beside f32 weights, else f16"),    \
         BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \
@@ -175,7 +175,8 @@ int64_t baton_host_silence_ns(const struct baton_host *host);
 
 /* What sends contexts of this worker. NULL: no memory. */
 struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
-                                                 enum baton_overlap overlap);
+                                                 enum baton_overlap overlap,
+                                                 enum baton_kv_path path);
 
 /* For the hook from_peer: the KvAck is the sender's, or its pipe a stranger's. */
 void baton_host_take_ack(struct baton_host *host, struct baton_kv_sender *sender,

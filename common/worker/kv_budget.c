@@ -216,6 +216,23 @@ enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
     return baton_kv_budget_check_in(&left, options, model, dtype, decodes, claim, why);
 }
 
+/* What decode workers compute with stays in memory of their own: it lies on huge pages. */
+static enum baton_err create_pool(const struct baton_kv_options *options,
+                                  const struct baton_model *model, const char *dtype, int n_blocks,
+                                  bool decodes, struct baton_kv **kv, struct baton_why *why)
+{
+    struct baton_kv_layout layout = baton_model_kv_layout(model);
+    struct baton_why reason = {""};
+    if (decodes || options->path == BATON_KV_PATH_WIRE)
+        return baton_kv_create(layout, dtype, n_blocks, kv, why);
+    enum baton_err err = baton_kv_create_shared(layout, dtype, n_blocks, kv, &reason);
+    if (err == BATON_IO && options->path == BATON_KV_PATH_AUTO) {
+        baton_log(BATON_LOG_WARN, "kv_not_shared", BATON_S("reason", reason.text));
+        return baton_kv_create(layout, dtype, n_blocks, kv, why);
+    }
+    return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;
+}
+
 enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       const struct baton_model *model, const char *dtype,
                                       bool decodes, struct baton_memory_claim *claim,
@@ -234,7 +251,7 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
     if (!err)
         err = baton_kv_budget_choose(options, &needs, &budget, why);
     if (!err)
-        err = baton_kv_create(baton_model_kv_layout(model), dtype, budget.n_blocks, &made, why);
+        err = create_pool(options, model, dtype, budget.n_blocks, decodes, &made, why);
     if (!err)
         err = check_blocks(made, why);
     if (err) {

@@ -10,6 +10,7 @@
 #include "common/base/config.h"
 #include "common/base/memory.h"
 #include "common/engine/model/model.h"
+#include "common/worker/kv_path.h"
 #include "common/worker/memory_claims.h"
 
 /* Contexts that a worker's pool has by default, where memory allows: a decode worker holds a
@@ -19,6 +20,7 @@ enum { BATON_KV_PREFILL_CONTEXTS = 8, BATON_KV_DECODE_CONTEXTS = 16 };
 struct baton_kv_options {
     int64_t tokens, bytes;       /* one of them, or neither: both 0 */
     int64_t prefix_cache_tokens; /* kept for prompts with the same prefix; < 0: no bound, 0: none */
+    int path;                    /* enum baton_kv_path */
 };
 
 /* Rows of a worker's option table; in is the struct baton_kv_options inside its struct. what: what
@@ -29,7 +31,10 @@ struct baton_kv_options {
                       "the same in bytes instead; 0: as kv-tokens says"),                          \
         BATON_ROW_INT(                                                                             \
             type, in.prefix_cache_tokens, "prefix-cache-tokens", "-1", -1, 1 << 28, "tokens",      \
-            "of it, kept for prompts with the same prefix; -1: whatever is free, 0: none")
+            "of it, kept for prompts with the same prefix; -1: whatever is free, 0: none"),        \
+        BATON_ROW_CHOICE(type, in.path, "kv-path", "auto", "auto|shared|wire",                     \
+                         "of contexts between workers: shared memory, the wire; auto: shared "     \
+                         "between workers of one host and user")
 
 /* What the options are measured against. */
 struct baton_kv_needs {
@@ -75,7 +80,8 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
                                         bool decodes, struct baton_memory_claim *claim,
                                         struct baton_why *why) BATON_MUST_CHECK;
 
-/* Makes the pool of a worker, bounds its cache and logs its size. dtype: of the KV cache, as
+/* Makes the pool of a worker, bounds its cache and logs its size. A prefill worker's lies in shared
+ * memory, where the path allows and the kernel has any: decode workers read contexts out of it. dtype: of the KV cache, as
  * baton_kv_create takes it. claim: the worker's, which is told of it; may be NULL. */
 enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       const struct baton_model *model, const char *dtype,

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/wire/frame.h"
 #include "common/wire/handoff.h"
+#include "common/worker/kv_share.h"
 
 /* Chunks that wait for the main thread. Credit bounds the bytes in flight of one transfer; this
  * bounds those of all senders: when the queue is full, NNG stops reading from their pipes. */
@@ -21,6 +22,7 @@ BATON_LIST(receive_list, struct baton_kv_receive, in_sender)
 struct baton_kv_remote {
     struct baton_node in_remotes;
     struct baton_link *link;
+    struct baton_kv_view *view;   /* of its pool; NULL: its contexts travel */
     struct receive_list receives; /* those under way */
 };
 
@@ -31,7 +33,25 @@ struct baton_kv_receiver {
     struct baton_inbox *inbox;
     struct remote_list remotes;
     struct baton_ticket_key ticket_key;
+    struct baton_kv_share *share; /* NULL: there is none */
+    size_t turn_bytes;            /* taken in this turn */
 };
+
+/* Without a socket for offers contexts travel, unless they must not. */
+static enum baton_err open_share(struct baton_kv_receiver *receiver, struct baton_why *why)
+{
+    const struct baton_kv_receiver_options *options = &receiver->options;
+    struct baton_why reason = {""};
+    if (options->path == BATON_KV_PATH_WIRE)
+        return BATON_OK;
+    enum baton_err err = baton_kv_share_open(options->kv, &receiver->ticket_key, options->epoch,
+                                             &receiver->share, &reason);
+    if (err && options->path == BATON_KV_PATH_SHARED)
+        return baton_fail(why, err, "--kv-path shared: %s", reason.text);
+    if (err)
+        baton_log(BATON_LOG_WARN, "kv_not_shared", BATON_S("reason", reason.text));
+    return BATON_OK;
+}
 
 enum baton_err baton_kv_receiver_create(const struct baton_kv_receiver_options *options,
                                         struct baton_kv_receiver **out, struct baton_why *why)
@@ -50,8 +70,13 @@ enum baton_err baton_kv_receiver_create(const struct baton_kv_receiver_options *
                                                        .wake = options->wake,
                                                        .wake_arg = options->wake_arg},
                          &receiver->inbox, why);
-    if (err)
+    if (err) {
         free(receiver);
+        return err;
+    }
+    err = open_share(receiver, why);
+    if (err)
+        baton_kv_receiver_destroy(receiver);
     else
         *out = receiver;
     return err;
@@ -62,6 +87,7 @@ static void drop_remote(struct baton_kv_receiver *receiver, struct baton_kv_remo
     remote_list_remove(&receiver->remotes, remote);
     baton_link_close(remote->link);
     baton_link_release(remote->link);
+    baton_kv_view_close(remote->view);
     free(remote);
 }
 
@@ -72,6 +98,7 @@ void baton_kv_receiver_destroy(struct baton_kv_receiver *receiver)
     for (struct baton_kv_remote *remote; (remote = remote_list_first(&receiver->remotes));)
         drop_remote(receiver, remote);
     baton_inbox_close(receiver->inbox);
+    baton_kv_share_close(receiver->share);
     free(receiver);
 }
 
@@ -143,6 +170,7 @@ static void send_ack(const struct baton_kv_remote *remote, struct baton_kv_recei
     ack.offset = receive->received_bytes;
     ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
     ack.complete = complete;
+    ack.shares = remote->view != NULL;
     envelope.request_id = receive->origin->request_id;
     envelope.attempt = receive->origin->attempt;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
@@ -214,34 +242,52 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
         send_ack(remote, receive, false);
 }
 
-/* Whether the chunk is the next one of what is awaited; then it is noted. */
-static bool is_awaited(struct baton_kv_receive *receive, const Baton__V1__KvChunk *chunk,
-                       size_t payload_bytes)
+/* Whether the chunk is the next one of what is awaited; then it is noted. n_bytes: of its blocks. */
+static bool is_awaited(struct baton_kv_receive *receive, const struct baton_message *message,
+                       size_t *n_bytes)
 {
+    const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
     const struct baton_kv *kv = receive->seq->kv;
-    return receive->state == BATON_KV_RECEIVE_RECEIVING &&
-           chunk->offset == receive->received_bytes &&
-           chunk->layer < (uint32_t)baton_kv_n_layers(kv) &&
-           payload_bytes == chunk->n_blocks * baton_kv_block_bytes(kv, (int)chunk->layer) &&
+    if (receive->state != BATON_KV_RECEIVE_RECEIVING || chunk->offset != receive->received_bytes ||
+        chunk->layer >= (uint32_t)baton_kv_n_layers(kv))
+        return false;
+    *n_bytes = chunk->n_blocks * baton_kv_block_bytes(kv, (int)chunk->layer);
+    return (chunk->place || message->payload_bytes == *n_bytes) &&
            baton_kv_arrival_take(&receive->arrival, chunk->layer, chunk->first_block,
                                  chunk->n_blocks);
 }
 
-static void take_chunk(const struct baton_kv_receiver *receiver,
-                       const struct baton_kv_remote *remote, struct baton_kv_receive *receive,
-                       const struct baton_message *message)
+/* Block by block: here they need not be neighbours in the pool. */
+static void copy_payload(const struct baton_kv_receive *receive,
+                         const struct baton_message *message)
 {
     const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
-    if (!is_awaited(receive, chunk, message->payload_bytes)) {
-        fail(receiver, receive, "a piece of the context is missing, or does not fit");
-        return;
-    }
     size_t block_bytes = message->payload_bytes / chunk->n_blocks;
-    /* Block by block: here they need not be neighbours in the pool. */
     for (uint32_t i = 0; i < chunk->n_blocks; i++)
         memcpy(baton_seq_block(receive->seq, (int)chunk->layer, (int)(chunk->first_block + i)),
                message->payload + i * block_bytes, block_bytes);
-    receive->received_bytes += message->payload_bytes;
+}
+
+static void take_chunk(struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
+                       struct baton_kv_receive *receive, const struct baton_message *message)
+{
+    const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
+    size_t n_bytes;
+    enum baton_err err = is_awaited(receive, message, &n_bytes) ? BATON_OK : BATON_INVALID;
+    if (!err && chunk->place)
+        err = baton_kv_share_copy(remote->view, chunk, receive->seq);
+    if (err) {
+        fail(receiver, receive,
+             err == BATON_CORRUPT ? "the sender gave the context's blocks to another one"
+                                  : "a piece of the context is missing, or does not fit");
+        return;
+    }
+    if (chunk->place)
+        receive->shared_bytes += n_bytes;
+    else
+        copy_payload(receive, message);
+    receiver->turn_bytes += n_bytes;
+    receive->received_bytes += n_bytes;
     receive->crc_s += message->crc_s;
     receive->n_chunks++;
     if (receive->received_bytes - receive->acked_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES)
@@ -281,7 +327,7 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
     send_ack(remote, receive, true);
     baton_log(BATON_LOG_INFO, "context_received", BATON_ORIGIN(receive->origin),
               BATON_I("attempt", receive->origin->attempt), BATON_I("bytes", receive->total_bytes),
-              BATON_I("chunks", receive->n_chunks),
+              BATON_I("shared_bytes", receive->shared_bytes), BATON_I("chunks", receive->n_chunks),
               BATON_F("transfer_s", baton_seconds(receive->complete_ns - receive->began_ns)),
               BATON_F("crc_s", receive->crc_s));
 }
@@ -296,7 +342,7 @@ static bool has_claim(const struct baton_kv_receive *receive, const baton_envelo
 }
 
 /* False: the sender has no right to what it says, and its link is to end. */
-static bool handle(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+static bool handle(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                    const struct baton_message *message, int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
@@ -355,6 +401,7 @@ static void greet_back(const struct baton_kv_remote *remote, const baton_envelop
     Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
+    ack.shares = remote->view != NULL;
     envelope.request_id = begin->request_id;
     envelope.attempt = begin->attempt;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_ACK;
@@ -398,6 +445,8 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
         return NULL;
     }
     baton_inbox_admit(receiver->inbox, message);
+    if (envelope->kv_begin->shares)
+        remote->view = baton_kv_share_take(receiver->share, envelope);
     greet_back(remote, envelope);
     receive_list_init(&remote->receives);
     remote_list_push_back(&receiver->remotes, remote);
@@ -457,11 +506,11 @@ static void receive_message(struct baton_kv_receiver *receiver, const struct bat
 static bool receive_messages(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
     struct baton_message message;
-    size_t n_bytes = 0;
-    while (n_bytes < BATON_KV_RECEIVE_TURN_BYTES) {
+    receiver->turn_bytes = 0;
+    while (receiver->turn_bytes < BATON_KV_RECEIVE_TURN_BYTES) {
         if (!baton_inbox_take(receiver->inbox, &message))
             return true;
-        n_bytes += sizeof message + message.payload_bytes;
+        receiver->turn_bytes += sizeof message;
         receive_message(receiver, &message, now_ns);
         baton_message_fini(&message);
     }

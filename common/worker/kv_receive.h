@@ -3,7 +3,8 @@
  *
  * Contexts have an inbox of their own, so that tensors never queue before heartbeats and tokens.
  * Blocks that a sequence shares with earlier prompts do not travel. A sequence that runs elsewhere
- * meanwhile grows: KvEnd tells how long it became.
+ * meanwhile grows: KvEnd tells how long it became. Of a sender on this host blocks need not travel
+ * either: they are copied out of its pool (kv_share.h).
  *
  *     EXPECTED --KvBegin--> RECEIVING --KvEnd, every byte is here--> COMPLETE
  *
@@ -15,7 +16,7 @@
  * Ownership: the receiver owns the inbox and the links back to the senders. A transfer is its
  *            caller's, from expect to fini, and borrows the sequence.
  * Threading: main thread.
- * Errors:    create: as baton_inbox_open. A gap, a bad frame, a message that does not fit and a
+ * Errors:    create: as baton_inbox_open, and as baton_kv_share_open when the path is shared. A gap, a bad frame, a message that does not fit and a
  *            sender that goes away fail the transfer: its origin is sent CONTEXT_LOST, or
  *            OTHER_LAYOUT for K and V that are laid out otherwise, and the hook `failed` is called.
  */
@@ -26,6 +27,7 @@
 #include "common/base/ticket.h"
 #include "common/engine/kv/kv.h"
 #include "common/worker/kv_arrival.h"
+#include "common/worker/kv_path.h"
 #include "common/worker/origin.h"
 
 enum { BATON_KV_MAX_REMOTES = 1024 }; /* links to senders at a time */
@@ -55,6 +57,7 @@ struct baton_kv_receive {
     uint64_t link;                  /* id of the one it came in over; 0: nothing came */
     struct baton_kv_arrival arrival;
     uint64_t total_bytes, received_bytes, acked_bytes;
+    uint64_t shared_bytes; /* of those received: out of the sender's pool */
     uint32_t n_chunks;
     int64_t began_ns, complete_ns;
     double crc_s;     /* spent checking payloads here */
@@ -64,7 +67,9 @@ struct baton_kv_receive {
 struct baton_kv_receiver_options {
     const char *bulk_url; /* where to listen */
     uint64_t epoch;
-    int64_t connect_ns; /* a sender that cannot be dialled within it is given up; 0: never */
+    enum baton_kv_path path;
+    const struct baton_kv *kv; /* where contexts go; not looked at when path is wire */
+    int64_t connect_ns;        /* a sender that cannot be dialled within it is given up; 0: never */
     void (*wake)(void *arg);
     void *wake_arg;
 

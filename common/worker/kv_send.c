@@ -7,13 +7,18 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/handoff.h"
+#include "common/worker/kv_offer.h"
 #include "common/worker/progress.h"
 
 BATON_LIST(send_list, struct baton_kv_send, in_peer)
 
+/* Whether the receiver maps the pool. Until it has said so, blocks travel. */
+enum share { NOT_OFFERED, OFFERED, SHARED, REFUSED };
+
 /* One life of a receiver, and the link to it. */
 struct baton_kv_peer {
     struct baton_node in_peers;
+    enum share share;
     struct baton_link *link; /* NULL: not dialled yet */
     uint64_t epoch;
     struct send_list sends;
@@ -117,6 +122,43 @@ static enum baton_err dial(const struct baton_kv_sender *sender, struct baton_kv
     return err;
 }
 
+static void log_path(const struct baton_kv_peer *peer, const char *path, const char *reason)
+{
+    baton_log(BATON_LOG_INFO, "kv_path", BATON_S("url", peer->url), BATON_S("path", path),
+              BATON_S("reason", reason));
+}
+
+/* Before the first KvBegin, so that the offer is there when that is read. */
+static void offer_pool(const struct baton_kv_sender *sender, struct baton_kv_peer *peer,
+                       const struct baton_kv_source *source)
+{
+    const struct baton_kv *kv = source->seq->kv;
+    struct baton_kv_offer offer = {.link = baton_link_id(peer->link),
+                                   .sender_epoch = sender->options.epoch,
+                                   .receiver_epoch = peer->epoch,
+                                   .request_id = source->origin->request_id,
+                                   .attempt = source->origin->attempt,
+                                   .n_blocks = (uint32_t)baton_kv_n_blocks(kv),
+                                   .ticket = source->target->ticket};
+    struct baton_why why = {""};
+    if (sender->options.path == BATON_KV_PATH_WIRE || baton_kv_fd(kv) < 0)
+        return;
+    memcpy(offer.kv_layout, baton_kv_layout_name(kv), sizeof offer.kv_layout);
+    if (baton_kv_offer_send(&offer, baton_kv_fd(kv), &why))
+        log_path(peer, "wire", why.text);
+    else
+        peer->share = OFFERED;
+}
+
+static void take_share(struct baton_kv_peer *peer, bool shares)
+{
+    if (peer->share != OFFERED)
+        return;
+    peer->share = shares ? SHARED : REFUSED;
+    log_path(peer, shares ? "shared" : "wire",
+             shares ? "it has mapped the KV cache" : "it has not mapped the KV cache");
+}
+
 /* The link to the source's receiver. A receiver that restarted has another epoch. A link that is
  * down never recovers, so a new transfer gets a new link. */
 static enum baton_err find_peer(struct baton_kv_sender *sender,
@@ -142,7 +184,8 @@ enum { CUT_BEATS = 3, CONNECT_BEATS = 5, ACK_BEATS = 40 };
 static bool awaits_ack(const struct baton_kv_send *send)
 {
     return send->state == BATON_KV_SEND_SENT ||
-           (send->state == BATON_KV_SEND_SENDING && send->source.grows && !send->answered) ||
+           (send->state == BATON_KV_SEND_SENDING && !send->answered &&
+            (send->source.grows || send->waits_for_share)) ||
            (send->state == BATON_KV_SEND_SENDING &&
             send->sent_bytes - send->acked_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES);
 }
@@ -250,9 +293,13 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     int n_blocks = baton_kv_blocks_for(source->n_tokens) - source->target->first_block;
-    enum baton_err err = send->peer->link ? BATON_OK : dial(sender, send->peer);
-    if (err)
-        return err;
+    enum baton_err err = BATON_OK;
+    if (!send->peer->link) {
+        err = dial(sender, send->peer);
+        if (err)
+            return err;
+        offer_pool(sender, send->peer, source);
+    }
     begin.reply_url = baton_envelope_text(sender->options.reply_url);
     begin.n_layers = (uint32_t)baton_kv_n_layers(source->seq->kv);
     begin.n_tokens = (uint32_t)source->n_tokens;
@@ -260,6 +307,7 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     begin.total_bytes = (uint64_t)n_blocks * baton_kv_all_block_bytes(source->seq->kv);
     begin.first_block = (uint32_t)source->target->first_block;
     begin.grows = source->grows;
+    begin.shares = send->peer->share == OFFERED;
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(source->seq->kv));
     begin.kv_layout = baton_envelope_text(baton_kv_layout_name(source->seq->kv));
     begin.ticket.data = (uint8_t *)(uintptr_t)source->target->ticket.bytes;
@@ -297,11 +345,16 @@ static enum baton_err send_chunk(struct baton_kv_send *send, const struct baton_
     chunk.layer = (uint32_t)extent->layer;
     chunk.first_block = (uint32_t)extent->block;
     chunk.n_blocks = (uint32_t)n;
+    Baton__V1__KvPlace place = BATON__V1__KV_PLACE__INIT;
+    bool is_shared = send->peer->share == SHARED;
+    place.block = (uint32_t)seq->blocks[extent->block];
+    place.as_of = baton_kv_clock(seq->kv);
+    chunk.place = is_shared ? &place : NULL;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
     enum baton_err err =
         send_message(send, &envelope, baton_seq_block(seq, extent->layer, extent->block),
-                     (size_t)n * block_bytes);
+                     is_shared ? 0 : (size_t)n * block_bytes);
     if (err)
         return err;
     send->sent_bytes += (uint64_t)n * block_bytes;
@@ -339,6 +392,21 @@ static bool has_credit(const struct baton_kv_send *send)
     return send->sent_bytes < send->acked_bytes + send->credit_bytes;
 }
 
+/* Blocks that must not travel wait for the receiver's word on the pool. */
+static bool may_send_blocks(const struct baton_kv_sender *sender, struct baton_kv_send *send)
+{
+    send->waits_for_share =
+        sender->options.path == BATON_KV_PATH_SHARED && send->peer->share == OFFERED;
+    return !send->waits_for_share;
+}
+
+/* Whether blocks must not travel, and the receiver does not map the pool. */
+static bool has_no_way(const struct baton_kv_sender *sender, const struct baton_kv_peer *peer)
+{
+    return sender->options.path == BATON_KV_PATH_SHARED && peer->link &&
+           (peer->share == NOT_OFFERED || peer->share == REFUSED);
+}
+
 /* Sends until ready blocks, credit or the link's queue run out. */
 static enum baton_err send_ready(const struct baton_kv_sender *sender, struct baton_kv_send *send)
 {
@@ -353,6 +421,10 @@ static enum baton_err send_ready(const struct baton_kv_sender *sender, struct ba
     while (!err && has_credit(send) && baton_kv_order_next(&send->order, progress, &extent)) {
         if (send->state == BATON_KV_SEND_OPEN) /* not earlier: a canceled prompt sends no KvBegin */
             err = send_begin(sender, send);
+        if (!err && has_no_way(sender, send->peer))
+            err = BATON_PEER;
+        if (!err && !may_send_blocks(sender, send))
+            return BATON_OK;
         if (!err)
             err = send_chunk(send, &extent);
     }
@@ -369,6 +441,10 @@ bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_se
     if (err && send->peer->is_cut)
         baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__UNREACHABLE,
                           "the decode worker acknowledges nothing of the hand-off");
+    else if (err == BATON_PEER)
+        baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__UNREACHABLE,
+                          "the decode worker does not map this worker's KV cache, and no context "
+                          "may go over the link (--kv-path shared)");
     else if (err)
         baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__CONTEXT_LOST,
                           "the link to the decode worker went down during the hand-off");
@@ -405,6 +481,8 @@ bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton
         return false;
     enum baton_link_verdict verdict = baton_link_accept(peer->link, envelope, now_ns);
     peer->n_acks += verdict == BATON_LINK_FRESH;
+    if (verdict == BATON_LINK_FRESH)
+        take_share(peer, envelope->kv_ack->shares);
     if (verdict == BATON_LINK_GAP)
         baton_link_close(peer->link); /* its transfers find it down at their next pump */
     struct baton_kv_send *send = verdict == BATON_LINK_FRESH ? find_send(peer, envelope) : NULL;

@@ -9,6 +9,9 @@
  *
  * A transfer may be closed in every state, and is IDLE then.
  *
+ * A pool in shared memory is offered to the receiver with the first word on a link (kv_offer.h).
+ * Once the receiver says that it has mapped it, chunks only tell where their blocks lie.
+ *
  * A sequence that still runs grows while it is sent: whole blocks leave as they become complete,
  * and once the sequence has stopped, stop says how long it became.
  *
@@ -17,7 +20,8 @@
  * Threading: main thread. The engine thread may read `overlaps` of a transfer that was opened
  *            before it got the sequence.
  * Errors:    open: NO_MEMORY. A transfer that breaks is reported to its origin as Failed
- *            CONTEXT_LOST, or UNREACHABLE when the way to the receiver is cut.
+ *            CONTEXT_LOST, or UNREACHABLE when the way to the receiver is cut, or when contexts are
+ *            to go through shared memory only and the receiver cannot map it.
  */
 #ifndef BATON_WORKER_KV_SEND_H
 #define BATON_WORKER_KV_SEND_H
@@ -27,6 +31,7 @@
 #include "common/engine/kv/kv.h"
 #include "common/policy/overlap.h"
 #include "common/worker/kv_order.h"
+#include "common/worker/kv_path.h"
 #include "common/worker/origin.h"
 
 struct baton_kv_sender;
@@ -36,6 +41,7 @@ struct baton_kv_sender_options {
     const char *reply_url; /* this worker's inbox as others reach it */
     int64_t connect_ns;    /* a receiver that cannot be dialled within it is given up; 0: never */
     enum baton_overlap overlap;
+    enum baton_kv_path path;
     int64_t beat_ns; /* the fleet's: a way is judged after some without an ack; 0: never */
     void (*wake)(void *arg);
     void *wake_arg;
@@ -74,8 +80,9 @@ struct baton_kv_send {
     enum baton_kv_send_state state;
     struct baton_kv_source source;
     struct baton_kv_peer *peer;
-    bool overlaps; /* blocks leave while later ones are computed */
-    bool answered; /* a KvAck came: the receiver takes it */
+    bool overlaps;        /* blocks leave while later ones are computed */
+    bool answered;        /* a KvAck came: the receiver takes it */
+    bool waits_for_share; /* its blocks, for the receiver's word on the pool */
     struct baton_kv_order order;
     uint64_t sent_bytes, acked_bytes, credit_bytes;
     uint32_t n_chunks;

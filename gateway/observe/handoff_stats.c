@@ -9,6 +9,7 @@ void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats, const struct 
     if (!handoff->n_bytes)
         return;
     handoff_stats->n_bytes += handoff->n_bytes;
+    handoff_stats->n_shared_bytes += handoff->n_shared_bytes;
     handoff_stats->n_chunks += handoff->n_chunks;
     handoff_stats->crc_s += handoff->crc_s;
     handoff_stats->overlap_s += handoff->overlap_s;
@@ -26,6 +27,9 @@ void gw_handoff_stats_write(const struct gw_handoff_stats *handoff_stats, struct
 {
     write_total(out, "baton_kv_transfer_bytes_total", "Context bytes handed over.",
                 (double)handoff_stats->n_bytes);
+    write_total(out, "baton_kv_transfer_shared_bytes_total",
+                "Of these, through shared memory: they went over no link.",
+                (double)handoff_stats->n_shared_bytes);
     write_total(out, "baton_kv_transfer_chunks_total", "Chunks they came in.",
                 (double)handoff_stats->n_chunks);
     write_total(out, "baton_kv_transfer_crc_seconds_total",
@@ -47,6 +51,14 @@ static double per(double amount, double seconds)
     return seconds > 0 ? amount / seconds : NAN;
 }
 
+/* The first context between two workers may begin over the link. */
+static const char *path_of(const struct gw_handoff *handoff)
+{
+    if (!handoff->n_shared_bytes)
+        return "wire";
+    return handoff->n_shared_bytes == handoff->n_bytes ? "shared" : "both";
+}
+
 void gw_handoff_put(struct baton_json_out *out, const struct gw_handoff *handoff)
 {
     if (!handoff->n_bytes) {
@@ -56,6 +68,7 @@ void gw_handoff_put(struct baton_json_out *out, const struct gw_handoff *handoff
     baton_json_open(out, "handoff", '{');
     baton_json_put_uint(out, "bytes", handoff->n_bytes);
     baton_json_put_uint(out, "chunks", handoff->n_chunks);
+    baton_json_put_string(out, "path", path_of(handoff));
     baton_json_put_real(out, "transfer_s", handoff->transfer_s);
     baton_json_put_real(out, "gb_per_s", per((double)handoff->n_bytes / 1e9, handoff->transfer_s));
     baton_json_put_real(out, "crc_s", handoff->crc_s);

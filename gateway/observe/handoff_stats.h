@@ -20,7 +20,7 @@
 #include "gateway/request/attempt.h"
 
 struct gw_handoff_stats {
-    uint64_t n_bytes, n_chunks;
+    uint64_t n_bytes, n_shared_bytes, n_chunks;
     double crc_s, overlap_s;
     struct baton_hist transfer, exposed;
 };

@@ -49,6 +49,10 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
       "KV blocks reserved or in use.", status->kv_blocks_reserved)                                 \
     X(kv_account_faults, COUNT, "counter", "baton_worker_kv_account_faults_total",                 \
       "KV blocks found with a wrong owner: an error of the program.", status->kv_account_faults)   \
+    X(contexts_shared, COUNT, "counter", "baton_worker_contexts_shared_total",                     \
+      "Contexts that it copied out of prefill workers' memory.", status->n_contexts_shared)        \
+    X(contexts_wired, COUNT, "counter", "baton_worker_contexts_wired_total",                       \
+      "Contexts that it received over a link, in part or as a whole.", status->n_contexts_wired)   \
     X(last_step_s, REAL, "gauge", "baton_worker_last_step_seconds", "Duration of the last step.",  \
       status->last_step_s)                                                                         \
     X(busy_s, METRIC_ONLY, "counter", "baton_worker_busy_seconds_total",                           \

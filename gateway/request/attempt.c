@@ -90,6 +90,7 @@ void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, doub
 struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
 {
     return (struct gw_handoff){.n_bytes = began->kv_bytes,
+                               .n_shared_bytes = began->kv_shared_bytes,
                                .n_chunks = began->kv_chunks,
                                .transfer_s = began->kv_transfer_s,
                                .overlap_s = fmin(began->kv_overlap_s, began->kv_transfer_s),

@@ -23,7 +23,8 @@
 
 /* One hand-off, as the decode worker measured it; gateway/observe/handoff_stats.h draws it. */
 struct gw_handoff {
-    uint64_t n_bytes; /* 0: nothing travelled */
+    uint64_t n_bytes;        /* 0: nothing was handed over */
+    uint64_t n_shared_bytes; /* of these, through shared memory */
     uint32_t n_chunks;
     double transfer_s, overlap_s, exposed_s;
     double crc_s; /* the receiver's, checking the chunks */

@@ -14,16 +14,23 @@ def ask(fleet, n, **more):
                           **more)
 
 
-@pytest.fixture(scope="module", params=("auto", "on", "off"))
+@pytest.fixture(scope="module", params=(("auto", "auto"), ("on", "shared"), ("off", "shared"), ("auto", "wire"),
+                                        ("off", "wire")), ids="-".join)
 def fleet(request):
-    with Fleet(prefill_args=["--overlap", request.param], decode_args=["--prefix-cache", "off"]) as fleet:
-        fleet.overlap = request.param
+    overlap, path = request.param
+    with Fleet(prefill_args=["--overlap", overlap, "--kv-path", path], decode_args=["--prefix-cache", "off"]) as fleet:
+        fleet.overlap, fleet.path = overlap, path
         yield fleet
 
 
 def test_the_ledger_is_consistent_in_itself_and_with_the_metrics(fleet):
     before, sums = fleet.metrics(), {"bytes": 0, "chunks": 0, "crc_s": 0, "overlap_s": 0}
-    block_bytes = ask(fleet, 1)["handoff"]["bytes"]
+    first = ask(fleet, 1)["handoff"]
+    block_bytes = first["bytes"]
+    if fleet.path == "auto":  # the first one does not wait for the mapping
+        wait_for(lambda: ask(fleet, 1)["handoff"]["path"] == "shared", "the pool to be mapped")
+        before = fleet.metrics()
+        ask(fleet, 1)
     answers = [ask(fleet, n, timeline=True) for n in (1, 16, 17, 200, 500)]
     for n, answer in zip((1, 16, 17, 200, 500), answers):
         handoff = answer["handoff"]
@@ -32,6 +39,7 @@ def test_the_ledger_is_consistent_in_itself_and_with_the_metrics(fleet):
         assert 0 <= stages["kv_transfer"] <= answer["e2el_s"] and handoff["transfer_s"] > 0
         assert handoff["gb_per_s"] == pytest.approx(handoff["bytes"] / handoff["transfer_s"] / 1e9, rel=1e-6)
         assert 0 < handoff["crc_s"] < handoff["transfer_s"]
+        assert handoff["path"] == ("wire" if fleet.path == "wire" else "shared")
         assert 0 <= handoff["overlap_share"] <= 1 and handoff["exposed_s"] >= 0
         assert handoff["overlap_s"] == pytest.approx(handoff["overlap_share"] * handoff["transfer_s"], rel=1e-6)
         for key in sums:
@@ -41,6 +49,8 @@ def test_the_ledger_is_consistent_in_itself_and_with_the_metrics(fleet):
     def gained(name):
         return after[name] - before[name]
     assert gained("baton_kv_transfer_bytes_total") == sums["bytes"] + block_bytes
+    assert gained("baton_kv_transfer_shared_bytes_total") == (
+        0 if fleet.path == "wire" else gained("baton_kv_transfer_bytes_total"))
     assert gained("baton_kv_transfer_chunks_total") >= sums["chunks"]
     assert gained("baton_kv_transfer_crc_seconds_total") >= sums["crc_s"]
     assert gained("baton_kv_transfer_overlap_seconds_total") >= sums["overlap_s"] * 0.999

@@ -4,13 +4,16 @@
 
 #include <string.h>
 
+#include "common/base/random.h"
+
 #include "common/base/clock.h"
 #include "common/engine/compute/engine.h"
 #include "common/worker/kv_receive.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/random_gpt2.h"
 
-enum { DECODE = 5005 };
+/* Random: offers of pools go by its name, and other tests may run on this host. */
+static uint64_t decode_epoch;
 
 static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = N_LAYERS, .n_vocab = N_VOCAB,
                                               .n_context = N_CONTEXT};
@@ -75,10 +78,15 @@ static void failed(void *arg, struct baton_kv_receive *receive)
     n_lost++;
 }
 
-static void open_decode_worker(void)
+static void open_decode_worker(enum baton_kv_path path)
 {
+    decode_epoch = baton_random_id();
+    assert_int_equal(
+        baton_kv_create(baton_model_kv_layout(host.model), NULL, 400, &decode_kv, NULL), BATON_OK);
     const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
-                                                      .epoch = DECODE,
+                                                      .epoch = decode_epoch,
+                                                      .path = path,
+                                                      .kv = decode_kv,
                                                       .wake = baton_host_wake,
                                                       .wake_arg = &host,
                                                       .find = find,
@@ -86,8 +94,6 @@ static void open_decode_worker(void)
                                                       .complete = complete,
                                                       .failed = failed};
     assert_int_equal(baton_kv_receiver_create(&options, &receiver, NULL), BATON_OK);
-    assert_int_equal(
-        baton_kv_create(baton_model_kv_layout(host.model), NULL, 400, &decode_kv, NULL), BATON_OK);
     memset(seqs, 0, sizeof seqs);
     memset(receives, 0, sizeof receives);
 }
@@ -156,10 +162,10 @@ void worker_open(const struct worker_options *wanted)
                                             .wake = baton_host_wake,
                                             .wake_arg = &host};
     assert_int_equal(baton_link_open(&link, &to_gateway, NULL), BATON_OK);
-    open_decode_worker();
+    open_decode_worker(wanted->decode_path);
     const struct pf_service_options options = {
         .host = &host,
-        .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1},
+        .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1, .path = wanted->path},
         .chunk = 64,
         .overlap = wanted->overlap,
         .prefix_cache = !wanted->no_prefix_cache};
@@ -309,7 +315,7 @@ void say_prompt(const struct request_params *params)
     if (params->delivers) {
         expect_context(params);
         deliver_to.bulk_url = (char *)baton_kv_receiver_url(receiver);
-        deliver_to.epoch = DECODE;
+        deliver_to.epoch = decode_epoch;
         ticket = baton_kv_receiver_ticket(receiver, &origins[params->id]);
         deliver_to.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
         request.deliver_to = &deliver_to;
@@ -317,6 +323,16 @@ void say_prompt(const struct request_params *params)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &request;
     tell(params->id, attempt_of(params), &envelope);
+}
+
+bool came_shared(uint64_t id)
+{
+    return receives[id].shared_bytes && receives[id].shared_bytes == receives[id].total_bytes;
+}
+
+bool came_wired(uint64_t id)
+{
+    return receives[id].total_bytes && !receives[id].shared_bytes;
 }
 
 void say_cancel(const struct request_params *params)

@@ -52,6 +52,7 @@ struct worker_options {
     int64_t kv_tokens; /* 0: the default */
     enum baton_overlap overlap;
     bool no_prefix_cache;
+    enum baton_kv_path path, decode_path; /* the worker's and the decode worker's */
 };
 
 void worker_open(const struct worker_options *options);
@@ -70,6 +71,10 @@ void drop_decode_worker(void);
 
 /* What the prefill worker's main thread does, once. */
 void work_alone(void);
+
+/* Whether all of the context that arrived was copied out of the worker's pool, or nothing. */
+bool came_shared(uint64_t id);
+bool came_wired(uint64_t id);
 
 /* Whether the context that arrived is what the engine computes from the prompt in one go. */
 bool equals_own_run(const struct request_params *params);

@@ -14,9 +14,9 @@ TEST(a_prompt_without_a_hand_off_gets_its_first_token)
     worker_close();
 }
 
-static void hand_over(enum baton_overlap overlap)
+static void hand_over(const struct worker_options *options)
 {
-    worker_open(&(struct worker_options){.overlap = overlap});
+    worker_open(options);
     for (uint64_t i = 1; i <= 6; i++)
         say_prompt(&(struct request_params){
             .id = i, .n_prompt = 60 * (int)i, .n_new = 9, .words = i, .delivers = true});
@@ -25,6 +25,10 @@ static void hand_over(enum baton_overlap overlap)
         await(&heard[i].n_first, 1);
         assert_true(
             equals_own_run(&(struct request_params){.id = i, .n_prompt = 60 * (int)i, .words = i}));
+        if (options->path == BATON_KV_PATH_SHARED)
+            assert_true(came_shared(i));
+        if (options->path == BATON_KV_PATH_WIRE || options->decode_path == BATON_KV_PATH_WIRE)
+            assert_true(came_wired(i));
     }
     assert_int_equal(n_lost, 0);
     worker_close();
@@ -32,12 +36,37 @@ static void hand_over(enum baton_overlap overlap)
 
 TEST(contexts_arrive_to_the_bit_while_their_prompts_are_computed)
 {
-    hand_over(BATON_OVERLAP_ON);
+    hand_over(&(struct worker_options){.overlap = BATON_OVERLAP_ON});
 }
 
 TEST(contexts_arrive_to_the_bit_after_their_prompts)
 {
-    hand_over(BATON_OVERLAP_OFF);
+    hand_over(&(struct worker_options){.overlap = BATON_OVERLAP_OFF});
+}
+
+TEST(contexts_arrive_to_the_bit_through_shared_memory)
+{
+    hand_over(&(struct worker_options){.overlap = BATON_OVERLAP_ON, .path = BATON_KV_PATH_SHARED});
+    hand_over(&(struct worker_options){.overlap = BATON_OVERLAP_OFF, .path = BATON_KV_PATH_SHARED});
+}
+
+TEST(contexts_arrive_to_the_bit_over_the_wire)
+{
+    hand_over(&(struct worker_options){.path = BATON_KV_PATH_WIRE});
+    hand_over(&(struct worker_options){.decode_path = BATON_KV_PATH_WIRE});
+}
+
+TEST(a_context_that_may_not_travel_is_given_up_where_the_pool_is_not_mapped)
+{
+    const struct request_params params = {
+        .id = 1, .n_prompt = 20, .n_new = 9, .words = 1, .delivers = true};
+    worker_open(
+        &(struct worker_options){.path = BATON_KV_PATH_SHARED, .decode_path = BATON_KV_PATH_WIRE});
+    say_prompt(&params);
+    await(&heard[1].n_failed, 1);
+    assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__UNREACHABLE);
+    assert_int_equal(n_received, 0);
+    worker_close();
 }
 
 TEST(a_prompt_that_shares_a_prefix_starts_behind_it)
@@ -219,6 +248,9 @@ int main(void)
         cmocka_unit_test(a_prompt_without_a_hand_off_gets_its_first_token),
         cmocka_unit_test(contexts_arrive_to_the_bit_while_their_prompts_are_computed),
         cmocka_unit_test(contexts_arrive_to_the_bit_after_their_prompts),
+        cmocka_unit_test(contexts_arrive_to_the_bit_through_shared_memory),
+        cmocka_unit_test(contexts_arrive_to_the_bit_over_the_wire),
+        cmocka_unit_test(a_context_that_may_not_travel_is_given_up_where_the_pool_is_not_mapped),
         cmocka_unit_test(a_prompt_that_shares_a_prefix_starts_behind_it),
         cmocka_unit_test(a_prompt_without_hashes_shares_nothing),
         cmocka_unit_test(hashes_of_another_model_share_nothing),

@@ -162,6 +162,7 @@ static const struct broken {
     {KIND(TOKENS), "tokens.began.kv_transfer_s", {SET(began.kv_transfer_s, INFINITY)}},
     {KIND(TOKENS), "tokens.decisions", {SET(body.tokens.n_decisions, 3)}},
     {KIND(TOKENS), "tokens.logprobs", {SET(body.tokens.n_logprobs, 1)}},
+    {KIND(TOKENS), "tokens.began.kv_shared_bytes", {SET(began.kv_shared_bytes, 1ULL << 50)}},
     {KIND(TOKENS), "tokens.began.kv_crc_s", {SET(began.kv_crc_s, NAN)}},
     {KIND(TOKENS), "tokens.began.kv_overlap_s", {SET(began.kv_overlap_s, -1)}},
     {KIND(TOKENS), "tokens.began.kv_exposed_s", {SET(began.kv_exposed_s, 1e300)}},
@@ -314,6 +315,19 @@ TEST(payload_follows_a_chunk_and_nothing_else)
         sample_envelope_init(&s, sample_kinds[i]);
         assert_int_equal(baton_envelope_check(&s.envelope, is_chunk ? 0 : 1, NULL), BATON_INVALID);
     }
+}
+
+/* The receiver has the sender's pool mapped. */
+TEST(nothing_follows_a_chunk_that_says_where_its_blocks_lie)
+{
+    struct sample_envelope s;
+    Baton__V1__KvPlace place = BATON__V1__KV_PLACE__INIT;
+    sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_KV_CHUNK);
+    s.body.kv_chunk.place = &place;
+    assert_int_equal(baton_envelope_check(&s.envelope, 0, NULL), BATON_OK);
+    assert_int_equal(baton_envelope_check(&s.envelope, 1, NULL), BATON_INVALID);
+    place.block = 1 << 24;
+    assert_int_equal(baton_envelope_check(&s.envelope, 0, NULL), BATON_INVALID);
 }
 
 TEST(bytes_that_are_no_envelope_are_corrupt)
@@ -538,6 +552,7 @@ int main(void)
         cmocka_unit_test(a_membership_message_names_no_request),
         cmocka_unit_test(hello_may_not_know_whom_it_talks_to),
         cmocka_unit_test(payload_follows_a_chunk_and_nothing_else),
+        cmocka_unit_test(nothing_follows_a_chunk_that_says_where_its_blocks_lie),
         cmocka_unit_test(bytes_that_are_no_envelope_are_corrupt),
         cmocka_unit_test(a_zero_byte_inside_a_string_is_found_at_any_depth),
         cmocka_unit_test(a_greedy_message_hits_the_cap_and_an_honest_one_does_not),

@@ -6,6 +6,7 @@
 #include "gateway/observe/handoff_stats.h"
 
 static const struct gw_handoff some = {.n_bytes = 3000000,
+                                       .n_shared_bytes = 1000000,
                                        .n_chunks = 6,
                                        .transfer_s = 0.002,
                                        .overlap_s = 0.0015,
@@ -27,7 +28,8 @@ TEST(an_answer_tells_of_its_hand_off)
     gw_handoff_put(&out, &some);
     baton_json_close(&out, '}');
     assert_string_equal(baton_buf_text(&buf),
-                        "{\"handoff\":{\"bytes\":3000000,\"chunks\":6,\"transfer_s\":0.002,"
+                        "{\"handoff\":{\"bytes\":3000000,\"chunks\":6,\"path\":\"both\","
+                        "\"transfer_s\":0.002,"
                         "\"gb_per_s\":1.5,\"crc_s\":0.0001,\"overlap_s\":0.0015,"
                         "\"overlap_share\":0.75,\"exposed_s\":0.0004}}");
     baton_buf_fini(&buf);
@@ -61,6 +63,23 @@ TEST(a_transfer_without_a_measurable_time_has_no_pace)
     baton_buf_fini(&buf);
 }
 
+TEST(it_tells_which_path_a_context_took)
+{
+    static const struct {
+        uint64_t n_shared_bytes;
+        const char *path;
+    } cases[] = {{0, "\"path\":\"wire\""}, {1, "\"path\":\"both\""}, {9, "\"path\":\"shared\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct baton_buf buf;
+        baton_buf_init(&buf, 1 << 16);
+        struct baton_json_out out = baton_json_out(&buf);
+        gw_handoff_put(
+            &out, &(struct gw_handoff){.n_bytes = 9, .n_shared_bytes = cases[i].n_shared_bytes});
+        assert_has(&buf, cases[i].path);
+        baton_buf_fini(&buf);
+    }
+}
+
 TEST(the_ledger_sums_them_up)
 {
     struct gw_handoff_stats handoff_stats = {0};
@@ -70,6 +89,7 @@ TEST(the_ledger_sums_them_up)
     gw_handoff_stats_note(&handoff_stats, &some);
     gw_handoff_stats_write(&handoff_stats, &out);
     assert_has(&out, "\nbaton_kv_transfer_bytes_total 6000000\n");
+    assert_has(&out, "\nbaton_kv_transfer_shared_bytes_total 2000000\n");
     assert_has(&out, "\nbaton_kv_transfer_chunks_total 12\n");
     assert_has(&out, "\nbaton_kv_transfer_crc_seconds_total 0.0002\n");
     assert_has(&out, "\nbaton_kv_transfer_overlap_seconds_total 0.003\n");
@@ -97,6 +117,7 @@ int main(void)
         cmocka_unit_test(an_answer_tells_of_its_hand_off),
         cmocka_unit_test(a_context_that_did_not_travel_is_null_and_enters_nothing),
         cmocka_unit_test(a_transfer_without_a_measurable_time_has_no_pace),
+        cmocka_unit_test(it_tells_which_path_a_context_took),
         cmocka_unit_test(the_ledger_sums_them_up),
         cmocka_unit_test(no_more_overlaps_than_there_is),
     };
