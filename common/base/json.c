@@ -108,6 +108,12 @@ const char *baton_json_string(const struct baton_json *value, size_t *n)
     return value ? json_string_value(raw(value)) : NULL;
 }
 
+bool baton_json_is(const struct baton_json *value, const char *text)
+{
+    const char *own = baton_json_string(value, NULL);
+    return own && !strcmp(own, text);
+}
+
 size_t baton_json_size(const struct baton_json *value)
 {
     enum baton_json_kind kind = baton_json_kind(value);
@@ -145,6 +151,50 @@ const struct baton_json *baton_json_member(void *it)
 {
     return wrap(json_object_iter_value(it));
 }
+
+/* ---- made ---- */
+
+static struct baton_json *made(json_t *value)
+{
+    return (struct baton_json *)value;
+}
+
+struct baton_json *baton_json_new_object(void)
+{
+    return made(json_object());
+}
+
+struct baton_json *baton_json_new_array(void)
+{
+    return made(json_array());
+}
+
+struct baton_json *baton_json_new_bool(bool value)
+{
+    return made(json_boolean(value));
+}
+
+struct baton_json *baton_json_new_text(const char *text, size_t n)
+{
+    return made(json_stringn(text, n));
+}
+
+struct baton_json *baton_json_share(const struct baton_json *value)
+{
+    return made(json_incref(raw(value)));
+}
+
+bool baton_json_push(struct baton_json *array, struct baton_json *value)
+{
+    return !json_array_append_new(raw(array), raw(value));
+}
+
+bool baton_json_set(struct baton_json *object, const char *key, struct baton_json *value)
+{
+    return !json_object_set_new(raw(object), key, raw(value));
+}
+
+/* ---- out ---- */
 
 static void put_escaped(struct baton_buf *buf, const char *text, size_t n)
 {

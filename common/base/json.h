@@ -1,7 +1,7 @@
 /* JSON in (strict, through a library that only this file's .c knows) and JSON out (a small writer).
  *
- * Ownership: baton_json_parse gives a tree, which baton_json_free ends; every other value is
- *            borrowed from it.
+ * Ownership: baton_json_parse gives a tree, which baton_json_free ends, and so do the functions
+ *            that make values; every other value is borrowed from its tree.
  * Threading: any number of threads read a tree.
  * Errors:    parse: INVALID with line, column and reason. Readers of the wrong kind return the
  *            neutral value (NULL, 0, false); check the kind first where it matters.
@@ -52,6 +52,8 @@ int64_t baton_json_int(const struct baton_json *value);
 double baton_json_number(const struct baton_json *value); /* INT or REAL */
 /* NUL-terminated; *n (may be NULL) is its length in bytes, which may count zero bytes inside. */
 const char *baton_json_string(const struct baton_json *value, size_t *n);
+/* Whether it is this string. */
+bool baton_json_is(const struct baton_json *value, const char *text);
 /* Members of an object, elements of an array, 0 for anything else. */
 size_t baton_json_size(const struct baton_json *value);
 /* An element or a member; NULL when there is none. */
@@ -64,6 +66,23 @@ void *baton_json_first(const struct baton_json *object);
 void *baton_json_next(const struct baton_json *object, void *it);
 const char *baton_json_key(void *it);
 const struct baton_json *baton_json_member(void *it);
+
+/* ---- made ----
+ * A tree out of new values and of shares in others. A value that is pushed or set belongs to its
+ * array or object, also after a failure; NULL among them is one. New values are NULL without memory.
+ */
+
+struct baton_json *baton_json_new_object(void);
+struct baton_json *baton_json_new_array(void);
+struct baton_json *baton_json_new_bool(bool value);
+/* n bytes of UTF-8, else NULL. */
+struct baton_json *baton_json_new_text(const char *text, size_t n);
+/* The value once more: it lives until every tree that holds it is freed. */
+struct baton_json *baton_json_share(const struct baton_json *value);
+/* False: the array is NULL, the value is, or there is no memory. */
+bool baton_json_push(struct baton_json *array, struct baton_json *value);
+/* The same of an object; a member of that name is replaced. */
+bool baton_json_set(struct baton_json *object, const char *key, struct baton_json *value);
 
 /* ---- out ----
  * Commas come by themselves; key is NULL inside an array and at the top. Text that is not UTF-8 is

@@ -186,6 +186,17 @@ void baton_text_stream_push(struct baton_text_stream *stream, const char *bytes,
         i += stream->n_begun ? resume(stream, bytes[i], out) : take(stream, bytes + i, n - i, out);
 }
 
+const struct baton_text_stop *baton_text_stream_met(const struct baton_text_stream *stream)
+{
+    const struct baton_text_stop *met = NULL;
+    for (int i = 0; i < stream->n_stops && stream->stopped; i++) {
+        const struct baton_text_stop *stop = &stream->stops[i];
+        if (stop->n_matched == stop->n_bytes && (!met || stop->n_bytes > met->n_bytes))
+            met = stop;
+    }
+    return met;
+}
+
 void baton_text_stream_end(struct baton_text_stream *stream, struct baton_buf *out)
 {
     if (stream->stopped)

@@ -53,6 +53,9 @@ void baton_text_stream_restart(struct baton_text_stream *stream);
 void baton_text_stream_push(struct baton_text_stream *stream, const char *bytes, size_t n,
                             struct baton_buf *out);
 
+/* The stop string that ended the text, borrowed; NULL: none did. */
+const struct baton_text_stop *baton_text_stream_met(const struct baton_text_stream *stream);
+
 /* No more bytes will come: appends the held text (an incomplete character as U+FFFD). */
 void baton_text_stream_end(struct baton_text_stream *stream, struct baton_buf *out);
 

@@ -150,6 +150,7 @@ struct gw_exchange {
     struct baton_buf body;
     size_t arriving_bytes;      /* of it, counted in the server's */
     struct baton_buf added;     /* whole header lines for the response */
+    gw_error_writer put_error;  /* the shape of its errors */
     struct gw_account *account; /* of its API key; NULL: it has none */
     char id[GW_REQUEST_ID_BYTES];
     uint64_t number; /* that the id says; 0: it is the client's */

@@ -90,13 +90,27 @@ void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *error)
     }
     baton_buf_init(&head, HEAD_MAX_BYTES);
     baton_buf_init(&body, ERROR_MAX_BYTES);
-    gw_error_put(&body, error);
+    if (conn->exchange)
+        conn->exchange->put_error(&body, error);
+    else
+        gw_error_put(&body, error);
     put_length(length, sizeof length, body.len);
     put_head(&head, conn, error->status, "application/json", gw_error_headers(error, headers),
              length, fresh_id);
     send_whole(conn, &head, body.data, is_head ? 0 : body.len);
     baton_buf_fini(&body);
     baton_buf_fini(&head);
+}
+
+void gw_exchange_set_error_writer(struct gw_exchange *exchange, gw_error_writer writer)
+{
+    exchange->put_error = writer;
+}
+
+void gw_exchange_put_error(const struct gw_exchange *exchange, struct baton_buf *out,
+                           const struct gw_error *error)
+{
+    exchange->put_error(out, error);
 }
 
 static bool is_field_value(const char *value)

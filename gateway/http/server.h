@@ -25,6 +25,7 @@
 #include "common/base/error.h"
 #include "common/base/request_tag.h"
 #include "gateway/http/account.h"
+#include "gateway/http/status.h"
 #include "gateway/http/trace_context.h"
 
 struct gw_http_server;
@@ -68,8 +69,8 @@ struct gw_http_options {
                                  respond() is exempt, it is bounded by its own size */
     bool traces;               /* a request without a traceparent begins a trace */
     /* A head was read, its body not yet; may be NULL. For what goes out with any answer to it, be
-     * it the handler's or a refusal of the body: only gw_exchange_add_header and what reads the
-     * head may be called. */
+     * it the handler's or a refusal of the body: only gw_exchange_add_header,
+     * gw_exchange_set_error_writer and what reads the head may be called. */
     void (*on_head)(void *arg, struct gw_exchange *exchange);
     /* A whole request was read. The handler answers now or later. */
     void (*on_request)(void *arg, struct gw_exchange *exchange);
@@ -166,8 +167,13 @@ enum baton_err gw_exchange_add_header(struct gw_exchange *exchange, const char *
  * exchange. */
 void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *content_type,
                          const char *headers, const char *body, size_t n);
-/* Answers with the error object (gateway/http/status.h) and its headers, and ends the exchange. */
+/* Answers with the error object and its headers, and ends the exchange. */
 void gw_exchange_respond_error(struct gw_exchange *exchange, const struct gw_error *error);
+/* The shape of the error object, where it is not that of gateway/http/status.h. */
+void gw_exchange_set_error_writer(struct gw_exchange *exchange, gw_error_writer writer);
+/* Appends the error object that the exchange would be answered with: for a stream that has begun. */
+void gw_exchange_put_error(const struct gw_exchange *exchange, struct baton_buf *out,
+                           const struct gw_error *error);
 /* A response of unknown length: chunked on 1.1, close-delimited on 1.0. TCP_NODELAY is on. */
 void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const char *content_type,
                               const char *headers);

@@ -11,8 +11,8 @@
 #include "gateway/api/access/access.h"
 #include "gateway/api/access/keys.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/completion/explain.h"
 #include "gateway/http/sse.h"
-#include "gateway/http/status.h"
 #include "gateway/request/stages.h"
 #include "gateway/routing/routing.h"
 
@@ -103,6 +103,15 @@ static void charge_rest(const struct gw_completion *completion)
 
 /* ---- start ---- */
 
+static void put_comment(struct baton_buf *out, const struct gw_completion *completion)
+{
+    (void)completion;
+    gw_sse_comment(out, "keep-alive");
+}
+
+static const struct gw_stream_format server_sent_events = {
+    .content_type = "text/event-stream", .put_event = gw_sse_event, .put_keep_alive = put_comment};
+
 static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exchange,
                                     const struct gw_response_writer *writer,
                                     const struct gw_completion_options *options, int n_choices)
@@ -120,6 +129,8 @@ static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exch
     (void)snprintf(completion->id, sizeof completion->id, "%s", gw_exchange_id(exchange));
     completion->writer = writer;
     completion->options = *options;
+    if (!options->format)
+        completion->options.format = &server_sent_events;
     completion->choices = choices;
     completion->n_choices = n_choices;
     completion->wrote_ns = baton_now_ns();
@@ -314,6 +325,23 @@ void gw_choice_restart(struct gw_choice *choice)
     gw_logprobs_reset(&choice->logprobs);
 }
 
+void gw_choice_keep_step(struct gw_choice *choice, const struct gw_token *token)
+{
+    if (!token->decision)
+        return;
+    if (choice->steps.len)
+        baton_buf_putc(&choice->steps, ',');
+    gw_explain_step(&choice->steps, choice->completion->api, &choice->request->params, token);
+}
+
+void gw_choice_put_steps(struct gw_choice *choice, struct baton_json_out *out)
+{
+    if (!choice->request->params.sampling.explain)
+        return;
+    gw_explain_put_steps(out, &choice->steps);
+    baton_buf_reset(&choice->steps);
+}
+
 const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,
                          char id[GW_ANSWER_ID_BYTES])
 {
@@ -328,7 +356,7 @@ void gw_completion_begin(struct gw_completion *completion)
 {
     if (!completion->options.streaming || completion->begun)
         return;
-    gw_exchange_stream_begin(completion->exchange, 200, "text/event-stream",
+    gw_exchange_stream_begin(completion->exchange, 200, completion->options.format->content_type,
                              "Cache-Control: no-store\r\n");
     completion->begun = true;
 }
@@ -344,7 +372,7 @@ void gw_completion_write(struct gw_completion *completion, struct gw_choice *cho
 {
     struct baton_buf *event = &completion->api->completions->event;
     baton_buf_reset(event);
-    gw_sse_event(event, name, data, n);
+    completion->options.format->put_event(event, name, data, n);
     int64_t begin_ns = baton_now_ns(); /* after the event was built, which is not the flush */
     write_stream(completion, event);
     if (choice && choice->request)
@@ -404,7 +432,7 @@ static void tell_error(struct gw_completion *completion, const struct gw_error *
         return;
     }
     baton_buf_init(&data, ERROR_MAX_BYTES);
-    gw_error_put(&data, error);
+    gw_exchange_put_error(completion->exchange, &data, error);
     gw_completion_write(completion, NULL, event_name, data.data, data.len);
     gw_exchange_stream_end(completion->exchange);
     baton_buf_fini(&data);
@@ -476,7 +504,7 @@ void gw_completions_tick(struct gw_completions *completions, int64_t now_ns)
         if (!completion->begun || now_ns - completion->wrote_ns < KEEP_ALIVE_NS)
             continue;
         baton_buf_reset(&completions->event);
-        gw_sse_comment(&completions->event, "keep-alive");
+        completion->options.format->put_keep_alive(&completions->event, completion);
         write_stream(completion, &completions->event);
     }
 }

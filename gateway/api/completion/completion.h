@@ -53,15 +53,25 @@ struct gw_totals {
     bool class_changed;                       /* in any of the choices */
 };
 
+/* How the events of a stream are written. */
+struct gw_stream_format {
+    const char *content_type;
+    /* Appends one event; a format without names ignores it, and it may be NULL. */
+    void (*put_event)(struct baton_buf *out, const char *name, const char *data, size_t n);
+    /* Appends what keeps a quiet stream open, and says nothing. */
+    void (*put_keep_alive)(struct baton_buf *out, const struct gw_completion *completion);
+};
+
 struct gw_completion_options {
     bool streaming;
-    bool timeline;      /* native: show the stages */
-    bool batch;         /* native: the answer is a list, even of one */
-    bool chat;          /* OpenAI: the chat shapes */
-    bool echo;          /* OpenAI: the prompt is part of the text */
-    bool no_output;     /* OpenAI: max_tokens 0, only the echo is wanted */
-    bool include_usage; /* OpenAI: a last chunk with usage */
-    int n;              /* choices per prompt */
+    const struct gw_stream_format *format; /* NULL: server-sent events */
+    bool timeline;                         /* native: show the stages */
+    bool batch;                            /* native: the answer is a list, even of one */
+    bool chat;                             /* OpenAI: the chat shapes */
+    bool echo;                             /* OpenAI: the prompt is part of the text */
+    bool no_output;                        /* OpenAI: max_tokens 0, only the echo is wanted */
+    bool include_usage;                    /* OpenAI: a last chunk with usage */
+    int n;                                 /* choices per prompt */
 };
 
 struct gw_completion {
@@ -85,7 +95,7 @@ struct gw_completion {
 
 struct gw_completions *gw_completions_create(void);
 void gw_completions_destroy(struct gw_completions *completions);
-/* Keep-alive comments to streams that were quiet for 15 s. */
+/* Keeps streams open that were quiet for 15 s. */
 void gw_completions_tick(struct gw_completions *completions, int64_t now_ns);
 
 /* Makes prompts x options->n generations and queues them; lengths [prompts->n] are their
@@ -109,6 +119,11 @@ void gw_completion_full(struct gw_completion *completion, bool full);
 /* For a writer's restart: forgets what was gathered for a whole answer. */
 void gw_choice_restart(struct gw_choice *choice);
 
+/* Keeps the token's step, if it is explained, until gw_choice_put_steps writes "steps":[...]: those
+ * since the last time. Without `explain` both do nothing. */
+void gw_choice_keep_step(struct gw_choice *choice, const struct gw_token *token);
+void gw_choice_put_steps(struct gw_choice *choice, struct baton_json_out *out);
+
 /* "gen-" and the completion's id; of further choices with "-1", "-2", ... behind it. */
 enum { GW_ANSWER_ID_BYTES = GW_REQUEST_ID_BYTES + 24 };
 const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,
@@ -117,7 +132,7 @@ const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,
 /* Sends the head of the stream, once; does nothing when the answer is whole. */
 void gw_completion_begin(struct gw_completion *completion);
 
-/* One server-sent event; name NULL: none. The time it takes goes to the flush stage of the choice,
+/* One event of the stream; name NULL: none. The time it takes goes to the flush stage of the choice,
  * which may be NULL. */
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
                          const char *name, const char *data, size_t n);

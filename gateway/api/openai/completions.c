@@ -1,12 +1,9 @@
 #include "gateway/api/openai/completions.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/clock.h"
+#include "gateway/api/completion/ask.h"
 #include "gateway/api/openai/messages.h"
-#include "gateway/api/openai/models.h"
 #include "gateway/api/openai/writer.h"
+#include "gateway/api/params/model_name.h"
 
 enum { COMPLETION_NEW_TOKENS = 16 };
 
@@ -40,36 +37,24 @@ static const struct gw_alias aliases[] = {
 static const char *const off_at_minus_one[] = {"top_k", "seed", "max_tokens",
                                                "max_completion_tokens"};
 
-static struct gw_fields fields_of(const struct baton_json *body)
-{
-    static const struct gw_dialect dialect = {.aliases = aliases,
-                                              .n_aliases = sizeof aliases / sizeof aliases[0],
-                                              .off_at_minus_one = off_at_minus_one,
-                                              .n_off = sizeof off_at_minus_one /
-                                                       sizeof off_at_minus_one[0]};
-    struct gw_fields fields = gw_fields(body);
-    fields.dialect = &dialect;
-    return fields;
-}
-
-static bool is_text(const struct baton_json *value)
-{
-    const char *text = baton_json_string(value, NULL);
-    return text && !strcmp(text, "text");
-}
+static const struct gw_dialect dialect = {
+    .aliases = aliases,
+    .n_aliases = sizeof aliases / sizeof aliases[0],
+    .off_at_minus_one = off_at_minus_one,
+    .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
+};
 
 /* [], {}, "none", "auto", false, ["text"], {"type":"text"}: the same as if it were not there. */
 static bool asks_for_nothing(const struct baton_json *value)
 {
-    const char *text = baton_json_string(value, NULL);
     size_t n = baton_json_size(value);
     switch (baton_json_kind(value)) {
     case BATON_JSON_ARRAY:
-        return !n || (n == 1 && is_text(baton_json_at(value, 0)));
+        return !n || (n == 1 && baton_json_is(baton_json_at(value, 0), "text"));
     case BATON_JSON_OBJECT:
-        return !n || (n == 1 && is_text(baton_json_get(value, "type")));
+        return !n || (n == 1 && baton_json_is(baton_json_get(value, "type"), "text"));
     case BATON_JSON_STRING:
-        return !strcmp(text, "none") || !strcmp(text, "auto");
+        return baton_json_is(value, "none") || baton_json_is(value, "auto");
     case BATON_JSON_BOOL:
         return !baton_json_bool(value);
     default:
@@ -86,31 +71,20 @@ static void refuse_all(struct gw_fields *fields, const char *const *names, size_
     }
 }
 
-/* Ignored fields are told, so that nobody wonders why one has no effect. */
-static void tell_ignored(const struct gw_fields *fields, struct gw_exchange *exchange)
+static void read_rest(struct gw_ask *ask)
 {
-    char list[512];
-    if (!fields->failed && gw_fields_list_unknown(fields, list, sizeof list))
-        (void)!gw_exchange_add_header(exchange, "x-baton-ignored", list); /* or it is not told */
-}
-
-static void read_rest(const struct gw_api *api, struct gw_fields *fields,
-                      struct gw_exchange *exchange, int64_t n, bool chat)
-{
-    int64_t best_of = n;
+    struct gw_fields *fields = &ask->fields;
+    int64_t best_of = ask->options.n;
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         (void)gw_field(fields, ignored[i]);
     refuse_all(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
-    if (!chat)
+    if (!ask->options.chat)
         refuse_all(fields, only_of_chat, sizeof only_of_chat / sizeof only_of_chat[0]);
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
-    if (best_of != n)
+    if (best_of != ask->options.n)
         gw_fields_fail(fields, "best_of", "unsupported_field",
                        "best_of: is not supported, but for the value of n");
-    if (api->refuses_unknown)
-        gw_fields_refuse_unknown(fields);
-    else
-        tell_ignored(fields, exchange);
+    gw_ask_end_fields(ask);
 }
 
 /* ---- fields that both routes share ---- */
@@ -145,46 +119,6 @@ static void read_n(const struct gw_api *api, struct gw_fields *fields,
     options->n = (int)n;
 }
 
-static int64_t most_tokens(const struct gw_api *api)
-{
-    return api->refuses_overlong ? api->facts->n_context_tokens : INT32_MAX;
-}
-
-/* The number of choices is known once the prompts are. */
-static void check_choices(const struct gw_api *api, struct gw_fields *fields,
-                          const struct gw_completion_options *options,
-                          const struct gw_prompts *prompts)
-{
-    if ((int64_t)prompts->n * options->n > api->max_batch)
-        gw_fields_fail(fields, "n", "out_of_range",
-                       "n: %zu prompts x %d are more than the %lld choices that are allowed",
-                       prompts->n, options->n, (long long)api->max_batch);
-}
-
-static void start(struct gw_api *api, struct gw_exchange *exchange, struct gw_fields *fields,
-                  const struct gw_completion_options *options, struct gw_completion_params *params,
-                  struct gw_prompts *prompts, const char *length_name, int64_t wanted,
-                  int64_t fallback)
-{
-    int64_t *lengths = NULL;
-    if (wanted && !api->refuses_overlong) { /* a fallback is cut to what the context has left */
-        fallback = wanted;
-        wanted = 0;
-    }
-    params->tokenized_ns = baton_now_ns();
-    if (!fields->failed)
-        check_choices(api, fields, options, prompts);
-    if (!fields->failed)
-        lengths = gw_prompts_lengths(api, fields, prompts, length_name, wanted, fallback);
-    if (fields->failed)
-        gw_completion_refuse(api, exchange, &fields->problem);
-    else
-        gw_completion_start(api, exchange, &gw_openai_writer, options, params, prompts, lengths);
-    free(lengths);
-    gw_prompts_fini(prompts);
-    gw_params_fini(params);
-}
-
 /* ---- completions ---- */
 
 static void read_completion_logprobs(struct gw_fields *fields,
@@ -201,25 +135,24 @@ static void read_completion_logprobs(struct gw_fields *fields,
 void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *body)
 {
-    struct gw_fields fields = fields_of(body);
-    struct gw_completion_params params = {0};
-    struct gw_prompts prompts = {0};
-    struct gw_completion_options options = {0};
+    struct gw_ask ask;
+    struct gw_fields *fields = &ask.fields;
     int64_t max_tokens = -1; /* not given */
-    gw_openai_read_model(api, &fields);
-    read_n(api, &fields, &options);
-    read_stream(&fields, &options);
-    gw_params_read(api, &fields, &params);
-    gw_field_bool(&fields, "echo", &options.echo);
-    gw_field_int(&fields, "max_tokens", options.echo ? 0 : 1, most_tokens(api), &max_tokens);
-    read_completion_logprobs(&fields, &options, &params.shared);
-    (void)gw_field(&fields, "prompt");
-    read_rest(api, &fields, exchange, options.n, false);
-    options.no_output = !max_tokens; /* one token is made all the same, and not shown */
-    params.parsed_ns = baton_now_ns();
-    gw_prompts_read(api, &fields, GW_BATCH_ANY, (size_t)api->max_batch, &prompts);
-    start(api, exchange, &fields, &options, &params, &prompts, "max_tokens",
-          max_tokens > 0 ? max_tokens : 0, options.no_output ? 1 : COMPLETION_NEW_TOKENS);
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    gw_model_name_read(api, fields);
+    read_n(api, fields, &ask.options);
+    read_stream(fields, &ask.options);
+    gw_params_read(api, fields, &ask.params);
+    gw_field_bool(fields, "echo", &ask.options.echo);
+    gw_field_int(fields, "max_tokens", ask.options.echo ? 0 : 1, gw_ask_most_tokens(api),
+                 &max_tokens);
+    read_completion_logprobs(fields, &ask.options, &ask.params.shared);
+    (void)gw_field(fields, "prompt");
+    read_rest(&ask);
+    ask.options.no_output = !max_tokens; /* one token is made all the same, and not shown */
+    gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &ask.prompts);
+    gw_ask_start(&ask, &gw_openai_writer, "max_tokens", max_tokens > 0 ? max_tokens : 0,
+                 ask.options.no_output ? 1 : COMPLETION_NEW_TOKENS);
 }
 
 /* ---- chat ---- */
@@ -240,8 +173,9 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
                                 const char **name)
 {
     int64_t max_tokens = 0, max_completion_tokens = 0;
-    gw_field_int(fields, "max_tokens", 1, most_tokens(api), &max_tokens);
-    gw_field_int(fields, "max_completion_tokens", 1, most_tokens(api), &max_completion_tokens);
+    gw_field_int(fields, "max_tokens", 1, gw_ask_most_tokens(api), &max_tokens);
+    gw_field_int(fields, "max_completion_tokens", 1, gw_ask_most_tokens(api),
+                 &max_completion_tokens);
     if (max_tokens && max_completion_tokens && max_tokens != max_completion_tokens)
         gw_fields_fail(fields, "max_completion_tokens", "invalid_value",
                        "max_completion_tokens: differs from max_tokens; give one of them");
@@ -249,35 +183,22 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
     return max_completion_tokens ? max_completion_tokens : max_tokens;
 }
 
-/* The assistant's turn ends where its template says so. */
-static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
-{
-    struct baton_sampling_params *sampling = &params->sampling;
-    if (!params->ignore_eos)
-        sampling->n_stop_ids +=
-            baton_chat_stop_ids(api->chat, api->tokenizer,
-                                sampling->stop_ids + sampling->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
-}
-
 void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    struct gw_fields fields = fields_of(body);
-    struct gw_completion_params params = {0};
-    struct gw_prompts prompts = {0};
-    struct gw_completion_options options = {.chat = true};
+    struct gw_ask ask;
+    struct gw_fields *fields = &ask.fields;
     struct baton_chat_input input = {0};
     const char *length_name;
-    gw_openai_read_model(api, &fields);
-    read_n(api, &fields, &options);
-    read_stream(&fields, &options);
-    gw_params_read(api, &fields, &params);
-    int64_t wanted = read_chat_length(api, &fields, &length_name);
-    read_chat_logprobs(&fields, &params.shared.sampling);
-    gw_messages_fields(&fields, &input);
-    read_rest(api, &fields, exchange, options.n, true);
-    params.parsed_ns = baton_now_ns();
-    add_chat_stops(api, &params.shared);
-    gw_messages_read(api, &fields, &input, &prompts);
-    start(api, exchange, &fields, &options, &params, &prompts, length_name, wanted,
-          api->facts->n_context_tokens);
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.chat = true;
+    gw_model_name_read(api, fields);
+    read_n(api, fields, &ask.options);
+    read_stream(fields, &ask.options);
+    gw_params_read(api, fields, &ask.params);
+    int64_t wanted = read_chat_length(api, fields, &length_name);
+    read_chat_logprobs(fields, &ask.params.shared.sampling);
+    gw_messages_read(fields, &input);
+    read_rest(&ask);
+    gw_ask_take_chat(&ask, &input);
+    gw_ask_start(&ask, &gw_openai_writer, length_name, wanted, api->facts->n_context_tokens);
 }

@@ -20,18 +20,13 @@ static bool is_string(const struct baton_json *json)
     return baton_json_kind(json) == BATON_JSON_STRING;
 }
 
-static bool is_text(const struct baton_json *json, const char *text)
-{
-    return is_string(json) && !strcmp(baton_json_string(json, NULL), text);
-}
-
 /* ---- messages ---- */
 
 static void check_role(struct gw_fields *fields, size_t i, const struct baton_json *message)
 {
     static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
     for (size_t r = 0; r < sizeof roles / sizeof *roles; r++)
-        if (is_text(baton_json_get(message, "role"), roles[r]))
+        if (baton_json_is(baton_json_get(message, "role"), roles[r]))
             return;
     fail(fields, i, "invalid_value", "role: must be system, developer, user, assistant or tool");
 }
@@ -40,7 +35,7 @@ static void check_parts(struct gw_fields *fields, size_t i, const struct baton_j
 {
     for (size_t p = 0; p < baton_json_size(parts) && !fields->failed; p++) {
         const struct baton_json *part = baton_json_at(parts, p);
-        if (!is_text(baton_json_get(part, "type"), "text") ||
+        if (!baton_json_is(baton_json_get(part, "type"), "text") ||
             !is_string(baton_json_get(part, "text")))
             fail(fields, i, "invalid_value", "content: each part must be of type text");
     }
@@ -53,7 +48,8 @@ static void check_content(struct gw_fields *fields, size_t i, const struct baton
     if (kind == BATON_JSON_ARRAY)
         check_parts(fields, i, content);
     else if (kind != BATON_JSON_STRING &&
-             (kind != BATON_JSON_NULL || !is_text(baton_json_get(message, "role"), "assistant")))
+             (kind != BATON_JSON_NULL ||
+              !baton_json_is(baton_json_get(message, "role"), "assistant")))
         fail(fields, i, content ? "invalid_type" : "missing_field",
              "content: must be a string or an array of text parts");
 }
@@ -62,7 +58,7 @@ static bool is_call(const struct baton_json *call)
 {
     const struct baton_json *function = baton_json_get(call, "function");
     const struct baton_json *arguments = baton_json_get(function, "arguments");
-    return is_text(baton_json_get(call, "type"), "function") &&
+    return baton_json_is(baton_json_get(call, "type"), "function") &&
            is_string(baton_json_get(function, "name")) &&
            (is_string(arguments) || is_object(arguments));
 }
@@ -74,7 +70,7 @@ static void check_calls(struct gw_fields *fields, size_t i, const struct baton_j
         return;
     if (baton_json_kind(calls) != BATON_JSON_ARRAY)
         fail(fields, i, "invalid_type", "tool_calls: must be an array");
-    if (baton_json_size(calls) && !is_text(baton_json_get(message, "role"), "assistant"))
+    if (baton_json_size(calls) && !baton_json_is(baton_json_get(message, "role"), "assistant"))
         fail(fields, i, "invalid_value", "tool_calls: only an assistant's message has some");
     for (size_t c = 0; c < baton_json_size(calls) && !fields->failed; c++)
         if (!is_call(baton_json_at(calls, c)))
@@ -127,7 +123,7 @@ static const struct baton_json *read_tools(struct gw_fields *fields)
     const struct baton_json *tools = read_objects(fields, "tools");
     for (size_t i = 0; i < baton_json_size(tools) && !fields->failed; i++) {
         const struct baton_json *tool = baton_json_at(tools, i);
-        if (!is_text(baton_json_get(tool, "type"), "function") ||
+        if (!baton_json_is(baton_json_get(tool, "type"), "function") ||
             !is_string(baton_json_get(baton_json_get(tool, "function"), "name")))
             gw_fields_fail(fields, "tools", "invalid_value",
                            "tools[%zu]: must be {\"type\":\"function\",\"function\":{\"name\":"
@@ -141,10 +137,10 @@ static const struct baton_json *read_tools(struct gw_fields *fields)
 static bool read_tool_choice(struct gw_fields *fields)
 {
     const struct baton_json *choice = gw_field(fields, "tool_choice");
-    if (choice && !is_text(choice, "auto") && !is_text(choice, "none"))
+    if (choice && !baton_json_is(choice, "auto") && !baton_json_is(choice, "none"))
         gw_fields_fail(fields, "tool_choice", "unsupported_field",
                        "tool_choice: is not supported, but for \"auto\" and \"none\"");
-    return !choice || !is_text(choice, "none");
+    return !choice || !baton_json_is(choice, "none");
 }
 
 /* Variables that the request has fields for, or that are the model's. */
@@ -194,12 +190,12 @@ static void read_openings(struct gw_fields *fields, struct baton_chat_input *inp
     if (input->continues && given && opens)
         gw_fields_fail(fields, "continue_final_message", "invalid_value",
                        "continue_final_message: not together with add_generation_prompt");
-    if (input->continues && !is_text(baton_json_get(last, "role"), "assistant"))
+    if (input->continues && !baton_json_is(baton_json_get(last, "role"), "assistant"))
         gw_fields_fail(fields, "continue_final_message", "invalid_value",
                        "continue_final_message: the last message is not the assistant's");
 }
 
-void gw_messages_fields(struct gw_fields *fields, struct baton_chat_input *input)
+void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input)
 {
     input->messages = read_messages(fields);
     input->tools = read_tools(fields);
@@ -209,29 +205,4 @@ void gw_messages_fields(struct gw_fields *fields, struct baton_chat_input *input
     input->kwargs = read_kwargs(fields);
     input->reasoning_effort = read_effort(fields);
     read_openings(fields, input);
-}
-
-/* ---- the prompt ---- */
-
-void gw_messages_read(struct gw_api *api, struct gw_fields *fields,
-                      const struct baton_chat_input *input, struct gw_prompts *prompts)
-{
-    struct baton_tokens tokens = {0};
-    struct baton_why why = {""};
-    size_t max_tokens = (size_t)api->max_prompt_tokens;
-    const char *problem = baton_chat_problem(api->chat);
-    if (!fields->failed && problem)
-        gw_fields_fail(fields, "messages", "no_chat_template", "messages: %s", problem);
-    if (fields->failed)
-        return;
-    enum baton_err err =
-        baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, &tokens, &why);
-    if (err == BATON_LIMIT)
-        gw_fields_fail(fields, "messages", "context_length_exceeded",
-                       "messages: longer than the %zu tokens that a prompt may have", max_tokens);
-    else if (err)
-        gw_fields_fail(fields, "messages", "invalid_value", "messages: %s", why.text);
-    else
-        gw_prompts_take(api, fields, &tokens, prompts);
-    baton_tokens_fini(&tokens);
 }

@@ -1,9 +1,9 @@
 #include "gateway/api/openai/models.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "gateway/api/answer.h"
+#include "gateway/api/params/model_name.h"
 
 enum { ANSWER_MAX_BYTES = 1 << 16 };
 
@@ -69,15 +69,6 @@ void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
     baton_buf_fini(&body);
 }
 
-static void no_such_model(const struct gw_api *api, const char *name, struct gw_problem *problem)
-{
-    problem->status = 404;
-    problem->code = "model_not_found";
-    (void)snprintf(problem->param, sizeof problem->param, "model");
-    (void)snprintf(problem->message, sizeof problem->message,
-                   "model: \"%.64s\" is not served here; \"%.128s\" is", name, api->names->list[0]);
-}
-
 void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *none)
 {
@@ -86,7 +77,7 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
     struct baton_buf body;
     (void)none;
     if (!gw_model_names_has(api->names, name)) {
-        no_such_model(api, name, &problem);
+        gw_model_name_refuse(api, name, &problem);
         gw_answer_problem(exchange, &problem);
         return;
     }
@@ -95,19 +86,4 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
     put_model(&out, api);
     gw_answer_json(exchange, 200, &body);
     baton_buf_fini(&body);
-}
-
-void gw_openai_read_model(const struct gw_api *api, struct gw_fields *fields)
-{
-    const struct baton_json *model = gw_field(fields, "model");
-    const char *name = baton_json_string(model, NULL);
-    if (!model || fields->failed)
-        return;
-    if (!name) {
-        gw_fields_fail(fields, "model", "invalid_type", "model: must be a string, not %s",
-                       baton_json_kind_name(baton_json_kind(model)));
-    } else if (!gw_model_names_has(api->names, name)) {
-        gw_fields_fail(fields, "model", "model_not_found", "model: unknown");
-        no_such_model(api, name, &fields->problem);
-    }
 }

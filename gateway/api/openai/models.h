@@ -15,7 +15,4 @@ void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
 void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body);
 
-/* The field "model" of a body, which may name the served model only. */
-void gw_openai_read_model(const struct gw_api *api, struct gw_fields *fields);
-
 #endif

@@ -5,7 +5,6 @@
 
 #include "common/base/utf8.h"
 #include "gateway/api/answer.h"
-#include "gateway/api/completion/explain.h"
 
 enum { CHUNK_MAX_BYTES = 4 << 20 };
 
@@ -111,15 +110,6 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
         gw_logprobs_put_completion(logprobs, out, completion->api->tokenizer, choice->echo_chars);
 }
 
-/* The explained steps since the last time. */
-static void put_steps(struct baton_json_out *out, struct gw_choice *choice)
-{
-    if (!choice->request->params.sampling.explain)
-        return;
-    gw_explain_put_steps(out, &choice->steps);
-    baton_buf_reset(&choice->steps);
-}
-
 /* ---- chunks ---- */
 
 static void put_delta(struct baton_json_out *out, const struct gw_completion *completion, bool role,
@@ -158,7 +148,7 @@ static void write_chunk(struct gw_choice *choice, bool role, const char *text, s
         baton_json_put_string(&out, "finish_reason", finish);
     else
         baton_json_put_null(&out, "finish_reason");
-    put_steps(&out, choice);
+    gw_choice_put_steps(choice, &out);
     baton_json_close(&out, '}');
     baton_json_close(&out, ']');
     if (completion->options.include_usage)
@@ -222,7 +212,7 @@ static void keep_choice(struct gw_choice *choice)
         put_text(&out, choice);
     put_logprobs(&out, choice);
     baton_json_put_string(&out, "finish_reason", finish_reason(completion, choice->request));
-    put_steps(&out, choice);
+    gw_choice_put_steps(choice, &out);
     baton_json_close(&out, '}');
 }
 
@@ -267,11 +257,8 @@ static void on_token(struct gw_choice *choice, const struct gw_token *token)
     bool shown = !choice->completion->options.no_output;
     if (token->logprobs && shown)
         gw_logprobs_add(&choice->logprobs, token);
-    if (!token->decision || !shown)
-        return;
-    if (choice->steps.len)
-        baton_buf_putc(&choice->steps, ',');
-    gw_explain_step(&choice->steps, choice->completion->api, &choice->request->params, token);
+    if (shown)
+        gw_choice_keep_step(choice, token);
 }
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)

@@ -192,7 +192,8 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
         read_prompt(api, fields, json, &prompts->items[0]);
 }
 
-void gw_prompts_take(struct gw_api *api, struct gw_fields *fields, struct baton_tokens *tokens,
+/* One prompt from ids, which are taken. */
+static void take_ids(struct gw_api *api, struct gw_fields *fields, struct baton_tokens *tokens,
                      struct gw_prompts *prompts)
 {
     if (!reserve(fields, prompts, 1))
@@ -200,6 +201,35 @@ void gw_prompts_take(struct gw_api *api, struct gw_fields *fields, struct baton_
     prompts->items[0].tokens = *tokens;
     *tokens = (struct baton_tokens){0};
     put_text(api, &prompts->items[0]);
+}
+
+enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,
+                                      const struct baton_chat_input *input, size_t max_tokens,
+                                      struct baton_tokens *tokens)
+{
+    struct baton_why why = {""};
+    const char *problem = baton_chat_problem(api->chat);
+    if (!fields->failed && problem)
+        gw_fields_fail(fields, "messages", "no_chat_template", "messages: %s", problem);
+    if (fields->failed)
+        return BATON_INVALID;
+    enum baton_err err =
+        baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, tokens, &why);
+    if (err == BATON_LIMIT)
+        gw_fields_fail(fields, "messages", "context_length_exceeded",
+                       "messages: longer than the %zu tokens that a prompt may have", max_tokens);
+    else if (err)
+        gw_fields_fail(fields, "messages", "invalid_value", "messages: %s", why.text);
+    return err;
+}
+
+void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
+                          const struct baton_chat_input *input, struct gw_prompts *prompts)
+{
+    struct baton_tokens tokens = {0};
+    if (!gw_prompts_encode_chat(api, fields, input, (size_t)api->max_prompt_tokens, &tokens))
+        take_ids(api, fields, &tokens, prompts);
+    baton_tokens_fini(&tokens);
 }
 
 static int64_t length_of(const struct gw_api *api, struct gw_fields *fields,

@@ -28,9 +28,15 @@ enum gw_batch { GW_BATCH_NONE, GW_BATCH_IDS, GW_BATCH_ANY };
 void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
                      struct gw_prompts *prompts);
 
-/* One prompt from ids, which are taken. */
-void gw_prompts_take(struct gw_api *api, struct gw_fields *fields, struct baton_tokens *tokens,
-                     struct gw_prompts *prompts);
+/* A conversation as one prompt, by the model's chat template. Problems are about "messages": what
+ * the template refuses, a model without a usable one. */
+void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
+                          const struct baton_chat_input *input, struct gw_prompts *prompts);
+
+/* Its ids alone; an error is in fields->problem too. */
+enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,
+                                      const struct baton_chat_input *input, size_t max_tokens,
+                                      struct baton_tokens *tokens) BATON_MUST_CHECK;
 
 /* Frees every prompt; prompts is empty after it. */
 void gw_prompts_fini(struct gw_prompts *prompts);

@@ -33,6 +33,39 @@ TEST(values_are_read_back_with_their_kinds)
     baton_json_free(root);
 }
 
+TEST(a_tree_is_made_of_new_values_and_shares_in_others)
+{
+    struct baton_json *root = NULL, *tree = baton_json_new_object(), *list = baton_json_new_array();
+    struct baton_buf text;
+    assert_int_equal(parse("{\"a\":[1,{\"b\":2.5}]}", &root), BATON_OK);
+    assert_true(baton_json_push(list, baton_json_share(baton_json_get(root, "a"))));
+    assert_true(baton_json_push(list, baton_json_new_bool(false)));
+    assert_true(baton_json_set(tree, "list", list));
+    assert_true(baton_json_set(tree, "text", baton_json_new_text("zero\0 inside", 12)));
+    assert_true(baton_json_set(tree, "text", baton_json_new_text("a\0b", 3)));
+    baton_json_free(root);
+    baton_buf_init(&text, 1024);
+    struct baton_json_out out = baton_json_out(&text);
+    baton_json_put_value(&out, NULL, tree);
+    assert_string_equal(baton_buf_text(&text),
+                        "{\"list\":[[1,{\"b\":2.5}],false],\"text\":\"a\\u0000b\"}");
+    baton_json_free(tree);
+    baton_buf_fini(&text);
+}
+
+TEST(what_cannot_be_made_is_told)
+{
+    struct baton_json *object = baton_json_new_object();
+    assert_null(baton_json_new_text("\xff", 1));
+    assert_null(baton_json_share(NULL));
+    assert_false(baton_json_set(object, "a", NULL));
+    assert_false(baton_json_set(NULL, "a", baton_json_new_bool(true)));
+    assert_false(baton_json_push(NULL, baton_json_new_bool(true)));
+    assert_false(baton_json_push(object, baton_json_new_array()));
+    assert_int_equal(baton_json_size(object), 0);
+    baton_json_free(object);
+}
+
 TEST(text_that_is_not_strict_json_is_refused)
 {
     static const char *const bad[] = {"",
@@ -106,6 +139,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read_back_with_their_kinds),
+        cmocka_unit_test(a_tree_is_made_of_new_values_and_shares_in_others),
+        cmocka_unit_test(what_cannot_be_made_is_told),
         cmocka_unit_test(text_that_is_not_strict_json_is_refused),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(the_writer_sets_commas_and_escapes),

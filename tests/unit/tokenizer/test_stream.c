@@ -108,7 +108,10 @@ TEST(of_stop_strings_complete_together_the_longest_is_removed)
 {
     static const char *const stops[] = {"c", "abc"};
     start(stops, 2);
-    push("xabc", "x");
+    push("xab", "x");
+    assert_null(baton_text_stream_met(&stream));
+    push("cab", "x");
+    assert_ptr_equal(baton_text_stream_met(&stream), &stream.stops[1]);
     end("x");
 }
 

@@ -1,0 +1,92 @@
+#include "gateway/api/completion/ask.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+
+void gw_ask_init(struct gw_ask *ask, struct gw_api *api, struct gw_exchange *exchange,
+                 const struct baton_json *body, const struct gw_dialect *dialect)
+{
+    *ask = (struct gw_ask){
+        .api = api, .exchange = exchange, .fields = gw_fields(body), .options.n = 1};
+    ask->fields.dialect = dialect;
+}
+
+int64_t gw_ask_most_tokens(const struct gw_api *api)
+{
+    return api->refuses_overlong ? api->facts->n_context_tokens : INT32_MAX;
+}
+
+/* Ignored fields are told, so that nobody wonders why one has no effect. */
+static void tell_ignored(const struct gw_fields *fields, struct gw_exchange *exchange)
+{
+    char list[512];
+    if (!fields->failed && gw_fields_list_unknown(fields, list, sizeof list))
+        (void)!gw_exchange_add_header(exchange, "x-baton-ignored", list); /* or it is not told */
+}
+
+void gw_ask_end_fields(struct gw_ask *ask)
+{
+    if (ask->api->refuses_unknown)
+        gw_fields_refuse_unknown(&ask->fields);
+    else
+        tell_ignored(&ask->fields, ask->exchange);
+    ask->params.parsed_ns = baton_now_ns();
+}
+
+/* The assistant's turn ends where its template says so. */
+static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
+{
+    struct baton_sampling_params *sampling = &params->sampling;
+    if (!params->ignore_eos)
+        sampling->n_stop_ids +=
+            baton_chat_stop_ids(api->chat, api->tokenizer,
+                                sampling->stop_ids + sampling->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
+}
+
+void gw_ask_take_chat(struct gw_ask *ask, const struct baton_chat_input *input)
+{
+    add_chat_stops(ask->api, &ask->params.shared);
+    gw_prompts_read_chat(ask->api, &ask->fields, input, &ask->prompts);
+}
+
+/* The number of choices is known once the prompts are. */
+static void check_choices(struct gw_ask *ask)
+{
+    size_t n = ask->prompts.n;
+    if ((int64_t)n * ask->options.n > ask->api->max_batch)
+        gw_fields_fail(&ask->fields, "n", "out_of_range",
+                       "n: %zu prompts x %d are more than the %lld choices that are allowed", n,
+                       ask->options.n, (long long)ask->api->max_batch);
+}
+
+void gw_ask_start(struct gw_ask *ask, const struct gw_response_writer *writer,
+                  const char *length_name, int64_t wanted, int64_t fallback)
+{
+    struct gw_fields *fields = &ask->fields;
+    int64_t *lengths = NULL;
+    if (wanted &&
+        !ask->api->refuses_overlong) { /* a fallback is cut to what the context has left */
+        fallback = wanted;
+        wanted = 0;
+    }
+    ask->params.tokenized_ns = baton_now_ns();
+    if (!fields->failed)
+        check_choices(ask);
+    if (!fields->failed)
+        lengths =
+            gw_prompts_lengths(ask->api, fields, &ask->prompts, length_name, wanted, fallback);
+    if (fields->failed)
+        gw_completion_refuse(ask->api, ask->exchange, &fields->problem);
+    else
+        gw_completion_start(ask->api, ask->exchange, writer, &ask->options, &ask->params,
+                            &ask->prompts, lengths);
+    free(lengths);
+    gw_ask_fini(ask);
+}
+
+void gw_ask_fini(struct gw_ask *ask)
+{
+    gw_prompts_fini(&ask->prompts);
+    gw_params_fini(&ask->params);
+}
