@@ -20,7 +20,7 @@ CLOSED = [
     ("POST", "/generate", GENERATE), ("POST", "/generate/stream", GENERATE),
     ("POST", "/tokenize", {"text": STORY}), ("POST", "/detokenize", {"tokens": [1]}),
     ("GET", "/v1/models", None), ("POST", "/v1/completions", {"prompt": STORY}),
-    ("POST", "/v1/chat/completions", {"messages": []}), ("POST", "/health", {}), ("POST", "/", {}), ("GET", "/no/such/path", None), ("GET", "/health/", None),
+    ("POST", "/v1/chat/completions", {"messages": []}), ("POST", "/v1/messages", {"messages": []}), ("POST", "/health", {}), ("POST", "/", {}), ("GET", "/no/such/path", None), ("GET", "/health/", None),
     ("OPTIONS", "/generate", None), ("POST", "/generate", "no JSON"), ("POST", "/generate", " " * 100000),
 ]  # fmt: skip
 
@@ -79,7 +79,8 @@ def test_the_page_needs_no_key_but_what_it_asks_for_does(fleet):
 
 @pytest.mark.parametrize("presented", [
     {}, bearer("wrong-key-1"), bearer(KEY[:-1]), bearer(KEY + "1"), bearer(KEY.upper()), bearer(""),
-    bearer("x" * 4000), {"Authorization": KEY}, {"Authorization": f"Basic {KEY}"}, {"X-API-Key": KEY},
+    bearer("x" * 4000), {"Authorization": KEY}, {"Authorization": f"Basic {KEY}"}, {"X-API-Key": KEY + "1"},
+    {"X-API-Key": f"Bearer {KEY}"},
 ], ids=lambda headers: str(headers)[:40])  # fmt: skip
 @pytest.mark.parametrize("method, path, body", CLOSED, ids=lambda value: str(value)[:20])
 def test_everything_else_is_401_without_a_valid_key(fleet, method, path, body, presented):
@@ -97,7 +98,8 @@ def test_everything_else_is_401_without_a_valid_key(fleet, method, path, body, p
 
 def test_a_valid_key_opens_every_endpoint(fleet):
     for key in (KEY, OTHER_KEY):
-        for headers in (bearer(key), {"Authorization": f"bearer {key}"}, {"authorization": f"BEARER   {key}"}):
+        for headers in (bearer(key), {"Authorization": f"bearer {key}"}, {"authorization": f"BEARER   {key}"},
+                        {"x-api-key": key}, {"X-API-Key": key, "Authorization": "Basic abc"}):
             assert without_key(fleet, "GET", "/workers", headers=headers)[0] == 200
             assert without_key(fleet, "POST", "/generate", GENERATE, headers)[0] == 200
             assert without_key(fleet, "GET", "/no/such/path", headers=headers)[0] == 404
@@ -208,7 +210,7 @@ def cors_headers(headers):
 
 
 EXPOSED = {"vary": "Origin", "access-control-allow-origin": APP,
-           "access-control-expose-headers": "x-request-id, traceparent, Retry-After, x-should-retry"}  # fmt: skip
+           "access-control-expose-headers": "x-request-id, traceparent, Retry-After, x-should-retry, x-baton-ignored, request-id"}  # fmt: skip
 
 
 def test_an_allowed_origin_is_told_so_in_every_answer(fleet):

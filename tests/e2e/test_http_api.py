@@ -14,7 +14,7 @@ DOCUMENT = (ROOT / "docs/http-api.md").read_text()
 API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
-GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions")
+GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/messages")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
 REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}  # so that drafts are made
 
@@ -128,13 +128,16 @@ ROUTE_FIELDS = {
     "/v1/completions": ("Fields of every generating route", "Fields of both OpenAI routes", "POST /v1/completions"),
     "/v1/chat/completions": ("Fields of every generating route", "Fields of both OpenAI routes",
                              "POST /v1/chat/completions"),
+    "/v1/messages": ("Fields of every generating route", "Fields of both Anthropic routes", "POST /v1/messages"),
+    "/v1/messages/count_tokens": ("Fields of both Anthropic routes", "POST /v1/messages/count_tokens"),
     "/tokenize": ("POST /tokenize",),
     "/detokenize": ("POST /detokenize",),
 }
 LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
-         "/v1/chat/completions": {"messages": MESSAGES}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
+         "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES},
+         "/v1/messages/count_tokens": {"messages": MESSAGES}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
-         "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}}
+         "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1}}
 
 
 def request_fields(path):
@@ -219,9 +222,9 @@ def test_the_generation_object(fleet):
     assert {stage["name"] for stage in whole["timeline"]["stages"]} == stages - {"migration"}
 
 
-def event_members(name):
+def event_members(name, heading="POST /generate/stream"):
     """Those that an event's item in the document names."""
-    text = re.sub(r"\n +(?=[^ -])", " ", SECTIONS["POST /generate/stream"])
+    text = re.sub(r"\n +(?=[^ -])", " ", SECTIONS[heading])
     return set(re.findall(r"`(\w+)`", re.search(rf"^- `{name}`:(.*)$", text, re.M)[1]))
 
 
@@ -270,6 +273,25 @@ def test_the_completion_object(fleet):
     assert found == {path for path in described("Completion object") if not path.startswith(f"{tops}[")}
     steps = [step for answer in answers for choice in answer["choices"] for step in choice["steps"]]
     assert members(*steps) == described("Steps")
+
+
+def test_the_message_object_and_its_events(fleet):
+    body = {"messages": MESSAGES, "max_tokens": 4, "explain": 1}
+    whole = post(fleet, "/v1/messages", body)
+    assert members(whole, without=("steps",)) == described("Message object") and members(*whole["steps"]) < described("Steps")
+    events = list(Stream(fleet.port, {**body, "stream": True}, "/v1/messages").events)
+    heading = "Events of a message"
+    assert {event.name for event in events} | {"error"} == set(items(heading))
+    for event in events:
+        data = event.json()
+        inner = {name for member in data.values() if isinstance(member, dict) for name in member}
+        told = event_members(event.name, heading)
+        assert data.pop("type") == event.name and set(data) - {"steps"} <= told, event
+        assert event.name == "message_start" or inner - set(whole["usage"]) - {"type", "text"} <= told, event
+    counted = post(fleet, "/v1/messages/count_tokens", {"messages": MESSAGES})
+    assert members(counted) == described("POST /v1/messages/count_tokens")
+    error = post(fleet, "/v1/messages", {}, 400)
+    assert members(error) == described("Errors of the Anthropic routes") - {"error.retry_after_s", "error.usage"}
 
 
 def test_the_state_of_the_gateway(fleet):

@@ -1,14 +1,10 @@
 """The official OpenAI client for JavaScript, unmodified, against a fleet; and what it hides of the wire."""
 import json
-import os
-import shutil
-import subprocess
 
 import pytest
-from fleet import BIN, ROOT, SLOW, Fleet, wait_for
+from fleet import ROOT, Fleet, wait_for
+from javascript import Client
 
-SOURCE = ROOT / "tests/e2e/openai"
-CLIENT = BIN.parent / "openai-client"
 KEY = "sk-a-key-of-this-test"
 STORY = "Once upon a time"
 
@@ -20,28 +16,13 @@ class KeyedFleet(Fleet):
         return super().request(method, path, body, {"Authorization": f"Bearer {KEY}", **(headers or {})})
 
 
-def run(*argv, **env):
-    done = subprocess.run([str(a) for a in argv], cwd=CLIENT, env={**os.environ, **env}, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300 * SLOW)
-    assert done.returncode == 0, done.stdout[-12000:]
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def client():
-    """Node's modules are found from a file's own place, so tests and client live beside the binaries."""
-    shutil.copytree(SOURCE, CLIENT, dirs_exist_ok=True)
-    major = int(run("node", "--version").removeprefix("v").split(".")[0])
-    assert major >= 18, f"the client needs Node 18, this is {major}"
-    lock, installed = CLIENT / "package-lock.json", CLIENT / "node_modules/.installed-lock.json"
-    if not installed.exists() or installed.read_bytes() != lock.read_bytes():
-        run("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
-        shutil.copy(lock, installed)
-    return CLIENT
+    return Client("openai")
 
 
 def drive(client, fleet, test, **env):
-    return run("node", client / test, BASE_URL=f"http://127.0.0.1:{fleet.port}/v1", **env)
+    return client.drive(fleet, test, "/v1", **env)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +32,10 @@ def fleet():
         started.wait_all_free()
 
 
-def test_the_lock_file_names_no_host():
-    for name in "package.json", "package-lock.json":
-        assert "://" not in (SOURCE / name).read_text()
+@pytest.mark.parametrize("name", ["openai", "clients"])
+def test_the_lock_files_name_no_host(name):
+    for file in "package.json", "package-lock.json":
+        assert "://" not in (ROOT / "tests/e2e" / name / file).read_text()
 
 
 def test_the_official_client_is_served(client, fleet):
@@ -73,7 +55,7 @@ def test_every_refusal_is_the_clients_own_error_class(client, tmp_path):
     keys = tmp_path / "keys"
     keys.write_text(KEY + " max=1\n")
     keys.chmod(0o600)
-    args = ["--api-keys", keys, "--chat-template", "chatml"]
+    args = ["--api-keys", keys, "--chat-template", "chatml", "--unknown-fields", "refuse"]
     with KeyedFleet(gateway_args=args) as fleet:
         drive(client, fleet, "errors.test.mjs", API_KEY=KEY)
         fleet.wait_all_free()

@@ -1,6 +1,6 @@
-/* The body of a generating request, of any of the four routes, is refused with a 4xx, a reason and
- * a known code, or it becomes prompts within the model's context and parameters that a worker
- * accepts.
+/* The body of a generating request, of any route, is refused with a 4xx, a reason and a known code,
+ * or it becomes prompts within the model's context and parameters that a worker accepts, or a
+ * whole answer.
  *
  * Input: the first byte chooses the route, the rest is the body. */
 #include <stdlib.h>
@@ -9,6 +9,8 @@
 #include "common/chat/chat_parts.h"
 #include "common/checkpoint/chat_template.h"
 #include "common/sampling/codec.h"
+#include "gateway/api/answer.h"
+#include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/openai/completions.h"
@@ -51,6 +53,25 @@ void __wrap_gw_completion_refuse(struct gw_api *of, struct gw_exchange *exchange
     (void)exchange;
     check(!problem->status || (problem->status >= 400 && problem->status < 500));
     check(*problem->message && problem->code && *problem->code);
+    n_answers++;
+}
+
+/* Of a route that makes no completion. */
+void __wrap_gw_answer_problem(struct gw_exchange *exchange, const struct gw_problem *problem);
+void __wrap_gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body);
+
+void __wrap_gw_answer_problem(struct gw_exchange *exchange, const struct gw_problem *problem)
+{
+    __wrap_gw_completion_refuse(NULL, exchange, problem);
+}
+
+void __wrap_gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body)
+{
+    struct baton_json *json;
+    (void)exchange;
+    check(status == 200 && !baton_buf_err(body));
+    check(!baton_json_parse(body->data, body->len, &json, NULL));
+    baton_json_free(json);
     n_answers++;
 }
 
@@ -131,15 +152,16 @@ static void open_api(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const gw_endpoint routes[] = {gw_generate, gw_generate_stream, gw_openai_completions,
-                                         gw_openai_chat};
+    static const gw_endpoint routes[] = {gw_generate,           gw_generate_stream,
+                                         gw_openai_completions, gw_openai_chat,
+                                         gw_anthropic_messages, gw_anthropic_count_tokens};
     struct baton_json *body = NULL;
     if (!api.tokenizer)
         open_api();
     if (!size || baton_json_parse(data + 1, size - 1, &body, NULL))
         return 0;
     n_answers = 0;
-    routes[data[0] % 4](&api, NULL, body);
+    routes[data[0] % (sizeof routes / sizeof routes[0])](&api, NULL, body);
     check(n_answers == 1);
     baton_json_free(body);
     return 0;

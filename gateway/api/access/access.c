@@ -95,15 +95,17 @@ static void refuse(struct gw_access *access, struct gw_exchange *exchange, bool 
         baton_log(BATON_LOG_WARN, "header_left_out", BATON_S("name", "WWW-Authenticate"));
     gw_answer_error(exchange, 401, "invalid_api_key",
                     has_header ? "the API key is not valid: send one that this server knows as "
-                                 "'Authorization: Bearer KEY'"
-                               : "an API key is needed: send it as 'Authorization: Bearer KEY'");
+                                 "'Authorization: Bearer KEY' or 'x-api-key: KEY'"
+                               : "an API key is needed: send it as 'Authorization: Bearer KEY' or "
+                                 "'x-api-key: KEY'");
 }
 
 struct gw_key *gw_access_key(const struct gw_access *access, const struct gw_exchange *exchange)
 {
     if (!access->keys)
         return NULL;
-    return gw_keys_find(access->keys, gw_exchange_header(exchange, "authorization"));
+    struct gw_key *key = gw_keys_find(access->keys, gw_exchange_header(exchange, "authorization"));
+    return key ? key : gw_keys_find_bare(access->keys, gw_exchange_header(exchange, "x-api-key"));
 }
 
 bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange)
@@ -119,6 +121,8 @@ bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange)
     }
     if (key)
         return gw_exchange_take_account(exchange, gw_key_account(key));
-    refuse(access, exchange, *gw_exchange_header(exchange, "authorization"));
+    refuse(access, exchange,
+           *gw_exchange_header(exchange, "authorization") ||
+               *gw_exchange_header(exchange, "x-api-key"));
     return false;
 }

@@ -243,16 +243,25 @@ void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old)
     }
 }
 
+static struct gw_key *find_key(const struct gw_keys *keys, struct gw_view key)
+{
+    struct digest presented;
+    key = gw_view_trim(key);
+    if (problem_of(key) || baton_sha256_of(key.p, key.n, presented.bytes))
+        return NULL;
+    return find(keys, &presented);
+}
+
 struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorization)
 {
     struct gw_view key = {authorization, strlen(authorization)};
     struct gw_view scheme = gw_view_cut(&key, ' ');
-    struct digest presented;
-    key = gw_view_trim(key);
-    if (!gw_view_equals_nocase(scheme, "Bearer") || problem_of(key) ||
-        baton_sha256_of(key.p, key.n, presented.bytes))
-        return NULL;
-    return find(keys, &presented);
+    return gw_view_equals_nocase(scheme, "Bearer") ? find_key(keys, key) : NULL;
+}
+
+struct gw_key *gw_keys_find_bare(const struct gw_keys *keys, const char *value)
+{
+    return find_key(keys, (struct gw_view){value, strlen(value)});
 }
 
 const char *gw_key_name(const struct gw_key *key)

@@ -52,6 +52,8 @@ void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old);
 /* The key of an Authorization header's value "Bearer KEY" (the scheme in any case), borrowed; NULL
  * when it is none of these. Every digest is compared, each in constant time. */
 struct gw_key *gw_keys_find(const struct gw_keys *keys, const char *authorization);
+/* The same of a header whose value is the key alone. */
+struct gw_key *gw_keys_find_bare(const struct gw_keys *keys, const char *value);
 
 /* What logs call it: the name of its line, else "line-N". */
 const char *gw_key_name(const struct gw_key *key);

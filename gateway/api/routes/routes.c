@@ -7,6 +7,8 @@
 
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/anthropic/error.h"
+#include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/openai/completions.h"
@@ -35,6 +37,8 @@ static const struct route routes[] = {
     {"POST", "/detokenize", gw_detokenize},
     {"POST", "/v1/completions", gw_openai_completions},
     {"POST", "/v1/chat/completions", gw_openai_chat},
+    {"POST", "/v1/messages", gw_anthropic_messages},
+    {"POST", "/v1/messages/count_tokens", gw_anthropic_count_tokens},
     {"GET", "/v1/models", gw_openai_models},
     {"GET", "/v1/models/*", gw_openai_model},
     {"GET", "/health", gw_health},
@@ -184,9 +188,21 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
 
 /* ---- routes ---- */
 
+/* Where errors have the shape of another server's API, also those of a path that is not there. */
+static const struct {
+    const char *path; /* and what is below it */
+    void (*mark)(struct gw_exchange *exchange);
+} dialects[] = {{"/v1/messages", gw_anthropic_mark}};
+
 void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
+    const char *path = gw_exchange_path(exchange);
     gw_access_mark(api->access, exchange);
+    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
+        size_t n = strlen(dialects[i].path);
+        if (!strncmp(path, dialects[i].path, n) && (!path[n] || path[n] == '/'))
+            dialects[i].mark(exchange);
+    }
 }
 
 void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)

@@ -1,0 +1,306 @@
+#include "gateway/api/anthropic/conversation.h"
+
+#include <string.h>
+
+enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
+
+static void no_memory(struct gw_fields *fields)
+{
+    gw_fields_fail(fields, "messages", "out_of_memory", "messages: no memory for them");
+}
+
+/* Both take the value, also when they fail. */
+static void push(struct gw_fields *fields, struct baton_json *array, struct baton_json *value)
+{
+    if (!baton_json_push(array, value))
+        no_memory(fields);
+}
+
+static void set(struct gw_fields *fields, struct baton_json *object, const char *key,
+                struct baton_json *value)
+{
+    if (!baton_json_set(object, key, value))
+        no_memory(fields);
+}
+
+static struct baton_json *text_value(const char *text)
+{
+    return baton_json_new_text(text, strlen(text));
+}
+
+static bool is_string(const struct baton_json *json)
+{
+    return baton_json_kind(json) == BATON_JSON_STRING;
+}
+
+static bool is_type(const struct baton_json *block, const char *type)
+{
+    return baton_json_is(baton_json_get(block, "type"), type);
+}
+
+static bool is_text_block(const struct baton_json *block)
+{
+    return is_type(block, "text") && is_string(baton_json_get(block, "text"));
+}
+
+/* A string, or an array of text blocks. */
+static bool is_plain(const struct baton_json *content)
+{
+    if (is_string(content))
+        return true;
+    bool plain = baton_json_kind(content) == BATON_JSON_ARRAY;
+    for (size_t i = 0; plain && i < baton_json_size(content); i++)
+        plain = is_text_block(baton_json_at(content, i));
+    return plain;
+}
+
+/* ---- messages ---- */
+
+/* What the blocks of one message become. */
+struct parts {
+    struct gw_fields *fields;
+    size_t i;                         /* of the message in the body */
+    bool of_user;                     /* else the assistant's */
+    struct baton_json *texts, *calls; /* NULL: none yet */
+    struct baton_json *results;       /* all messages: results of tools are some of them */
+    const struct baton_json *thinking;
+};
+
+static struct baton_json *new_message(struct gw_fields *fields, const char *role)
+{
+    struct baton_json *message = baton_json_new_object();
+    set(fields, message, "role", text_value(role));
+    return message;
+}
+
+static void add_result(struct parts *parts, const struct baton_json *block)
+{
+    const struct baton_json *content = baton_json_get(block, "content");
+    struct baton_json *message = new_message(parts->fields, "tool");
+    if (content && !is_plain(content))
+        gw_fields_fail(parts->fields, "messages", "unsupported_field",
+                       "messages[%zu]: a tool_result's content must be a string or text blocks",
+                       parts->i);
+    set(parts->fields, message, "tool_call_id",
+        baton_json_share(baton_json_get(block, "tool_use_id")));
+    set(parts->fields, message, "content", content ? baton_json_share(content) : text_value(""));
+    push(parts->fields, parts->results, message);
+}
+
+static void add_call(struct parts *parts, const struct baton_json *block)
+{
+    struct baton_json *call = baton_json_new_object(), *function = baton_json_new_object();
+    if (!parts->calls)
+        parts->calls = baton_json_new_array();
+    set(parts->fields, function, "name", baton_json_share(baton_json_get(block, "name")));
+    set(parts->fields, function, "arguments", baton_json_share(baton_json_get(block, "input")));
+    set(parts->fields, call, "id", baton_json_share(baton_json_get(block, "id")));
+    set(parts->fields, call, "type", text_value("function"));
+    set(parts->fields, call, "function", function);
+    push(parts->fields, parts->calls, call);
+}
+
+static bool is_call(const struct baton_json *block)
+{
+    return is_type(block, "tool_use") && is_string(baton_json_get(block, "id")) &&
+           is_string(baton_json_get(block, "name")) &&
+           baton_json_kind(baton_json_get(block, "input")) == BATON_JSON_OBJECT;
+}
+
+static bool is_thinking(const struct baton_json *block)
+{
+    return is_type(block, "redacted_thinking") ||
+           (is_type(block, "thinking") && is_string(baton_json_get(block, "thinking")));
+}
+
+static void refuse_block(const struct parts *parts, const struct baton_json *block)
+{
+    const char *type = baton_json_string(baton_json_get(block, "type"), NULL);
+    gw_fields_fail(parts->fields, "messages", "unsupported_field",
+                   "messages[%zu]: content of type \"%.40s\" is not supported here; %s are",
+                   parts->i, type ? type : "",
+                   parts->of_user
+                       ? "text {text} and tool_result {tool_use_id, content}"
+                       : "text {text}, thinking {thinking} and tool_use {id, name, input}");
+}
+
+static void add_block(struct parts *parts, const struct baton_json *block)
+{
+    bool of_user = parts->of_user;
+    if (is_text_block(block)) {
+        if (!parts->texts)
+            parts->texts = baton_json_new_array();
+        push(parts->fields, parts->texts, baton_json_share(block));
+    } else if (of_user && is_type(block, "tool_result") &&
+               is_string(baton_json_get(block, "tool_use_id"))) {
+        add_result(parts, block);
+    } else if (!of_user && is_call(block)) {
+        add_call(parts, block);
+    } else if (!of_user && is_thinking(block)) {
+        parts->thinking = baton_json_get(block, "thinking");
+    } else {
+        refuse_block(parts, block);
+    }
+}
+
+/* The message of what was not a message of its own. */
+static void add_rest(struct parts *parts, bool has_results)
+{
+    bool empty = !parts->texts && !parts->calls;
+    if (empty && has_results)
+        return;
+    struct baton_json *message = new_message(parts->fields, parts->of_user ? "user" : "assistant");
+    if (parts->texts || !parts->calls)
+        set(parts->fields, message, "content", empty ? text_value("") : parts->texts);
+    if (parts->calls)
+        set(parts->fields, message, "tool_calls", parts->calls);
+    if (parts->thinking)
+        set(parts->fields, message, "reasoning_content", baton_json_share(parts->thinking));
+    push(parts->fields, parts->results, message);
+}
+
+static void add_message(struct gw_fields *fields, size_t i, const struct baton_json *message,
+                        struct baton_json *messages)
+{
+    const struct baton_json *role = baton_json_get(message, "role");
+    const struct baton_json *content = baton_json_get(message, "content");
+    struct parts parts = {
+        .fields = fields, .i = i, .of_user = baton_json_is(role, "user"), .results = messages};
+    size_t n_before = baton_json_size(messages);
+    if (!parts.of_user && !baton_json_is(role, "assistant")) {
+        gw_fields_fail(fields, "messages", "invalid_value",
+                       "messages[%zu].role: must be user or assistant", i);
+    } else if (is_string(content)) {
+        struct baton_json *plain = new_message(fields, parts.of_user ? "user" : "assistant");
+        set(fields, plain, "content", baton_json_share(content));
+        push(fields, messages, plain);
+    } else if (baton_json_kind(content) != BATON_JSON_ARRAY) {
+        gw_fields_fail(fields, "messages", content ? "invalid_type" : "missing_field",
+                       "messages[%zu].content: must be a string or an array of blocks", i);
+    } else {
+        for (size_t b = 0; b < baton_json_size(content); b++)
+            add_block(&parts, baton_json_at(content, b));
+        add_rest(&parts, baton_json_size(messages) > n_before);
+    }
+}
+
+static void add_system(struct gw_fields *fields, struct baton_json *messages)
+{
+    const struct baton_json *system = gw_field(fields, "system");
+    if (!system)
+        return;
+    if (!is_plain(system)) {
+        gw_fields_fail(fields, "system", "invalid_type",
+                       "system: must be a string or an array of text blocks");
+        return;
+    }
+    struct baton_json *message = new_message(fields, "system");
+    set(fields, message, "content", baton_json_share(system));
+    push(fields, messages, message);
+}
+
+static struct baton_json *read_messages(struct gw_fields *fields)
+{
+    struct baton_json *messages = baton_json_new_array();
+    add_system(fields, messages);
+    const struct baton_json *given = gw_field(fields, "messages");
+    size_t n = baton_json_size(given);
+    if (baton_json_kind(given) != BATON_JSON_ARRAY || !n || n > MAX_MESSAGES)
+        gw_fields_fail(fields, "messages", given ? "invalid_value" : "missing_field",
+                       "messages: must be an array of 1 to %d messages", MAX_MESSAGES);
+    for (size_t i = 0; i < n && !fields->failed; i++)
+        add_message(fields, i, baton_json_at(given, i), messages);
+    return messages;
+}
+
+/* An assistant's last words are the beginning of the answer. */
+static bool ends_with_words(const struct baton_json *messages)
+{
+    size_t n = baton_json_size(messages);
+    const struct baton_json *last = n ? baton_json_at(messages, n - 1) : NULL;
+    return baton_json_is(baton_json_get(last, "role"), "assistant") &&
+           !baton_json_get(last, "tool_calls");
+}
+
+/* ---- tools ---- */
+
+static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json *tool,
+                     struct baton_json *tools)
+{
+    const struct baton_json *type = baton_json_get(tool, "type");
+    const struct baton_json *description = baton_json_get(tool, "description");
+    if ((type && !baton_json_is(type, "custom")) || !is_string(baton_json_get(tool, "name")) ||
+        baton_json_kind(baton_json_get(tool, "input_schema")) != BATON_JSON_OBJECT) {
+        gw_fields_fail(fields, "tools", "unsupported_field",
+                       "tools[%zu]: must be {\"name\":...,\"input_schema\":{...}}; the server runs "
+                       "no tools of its own",
+                       i);
+        return;
+    }
+    struct baton_json *made = baton_json_new_object(), *function = baton_json_new_object();
+    set(fields, function, "name", baton_json_share(baton_json_get(tool, "name")));
+    if (description)
+        set(fields, function, "description", baton_json_share(description));
+    set(fields, function, "parameters", baton_json_share(baton_json_get(tool, "input_schema")));
+    set(fields, made, "type", text_value("function"));
+    set(fields, made, "function", function);
+    push(fields, tools, made);
+}
+
+/* NULL: none are shown to the model. */
+static struct baton_json *read_tools(struct gw_fields *fields)
+{
+    const struct baton_json *given = gw_field(fields, "tools");
+    const struct baton_json *choice = gw_field(fields, "tool_choice");
+    size_t n = baton_json_size(given);
+    if (given && (baton_json_kind(given) != BATON_JSON_ARRAY || n > MAX_TOOLS))
+        gw_fields_fail(fields, "tools", "invalid_type",
+                       "tools: must be an array of up to %d objects", MAX_TOOLS);
+    if (choice && !is_type(choice, "auto") && !is_type(choice, "none"))
+        gw_fields_fail(fields, "tool_choice", "unsupported_field",
+                       "tool_choice: is not supported, but for the types \"auto\" and \"none\"");
+    if (fields->failed || !n || is_type(choice, "none"))
+        return NULL;
+    struct baton_json *tools = baton_json_new_array();
+    for (size_t i = 0; i < n && !fields->failed; i++)
+        add_tool(fields, i, baton_json_at(given, i), tools);
+    return tools;
+}
+
+/* ---- thinking ---- */
+
+static struct baton_json *read_thinking(struct gw_fields *fields)
+{
+    const struct baton_json *thinking = gw_field(fields, "thinking");
+    bool off = is_type(thinking, "disabled");
+    if (!thinking)
+        return NULL;
+    if (!off && !is_type(thinking, "enabled") && !is_type(thinking, "adaptive")) {
+        gw_fields_fail(fields, "thinking", "invalid_value",
+                       "thinking: must be an object with the type enabled, disabled or adaptive");
+        return NULL;
+    }
+    struct baton_json *kwargs = baton_json_new_object();
+    set(fields, kwargs, "enable_thinking", baton_json_new_bool(!off));
+    return kwargs;
+}
+
+void gw_conversation_read(struct gw_fields *fields, struct gw_conversation *conversation)
+{
+    *conversation = (struct gw_conversation){.messages = read_messages(fields)};
+    conversation->tools = read_tools(fields);
+    conversation->kwargs = read_thinking(fields);
+    conversation->input =
+        (struct baton_chat_input){.messages = conversation->messages,
+                                  .tools = conversation->tools,
+                                  .kwargs = conversation->kwargs,
+                                  .continues = ends_with_words(conversation->messages)};
+}
+
+void gw_conversation_fini(struct gw_conversation *conversation)
+{
+    baton_json_free(conversation->messages);
+    baton_json_free(conversation->tools);
+    baton_json_free(conversation->kwargs);
+    *conversation = (struct gw_conversation){0};
+}

@@ -1,0 +1,16 @@
+/* Errors as Anthropic's clients read them.
+ *
+ * Ownership: writes into the caller's buffer.
+ * Threading: loop thread.
+ * Errors:    those of the buffer.
+ */
+#ifndef BATON_GATEWAY_API_ANTHROPIC_ERROR_H
+#define BATON_GATEWAY_API_ANTHROPIC_ERROR_H
+
+#include "gateway/http/server.h"
+
+/* Every answer to the exchange says its id as Anthropic does, and its errors have their shape:
+ * {"type":"error","error":{"type","message"}}, with the code and the field at fault beside. */
+void gw_anthropic_mark(struct gw_exchange *exchange);
+
+#endif

@@ -1,0 +1,67 @@
+#include "gateway/api/anthropic/messages.h"
+
+#include "gateway/api/answer.h"
+#include "gateway/api/anthropic/conversation.h"
+#include "gateway/api/anthropic/writer.h"
+#include "gateway/api/completion/ask.h"
+#include "gateway/api/params/model_name.h"
+
+enum { MAX_COUNTED_TOKENS = 1 << 20, COUNT_MAX_BYTES = 64 };
+
+static const struct gw_alias aliases[] = {{"stop", "stop_sequences"}};
+static const struct gw_dialect dialect = {.aliases = aliases,
+                                          .n_aliases = sizeof aliases / sizeof aliases[0]};
+
+void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
+                           const struct baton_json *body)
+{
+    struct gw_ask ask;
+    struct gw_conversation conversation;
+    int64_t max_tokens = 0;
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.format = &gw_anthropic_format;
+    gw_model_name_read(api, &ask.fields);
+    gw_params_read(api, &ask.fields, &ask.params);
+    gw_field_bool(&ask.fields, "stream", &ask.options.streaming);
+    gw_field_int(&ask.fields, "max_tokens", 1, gw_ask_most_tokens(api), &max_tokens);
+    (void)gw_field(&ask.fields, "metadata");     /* these two choose no token */
+    (void)gw_field(&ask.fields, "service_tier"); /* either */
+    gw_conversation_read(&ask.fields, &conversation);
+    gw_ask_end_fields(&ask);
+    gw_ask_take_chat(&ask, &conversation.input);
+    gw_conversation_fini(&conversation);
+    gw_ask_start(&ask, &gw_anthropic_writer, "max_tokens", max_tokens,
+                 api->facts->n_context_tokens);
+}
+
+static void answer_count(struct gw_exchange *exchange, size_t n)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, COUNT_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_uint(&out, "input_tokens", n);
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+/* Counts conversations that are longer than the context too: that is what clients ask for. */
+void gw_anthropic_count_tokens(struct gw_api *api, struct gw_exchange *exchange,
+                               const struct baton_json *body)
+{
+    struct gw_ask ask;
+    struct gw_conversation conversation;
+    struct baton_tokens tokens = {0};
+    gw_ask_init(&ask, api, exchange, body, NULL);
+    gw_model_name_read(api, &ask.fields);
+    gw_conversation_read(&ask.fields, &conversation);
+    gw_ask_end_fields(&ask);
+    if (gw_prompts_encode_chat(api, &ask.fields, &conversation.input, MAX_COUNTED_TOKENS, &tokens))
+        gw_answer_problem(exchange, &ask.fields.problem);
+    else
+        answer_count(exchange, tokens.n);
+    baton_tokens_fini(&tokens);
+    gw_conversation_fini(&conversation);
+    gw_ask_fini(&ask);
+}

@@ -1,0 +1,239 @@
+#include "gateway/api/anthropic/writer.h"
+
+#include "gateway/api/answer.h"
+#include "gateway/http/sse.h"
+
+enum { EVENT_MAX_BYTES = 4 << 20 };
+
+/* ---- parts of every answer ---- */
+
+/* The tokens that a cache held are counted apart from the others. */
+static void put_usage(struct baton_json_out *out, const char *key, uint64_t n_prompt,
+                      uint64_t n_cached, uint64_t n_output)
+{
+    baton_json_open(out, key, '{');
+    baton_json_put_uint(out, "input_tokens", n_prompt - n_cached);
+    baton_json_put_uint(out, "cache_creation_input_tokens", 0);
+    baton_json_put_uint(out, "cache_read_input_tokens", n_cached);
+    baton_json_put_uint(out, "output_tokens", n_output);
+    baton_json_close(out, '}');
+}
+
+static void put_totals(struct baton_json_out *out, const char *key,
+                       const struct gw_completion *completion)
+{
+    const struct gw_totals *totals = &completion->totals;
+    put_usage(out, key, totals->prompt_tokens, totals->cached_tokens, totals->output_tokens);
+}
+
+static void put_head(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    char id[GW_ANSWER_ID_BYTES];
+    baton_json_put_string(out, "id", gw_choice_id(choice, "msg", id));
+    baton_json_put_string(out, "type", "message");
+    baton_json_put_string(out, "role", "assistant");
+    baton_json_put_string(out, "model", choice->completion->api->names->list[0]);
+}
+
+/* "stop_reason" and "stop_sequence". */
+static void put_stop(struct baton_json_out *out, const struct gw_request *request)
+{
+    const struct baton_text_stop *met = baton_text_stream_met(&request->output.text);
+    baton_json_put_string(out, "stop_reason",
+                          met                                          ? "stop_sequence"
+                          : request->output.finish == GW_FINISH_LENGTH ? "max_tokens"
+                                                                       : "end_turn");
+    if (met)
+        baton_json_put_text(out, "stop_sequence", met->text, met->n_bytes);
+    else
+        baton_json_put_null(out, "stop_sequence");
+}
+
+static void put_text_block(struct baton_json_out *out, const char *key, const char *text, size_t n)
+{
+    baton_json_open(out, key, '{');
+    baton_json_put_string(out, "type", "text");
+    baton_json_put_text(out, "text", text, n);
+    baton_json_close(out, '}');
+}
+
+/* ---- events ---- */
+
+struct event {
+    struct baton_buf data;
+    struct baton_json_out out;
+    const char *name;
+};
+
+static void begin(struct event *event, const char *name)
+{
+    baton_buf_init(&event->data, EVENT_MAX_BYTES);
+    event->out = baton_json_out(&event->data);
+    event->name = name;
+    baton_json_open(&event->out, NULL, '{');
+    baton_json_put_string(&event->out, "type", name);
+}
+
+static void end(struct event *event, struct gw_choice *choice)
+{
+    baton_json_close(&event->out, '}');
+    gw_completion_write(choice->completion, choice, event->name, event->data.data, event->data.len);
+    baton_buf_fini(&event->data);
+}
+
+static void write_message_start(struct gw_choice *choice)
+{
+    struct event event;
+    begin(&event, "message_start");
+    baton_json_open(&event.out, "message", '{');
+    put_head(&event.out, choice);
+    baton_json_open(&event.out, "content", '[');
+    baton_json_close(&event.out, ']');
+    baton_json_put_null(&event.out, "stop_reason");
+    baton_json_put_null(&event.out, "stop_sequence");
+    put_usage(&event.out, "usage", choice->completion->totals.prompt_tokens,
+              gw_request_first_attempt(choice->request)->cached_tokens, 0);
+    baton_json_close(&event.out, '}');
+    end(&event, choice);
+}
+
+static void write_block_start(struct gw_choice *choice)
+{
+    struct event event;
+    begin(&event, "content_block_start");
+    baton_json_put_int(&event.out, "index", 0);
+    put_text_block(&event.out, "content_block", "", 0);
+    end(&event, choice);
+}
+
+static void write_ping(struct gw_choice *choice)
+{
+    struct event event;
+    begin(&event, "ping");
+    end(&event, choice);
+}
+
+static void write_delta(struct gw_choice *choice, const char *text, size_t n)
+{
+    struct event event;
+    begin(&event, "content_block_delta");
+    baton_json_put_int(&event.out, "index", 0);
+    baton_json_open(&event.out, "delta", '{');
+    baton_json_put_string(&event.out, "type", "text_delta");
+    baton_json_put_text(&event.out, "text", text, n);
+    baton_json_close(&event.out, '}');
+    gw_choice_put_steps(choice, &event.out);
+    end(&event, choice);
+}
+
+static void write_block_stop(struct gw_choice *choice)
+{
+    struct event event;
+    begin(&event, "content_block_stop");
+    baton_json_put_int(&event.out, "index", 0);
+    end(&event, choice);
+}
+
+static void write_message_delta(struct gw_choice *choice)
+{
+    struct event event;
+    begin(&event, "message_delta");
+    baton_json_open(&event.out, "delta", '{');
+    put_stop(&event.out, choice->request);
+    baton_json_close(&event.out, '}');
+    put_totals(&event.out, "usage", choice->completion);
+    gw_choice_put_steps(choice, &event.out);
+    end(&event, choice);
+}
+
+static void write_message_stop(struct gw_choice *choice)
+{
+    struct event event;
+    begin(&event, "message_stop");
+    end(&event, choice);
+}
+
+static void put_ping(struct baton_buf *out, const struct gw_completion *completion)
+{
+    static const char data[] = "{\"type\":\"ping\"}";
+    (void)completion;
+    gw_sse_event(out, "ping", data, sizeof data - 1);
+}
+
+const struct gw_stream_format gw_anthropic_format = {
+    .content_type = "text/event-stream", .put_event = gw_sse_event, .put_keep_alive = put_ping};
+
+/* ---- whole answers ---- */
+
+static void keep_message(struct gw_choice *choice)
+{
+    struct baton_json_out out = baton_json_out(&choice->result);
+    baton_json_open(&out, NULL, '{');
+    put_head(&out, choice);
+    baton_json_open(&out, "content", '[');
+    put_text_block(&out, NULL, baton_buf_text(&choice->text), choice->text.len);
+    baton_json_close(&out, ']');
+    put_stop(&out, choice->request);
+    put_totals(&out, "usage", choice->completion);
+    gw_choice_put_steps(choice, &out);
+    baton_json_close(&out, '}');
+}
+
+/* ---- the response writer ---- */
+
+static void on_first(struct gw_choice *choice)
+{
+    gw_completion_begin(choice->completion);
+    if (!choice->completion->options.streaming)
+        return;
+    write_message_start(choice);
+    write_block_start(choice);
+    write_ping(choice);
+}
+
+static void on_text(struct gw_choice *choice, const char *text, size_t n)
+{
+    if (choice->completion->options.streaming)
+        write_delta(choice, text, n);
+    else
+        baton_buf_append(&choice->text, text, n);
+}
+
+static void answer(struct gw_completion *completion)
+{
+    if (completion->options.streaming)
+        gw_exchange_stream_end(completion->exchange);
+    else
+        gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
+}
+
+static void on_finish(struct gw_choice *choice)
+{
+    gw_choice_count(choice);
+    if (choice->completion->options.streaming) {
+        write_block_stop(choice);
+        write_message_delta(choice);
+        write_message_stop(choice);
+    } else {
+        keep_message(choice);
+    }
+    gw_choice_close(choice, answer);
+}
+
+static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
+{
+    struct baton_json_out out = baton_json_out(buf);
+    put_totals(&out, NULL, completion);
+}
+
+static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
+{
+    gw_choice_fail(choice, failure, put_error_usage, "error");
+}
+
+const struct gw_response_writer gw_anthropic_writer = {.restart = gw_choice_restart,
+                                                       .first = on_first,
+                                                       .token = gw_choice_keep_step,
+                                                       .text = on_text,
+                                                       .finish = on_finish,
+                                                       .fail = on_fail};

@@ -1,0 +1,148 @@
+"""Anthropic's Messages API: its official client, unmodified, against a fleet; and what becomes of a conversation."""
+import pytest
+from fleet import Fleet, Stream, run_out_of_time
+from javascript import Client
+
+KEY = "sk-ant-a-key-of-this-test"
+STORY = [{"role": "user", "content": "Tell me a story"}]
+# What the template was given, as JSON: the prompt tells.
+SHOW = "{{ messages | tojson }}|{{ tools | tojson }}|{{ enable_thinking | default('unsaid') }}|{{ add_generation_prompt | tojson }}"
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    keys = tmp_path_factory.mktemp("keys") / "keys"
+    keys.write_text(KEY + "\n")
+    keys.chmod(0o600)
+    with Fleet(key=KEY, gateway_args=["--api-keys", keys, "--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """A fleet whose chat template shows what it is given."""
+    template = tmp_path_factory.mktemp("template") / "show.jinja"
+    template.write_text(SHOW)
+    with Fleet(gateway_args=["--chat-template", template]) as started:
+        yield started
+
+
+def post(fleet, path="/v1/messages", expected=200, **body):
+    status, answer, headers = fleet.request("POST", path, {"max_tokens": 1, **body})
+    assert status == expected, answer
+    return answer, headers
+
+
+def test_the_official_client_is_served(fleet):
+    Client("clients").drive(fleet, "anthropic.test.mjs", API_KEY=KEY)
+
+
+# A conversation in both APIs' words, that make the same prompt.
+TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "object", "properties": {"at": {"type": "string"}}}}
+PAIRS = [
+    ({"messages": STORY}, {"messages": STORY}),
+    ({"system": "Be brief.", "messages": STORY},
+     {"messages": [{"role": "system", "content": "Be brief."}, *STORY]}),
+    ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]},
+     {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]}),
+    ({"messages": STORY, "tools": [TOOL]},
+     {"messages": STORY, "tools": [{"type": "function", "function": {
+         "name": "look", "description": "Looks.", "parameters": TOOL["input_schema"]}}]}),
+    ({"messages": STORY, "tools": [TOOL], "tool_choice": {"type": "none"}}, {"messages": STORY}),
+    ({"messages": STORY, "thinking": {"type": "disabled"}},
+     {"messages": STORY, "chat_template_kwargs": {"enable_thinking": False}}),
+    ({"messages": STORY, "thinking": {"type": "enabled", "budget_tokens": 1024}},
+     {"messages": STORY, "chat_template_kwargs": {"enable_thinking": True}}),
+    ({"messages": [*STORY, {"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "it"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a fox"},
+                                     {"type": "tool_result", "tool_use_id": "t2"},
+                                     {"type": "text", "text": "Go on."}]}]},
+     {"messages": [*STORY, {"role": "assistant", "content": [{"type": "text", "text": "I look."}], "tool_calls": [
+         {"id": "t1", "type": "function", "function": {"name": "look", "arguments": {"at": "it"}}}],
+         "reasoning_content": "hm"},
+         {"role": "tool", "tool_call_id": "t1", "content": "a fox"},
+         {"role": "tool", "tool_call_id": "t2", "content": ""},
+         {"role": "user", "content": [{"type": "text", "text": "Go on."}]}]}),
+]
+
+
+@pytest.mark.parametrize("theirs,ours", PAIRS)
+def test_a_conversation_makes_the_prompt_that_it_makes_in_openais_words(shown, theirs, ours):
+    usage = post(shown, **theirs)[0]["usage"]
+    n_theirs = usage["input_tokens"] + usage["cache_read_input_tokens"]
+    assert n_theirs == post(shown, "/v1/messages/count_tokens", **theirs)[0]["input_tokens"]
+    assert n_theirs == post(shown, "/v1/chat/completions", **ours)[0]["usage"]["prompt_tokens"]
+    text = {"temperature": 0, "max_tokens": 8, "seed": 1}
+    [block] = post(shown, **{**theirs, **text})[0]["content"]
+    assert block["text"] == post(shown, "/v1/chat/completions", **ours, **text)[0]["choices"][0]["message"]["content"]
+
+
+def test_a_last_message_of_the_assistant_is_continued(fleet):
+    words = {"role": "assistant", "content": "Once upon a time"}
+    theirs = post(fleet, messages=[*STORY, words], temperature=0, max_tokens=6)[0]
+    ours = post(fleet, "/v1/chat/completions", messages=[*STORY, words], continue_final_message=True, temperature=0, max_tokens=6)[0]
+    assert theirs["content"][0]["text"] == ours["choices"][0]["message"]["content"]
+
+
+def test_unknown_fields_are_ignored_and_told(fleet):
+    headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "some-2026-01-01"}
+    status, _, told = fleet.request("POST", "/v1/messages", {"messages": STORY, "max_tokens": 1, "metadata": {"user_id": "u"},
+                                                             "mcp_servers": []}, headers)
+    assert status == 200 and told["x-baton-ignored"] == "mcp_servers" and told["request-id"] == told["x-request-id"]
+
+
+@pytest.mark.parametrize("body,words", [
+    ({"messages": [{"role": "tool", "content": "a"}]}, "messages[0].role: must be user or assistant"),
+    ({"messages": [*STORY, {"role": "user"}]}, "messages[1].content: must be"),
+    ({"messages": [{"role": "user", "content": [{"type": "document"}]}]}, 'messages[0]: content of type "document" is not'),
+    ({"messages": [{"role": "assistant", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]}, "tool_result"),
+    ({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image"}]}]}]},
+     "a tool_result's content"),
+    ({"messages": STORY, "system": [{"type": "image"}]}, "system: must be a string or an array of text blocks"),
+    ({"messages": STORY, "tools": [{"name": "a"}]}, "tools[0]: must be"),
+    ({"messages": STORY, "thinking": {"type": "much"}}, "thinking: must be"),
+])
+def test_what_is_not_understood_is_refused_by_name(fleet, body, words):
+    for path in ("/v1/messages", "/v1/messages/count_tokens"):
+        answer, _ = post(fleet, path, 400, **body)
+        assert words in answer["error"]["message"] and answer["error"]["type"] == "invalid_request_error", answer
+
+
+def test_every_error_below_the_path_has_their_shape(fleet):
+    for method, path, body, status, name in (("POST", "/v1/messages", "{", 400, "invalid_request_error"),
+                                             ("GET", "/v1/messages", None, 405, "invalid_request_error"),
+                                             ("POST", "/v1/messages/batches", {}, 404, "not_found_error"),
+                                             ("POST", "/v1/messages", "x" * (2 << 20), 413, "request_too_large")):
+        got, answer, _ = fleet.request(method, path, body)
+        assert got == status and answer["type"] == "error" and answer["error"]["type"] == name, answer
+    assert "type" not in fleet.request("GET", "/v1/messagesx")[1]
+
+
+def test_a_conversation_longer_than_the_context_is_counted_and_not_served(fleet):
+    long = [{"role": "user", "content": "once upon a time " * 1000}]
+    assert post(fleet, "/v1/messages/count_tokens", messages=long)[0]["input_tokens"] > 4000
+    answer, _ = post(fleet, expected=400, messages=long)
+    assert answer["error"]["code"] == "context_length_exceeded"
+
+
+def test_a_stream_that_fails_ends_with_an_error(fleet):
+    body = {"messages": STORY, "max_tokens": 400, "stream": True, "temperature": 0, "ignore_eos": True, "explain": 20}
+
+    def fails_midway(timeout_s):
+        stream = Stream(fleet.port, {**body, "timeout_s": timeout_s}, "/v1/messages", fleet.headers)
+        if stream.status == 504:
+            return "early"
+        last = list(stream.events)[-1]
+        return last if last.name == "error" else "late"
+    error = run_out_of_time(fails_midway).json()
+    assert error["type"] == "error" and error["error"]["type"] == "timeout_error"
+    assert error["error"]["usage"]["output_tokens"] >= 1
+
+
+def test_a_model_without_a_template_is_told():
+    with Fleet() as plain:
+        answer, _ = post(plain, expected=400, messages=STORY)
+        assert answer["error"]["code"] == "no_chat_template"
