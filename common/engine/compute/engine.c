@@ -18,11 +18,19 @@ struct baton_engine {
     atomic_int n_rows;
 };
 
+static enum baton_err take_pool(struct baton_engine *engine, struct baton_why *why)
+{
+    if (!engine->options.beside)
+        return baton_pool_create(engine->options.n_threads, &engine->forward.pool, why);
+    engine->forward.pool = engine->options.beside->forward.pool;
+    return BATON_OK;
+}
+
 static enum baton_err allocate(struct baton_engine *engine, struct baton_why *why)
 {
     const struct baton_engine_options *options = &engine->options;
     int n_rows = options->max_rows;
-    enum baton_err err = baton_pool_create(options->n_threads, &engine->forward.pool, why);
+    enum baton_err err = take_pool(engine, why);
     if (err)
         return err;
     engine->scratch =
@@ -68,7 +76,8 @@ void baton_engine_destroy(struct baton_engine *engine)
 {
     if (!engine)
         return;
-    baton_pool_destroy(engine->forward.pool);
+    if (!engine->options.beside)
+        baton_pool_destroy(engine->forward.pool);
     free(engine->forward.rows);
     free(engine->forward.groups);
     free(engine->scratch);
@@ -93,9 +102,15 @@ struct baton_engine_pulse baton_engine_pulse(const struct baton_engine *engine)
                                        .n_rows = atomic_load(&engine->n_rows)};
 }
 
+/* The engine whose pulse is looked at. */
+static struct baton_engine *pulse_of(struct baton_engine *engine)
+{
+    return engine->options.beside ? engine->options.beside : engine;
+}
+
 static void beat(struct baton_engine *engine)
 {
-    (void)atomic_fetch_add_explicit(&engine->n_layers, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&pulse_of(engine)->n_layers, 1, memory_order_relaxed);
 }
 
 /* A sequence may not write into its shared blocks: other sequences read them. */
@@ -120,7 +135,7 @@ static enum baton_err run_layers(struct baton_engine *engine, struct baton_forwa
                                  baton_layer_fn on_layer, void *arg)
 {
     int n_layers = forward->model->spec.n_layers;
-    atomic_store_explicit(&engine->n_rows, forward->n_rows, memory_order_relaxed);
+    atomic_store_explicit(&pulse_of(engine)->n_rows, forward->n_rows, memory_order_relaxed);
     baton_decoder_embed(forward);
     for (int layer = 0; layer < n_layers; layer++) {
         if (layer) {

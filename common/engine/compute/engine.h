@@ -19,6 +19,9 @@ struct baton_engine;
 struct baton_engine_options {
     int max_rows;  /* T of one forward, of all its sequences */
     int n_threads; /* of the compute pool, the caller included */
+    /* Another engine of the same thread, which outlives this one: its pool computes, n_threads is
+     * its, and its pulse counts the layers of both. NULL: a pool of its own. */
+    struct baton_engine *beside;
 };
 
 enum baton_err baton_engine_create(const struct baton_model *model,
