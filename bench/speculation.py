@@ -4,6 +4,8 @@
     deploy/local up --model MODEL --detach
     bench/speculation.py --url http://127.0.0.1:8000 --rounds 7
 
+With --mode draft_model, the fleet's decode workers have one (draft_pair.py makes a pair of known cost).
+
 Three texts: the same token again and again (its logit is raised: the most that drafts can bring),
 a text that the model copies from its prompt as well as it can (greedy, after its own continuation
 of the same beginning), and one that it makes up (temperature 1). For each and for each number of
@@ -49,9 +51,9 @@ def tokens_per_s(options, body, mode, n):
 def compare(options, body, n):
     rounds = []
     for i in range(options.rounds):
-        order = ["none", "prompt_lookup"][:: 1 if i % 2 else -1]
+        order = ["none", options.mode][:: 1 if i % 2 else -1]
         found = {mode: tokens_per_s(options, body, mode, n) for mode in order}
-        plain, drafted = found["none"], found["prompt_lookup"]
+        plain, drafted = found["none"], found[options.mode]
         if plain[1] != drafted[1]:
             raise SystemExit("the texts differ")
         rounds.append((plain[0], drafted[0], drafted[0] / plain[0], drafted[2], drafted[3]))
@@ -65,6 +67,7 @@ def main():
     parser.add_argument("--new", type=int, default=120, help="tokens of each")
     parser.add_argument("--drafts", type=int, default=8, help="max_tokens of the speculation")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--mode", choices=["prompt_lookup", "draft_model"], default="prompt_lookup")
     options = parser.parse_args()
     print("| text | at once | tokens/s without | with | ratio | drafts a request | right |\n|---|---|---|---|---|---|---|")
     for name, body in texts(options).items():

@@ -137,13 +137,14 @@ void dc_context_finish_prompt(struct dc_context *context)
 }
 
 enum baton_err dc_context_take_start(struct dc_context *context,
-                                     const Baton__V1__DecodeStart *start, int64_t n_vocab)
+                                     const Baton__V1__DecodeStart *start, int64_t n_vocab,
+                                     const struct dc_draft_model *draft)
 {
     if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
         start->max_new_tokens > (uint32_t)context->max_new_tokens || start->first_token >= n_vocab)
         return BATON_INVALID;
     uint32_t n_resumed = start->n_output_tokens;
-    enum baton_err err = dc_speculation_init(&context->speculation, start);
+    enum baton_err err = dc_speculation_init(&context->speculation, start, draft);
     if (err)
         return err;
     err = baton_sampling_state_init(&context->sampling, start->sampling, start->prompt,

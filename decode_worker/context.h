@@ -127,10 +127,11 @@ void dc_context_finish_receive(struct dc_context *context);
  * registered for others to share. */
 void dc_context_finish_prompt(struct dc_context *context);
 
-/* Takes DecodeStart; the context runs once it is also PREFILLED. Errors as take_prompt. */
+/* Takes DecodeStart; the context runs once it is also PREFILLED. draft: the worker's, or NULL.
+ * Errors as take_prompt. */
 enum baton_err dc_context_take_start(struct dc_context *context,
-                                     const Baton__V1__DecodeStart *start,
-                                     int64_t n_vocab) BATON_MUST_CHECK;
+                                     const Baton__V1__DecodeStart *start, int64_t n_vocab,
+                                     const struct dc_draft_model *draft) BATON_MUST_CHECK;
 
 /* The blocks of its sequence that are whole may be sent. Called by who has the sequence. */
 static inline void dc_context_publish(struct dc_context *context)

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/engine/compute/engine.h"
 #include "common/worker/canary.h"
+#include "decode_worker/drafter.h"
 #include "decode_worker/sample_batch.h"
 #include "decode_worker/scheduler.h"
 #include "decode_worker/stream.h"
@@ -19,6 +20,7 @@ struct dc_engine {
     struct baton_canary *canary;
     struct dc_scheduler scheduler;
     struct dc_sample_batch *sampling;
+    struct dc_drafter *drafter; /* NULL: no draft model */
     struct dc_stream *stream;
     struct dc_event *events;         /* [max_batch] */
     float *logits;                   /* [dc_scheduler_max_logits][V] */
@@ -29,7 +31,7 @@ struct dc_engine {
 /* ---- one step; the engine thread ---- */
 
 struct step_times {
-    int64_t begin_ns, computed_ns, sampled_ns;
+    int64_t begin_ns, drafted_ns, computed_ns, sampled_ns;
 };
 
 static void leave(struct dc_engine *engine, struct dc_context *context, bool over)
@@ -57,7 +59,8 @@ static void begin_sequence(const struct dc_engine *engine, struct dc_context *co
     context->queue_s = baton_seconds(begin_ns - context->ready_ns);
 }
 
-static void note_speculation(struct dc_context *context, const struct dc_sampled *sampled)
+static void note_speculation(struct dc_engine *engine, struct dc_context *context,
+                             const struct dc_sampled *sampled)
 {
     uint32_t made[1 + BATON_MAX_DRAFTS];
     if (!context->speculation.max_tokens)
@@ -65,11 +68,13 @@ static void note_speculation(struct dc_context *context, const struct dc_sampled
     for (int i = 0; i < sampled->n; i++)
         made[i] = sampled->tokens[i].token;
     dc_speculation_note(&context->speculation, made, sampled->n);
+    dc_speculation_tell(&context->speculation, &engine->scheduler.draft);
 }
 
 /* Drafts that fell give their positions back. */
-static void advance(struct dc_context *context, const struct baton_chunk *chunk,
-                    const struct dc_sampled *sampled, const struct dc_step_times *times)
+static void advance(struct dc_engine *engine, struct dc_context *context,
+                    const struct baton_chunk *chunk, const struct dc_sampled *sampled,
+                    const struct dc_step_times *times)
 {
     uint32_t last = sampled->tokens[sampled->n - 1].token;
     context->seq.n_tokens -= chunk->n_logits - sampled->n;
@@ -79,7 +84,7 @@ static void advance(struct dc_context *context, const struct baton_chunk *chunk,
     context->next_token = last;
     context->n_output += (uint64_t)sampled->n;
     baton_sampling_state_note(&context->sampling, last);
-    note_speculation(context, sampled);
+    note_speculation(engine, context, sampled);
     dc_context_publish(context);
 }
 
@@ -127,7 +132,7 @@ static int send_tokens(struct dc_engine *engine, const struct dc_sampled *sample
             continue;
         }
         n_sent += event->err ? 0 : sampled[i].n;
-        advance(contexts[i], &step->chunks[i], &sampled[i], &durations);
+        advance(engine, contexts[i], &step->chunks[i], &sampled[i], &durations);
         if (event->err)
             give_up(contexts[i], event->err);
         if (event->last || event->err)
@@ -188,6 +193,9 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
     struct dc_step *step = &engine->scheduler.step;
     struct step_times times = {.begin_ns = begin_ns};
     begin_prompts(step, begin_ns);
+    if (engine->drafter)
+        dc_drafter_run(engine->drafter, step);
+    times.drafted_ns = baton_now_ns();
     enum baton_err err = baton_engine_forward(engine->engine, step->chunks, step->n_chunks, NULL,
                                               NULL, engine->logits);
     if (err) {
@@ -200,6 +208,7 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
     times.sampled_ns = baton_now_ns();
     report->computed_ns = times.computed_ns;
     report->n_rows = rows_of_cost(step);
+    report->before_ns = times.drafted_ns - begin_ns;
     report->n_tokens = send_tokens(engine, sampled, &times);
     for (int i = step->n_sequences; i < step->n_chunks; i++)
         if (sampled[i].n)
@@ -226,6 +235,9 @@ static bool schedule(void *arg, int64_t *wait_ns)
     struct baton_engine_stats costs = baton_engine_thread_stats(engine->thread);
     engine->scheduler.base_s = costs.step_base_s;
     engine->scheduler.row_s = costs.step_row_s;
+    if (engine->drafter)
+        dc_drafter_costs(engine->drafter, &engine->scheduler.draft.base_s,
+                         &engine->scheduler.draft.row_s);
     int64_t until_ns = dc_scheduler_fill(&engine->scheduler, now_ns);
     *wait_ns = until_ns ? until_ns - now_ns : -1;
     atomic_store(&engine->n_running, (unsigned)engine->scheduler.step.n_chunks);
@@ -251,6 +263,19 @@ static enum baton_err reserve_memory(struct dc_engine *engine,
     if (err || !engine->logits || !engine->sampling || !engine->stream || !engine->events)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for a batch of %zu", n_sequences);
     return BATON_OK;
+}
+
+static enum baton_err create_drafter(struct dc_engine *engine,
+                                     const struct dc_engine_options *options,
+                                     struct baton_why *why)
+{
+    return dc_drafter_create(
+        &(struct dc_drafter_options){.draft = options->draft,
+                                     .beside = engine->engine,
+                                     .n_vocab = baton_model_spec(options->model)->n_vocab,
+                                     .max_batch = options->max_batch,
+                                     .n_threads = options->cores->n_threads},
+        &engine->drafter, why);
 }
 
 static enum baton_err start_thread(struct dc_engine *engine,
@@ -284,6 +309,8 @@ enum baton_err dc_engine_start(const struct dc_engine_options *options, struct d
     enum baton_err err = baton_engine_create(options->model, &compute, &engine->engine, why);
     if (!err)
         err = reserve_memory(engine, options, why);
+    if (!err && options->draft)
+        err = create_drafter(engine, options, why);
     if (!err && options->canary_s > 0)
         err = baton_canary_create(options->model, engine->engine, options->kv_dtype,
                                   &engine->canary, why);
@@ -307,6 +334,7 @@ void dc_engine_stop(struct dc_engine *engine)
     dc_stream_destroy(engine->stream);
     dc_sample_batch_destroy(engine->sampling);
     dc_scheduler_fini(&engine->scheduler);
+    dc_drafter_destroy(engine->drafter);
     baton_engine_destroy(engine->engine);
     free(engine);
 }

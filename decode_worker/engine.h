@@ -24,6 +24,7 @@ struct dc_engine_stats {
 
 struct dc_engine_options {
     const struct baton_model *model;
+    const struct dc_draft_model *draft; /* NULL: there is none */
     struct baton_cores *cores;
     int max_batch;
     int colocated_chunk;     /* prompt tokens in a step beside running sequences */

@@ -1,5 +1,6 @@
 /* baton-decode: takes contexts over and streams tokens, one batch step at a time. */
 #include "common/base/process.h"
+#include "decode_worker/draft_model.h"
 #include "decode_worker/service.h"
 
 struct options {
@@ -8,6 +9,7 @@ struct options {
     int prefix_cache;
     struct baton_kv_options kv;
     int64_t max_batch, colocated_prefill_chunk;
+    const char *draft_model, *draft_dtype;
 };
 
 static const struct baton_option option_table[] = {
@@ -25,6 +27,11 @@ static const struct baton_option option_table[] = {
                   "tokens", "of prompts that run here, in a step beside running sequences"),
     BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",
                      "on: prompts with the same prefix share its blocks, which then travel once"),
+    BATON_ROW_TEXT(
+        struct options, draft_model, "draft-model", "",
+        "small model of the same vocabulary that drafts tokens for requests that ask for "
+        "it: as --model; \"\": none"),
+    BATON_ROW_TEXT(struct options, draft_dtype, "draft-dtype", "", "of its weights: as --dtype"),
 };
 
 static enum baton_err run(void *arg, struct baton_why *why)
@@ -32,8 +39,11 @@ static enum baton_err run(void *arg, struct baton_why *why)
     const struct options *options = arg;
     struct baton_host host;
     struct dc_service *service = NULL;
+    struct dc_draft_model draft = {0};
     enum baton_err err =
         baton_host_open(&host, &options->worker, &options->kv, BATON__V1__ROLE__ROLE_DECODE, why);
+    if (!err && *options->draft_model)
+        err = dc_draft_model_open(&draft, options->draft_model, options->draft_dtype, &host, why);
     if (!err)
         err = dc_service_create(
             &(struct dc_service_options){.host = &host,
@@ -41,10 +51,12 @@ static enum baton_err run(void *arg, struct baton_why *why)
                                          .kv = options->kv,
                                          .max_batch = options->max_batch,
                                          .colocated_chunk = options->colocated_prefill_chunk,
+                                         .draft = draft.model ? &draft : NULL,
                                          .prefix_cache = options->prefix_cache},
             &service, why);
     if (!err) {
         struct baton_host_hooks hooks = dc_service_hooks(service);
+        host.draft_model = draft.name;
         const char *bulk =
             options->bulk_advertise ? options->bulk_advertise : dc_service_bulk_url(service);
         err = baton_host_join(&host, bulk, dc_service_kv(service), &hooks, why);
@@ -52,6 +64,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
     if (!err)
         baton_host_run(&host);
     dc_service_destroy(service);
+    dc_draft_model_close(&draft);
     baton_host_close(&host);
     return err;
 }

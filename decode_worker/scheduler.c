@@ -123,11 +123,25 @@ static int most_drafts(const struct dc_context *context)
     return n < BATON_MAX_DRAFTS ? (int)n : BATON_MAX_DRAFTS;
 }
 
+/* What a draft of the model's costs in this step, whose rounds are shared by those that draft. */
+static double model_cost(const struct dc_scheduler *scheduler)
+{
+    const struct dc_step *step = &scheduler->step;
+    int n_drafting = 0;
+    for (int i = 0; i < step->n_sequences; i++)
+        n_drafting += step->contexts[i]->speculation.has_model;
+    if (!n_drafting)
+        return 0;
+    return baton_draft_cost(scheduler->base_s, scheduler->row_s, step->n_sequences,
+                            scheduler->draft.base_s, scheduler->draft.row_s, n_drafting);
+}
+
 static void add_drafts(struct dc_scheduler *scheduler)
 {
     struct dc_step *step = &scheduler->step;
     double least = baton_draft_least(scheduler->base_s, scheduler->row_s, step->n_sequences);
-    int n_drafts = 0;
+    double cost = model_cost(scheduler);
+    int n_drafts = 0, n_catch_up = step->n_sequences > 1 ? DC_CATCH_UP : DC_CATCH_UP_ALONE;
     for (int i = 0; i < step->n_sequences; i++) {
         struct dc_context *context = step->contexts[i];
         struct dc_speculation *speculation = &context->speculation;
@@ -135,7 +149,12 @@ static void add_drafts(struct dc_scheduler *scheduler)
         if (!speculation->max_tokens)
             continue;
         int n_most = most_drafts(context), n_left = DC_STEP_DRAFTS - n_drafts;
-        dc_speculation_draft(speculation, least, n_most < n_left ? n_most : n_left);
+        if (n_most > n_left)
+            n_most = n_left;
+        if (speculation->has_model)
+            dc_speculation_plan(speculation, &scheduler->draft, cost, n_most, &n_catch_up);
+        else
+            dc_speculation_draft(speculation, least, n_most);
         step->chunks[i].tokens = speculation->tokens;
         step->chunks[i].n_tokens = step->chunks[i].n_logits = 1 + speculation->n_drafts;
         n_drafts += speculation->n_drafts;

@@ -21,7 +21,11 @@
 enum {
     DC_MAX_PROMPTS = 8,    /* in one step */
     DC_ALONE_TOKENS = 256, /* of prompts in one step when no sequence waits for it */
-    DC_STEP_DRAFTS = 64    /* of all its sequences */
+    DC_STEP_DRAFTS = 64,   /* of all its sequences */
+    /* Tokens that a draft model computes beside a step for sequences that it does not know yet: of
+     * one alone, which waits for its own drafts; and beside others. */
+    DC_CATCH_UP_ALONE = 256,
+    DC_CATCH_UP = 64
 };
 
 /* The chunks of a step: sequences first, then prompts. A sequence wants logits of all its rows, a
@@ -41,6 +45,7 @@ struct dc_scheduler {
     int max_batch, chunk;
     int n_paused;         /* sequences without credit that were passed over, when last filled */
     double base_s, row_s; /* what a step costs (draft_length.h); 0: not known */
+    struct dc_draft_state draft;
     struct dc_step step;
 };
 

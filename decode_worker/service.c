@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/worker/kv_report.h"
 #include "decode_worker/context.h"
+#include "decode_worker/draft_model.h"
 #include "decode_worker/engine.h"
 #include "decode_worker/reserve.h"
 
@@ -14,6 +15,7 @@ struct dc_service {
     struct baton_host *host;
     struct baton_kv *kv;
     struct dc_engine *engine;
+    const struct dc_draft_model *draft; /* NULL: there is none */
     struct baton_kv_receiver *receiver;
     struct baton_kv_sender *sender; /* of sequences that are handed over */
     struct dc_contexts contexts;
@@ -27,13 +29,18 @@ static enum baton_err create_pool(struct dc_service *service,
                                   const struct dc_service_options *options, struct baton_why *why)
 {
     struct baton_host *host = options->host;
-    enum baton_err err = baton_kv_budget_create(&options->kv, host->model, host->options->kv_dtype,
-                                                true, host->claim, &service->kv, why);
+    struct baton_kv_options kv = options->kv;
+    kv.draft = options->draft ? options->draft->model : NULL;
+    enum baton_err err = baton_kv_budget_create(&kv, host->model, host->options->kv_dtype, true,
+                                                host->claim, &service->kv, why);
     service->reserve = (struct dc_reserve){.host = options->host,
                                            .contexts = &service->contexts,
                                            .cache = &service->prefix_cache,
                                            .max_batch = (int)options->max_batch};
     bool is_on = options->prefix_cache && options->kv.prefix_cache_tokens;
+    if (!err && options->draft)
+        err = dc_draft_model_reserve(options->draft, host->options->kv_dtype,
+                                     baton_kv_n_blocks(service->kv), why);
     if (!err)
         err = baton_host_measure(host, service->kv, why);
     if (!err)
@@ -119,6 +126,7 @@ static enum baton_err create_parts(struct dc_service *service,
     if (!err) /* every context holds a block, so there are at most as many contexts */
         err = dc_engine_start(
             &(struct dc_engine_options){.model = host->model,
+                                        .draft = service->draft,
                                         .cores = &host->cores,
                                         .max_batch = (int)options->max_batch,
                                         .colocated_chunk = (int)options->colocated_chunk,
@@ -144,6 +152,7 @@ enum baton_err dc_service_create(const struct dc_service_options *options, struc
     if (!service)
         return BATON_NO_MEMORY;
     service->host = options->host;
+    service->draft = options->draft;
     dc_contexts_init(&service->contexts);
     enum baton_err err = create_parts(service, options, why);
     if (err)
@@ -310,7 +319,8 @@ static void take_prompt(struct dc_service *service, struct dc_context *context,
 static void take_start(struct dc_service *service, struct dc_context *context,
                        const Baton__V1__DecodeStart *start)
 {
-    enum baton_err err = dc_context_take_start(context, start, service->host->facts.n_vocab);
+    enum baton_err err =
+        dc_context_take_start(context, start, service->host->facts.n_vocab, service->draft);
     if (!err)
         run_if_ready(service, context);
     else if (err == BATON_INVALID)

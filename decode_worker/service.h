@@ -20,8 +20,9 @@ struct dc_service_options {
     const char *bulk_url;
     struct baton_kv_options kv; /* default: common/worker/kv_budget.h */
     int64_t max_batch;
-    int64_t colocated_chunk; /* prompt tokens in a step beside running sequences */
-    bool prefix_cache;       /* prompts with the same prefix share its blocks */
+    int64_t colocated_chunk;      /* prompt tokens in a step beside running sequences */
+    struct dc_draft_model *draft; /* borrowed; NULL: there is none */
+    bool prefix_cache;            /* prompts with the same prefix share its blocks */
 };
 
 enum baton_err dc_service_create(const struct dc_service_options *options,

@@ -1,5 +1,14 @@
 #include "decode_worker/speculation.h"
 
+#include "common/base/log.h"
+#include "decode_worker/draft_model.h"
+
+/* Steps without a draft, after which one of the draft model's is tried all the same. */
+enum { LEAST_PATIENCE = 16, MOST_PATIENCE = 512 };
+
+/* How much of what the draft model is thought worth each step of a sequence decides. */
+static const double others_weight = 0.05;
+
 /* Until drafts of a sequence were checked: what share of them is right, after so many agreed. */
 static const struct {
     int n_agreed;
@@ -12,24 +21,59 @@ static void add_all(struct dc_prompt_lookup *text, const uint32_t *tokens, size_
         dc_prompt_lookup_add(text, tokens[i]);
 }
 
-enum baton_err dc_speculation_init(struct dc_speculation *speculation,
-                                   const Baton__V1__DecodeStart *start)
+/* Without room in the draft model's pool the request runs without drafts. */
+static bool take_blocks(struct dc_speculation *speculation, const struct dc_draft_model *draft)
 {
-    struct dc_speculation made = {0};
+    int n = (int)speculation->text.n_max - 1; /* the last token is never an input */
+    if (n > draft->n_context)
+        n = draft->n_context;
+    if (baton_seq_init(&speculation->draft, draft->kv, n))
+        return false;
+    speculation->has_model = true;
+    speculation->n_model_vocab = draft->n_vocab;
+    speculation->n_model_positions = n;
+    speculation->patience = LEAST_PATIENCE;
+    speculation->odds[0] = (struct baton_draft_odds){0};
+    return true;
+}
+
+static enum baton_err take_text(struct dc_speculation *speculation,
+                                const Baton__V1__DecodeStart *start)
+{
     size_t n_made = start->n_output; /* by earlier attempts */
-    if (!start->speculation || !start->speculation->max_tokens)
-        return BATON_OK;
-    made.max_tokens = (int)start->speculation->max_tokens;
-    made.min_tokens = (int)start->speculation->min_tokens;
-    for (int i = 0; i < DC_N_AGREEMENTS; i++)
-        made.odds[i] = baton_draft_odds_of(agreements[i].p);
     enum baton_err err =
-        dc_prompt_lookup_init(&made.text, start->n_prompt + n_made + start->max_new_tokens);
+        dc_prompt_lookup_init(&speculation->text, start->n_prompt + n_made + start->max_new_tokens);
     if (err)
         return err;
-    add_all(&made.text, start->prompt, start->n_prompt);
-    add_all(&made.text, start->output, n_made);
-    dc_prompt_lookup_add(&made.text, start->first_token);
+    add_all(&speculation->text, start->prompt, start->n_prompt);
+    add_all(&speculation->text, start->output, n_made);
+    dc_prompt_lookup_add(&speculation->text, start->first_token);
+    return BATON_OK;
+}
+
+enum baton_err dc_speculation_init(struct dc_speculation *speculation,
+                                   const Baton__V1__DecodeStart *start,
+                                   const struct dc_draft_model *draft)
+{
+    struct dc_speculation made = {0};
+    const Baton__V1__Speculation *wanted = start->speculation;
+    if (!wanted || !wanted->max_tokens)
+        return BATON_OK;
+    bool wants_model = wanted->mode == BATON__V1__SPECULATION__MODE__DRAFT_MODEL;
+    if (wants_model && !draft)
+        return BATON_OK;
+    made.max_tokens = (int)wanted->max_tokens;
+    made.min_tokens = (int)wanted->min_tokens;
+    for (int i = 0; i < DC_N_AGREEMENTS; i++)
+        made.odds[i] = baton_draft_odds_of(agreements[i].p);
+    enum baton_err err = take_text(&made, start);
+    if (err)
+        return err;
+    if (wants_model && !take_blocks(&made, draft)) {
+        baton_log(BATON_LOG_WARN, "no_blocks_for_drafts", BATON_I("tokens", made.text.n_max),
+                  BATON_I("blocks_free", baton_kv_n_free(draft->kv)));
+        dc_speculation_fini(&made);
+    }
     *speculation = made;
     return BATON_OK;
 }
@@ -37,6 +81,7 @@ enum baton_err dc_speculation_init(struct dc_speculation *speculation,
 void dc_speculation_fini(struct dc_speculation *speculation)
 {
     dc_prompt_lookup_fini(&speculation->text);
+    baton_seq_fini(&speculation->draft);
     speculation->max_tokens = 0;
 }
 
@@ -48,13 +93,23 @@ static int agreement_of(int n_agreed)
     return i;
 }
 
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int at_least(const struct dc_speculation *speculation, int n, int n_most)
+{
+    int n_least = smaller(speculation->min_tokens, n_most);
+    return n > n_least ? n : n_least;
+}
+
 void dc_speculation_draft(struct dc_speculation *speculation, double least, int n_most)
 {
     const struct dc_prompt_lookup *text = &speculation->text;
     speculation->tokens[0] = text->tokens[text->n - 1];
     speculation->n_drafts = 0;
-    if (n_most > speculation->max_tokens)
-        n_most = speculation->max_tokens;
+    n_most = smaller(n_most, speculation->max_tokens);
     if (n_most < 1)
         return;
     struct dc_lookup_match match = dc_prompt_lookup_find(text);
@@ -62,16 +117,103 @@ void dc_speculation_draft(struct dc_speculation *speculation, double least, int 
         return;
     speculation->agreement = agreement_of(match.n_agreed);
     struct baton_draft_odds *odds = &speculation->odds[speculation->agreement];
-    int n_least = speculation->min_tokens < n_most ? speculation->min_tokens : n_most;
-    int n_worth = baton_draft_length(odds, least, n_most);
-    speculation->n_drafts = n_worth > n_least ? n_worth : n_least;
+    speculation->n_drafts = at_least(speculation, baton_draft_length(odds, least, n_most), n_most);
     if (!speculation->n_drafts)
         baton_draft_odds_forget(odds);
     dc_prompt_lookup_read(text, match, speculation->tokens + 1, speculation->n_drafts);
 }
 
+/* ---- a draft model ---- */
+
+/* How many drafts are wanted. Where none is worth its time, one is tried now and then. */
+static int wanted_drafts(struct dc_speculation *speculation, const struct dc_draft_state *state,
+                         double cost, int n_most)
+{
+    struct baton_draft_odds *odds = &speculation->odds[0];
+    if (!(odds->p > 0)) /* the first time: as others do */
+        *odds = baton_draft_odds_of(state->p > 0 ? state->p : agreements[0].p);
+    int n = at_least(speculation, baton_draft_length_paid(odds, cost, n_most), n_most);
+    if (n || n_most < 1)
+        return n;
+    speculation->n_waited++;
+    return speculation->n_waited >= speculation->patience;
+}
+
+static bool knows_all(const struct dc_speculation *speculation, int first, int n)
+{
+    for (int i = first; i < first + n; i++)
+        if (speculation->text.tokens[i] >= (uint32_t)speculation->n_model_vocab)
+            return false;
+    return true;
+}
+
+/* What of the text is to be computed. A step that was made anew has given its positions back, and
+ * the last token is computed at each step's begin. */
+static int n_lacking(struct dc_speculation *speculation)
+{
+    int n_text = (int)speculation->text.n;
+    speculation->draft.n_tokens = smaller(speculation->draft.n_tokens, n_text - 1);
+    return n_text - speculation->draft.n_tokens;
+}
+
+void dc_speculation_plan(struct dc_speculation *speculation, const struct dc_draft_state *state,
+                         double cost, int n_most, int *n_catch_up)
+{
+    const struct dc_prompt_lookup *text = &speculation->text;
+    speculation->tokens[0] = text->tokens[text->n - 1];
+    speculation->n_drafts = speculation->n_fed = 0;
+    n_most = smaller(n_most, speculation->max_tokens);
+    n_most = smaller(n_most, speculation->n_model_positions - (int)text->n + 1);
+    int n_drafts = wanted_drafts(speculation, state, cost, n_most);
+    if (!n_drafts)
+        return;
+    int n_lacks = n_lacking(speculation);
+    int n_fed = n_lacks > DC_USUAL_LAG ? smaller(n_lacks, *n_catch_up) : n_lacks;
+    if (!knows_all(speculation, speculation->draft.n_tokens, n_fed)) {
+        speculation->max_tokens = 0;
+        return;
+    }
+    *n_catch_up -= n_lacks > DC_USUAL_LAG ? n_fed : 0;
+    speculation->n_fed = n_fed;
+    speculation->n_drafts = n_fed == n_lacks ? n_drafts : 0;
+}
+
+void dc_speculation_give_up(struct dc_speculation *speculation, int i_draft)
+{
+    for (int i = i_draft; i <= speculation->n_drafts; i++)
+        speculation->tokens[i] = speculation->tokens[0];
+    speculation->max_tokens = 0;
+}
+
+void dc_speculation_tell(const struct dc_speculation *speculation, struct dc_draft_state *state)
+{
+    double p = speculation->odds[0].p;
+    if (speculation->has_model && speculation->n_drafts)
+        state->p += state->p > 0 ? others_weight * (p - state->p) : p;
+}
+
+/* One that was tried in vain is tried again after twice as long. */
+static void note_try(struct dc_speculation *speculation, bool is_right)
+{
+    if (speculation->n_waited)
+        speculation->patience =
+            is_right ? LEAST_PATIENCE : smaller(2 * speculation->patience, MOST_PATIENCE);
+    speculation->n_waited = 0;
+}
+
+/* Positions of drafts that fell are given back. */
+static void note_model(struct dc_speculation *speculation, int n_accepted)
+{
+    int n_right = (int)speculation->text.n + n_accepted;
+    speculation->draft.n_tokens = smaller(speculation->draft.n_tokens, n_right);
+    if (speculation->n_drafts)
+        note_try(speculation, n_accepted > 0);
+}
+
 void dc_speculation_note(struct dc_speculation *speculation, const uint32_t *tokens, int n)
 {
     baton_draft_odds_note(&speculation->odds[speculation->agreement], speculation->n_drafts, n - 1);
+    if (speculation->has_model)
+        note_model(speculation, n - 1);
     add_all(&speculation->text, tokens, (size_t)n);
 }

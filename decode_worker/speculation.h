@@ -5,20 +5,38 @@
  * guessed: so the output is that without speculation, to the last bit, and a wrong draft costs its
  * row alone. What drafts left in the KV cache is written over.
  *
- * Ownership: embedded in a context; owns the text that drafts are looked up in. Zeroed it
- *            speculates not.
- * Threading: set once on the main thread, then the engine thread's.
+ * Drafts are looked up in the text, or a draft model makes them (drafter.h). The draft model has a
+ * KV cache of its own for the sequence, which lacks the whole text at first.
+ *
+ * Ownership: embedded in a context; owns the text that drafts come from, and the blocks of the draft
+ *            model's sequence. Zeroed it speculates not.
+ * Threading: init and fini on the main thread, the rest is the engine thread's.
  * Errors:    init: NO_MEMORY.
  */
 #ifndef BATON_DECODE_SPECULATION_H
 #define BATON_DECODE_SPECULATION_H
 
+#include "common/engine/kv/kv.h"
 #include "common/policy/draft_length.h"
 #include "common/sampling/speculation.h"
 #include "decode_worker/prompt_lookup.h"
 #include "proto/baton.pb-c.h"
 
-enum { DC_N_AGREEMENTS = 3 }; /* matches: the longer they agree, the better the odds */
+enum {
+    DC_N_AGREEMENTS = 3, /* matches: the longer they agree, the better the odds */
+    /* Tokens that a draft model lacks after drafts that were all right: the last of them, and the
+     * one that came besides. */
+    DC_USUAL_LAG = 2
+};
+
+struct dc_draft_model;
+
+/* What a round of the draft model costs, and how often its drafts were right of late. Zeroed it is
+ * not known. */
+struct dc_draft_state {
+    double base_s, row_s;
+    double p; /* of all sequences; 0: none was checked */
+};
 
 struct dc_speculation {
     int max_tokens; /* drafts of a step; 0: it does not speculate */
@@ -26,19 +44,41 @@ struct dc_speculation {
     struct dc_prompt_lookup text;
     struct baton_draft_odds odds[DC_N_AGREEMENTS];
 
+    /* with a draft model */
+    bool has_model;
+    int n_model_vocab;      /* ids that it knows */
+    int n_model_positions;  /* that its sequence has room for */
+    struct baton_seq draft; /* n_tokens: of the text, computed by it */
+    int n_waited, patience; /* steps without a draft; after so many one is tried */
+
     /* of the step at hand */
     uint32_t tokens[1 + BATON_MAX_DRAFTS]; /* its input: the text's last token, and drafts */
     int n_drafts, agreement;
+    int n_fed; /* tokens of the text that the draft model computes first; 0: it has no part */
 };
 
-/* start: as checked; its prompt and output are there, for the text begins with them. */
+/* start: as checked; its prompt and output are there, for the text begins with them. draft: the
+ * worker's draft model, or NULL. A start that asks for a draft model speculates not where there is
+ * none, or no memory in its pool. */
 enum baton_err dc_speculation_init(struct dc_speculation *speculation,
-                                   const Baton__V1__DecodeStart *start) BATON_MUST_CHECK;
+                                   const Baton__V1__DecodeStart *start,
+                                   const struct dc_draft_model *draft) BATON_MUST_CHECK;
 void dc_speculation_fini(struct dc_speculation *speculation);
 
 /* Guesses up to n_most of the next tokens, those that are worth their row (draft_length.h), or
  * min_tokens if these are more. Fills tokens and n_drafts. */
 void dc_speculation_draft(struct dc_speculation *speculation, double least, int n_most);
+
+/* The same for a draft model, which is to make them: fills n_drafts and n_fed. cost: of a draft
+ * (draft_length.h). *n_catch_up: tokens that sequences may catch up in this step. */
+void dc_speculation_plan(struct dc_speculation *speculation, const struct dc_draft_state *state,
+                         double cost, int n_most, int *n_catch_up);
+
+/* The draft model failed at its i-th draft: the sequence goes on without. */
+void dc_speculation_give_up(struct dc_speculation *speculation, int i_draft);
+
+/* The draft model's drafts count for those of other sequences. */
+void dc_speculation_tell(const struct dc_speculation *speculation, struct dc_draft_state *state);
 
 /* The step made tokens [n]: all but the last of them were guessed. */
 void dc_speculation_note(struct dc_speculation *speculation, const uint32_t *tokens, int n);

@@ -102,8 +102,9 @@ static const struct baton_option option_table[] = {
         "that each prefix-aware policy remembers, with the workers that were sent them"),
     INT(colocated_prefill_tokens, "colocated-prefill-tokens", "0", 0, 1 << 20, "tokens",
         "a prompt with at most so many not cached is run by the decode worker, if faster; 0: none"),
-    CHOICE(speculation, "speculation", "none", "none|prompt_lookup",
-           "tokens guessed from what the text repeats, several checked in one step"),
+    CHOICE(speculation, "speculation", "none", "none|prompt_lookup|draft_model",
+           "tokens guessed, from what the text repeats or by the decode worker's draft model; "
+           "several are checked in one step"),
     INT(speculation_tokens, "speculation-tokens", "8", 1, BATON_MAX_DRAFTS, "tokens",
         "guessed at most for one step of a sequence"),
     REAL(timeout_s, "timeout-s", "300", 0, 86400, "s", "time of a request -> 504; 0: no limit"),

@@ -39,3 +39,26 @@ int baton_draft_length(const struct baton_draft_odds *odds, double least, int n_
         right *= odds->p;
     return n;
 }
+
+double baton_draft_cost(double base_s, double row_s, int n_rows, double draft_base_s,
+                        double draft_row_s, int n_drafting)
+{
+    double row_share_s = base_s / n_rows + row_s;
+    if (!(row_share_s > 0) || !(draft_base_s + draft_row_s > 0))
+        return 0;
+    return (row_s + draft_row_s + draft_base_s / n_drafting) / row_share_s;
+}
+
+/* Each further draft adds less than the one before and takes as long, so the first one that lowers
+ * the ratio is past the best number. */
+int baton_draft_length_paid(const struct baton_draft_odds *odds, double cost, int n_most)
+{
+    double right = odds->p, tokens = 1, time = 1;
+    int n = 0;
+    for (; n < n_most && right * time > cost * tokens; n++) {
+        tokens += right;
+        time += cost;
+        right *= odds->p;
+    }
+    return n;
+}

@@ -33,4 +33,15 @@ double baton_draft_least(double base_s, double row_s, int n_rows);
 /* 0..n_most */
 int baton_draft_length(const struct baton_draft_odds *odds, double least, int n_most);
 
+/* What a draft takes that a model of its own makes, as a part of what a step of n_rows takes a row:
+ * its row in the check, and a row of a round of n_drafting sequences that make a draft each. The
+ * costs of a round are draft_base_s and draft_row_s. Costs of 0: not known yet. */
+double baton_draft_cost(double base_s, double row_s, int n_rows, double draft_base_s,
+                        double draft_row_s, int n_drafting);
+
+/* The number of drafts for which the expected tokens over the time that they take are the most,
+ * 0..n_most: (1 - p^(n+1)) / (1 - p) over 1 + n cost (Leviathan et al., theorem 3.8). Unlike those
+ * that are looked up, such drafts take longer than their rows, so the best number counts. */
+int baton_draft_length_paid(const struct baton_draft_odds *odds, double cost, int n_most);
+
 #endif

@@ -7,7 +7,20 @@
 
 enum { BATON_MAX_DRAFTS = 16 }; /* tokens that one step may check for a sequence */
 
-enum baton_speculation_mode { BATON_SPECULATION_NONE, BATON_SPECULATION_PROMPT_LOOKUP };
+enum baton_speculation_mode {
+    BATON_SPECULATION_NONE,
+    BATON_SPECULATION_PROMPT_LOOKUP,
+    BATON_SPECULATION_DRAFT_MODEL,
+    BATON_N_SPECULATION_MODES
+};
+
+/* As bodies, options and metrics call it. */
+static inline const char *baton_speculation_mode_name(enum baton_speculation_mode mode)
+{
+    static const char *const names[BATON_N_SPECULATION_MODES] = {"none", "prompt_lookup",
+                                                                 "draft_model"};
+    return names[mode];
+}
 
 struct baton_speculation {
     enum baton_speculation_mode mode;

@@ -118,7 +118,7 @@ static void note_step(struct baton_engine_thread *thread, const struct baton_ste
     atomic_store(&thread->busy_s, thread->rate.busy_s);
     atomic_store(&thread->tokens_per_s, baton_rate_per_s(&thread->rate));
     if (thread->warm && report->n_rows) /* the first step reads the weights from cold memory */
-        note_cost(thread, report->n_rows, seconds);
+        note_cost(thread, report->n_rows, seconds - baton_seconds(report->before_ns));
     thread->warm |= report->n_tokens > 0;
 }
 

@@ -31,6 +31,7 @@ struct baton_engine_thread;
 struct baton_step_report {
     int n_tokens;        /* for the worker's rate: computed (prefill) or made (decode) */
     int n_rows;          /* that the step's cost is fitted to; 0: this step tells nothing of it */
+    int64_t before_ns;   /* that it took before what its rows cost: a draft model's part */
     int64_t computed_ns; /* when the engine was through, if that is not the step's end; else 0 */
 };
 

@@ -136,6 +136,7 @@ struct baton_host {
     struct baton_numeric_class numeric_class; /* since measure */
     struct baton_model *model;
     double model_load_s;
+    const char *draft_model;          /* its name, for join; NULL or "": there is none */
     struct baton_memory_claim *claim; /* NULL: the worker sees no others */
     const struct baton_kv *kv;        /* the worker's, since join */
     struct baton_doorbell bell;

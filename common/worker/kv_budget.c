@@ -233,6 +233,21 @@ static enum baton_err create_pool(const struct baton_kv_options *options,
     return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;
 }
 
+/* A draft model's block comes with each block. */
+static enum baton_err measure_blocks(const struct baton_kv_options *options,
+                                     const struct baton_model *model, const char *dtype,
+                                     struct baton_kv_needs *needs, struct baton_why *why)
+{
+    size_t draft_bytes = 0;
+    enum baton_err err =
+        baton_kv_measure(baton_model_kv_layout(model), dtype, &needs->block_bytes, why);
+    if (!err && options->draft)
+        err = baton_kv_measure(baton_model_kv_layout(options->draft), dtype, &draft_bytes, why);
+    if (!err)
+        needs->block_bytes += draft_bytes;
+    return err;
+}
+
 enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       const struct baton_model *model, const char *dtype,
                                       bool decodes, struct baton_memory_claim *claim,
@@ -245,9 +260,11 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
     struct baton_memory_peers peers;
     baton_memory_claim_look(claim, &peers);
     baton_memory_left(&left);
-    measure_memory(&left, &peers, baton_model_mapped_bytes(model), decodes, &needs);
-    enum baton_err err =
-        baton_kv_measure(baton_model_kv_layout(model), dtype, &needs.block_bytes, why);
+    size_t mapped_bytes = baton_model_mapped_bytes(model);
+    if (options->draft)
+        mapped_bytes += baton_model_mapped_bytes(options->draft);
+    measure_memory(&left, &peers, mapped_bytes, decodes, &needs);
+    enum baton_err err = measure_blocks(options, model, dtype, &needs, why);
     if (!err)
         err = baton_kv_budget_choose(options, &needs, &budget, why);
     if (!err)

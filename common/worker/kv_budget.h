@@ -21,6 +21,8 @@ struct baton_kv_options {
     int64_t tokens, bytes;       /* one of them, or neither: both 0 */
     int64_t prefix_cache_tokens; /* kept for prompts with the same prefix; < 0: no bound, 0: none */
     int path;                    /* enum baton_kv_path */
+    /* A draft model, of whose own pool a block comes with each block: both are counted. NULL: none. */
+    const struct baton_model *draft;
 };
 
 /* Rows of a worker's option table; in is the struct baton_kv_options inside its struct. what: what

@@ -243,8 +243,8 @@ static size_t note_drafts(struct gw_metrics *metrics, struct gw_request *request
     uint64_t n_accepted = output->n_accepted;
     size_t n = gw_output_note_drafts(output, event->drafts, event->n_drafts, event->tokens->tokens,
                                      event->tokens->n_tokens);
-    metrics->n_drafted += event->n_drafts;
-    metrics->n_accepted += output->n_accepted - n_accepted;
+    metrics->n_drafted[request->params.speculation.mode] += event->n_drafts;
+    metrics->n_accepted[request->params.speculation.mode] += output->n_accepted - n_accepted;
     return n;
 }
 

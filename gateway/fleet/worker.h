@@ -53,9 +53,10 @@ struct gw_worker {
     char bulk_url[BATON_MAX_TEXT_BYTES + 1]; /* decode only */
     char model[BATON_MAX_TEXT_BYTES + 1];
     struct baton_fingerprint fingerprint;
-    struct gw_numeric_class *numeric_class; /* the fleet's; NULL before it joins */
-    char kernels[BATON_MAX_ID_BYTES + 1];   /* "": not told */
-    char token[BATON_MAX_TEXT_BYTES + 1];   /* the cluster token that it has shown last */
+    struct gw_numeric_class *numeric_class;     /* the fleet's; NULL before it joins */
+    char kernels[BATON_MAX_ID_BYTES + 1];       /* "": not told */
+    char draft_model[BATON_MAX_TEXT_BYTES + 1]; /* decode: "": it has none */
+    char token[BATON_MAX_TEXT_BYTES + 1];       /* the cluster token that it has shown last */
     uint32_t pid, n_cores;
     bool hands_over; /* decode: it moves running sequences, and takes them */
     uint32_t pipe;   /* by which it speaks to us (common/wire/inbox.h) */

@@ -50,6 +50,15 @@ static void write_counter(struct baton_buf *out, const char *name, const char *h
     baton_prom_sample(out, name, (double)value, NULL);
 }
 
+static void write_by_mode(struct baton_buf *out, const char *name, const char *help,
+                          const uint64_t counts[BATON_N_SPECULATION_MODES])
+{
+    baton_prom_family(out, name, "counter", help);
+    for (int i = BATON_SPECULATION_NONE + 1; i < BATON_N_SPECULATION_MODES; i++)
+        baton_prom_sample(out, name, (double)counts[i], "mode",
+                          baton_speculation_mode_name((enum baton_speculation_mode)i), NULL);
+}
+
 static void write_slo(struct baton_buf *out, const struct gw_metrics *metrics)
 {
     write_counter(out, "baton_requests_good_total",
@@ -93,9 +102,9 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_cached_prompt_tokens_total", "Of these, found in a prefix cache.",
                   metrics->n_cached_tokens);
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
-    write_counter(out, "baton_drafted_tokens_total", "Tokens that speculation guessed.",
-                  metrics->n_drafted);
-    write_counter(out, "baton_accepted_tokens_total", "Of these, those that were right.",
+    write_by_mode(out, "baton_drafted_tokens_total",
+                  "Tokens that speculation guessed, by its mode.", metrics->n_drafted);
+    write_by_mode(out, "baton_accepted_tokens_total", "Of these, those that were right.",
                   metrics->n_accepted);
     write_counter(out, "baton_retries_total",
                   "Attempts begun again because one broke before its first token.",

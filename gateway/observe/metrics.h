@@ -10,6 +10,7 @@
 #include "common/base/buf.h"
 #include "common/obs/hist.h"
 #include "common/obs/stage.h"
+#include "common/sampling/speculation.h"
 #include "common/wire/inbox.h"
 #include "gateway/fleet/fleet.h"
 #include "gateway/http/server.h"
@@ -54,9 +55,10 @@ struct gw_metrics {
     uint64_t rejections[GW_N_REJECTIONS]; /* of completions */
     uint64_t n_good;                      /* of those that ended ok: kept the SLO */
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_migrations, n_pauses;
-    uint64_t n_hand_overs;          /* of the migrations: with the context */
-    uint64_t n_class_changes;       /* tokens that were made in another class than the one before */
-    uint64_t n_drafted, n_accepted; /* tokens that speculation guessed; of them, right ones */
+    uint64_t n_hand_overs;    /* of the migrations: with the context */
+    uint64_t n_class_changes; /* tokens that were made in another class than the one before */
+    /* tokens that speculation guessed, by its mode; of them, right ones */
+    uint64_t n_drafted[BATON_N_SPECULATION_MODES], n_accepted[BATON_N_SPECULATION_MODES];
     uint64_t n_batch_full, n_no_blocks; /* reservations that a decode worker rejected */
     uint64_t n_unauthorized; /* answered with 401, which is no outcome: no request was made */
 };

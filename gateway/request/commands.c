@@ -134,6 +134,20 @@ void gw_command_prefill(struct gw_request *request)
     command(request->attempt.prompt_at, request, &envelope);
 }
 
+_Static_assert((int)BATON_SPECULATION_PROMPT_LOOKUP ==
+                       (int)BATON__V1__SPECULATION__MODE__PROMPT_LOOKUP &&
+                   (int)BATON_SPECULATION_DRAFT_MODEL ==
+                       (int)BATON__V1__SPECULATION__MODE__DRAFT_MODEL,
+               "the modes have the numbers that travel");
+
+/* A worker without a draft model decodes as without speculation. */
+static bool speculates(const struct gw_request *request)
+{
+    enum baton_speculation_mode mode = request->params.speculation.mode;
+    return mode == BATON_SPECULATION_DRAFT_MODEL ? *request->attempt.decode->draft_model != '\0'
+                                                 : mode != BATON_SPECULATION_NONE;
+}
+
 void gw_command_start(struct gw_request *request, uint32_t first_token)
 {
     struct baton_sampling_message sampling;
@@ -148,8 +162,8 @@ void gw_command_start(struct gw_request *request, uint32_t first_token)
     start.sampling = &sampling.message;
     start.credit_tokens = credit_now(request);
     start.deadline_ms = left_ms(request);
-    if (request->params.speculation.mode) {
-        speculation.mode = BATON__V1__SPECULATION__MODE__PROMPT_LOOKUP;
+    if (speculates(request)) {
+        speculation.mode = (Baton__V1__Speculation__Mode)request->params.speculation.mode;
         speculation.max_tokens = (uint32_t)request->params.speculation.max_tokens;
         speculation.min_tokens = (uint32_t)request->params.speculation.min_tokens;
         start.speculation = &speculation;

@@ -37,7 +37,7 @@ OPTIONAL = {
     "stop_token_ids": lambda rng: [rng.randrange(N_VOCAB) for _ in range(rng.randint(0, 4))],
     "ignore_eos": lambda rng: rng.random() < 0.5,
     "explain": lambda rng: rng.choice([0, 1, 5, 20]),
-    "speculation": lambda rng: {"mode": rng.choice(["none", "prompt_lookup", "prompt_lookup", "prompt_lookup"]),
+    "speculation": lambda rng: {"mode": rng.choice(["none", "prompt_lookup", "prompt_lookup", "draft_model"]),
                                 "max_tokens": rng.randint(1, 16)},
     "kv_cache": lambda rng: rng.random() < 0.5,
     "cache_prompt": lambda rng: rng.random() < 0.5,

@@ -5,20 +5,29 @@ their worker dies.
     tests/e2e/test_speculation.py --requests 500    random requests, at once 1 to 16, some of whose clients leave
 """
 import argparse
+import json
 import random
+import shutil
+import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import random_requests
-from fleet import ROOT, Fleet, wait_for
+from fleet import BIN, MODEL, ROOT, Fleet
 from kinds import ARGS, DECODED, essence, is_stream, of_stream
 
-sys.path.append(str(ROOT / "tests/chaos"))
+sys.path += [str(ROOT / "tests/chaos"), str(ROOT / "bench")]
 import clients  # noqa: E402
+import draft_pair  # noqa: E402
 
 # At least some drafts, so that there are as many on a machine where they do not pay.
 LOOKUP = {"mode": "prompt_lookup", "max_tokens": 8, "min_tokens": 4}
+MODEL_DRAFTS = {"mode": "draft_model", "max_tokens": 8, "min_tokens": 4}
+MODES = {"prompt_lookup": LOOKUP, "draft_model": MODEL_DRAFTS}
+KV = ["--kv-tokens", 16384]
 REPEATING = dict(prompt="Once upon a time", max_new_tokens=60, temperature=0, seed=1, logit_bias={"5": 100})
 
 
@@ -30,19 +39,37 @@ def ask(fleet, path, body):
     return essence(answer)
 
 
+def total(metrics, name):
+    """baton_NAME_tokens_total of all modes"""
+    return sum(metrics[f'baton_{name}_tokens_total{{mode="{mode}"}}'] for mode in MODES)
+
+
+def flat_in(directory):
+    """A draft model that is often wrong: the first layers of the model."""
+    made = Path(directory) / "flat"
+    draft_pair.with_layers(MODEL, made, 2)
+    return made
+
+
 @pytest.fixture(scope="module")
-def fleet():
-    with Fleet(decode=2, gateway_args=ARGS, decode_args=["--kv-tokens", 16384]) as running:
+def flat(tmp_path_factory):
+    return flat_in(tmp_path_factory.mktemp("draft"))
+
+
+@pytest.fixture(scope="module")
+def fleet(flat):
+    with Fleet(decode=2, gateway_args=ARGS, decode_args=[*KV, "--draft-model", flat]) as running:
         yield running
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", DECODED)
-def test_an_answer_is_that_without_drafts(fleet, kind):
+def test_an_answer_is_that_without_drafts(fleet, kind, mode):
     path, body = DECODED[kind]
-    before = fleet.metrics()["baton_drafted_tokens_total"]
+    before = total(fleet.metrics(), "drafted")
     expected = ask(fleet, path, {**body, "speculation": {"mode": "none"}})
-    assert fleet.metrics()["baton_drafted_tokens_total"] == before
-    assert ask(fleet, path, {**body, "speculation": LOOKUP}) == expected
+    assert total(fleet.metrics(), "drafted") == before
+    assert ask(fleet, path, {**body, "speculation": MODES[mode]}) == expected
 
 
 def test_a_text_that_repeats_takes_fewer_steps_and_says_so(fleet):
@@ -50,7 +77,9 @@ def test_a_text_that_repeats_takes_fewer_steps_and_says_so(fleet):
     answer = fleet.generate(**REPEATING, speculation=LOOKUP, explain=3)
     told, after = answer["speculation"], fleet.metrics()
     for name in ("drafted", "accepted"):
-        assert after[f"baton_{name}_tokens_total"] - before[f"baton_{name}_tokens_total"] == told[f"{name}_tokens"]
+        assert total(after, name) - total(before, name) == told[f"{name}_tokens"]
+        name = f'baton_{name}_tokens_total{{mode="draft_model"}}'
+        assert after[name] == before[name]
     assert told["drafted_tokens"] >= told["accepted_tokens"] > 10
     drafts = [step["draft"] for step in answer["steps"] if step["draft"]]
     assert sum(draft["accepted"] for draft in drafts) == told["accepted_tokens"]
@@ -75,9 +104,50 @@ def test_a_gateway_may_speculate_for_all():
         assert eager.generate(**REPEATING, kv_cache=False)["speculation"]["drafted_tokens"] == 0
 
 
-def test_a_request_that_migrates_goes_on_with_drafts():
-    body = {**DECODED["penalties"][1], "explain": 2, "max_new_tokens": 200, "speculation": LOOKUP}
-    with Fleet(decode=2, decode_args=["--kv-tokens", 16384]) as two:
+def test_a_draft_model_that_is_the_model_itself_is_always_right():
+    body = dict(prompt="Once upon a time", max_new_tokens=60, seed=1, ignore_eos=True, explain=2)
+    with Fleet(decode_args=[*KV, "--draft-model", MODEL], gateway_args=["--speculation", "draft_model"]) as alike:
+        assert alike.worker("decode-0")["draft_model"] == MODEL.name and not alike.worker("prefill-0")["draft_model"]
+        for temperature in (0, 1):
+            plain = alike.generate(**body, temperature=temperature, speculation={"mode": "none"})
+            answer = alike.generate(**body, temperature=temperature, speculation={"min_tokens": 3})
+            assert essence(answer) == essence(plain)
+            told = answer["speculation"]
+            assert told["drafted_tokens"] == told["accepted_tokens"] >= 40, told
+        metrics = alike.metrics()
+        assert metrics['baton_drafted_tokens_total{mode="draft_model"}'] >= 80
+        assert metrics['baton_drafted_tokens_total{mode="prompt_lookup"}'] == 0
+
+
+def test_without_a_draft_model_there_are_no_drafts():
+    with Fleet() as bare:
+        answer = bare.generate(prompt="Once upon a time", max_new_tokens=20, temperature=0, speculation=MODEL_DRAFTS)
+        assert answer["output_tokens"] == 20 and answer["speculation"]["drafted_tokens"] == 0
+
+
+def refusal(*args):
+    done = subprocess.run([BIN / "baton-decode", "--model", MODEL, "--pack-dir", "", "--gateway", "tcp://127.0.0.1:1", *args],
+                          capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def test_a_draft_model_that_does_not_fit_is_refused_by_name(flat, tmp_path):
+    other = shutil.copytree(flat, tmp_path / "other")
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    one, two = sorted(vocabulary, key=vocabulary.get)[300:302]
+    vocabulary[one], vocabulary[two] = vocabulary[two], vocabulary[one]
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer))
+    assert f"draft-model: {other}: its vocabulary is another one: token 300 is" in refusal("--draft-model", other)
+    assert f"draft-model: {tmp_path / 'none'}: " in refusal("--draft-model", tmp_path / "none")
+    assert 'dtype: "f31" is none of' in refusal("--draft-model", flat, "--draft-dtype", "f31")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_request_that_migrates_goes_on_with_drafts(flat, mode):
+    body = {**DECODED["penalties"][1], "explain": 2, "max_new_tokens": 200, "speculation": MODES[mode]}
+    with Fleet(decode=2, decode_args=[*KV, "--draft-model", flat]) as two:
         expected = ask(two, "/generate", {**body, "speculation": {"mode": "none"}})
         with ThreadPoolExecutor(8) as pool:
             pending = two.pause_at_work(
@@ -99,7 +169,7 @@ def pairs(rng, n):
         path, body = random_requests.lasting(rng)
         plain = {"path": path, "body": {**body, "speculation": {"mode": "none"}}, "gateway": 0, "client": "patient"}
         max_tokens = rng.randint(1, 16)
-        drafts = {"mode": "prompt_lookup", "max_tokens": max_tokens, "min_tokens": rng.randint(0, max_tokens)}
+        drafts = {"mode": rng.choice(list(MODES)), "max_tokens": max_tokens, "min_tokens": rng.randint(0, max_tokens)}
         client = {"client": "leaves", "leaves_after": rng.randrange(40)} if rng.random() < 0.1 else {}
         yield plain, {**plain, "body": {**body, "speculation": drafts}, **client}
 
@@ -107,7 +177,9 @@ def pairs(rng, n):
 def run(n, seed):
     """How the answers with drafts ended, and what speculation made of them."""
     outcomes = {}
-    with Fleet(decode=2, gateway_args=ARGS, decode_args=["--kv-tokens", 16384]) as fleet:
+    with tempfile.TemporaryDirectory() as made, Fleet(
+            decode=2, gateway_args=ARGS,
+            decode_args=[*KV, "--draft-model", flat_in(made)]) as fleet:
         address = [("127.0.0.1", fleet.port)]
         rng = random.Random(seed)
         plain, drafted = zip(*pairs(rng, n))
@@ -119,12 +191,14 @@ def run(n, seed):
             outcomes[answer.outcome] = outcomes.get(answer.outcome, 0) + 1
         fleet.wait_all_free()
         metrics = fleet.metrics()
-    return {**outcomes, **{name: int(metrics[f"baton_{name}_tokens_total"]) for name in ("drafted", "accepted", "output")}}
+    made = {mode: [int(metrics[f'baton_{name}_tokens_total{{mode="{mode}"}}']) for name in ("drafted", "accepted")]
+            for mode in MODES}
+    return {**outcomes, **made, "output": int(metrics["baton_output_tokens_total"])}
 
 
 def test_random_requests_are_answered_alike_with_drafts_and_without():
     told = run(60, seed=18)
-    assert told["exact"] > 40 and told["accepted"] > 0, told
+    assert told["exact"] > 40 and all(told[mode][1] > 0 for mode in MODES), told
 
 
 if __name__ == "__main__":

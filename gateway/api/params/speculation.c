@@ -4,20 +4,18 @@
 
 static void read_mode(struct gw_fields *members, struct baton_speculation *speculation)
 {
-    static const char *const names[] = {
-        [BATON_SPECULATION_NONE] = "none", [BATON_SPECULATION_PROMPT_LOOKUP] = "prompt_lookup"};
     const struct baton_json *value = gw_field(members, "mode");
     size_t n_bytes;
     const char *mode = baton_json_string(value, &n_bytes);
     if (!value)
         return;
-    for (int i = 0; mode && i < (int)(sizeof names / sizeof names[0]); i++)
-        if (!strcmp(mode, names[i])) {
+    for (int i = 0; mode && i < BATON_N_SPECULATION_MODES; i++)
+        if (!strcmp(mode, baton_speculation_mode_name((enum baton_speculation_mode)i))) {
             speculation->mode = (enum baton_speculation_mode)i;
             return;
         }
-    gw_fields_fail(members, "mode", "invalid_value", "mode: must be \"%s\" or \"%s\"", names[0],
-                   names[1]);
+    gw_fields_fail(members, "mode", "invalid_value",
+                   "mode: must be \"none\", \"prompt_lookup\" or \"draft_model\"");
 }
 
 void gw_speculation_read(struct gw_fields *fields, struct baton_speculation *speculation)

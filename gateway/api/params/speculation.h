@@ -1,4 +1,5 @@
-/* The field "speculation" of a body: {"mode": "none" or "prompt_lookup", "max_tokens": 1 to 16}.
+/* The field "speculation" of a body: {"mode": "none", "prompt_lookup" or "draft_model",
+ * "max_tokens": 1 to 16}.
  *
  * Threading: loop thread.
  * Errors:    in fields->problem.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "decode_worker/draft_model.h"
 #include "tests/support/random_gpt2.h"
 
 static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = N_LAYERS, .n_vocab = N_VOCAB,
@@ -13,6 +14,7 @@ struct dc_service *service;
 struct mailbox prefill;
 
 static struct baton_worker_options host_options;
+static struct dc_draft_model draft;
 static struct mailbox gateway;
 static bool has_gateway;
 static const char *gateway_url;
@@ -38,6 +40,32 @@ static void open_host(const struct worker_options *wanted)
                                .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
     assert_int_equal(baton_doorbell_init(&host.bell), BATON_OK);
     assert_int_equal(make_model(&host.model), BATON_OK);
+}
+
+static void open_draft(const struct worker_options *wanted)
+{
+    struct baton_gpt2_sizes of = sizes;
+    struct baton_spec spec;
+    if (!wanted->draft_seed)
+        return;
+    of.n_vocab = wanted->draft_vocab ? wanted->draft_vocab : N_VOCAB;
+    of.n_context = wanted->draft_context ? wanted->draft_context : N_CONTEXT;
+    baton_gpt2_spec(&of, &spec);
+    spec.layers[1].n_kv_heads = 1;
+    spec.layers[N_LAYERS - 1].kv_from = 0;
+    assert_int_equal(baton_model_random(&spec, wanted->draft_seed, NULL, &draft.model, NULL),
+                     BATON_OK);
+    draft.n_vocab = of.n_vocab;
+    draft.n_context = of.n_context;
+}
+
+/* The service makes the pool as large as its own. */
+static void shrink_draft_pool(const struct worker_options *wanted)
+{
+    if (!wanted->draft_blocks)
+        return;
+    baton_kv_destroy(draft.kv);
+    assert_int_equal(dc_draft_model_reserve(&draft, "auto", wanted->draft_blocks, NULL), BATON_OK);
 }
 
 void open_gateway(void)
@@ -68,8 +96,10 @@ void worker_open(const struct worker_options *wanted)
     gateway_url = wanted->gateway_url;
     has_gateway = false;
     open_host(wanted);
+    open_draft(wanted);
     struct dc_service_options options = {
         .host = &host,
+        .draft = draft.model ? &draft : NULL,
         .bulk_url = "tcp://127.0.0.1:0",
         .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1},
         .max_batch = wanted->max_batch ? wanted->max_batch : 4,
@@ -77,6 +107,7 @@ void worker_open(const struct worker_options *wanted)
         .prefix_cache = !wanted->no_prefix_cache};
     if (dc_service_create(&options, &service, &why))
         fail_msg("%s", why.text);
+    shrink_draft_pool(wanted);
     hooks = dc_service_hooks(service);
     if (!gateway_url)
         open_gateway();
@@ -90,7 +121,12 @@ void worker_close(void)
     Baton__V1__Status status = worker_status();
     assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
     assert_int_equal(status.kv_blocks_reserved, 0);
+    if (draft.kv) {
+        assert_int_equal(baton_kv_n_free(draft.kv), baton_kv_n_blocks(draft.kv));
+        assert_true(baton_kv_is_consistent(draft.kv));
+    }
     dc_service_destroy(service);
+    dc_draft_model_close(&draft);
     close_bulk();
     baton_link_release(to_gateway);
     mailbox_close(&prefill);

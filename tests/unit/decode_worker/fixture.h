@@ -36,7 +36,9 @@ struct request_params {
     uint32_t credit;      /* 0: plenty */
     uint32_t deadline_ms; /* 0: none */
     uint32_t explain;     /* candidates */
-    uint32_t drafts;      /* that a step may check by prompt lookup */
+    uint32_t drafts;      /* that a step may check, by prompt lookup */
+    bool with_model;      /* or by the draft model */
+    uint32_t min_drafts;
     bool with_hashes;
     bool with_foreign_hashes; /* with hashes, of another numeric class */
     const char *kv_layout;    /* that KvBegin names; NULL: the worker's own */
@@ -68,6 +70,10 @@ struct worker_options {
     size_t max_queued;       /* messages to the gateway; 0: plenty */
     int n_threads;           /* 0: 2 */
     double silence_s;        /* 0: a sender may be out of reach for ever */
+    /* 0: no draft model; 1: the model itself, more: other weights */
+    uint64_t draft_seed;
+    int draft_vocab, draft_context; /* 0: as the model's */
+    int draft_blocks;               /* 0: as the model's pool */
 };
 
 void worker_open(const struct worker_options *options);

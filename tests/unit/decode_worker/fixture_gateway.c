@@ -290,7 +290,9 @@ void say_start(const struct request_params *params)
     start.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
     start.n_output_tokens = (uint32_t)params->n_resumed;
     if (params->drafts) {
-        speculation.mode = BATON__V1__SPECULATION__MODE__PROMPT_LOOKUP;
+        speculation.mode = params->with_model ? BATON__V1__SPECULATION__MODE__DRAFT_MODEL
+                                              : BATON__V1__SPECULATION__MODE__PROMPT_LOOKUP;
+        speculation.min_tokens = params->min_drafts;
         speculation.max_tokens = params->drafts;
         start.speculation = &speculation;
     }

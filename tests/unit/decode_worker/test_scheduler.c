@@ -147,7 +147,7 @@ static void add_speculating(int i, uint64_t credit, uint64_t n_output_max)
     start.n_prompt = 3;
     start.first_token = 7;
     start.max_new_tokens = 50;
-    assert_int_equal(dc_speculation_init(&contexts[i].speculation, &start), BATON_OK);
+    assert_int_equal(dc_speculation_init(&contexts[i].speculation, &start, NULL), BATON_OK);
     contexts[i].n_output_max = n_output_max;
     add_sequence(i, credit);
 }

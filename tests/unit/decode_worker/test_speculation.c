@@ -100,6 +100,108 @@ TEST(drafts_stay_within_credit)
     worker_close();
 }
 
+/* ---- a draft model ---- */
+
+static struct request_params with_model(int kind, uint64_t id)
+{
+    struct request_params request = kinds[kind];
+    request.id = id;
+    request.with_model = true;
+    request.min_drafts = request.drafts;
+    return request;
+}
+
+/* It draws by the same draws, so that all its drafts are right where nothing else tells the two
+ * apart: penalties do not count a step's own drafts. */
+TEST(drafts_of_the_model_itself_are_right_at_any_temperature)
+{
+    worker_open(&(struct worker_options){.draft_seed = 1});
+    for (int i = 0; i < 2; i++) {
+        struct request_params request = with_model(i, (uint64_t)i + 1);
+        run_here(&request);
+        assert_true(heard[i + 1].n_drafted >= (size_t)request.n_new / 2);
+        assert_int_equal(heard[i + 1].n_accepted, heard[i + 1].n_drafted);
+    }
+    worker_close();
+}
+
+TEST(a_draft_model_changes_no_token_alone_or_in_a_batch)
+{
+    const struct worker_options drafters[] = {{.draft_seed = 1},
+                                              {.draft_seed = 2},
+                                              {.draft_seed = 1, .draft_vocab = N_VOCAB + 20},
+                                              {.draft_seed = 2, .draft_vocab = N_VOCAB - 20},
+                                              {.draft_seed = 1, .draft_context = 40}};
+    struct request_params requests[N_KINDS];
+    for (size_t k = 0; k < sizeof drafters / sizeof drafters[0]; k++) {
+        struct worker_options worker = drafters[k];
+        worker.max_batch = N_KINDS;
+        worker_open(&worker);
+        for (size_t i = 0; i < N_KINDS; i++) {
+            requests[i] = with_model((int)i, i + 1);
+            requests[i].with_model = i != 2; /* one that looks its drafts up is among them */
+            run_prompt(&requests[i]);
+            say_start(&requests[i]);
+        }
+        for (size_t i = 0; i < N_KINDS; i++) {
+            await(&heard[requests[i].id].n_finished, 1);
+            assert_equals_single_run(&requests[i]);
+        }
+        worker_close();
+    }
+}
+
+TEST(a_draft_model_knows_a_context_that_was_sent_or_resumed)
+{
+    struct request_params request = with_model(0, 1);
+    worker_open(&(struct worker_options){.draft_seed = 1});
+    run_sent(&request);
+    assert_int_equal(heard[1].n_accepted, heard[1].n_drafted);
+    request.id = 2;
+    request.n_resumed = 70;
+    resume(&request);
+    run_here(&request);
+    assert_int_equal(heard[2].n_accepted, heard[2].n_drafted);
+    assert_true(heard[2].n_drafted > 50);
+    worker_close();
+}
+
+TEST(a_draft_model_without_blocks_leaves_the_request_without_drafts)
+{
+    struct request_params request = with_model(0, 1);
+    worker_open(&(struct worker_options){.draft_seed = 1, .draft_blocks = 2});
+    run_here(&request);
+    assert_int_equal(heard[1].n_drafted, 0);
+    worker_close();
+}
+
+TEST(a_request_for_a_draft_model_runs_where_there_is_none)
+{
+    struct request_params request = with_model(0, 1);
+    worker_open(&(struct worker_options){0});
+    run_here(&request);
+    assert_int_equal(heard[1].n_drafted, 0);
+    worker_close();
+}
+
+TEST(a_sequence_with_a_draft_model_may_be_canceled_or_stopped)
+{
+    uint32_t tokens[N_CONTEXT];
+    struct request_params request = with_model(0, 1);
+    worker_open(&(struct worker_options){.draft_seed = 2});
+    request.credit = 9;
+    run_prompt(&request);
+    say_start(&request);
+    await_tokens(&request, 9);
+    say_cancel(&request);
+    await_idle();
+    request = with_model(1, 2);
+    (void)single_run(&request, tokens);
+    request.stop = tokens[40];
+    run_here(&request);
+    worker_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +209,12 @@ int main(void)
         cmocka_unit_test(a_context_that_was_sent_or_resumed_speculates_too),
         cmocka_unit_test(a_stop_token_ends_a_step_that_has_drafts_behind_it),
         cmocka_unit_test(drafts_stay_within_credit),
+        cmocka_unit_test(drafts_of_the_model_itself_are_right_at_any_temperature),
+        cmocka_unit_test(a_draft_model_changes_no_token_alone_or_in_a_batch),
+        cmocka_unit_test(a_draft_model_knows_a_context_that_was_sent_or_resumed),
+        cmocka_unit_test(a_draft_model_without_blocks_leaves_the_request_without_drafts),
+        cmocka_unit_test(a_request_for_a_draft_model_runs_where_there_is_none),
+        cmocka_unit_test(a_sequence_with_a_draft_model_may_be_canceled_or_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,36 @@ TEST(odds_that_are_poor_are_tried_again_in_time)
     assert_int_equal(baton_draft_length(&odds, least, 8), 1);
 }
 
+/* The expected tokens of n drafts over the time that they take. */
+static double rate_of(double p, double cost, int n)
+{
+    double tokens = 1, right = p;
+    for (int i = 0; i < n; i++, right *= p)
+        tokens += right;
+    return tokens / (1 + n * cost);
+}
+
+TEST(as_many_drafts_are_paid_as_make_the_most_tokens_a_second)
+{
+    for (double p = 0.05; p < 1; p += 0.05)
+        for (double cost = 0.02; cost < 1.2; cost *= 1.3) {
+            struct baton_draft_odds odds = baton_draft_odds_of(p);
+            int n = baton_draft_length_paid(&odds, cost, 16);
+            for (int other = 0; other <= 16; other++)
+                assert_true(rate_of(p, cost, n) > rate_of(p, cost, other) - 1e-9);
+        }
+}
+
+TEST(a_paid_draft_costs_its_row_and_its_part_of_a_round)
+{
+    /* A step of 10 + 1 takes a row of its own 1, and a round of 1 + 0.5 another 1.5. */
+    assert_float_equal(baton_draft_cost(10, 1, 1, 1, 0.5, 1), 2.5 / 11, 1e-12);
+    /* Of ten sequences that share the step, five share the round. */
+    assert_float_equal(baton_draft_cost(10, 1, 10, 1, 0.5, 5), 1.7 / 2, 1e-12);
+    assert_float_equal(baton_draft_cost(0, 0, 4, 1, 1, 4), 0, 0);
+    assert_float_equal(baton_draft_cost(1, 1, 4, 0, 0, 4), 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -55,6 +85,8 @@ int main(void)
         cmocka_unit_test(costs_that_are_not_known_forbid_nothing),
         cmocka_unit_test(odds_follow_what_was_accepted),
         cmocka_unit_test(odds_that_are_poor_are_tried_again_in_time),
+        cmocka_unit_test(as_many_drafts_are_paid_as_make_the_most_tokens_a_second),
+        cmocka_unit_test(a_paid_draft_costs_its_row_and_its_part_of_a_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

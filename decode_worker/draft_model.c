@@ -1,0 +1,151 @@
+#include "decode_worker/draft_model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/tokenizer_tables.h"
+
+enum { TOKEN_SHOWN_BYTES = 40 };
+
+/* ---- the vocabulary ---- */
+
+static bool is_same(const struct baton_token_row *a, const struct baton_token_row *b)
+{
+    if (!a->text || !b->text)
+        return a->text == b->text;
+    return a->n_bytes == b->n_bytes && !memcmp(a->text, b->text, a->n_bytes);
+}
+
+static int shown_bytes(const struct baton_token_row *row)
+{
+    if (!row->text)
+        return 0;
+    return row->n_bytes < TOKEN_SHOWN_BYTES ? (int)row->n_bytes : (int)TOKEN_SHOWN_BYTES;
+}
+
+enum baton_err dc_draft_vocabulary_check(const struct baton_tokenizer_tables *model,
+                                         const struct baton_tokenizer_tables *draft,
+                                         struct baton_why *why)
+{
+    size_t n = model->n_tokens < draft->n_tokens ? model->n_tokens : draft->n_tokens;
+    for (size_t id = 0; id < n; id++) {
+        const struct baton_token_row *a = &model->tokens[id], *b = &draft->tokens[id];
+        if (!is_same(a, b))
+            return baton_fail(why, BATON_INVALID,
+                              "its vocabulary is another one: token %zu is \"%.*s\" there and "
+                              "\"%.*s\" in the model",
+                              id, shown_bytes(b), b->text ? b->text : "", shown_bytes(a),
+                              a->text ? a->text : "");
+    }
+    return BATON_OK;
+}
+
+static enum baton_err read_tables(const struct baton_checkpoint *checkpoint,
+                                  const struct baton_cache_dirs *cache,
+                                  const char digest[BATON_SHA256_HEX],
+                                  struct baton_tokenizer_tables **tables, struct baton_why *why)
+{
+    return baton_checkpoint_tokenizer(checkpoint, cache, digest, tables, why);
+}
+
+/* Files that are the same byte for byte need no reading. */
+static enum baton_err check_vocabulary(const struct baton_host *host,
+                                       const struct baton_checkpoint *checkpoint,
+                                       const struct baton_cache_dirs *cache,
+                                       const struct baton_fingerprint *fingerprint,
+                                       struct baton_why *why)
+{
+    struct baton_checkpoint *served = NULL;
+    struct baton_tokenizer_tables *ours = NULL, *theirs = NULL;
+    if (!strcmp(host->fingerprint.tokenizer, fingerprint->tokenizer))
+        return BATON_OK;
+    enum baton_err err = baton_checkpoint_open(host->options->model, &served, why);
+    if (!err)
+        err = read_tables(served, cache, host->fingerprint.tokenizer, &ours, why);
+    if (!err)
+        err = read_tables(checkpoint, cache, fingerprint->tokenizer, &theirs, why);
+    if (!err)
+        err = dc_draft_vocabulary_check(ours, theirs, why);
+    baton_tokenizer_tables_free(ours);
+    baton_tokenizer_tables_free(theirs);
+    baton_checkpoint_close(served);
+    return err;
+}
+
+/* ---- the model ---- */
+
+/* Its weights must fit into memory, and a block of its KV cache beside them. */
+static enum baton_err admit(void *arg, const struct baton_model *model, struct baton_why *why)
+{
+    const struct baton_host *host = arg;
+    const struct baton_kv_options least = {.tokens = BATON_KV_BLOCK_TOKENS};
+    return baton_kv_budget_check(&least, model, host->options->kv_dtype, true, host->claim, why);
+}
+
+static enum baton_err load(struct dc_draft_model *draft, struct baton_checkpoint *checkpoint,
+                           const char *dtype, const struct baton_host *host, struct baton_why *why)
+{
+    struct baton_cache_dirs cache;
+    struct baton_fingerprint fingerprint;
+    const char *pack_dir = host->options->pack_dir;
+    struct baton_model_options options = {
+        .dtype = *dtype ? dtype : NULL,
+        .kernels = host->options->kernels,
+        .cache = *pack_dir ? &cache : NULL,
+        .fingerprint = &fingerprint,
+        .n_threads = host->cores.n_threads,
+        .show_progress = true,
+        .admit = admit,
+        .admit_arg = (void *)(uintptr_t)host, /* only read */
+    };
+    baton_cache_dirs_find(pack_dir, checkpoint->path, &cache);
+    enum baton_err err =
+        baton_checkpoint_fingerprint(checkpoint, options.cache, true, &fingerprint, why);
+    if (!err)
+        err = check_vocabulary(host, checkpoint, options.cache, &fingerprint, why);
+    return err ? err : baton_model_load(checkpoint, &options, &draft->model, why);
+}
+
+enum baton_err dc_draft_model_open(struct dc_draft_model *draft, const char *path,
+                                   const char *dtype, const struct baton_host *host,
+                                   struct baton_why *why)
+{
+    struct dc_draft_model made = {0};
+    struct baton_checkpoint *checkpoint = NULL;
+    struct baton_why reason = {""};
+    int64_t begin_ns = baton_now_ns();
+    enum baton_err err = baton_checkpoint_open(path, &checkpoint, &reason);
+    if (!err)
+        err = load(&made, checkpoint, dtype, host, &reason);
+    if (err) {
+        baton_checkpoint_close(checkpoint);
+        return baton_fail(why, err, "draft-model: %s: %s", path, reason.text);
+    }
+    (void)snprintf(made.name, sizeof made.name, "%s", checkpoint->facts.name);
+    baton_checkpoint_close(checkpoint);
+    made.n_vocab = baton_model_spec(made.model)->n_vocab;
+    made.n_context = baton_model_spec(made.model)->n_context;
+    *draft = made;
+    baton_log(BATON_LOG_INFO, "draft_model_loaded", BATON_S("model", made.name),
+              BATON_S("dtype", baton_model_dtype(made.model)),
+              BATON_F("load_s", baton_seconds(baton_now_ns() - begin_ns)));
+    return BATON_OK;
+}
+
+enum baton_err dc_draft_model_reserve(struct dc_draft_model *draft, const char *kv_dtype,
+                                      int n_blocks, struct baton_why *why)
+{
+    return baton_kv_create(baton_model_kv_layout(draft->model), kv_dtype, n_blocks, &draft->kv,
+                           why);
+}
+
+void dc_draft_model_close(struct dc_draft_model *draft)
+{
+    baton_kv_destroy(draft->kv);
+    if (draft->model)
+        baton_model_close(draft->model);
+    *draft = (struct dc_draft_model){0};
+}
