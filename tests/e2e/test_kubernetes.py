@@ -1,7 +1,8 @@
 """deploy/k8s: objects of Kubernetes' own types that fit each other, the image and the programs.
 
-There is no cluster here. kubectl renders the kustomization; the types are those of the
-distribution's python3-kubernetes; what the objects say of our programs is asked of these.
+There is no cluster here. kubectl renders the kustomization. The types are those of the distribution's
+python3-kubernetes, which knows every field, and the JSON schemas of Kubernetes 1.27 as npm has them, which know the forms
+of values. What the objects say of our programs is asked of these. tests/containers/test_kubernetes.py runs them.
 """
 import itertools
 import json
@@ -13,6 +14,7 @@ import sys
 import pytest
 import yaml
 from fleet import BIN, ROOT
+from npm import install
 
 sys.path.insert(0, str(ROOT / "tests/support"))
 import dockerfile  # noqa: E402
@@ -99,6 +101,33 @@ def test_the_types_are_strict(path, value, message):
     at[path[-1]] = value
     with pytest.raises((AssertionError, ValueError), match=message):
         kubernetes_schema.check_manifest(manifest)
+
+
+@pytest.fixture(scope="module")
+def schemas():
+    return install(ROOT / "tests/e2e/kubernetes_types", BIN.parent / "kubernetes-types")
+
+
+def misfits(schemas, objects):
+    """What the schemas say of objects that do not fit."""
+    done = subprocess.run(["node", schemas / "validate.js"], input=json.dumps(objects), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_every_object_fits_its_json_schema(schemas):
+    assert not misfits(schemas, OBJECTS)
+
+
+@pytest.mark.parametrize("good, bad, message", [
+    ('"cpu": "2"', '"cpu": "2 cores"', "quantity"),
+    ('"protocol": "UDP"', '"protocol": "UDPP"', "allowed values"),
+    ('"maxReplicas"', '"maximum"', "maxReplicas"),
+])
+def test_the_schemas_are_strict(schemas, good, bad, message):
+    text = json.dumps(OBJECTS)
+    assert good in text
+    assert any(message in line for line in misfits(schemas, json.loads(text.replace(good, bad))))
 
 
 def kustomize(folder):

