@@ -44,13 +44,18 @@ def until(condition, what):
     raise NoEngine(f"waited {PATIENCE_S} s for {what}")
 
 
-def unpack(root):
-    """Debian's packages of the engine, below root."""
+def tail(log, n_bytes=3000):
+    """The end of a daemon's log, for people."""
+    return f"---- {log}\n{log.read_text(errors='replace')[-n_bytes:]}"
+
+
+def unpack(root, packages):
+    """Debian's packages, below root; what PATH is with them."""
     archives = root / "archives"
     archives.mkdir(parents=True)
-    done = subprocess.run(["apt-get", "-qq", "download", *UNPACKED], cwd=archives, capture_output=True, text=True)
+    done = subprocess.run(["apt-get", "-qq", "download", *packages], cwd=archives, capture_output=True, text=True)
     if done.returncode:
-        raise NoEngine(f"apt-get download {' '.join(UNPACKED)}: {done.stderr.strip()}")
+        raise NoEngine(f"apt-get download {' '.join(packages)}: {done.stderr.strip()}")
     for archive in archives.iterdir():
         subprocess.run(["dpkg", "-x", archive, root], check=True)
     shutil.rmtree(archives)
@@ -68,7 +73,7 @@ def resolver(work):
 def daemon(work, cgroup):
     """dockerd in the namespaces that we are in; the environment of its clients."""
     sock = f"unix://{work}/sock"
-    env = {**os.environ, "PATH": unpack(work / "engine"), "DOCKER_HOST": sock, MADE: str(work)}
+    env = {**os.environ, "PATH": unpack(work / "engine", UNPACKED), "DOCKER_HOST": sock, MADE: str(work)}
     command = ["dockerd", "--data-root", work / "data", "--exec-root", work / "exec", "--pidfile", work / "pid",
                "--host", sock, "--storage-driver", "overlay2", "--bip", "172.29.0.1/16", "--cgroup-parent", cgroup,
                "--default-address-pool", "base=172.30.0.0/16,size=24"]
@@ -77,8 +82,11 @@ def daemon(work, cgroup):
         try:
             until(lambda: dockerd.poll() is not None or answers(**env), "dockerd")
             if dockerd.poll() is not None:
-                raise NoEngine(f"dockerd: {(work / 'dockerd.log').read_text()[-2000:]}")
+                raise NoEngine("dockerd has ended")
             yield env
+        except NoEngine:
+            print(tail(work / "dockerd.log"))
+            raise
         finally:
             dockerd.terminate()
             dockerd.wait()
@@ -106,7 +114,10 @@ def inside(work, cgroup, command):
     resolver(work)
     with daemon(work, cgroup) as env:
         import_base(work, env)
-        return subprocess.run(command, env=env).returncode
+        code = subprocess.run(command, env=env).returncode
+        if code:
+            print(tail(work / "dockerd.log"))
+        return code
 
 
 def remove_cgroups(name):

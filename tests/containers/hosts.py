@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from engine import MADE
+from engine import MADE, tail
 from fleet import wait_for
 
 HERE = Path(__file__).resolve().parent
@@ -90,15 +90,22 @@ def network():
         ip("link", "delete", BRIDGE)
 
 
+def show_logs(made):
+    """What the engines said, of those that were switched on."""
+    for log in (host.disk / "log" for host in made if (host.disk / "log").exists()):
+        print(tail(log))
+
+
 @contextlib.contextmanager
 def hosts(n, image):
     """n hosts whose engines answer and have the image of the engine beside us."""
     room = Path(tempfile.mkdtemp(prefix="hosts.", dir=os.environ[MADE]))
     archive = room / "image.tar"
     subprocess.run(["docker", "save", "-o", archive, image], check=True)
+    made = [Host(i + 1, room) for i in range(n)]
     with network(), contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, room, ignore_errors=True)
-        made = [Host(i + 1, room) for i in range(n)]
+        stack.push(lambda kind, *_: show_logs(made) if kind else None)
         for host in made:
             stack.callback(host.switch_off)
         made[0].switch_on()
