@@ -7,13 +7,12 @@ import json
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
 from engine import MADE
 from fleet import ROOT, wait_for
 from hosts import hosts
-from readers import Readers, in_peace, read, row
+from readers import Proxy, Readers, in_peace, row
 from stack import IMAGE, ask, seconds
 
 STACK, PORT = "baton", 8000
@@ -22,29 +21,6 @@ PROMISED = {"done"}
 CUT = {"cut", "refused"}  # who read through a gateway whose host lost its power
 ROWS = []
 takes_minutes = pytest.mark.skipif("BATON_WHOLE" not in os.environ, reason="takes minutes: tests/run --containers")
-
-
-class Proxy:
-    """Asks the gateways in turn. One that failed is asked last for some seconds."""
-
-    def __init__(self, addresses, key):
-        self.addresses, self.headers = list(addresses), {"Authorization": f"Bearer {key}"}
-        self.turn, self.failed_s = 0, {}
-
-    def order(self):
-        self.turn += 1
-        turned = [self.addresses[(self.turn + i) % len(self.addresses)] for i in range(len(self.addresses))]
-        return sorted(turned, key=lambda address: time.monotonic() - self.failed_s.get(address, -9) < 5)
-
-    def read(self, port, story):
-        begun_s = time.monotonic()
-        for address in self.order() + self.order():
-            tried_s = time.monotonic()
-            outcome, text, gap = read(port, story, host=address, headers=self.headers)
-            if outcome not in ("refused", "HTTP 503"):
-                break
-            self.failed_s[address] = time.monotonic()
-        return outcome, text, gap + tried_s - begun_s
 
 
 class Swarm:
