@@ -1,5 +1,5 @@
-/* The hand-off on this machine: its cost over a real link, by prompt length, KV dtype and chunk
- * size, and the prompt from which on it costs less than computing the prompt on the decode worker.
+/* The hand-off on this machine: its cost over a real link and through shared memory, by prompt
+ * length, KV dtype and chunk size, and the prompt from which on it costs less than computing the prompt on the decode worker.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +92,22 @@ static enum baton_err measure_prefills(struct stand *stand)
     return err;
 }
 
+/* One after the other, so that the machine's moods meet both. */
+static enum baton_err measure_length(struct stand *stand, struct ho_lane *lane, int i,
+                                     struct ho_figures *figures, struct baton_why *why)
+{
+    int n_blocks = baton_kv_blocks_for(stand->prompts.values[i]),
+        n_runs = (int)stand->options->runs;
+    enum baton_err err =
+        ho_lane_measure(lane, n_blocks, BATON_HANDOFF_CHUNK_BYTES, n_runs, &figures->times[i], why);
+    ho_lane_share(lane, true);
+    if (!err)
+        err = ho_lane_measure(lane, n_blocks, BATON_HANDOFF_CHUNK_BYTES, n_runs,
+                              &figures->shared[i], why);
+    ho_lane_share(lane, false);
+    return err;
+}
+
 static enum baton_err measure_lane(struct stand *stand, struct ho_lane *lane,
                                    struct ho_figures *figures, struct baton_why *why)
 {
@@ -99,8 +115,7 @@ static enum baton_err measure_lane(struct stand *stand, struct ho_lane *lane,
     int longest = baton_kv_blocks_for(cli_list_greatest(&stand->prompts));
     enum baton_err err = BATON_OK;
     for (int i = 0; i < stand->prompts.n && !err; i++)
-        err = ho_lane_measure(lane, baton_kv_blocks_for(stand->prompts.values[i]),
-                              BATON_HANDOFF_CHUNK_BYTES, n_runs, &figures->times[i], why);
+        err = measure_length(stand, lane, i, figures, why);
     for (int i = 0; i < stand->chunks.n && !err; i++)
         err = ho_lane_measure(lane, longest, stand->report.chunk_bytes[i], n_runs,
                               &figures->by_chunk[i], why);
@@ -130,22 +145,22 @@ static enum baton_err emulate(struct stand *stand, const struct ho_geometry *geo
     return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;
 }
 
-static void draw_curve(struct stand *stand, const struct ho_geometry *geometry,
-                       struct ho_figures *figures)
+static void draw_curve(const struct stand *stand, const struct ho_geometry *geometry,
+                       const struct ho_times *times, struct ho_point *points,
+                       struct ho_curve *curve)
 {
     for (int i = 0; i < stand->prompts.n; i++)
-        figures->points[i] = (struct ho_point){.n_tokens = stand->prompts.values[i],
-                                               .n_bytes = figures->times[i].n_bytes,
-                                               .prefill_s = stand->prefills_s[i],
-                                               .transfer_s = figures->times[i].transfer_s};
-    figures->curve =
-        (struct ho_curve){.points = figures->points,
-                          .n_points = stand->prompts.n,
-                          .n_layers = geometry->n_layers,
-                          .block_tokens = BATON_KV_BLOCK_TOKENS,
-                          .bytes_per_token = (double)geometry->block_bytes * geometry->n_layers /
-                                             BATON_KV_BLOCK_TOKENS};
-    ho_curve_fit(&figures->curve);
+        points[i] = (struct ho_point){.n_tokens = stand->prompts.values[i],
+                                      .n_bytes = times[i].n_bytes,
+                                      .prefill_s = stand->prefills_s[i],
+                                      .transfer_s = times[i].transfer_s};
+    *curve = (struct ho_curve){.points = points,
+                               .n_points = stand->prompts.n,
+                               .n_layers = geometry->n_layers,
+                               .block_tokens = BATON_KV_BLOCK_TOKENS,
+                               .bytes_per_token = (double)geometry->block_bytes *
+                                                  geometry->n_layers / BATON_KV_BLOCK_TOKENS};
+    ho_curve_fit(curve);
 }
 
 static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
@@ -168,9 +183,11 @@ static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
     if (!err)
         err = measure_lane(stand, lane, figures, why);
     ho_lane_close(lane);
-    if (!err)
-        draw_curve(stand, &geometry, figures);
-    return err ? err : emulate(stand, &geometry, figures, why);
+    if (err)
+        return err;
+    draw_curve(stand, &geometry, figures->times, figures->points, &figures->curve);
+    draw_curve(stand, &geometry, figures->shared, figures->shared_points, &figures->shared_curve);
+    return emulate(stand, &geometry, figures, why);
 }
 
 static enum baton_err measure_all(struct stand *stand, struct baton_why *why)

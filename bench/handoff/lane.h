@@ -12,6 +12,7 @@
 
 #include "bench/handoff/transfer.h"
 #include "common/base/doorbell.h"
+#include "common/engine/system/reserve.h"
 #include "common/wire/link.h"
 
 /* What either side listens on and speaks through. */
@@ -25,7 +26,11 @@ struct ho_end {
 struct ho_lane {
     struct ho_geometry geometry;
     struct ho_end sender, receiver;
-    uint8_t *from, *to; /* [L][max_blocks] blocks */
+    uint8_t *from, *to;            /* [L][max_blocks] blocks */
+    const uint8_t *seen;           /* from, as the receiver has mapped it */
+    struct baton_reserve *reserve; /* of from */
+    size_t n_bytes;                /* of either */
+    bool shares;
     pthread_t thread;
     bool has_thread;
     atomic_bool stopping;
@@ -45,11 +50,17 @@ struct ho_lane {
     atomic_int failure;
 };
 
+/* Of a block, in any of these. */
+static inline size_t ho_offset_of(const struct ho_lane *lane, int layer, int block)
+{
+    size_t index = (size_t)layer * (size_t)lane->geometry.max_blocks + (size_t)block;
+    return index * lane->geometry.block_bytes;
+}
+
 static inline uint8_t *ho_block_at(const struct ho_lane *lane, uint8_t *blocks, int layer,
                                    int block)
 {
-    size_t index = (size_t)layer * (size_t)lane->geometry.max_blocks + (size_t)block;
-    return blocks + index * lane->geometry.block_bytes;
+    return blocks + ho_offset_of(lane, layer, block);
 }
 
 /* arg: the lane. Copies and acknowledges the chunks that arrive, until the lane is stopping. */

@@ -25,12 +25,15 @@ static enum baton_err receive_chunk(struct ho_lane *lane, const struct baton_mes
     if (chunk->offset != lane->received_bytes ||
         chunk->layer >= (uint32_t)lane->geometry.n_layers ||
         (uint64_t)chunk->first_block + chunk->n_blocks > (uint64_t)lane->geometry.max_blocks ||
-        message->payload_bytes != chunk->n_blocks * block_bytes)
+        message->payload_bytes != (chunk->place ? 0 : chunk->n_blocks * block_bytes))
         return BATON_CORRUPT;
+    const uint8_t *from =
+        chunk->place ? lane->seen + ho_offset_of(lane, (int)chunk->layer, (int)chunk->place->block)
+                     : message->payload;
     for (uint32_t i = 0; i < chunk->n_blocks; i++)
         memcpy(ho_block_at(lane, lane->to, (int)chunk->layer, (int)(chunk->first_block + i)),
-               message->payload + i * block_bytes, block_bytes);
-    lane->received_bytes += message->payload_bytes;
+               from + i * block_bytes, block_bytes);
+    lane->received_bytes += chunk->n_blocks * block_bytes;
     lane->crc_s += message->crc_s;
     bool is_due = lane->received_bytes - lane->told_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES;
     return is_due ? answer(lane, false) : BATON_OK;

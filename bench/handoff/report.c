@@ -31,18 +31,20 @@ static void print_head(const struct ho_report *report)
 static void print_lengths(const struct ho_report *report, const struct ho_figures *figures)
 {
     const struct ho_curve *curve = &figures->curve;
-    (void)printf("\nKV %s, %.0f bytes a token\n%7s %11s %11s %11s %6s %7s %11s", figures->kv_dtype,
-                 curve->bytes_per_token, "prompt", "bytes", "prefill ms", "hand-off ms", "GB/s",
-                 "CRC ms", "exposed ms");
+    (void)printf("\nKV %s, %.0f bytes a token\n%7s %11s %11s %11s %6s %7s %11s %11s %11s",
+                 figures->kv_dtype, curve->bytes_per_token, "prompt", "bytes", "prefill ms",
+                 "hand-off ms", "GB/s", "CRC ms", "exposed ms", "shared ms", "exposed ms");
     if (report->has_network)
         (void)printf(" %11s %11s %11s", "network ms", "exposed ms", "emulated ms");
     for (int i = 0; i < curve->n_points; i++) {
         const struct ho_point *point = &figures->points[i];
         const struct ho_times *times = &figures->times[i];
-        (void)printf("\n%7d %11llu %11.2f %11.2f %6.2f %7.3f %11.2f", point->n_tokens,
+        (void)printf("\n%7d %11llu %11.2f %11.2f %6.2f %7.3f %11.2f %11.2f %11.2f", point->n_tokens,
                      (unsigned long long)times->n_bytes, 1e3 * point->prefill_s,
                      1e3 * times->transfer_s, gb_per_s(times), 1e3 * times->crc_s,
-                     1e3 * ho_exposed_s(curve, &here, point->n_tokens));
+                     1e3 * ho_exposed_s(curve, &here, point->n_tokens),
+                     1e3 * figures->shared[i].transfer_s,
+                     1e3 * ho_exposed_s(&figures->shared_curve, &here, point->n_tokens));
         if (report->has_network)
             (void)printf(" %11.2f %11.2f",
                          1e3 * ho_transfer_s(curve, &report->network, point->n_tokens),
@@ -118,6 +120,9 @@ static void put_length(struct baton_json_out *out, const struct ho_report *repor
     put_times(out, &figures->times[i]);
     baton_json_put_real(out, "prefill_s", point->prefill_s);
     baton_json_put_real(out, "exposed_s", ho_exposed_s(curve, &here, point->n_tokens));
+    baton_json_put_real(out, "shared_transfer_s", figures->shared[i].transfer_s);
+    baton_json_put_real(out, "shared_exposed_s",
+                        ho_exposed_s(&figures->shared_curve, &here, point->n_tokens));
     if (report->has_network) {
         baton_json_put_real(out, "network_transfer_s",
                             ho_transfer_s(curve, &report->network, point->n_tokens));

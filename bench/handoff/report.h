@@ -16,6 +16,10 @@ struct ho_figures {
     const char *kv_dtype;
     struct ho_curve curve; /* its points are `points` */
     struct ho_point points[HO_MAX_LENGTHS];
+    /* The same through shared memory: shared_curve's points are shared_points. */
+    struct ho_curve shared_curve;
+    struct ho_point shared_points[HO_MAX_LENGTHS];
+    struct ho_times shared[HO_MAX_LENGTHS];
     struct ho_times times[HO_MAX_LENGTHS], emulated[HO_MAX_LENGTHS];
     struct ho_times by_chunk[HO_MAX_LENGTHS]; /* of the longest prompt */
     bool has_emulated;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bench/bench.h"
 #include "bench/handoff/lane.h"
@@ -95,10 +96,14 @@ static enum baton_err send_chunk(struct ho_lane *lane, int layer, int block, int
     chunk.layer = (uint32_t)layer;
     chunk.first_block = (uint32_t)block;
     chunk.n_blocks = (uint32_t)n_blocks;
+    Baton__V1__KvPlace place = BATON__V1__KV_PLACE__INIT;
+    place.block = (uint32_t)block;
+    chunk.place = lane->shares ? &place : NULL;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
     if (!err)
-        err = send(lane, &envelope, ho_block_at(lane, lane->from, layer, block), n_bytes);
+        err = send(lane, &envelope, ho_block_at(lane, lane->from, layer, block),
+                   lane->shares ? 0 : n_bytes);
     lane->sent_bytes += n_bytes;
     lane->n_chunks++;
     return err;
@@ -181,6 +186,11 @@ enum baton_err ho_lane_measure(struct ho_lane *lane, int n_blocks, size_t chunk_
     return BATON_OK;
 }
 
+void ho_lane_share(struct ho_lane *lane, bool shares)
+{
+    lane->shares = shares;
+}
+
 /* ---- open and close ---- */
 
 static enum baton_err open_end(struct ho_end *end, struct baton_why *why)
@@ -216,9 +226,15 @@ static enum baton_err reserve(struct ho_lane *lane, struct baton_why *why)
 {
     size_t n_blocks = (size_t)lane->geometry.n_layers * (size_t)lane->geometry.max_blocks, n_bytes;
     if (__builtin_mul_overflow(n_blocks, lane->geometry.block_bytes, &n_bytes) ||
-        !(lane->from = malloc(n_bytes)) || !(lane->to = malloc(n_bytes)))
+        baton_reserve_create_shared(n_bytes, &lane->reserve) || !(lane->to = malloc(n_bytes)))
         return baton_fail(why, BATON_NO_MEMORY, "no memory for two contexts of %d blocks",
                           lane->geometry.max_blocks);
+    lane->n_bytes = n_bytes;
+    lane->from = baton_reserve_memory(lane->reserve);
+    void *seen = mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, baton_reserve_fd(lane->reserve), 0);
+    if (seen == MAP_FAILED)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory to map a context");
+    lane->seen = seen;
     for (size_t i = 0; i < n_bytes; i++)
         lane->from[i] = (uint8_t)(i * 2654435761U >> 13 | 1);
     return BATON_OK;
@@ -273,7 +289,9 @@ void ho_lane_close(struct ho_lane *lane)
     close_link(&lane->receiver);
     close_end(&lane->sender);
     close_end(&lane->receiver);
-    free(lane->from);
+    if (lane->seen)
+        (void)munmap((void *)(uintptr_t)lane->seen, lane->n_bytes);
+    baton_reserve_destroy(lane->reserve);
     free(lane->to);
     free(lane);
 }

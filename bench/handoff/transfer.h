@@ -1,5 +1,6 @@
 /* A real transfer of a context between two workers: frames with their CRC over an NNG link, blocks
- * copied by the receiver, acknowledged with credit. Only the engines are missing.
+ * copied by the receiver, acknowledged with credit. Only the engines are missing. The blocks follow
+ * their frames, or the receiver copies them out of the sender's memory (--kv-path).
  *
  * Ownership: a lane owns both of its ends, their memory and the receiving thread.
  * Threading: every call from one thread, which is the sending end; the other end has its own.
@@ -9,6 +10,7 @@
 #ifndef BATON_BENCH_HANDOFF_TRANSFER_H
 #define BATON_BENCH_HANDOFF_TRANSFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +37,9 @@ struct ho_times {
 enum baton_err ho_lane_open(const struct ho_geometry *geometry, struct ho_lane **lane,
                             struct baton_why *why) BATON_MUST_CHECK;
 void ho_lane_close(struct ho_lane *lane);
+
+/* Whether blocks are copied out of the sender's memory from now on; at first they are not. */
+void ho_lane_share(struct ho_lane *lane, bool shares);
 
 /* Sends a context of n_blocks, in chunks of whole blocks of at most chunk_bytes (at least one
  * block), and compares what was received. */

@@ -32,7 +32,7 @@ def check_lengths(kv, n_bytes):
         check_times(line)
         n_blocks = (line["prompt_tokens"] + BLOCK - 1) // BLOCK
         assert line["bytes"] == n_blocks * BLOCK * kv["bytes_per_token"] and line["prefill_s"] > 0
-        assert line["chunks"] == L
+        assert line["chunks"] == L and line["shared_exposed_s"] > 0 and line["shared_transfer_s"] > 0
 
 
 answer = answer_of()
@@ -76,7 +76,7 @@ for line in kv["lengths"]:
     assert line["network_transfer_s"] > 0.04 and line["emulated_transfer_s"] is None
 
 table = run(*TINY, "--bandwidth", "10", "--latency", "0.1", "--emulate", "false").stdout
-for text in "KV f16", "KV f32", "exposed ms", "break-even, here", "break-even, network", "chunks, of 200 tokens":
+for text in "KV f16", "KV f32", "exposed ms", "shared ms", "break-even, here", "break-even, network", "chunks, of 200 tokens":
     assert text in table, table
 
 for options, text in ((["--prompt", "64,16"], "ascend"), (["--prompt", "0"], "--prompt"),

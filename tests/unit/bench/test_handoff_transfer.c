@@ -29,6 +29,19 @@ TEST(every_byte_arrives_and_is_counted)
     ho_lane_close(lane);
 }
 
+TEST(through_shared_memory_every_byte_arrives_as_well)
+{
+    struct ho_lane *lane = open_lane(&large);
+    struct ho_times times;
+    ho_lane_share(lane, true);
+    assert_int_equal(ho_lane_send(lane, 64, 512 << 10, &times, NULL), BATON_OK);
+    assert_int_equal(times.n_bytes, 24 << 20);
+    assert_int_equal(times.n_chunks, 48);
+    ho_lane_share(lane, false);
+    assert_int_equal(ho_lane_send(lane, 7, 512 << 10, &times, NULL), BATON_OK);
+    ho_lane_close(lane);
+}
+
 TEST(chunks_are_whole_blocks_of_one_layer)
 {
     static const struct {
@@ -88,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_emulated_network_is_as_slow_as_it_was_ordered),
         cmocka_unit_test(every_byte_arrives_and_is_counted),
+        cmocka_unit_test(through_shared_memory_every_byte_arrives_as_well),
         cmocka_unit_test(chunks_are_whole_blocks_of_one_layer),
         cmocka_unit_test(a_lane_measures_many_in_turn),
     };
