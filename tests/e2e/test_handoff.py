@@ -1,4 +1,6 @@
 """The hand-off ledger: what each context's way from worker to worker came to, in the answer and in /metrics."""
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from fleet import Fleet, wait_for
 
@@ -76,3 +78,67 @@ def test_a_stream_tells_it_in_its_summary(fleet):
 def test_without_bytes_to_send_there_is_none(fleet):
     assert fleet.generate(prompt=ids(40), max_new_tokens=1)["handoff"] is None
     assert fleet.generate(prompt=ids(40), max_new_tokens=3, kv_cache=False)["handoff"] is None
+
+
+# ---- shared memory: who dies or stands still at any stage harms no text ----
+
+NO_LIMITS = ["--migration-limit", 100, "--max-attempts", 100]
+# Blocks of a prompt that is given up soon belong to another one.
+TIGHT = ["--kv-path", "shared", "--overlap", "on", "--chunk", 16, "--kv-tokens", 1600, "--prefix-cache", "off"]
+
+
+def prompts(n):
+    return [[5 + (7 * i + 131 * seed) % 2000 for i in range(400)] for seed in range(n)]
+
+
+def tell(fleet, prompt):
+    return fleet.generate(prompt=prompt, max_new_tokens=12, temperature=0, ignore_eos=True)["generated_text"]
+
+
+def ask_all(fleet, pool):
+    return [pool.submit(tell, fleet, prompt) for prompt in prompts(8)]
+
+
+@pytest.mark.parametrize("role", ("prefill", "decode"))
+@pytest.mark.parametrize("state", ("PREFILLING", "DECODING"))
+def test_a_worker_that_dies_leaves_exact_texts(role, state):
+    with Fleet(2, 2, prefill_args=TIGHT, gateway_args=NO_LIMITS) as fleet, ThreadPoolExecutor(8) as pool:
+        expected = [tell(fleet, prompt) for prompt in prompts(8)]
+        pending = fleet.pause_at_work(f"{role}-0", lambda: ask_all(fleet, pool), lambda: fleet.open(state))
+        fleet.workers[f"{role}-0"].kill()
+        assert [answer.result() for answer in pending] == expected
+        fleet.start_worker(role, f"{role}-2")
+        fleet.wait_ready(4)
+        assert [answer.result() for answer in ask_all(fleet, pool)] == expected  # what is cached is exact, too
+
+
+@pytest.mark.parametrize("role", ("prefill", "decode"))
+@pytest.mark.parametrize("state", ("PREFILLING", "DECODING"))
+def test_a_worker_that_stood_still_and_goes_on_leaves_exact_texts(role, state):
+    quick = ["--silence-s", 1]
+    with Fleet(2, 2, prefill_args=TIGHT, gateway_args=[*NO_LIMITS, *quick]) as fleet, ThreadPoolExecutor(8) as pool:
+        expected = [tell(fleet, prompt) for prompt in prompts(8)]
+        pending = fleet.pause_at_work(f"{role}-0", lambda: ask_all(fleet, pool), lambda: fleet.open(state))
+        assert [answer.result() for answer in pending] == expected  # elsewhere
+        again = ask_all(fleet, pool)
+        fleet.workers[f"{role}-0"].resume()
+        assert [answer.result() for answer in again] == expected
+        fleet.wait_ready(4)
+        assert [answer.result() for answer in ask_all(fleet, pool)] == expected
+
+
+def test_workers_that_may_not_share_hand_over_by_the_wire():
+    with Fleet(decode_args=["--kv-path", "wire"]) as fleet:
+        assert ask(fleet, 200)["handoff"]["path"] == "wire"
+        wait_for(lambda: fleet.worker("decode-0")["contexts_wired"] == 1, "the worker to tell")
+        assert fleet.worker("decode-0")["contexts_shared"] == 0
+    with Fleet(prefill_args=["--kv-path", "shared"]) as fleet:
+        assert ask(fleet, 200)["handoff"]["path"] == "shared"
+        wait_for(lambda: fleet.worker("decode-0")["contexts_shared"] == 1, "the worker to tell")
+        assert fleet.worker("decode-0")["contexts_wired"] == 0
+
+
+def test_a_context_that_can_go_no_way_is_an_error():
+    with Fleet(prefill_args=["--kv-path", "shared"], decode_args=["--kv-path", "wire"]) as fleet:
+        status, answer, _ = fleet.request("POST", "/generate", {"prompt": ids(40), "max_new_tokens": 4})
+        assert status in (502, 503) and "(--kv-path shared)" in answer["error"]["message"], answer

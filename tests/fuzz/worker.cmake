@@ -1,0 +1,1 @@
+baton_fuzzer(kv_offer LIBS baton_worker)
