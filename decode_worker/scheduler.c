@@ -141,6 +141,7 @@ static void add_drafts(struct dc_scheduler *scheduler)
     struct dc_step *step = &scheduler->step;
     double least = baton_draft_least(scheduler->base_s, scheduler->row_s, step->n_sequences);
     double cost = model_cost(scheduler);
+    scheduler->draft.n_since_try++;
     int n_drafts = 0, n_catch_up = step->n_sequences > 1 ? DC_CATCH_UP : DC_CATCH_UP_ALONE;
     for (int i = 0; i < step->n_sequences; i++) {
         struct dc_context *context = step->contexts[i];

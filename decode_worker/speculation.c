@@ -3,8 +3,9 @@
 #include "common/base/log.h"
 #include "decode_worker/draft_model.h"
 
-/* Steps without a draft, after which one of the draft model's is tried all the same. */
-enum { LEAST_PATIENCE = 16, MOST_PATIENCE = 512 };
+/* Steps without a draft, of a sequence and of the worker, after which one of the draft model's is
+ * tried all the same. */
+enum { LEAST_PATIENCE = 32, MOST_PATIENCE = 512 };
 
 /* How much of what the draft model is thought worth each step of a sequence decides. */
 static const double others_weight = 0.05;
@@ -125,18 +126,32 @@ void dc_speculation_draft(struct dc_speculation *speculation, double least, int 
 
 /* ---- a draft model ---- */
 
+/* One sequence of the worker tries at a time: its row may cost all others. What it catches up for
+ * that may take several steps. */
+static bool may_try(struct dc_speculation *speculation, struct dc_draft_state *state)
+{
+    speculation->n_waited++;
+    if (!speculation->tries && speculation->n_waited >= speculation->patience &&
+        state->n_since_try >= LEAST_PATIENCE) {
+        speculation->tries = true;
+        state->n_since_try = 0;
+    }
+    return speculation->tries;
+}
+
 /* How many drafts are wanted. Where none is worth its time, one is tried now and then. */
-static int wanted_drafts(struct dc_speculation *speculation, const struct dc_draft_state *state,
+static int wanted_drafts(struct dc_speculation *speculation, struct dc_draft_state *state,
                          double cost, int n_most)
 {
     struct baton_draft_odds *odds = &speculation->odds[0];
     if (!(odds->p > 0)) /* the first time: as others do */
         *odds = baton_draft_odds_of(state->p > 0 ? state->p : agreements[0].p);
     int n = at_least(speculation, baton_draft_length_paid(odds, cost, n_most), n_most);
+    if (n)
+        speculation->tries = false;
     if (n || n_most < 1)
         return n;
-    speculation->n_waited++;
-    return speculation->n_waited >= speculation->patience;
+    return may_try(speculation, state);
 }
 
 static bool knows_all(const struct dc_speculation *speculation, int first, int n)
@@ -156,7 +171,7 @@ static int n_lacking(struct dc_speculation *speculation)
     return n_text - speculation->draft.n_tokens;
 }
 
-void dc_speculation_plan(struct dc_speculation *speculation, const struct dc_draft_state *state,
+void dc_speculation_plan(struct dc_speculation *speculation, struct dc_draft_state *state,
                          double cost, int n_most, int *n_catch_up)
 {
     const struct dc_prompt_lookup *text = &speculation->text;
@@ -192,12 +207,14 @@ void dc_speculation_tell(const struct dc_speculation *speculation, struct dc_dra
         state->p += state->p > 0 ? others_weight * (p - state->p) : p;
 }
 
-/* One that was tried in vain is tried again after twice as long. */
+/* After one that was right another is tried at once, after one that fell in twice as long. */
 static void note_try(struct dc_speculation *speculation, bool is_right)
 {
-    if (speculation->n_waited)
-        speculation->patience =
-            is_right ? LEAST_PATIENCE : smaller(2 * speculation->patience, MOST_PATIENCE);
+    if (speculation->tries && !is_right)
+        speculation->patience = smaller(2 * speculation->patience, MOST_PATIENCE);
+    else if (is_right)
+        speculation->patience = LEAST_PATIENCE;
+    speculation->tries &= is_right;
     speculation->n_waited = 0;
 }
 

@@ -35,7 +35,8 @@ struct dc_draft_model;
  * not known. */
 struct dc_draft_state {
     double base_s, row_s;
-    double p; /* of all sequences; 0: none was checked */
+    double p;        /* of all sequences; 0: none was checked */
+    int n_since_try; /* steps since one was made that was not worth its time */
 };
 
 struct dc_speculation {
@@ -49,6 +50,7 @@ struct dc_speculation {
     int n_model_vocab;      /* ids that it knows */
     int n_model_positions;  /* that its sequence has room for */
     struct baton_seq draft; /* n_tokens: of the text, computed by it */
+    bool tries;             /* a draft that is not worth its time */
     int n_waited, patience; /* steps without a draft; after so many one is tried */
 
     /* of the step at hand */
@@ -71,7 +73,7 @@ void dc_speculation_draft(struct dc_speculation *speculation, double least, int 
 
 /* The same for a draft model, which is to make them: fills n_drafts and n_fed. cost: of a draft
  * (draft_length.h). *n_catch_up: tokens that sequences may catch up in this step. */
-void dc_speculation_plan(struct dc_speculation *speculation, const struct dc_draft_state *state,
+void dc_speculation_plan(struct dc_speculation *speculation, struct dc_draft_state *state,
                          double cost, int n_most, int *n_catch_up);
 
 /* The draft model failed at its i-th draft: the sequence goes on without. */
