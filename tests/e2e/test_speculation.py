@@ -72,6 +72,24 @@ def test_an_answer_is_that_without_drafts(fleet, kind, mode):
     assert ask(fleet, path, {**body, "speculation": MODES[mode]}) == expected
 
 
+def assert_is_placed(step):
+    draft = step["draft"]
+    listed = {candidate["token_id"]: (rank, candidate["prob"]) for rank, candidate in enumerate(step["candidates"], 1)}
+    if draft["accepted"]:
+        assert (draft["rank"], draft["prob"]) == (step["rank"], step["prob"])
+    else:
+        assert (draft["rank"], draft["prob"]) == listed.get(draft["token_id"], (None, None))
+
+
+def test_a_draft_that_fell_is_told_with_what_the_model_thought_of_it(fleet):
+    answer = fleet.generate(prompt="Once upon a time", max_new_tokens=60, temperature=1, seed=3, explain=3,
+                            ignore_eos=True, speculation=MODEL_DRAFTS)
+    fell = [step for step in answer["steps"] if step["draft"] and not step["draft"]["accepted"]]
+    assert any(step["draft"]["rank"] for step in fell), fell
+    for step in fell:
+        assert_is_placed(step)
+
+
 def test_a_text_that_repeats_takes_fewer_steps_and_says_so(fleet):
     before = fleet.metrics()
     answer = fleet.generate(**REPEATING, speculation=LOOKUP, explain=3)
@@ -86,6 +104,7 @@ def test_a_text_that_repeats_takes_fewer_steps_and_says_so(fleet):
     for step in answer["steps"]:
         if step["draft"]:
             assert step["draft"]["accepted"] == (step["draft"]["token_id"] == step["token_id"])
+            assert_is_placed(step)
     plain = fleet.generate(**REPEATING, explain=3)
     assert essence(plain) == essence(answer) and plain["speculation"] == {"drafted_tokens": 0, "accepted_tokens": 0}
     status, chat, _ = fleet.request("POST", "/v1/completions", {"prompt": [5] * 8, "max_tokens": 60,

@@ -139,6 +139,25 @@ static void put_reason(struct baton_json_out *out, const struct gw_api *api,
     baton_buf_fini(&reason);
 }
 
+/* What the model thought of the guess, as far as it is listed. */
+static void put_draft_place(struct baton_json_out *out, const struct gw_token *token)
+{
+    const Baton__V1__Decision *decision = token->decision;
+    size_t i = 0;
+    while (i < decision->n_candidates && decision->candidates[i]->token != *token->draft)
+        i++;
+    if (*token->draft == token->id) {
+        baton_json_put_uint(out, "rank", decision->rank);
+        baton_json_put_exact(out, "prob", decision->chosen->prob);
+    } else if (i < decision->n_candidates) {
+        baton_json_put_uint(out, "rank", i + 1);
+        baton_json_put_exact(out, "prob", decision->candidates[i]->prob);
+    } else {
+        baton_json_put_null(out, "rank");
+        baton_json_put_null(out, "prob");
+    }
+}
+
 /* What was guessed for the token before it was made. */
 static void put_draft(struct baton_json_out *out, const struct gw_api *api,
                       const struct gw_token *token)
@@ -151,6 +170,7 @@ static void put_draft(struct baton_json_out *out, const struct gw_api *api,
     baton_json_put_uint(out, "token_id", *token->draft);
     put_text(out, api, *token->draft);
     baton_json_put_bool(out, "accepted", *token->draft == token->id);
+    put_draft_place(out, token);
     baton_json_close(out, '}');
 }
 
