@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import threading
+import urllib.request
 
 import pytest
 from fleet import BIN, PATIENCE_S, ROOT, WORDY, Stream, free_port, wait_for
@@ -214,6 +215,16 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(state):
         assert up.end() == 1
         assert re.search(r"(prefill|decode)-0 ended with status 1 before the fleet was ready", up.popen.stderr.read())
         assert not list(state.glob("*.pid"))
+
+
+def test_a_draft_model_drafts_for_all_requests(state):
+    with Up(state, "--draft-model", ROOT / "models/tale") as up:
+        up.wait_ready()
+        body = json.dumps(dict(prompt="Once upon a time", max_new_tokens=40, temperature=0)).encode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{up.port}/generate", body) as answer:
+            assert json.load(answer)["speculation"]["accepted_tokens"] > 0
+    with Up(state, "--draft-model", state / "none") as up:
+        assert up.end() != 0 and "--draft-model" in up.popen.stderr.read()
 
 
 def test_a_fleet_over_https_is_looked_after_as_well(state, tmp_path):

@@ -64,6 +64,8 @@ static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *opti
     add_if(command, "--cors-origins", options->cors_origins);
     add_if(command, "--chat-template", options->chat_template);
     add_if(command, "--sampling-defaults", options->sampling_defaults);
+    if (*fleet->draft_model)
+        add(command, "--speculation", "draft_model");
     add_log_format(command, options);
 }
 
@@ -77,6 +79,8 @@ static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *opti
         add(command, "--id", command->name);
         add(command, "--gateway", fleet->inbox);
         add_if(command, "--dtype", options->dtype);
+        if (role == DECODE)
+            add_if(command, "--draft-model", fleet->draft_model);
         add_if(command, "--cores",
                role == PREFILL ? options->prefill_cores : options->decode_cores);
         add_log_format(command, options);
@@ -163,6 +167,8 @@ enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options 
         err = find_programs(fleet, options->bin, why);
     if (!err)
         err = resolve("model", options->model, fleet->model, why);
+    if (!err)
+        err = resolve("draft-model", options->draft_model, fleet->draft_model, why);
     if (!err)
         err = resolve("api-keys", keys, fleet->api_keys, why);
     if (!err)

@@ -23,7 +23,7 @@ struct bt_fleet {
     struct bt_command commands[BT_MAX_PROCESSES]; /* the gateway's first */
     int n;
     char programs[3][PATH_MAX];
-    char model[PATH_MAX], pack_dir[PATH_MAX], api_keys[PATH_MAX];
+    char model[PATH_MAX], draft_model[PATH_MAX], pack_dir[PATH_MAX], api_keys[PATH_MAX];
     char inbox[40], port[8], context_tokens[16];
     struct bt_fleet_file file;
 };

@@ -27,6 +27,10 @@ const struct baton_option bt_up_option_table[] = {
     TEXT(
         dtype, "dtype", NULL,
         "of the weights: auto, f32, bf16, q8, q4, native; unset: native for a GGUF file, else f32"),
+    TEXT(
+        draft_model, "draft-model", NULL,
+        "small model of the same vocabulary, a directory or a GGUF file, with which decode workers "
+        "draft tokens, for all requests; unset: none"),
     INT(n_prefill, "prefill", "1", 1, BT_MAX_WORKERS, "", "prefill workers"),
     INT(n_decode, "decode", "1", 1, BT_MAX_WORKERS, "", "decode workers"),
     TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on"),

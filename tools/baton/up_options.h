@@ -10,7 +10,7 @@
 #include "common/base/config.h"
 
 struct bt_up_options {
-    const char *state, *model, *models, *dtype, *pack_dir, *bin;
+    const char *state, *model, *models, *dtype, *draft_model, *pack_dir, *bin;
     const char *host, *api_keys, *cors_origins, *chat_template, *sampling_defaults;
     const char *prefill_cores, *decode_cores;
     int64_t n_prefill, n_decode, port, context_tokens;
