@@ -8,7 +8,7 @@
 enum { LEAST_PATIENCE = 32, MOST_PATIENCE = 512 };
 
 /* How much of what the draft model is thought worth each step of a sequence decides. */
-static const double others_weight = 0.05;
+static const double others_weight = 0.1;
 
 /* Until drafts of a sequence were checked: what share of them is right, after so many agreed. */
 static const struct {

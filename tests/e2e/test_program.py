@@ -221,7 +221,9 @@ def test_a_draft_model_drafts_for_all_requests(state):
     with Up(state, "--draft-model", ROOT / "models/tale") as up:
         up.wait_ready()
         body = json.dumps(dict(prompt="Once upon a time", max_new_tokens=40, temperature=0)).encode()
-        with urllib.request.urlopen(f"http://127.0.0.1:{up.port}/generate", body) as answer:
+        request = urllib.request.Request(f"http://127.0.0.1:{up.port}/generate", body,
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as answer:
             assert json.load(answer)["speculation"]["accepted_tokens"] > 0
     with Up(state, "--draft-model", state / "none") as up:
         assert up.end() != 0 and "--draft-model" in up.popen.stderr.read()
