@@ -1,6 +1,11 @@
 /* A decode worker that speculates: its tokens are those of a run without (fixture.h). */
 #include "tests/unit/decode_worker/fixture.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "common/checkpoint/tokenizer_tables.h"
+#include "decode_worker/draft_model.h"
 #include "tests/support/mailbox.h"
 
 /* A random model that is greedy repeats itself soon; a warm one hardly does. */
@@ -184,6 +189,49 @@ TEST(a_request_for_a_draft_model_runs_where_there_is_none)
     worker_close();
 }
 
+/* A step whose message finds no room is made again, with its drafts. */
+TEST(a_link_that_is_full_delays_drafts_and_loses_none)
+{
+    struct request_params request = with_model(0, 1);
+    static char url[64];
+    struct mailbox box;
+    assert_int_equal(mailbox_open(&box, NULL, 1), BATON_OK);
+    (void)snprintf(url, sizeof url, "%s", baton_inbox_url(box.inbox));
+    mailbox_close(&box);
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        worker_open(
+            &(struct worker_options){.draft_seed = seed, .gateway_url = url, .max_queued = 3});
+        say_reserve(&request);
+        say_prompt(&request);
+        work_for_ms(20);
+        say_start(&request);
+        heard[1].n_tokens = 0; /* it has yet to be heard */
+        work_for_ms(20);
+        open_gateway();
+        await(&heard[1].n_finished, 1);
+        assert_equals_single_run(&request);
+        assert_true(seed > 1 || heard[1].n_accepted == heard[1].n_drafted);
+        worker_close();
+    }
+}
+
+/* Ids that both know must be the same tokens; a longer vocabulary is padded. */
+TEST(another_vocabulary_is_told_by_its_first_token)
+{
+    struct baton_token_row ours[] = {{"a", 1}, {"b", 1}, {NULL, 0}};
+    struct baton_token_row theirs[] = {{"a", 1}, {"b", 1}, {NULL, 0}, {"[PAD3]", 6}};
+    struct baton_tokenizer_tables model = {.tokens = ours, .n_tokens = 3},
+                                  draft = {.tokens = theirs, .n_tokens = 4};
+    struct baton_why why = {""};
+    assert_int_equal(dc_draft_vocabulary_check(&model, &draft, &why), BATON_OK);
+    assert_int_equal(dc_draft_vocabulary_check(&draft, &model, &why), BATON_OK);
+    theirs[1].text = "c";
+    assert_int_equal(dc_draft_vocabulary_check(&model, &draft, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "token 1 is \"c\" there and \"b\" in the model"));
+    theirs[1] = (struct baton_token_row){NULL, 0};
+    assert_int_equal(dc_draft_vocabulary_check(&model, &draft, &why), BATON_INVALID);
+}
+
 TEST(a_sequence_with_a_draft_model_may_be_canceled_or_stopped)
 {
     uint32_t tokens[N_CONTEXT];
@@ -214,6 +262,8 @@ int main(void)
         cmocka_unit_test(a_draft_model_knows_a_context_that_was_sent_or_resumed),
         cmocka_unit_test(a_draft_model_without_blocks_leaves_the_request_without_drafts),
         cmocka_unit_test(a_request_for_a_draft_model_runs_where_there_is_none),
+        cmocka_unit_test(a_link_that_is_full_delays_drafts_and_loses_none),
+        cmocka_unit_test(another_vocabulary_is_told_by_its_first_token),
         cmocka_unit_test(a_sequence_with_a_draft_model_may_be_canceled_or_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

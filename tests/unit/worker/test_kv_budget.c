@@ -190,6 +190,34 @@ TEST(a_model_without_room_is_refused_before_it_is_loaded)
     baton_model_close(model);
 }
 
+TEST(a_draft_models_block_comes_with_each_block)
+{
+    const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = 4, .n_vocab = 5,
+                                           .n_context = 64};
+    const struct baton_gpt2_sizes small = {SMALL_GPT2, .n_layers = 1, .n_vocab = 5,
+                                           .n_context = 64};
+    struct baton_model *model, *draft;
+    struct baton_kv *kv = NULL;
+    size_t block_bytes, draft_bytes;
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
+    assert_int_equal(random_gpt2(&small, 1, NULL, &draft), BATON_OK);
+    assert_int_equal(baton_kv_measure(baton_model_kv_layout(model), "f32", &block_bytes, NULL),
+                     BATON_OK);
+    assert_int_equal(baton_kv_measure(baton_model_kv_layout(draft), "f32", &draft_bytes, NULL),
+                     BATON_OK);
+    struct baton_kv_options options = {.bytes = (int64_t)(10 * block_bytes)};
+    for (int with_draft = 0; with_draft < 2; with_draft++) {
+        options.draft = with_draft ? draft : NULL;
+        assert_int_equal(baton_kv_budget_create(&options, model, "f32", true, NULL, &kv, NULL),
+                         BATON_OK);
+        size_t all_bytes = block_bytes + (with_draft ? draft_bytes : 0);
+        assert_int_equal(baton_kv_n_blocks(kv), 10 * block_bytes / all_bytes);
+        baton_kv_destroy(kv);
+    }
+    baton_model_close(draft);
+    baton_model_close(model);
+}
+
 TEST(a_block_that_no_message_carries_is_refused)
 {
     const struct baton_gpt2_sizes wide = {.n_layers = 1,
@@ -230,6 +258,7 @@ int main(void)
         cmocka_unit_test(a_count_beyond_int_is_refused),
         cmocka_unit_test(a_worker_gets_the_pool_its_options_describe),
         cmocka_unit_test(a_model_without_room_is_refused_before_it_is_loaded),
+        cmocka_unit_test(a_draft_models_block_comes_with_each_block),
         cmocka_unit_test(a_block_that_no_message_carries_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
