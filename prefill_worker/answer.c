@@ -12,6 +12,7 @@ void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token 
         .compute_s = baton_seconds(times->computed_ns - job->begun_ns),
         .sample_s = baton_seconds(times->sampled_ns - times->sampling_ns),
         .n_cached_tokens = job->n_cached_tokens,
+        .n_disk_tokens = job->n_disk_tokens,
         .stopped = stopped,
         .cold = is_cold};
     Baton__V1__FirstToken message;

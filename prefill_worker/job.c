@@ -9,14 +9,15 @@
 
 /* The picture in the header, as a table: the next states of each state. */
 static const unsigned edges[PF_N_STATES] = {
-    [PF_WAITING] = TO(RUNNING),
+    [PF_WAITING] = TO(LOADING) | TO(RUNNING),
+    [PF_LOADING] = TO(WAITING),
     [PF_RUNNING] = TO(PAUSED) | TO(SENDING),
     [PF_PAUSED] = TO(RUNNING),
 };
 
 void pf_job_set_state(struct pf_job *job, enum pf_state state)
 {
-    static const char *const names[] = {"waiting", "running", "paused", "sending"};
+    static const char *const names[] = {"waiting", "loading", "running", "paused", "sending"};
     int64_t now_ns = baton_now_ns();
     bool is_edge = edges[job->state] & 1u << state;
     baton_log(is_edge ? BATON_LOG_DEBUG : BATON_LOG_ERROR,
@@ -33,6 +34,7 @@ Baton__V1__KvReason pf_job_kv_reason(const struct pf_job *job)
 {
     switch (job->state) {
     case PF_WAITING:
+    case PF_LOADING:
         return BATON__V1__KV_REASON__KV_RESERVED;
     case PF_SENDING:
         return BATON__V1__KV_REASON__KV_SENDING;

@@ -1,14 +1,14 @@
 /* One prompt on its way through a prefill worker.
  *
  *     WAITING --blocks taken, submitted--> RUNNING --first token--> SENDING --> gone
- *                                           |   ^
- *                naive mode: out of credit  |   |  TokenAck
- *                                           v   |
- *                                          PAUSED
+ *      |   ^                                |   ^
+ *      |   |     naive mode: out of credit  |   |  TokenAck
+ *      v   |                                v   |
+ *     LOADING                              PAUSED
  *
- * SENDING lasts until the decode worker has the context; a job without a hand-off leaves it at
- * once. A canceled job is freed in any state but RUNNING, where the engine thread must return it
- * first.
+ * LOADING: blocks are read from disk (common/worker/kv_disk.h), at most once a job. SENDING lasts
+ * until the decode worker has the context; a job without a hand-off leaves it at once. A canceled
+ * job is freed in any state but RUNNING and LOADING, where the other thread must return it first.
  *
  * Ownership: the service owns every job; the engine thread borrows one while it is RUNNING.
  * Threading: main thread, except the fields under "shared", and those under "engine" while RUNNING.
@@ -22,11 +22,12 @@
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
 #include "common/sampling/state.h"
+#include "common/worker/kv_disk.h"
 #include "common/worker/kv_send.h"
 #include "common/worker/prefix_cache.h"
 #include "common/worker/request_table.h"
 
-enum pf_state { PF_WAITING, PF_RUNNING, PF_PAUSED, PF_SENDING, PF_N_STATES };
+enum pf_state { PF_WAITING, PF_LOADING, PF_RUNNING, PF_PAUSED, PF_SENDING, PF_N_STATES };
 
 struct pf_job {
     struct baton_node in_jobs;
@@ -47,7 +48,10 @@ struct pf_job {
 
     /* prefix cache, main thread */
     struct baton_prefix prefix;
-    int n_cached_tokens; /* found in the cache; set once before the engine thread sees the job */
+    int n_cached_tokens; /* found in the cache; set before the engine thread sees the job */
+    int n_disk_tokens;   /* of them, on disk */
+    struct baton_kv_load load;
+    bool has_looked_on_disk;
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;

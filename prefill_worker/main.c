@@ -8,6 +8,7 @@ struct options {
     int64_t chunk;
     int overlap; /* enum baton_overlap */
     int prefix_cache;
+    struct baton_kv_disk_options kv_disk;
 };
 
 static const struct baton_option option_table[] = {
@@ -23,6 +24,7 @@ static const struct baton_option option_table[] = {
                      "contexts leave while their prompts are computed; auto: long ones"),
     BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",
                      "on: prompts with the same prefix compute it once"),
+    BATON_KV_DISK_OPTIONS(struct options, kv_disk),
 };
 
 static enum baton_err run(void *arg, struct baton_why *why)
@@ -35,7 +37,8 @@ static enum baton_err run(void *arg, struct baton_why *why)
                                                  .chunk = (int)options->chunk,
                                                  .overlap = (enum baton_overlap)options->overlap,
                                                  .prefix_cache = options->prefix_cache &&
-                                                                 options->kv.prefix_cache_tokens};
+                                                                 options->kv.prefix_cache_tokens,
+                                                 .kv_disk = options->kv_disk};
     enum baton_err err =
         baton_host_open(&host, &options->worker, &options->kv, BATON__V1__ROLE__ROLE_PREFILL, why);
     if (!err)

@@ -14,6 +14,7 @@ struct pf_service {
     struct baton_host *host;
     struct baton_kv *kv;
     struct baton_prefix_cache prefix_cache;
+    struct baton_kv_disk *disk; /* NULL: there is none */
     struct pf_engine *engine;
     struct baton_kv_sender *sender;
     struct pf_job_list jobs; /* in order of arrival */
@@ -34,6 +35,11 @@ static enum baton_err create_kv(struct pf_service *service,
         err = baton_prefix_cache_init(&service->prefix_cache, service->kv,
                                       baton_model_dtype(host->model), &host->fingerprint,
                                       &host->numeric_class, options->prefix_cache, why);
+    if (!err && *options->kv_disk.dir && !options->prefix_cache)
+        err = baton_fail(why, BATON_INVALID, "--kv-disk: needs a prefix cache, which is off");
+    if (!err && *options->kv_disk.dir)
+        err = baton_kv_disk_create(&options->kv_disk, &service->prefix_cache, baton_host_wake, host,
+                                   &service->disk, why);
     if (!err && baton_kv_report_init(&service->kv_report, service->kv))
         err = baton_fail(why, BATON_NO_MEMORY, "no memory for the account of the KV cache");
     return err;
@@ -96,14 +102,21 @@ static void log_stopped(const struct pf_job *job)
     if (job->begun_ns && !job->has_first_token)
         baton_log(BATON_LOG_INFO, "prompt_stopped", BATON_ORIGIN(&job->origin),
                   BATON_I("attempt", job->origin.attempt),
-                  BATON_I("computed_tokens",
-                          job->seq.n_tokens - job->seq.n_shared * BATON_KV_BLOCK_TOKENS),
+                  BATON_I("computed_tokens", job->seq.n_tokens - job->n_cached_tokens),
                   BATON_I("prompt_tokens", job->n_prompt));
+}
+
+static double prefill_rate(struct pf_service *service)
+{
+    return pf_engine_stats(service->engine).steps.tokens_per_s;
 }
 
 static void free_job(struct pf_service *service, struct pf_job *job)
 {
     log_stopped(job);
+    if (service->disk)
+        baton_kv_disk_save(service->disk, &job->seq, &job->prefix, prefill_rate(service),
+                           baton_now_ns());
     baton_request_table_remove(&service->requests, &job->in_requests);
     pf_job_list_remove(&service->jobs, job);
     pf_job_destroy(job);
@@ -117,6 +130,8 @@ void pf_service_destroy(struct pf_service *service)
          job = pf_job_list_next(&service->jobs, job))
         atomic_store(&job->canceled, true); /* so that the step that runs ends after its layer */
     pf_engine_stop(service->engine);
+    baton_kv_disk_destroy(service->disk); /* before the blocks that it reads into are free */
+    service->disk = NULL;
     for (struct pf_job *job; (job = pf_job_list_first(&service->jobs));)
         free_job(service, job);
     baton_kv_sender_destroy(service->sender);
@@ -150,6 +165,8 @@ static void account(struct pf_service *service, struct baton_link *gateway,
                                                      .since_ns = job->received_ns,
                                                      .reason_ns = job->state_ns,
                                                      .canceled = atomic_load(&job->canceled)});
+    if (service->disk)
+        baton_kv_disk_report(service->disk, &service->kv_report);
     baton_kv_report_end(&service->kv_report, gateway);
 }
 
@@ -242,6 +259,36 @@ static void pump_transfer(struct pf_service *service, struct pf_job *job)
     job->transfer_over = true;
 }
 
+/* WAITING -> LOADING, if the prompt has blocks to look up behind those that were in memory. */
+static bool try_load(struct pf_service *service, struct pf_job *job)
+{
+    if (!service->disk || job->has_looked_on_disk || job->prompt_logprobs ||
+        job->seq.n_shared >= job->prefix.n_hashes)
+        return false;
+    job->has_looked_on_disk = true;
+    job->load = (struct baton_kv_load){.seq = &job->seq,
+                                       .hashes = job->prefix.hashes,
+                                       .n_hashes = job->prefix.n_hashes,
+                                       .tokens_per_s = prefill_rate(service),
+                                       .canceled = &job->canceled};
+    pf_job_set_state(job, PF_LOADING);
+    baton_kv_disk_load(service->disk, &job->load);
+    return true;
+}
+
+/* LOADING -> WAITING: the prompt begins behind the blocks that were read. */
+static void take_loaded(struct pf_service *service, struct pf_job *job)
+{
+    int n_blocks = job->seq.n_shared + job->load.n_loaded;
+    job->n_disk_tokens = job->load.n_loaded * BATON_KV_BLOCK_TOKENS;
+    job->n_cached_tokens = job->seq.n_tokens = n_blocks * BATON_KV_BLOCK_TOKENS;
+    service->prefix_cache.n_hit_tokens += (uint64_t)job->n_disk_tokens;
+    baton_kv_progress_publish(&job->progress,
+                              (struct baton_kv_progress){.n_done = n_blocks, .n_end = n_blocks});
+    pf_job_set_state(job, PF_WAITING);
+    baton_prefix_register(&job->prefix, &job->seq, n_blocks);
+}
+
 /* WAITING -> RUNNING, if the pool has enough free blocks. */
 static void try_start(struct pf_service *service, struct pf_job *job, bool *pool_full)
 {
@@ -252,6 +299,8 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
         *pool_full = true; /* first come, first served: a shorter prompt does not overtake */
         return;
     }
+    if (try_load(service, job))
+        return;
     if (job->is_delivered && job->send.state == BATON_KV_SEND_IDLE && open_transfer(service, job)) {
         baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__NO_MEMORY,
                           "no memory to send the context");
@@ -279,7 +328,9 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
 {
     /* Before the job may be freed: complete blocks serve other prompts even if it is canceled. */
     baton_prefix_register(&job->prefix, &job->seq, count_complete(service, job));
-    if (is_canceled(job, now_ns) && job->state != PF_RUNNING) {
+    if (job->state == PF_LOADING && atomic_load(&job->load.is_over))
+        take_loaded(service, job);
+    if (is_canceled(job, now_ns) && job->state != PF_RUNNING && job->state != PF_LOADING) {
         free_job(service, job);
         return;
     }
@@ -315,12 +366,18 @@ static int64_t work(void *arg, int64_t now_ns)
     pf_engine_look(service->engine, now_ns);
     baton_kv_sender_look(service->sender, now_ns);
     bool pool_full = false;
+    if (service->disk)
+        baton_kv_disk_give_back(service->disk);
     take_done(service);
     for (struct pf_job *job = pf_job_list_first(&service->jobs), *next; job; job = next) {
         next = pf_job_list_next(&service->jobs, job);
         if (job->deadline_ns > now_ns && job->deadline_ns < next_ns)
             next_ns = job->deadline_ns;
         step_job(service, job, now_ns, &pool_full);
+    }
+    if (service->disk && pool_full) {
+        int64_t way_ns = baton_kv_disk_give_way(service->disk, now_ns);
+        next_ns = way_ns < next_ns ? way_ns : next_ns;
     }
     baton_kv_sender_tidy(service->sender);
     if (baton_kv_report_is_due(&service->kv_report, service->jobs.n, now_ns))
@@ -340,8 +397,9 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     struct pf_engine_stats stats = pf_engine_stats(service->engine);
     for (struct pf_job *job = pf_job_list_first(&service->jobs); job;
          job = pf_job_list_next(&service->jobs, job)) {
-        out->n_queued += job->state == PF_WAITING;
-        if (job->state == PF_WAITING || job->state == PF_RUNNING) /* a new prompt waits for these */
+        out->n_queued += job->state == PF_WAITING || job->state == PF_LOADING;
+        if (job->state == PF_WAITING || job->state == PF_LOADING ||
+            job->state == PF_RUNNING) /* a new prompt waits for these */
             out->n_queued_tokens += (uint32_t)count_missing(service, job);
     }
     out->n_queued += stats.n_queued;
@@ -358,6 +416,19 @@ static void status_of_jobs(const struct pf_service *service, Baton__V1__Status *
     out->n_canary_failures = stats.steps.n_canary_failures;
 }
 
+static void status_of_disk(struct baton_kv_disk *disk, Baton__V1__Status *out)
+{
+    struct baton_kv_disk_stats stats = baton_kv_disk_stats(disk);
+    out->kv_disk_hit_tokens = stats.hit_tokens;
+    out->kv_disk_read_bytes = stats.read_bytes;
+    out->kv_disk_written_bytes = stats.written_bytes;
+    out->kv_disk_read_s = stats.read_s;
+    out->kv_disk_write_s = stats.write_s;
+    out->kv_disk_evictions = stats.evictions;
+    out->kv_disk_dropped = stats.dropped;
+    out->kv_disk_errors = stats.errors;
+}
+
 static void status(void *arg, Baton__V1__Status *out)
 {
     struct pf_service *service = arg;
@@ -369,6 +440,8 @@ static void status(void *arg, Baton__V1__Status *out)
     out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
     out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
     out->kv_account_faults = service->kv_report.n_faults;
+    if (service->disk)
+        status_of_disk(service->disk, out);
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)
@@ -384,7 +457,7 @@ static void lost(void *arg, uint64_t gateway_epoch)
 static bool is_idle(void *arg)
 {
     const struct pf_service *service = arg;
-    return !service->jobs.n;
+    return !service->jobs.n && (!service->disk || baton_kv_disk_is_idle(service->disk));
 }
 
 struct baton_host_hooks pf_service_hooks(struct pf_service *service)

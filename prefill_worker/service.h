@@ -9,6 +9,7 @@
 
 #include "common/worker/host.h"
 #include "common/worker/kv_budget.h"
+#include "common/worker/kv_disk.h"
 #include "common/worker/kv_send.h"
 
 struct pf_service;
@@ -19,6 +20,7 @@ struct pf_service_options {
     int chunk;                  /* tokens of a step; 0: as the model's weights suggest */
     enum baton_overlap overlap;
     bool prefix_cache;
+    struct baton_kv_disk_options kv_disk; /* of the prefix cache */
 };
 
 enum baton_err pf_service_create(const struct pf_service_options *options,

@@ -39,6 +39,9 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     seconds(c, "step_base_s", m->step_base_s);
     seconds(c, "step_row_s", m->step_row_s);
     range(c, "prefix_hit_tokens", m->prefix_hit_tokens, 0, m->prefix_tokens);
+    range(c, "kv_disk_hit_tokens", m->kv_disk_hit_tokens, 0, m->prefix_hit_tokens);
+    seconds(c, "kv_disk_read_s", m->kv_disk_read_s);
+    seconds(c, "kv_disk_write_s", m->kv_disk_write_s);
 }
 
 /* "" comes from a worker of an earlier version. */
@@ -146,6 +149,7 @@ static void check_first_token(struct checker *c, const Baton__V1__FirstToken *m)
     seconds(c, "prefill_compute_s", m->prefill_compute_s);
     seconds(c, "sample_s", m->sample_s);
     range(c, "cached_tokens", m->cached_tokens, 0, BATON_MAX_PROMPT_TOKENS);
+    range(c, "disk_tokens", m->disk_tokens, 0, m->cached_tokens);
     seconds(c, "process_age_s", m->process_age_s);
     if (m->decision)
         baton_check_decision(c, m->decision);

@@ -83,12 +83,18 @@ void baton_kv_report_add(struct baton_kv_report *report, const struct baton_kv_o
     report->answer.owners_in_all++;
 }
 
+void baton_kv_report_add_cached(struct baton_kv_report *report, const struct baton_seq *seq)
+{
+    held_for(report, BATON__V1__KV_REASON__KV_CACHED)->blocks +=
+        (uint32_t)baton_kv_account_claim(&report->account, seq);
+}
+
 static void answer(struct baton_kv_report *report, struct baton_link *gateway)
 {
     const struct baton_kv *kv = report->account.kv;
     Baton__V1__KvHeld *cached = held_for(report, BATON__V1__KV_REASON__KV_CACHED);
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    cached->blocks = (uint32_t)baton_kv_n_cached(kv);
+    cached->blocks += (uint32_t)baton_kv_n_cached(kv);
     cached->oldest_s = age_s(baton_kv_oldest_cached_ns(kv));
     report->answer.query = report->query->query;
     report->answer.blocks = (uint32_t)baton_kv_n_blocks(kv);

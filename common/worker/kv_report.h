@@ -49,6 +49,8 @@ bool baton_kv_report_is_due(struct baton_kv_report *report, size_t n_requests, i
 /* query is borrowed until end, and NULL for a check alone. */
 void baton_kv_report_begin(struct baton_kv_report *report, const Baton__V1__KvQuery *query);
 void baton_kv_report_add(struct baton_kv_report *report, const struct baton_kv_owner *owner);
+/* Blocks that the prefix cache holds for a while, for no request: they count as cached. */
+void baton_kv_report_add_cached(struct baton_kv_report *report, const struct baton_seq *seq);
 /* Counts and logs faults, and answers the query over the link it came in on. */
 void baton_kv_report_end(struct baton_kv_report *report, struct baton_link *gateway);
 

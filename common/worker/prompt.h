@@ -22,6 +22,7 @@ enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, s
 struct baton_first_token {
     double queue_s, compute_s, sample_s;
     int n_cached_tokens; /* of the prompt, not computed */
+    int n_disk_tokens;   /* of them, read from disk */
     bool cold, stopped;  /* the worker's first request; at a stop token */
 };
 

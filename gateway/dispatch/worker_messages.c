@@ -104,6 +104,7 @@ static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *requ
     attempt->prefill_queue_s = first->prefill_queue_s;
     attempt->prefill_compute_s = first->prefill_compute_s;
     attempt->cached_tokens = first->cached_tokens;
+    attempt->disk_tokens = first->disk_tokens;
     attempt->cold |= first->cold;
     if (request->output.tokens.n)
         note_resumed(metrics, request, now_ns);

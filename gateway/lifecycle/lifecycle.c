@@ -87,6 +87,7 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
         BATON_I("class_changed", request->class_changed),
         BATON_I("prompt_tokens", request->params.prompt.n),
         BATON_I("cached_tokens", gw_request_first_attempt(request)->cached_tokens),
+        BATON_I("disk_tokens", gw_request_first_attempt(request)->disk_tokens),
         BATON_I("output_tokens", request->output.tokens.n),
         BATON_S("prefill", request->attempt.prefill_id),
         BATON_S("decode", request->attempt.decode_id),
@@ -133,6 +134,7 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
     if (outcome == GW_OUTCOME_ok) {
         metrics->n_prompt_tokens += request->params.prompt.n;
         metrics->n_cached_tokens += gw_request_first_attempt(request)->cached_tokens;
+        metrics->n_disk_tokens += gw_request_first_attempt(request)->disk_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
         gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->output.longest_gap_s);
         gw_arrivals_finished(&lifecycle->arrivals, (double)request->output.tokens.n,

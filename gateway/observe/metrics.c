@@ -101,6 +101,8 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
                   metrics->n_prompt_tokens);
     write_counter(out, "baton_cached_prompt_tokens_total", "Of these, found in a prefix cache.",
                   metrics->n_cached_tokens);
+    write_counter(out, "baton_disk_prompt_tokens_total", "Of these, read from disk.",
+                  metrics->n_disk_tokens);
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
     write_by_mode(out, "baton_drafted_tokens_total",
                   "Tokens that speculation guessed, by its mode.", metrics->n_drafted);

@@ -88,6 +88,23 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
       "Prompt tokens looked up in the worker's prefix cache.", status->prefix_tokens)              \
     X(prefix_hit_tokens, METRIC_ONLY, "counter", "baton_worker_prefix_hit_tokens_total",           \
       "Of these, found.", status->prefix_hit_tokens)                                               \
+    X(kv_disk_hit_tokens, METRIC_ONLY, "counter", "baton_worker_kv_disk_hit_tokens_total",         \
+      "Of these, read from disk.", status->kv_disk_hit_tokens)                                     \
+    X(kv_disk_read_bytes, METRIC_ONLY, "counter", "baton_worker_kv_disk_read_bytes_total",         \
+      "Of KV blocks, read from disk.", status->kv_disk_read_bytes)                                 \
+    X(kv_disk_read_s, METRIC_ONLY, "counter", "baton_worker_kv_disk_read_seconds_total",           \
+      "What that took.", status->kv_disk_read_s)                                                   \
+    X(kv_disk_written_bytes, METRIC_ONLY, "counter", "baton_worker_kv_disk_written_bytes_total",   \
+      "Of KV blocks, written to disk.", status->kv_disk_written_bytes)                             \
+    X(kv_disk_write_s, METRIC_ONLY, "counter", "baton_worker_kv_disk_write_seconds_total",         \
+      "What that took.", status->kv_disk_write_s)                                                  \
+    X(kv_disk_evictions, METRIC_ONLY, "counter", "baton_worker_kv_disk_evictions_total",           \
+      "KV blocks on disk that gave way to others.", status->kv_disk_evictions)                     \
+    X(kv_disk_dropped, METRIC_ONLY, "counter", "baton_worker_kv_disk_dropped_blocks_total",        \
+      "KV blocks that were not written: no time, or no room.", status->kv_disk_dropped)            \
+    X(kv_disk_errors, METRIC_ONLY, "counter", "baton_worker_kv_disk_errors_total",                 \
+      "Reads and writes of KV blocks that failed, and blocks found damaged.",                      \
+      status->kv_disk_errors)                                                                      \
     X(start_to_ready_s, METRIC_ONLY, "gauge", "baton_worker_start_to_ready_seconds",               \
       "Process start to model loaded.", worker->start_to_ready_s)                                  \
     X(model_load_s, METRIC_ONLY, "gauge", "baton_worker_model_load_seconds",                       \

@@ -57,6 +57,7 @@ struct gw_attempt {
 
     size_t n_scored;        /* prompt tokens whose logprobs came */
     uint32_t cached_tokens; /* of the prompt, not computed again */
+    uint32_t disk_tokens;   /* of them, read from disk */
     bool decode_began;      /* the decode worker has the context: prefill is no longer needed */
     bool cold;              /* a worker computed for the first time in its life */
     struct gw_handoff handoff;

@@ -41,7 +41,7 @@ NAIVE = {
 ARGS = ["--chat-template", "chatml"]  # of a gateway that takes them all
 
 # What depends on the run and not on the request.
-OF_THE_RUN = {"id", "created", "served_by", "handoff", "timings", "timeline", "cold", "cached_tokens",
+OF_THE_RUN = {"id", "created", "served_by", "handoff", "timings", "timeline", "cold", "cached_tokens", "disk_tokens",
               "prompt_tokens_details", "speculation", "draft", "completion_tokens_details"}
 
 

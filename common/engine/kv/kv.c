@@ -339,10 +339,19 @@ void baton_seq_register(struct baton_seq *seq, int first, const struct baton_blo
 }
 
 /* From the last on: of blocks that are kept, those that need the others before them go first. */
+void baton_seq_shorten(struct baton_seq *seq, int n_blocks)
+{
+    while (seq->n_blocks > n_blocks)
+        baton_kv_blocks_release(&seq->kv->blocks, seq->blocks[--seq->n_blocks]);
+    if (seq->n_shared > n_blocks)
+        seq->n_shared = n_blocks;
+    if (seq->n_tokens > n_blocks * BATON_KV_BLOCK_TOKENS)
+        seq->n_tokens = n_blocks * BATON_KV_BLOCK_TOKENS;
+}
+
 void baton_seq_fini(struct baton_seq *seq)
 {
-    for (int i = seq->n_blocks - 1; i >= 0; i--)
-        baton_kv_blocks_release(&seq->kv->blocks, seq->blocks[i]);
+    baton_seq_shorten(seq, 0);
     free(seq->blocks);
     *seq = (struct baton_seq){0};
 }

@@ -141,6 +141,9 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
 void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
                         int n);
 
+/* Gives back the blocks past the first n_blocks; the positions in them are gone. */
+void baton_seq_shorten(struct baton_seq *seq, int n_blocks);
+
 /* Gives the blocks back; harmless on a zeroed struct and when called twice. */
 void baton_seq_fini(struct baton_seq *seq);
 

@@ -387,6 +387,7 @@ void gw_choice_count(struct gw_choice *choice)
     account_for(choice->completion, request);
     totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
+    totals->disk_tokens += gw_request_first_attempt(request)->disk_tokens;
     totals->output_tokens += request->output.tokens.n;
     totals->prompt_s += gw_request_first_attempt(request)->prefill_compute_s;
     totals->output_s += gw_request_e2el_s(request) - gw_request_ttft_s(request);

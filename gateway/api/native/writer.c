@@ -92,6 +92,7 @@ static void put_summary(struct baton_buf *buf, const struct gw_request *request,
     baton_json_open(&out, NULL, '{');
     put_ending(&out, request);
     baton_json_put_uint(&out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
+    baton_json_put_uint(&out, "disk_tokens", gw_request_first_attempt(request)->disk_tokens);
     baton_json_put_bool(&out, "cold", gw_request_first_attempt(request)->cold);
     put_served_by(&out, request);
     put_speculation(&out, request);
@@ -156,6 +157,7 @@ static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
     put_ending(&out, request);
     baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
     baton_json_put_uint(&out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
+    baton_json_put_uint(&out, "disk_tokens", gw_request_first_attempt(request)->disk_tokens);
     baton_json_put_uint(&out, "seed", request->params.sampling.seed);
     baton_json_put_bool(&out, "cold", gw_request_first_attempt(request)->cold);
     put_served_by(&out, request);

@@ -62,6 +62,7 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_put_uint(out, "total_tokens", totals->prompt_tokens + n_output);
     baton_json_open(out, "prompt_tokens_details", '{');
     baton_json_put_uint(out, "cached_tokens", totals->cached_tokens);
+    baton_json_put_uint(out, "disk_tokens", totals->disk_tokens);
     baton_json_close(out, '}');
     put_predictions(out, totals);
     baton_json_close(out, '}');
@@ -81,6 +82,7 @@ static void put_timings(struct baton_json_out *out, const struct gw_totals *tota
 {
     baton_json_open(out, "timings", '{');
     baton_json_put_uint(out, "cache_n", totals->cached_tokens);
+    baton_json_put_uint(out, "disk_n", totals->disk_tokens);
     put_rate(out, "prompt_n", totals->run_tokens - totals->cached_tokens, "prompt_ms",
              totals->prompt_s, "prompt_per_token_ms", "prompt_per_second");
     put_rate(out, "predicted_n", totals->output_tokens, "predicted_ms", totals->output_s,

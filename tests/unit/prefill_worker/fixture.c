@@ -168,7 +168,9 @@ void worker_open(const struct worker_options *wanted)
         .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1, .path = wanted->path},
         .chunk = 64,
         .overlap = wanted->overlap,
-        .prefix_cache = !wanted->no_prefix_cache};
+        .prefix_cache = !wanted->no_prefix_cache,
+        .kv_disk = {.dir = wanted->kv_disk.dir ? wanted->kv_disk.dir : "",
+                    .bytes = wanted->kv_disk.bytes}};
     if (pf_service_create(&options, &service, &why))
         fail_msg("%s", why.text);
     hooks = pf_service_hooks(service);
@@ -206,6 +208,7 @@ static void hear(const baton_envelope *envelope)
         about->tokens[about->n_tokens++ % MAX_HEARD] = envelope->first_token->token;
         about->first_token = envelope->first_token->token;
         about->cached_tokens = envelope->first_token->cached_tokens;
+        about->disk_tokens = envelope->first_token->disk_tokens;
         break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
         about->n_prompt_logprobs += (int)envelope->prompt_logprobs->n_logprobs;

@@ -34,7 +34,7 @@ struct request_params {
 /* What a gateway heard about one request. */
 struct heard {
     int n_first, n_tokens, n_finished, n_failed, n_prompt_logprobs;
-    uint32_t first_token, cached_tokens, tokens[MAX_HEARD];
+    uint32_t first_token, cached_tokens, disk_tokens, tokens[MAX_HEARD];
     Baton__V1__Failed__Code failure;
 };
 
@@ -53,6 +53,7 @@ struct worker_options {
     enum baton_overlap overlap;
     bool no_prefix_cache;
     enum baton_kv_path path, decode_path; /* the worker's and the decode worker's */
+    struct baton_kv_disk_options kv_disk;
 };
 
 void worker_open(const struct worker_options *options);

@@ -1,0 +1,164 @@
+"""Prefill workers that keep KV blocks on disk: whatever happens to the file, the tokens are those of a fleet without."""
+import os
+import random
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from fleet import BIN, Fleet, wait_for
+
+LONG, CACHED = 480, 464  # the last token's block is always computed
+POOL = 512  # tokens: room for one of these prompts
+MANY = 6
+
+
+def ids(n, first=0):
+    """n token ids that differ from those of another `first`."""
+    return [(first * 131 + 7 * i * i + 3 * i) % 2000 + 5 for i in range(n)]
+
+
+def body(i):
+    return {"prompt": ids(LONG, i), "max_new_tokens": 6, "ignore_eos": True, "seed": i, "temperature": 0.8 if i % 2 else 0}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    with Fleet(prefill_args=["--prefix-cache", "off"], decode_args=["--prefix-cache", "off"]) as fleet:
+        return [fleet.generate(**body(i))["text"] for i in range(MANY)]
+
+
+def on_disk(directory, n=1, args=(), **more):
+    """A fleet whose decode worker finds nothing itself, so that the prefill worker runs every prompt."""
+    return Fleet(n, prefill_args=["--kv-disk", directory, "--kv-disk-bytes", 64 << 20, "--kv-tokens", POOL, *args],
+                 decode_args=["--prefix-cache", "off"], **more)
+
+
+def total(fleet, name, worker="prefill-0"):
+    return fleet.metrics()[f'baton_worker_kv_disk_{name}_total{{role="prefill",worker="{worker}"}}']
+
+
+def restart(fleet, name="prefill-0", **how):
+    process = fleet.workers[name]
+    if process.popen.poll() is None:
+        assert process.stop() == 0
+    wait_for(lambda: not fleet.worker(name) or fleet.worker(name)["state"] != "ready", "the worker to be gone")
+    fleet.start_worker("prefill", name, **how)
+    wait_for(lambda: (fleet.worker(name) or {}).get("state") == "ready", "the worker to be ready")
+
+
+def test_prompts_come_back_from_disk_also_after_a_restart(expected, tmp_path):
+    with on_disk(tmp_path / "kv") as fleet:
+        first = [fleet.generate(**body(i)) for i in range(MANY)]
+        assert [answer["text"] for answer in first] == expected
+        assert all(answer["disk_tokens"] == 0 for answer in first)
+        fleet.wait_all_free()  # what was computed is written
+        wait_for(lambda: total(fleet, "written_bytes") > 0, "the metrics")
+        restart(fleet)
+        answer = fleet.generate(**body(0))  # nothing is known of rates: all that is there is read
+        assert answer["text"] == expected[0]
+        assert answer["cached_tokens"] == answer["disk_tokens"] == CACHED
+        again = [fleet.generate(**body(i)) for i in range(MANY)]
+        assert [answer["text"] for answer in again] == expected
+        assert again[0]["disk_tokens"] == 0  # in memory by now
+        wait_for(lambda: total(fleet, "hit_tokens") >= CACHED and total(fleet, "read_bytes") > 0, "the metrics")
+        assert total(fleet, "errors") == 0
+        assert fleet.metrics()["baton_disk_prompt_tokens_total"] >= CACHED
+        assert os.stat(tmp_path / "kv").st_mode & 0o777 == 0o700
+        restart(fleet)
+        status, answer, _ = fleet.request("POST", "/v1/completions", {"prompt": ids(LONG, 1), "max_tokens": 2})
+        assert status == 200 and answer["timings"]["disk_n"] == CACHED == answer["timings"]["cache_n"]
+        assert answer["usage"]["prompt_tokens_details"] == {"cached_tokens": CACHED, "disk_tokens": CACHED}
+        skipped = fleet.generate(**body(2), cache_prompt=False)
+        assert skipped["text"] == expected[2] and skipped["disk_tokens"] == skipped["cached_tokens"] == 0
+
+
+def test_two_workers_write_and_read_one_directory_at_once(expected, tmp_path):
+    with on_disk(tmp_path / "kv", 2) as fleet:
+        def ask(i):
+            for _ in range(3):
+                answers[i].append(fleet.generate(**body(i))["text"])
+        answers = [[] for _ in range(MANY)]
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(MANY)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert answers == [[text] * 3 for text in expected]
+        fleet.wait_all_free()
+        assert all(process.stop() == 0 for process in (fleet.workers["prefill-0"], fleet.workers["prefill-1"]))
+        fleet.start_worker("prefill", "another")  # finds what both have written
+        wait_for(lambda: (fleet.worker("another") or {}).get("state") == "ready", "the worker to be ready")
+        answer = fleet.generate(**body(0))
+        assert answer["text"] == expected[0] and answer["disk_tokens"] > 0
+
+
+def test_a_worker_that_is_killed_while_it_writes_leaves_no_wrong_token(expected, tmp_path):
+    chance = random.Random(1)
+    with on_disk(tmp_path / "kv") as fleet:
+        for turn in range(5):
+            assert fleet.generate(**body(turn))["text"] == expected[turn]  # its blocks are being written now
+            for _ in range(chance.randrange(8)):
+                fleet.metrics()
+            fleet.workers["prefill-0"].kill()
+            restart(fleet)
+            for i in range(turn + 1):
+                assert fleet.generate(**body(i))["text"] == expected[i]
+
+
+def damage(directory):
+    for file in directory.iterdir():
+        with open(file, "r+b") as f:
+            for at in range(1 << 16, file.stat().st_size, 50000):
+                f.seek(at)
+                f.write(b"damaged")
+
+
+def test_damaged_blocks_are_computed(expected, tmp_path):
+    with on_disk(tmp_path / "kv") as fleet:
+        for turn in range(2):
+            assert [fleet.generate(**body(i))["text"] for i in range(MANY)] == expected
+            fleet.wait_all_free()
+            restart(fleet)
+            if turn == 0:
+                damage(tmp_path / "kv")  # while it is open
+        logs = list(Path(fleet.dir.name).glob("prefill-0*.log"))
+        wait_for(lambda: any("ev=kv_disk_not_read" in log.read_text() for log in logs), "the log")
+        (tmp_path / "kv").joinpath("notes.txt").write_text("of somebody else")  # and stays
+        restart(fleet)
+        assert (tmp_path / "kv" / "notes.txt").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
+def test_a_full_disk_costs_hits_and_nothing_else(expected, tmp_path):
+    (tmp_path / "kv").mkdir(mode=0o700)
+    mounted = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1m,mode=700 tmpfs "$0" && exec "$@"',
+               tmp_path / "kv"]
+    with on_disk(tmp_path / "kv") as fleet:
+        restart(fleet, command=mounted)
+        for _ in range(2):
+            assert [fleet.generate(**body(i))["text"] for i in range(MANY)] == expected
+        wait_for(lambda: total(fleet, "errors") > 0 and total(fleet, "dropped_blocks") > 0, "the metrics")
+        told = fleet.workers["prefill-0"].text().count("ev=kv_disk_not_written")
+        assert told == 1 and 'reason="the disk is full"' in fleet.workers["prefill-0"].text()
+
+
+def refusal(directory, *args):
+    told = subprocess.run([BIN / "baton-prefill", "--lease-dir", "", "--pack-dir", "", "--kv-disk", directory, *args],
+                          capture_output=True, text=True, cwd=BIN.parents[2], timeout=60)
+    assert told.returncode == 1, told
+    return told.stderr
+
+
+def test_directories_and_files_that_others_could_write_are_refused(tmp_path):
+    kv, other = tmp_path / "kv", tmp_path / "other"
+    kv.mkdir(mode=0o755)
+    assert f"--kv-disk: mode 755 of {kv} lets others in; must be 700" in refusal(kv)
+    kv.chmod(0o700)
+    other.symlink_to(kv)
+    assert f"--kv-disk: {other} is a link or a file; must be a directory" in refusal(other)
+    (kv / "planted.kv").symlink_to("/etc/passwd")
+    assert f"--kv-disk: {kv}/planted.kv is not a plain file" in refusal(kv)
+    (kv / "planted.kv").unlink()
+    assert "--kv-disk-bytes: must be " in refusal(kv, "--kv-disk-bytes", "4096")
+    assert "--kv-disk: needs a prefix cache" in refusal(kv, "--prefix-cache", "off")
