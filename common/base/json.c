@@ -179,6 +179,11 @@ struct baton_json *baton_json_new_text(const char *text, size_t n)
     return made(json_stringn(text, n));
 }
 
+struct baton_json *baton_json_new_string(const char *text)
+{
+    return made(json_string(text));
+}
+
 struct baton_json *baton_json_share(const struct baton_json *value)
 {
     return made(json_incref(raw(value)));

@@ -77,6 +77,8 @@ struct baton_json *baton_json_new_array(void);
 struct baton_json *baton_json_new_bool(bool value);
 /* n bytes of UTF-8, else NULL. */
 struct baton_json *baton_json_new_text(const char *text, size_t n);
+/* The same of text that ends with a zero. */
+struct baton_json *baton_json_new_string(const char *text);
 /* The value once more: it lives until every tree that holds it is freed. */
 struct baton_json *baton_json_share(const struct baton_json *value);
 /* False: the array is NULL, the value is, or there is no memory. */

@@ -44,6 +44,8 @@ static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct bato
         err = baton_model_config_require(config, &config->n_context, &reason);
     if (err)
         return baton_fail(why, err, "%s: %s", checkpoint->config_path, reason.text);
+    memcpy(facts->family, config->model_type, sizeof facts->family);
+    facts->has_blocks = baton_checkpoint_has_blocks(checkpoint);
     facts->n_vocab = config->n_vocab;
     facts->n_context_tokens = config->n_context;
     facts->bos_id = config->bos_id;

@@ -5,12 +5,15 @@
 #ifndef BATON_CHECKPOINT_FACTS_H
 #define BATON_CHECKPOINT_FACTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/checkpoint/model_config.h"
 
 struct baton_model_facts {
     char name[128];           /* of the directory, or of the file without its ending */
+    char family[64];          /* model_type of the config */
+    bool has_blocks;          /* of ggml's formats, as a GGUF file's tensors are */
     int64_t n_vocab;          /* V */
     int64_t n_context_tokens; /* prompt and output together */
     int64_t eos_ids[BATON_MODEL_MAX_EOS];

@@ -184,6 +184,33 @@ size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct bat
     return n;
 }
 
+static bool asks_for_nothing(const struct baton_json *value)
+{
+    size_t n = baton_json_size(value);
+    switch (baton_json_kind(value)) {
+    case BATON_JSON_ARRAY:
+        return !n || (n == 1 && baton_json_is(baton_json_at(value, 0), "text"));
+    case BATON_JSON_OBJECT:
+        return !n || (n == 1 && baton_json_is(baton_json_get(value, "type"), "text"));
+    case BATON_JSON_STRING:
+        return baton_json_is(value, "") || baton_json_is(value, "none") ||
+               baton_json_is(value, "auto");
+    case BATON_JSON_BOOL:
+        return !baton_json_bool(value);
+    default:
+        return false;
+    }
+}
+
+void gw_fields_refuse(struct gw_fields *fields, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct baton_json *value = gw_field(fields, names[i]);
+        if (value && !asks_for_nothing(value))
+            gw_fields_fail(fields, names[i], "unsupported_field", "%s: is not supported", names[i]);
+    }
+}
+
 static bool is_known(const struct gw_fields *fields, const char *key)
 {
     for (int i = 0; i < fields->n_known; i++)

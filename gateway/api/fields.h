@@ -69,6 +69,10 @@ void gw_field_bool(struct gw_fields *fields, const char *name, bool *value);
 size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct baton_json *array,
                     int64_t n_vocab, size_t max_ids, uint32_t *ids);
 
+/* Fields that are not supported: fails on one of the names [n], unless its value asks for nothing:
+ * [], {}, "", "none", "auto", false, ["text"], {"type":"text"}. */
+void gw_fields_refuse(struct gw_fields *fields, const char *const *names, size_t n);
+
 /* Fails on a member that no reader asked for, and on a body that is no object. */
 void gw_fields_refuse_unknown(struct gw_fields *fields);
 

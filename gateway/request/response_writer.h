@@ -5,7 +5,7 @@
  *                                                    \--> fail (at any point)
  *
  * When an attempt breaks before its client saw anything, restart is called, and the sequence begins
- * again. The native and the OpenAI routes have a writer each; a test may have its own.
+ * again. The routes of each API have a writer; a test may have its own.
  *
  * Ownership: what is passed is borrowed during the call. finish and fail are a request's last call:
  *            its dispatcher destroys it after them.

@@ -14,7 +14,8 @@ DOCUMENT = (ROOT / "docs/http-api.md").read_text()
 API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
-GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/messages")
+GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/messages",
+              "/api/generate", "/api/chat")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
 REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}  # so that drafts are made
 
@@ -101,10 +102,12 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         method, path = route.split(" ")
         path = path.replace("/v1/models/*", "/v1/models/tale").replace("/web/*", "/web/app.js")
         status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
-        expected = 404 if path.endswith("/drain") else 400 if method == "POST" else 200  # of no worker's name
+        takes_nothing = method == "GET" or path.startswith("/api/")
+        expected = 404 if path.endswith("/drain") else 200 if takes_nothing else 400  # of no worker's name
         assert status == expected, route
         status, answer, headers = fleet.request("DELETE", path)
-        assert status == 405 and headers["Allow"] == method and answer["error"]["code"] == "method_not_allowed"
+        code = answer["code"] if path.startswith("/api/") else answer["error"]["code"]
+        assert status == 405 and headers["Allow"] == method and code == "method_not_allowed"
 
 
 def test_the_limits_are_the_options_with_their_defaults():
@@ -127,17 +130,22 @@ ROUTE_FIELDS = {
     "/generate/stream": ("Fields of every generating route", "POST /generate"),
     "/v1/completions": ("Fields of every generating route", "Fields of both OpenAI routes", "POST /v1/completions"),
     "/v1/chat/completions": ("Fields of every generating route", "Fields of both OpenAI routes",
-                             "POST /v1/chat/completions"),
+                             "Fields of every chat", "POST /v1/chat/completions"),
     "/v1/messages": ("Fields of every generating route", "Fields of both Anthropic routes", "POST /v1/messages"),
     "/v1/messages/count_tokens": ("Fields of both Anthropic routes", "POST /v1/messages/count_tokens"),
+    "/api/generate": ("Fields of every generating route", "Fields of both Ollama routes", "POST /api/generate"),
+    "/api/chat": ("Fields of every generating route", "Fields of both Ollama routes", "Fields of every chat"),
+    "/api/show": ("POST /api/show",),
     "/tokenize": ("POST /tokenize",),
     "/detokenize": ("POST /detokenize",),
 }
 LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
          "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES},
-         "/v1/messages/count_tokens": {"messages": MESSAGES}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
+         "/v1/messages/count_tokens": {"messages": MESSAGES}, "/api/generate": {"prompt": "a"},
+         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
-         "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1}}
+         "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1},
+         "/api/generate": {"num_predict": 1}, "/api/chat": {"num_predict": 1}}
 
 
 def request_fields(path):
@@ -157,7 +165,10 @@ class Client:
         self.connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         response = self.connection.getresponse()
         data = response.read()
-        return {} if response.status == 200 else json.loads(data)["error"]
+        if response.status == 200:
+            return {}
+        answer = json.loads(data)
+        return {**answer, "message": answer["error"]} if path.startswith("/api/") else answer["error"]
 
 
 def words_of_the_sources():
@@ -170,7 +181,8 @@ def test_the_documented_fields_are_those_that_a_route_knows(fleet, path):
     client, known = Client(fleet.port), set()
     documented = set(request_fields(path))
     for word in sorted(words_of_the_sources() | {name for route in ROUTE_FIELDS for name in request_fields(route)}):
-        error = client.error(path, {**LEAST[path], **SHORT.get(path, {}), word: {"": 0}})
+        value = [] if word == "options" else {"": 0}  # whose members are fields
+        error = client.error(path, {**LEAST[path], **SHORT.get(path, {}), word: value})
         if error.get("code") != "unknown_field":
             known.add(word)
         else:
@@ -183,7 +195,7 @@ def test_a_fields_rule_stands_in_the_document_in_the_words_of_its_error(fleet, p
     client, n_checked = Client(fleet.port), 0
     context = fleet.request("GET", "/v1/models")[1]["data"][0]["context_length"]
     for name, (rule, _) in request_fields(path).items():
-        wrong = [0] if name in ("logit_bias", "speculation") else {"": 0}
+        wrong = [0] if name in ("logit_bias", "speculation", "options") else {"": 0}
         message = client.error(path, {**LEAST[path], name: wrong}).get("message", "")
         said = re.fullmatch(r"\w+: must be (.*?)(?:, not (?:an? )?\w+)?", message)
         if not said or not rule or (path == "/generate/stream" and name == "prompt"):
@@ -292,6 +304,22 @@ def test_the_message_object_and_its_events(fleet):
     assert members(counted) == described("POST /v1/messages/count_tokens")
     error = post(fleet, "/v1/messages", {}, 400)
     assert members(error) == described("Errors of the Anthropic routes") - {"error.retry_after_s", "error.usage"}
+
+
+def test_ollamas_answers(fleet):
+    body = {"options": {"num_predict": 3, "explain": 1}, "logprobs": True, "top_logprobs": 1}
+    answers = [post(fleet, "/api/generate", {"prompt": "a", "stream": False, **body}),
+               post(fleet, "/api/chat", {"messages": MESSAGES, "stream": False, **body})]
+    assert members(*answers, without=("steps",)) == described("Ollama's answer")
+    stream = Stream(fleet.port, {"messages": MESSAGES, **body}, "/api/chat")
+    *lines, last = [json.loads(line) for line in stream.response.read().splitlines()]
+    assert set(last) == set(answers[1]) and all(set(line) < set(last) for line in lines)
+    for path in ("tags", "ps", "version"):
+        assert members(fleet.request("GET", f"/api/{path}")[1]) == described(f"GET /api/{path}")
+    shown = {name for name, (rule, _) in items("POST /api/show").items() if not rule}
+    assert members(post(fleet, "/api/show", {}), without=("model_info",)) - {"details"} == shown
+    error = post(fleet, "/api/chat", {"messages": 0}, 400)
+    assert members(error) == described("Errors of the Ollama routes") - {"retry_after_s", "usage"}
 
 
 def test_the_state_of_the_gateway(fleet):

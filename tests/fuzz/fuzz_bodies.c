@@ -13,6 +13,8 @@
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/native/generate.h"
+#include "gateway/api/ollama/generate.h"
+#include "gateway/api/ollama/models.h"
 #include "gateway/api/openai/completions.h"
 
 enum { N_VOCAB = 2560, N_CONTEXT = 512, MAX_BATCH = 8 };
@@ -22,7 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct baton_model_facts facts = {
     .name = "tale", .n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT, .n_eos = 1, .bos_id = -1};
 static const struct gw_model_names names = {.n = 2, .list = {"tale", "story"}};
+static const struct baton_fingerprint fingerprint = {.config = "c0"};
 static struct gw_api api = {.facts = &facts,
+                            .fingerprint = &fingerprint,
                             .names = &names,
                             .max_prompt_tokens = N_CONTEXT,
                             .max_batch = MAX_BATCH,
@@ -152,9 +156,10 @@ static void open_api(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const gw_endpoint routes[] = {gw_generate,           gw_generate_stream,
-                                         gw_openai_completions, gw_openai_chat,
-                                         gw_anthropic_messages, gw_anthropic_count_tokens};
+    static const gw_endpoint routes[] = {
+        gw_generate,        gw_generate_stream,    gw_openai_completions,
+        gw_openai_chat,     gw_anthropic_messages, gw_anthropic_count_tokens,
+        gw_ollama_generate, gw_ollama_chat,        gw_ollama_show};
     struct baton_json *body = NULL;
     if (!api.tokenizer)
         open_api();

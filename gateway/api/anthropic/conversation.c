@@ -1,7 +1,5 @@
 #include "gateway/api/anthropic/conversation.h"
 
-#include <string.h>
-
 enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
 
 static void no_memory(struct gw_fields *fields)
@@ -21,11 +19,6 @@ static void set(struct gw_fields *fields, struct baton_json *object, const char 
 {
     if (!baton_json_set(object, key, value))
         no_memory(fields);
-}
-
-static struct baton_json *text_value(const char *text)
-{
-    return baton_json_new_text(text, strlen(text));
 }
 
 static bool is_string(const struct baton_json *json)
@@ -69,7 +62,7 @@ struct parts {
 static struct baton_json *new_message(struct gw_fields *fields, const char *role)
 {
     struct baton_json *message = baton_json_new_object();
-    set(fields, message, "role", text_value(role));
+    set(fields, message, "role", baton_json_new_string(role));
     return message;
 }
 
@@ -83,7 +76,8 @@ static void add_result(struct parts *parts, const struct baton_json *block)
                        parts->i);
     set(parts->fields, message, "tool_call_id",
         baton_json_share(baton_json_get(block, "tool_use_id")));
-    set(parts->fields, message, "content", content ? baton_json_share(content) : text_value(""));
+    set(parts->fields, message, "content",
+        content ? baton_json_share(content) : baton_json_new_string(""));
     push(parts->fields, parts->results, message);
 }
 
@@ -95,7 +89,7 @@ static void add_call(struct parts *parts, const struct baton_json *block)
     set(parts->fields, function, "name", baton_json_share(baton_json_get(block, "name")));
     set(parts->fields, function, "arguments", baton_json_share(baton_json_get(block, "input")));
     set(parts->fields, call, "id", baton_json_share(baton_json_get(block, "id")));
-    set(parts->fields, call, "type", text_value("function"));
+    set(parts->fields, call, "type", baton_json_new_string("function"));
     set(parts->fields, call, "function", function);
     push(parts->fields, parts->calls, call);
 }
@@ -151,7 +145,7 @@ static void add_rest(struct parts *parts, bool has_results)
         return;
     struct baton_json *message = new_message(parts->fields, parts->of_user ? "user" : "assistant");
     if (parts->texts || !parts->calls)
-        set(parts->fields, message, "content", empty ? text_value("") : parts->texts);
+        set(parts->fields, message, "content", empty ? baton_json_new_string("") : parts->texts);
     if (parts->calls)
         set(parts->fields, message, "tool_calls", parts->calls);
     if (parts->thinking)
@@ -242,7 +236,7 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
     if (description)
         set(fields, function, "description", baton_json_share(description));
     set(fields, function, "parameters", baton_json_share(baton_json_get(tool, "input_schema")));
-    set(fields, made, "type", text_value("function"));
+    set(fields, made, "type", baton_json_new_string("function"));
     set(fields, made, "function", function);
     push(fields, tools, made);
 }

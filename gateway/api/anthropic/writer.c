@@ -233,7 +233,7 @@ static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
 
 const struct gw_response_writer gw_anthropic_writer = {.restart = gw_choice_restart,
                                                        .first = on_first,
-                                                       .token = gw_choice_keep_step,
+                                                       .token = gw_choice_keep_token,
                                                        .text = on_text,
                                                        .finish = on_finish,
                                                        .fail = on_fail};

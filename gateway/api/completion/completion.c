@@ -325,8 +325,10 @@ void gw_choice_restart(struct gw_choice *choice)
     gw_logprobs_reset(&choice->logprobs);
 }
 
-void gw_choice_keep_step(struct gw_choice *choice, const struct gw_token *token)
+void gw_choice_keep_token(struct gw_choice *choice, const struct gw_token *token)
 {
+    if (token->logprobs)
+        gw_logprobs_add(&choice->logprobs, token);
     if (!token->decision)
         return;
     if (choice->steps.len)
@@ -340,6 +342,13 @@ void gw_choice_put_steps(struct gw_choice *choice, struct baton_json_out *out)
         return;
     gw_explain_put_steps(out, &choice->steps);
     baton_buf_reset(&choice->steps);
+}
+
+void gw_choice_end_logprobs(struct gw_choice *choice)
+{
+    const struct gw_output *output = &choice->request->output;
+    if (output->finish != GW_FINISH_STOP || !output->text.stopped)
+        gw_logprobs_shown(&choice->logprobs, SIZE_MAX);
 }
 
 const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,

@@ -68,7 +68,7 @@ struct gw_completion_options {
     const struct gw_stream_format *format; /* NULL: server-sent events */
     bool timeline;                         /* native: show the stages */
     bool batch;                            /* native: the answer is a list, even of one */
-    bool chat;                             /* OpenAI: the chat shapes */
+    bool chat;                             /* OpenAI, Ollama: the chat shapes */
     bool echo;                             /* OpenAI: the prompt is part of the text */
     bool no_output;                        /* OpenAI: max_tokens 0, only the echo is wanted */
     bool include_usage;                    /* OpenAI: a last chunk with usage */
@@ -120,10 +120,13 @@ void gw_completion_full(struct gw_completion *completion, bool full);
 /* For a writer's restart: forgets what was gathered for a whole answer. */
 void gw_choice_restart(struct gw_choice *choice);
 
-/* Keeps the token's step, if it is explained, until gw_choice_put_steps writes "steps":[...]: those
- * since the last time. Without `explain` both do nothing. */
-void gw_choice_keep_step(struct gw_choice *choice, const struct gw_token *token);
+/* Keeps the token's logprobs and its step, if they were asked for. */
+void gw_choice_keep_token(struct gw_choice *choice, const struct gw_token *token);
+/* "steps":[...]: those since the last time. Without `explain` it writes nothing. */
 void gw_choice_put_steps(struct gw_choice *choice, struct baton_json_out *out);
+/* No more text comes: the logprobs of tokens without text are ready, but for those that a stop
+ * string cut off. */
+void gw_choice_end_logprobs(struct gw_choice *choice);
 
 /* "gen-" and the completion's id; of further choices with "-1", "-2", ... behind it. */
 enum { GW_ANSWER_ID_BYTES = GW_REQUEST_ID_BYTES + 24 };

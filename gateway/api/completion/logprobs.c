@@ -124,11 +124,10 @@ static void put_chat_logprob(struct baton_json_out *out, const struct baton_toke
     put_bytes(out, bytes, n);
 }
 
-void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,
-                          const struct baton_tokenizer *tokenizer)
+void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                             const char *key, const struct baton_tokenizer *tokenizer)
 {
-    baton_json_open(out, "logprobs", '{');
-    baton_json_open(out, "content", '[');
+    baton_json_open(out, key, '[');
     for (; logprobs->n_taken < logprobs->n_ready; logprobs->n_taken++) {
         const struct gw_logprob_entry *entry = &logprobs->entries[logprobs->n_taken];
         baton_json_open(out, NULL, '{');
@@ -143,6 +142,13 @@ void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *o
         baton_json_close(out, '}');
     }
     baton_json_close(out, ']');
+}
+
+void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                          const struct baton_tokenizer *tokenizer)
+{
+    baton_json_open(out, "logprobs", '{');
+    gw_logprobs_put_entries(logprobs, out, "content", tokenizer);
     baton_json_put_null(out, "refusal");
     baton_json_close(out, '}');
 }

@@ -49,8 +49,12 @@ void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tok
 /* So many bytes of the generated text were shown. */
 void gw_logprobs_shown(struct gw_logprobs *logprobs, size_t n_bytes);
 
-/* {"content":[{"token","logprob","bytes","top_logprobs"}],"refusal":null}: the entries that became
- * ready since the last time. */
+/* key:[{"token","logprob","bytes","top_logprobs"}]: the entries that became ready since the last
+ * time. */
+void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                             const char *key, const struct baton_tokenizer *tokenizer);
+
+/* {"content":[the same],"refusal":null} */
 void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,
                           const struct baton_tokenizer *tokenizer);
 

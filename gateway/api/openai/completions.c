@@ -44,42 +44,15 @@ static const struct gw_dialect dialect = {
     .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
 };
 
-/* [], {}, "none", "auto", false, ["text"], {"type":"text"}: the same as if it were not there. */
-static bool asks_for_nothing(const struct baton_json *value)
-{
-    size_t n = baton_json_size(value);
-    switch (baton_json_kind(value)) {
-    case BATON_JSON_ARRAY:
-        return !n || (n == 1 && baton_json_is(baton_json_at(value, 0), "text"));
-    case BATON_JSON_OBJECT:
-        return !n || (n == 1 && baton_json_is(baton_json_get(value, "type"), "text"));
-    case BATON_JSON_STRING:
-        return baton_json_is(value, "none") || baton_json_is(value, "auto");
-    case BATON_JSON_BOOL:
-        return !baton_json_bool(value);
-    default:
-        return false;
-    }
-}
-
-static void refuse_all(struct gw_fields *fields, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct baton_json *value = gw_field(fields, names[i]);
-        if (value && !asks_for_nothing(value))
-            gw_fields_fail(fields, names[i], "unsupported_field", "%s: is not supported", names[i]);
-    }
-}
-
 static void read_rest(struct gw_ask *ask)
 {
     struct gw_fields *fields = &ask->fields;
     int64_t best_of = ask->options.n;
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         (void)gw_field(fields, ignored[i]);
-    refuse_all(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
     if (!ask->options.chat)
-        refuse_all(fields, only_of_chat, sizeof only_of_chat / sizeof only_of_chat[0]);
+        gw_fields_refuse(fields, only_of_chat, sizeof only_of_chat / sizeof only_of_chat[0]);
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != ask->options.n)
         gw_fields_fail(fields, "best_of", "unsupported_field",
@@ -157,17 +130,6 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
 
 /* ---- chat ---- */
 
-static void read_chat_logprobs(struct gw_fields *fields, struct baton_sampling_params *params)
-{
-    int64_t n = 0;
-    gw_field_bool(fields, "logprobs", &params->logprobs);
-    gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n);
-    if (n && !params->logprobs)
-        gw_fields_fail(fields, "top_logprobs", "invalid_value",
-                       "top_logprobs: only together with logprobs: true");
-    params->top_logprobs = (uint32_t)n;
-}
-
 /* 0: not given. Both names may be given only with the same value. */
 static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fields,
                                 const char **name)
@@ -196,7 +158,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     read_stream(fields, &ask.options);
     gw_params_read(api, fields, &ask.params);
     int64_t wanted = read_chat_length(api, fields, &length_name);
-    read_chat_logprobs(fields, &ask.params.shared.sampling);
+    gw_params_read_logprobs(fields, &ask.params.shared.sampling);
     gw_messages_read(fields, &input);
     read_rest(&ask);
     gw_ask_take_chat(&ask, &input);

@@ -256,11 +256,8 @@ static void on_first(struct gw_choice *choice)
 
 static void on_token(struct gw_choice *choice, const struct gw_token *token)
 {
-    bool shown = !choice->completion->options.no_output;
-    if (token->logprobs && shown)
-        gw_logprobs_add(&choice->logprobs, token);
-    if (shown)
-        gw_choice_keep_step(choice, token);
+    if (!choice->completion->options.no_output)
+        gw_choice_keep_token(choice, token);
 }
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
@@ -288,8 +285,7 @@ static void end(struct gw_completion *completion)
 static void on_finish(struct gw_choice *choice)
 {
     const struct gw_request *request = choice->request;
-    if (request->output.finish != GW_FINISH_STOP || !request->output.text.stopped)
-        gw_logprobs_shown(&choice->logprobs, SIZE_MAX);
+    gw_choice_end_logprobs(choice);
     gw_choice_count(choice);
     if (choice->completion->options.streaming)
         write_chunk(choice, false, NULL, 0, finish_reason(choice->completion, request));

@@ -181,6 +181,17 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     shared->cache_prompt &= api->prefix_cache;
 }
 
+void gw_params_read_logprobs(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    int64_t n = 0;
+    gw_field_bool(fields, "logprobs", &params->logprobs);
+    gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n);
+    if (n && !params->logprobs)
+        gw_fields_fail(fields, "top_logprobs", "invalid_value",
+                       "top_logprobs: only together with logprobs: true");
+    params->top_logprobs = (uint32_t)n;
+}
+
 static bool copy_tokens(struct baton_tokens *to, const struct baton_tokens *from)
 {
     to->ids = malloc(from->n * sizeof *to->ids);

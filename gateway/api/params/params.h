@@ -38,6 +38,9 @@ void gw_params_fini(struct gw_completion_params *params);
 void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params);
 
+/* "logprobs" and "top_logprobs" as chats have them. */
+void gw_params_read_logprobs(struct gw_fields *fields, struct baton_sampling_params *params);
+
 /* Fills a fresh request's params and stop strings: its own copies of these, of the prompt and its
  * length. choice is added to the client's seed; without one the seed is random. False: no memory.
  */

@@ -11,6 +11,9 @@
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/native/generate.h"
+#include "gateway/api/ollama/error.h"
+#include "gateway/api/ollama/generate.h"
+#include "gateway/api/ollama/models.h"
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/models.h"
 #include "gateway/api/page.h"
@@ -39,6 +42,12 @@ static const struct route routes[] = {
     {"POST", "/v1/chat/completions", gw_openai_chat},
     {"POST", "/v1/messages", gw_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", gw_anthropic_count_tokens},
+    {"POST", "/api/generate", gw_ollama_generate},
+    {"POST", "/api/chat", gw_ollama_chat},
+    {"GET", "/api/tags", gw_ollama_tags},
+    {"GET", "/api/ps", gw_ollama_ps},
+    {"POST", "/api/show", gw_ollama_show},
+    {"GET", "/api/version", gw_ollama_version},
     {"GET", "/v1/models", gw_openai_models},
     {"GET", "/v1/models/*", gw_openai_model},
     {"GET", "/health", gw_health},
@@ -60,6 +69,27 @@ static bool leads_to(const char *path, const struct route *route)
         return !strcmp(route->path, path);
     size_t n_name = strncmp(route->path, path, n) ? 0 : strcspn(path + n, "/");
     return n_name && !strcmp(route->path + n + 1, path + n + n_name);
+}
+
+/* ---- other servers' APIs ---- */
+
+/* Where errors have the shape of another server's API, also those of a path that is not there. */
+static const struct {
+    const char *path; /* and what is below it */
+    void (*mark)(struct gw_exchange *exchange);
+} dialects[] = {{"/v1/messages", gw_anthropic_mark}, {"/api", gw_ollama_mark}};
+
+static bool is_below(const char *path, const char *top)
+{
+    size_t n = strlen(top);
+    return !strncmp(path, top, n) && (!path[n] || path[n] == '/');
+}
+
+/* Ollama asks for no content type, and curl sends a form's. A page of another origin could send that
+ * too, without asking: it is known by its Origin. */
+static bool needs_no_type(const struct gw_exchange *exchange)
+{
+    return is_below(gw_exchange_path(exchange), "/api") && !*gw_exchange_header(exchange, "origin");
 }
 
 /* ---- bodies ---- */
@@ -171,7 +201,7 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
     const char *text = gw_exchange_body(exchange, &n);
     struct baton_json *body = NULL;
     struct baton_why why = {""};
-    if (!is_json(gw_exchange_header(exchange, "content-type"))) {
+    if (!is_json(gw_exchange_header(exchange, "content-type")) && !needs_no_type(exchange)) {
         gw_answer_error(exchange, 415, "unsupported_media_type",
                         "Content-Type must be application/json");
         return;
@@ -188,21 +218,13 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
 
 /* ---- routes ---- */
 
-/* Where errors have the shape of another server's API, also those of a path that is not there. */
-static const struct {
-    const char *path; /* and what is below it */
-    void (*mark)(struct gw_exchange *exchange);
-} dialects[] = {{"/v1/messages", gw_anthropic_mark}};
-
 void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
     const char *path = gw_exchange_path(exchange);
     gw_access_mark(api->access, exchange);
-    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
-        size_t n = strlen(dialects[i].path);
-        if (!strncmp(path, dialects[i].path, n) && (!path[n] || path[n] == '/'))
+    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++)
+        if (is_below(path, dialects[i].path))
             dialects[i].mark(exchange);
-    }
 }
 
 void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)

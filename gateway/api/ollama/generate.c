@@ -1,0 +1,230 @@
+#include "gateway/api/ollama/generate.h"
+
+#include "gateway/api/answer.h"
+#include "gateway/api/completion/ask.h"
+#include "gateway/api/ollama/body.h"
+#include "gateway/api/ollama/writer.h"
+#include "gateway/api/openai/messages.h"
+#include "gateway/api/params/model_name.h"
+
+static const struct gw_alias aliases[] = {{"repetition_penalty", "repeat_penalty"}};
+static const char *const off_at_minus_one[] = {"top_k", "seed"};
+static const struct gw_dialect dialect = {
+    .aliases = aliases,
+    .n_aliases = sizeof aliases / sizeof aliases[0],
+    .off_at_minus_one = off_at_minus_one,
+    .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
+};
+
+static const char *const unsupported[] = {"format", "images", "template", "suffix", "context"};
+
+/* ---- fields of both routes ---- */
+
+/* What a route reads beside its prompt. */
+struct fields {
+    struct baton_json *kwargs; /* of the template: enable_thinking; NULL: not said */
+    const char *effort;
+    int64_t n_predict; /* 0: not said */
+};
+
+static void read_think(struct gw_fields *fields, struct fields *own)
+{
+    const struct baton_json *think = gw_field(fields, "think");
+    if (!think)
+        return;
+    if (baton_json_kind(think) == BATON_JSON_BOOL) {
+        own->kwargs = baton_json_new_object();
+        if (!baton_json_set(own->kwargs, "enable_thinking", baton_json_share(think)))
+            gw_fields_fail(fields, "think", "out_of_memory", "think: no memory for it");
+    } else if (baton_json_kind(think) == BATON_JSON_STRING) {
+        own->effort = baton_json_string(think, NULL);
+    } else {
+        gw_fields_fail(fields, "think", "invalid_type",
+                       "think: must be true, false or a string, not %s",
+                       baton_json_kind_name(baton_json_kind(think)));
+    }
+}
+
+static void read_options(struct gw_fields *fields)
+{
+    const struct baton_json *options = gw_field(fields, "options");
+    if (options) /* else its members stand in the body by now */
+        gw_fields_fail(fields, "options", "invalid_type", "options: must be an object, not %s",
+                       baton_json_kind_name(baton_json_kind(options)));
+}
+
+/* Ollama's -1 and -2 mean as many as fit, as 0 does. */
+static void read_shared(struct gw_ask *ask, struct fields *own)
+{
+    struct gw_fields *fields = &ask->fields;
+    ask->options.streaming = true;
+    ask->options.format = &gw_ollama_format;
+    gw_model_name_read(ask->api, fields);
+    read_options(fields);
+    gw_params_read(ask->api, fields, &ask->params);
+    gw_params_read_logprobs(fields, &ask->params.shared.sampling);
+    gw_field_bool(fields, "stream", &ask->options.streaming);
+    gw_field_int(fields, "num_predict", -2, gw_ask_most_tokens(ask->api), &own->n_predict);
+    own->n_predict = own->n_predict < 0 ? 0 : own->n_predict;
+    (void)gw_field(fields, "keep_alive"); /* the model is always there */
+    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    read_think(fields, own);
+}
+
+/* A request without words is meant to load or unload the model, which is always there. */
+static void answer_load(struct gw_ask *ask)
+{
+    const struct baton_json *keep = baton_json_get(ask->fields.body, "keep_alive");
+    bool unloads = baton_json_kind(keep) == BATON_JSON_INT && !baton_json_int(keep);
+    gw_ollama_answer_load(ask->api, ask->exchange, ask->options.chat, unloads);
+    gw_ask_fini(ask);
+}
+
+static void start(struct gw_ask *ask, const struct fields *own)
+{
+    gw_ask_start(ask, &gw_ollama_writer, "num_predict", own->n_predict,
+                 ask->api->facts->n_context_tokens);
+}
+
+/* ---- generate ---- */
+
+static bool is_given(const struct baton_json *text)
+{
+    return text && !baton_json_is(text, "");
+}
+
+static void check_text(struct gw_fields *fields, const char *name, const struct baton_json *text)
+{
+    if (text && baton_json_kind(text) != BATON_JSON_STRING)
+        gw_fields_fail(fields, name, "invalid_type", "%s: must be a string, not %s", name,
+                       baton_json_kind_name(baton_json_kind(text)));
+}
+
+static bool push_message(struct baton_json *messages, const char *role,
+                         const struct baton_json *content)
+{
+    struct baton_json *message = baton_json_new_object();
+    bool ok = baton_json_set(message, "role", baton_json_new_string(role)) &&
+              baton_json_set(message, "content", baton_json_share(content));
+    return baton_json_push(messages, message) && ok;
+}
+
+/* The prompt as what a user says. */
+static void take_turn(struct gw_ask *ask, const struct fields *own, const struct baton_json *system,
+                      const struct baton_json *prompt)
+{
+    struct baton_json *messages = baton_json_new_array();
+    bool ok = (!is_given(system) || push_message(messages, "system", system)) &&
+              push_message(messages, "user", prompt);
+    if (!ok)
+        gw_fields_fail(&ask->fields, "prompt", "out_of_memory", "prompt: no memory for it");
+    gw_ask_take_chat(ask, &(struct baton_chat_input){.messages = messages,
+                                                     .kwargs = own->kwargs,
+                                                     .reasoning_effort = own->effort});
+    baton_json_free(messages);
+}
+
+/* A model without a chat template continues the prompt, whether raw or not. */
+static void take_prompt(struct gw_ask *ask, const struct fields *own, bool raw,
+                        const struct baton_json *system, const struct baton_json *prompt)
+{
+    struct gw_fields *fields = &ask->fields;
+    bool plain = raw || baton_chat_problem(ask->api->chat);
+    if (plain && is_given(system))
+        gw_fields_fail(fields, "system", raw ? "invalid_value" : "no_chat_template", "system: %s",
+                       raw ? "not together with raw" : baton_chat_problem(ask->api->chat));
+    if (fields->failed)
+        return;
+    if (plain)
+        gw_prompts_read(ask->api, fields, GW_BATCH_NONE, 1, &ask->prompts);
+    else
+        take_turn(ask, own, system, prompt);
+}
+
+static void generate(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *body)
+{
+    struct gw_ask ask;
+    struct fields own = {0};
+    bool raw = false;
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    read_shared(&ask, &own);
+    gw_field_bool(&ask.fields, "raw", &raw);
+    const struct baton_json *system = gw_field(&ask.fields, "system");
+    const struct baton_json *prompt = gw_field(&ask.fields, "prompt");
+    check_text(&ask.fields, "system", system);
+    check_text(&ask.fields, "prompt", prompt);
+    gw_ask_end_fields(&ask);
+    if (!ask.fields.failed && !is_given(prompt)) {
+        answer_load(&ask);
+    } else {
+        take_prompt(&ask, &own, raw, system, prompt);
+        start(&ask, &own);
+    }
+    baton_json_free(own.kwargs);
+}
+
+/* ---- chat ---- */
+
+static void refuse_images(struct gw_fields *fields)
+{
+    const struct baton_json *messages = baton_json_get(fields->body, "messages");
+    for (size_t i = 0; i < baton_json_size(messages); i++)
+        if (baton_json_size(baton_json_get(baton_json_at(messages, i), "images")))
+            gw_fields_fail(fields, "messages", "unsupported_field",
+                           "messages[%zu].images: is not supported", i);
+}
+
+static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    struct gw_ask ask;
+    struct fields own = {0};
+    struct baton_chat_input input = {0};
+    const struct baton_json *messages = baton_json_get(body, "messages");
+    bool empty = baton_json_kind(messages) == BATON_JSON_NULL ||
+                 (baton_json_kind(messages) == BATON_JSON_ARRAY && !baton_json_size(messages));
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.chat = true;
+    read_shared(&ask, &own);
+    if (empty)
+        (void)gw_field(&ask.fields, "messages");
+    else
+        gw_messages_read(&ask.fields, &input);
+    refuse_images(&ask.fields);
+    gw_ask_end_fields(&ask);
+    if (!input.kwargs)
+        input.kwargs = own.kwargs;
+    if (!input.reasoning_effort)
+        input.reasoning_effort = own.effort;
+    if (empty && !ask.fields.failed) {
+        answer_load(&ask);
+    } else {
+        gw_ask_take_chat(&ask, &input);
+        start(&ask, &own);
+    }
+    baton_json_free(own.kwargs);
+}
+
+/* ---- the routes ---- */
+
+static void run(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                gw_endpoint endpoint)
+{
+    struct baton_json *own = gw_ollama_body(api, body);
+    if (own)
+        endpoint(api, exchange, own);
+    else
+        gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
+    baton_json_free(own);
+}
+
+void gw_ollama_generate(struct gw_api *api, struct gw_exchange *exchange,
+                        const struct baton_json *body)
+{
+    run(api, exchange, body, generate);
+}
+
+void gw_ollama_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    run(api, exchange, body, chat);
+}

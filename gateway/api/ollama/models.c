@@ -1,0 +1,174 @@
+#include "gateway/api/ollama/models.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/version.h"
+#include "gateway/api/answer.h"
+#include "gateway/api/completion/ask.h"
+#include "gateway/api/ollama/body.h"
+#include "gateway/api/params/model_name.h"
+
+/* The release of Ollama whose API these routes follow: clients ask for it before they use what came
+ * with a release. */
+#define OLLAMA_VERSION "0.12.6"
+
+enum { ANSWER_MAX_BYTES = 1 << 16, NAME_BYTES = GW_MAX_MODEL_NAME_BYTES + 8, KEY_BYTES = 96 };
+
+/* With a tag, as Ollama tells names. */
+static const char *name_of(const struct gw_api *api, char name[NAME_BYTES])
+{
+    const char *own = api->names->list[0];
+    (void)snprintf(name, NAME_BYTES, "%s%s", own, strchr(own, ':') ? "" : ":latest");
+    return name;
+}
+
+static void put_start_time(struct baton_json_out *out, const char *key, const struct gw_api *api)
+{
+    char text[32];
+    struct tm utc;
+    time_t started_s = (time_t)api->started_s;
+    gmtime_r(&started_s, &utc);
+    (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    baton_json_put_string(out, key, text);
+}
+
+static void put_details(struct baton_json_out *out, const struct gw_api *api)
+{
+    const struct baton_model_facts *facts = api->facts;
+    bool joined = api->fleet->terms.kv_block_tokens; /* a worker has told its dtype */
+    baton_json_open(out, "details", '{');
+    baton_json_put_string(out, "parent_model", "");
+    baton_json_put_string(out, "format", facts->has_blocks ? "gguf" : "safetensors");
+    baton_json_put_string(out, "family", facts->family);
+    baton_json_open(out, "families", '[');
+    baton_json_put_string(out, NULL, facts->family);
+    baton_json_close(out, ']');
+    baton_json_put_string(out, "parameter_size", "");
+    baton_json_put_string(out, "quantization_level", joined ? api->fleet->terms.dtype : "");
+    baton_json_close(out, '}');
+}
+
+/* How large the weights are is their workers' to know. */
+static void put_model(struct baton_json_out *out, const struct gw_api *api)
+{
+    char name[NAME_BYTES];
+    const struct baton_fingerprint *fingerprint = api->fingerprint;
+    baton_json_put_string(out, "name", name_of(api, name));
+    baton_json_put_string(out, "model", name);
+    baton_json_put_uint(out, "size", 0);
+    baton_json_put_string(out, "digest",
+                          *fingerprint->weights ? fingerprint->weights : fingerprint->config);
+    put_details(out, api);
+}
+
+static void answer_list(const struct gw_api *api, struct gw_exchange *exchange, bool running)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_open(&out, "models", '[');
+    baton_json_open(&out, NULL, '{');
+    put_model(&out, api);
+    if (running) {
+        baton_json_put_string(&out, "expires_at", "9999-12-31T23:59:59Z");
+        baton_json_put_uint(&out, "size_vram", 0);
+        baton_json_put_int(&out, "context_length", gw_fleet_context_tokens(api->fleet));
+    } else {
+        put_start_time(&out, "modified_at", api);
+    }
+    baton_json_close(&out, '}');
+    baton_json_close(&out, ']');
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+void gw_ollama_tags(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *none)
+{
+    (void)none;
+    answer_list(api, exchange, false);
+}
+
+void gw_ollama_ps(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *none)
+{
+    (void)none;
+    answer_list(api, exchange, true);
+}
+
+void gw_ollama_version(struct gw_api *api, struct gw_exchange *exchange,
+                       const struct baton_json *none)
+{
+    struct baton_buf body;
+    (void)api;
+    (void)none;
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "version", OLLAMA_VERSION);
+    baton_json_put_string(&out, "baton", baton_release);
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+/* ---- show ---- */
+
+static void put_info(struct baton_json_out *out, const struct gw_api *api)
+{
+    char key[KEY_BYTES];
+    const struct baton_model_facts *facts = api->facts;
+    baton_json_open(out, "model_info", '{');
+    baton_json_put_string(out, "general.architecture", facts->family);
+    baton_json_put_string(out, "general.basename", facts->name);
+    (void)snprintf(key, sizeof key, "%s.context_length", facts->family);
+    baton_json_put_int(out, key, gw_fleet_context_tokens(api->fleet));
+    (void)snprintf(key, sizeof key, "%s.vocab_size", facts->family);
+    baton_json_put_int(out, key, facts->n_vocab);
+    baton_json_close(out, '}');
+}
+
+static void answer_show(const struct gw_api *api, struct gw_exchange *exchange)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "modelfile", "");
+    baton_json_put_string(&out, "parameters", "");
+    baton_json_put_string(&out, "template", "");
+    put_details(&out, api);
+    put_info(&out, api);
+    baton_json_open(&out, "capabilities", '[');
+    baton_json_put_string(&out, NULL, "completion");
+    baton_json_close(&out, ']');
+    put_start_time(&out, "modified_at", api);
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+void gw_ollama_show(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    static const struct gw_alias aliases[] = {{"model", "name"}};
+    static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = 1};
+    struct gw_ask ask;
+    bool verbose = false; /* there is no more to tell */
+    struct baton_json *own = gw_ollama_body(api, body);
+    if (!own) {
+        gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
+        return;
+    }
+    gw_ask_init(&ask, api, exchange, own, &dialect);
+    gw_model_name_read(api, &ask.fields);
+    gw_field_bool(&ask.fields, "verbose", &verbose);
+    gw_ask_end_fields(&ask);
+    if (ask.fields.failed)
+        gw_answer_problem(exchange, &ask.fields.problem);
+    else
+        answer_show(api, exchange);
+    gw_ask_fini(&ask);
+    baton_json_free(own);
+}

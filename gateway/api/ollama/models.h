@@ -1,0 +1,20 @@
+/* GET /api/tags, /api/ps and /api/version, POST /api/show: what is served, in Ollama's words.
+ *
+ * Ownership: as gateway/api/api.h.
+ * Threading: loop thread.
+ * Errors:    404 for another model.
+ */
+#ifndef BATON_GATEWAY_API_OLLAMA_MODELS_H
+#define BATON_GATEWAY_API_OLLAMA_MODELS_H
+
+#include "gateway/api/api.h"
+
+void gw_ollama_tags(struct gw_api *api, struct gw_exchange *exchange,
+                    const struct baton_json *none);
+void gw_ollama_ps(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *none);
+void gw_ollama_show(struct gw_api *api, struct gw_exchange *exchange,
+                    const struct baton_json *body);
+void gw_ollama_version(struct gw_api *api, struct gw_exchange *exchange,
+                       const struct baton_json *none);
+
+#endif

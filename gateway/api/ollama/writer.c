@@ -1,0 +1,198 @@
+#include "gateway/api/ollama/writer.h"
+
+#include <math.h>
+
+#include "common/base/clock.h"
+#include "gateway/api/answer.h"
+
+enum { LINE_MAX_BYTES = 4 << 20, LOADED_MAX_BYTES = 1024, TIME_BYTES = 32 };
+
+/* ---- parts of every answer ---- */
+
+static void put_head(struct baton_json_out *out, const struct gw_api *api)
+{
+    char now[TIME_BYTES];
+    baton_wall_time(now, sizeof now);
+    baton_json_put_string(out, "model", api->names->list[0]);
+    baton_json_put_string(out, "created_at", now);
+}
+
+static void put_text(struct baton_json_out *out, bool chat, const char *text, size_t n)
+{
+    if (!chat) {
+        baton_json_put_text(out, "response", text, n);
+        return;
+    }
+    baton_json_open(out, "message", '{');
+    baton_json_put_string(out, "role", "assistant");
+    baton_json_put_text(out, "content", text, n);
+    baton_json_close(out, '}');
+}
+
+static void put_rest(struct gw_choice *choice, struct baton_json_out *out)
+{
+    if (choice->request->params.sampling.logprobs)
+        gw_logprobs_put_entries(&choice->logprobs, out, "logprobs",
+                                choice->completion->api->tokenizer);
+    gw_choice_put_steps(choice, out);
+}
+
+/* Clients divide by it: it is never 0. */
+static void put_ns(struct baton_json_out *out, const char *key, double seconds)
+{
+    baton_json_put_uint(out, key, (uint64_t)fmax(1, seconds * 1e9));
+}
+
+static void put_counts(struct baton_json_out *out, const struct gw_totals *totals)
+{
+    put_ns(out, "total_duration", totals->e2el_s);
+    baton_json_put_uint(out, "load_duration", 0);
+    baton_json_put_uint(out, "prompt_eval_count", totals->prompt_tokens);
+    put_ns(out, "prompt_eval_duration", totals->prompt_s);
+    baton_json_put_uint(out, "eval_count", totals->output_tokens);
+    put_ns(out, "eval_duration", totals->output_s);
+}
+
+/* The last line, or the whole answer. */
+static void put_end(struct baton_json_out *out, struct gw_choice *choice, const char *text,
+                    size_t n)
+{
+    const struct gw_completion *completion = choice->completion;
+    bool cut = choice->request->output.finish == GW_FINISH_LENGTH;
+    baton_json_open(out, NULL, '{');
+    put_head(out, completion->api);
+    put_text(out, completion->options.chat, text, n);
+    baton_json_put_bool(out, "done", true);
+    baton_json_put_string(out, "done_reason", cut ? "length" : "stop");
+    put_counts(out, &completion->totals);
+    put_rest(choice, out);
+    baton_json_close(out, '}');
+}
+
+/* ---- lines ---- */
+
+static void open_line(struct baton_json_out *out, const struct gw_completion *completion,
+                      const char *text, size_t n)
+{
+    baton_json_open(out, NULL, '{');
+    put_head(out, completion->api);
+    put_text(out, completion->options.chat, text, n);
+    baton_json_put_bool(out, "done", false);
+}
+
+static void write_line(struct gw_choice *choice, const char *text, size_t n)
+{
+    struct baton_buf line;
+    baton_buf_init(&line, LINE_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&line);
+    open_line(&out, choice->completion, text, n);
+    put_rest(choice, &out);
+    baton_json_close(&out, '}');
+    gw_completion_write(choice->completion, choice, NULL, line.data, line.len);
+    baton_buf_fini(&line);
+}
+
+static void write_end(struct gw_choice *choice)
+{
+    struct baton_buf line;
+    baton_buf_init(&line, LINE_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&line);
+    put_end(&out, choice, "", 0);
+    gw_completion_write(choice->completion, choice, NULL, line.data, line.len);
+    baton_buf_fini(&line);
+}
+
+static void put_line(struct baton_buf *out, const char *name, const char *data, size_t n)
+{
+    (void)name;
+    baton_buf_append(out, data, n);
+    baton_buf_putc(out, '\n');
+}
+
+static void put_empty_line(struct baton_buf *out, const struct gw_completion *completion)
+{
+    struct baton_json_out json = baton_json_out(out);
+    open_line(&json, completion, "", 0);
+    baton_json_close(&json, '}');
+    baton_buf_putc(out, '\n');
+}
+
+const struct gw_stream_format gw_ollama_format = {.content_type = "application/x-ndjson",
+                                                  .put_event = put_line,
+                                                  .put_keep_alive = put_empty_line};
+
+/* ---- the response writer ---- */
+
+static void on_first(struct gw_choice *choice)
+{
+    gw_completion_begin(choice->completion);
+}
+
+static void on_text(struct gw_choice *choice, const char *text, size_t n)
+{
+    gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
+    if (choice->completion->options.streaming)
+        write_line(choice, text, n);
+    else
+        baton_buf_append(&choice->text, text, n);
+}
+
+static void answer(struct gw_completion *completion)
+{
+    if (completion->options.streaming)
+        gw_exchange_stream_end(completion->exchange);
+    else
+        gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
+}
+
+static void on_finish(struct gw_choice *choice)
+{
+    gw_choice_end_logprobs(choice);
+    gw_choice_count(choice);
+    if (choice->completion->options.streaming) {
+        write_end(choice);
+    } else {
+        struct baton_json_out out = baton_json_out(&choice->result);
+        put_end(&out, choice, baton_buf_text(&choice->text), choice->text.len);
+    }
+    gw_choice_close(choice, answer);
+}
+
+static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
+{
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_uint(&out, "prompt_eval_count", completion->totals.prompt_tokens);
+    baton_json_put_uint(&out, "eval_count", completion->totals.output_tokens);
+    baton_json_close(&out, '}');
+}
+
+static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
+{
+    gw_choice_fail(choice, failure, put_error_usage, NULL);
+}
+
+const struct gw_response_writer gw_ollama_writer = {.restart = gw_choice_restart,
+                                                    .first = on_first,
+                                                    .token = gw_choice_keep_token,
+                                                    .text = on_text,
+                                                    .finish = on_finish,
+                                                    .fail = on_fail};
+
+/* ---- without words ---- */
+
+void gw_ollama_answer_load(const struct gw_api *api, struct gw_exchange *exchange, bool chat,
+                           bool unloads)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, LOADED_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    put_head(&out, api);
+    put_text(&out, chat, "", 0);
+    baton_json_put_bool(&out, "done", true);
+    baton_json_put_string(&out, "done_reason", unloads ? "unload" : "load");
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}

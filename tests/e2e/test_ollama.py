@@ -1,0 +1,150 @@
+"""Ollama's API: its official client, unmodified, against a fleet; and what becomes of a request."""
+import http.client
+import json
+
+import pytest
+from fleet import Fleet, Stream, run_out_of_time
+from javascript import Client
+
+KEY = "a-key-of-this-test"
+STORY = [{"role": "user", "content": "Tell me a story"}]
+GREEDY = {"temperature": 0, "num_predict": 8}
+# What the template was given, as JSON: the prompt tells.
+SHOW = ("{{ messages | tojson }}|{{ tools | tojson }}|{{ enable_thinking | default('unsaid') }}|"
+        "{{ reasoning_effort | default('unsaid') }}")
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    keys = tmp_path_factory.mktemp("keys") / "keys"
+    keys.write_text(KEY + "\n")
+    keys.chmod(0o600)
+    with Fleet(key=KEY, gateway_args=["--api-keys", keys, "--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """A fleet whose chat template shows what it is given."""
+    template = tmp_path_factory.mktemp("template") / "show.jinja"
+    template.write_text(SHOW)
+    with Fleet(gateway_args=["--chat-template", template]) as started:
+        yield started
+
+
+def post(fleet, path="/api/chat", expected=200, **body):
+    status, answer, headers = fleet.request("POST", path, {"stream": False, **body})
+    assert status == expected, answer
+    return answer, headers
+
+
+def test_the_official_client_is_served(fleet):
+    Client("clients").drive(fleet, "ollama.test.mjs", API_KEY=KEY)
+
+
+CALL = {"function": {"name": "look", "arguments": {"at": "it"}}}
+PAIRS = [
+    ("/api/chat", {"messages": STORY}, {"messages": STORY}),
+    ("/api/generate", {"prompt": "Tell me a story"}, {"messages": STORY}),
+    ("/api/generate", {"prompt": "Tell me a story", "system": "Be brief.", "think": False},
+     {"messages": [{"role": "system", "content": "Be brief."}, *STORY], "chat_template_kwargs": {"enable_thinking": False}}),
+    ("/api/chat", {"messages": STORY, "think": True}, {"messages": STORY, "chat_template_kwargs": {"enable_thinking": True}}),
+    ("/api/chat", {"messages": STORY, "think": "low"}, {"messages": STORY, "reasoning_effort": "low"}),
+    ("/api/chat", {"messages": [*STORY, {"role": "assistant", "content": "", "thinking": "hm", "tool_calls": [CALL]},
+                                {"role": "tool", "tool_name": "look", "content": "a fox"}]},
+     {"messages": [*STORY, {"role": "assistant", "content": "", "reasoning_content": "hm",
+                            "tool_calls": [{"type": "function", **CALL}]},
+                   {"role": "tool", "name": "look", "content": "a fox"}]}),
+]
+
+
+@pytest.mark.parametrize("path,theirs,ours", PAIRS)
+def test_a_request_makes_the_prompt_that_it_makes_in_openais_words(shown, path, theirs, ours):
+    answer, _ = post(shown, path, **theirs, options=GREEDY)
+    expected = post(shown, "/v1/chat/completions", **ours, temperature=0, max_tokens=8)[0]
+    assert answer["prompt_eval_count"] == expected["usage"]["prompt_tokens"]
+    text = answer["response"] if path == "/api/generate" else answer["message"]["content"]
+    assert text == expected["choices"][0]["message"]["content"]
+
+
+def test_a_raw_prompt_is_continued_and_a_model_without_a_template_continues_every_prompt(fleet):
+    expected = post(fleet, "/v1/completions", prompt="Once upon a time", temperature=0, max_tokens=8)[0]
+    raw, _ = post(fleet, "/api/generate", prompt="Once upon a time", raw=True, options=GREEDY)
+    assert raw["response"] == expected["choices"][0]["text"]
+    with Fleet() as plain:
+        answer, _ = post(plain, "/api/generate", prompt="Once upon a time", options=GREEDY)
+        assert answer["response"] == raw["response"]
+        answer, _ = post(plain, "/api/generate", 400, prompt="Once", system="Be brief.")
+        assert answer["code"] == "no_chat_template" and answer["error"].startswith("system: ")
+        assert post(plain, expected=400, messages=STORY)[0]["code"] == "no_chat_template"
+
+
+def test_a_stream_is_lines_unless_it_is_refused(fleet):
+    stream = fleet.stream("/api/generate", prompt="Once", options={**GREEDY, "explain": 2})
+    assert stream.response.getheader("Content-Type") == "application/x-ndjson"
+    *parts, last = [json.loads(line) for line in stream.response.read().splitlines()]
+    assert all(not part["done"] for part in parts) and last["done"] and last["eval_count"] == 8
+    assert sum(len(part["steps"]) for part in [*parts, last]) == 8
+
+
+def test_options_may_stand_beside_or_inside(fleet):
+    inside, headers = post(fleet, messages=STORY, options={**GREEDY, "top_k": -1, "seed": -1, "num_ctx": 2048, "num_gpu": 1})
+    assert headers["x-baton-ignored"] == "num_ctx, num_gpu"
+    beside, headers = post(fleet, messages=STORY, **GREEDY)
+    assert beside["message"] == inside["message"] and "x-baton-ignored" not in headers
+
+
+def test_as_many_tokens_as_fit_are_what_minus_one_asks_for(fleet):
+    context = fleet.request("POST", "/api/show", {"model": "tale"})[1]["model_info"]["gpt2.context_length"]
+    for n in (-1, -2, 0):
+        answer, _ = post(fleet, "/api/generate", prompt="Once", raw=True, options={"num_predict": n, "ignore_eos": True})
+        assert answer["prompt_eval_count"] + answer["eval_count"] == context
+
+
+@pytest.mark.parametrize("path,body,words", [
+    ("/api/generate", {"prompt": "a", "suffix": "b"}, "suffix: is not supported"),
+    ("/api/generate", {"prompt": "a", "template": "{{ .Prompt }}"}, "template: is not supported"),
+    ("/api/generate", {"prompt": "a", "images": ["aGk="]}, "images: is not supported"),
+    ("/api/generate", {"prompt": "a", "context": [1]}, "context: is not supported"),
+    ("/api/generate", {"prompt": "a", "format": {"type": "object"}}, "format: is not supported"),
+    ("/api/generate", {"prompt": ["a"]}, "prompt: must be a string"),
+    ("/api/generate", {"prompt": "a", "raw": True, "system": "b"}, "system: not together with raw"),
+    ("/api/generate", {"prompt": "a", "options": []}, "options: must be an object"),
+    ("/api/generate", {"prompt": "a", "think": 1}, "think: must be"),
+    ("/api/chat", {"messages": [{"role": "narrator", "content": "a"}]}, "messages[0].role: must be"),
+    ("/api/chat", {"messages": STORY, "tools": [{}]}, "tools[0]: must be"),
+    ("/api/chat", {"messages": STORY, "options": {"repeat_penalty": 0}}, "repeat_penalty: must be"),
+])
+def test_what_is_not_understood_is_refused_by_name(fleet, path, body, words):
+    answer, _ = post(fleet, path, 400, **body)
+    assert words in answer["error"], answer
+
+
+def test_what_asks_for_nothing_is_accepted(fleet):
+    for nothing in ({"format": ""}, {"suffix": "", "template": "", "images": [], "context": [], "keep_alive": -1}):
+        post(fleet, "/api/generate", prompt="a", options={"num_predict": 1}, **nothing)
+
+
+def ask_by_hand(fleet, headers):
+    connection = http.client.HTTPConnection("127.0.0.1", fleet.port)
+    connection.request("POST", "/api/generate", '{"prompt":"a","options":{"num_predict":1}}', {**fleet.headers, **headers})
+    return connection.getresponse().status
+
+
+def test_no_content_type_is_asked_for_but_of_pages(fleet):
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert ask_by_hand(fleet, form) == 200 and ask_by_hand(fleet, {**form, "Origin": "http://a.example"}) == 415
+
+
+def test_a_stream_that_fails_ends_with_an_error(fleet):
+    body = {"prompt": "a", "options": {"num_predict": 400, "ignore_eos": True, "explain": 20}}
+
+    def fails_midway(timeout_s):
+        stream = Stream(fleet.port, {**body, "timeout_s": timeout_s}, "/api/generate", fleet.headers)
+        if stream.status == 504:
+            return "early"
+        last = json.loads(stream.response.read().splitlines()[-1])
+        return last if "error" in last else "late"
+    error = run_out_of_time(fails_midway)
+    assert error["code"] == "deadline_exceeded" and error["usage"]["eval_count"] >= 1
