@@ -56,6 +56,8 @@ enum baton_err baton_text_stream_init(struct baton_text_stream *stream, const ch
     struct baton_text_stream made = {0};
     enum baton_err err = n_stops > BATON_STOP_MAX ? BATON_LIMIT : BATON_OK;
     baton_buf_init(&made.held, BATON_STOP_MAX_BYTES);
+    if (!err && n_stops && !(made.stops = calloc((size_t)n_stops, sizeof *made.stops)))
+        err = BATON_NO_MEMORY;
     for (int i = 0; i < n_stops && !err; i++)
         err = init_stop(&made.stops[made.n_stops++], stops[i], stop_bytes[i]);
     if (!err && n_stops)
@@ -73,6 +75,7 @@ void baton_text_stream_fini(struct baton_text_stream *stream)
         free(stream->stops[i].text);
         free(stream->stops[i].borders);
     }
+    free(stream->stops);
     baton_buf_fini(&stream->held);
     *stream = (struct baton_text_stream){0};
 }

@@ -33,7 +33,7 @@ struct baton_text_stream {
     struct baton_buf held; /* the end of the text, as far as it may begin a stop string */
     char begun[4];         /* an incomplete character */
     size_t n_begun;
-    struct baton_text_stop stops[BATON_STOP_MAX];
+    struct baton_text_stop *stops; /* [n_stops] */
     int n_stops;
     bool stopped;
     bool each_byte; /* one U+FFFD for each bad byte; may be set at any time */

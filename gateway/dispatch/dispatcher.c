@@ -6,6 +6,7 @@
 
 /* The longest time before a worker hears that its tokens arrived. */
 #define ACK_EVERY_NS (50 * BATON_MS)
+enum { LOOKS_A_TICK = 1024 };
 
 static const struct gw_failure deadline_passed = {504, "deadline_exceeded",
                                                   "the request's time was up"};
@@ -86,6 +87,21 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
     }
 }
 
+/* As many as may wait by default. Of more, each tick looks at others, so that a long queue does not
+ * keep those waiting who read. */
+static void tick_queued(struct gw_dispatcher *dispatcher, int64_t now_ns)
+{
+    struct gw_request_list *queued = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED);
+    struct gw_request **next = &dispatcher->lifecycle.options.requests->looked_at_next;
+    for (size_t n = queued->n < LOOKS_A_TICK ? queued->n : LOOKS_A_TICK; n && queued->n; n--) {
+        struct gw_request *request = *next ? *next : gw_request_list_first(queued);
+        *next = gw_request_list_next(queued, request);
+        const struct gw_failure *failure = must_end(dispatcher, request, now_ns);
+        if (failure)
+            gw_lifecycle_fail(&dispatcher->lifecycle, request, failure);
+    }
+}
+
 /* A worker that was full may have capacity again before its next Status says so. */
 static void ask_again(const struct gw_dispatcher *dispatcher)
 {
@@ -162,7 +178,8 @@ void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
     const struct gw_standstill still = standstill(dispatcher, now_ns);
     gw_throughput_tick(&dispatcher->lifecycle.throughput, waited_s(dispatcher, now_ns), &still,
                        now_ns);
-    for (int state = GW_QUEUED; state <= GW_DECODING; state++)
+    tick_queued(dispatcher, now_ns);
+    for (int state = GW_QUEUED + 1; state <= GW_DECODING; state++)
         tick_list(dispatcher, (enum gw_state)state, now_ns);
     hedge(dispatcher);
     ask_again(dispatcher);

@@ -5,6 +5,15 @@
 
 #include "gateway/request/request.h"
 
+/* Those of one class. A request that waits has none: there are as many as classes. */
+static struct gw_prompt_hashes *place(struct gw_request *request, int class_index)
+{
+    struct gw_prompt_hashes **hashes = &request->hashes[class_index];
+    if (!*hashes)
+        *hashes = calloc(1, sizeof **hashes);
+    return *hashes;
+}
+
 static void make(struct gw_prompt_hashes *hashes, const struct baton_tokens *prompt,
                  uint32_t block_tokens)
 {
@@ -19,7 +28,10 @@ const struct gw_prompt_hashes *gw_prompt_hashes_get(struct gw_request *request,
                                                     const struct gw_numeric_class *numeric_class,
                                                     uint32_t block_tokens)
 {
-    struct gw_prompt_hashes *hashes = &request->hashes[numeric_class->index];
+    static const struct gw_prompt_hashes none;
+    struct gw_prompt_hashes *hashes = place(request, numeric_class->index);
+    if (!hashes)
+        return &none;
     bool is_made =
         hashes->list && !memcmp(&hashes->root, &numeric_class->root, sizeof hashes->root);
     bool is_wanted = request->params.cache_prompt && request->params.kv_cache;
@@ -34,7 +46,16 @@ const struct gw_prompt_hashes *gw_prompt_hashes_get(struct gw_request *request,
 void gw_prompt_hashes_forget(struct gw_request *request)
 {
     for (int i = 0; i < GW_MAX_CLASSES; i++) {
-        free(request->hashes[i].list);
-        request->hashes[i] = (struct gw_prompt_hashes){0};
+        if (!request->hashes[i])
+            continue;
+        free(request->hashes[i]->list);
+        *request->hashes[i] = (struct gw_prompt_hashes){0}; /* attempts may still point to it */
     }
+}
+
+void gw_prompt_hashes_fini(struct gw_request *request)
+{
+    gw_prompt_hashes_forget(request);
+    for (int i = 0; i < GW_MAX_CLASSES; i++)
+        free(request->hashes[i]);
 }

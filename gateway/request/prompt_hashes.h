@@ -23,8 +23,10 @@ const struct gw_prompt_hashes *gw_prompt_hashes_get(struct gw_request *request,
                                                     const struct gw_numeric_class *numeric_class,
                                                     uint32_t block_tokens);
 
-/* Frees those of all classes: the attempt after this one begins from other tokens, or none
- * comes. */
+/* Forgets those of all classes: the attempt after this one begins from other tokens. */
 void gw_prompt_hashes_forget(struct gw_request *request);
+
+/* Frees those of all classes: the request ends. */
+void gw_prompt_hashes_fini(struct gw_request *request);
 
 #endif

@@ -81,13 +81,21 @@ void gw_request_take_id(struct gw_requests *requests, struct gw_request *request
     gw_request_bucket_push_back(bucket(requests, request->id), request);
 }
 
+static void leave_state(struct gw_requests *requests, struct gw_request *request)
+{
+    struct gw_request_list *list = &requests->by_state[request->state];
+    if (requests->looked_at_next == request)
+        requests->looked_at_next = gw_request_list_next(list, request);
+    gw_request_list_remove(list, request);
+}
+
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request)
 {
-    gw_request_list_remove(&requests->by_state[request->state], request);
+    leave_state(requests, request);
     gw_request_bucket_remove(bucket(requests, request->id), request);
     baton_tokens_fini(&request->params.prompt);
     baton_sampling_params_fini(&request->params.sampling);
-    gw_prompt_hashes_forget(request);
+    gw_prompt_hashes_fini(request);
     baton_tokens_fini(&request->migration.input);
     gw_output_fini(&request->output);
     free(request);
@@ -121,7 +129,7 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
                   BATON_S("from", state_names[from]), BATON_S("to", state_names[state]));
         abort();
     }
-    gw_request_list_remove(&requests->by_state[from], request);
+    leave_state(requests, request);
     if (state == GW_QUEUED && from != GW_TOKENIZING)
         queue_again(&requests->by_state[state], request);
     else

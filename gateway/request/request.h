@@ -78,7 +78,7 @@ struct gw_request {
     bool paused, was_paused; /* its client reads too slowly; did so once */
     bool is_unsendable;      /* a command broke a bound of the wire: it ends */
 
-    struct gw_prompt_hashes hashes[GW_MAX_CLASSES]; /* by the class's place; through get alone */
+    struct gw_prompt_hashes *hashes[GW_MAX_CLASSES]; /* by the class's place; through get alone */
 
     struct gw_attempt attempt;   /* the one that is under way, or the last one */
     struct gw_attempt doubted;   /* gateway/lifecycle/hedge.h; its number is 0: none */
@@ -95,6 +95,7 @@ enum { GW_REQUEST_BUCKETS = 1024 };
 struct gw_requests {
     struct gw_request_list by_state[GW_N_STATES];
     struct gw_request_bucket buckets[GW_REQUEST_BUCKETS];
+    struct gw_request *looked_at_next; /* of those that are QUEUED; NULL: the first */
     uint64_t n_arrived;
 };
 

@@ -168,11 +168,19 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
         routing->lifecycle->wants_pump = true; /* the worker may get the next Reserve now */
 }
 
+/* Now and not before, because requests that wait may be many. No token fails for want of memory;
+ * without it the request waits. */
+static bool reserve_output(struct gw_request *request)
+{
+    size_t n_wanted = (size_t)request->params.max_new_tokens, n = request->output.tokens.n;
+    return n >= n_wanted || !gw_output_reserve(&request->output, n_wanted - n);
+}
+
 /* False when the request must wait for capacity. */
 static bool route(struct gw_routing *routing, struct gw_request *request)
 {
     struct gw_pair pair;
-    if (!gw_pair_choose(routing, request, &pair))
+    if (!gw_pair_choose(routing, request, &pair) || !reserve_output(request))
         return false;
     const struct gw_worker *computes = pair.prefill ? pair.prefill : pair.decode;
     request->attempt.hashes = gw_prompt_hashes_get(request, computes->numeric_class,

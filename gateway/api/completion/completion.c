@@ -200,8 +200,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
                          choice->index % completion->options.n, request))
         return false;
     request->params.streaming = completion->options.streaming;
-    /* Reserved now, while the request can still be refused: no token fails for want of memory. */
-    return !gw_output_reserve(&request->output, (size_t)max_new_tokens);
+    return true;
 }
 
 static bool make_requests(struct gw_completion *completion,

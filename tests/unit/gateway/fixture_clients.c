@@ -69,7 +69,6 @@ void ask(struct gw_choice *client, const struct wanted *wanted)
     assert_int_equal(baton_tokens_reserve(&request->params.prompt, wanted->n_prompt), BATON_OK);
     for (size_t i = 0; i < wanted->n_prompt; i++)
         request->params.prompt.ids[request->params.prompt.n++] = (uint32_t)(300 + i);
-    assert_int_equal(gw_output_reserve(&request->output, (size_t)wanted->n_new), BATON_OK);
     assert_int_equal(baton_text_stream_init(&request->output.text, NULL, NULL, 0), BATON_OK);
     if (wanted->timeout_ms)
         request->deadline_ns = clock_ns + wanted->timeout_ms * BATON_MS;

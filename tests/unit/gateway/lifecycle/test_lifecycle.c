@@ -237,6 +237,24 @@ TEST(a_deadline_ends_a_request_wherever_it_is)
     }
 }
 
+TEST(a_long_queue_is_looked_at_in_parts)
+{
+    enum { N = 3000, A_TICK = 1024 };
+    static struct gw_choice crowd[N];
+    int n_ended[3];
+    for (int i = 0; i < N; i++) /* nearly all wait for blocks */
+        ask(&crowd[i], &(struct wanted){.n_prompt = 32, .n_new = 900, .timeout_ms = 1000});
+    pass_ms(975);
+    for (int turn = 0; turn < 3; turn++) {
+        n_ended[turn] = 0;
+        pass_ms(25);
+        for (int i = 0; i < N; i++)
+            n_ended[turn] += crowd[i].n_failed;
+    }
+    assert_in_range(n_ended[0], 1, A_TICK + KV_BLOCKS); /* and those that have blocks */
+    assert_int_equal(n_ended[2], N);
+}
+
 TEST(a_client_that_leaves_ends_its_request_everywhere)
 {
     ask(&client, &whole);
@@ -408,6 +426,7 @@ int main(void)
         ROW(an_end_that_the_tokens_do_not_have_breaks_the_attempt),
         ROW(a_command_that_its_worker_would_refuse_ends_the_request_and_no_worker),
         ROW(a_deadline_ends_a_request_wherever_it_is),
+        ROW(a_long_queue_is_looked_at_in_parts),
         ROW(a_client_that_leaves_ends_its_request_everywhere),
         ROW(a_stalled_worker_loses_its_requests_and_is_told_so),
         ROW(a_worker_whose_canary_failed_loses_its_requests_and_gets_none),
