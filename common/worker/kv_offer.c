@@ -323,23 +323,29 @@ static void read_slot(struct baton_kv_offers *offers, struct slot *slot)
     close_if_open(&slot->connection);
 }
 
+void baton_kv_offers_look(struct baton_kv_offers *offers)
+{
+    accept_all(offers);
+    for (int i = 0; i < BATON_KV_OFFERS_MAX; i++)
+        if (offers->slots[i].connection >= 0)
+            read_slot(offers, &offers->slots[i]);
+}
+
 int baton_kv_offers_take(struct baton_kv_offers *offers, uint64_t link,
                          struct baton_kv_offer *offer)
 {
-    int fd = -1;
-    accept_all(offers);
+    baton_kv_offers_look(offers);
     for (int i = 0; i < BATON_KV_OFFERS_MAX; i++) {
         struct slot *slot = &offers->slots[i];
-        if (slot->connection >= 0)
-            read_slot(offers, slot);
-        if (fd >= 0 || slot->fd < 0 || slot->offer.link != link)
+        if (slot->fd < 0 || slot->offer.link != link)
             continue;
+        int fd = slot->fd;
         *offer = slot->offer;
-        fd = slot->fd;
         slot->fd = -1; /* the caller's */
         empty(slot);
+        return fd;
     }
-    return fd;
+    return -1;
 }
 
 uint64_t baton_kv_offers_n_refused(const struct baton_kv_offers *offers)

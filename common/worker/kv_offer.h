@@ -62,7 +62,11 @@ enum baton_err baton_kv_offers_open(uint64_t epoch, struct baton_kv_offers **off
 /* NULL is harmless. */
 void baton_kv_offers_close(struct baton_kv_offers *offers);
 
-/* Takes what has come, at most 64 connections, and returns the file of the link's offer, which is
+/* Takes what has come, at most 64 connections. To be called now and then, or strangers fill the
+ * queue in front of it for good. */
+void baton_kv_offers_look(struct baton_kv_offers *offers);
+
+/* Looks, and returns the file of the link's offer, which is
  * the caller's then; -1: there is none. */
 int baton_kv_offers_take(struct baton_kv_offers *offers, uint64_t link,
                          struct baton_kv_offer *offer);

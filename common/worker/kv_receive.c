@@ -238,7 +238,9 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
     receive_list_push_back(&remote->receives, receive);
     receive->total_bytes = kv->total_bytes;
     receive->began_ns = now_ns;
-    if (grows(receive)) /* the sender stops its sequence only for a receiver that answers */
+    /* The sender stops its sequence only for a receiver that answers, and waits for word of its
+     * pool. */
+    if (grows(receive) || kv->shares)
         send_ack(remote, receive, false);
 }
 
@@ -410,6 +412,14 @@ static void greet_back(const struct baton_kv_remote *remote, const baton_envelop
         baton_link_close(remote->link); /* a new link's queue is empty: it is down */
 }
 
+static void map_if_offered(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+                           const baton_envelope *envelope)
+{
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN && envelope->kv_begin->shares &&
+        !remote->view)
+        remote->view = baton_kv_share_take(receiver->share, envelope);
+}
+
 /* The first message on an unknown link opens our half of it. Any other message there belongs to a
  * link that has ended here, and a link never recovers. */
 static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
@@ -445,8 +455,7 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
         return NULL;
     }
     baton_inbox_admit(receiver->inbox, message);
-    if (envelope->kv_begin->shares)
-        remote->view = baton_kv_share_take(receiver->share, envelope);
+    map_if_offered(receiver, remote, envelope);
     greet_back(remote, envelope);
     receive_list_init(&remote->receives);
     remote_list_push_back(&receiver->remotes, remote);
@@ -490,6 +499,7 @@ static void receive_message(struct baton_kv_receiver *receiver, const struct bat
     }
     switch (baton_link_accept(remote->link, message->envelope, now_ns)) {
     case BATON_LINK_FRESH:
+        map_if_offered(receiver, remote, message->envelope);
         if (!handle(receiver, remote, message, now_ns))
             end_claimant(receiver, remote, message);
         break;
@@ -520,6 +530,7 @@ static bool receive_messages(struct baton_kv_receiver *receiver, int64_t now_ns)
 
 void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
+    baton_kv_share_look(receiver->share);
     if (!receive_messages(receiver, now_ns))
         return; /* what a sender that went away had sent before is still its transfers' */
     for (struct baton_kv_remote *remote = remote_list_first(&receiver->remotes), *next; remote;

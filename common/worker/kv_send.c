@@ -12,14 +12,19 @@
 
 BATON_LIST(send_list, struct baton_kv_send, in_peer)
 
-/* Whether the receiver maps the pool. Until it has said so, blocks travel. */
+/* Whether the receiver maps the pool. Until it has said so, blocks travel. A pool that was not
+ * mapped is offered again with a later KvBegin: strangers may have stood in the way. */
 enum share { NOT_OFFERED, OFFERED, SHARED, REFUSED };
+
+#define OFFER_AGAIN_NS (2 * BATON_SECOND)
 
 /* One life of a receiver, and the link to it. */
 struct baton_kv_peer {
     struct baton_node in_peers;
     enum share share;
-    struct baton_link *link; /* NULL: not dialled yet */
+    int64_t offered_ns;       /* 0: not yet */
+    enum baton_err offer_err; /* of the last offer */
+    struct baton_link *link;  /* NULL: not dialled yet */
     uint64_t epoch;
     struct send_list sends;
     uint64_t n_acks;
@@ -128,7 +133,15 @@ static void log_path(const struct baton_kv_peer *peer, const char *path, const c
               BATON_S("reason", reason));
 }
 
-/* Before the first KvBegin, so that the offer is there when that is read. */
+static bool is_offer_due(const struct baton_kv_sender *sender, const struct baton_kv_peer *peer,
+                         const struct baton_kv *kv, int64_t now_ns)
+{
+    return sender->options.path != BATON_KV_PATH_WIRE && baton_kv_fd(kv) >= 0 &&
+           (peer->share == NOT_OFFERED || peer->share == REFUSED) &&
+           (!peer->offered_ns || now_ns - peer->offered_ns >= OFFER_AGAIN_NS);
+}
+
+/* Before the KvBegin that speaks of it, so that the offer is there when that is read. */
 static void offer_pool(const struct baton_kv_sender *sender, struct baton_kv_peer *peer,
                        const struct baton_kv_source *source)
 {
@@ -141,18 +154,21 @@ static void offer_pool(const struct baton_kv_sender *sender, struct baton_kv_pee
                                    .n_blocks = (uint32_t)baton_kv_n_blocks(kv),
                                    .ticket = source->target->ticket};
     struct baton_why why = {""};
-    if (sender->options.path == BATON_KV_PATH_WIRE || baton_kv_fd(kv) < 0)
-        return;
+    bool is_first = !peer->offered_ns;
     memcpy(offer.kv_layout, baton_kv_layout_name(kv), sizeof offer.kv_layout);
-    if (baton_kv_offer_send(&offer, baton_kv_fd(kv), &why))
-        log_path(peer, "wire", why.text);
-    else
+    enum baton_err err = baton_kv_offer_send(&offer, baton_kv_fd(kv), &why);
+    if (!err)
         peer->share = OFFERED;
+    else if (is_first || err != peer->offer_err)
+        log_path(peer, "wire", why.text);
+    peer->offered_ns = baton_now_ns();
+    peer->offer_err = err;
 }
 
 static void take_share(struct baton_kv_peer *peer, bool shares)
 {
-    if (peer->share != OFFERED)
+    /* An ack that was sent before the offer was read says no, and a later one yes. */
+    if (peer->share != OFFERED && !(peer->share == REFUSED && shares))
         return;
     peer->share = shares ? SHARED : REFUSED;
     log_path(peer, shares ? "shared" : "wire",
@@ -293,13 +309,11 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     int n_blocks = baton_kv_blocks_for(source->n_tokens) - source->target->first_block;
-    enum baton_err err = BATON_OK;
-    if (!send->peer->link) {
-        err = dial(sender, send->peer);
-        if (err)
-            return err;
+    enum baton_err err = send->peer->link ? BATON_OK : dial(sender, send->peer);
+    if (err)
+        return err;
+    if (is_offer_due(sender, send->peer, source->seq->kv, baton_now_ns()))
         offer_pool(sender, send->peer, source);
-    }
     begin.reply_url = baton_envelope_text(sender->options.reply_url);
     begin.n_layers = (uint32_t)baton_kv_n_layers(source->seq->kv);
     begin.n_tokens = (uint32_t)source->n_tokens;

@@ -68,6 +68,12 @@ static struct baton_kv_view *map(const struct baton_kv_share *share,
     return view;
 }
 
+void baton_kv_share_look(struct baton_kv_share *share)
+{
+    if (share)
+        baton_kv_offers_look(share->offers);
+}
+
 struct baton_kv_view *baton_kv_share_take(struct baton_kv_share *share, const baton_envelope *begin)
 {
     struct baton_kv_offer offer;

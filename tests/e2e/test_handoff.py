@@ -1,8 +1,12 @@
 """The hand-off ledger: what each context's way from worker to worker came to, in the answer and in /metrics."""
+import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from fleet import Fleet, wait_for
+from netns import SpreadFleet
 
 BLOCK = 16
 
@@ -142,3 +146,50 @@ def test_a_context_that_can_go_no_way_is_an_error():
     with Fleet(prefill_args=["--kv-path", "shared"], decode_args=["--kv-path", "wire"]) as fleet:
         status, answer, _ = fleet.request("POST", "/generate", {"prompt": ids(40), "max_new_tokens": 4})
         assert status in (502, 503) and "(--kv-path shared)" in answer["error"]["message"], answer
+
+
+# ---- shared memory: who is let in ----
+
+def socket_of(pid):
+    """The abstract name of the process's socket for offers."""
+    inodes = {os.readlink(link).removeprefix("socket:[").removesuffix("]") for link in Path(f"/proc/{pid}/fd").iterdir()}
+    lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    [name] = [words[7] for words in lines if len(words) > 7 and words[6] in inodes and words[7].startswith("@baton-kv-")]
+    return "\0" + name[1:]
+
+
+FLOOD = """
+import os, socket, sys
+if os.geteuid() == 0:
+    os.setgid(65534), os.setuid(65534)
+kept = []
+try:
+    while len(kept) < 500:
+        kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        kept[-1].setblocking(False)
+        kept[-1].connect(chr(0) + sys.argv[1])
+except BlockingIOError:
+    pass
+print(len(kept), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_stranger_at_the_socket_is_ended_and_harms_no_context():
+    with Fleet() as fleet:
+        decode = fleet.workers["decode-0"]
+        stranger = subprocess.Popen(["/usr/bin/python3", "-c", FLOOD, socket_of(decode.popen.pid)[1:]], text=True,
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            assert 0 < int(stranger.stdout.readline()) < 500
+            ask(fleet, 40)  # whichever way
+            wait_for(lambda: "ev=kv_offer_refused" in decode.text(), "the stranger to be turned away")
+            wait_for(lambda: ask(fleet, 40)["handoff"]["path"] == "shared", "the pool to be mapped")
+        finally:
+            stranger.communicate()
+
+
+def test_workers_of_two_network_namespaces_hand_over_by_the_wire():
+    with SpreadFleet() as fleet:
+        assert {ask(fleet, n)["handoff"]["path"] for n in (40, 200)} == {"wire"}
+        assert 'path=wire reason="it takes no offers on this host"' in fleet.workers["prefill-0"].text()

@@ -257,6 +257,21 @@ TEST(a_flood_of_connections_is_bounded_and_passes)
         close(connections[--n]);
 }
 
+/* Nobody who has a right to it gets through to ask for a look. */
+TEST(a_look_alone_empties_the_queue)
+{
+    struct baton_why why = {""};
+    int connections[200], n = 0;
+    while (n < 200 && (connections[n] = connect_raw()) >= 0)
+        n++;
+    assert_int_equal(baton_kv_offer_send(&sample, file, &why), BATON_AGAIN);
+    baton_kv_offers_look(offers);
+    send_sample(sample.link);
+    assert_true(is_there(sample.link));
+    while (n)
+        close(connections[--n]);
+}
+
 /* What a child of another user finds; 0: all as it should be. */
 static int as_nobody(void)
 {
@@ -337,6 +352,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_flood_of_connections_is_bounded_and_passes, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_look_alone_empties_the_queue, set_up, tear_down),
         cmocka_unit_test_setup_teardown(processes_of_another_user_are_ended_at_once, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(no_pool_goes_to_another_users_process, set_up, tear_down),

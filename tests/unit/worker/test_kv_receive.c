@@ -315,6 +315,24 @@ TEST(a_place_outside_the_pool_is_refused)
     assert_int_equal(n_failed, 1);
 }
 
+/* A pool that was not mapped with the link's first context is offered again with a later one. */
+TEST(a_pool_is_mapped_with_a_later_context_as_well)
+{
+    struct baton_kv_offer offer = make_offer();
+    fill_sent();
+    send_begin(true);
+    await_begun();
+    baton_kv_receive_fini(&receive); /* given up: the next attempt is another request */
+    origin.attempt++;
+    baton_kv_receive_expect(&receive, &origin, &seq, N_TOKENS, 0);
+    begin_shared(&offer);
+    for (int i = 0; i < N_BLOCKS; i++)
+        send_place((uint32_t)i, 1, (uint32_t)pool_block(i), baton_kv_clock(theirs));
+    send_end(N_BLOCKS);
+    await_outcome();
+    assert_true(is_complete);
+}
+
 static void assert_not_mapped(const struct baton_kv_offer *offer)
 {
     if (offer)
@@ -369,6 +387,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(blocks_that_were_given_to_another_context_are_not_taken,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_place_outside_the_pool_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_pool_is_mapped_with_a_later_context_as_well, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_place_without_an_offer_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_offer_without_a_ticket_is_not_mapped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_offer_of_another_life_is_not_mapped, set_up, tear_down),
