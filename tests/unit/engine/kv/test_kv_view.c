@@ -112,16 +112,19 @@ TEST(no_copy_that_passes_has_anything_of_the_next_sequence)
     struct baton_kv_view *seen;
     pthread_t writer;
     size_t n = baton_kv_block_bytes(own, 0);
-    int n_passed = 0;
+    int n_passed = 0, n_late = 0;
     assert_int_equal(baton_kv_create_shared(layout, NULL, 1, &one_block, NULL), BATON_OK);
     assert_int_equal(baton_kv_view_open(own, baton_kv_fd(one_block), 1, &seen, NULL), BATON_OK);
     assert_int_equal(pthread_create(&writer, NULL, reuse_block, one_block), 0);
     while (!atomic_load(&filled))
         ;
-    for (int i = 0; i < N_COPIES || !n_passed; i++) {
+    /* Until both have been seen: threads may run in turns. */
+    for (int i = 0; i < N_COPIES || !n_passed || !n_late; i++) {
         uint64_t told = atomic_load(&filled);
-        if (!baton_kv_view_copy(seen, 0, 0, told >> 8, copy))
+        if (!baton_kv_view_copy(seen, 0, 0, told >> 8, copy)) {
+            n_late++;
             continue;
+        }
         n_passed++;
         for (size_t at = 0; at < n; at++)
             if ((uint8_t)copy[at] != told % 256)
