@@ -34,7 +34,7 @@ static const struct baton_option table[] = {
     BATON_ROW_INT(struct options, window, "window", "0", 0, 1 << 24, "positions",
                   "that a row sees, its own included; 0: all before it"),
     BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
-                   "auto, avx512vnni, avx512, avx2, portable or openblas"),
+                   "auto, avx512vnni, avx512, avx2, i8mm, dotprod, neon, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "f16", "of the KV cache: f32 or f16"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
     BATON_ROW_TEXT(struct options, positions, "positions", "512,4096,16384",

@@ -25,8 +25,9 @@ static const struct baton_option table[] = {
                    "model directory, or shape:NAME for random weights"),
     BATON_ROW_TEXT(struct options, dtype, "dtype", NULL,
                    BATON_DTYPE_HELP "; of shape:NAME also a format, as q4_k, or q4_k_m"),
-    BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
-                   "auto, amx, avx512vnni, avx512, avx2, portable or openblas"),
+    BATON_ROW_TEXT(
+        struct options, kernels, "kernels", "auto",
+        "auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "auto",
                    "of the KV cache: auto, f32 or f16"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),

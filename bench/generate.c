@@ -26,7 +26,7 @@ static const struct baton_option table[] = {
      "model directory, or shape:NAME"},
     {"dtype", BATON_OPTION_TEXT, AT(dtype), NULL, 0, 0, "", BATON_DTYPE_HELP},
     {"kernels", BATON_OPTION_TEXT, AT(kernels), "auto", 0, 0, "",
-     "auto, amx, avx512vnni, avx512, avx2, portable or openblas"},
+     "auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, portable or openblas"},
     {"kv-dtype", BATON_OPTION_TEXT, AT(kv_dtype), "auto", 0, 0, "",
      "of the KV cache: auto, f32 or f16"},
     {"tokens", BATON_OPTION_TEXT, AT(tokens), NULL, 0, 0, "", "the prompt as ids: 1,2,3"},

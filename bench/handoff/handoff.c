@@ -25,8 +25,9 @@ static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, model, "model", "shape:distilgpt2",
                    "model directory, or shape:NAME for random weights"),
     BATON_ROW_TEXT(struct options, dtype, "dtype", NULL, BATON_DTYPE_HELP),
-    BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
-                   "auto, amx, avx512vnni, avx512, avx2, portable or openblas"),
+    BATON_ROW_TEXT(
+        struct options, kernels, "kernels", "auto",
+        "auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "both", "f16, f32 or both"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "that compute the prompt"),
     BATON_ROW_TEXT(struct options, prompt, "prompt", "1,16,64,256,512", "lengths, in tokens"),

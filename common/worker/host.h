@@ -46,7 +46,8 @@ struct baton_worker_options {
         BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \
                        "of the KV cache: f32, f16, or auto: f32 beside f32 weights, else f16"),    \
         BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \
-                       "who computes: auto, amx, avx512vnni, avx512, avx2, portable or openblas"), \
+                       "who computes: auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, "  \
+                       "portable or openblas"),                                                    \
         BATON_ROW_TEXT(type, in.pack_dir, "pack-dir", "auto",                                      \
                        "where workers share packed weights: a directory; \"\": nowhere; auto: "    \
                        "beside the model, or in the user's cache directory"),                      \

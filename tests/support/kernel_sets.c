@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/engine/kernels/variants.h"
@@ -65,14 +66,48 @@ const struct baton_kernels *kernel_sets_find(const char *name)
     return NULL;
 }
 
-bool kernel_sets_is_emulated(const struct baton_kernels *set)
+#if defined(__aarch64__)
+static const char *const alike[] = {"portable", "neon", "dotprod", "i8mm"};
+#else
+static const char *const alike[] = {"avx2", "avx512", "avx512vnni"};
+#endif
+
+enum { N_ALIKE = sizeof alike / sizeof alike[0] };
+
+static int alike_index(const char *name)
 {
-    return set == &emulated;
+    int i = 0;
+    while (i < N_ALIKE && strcmp(alike[i], name))
+        i++;
+    return i;
+}
+
+bool kernel_sets_are_alike(const char *a, const char *b, enum baton_dtype dtype)
+{
+    bool pairs_bf16 = !strcmp(a, base_name) != !strcmp(b, base_name);
+    return alike_index(a) < N_ALIKE && alike_index(b) < N_ALIKE &&
+           !(dtype == BATON_BF16 && pairs_bf16);
+}
+
+bool kernel_sets_alike_at(int index, const char **a, const char **b)
+{
+    for (int i = 1; i < N_ALIKE; i++)
+        if (baton_kernels_find(alike[0]) && baton_kernels_find(alike[i]) && !index--) {
+            *a = alike[0];
+            *b = alike[i];
+            return true;
+        }
+    return false;
+}
+
+bool kernel_sets_is_slow(const struct baton_kernels *set)
+{
+    return set == &emulated || getenv("BATON_EMULATED");
 }
 
 const char *kernel_sets_name(const struct baton_kernels *set)
 {
-    return kernel_sets_is_emulated(set) ? base_name : set->name;
+    return set == &emulated ? base_name : set->name;
 }
 
 void kernel_sets_give(struct baton_model *model, const struct baton_kernels *set)

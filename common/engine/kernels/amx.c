@@ -3,7 +3,8 @@
  * A tile's rows are independent of each other and its inputs come in one order, so one row and
  * hundreds are the same arithmetic. Blocks and fetching are laid out for Sapphire Rapids (48 KiB
  * and 2 MiB of cache a core, a product of tiles every 16 cycles) and were measured there. */
-#define REG_BYTES 64
+#define REG_BYTES   64
+#define N_REGISTERS 32
 #include "common/engine/kernels/amx_bf16.h"
 #include "common/engine/kernels/amx_f32.h"
 #include "common/engine/kernels/amx_native.h"

@@ -16,8 +16,10 @@
 enum {
     STEP_BLOCKS = 4,
     STEP = STEP_BLOCKS * LANES,           /* positions; steps begin at multiples of it */
-    TILE = REG_BYTES == 64 ? 6 : 2,       /* queries at most, and for each of them */
-    SPAN = REG_BYTES == 16 ? 1 : 4 / REGS /* vectors, whose sums fit the registers */
+    TILE = ALL_REG_BYTES == 2048 ? 6 : 2, /* queries at most, and for each of them */
+    SPAN = ALL_REG_BYTES == 2048  ? 4     /* vectors, whose sums fit the registers */
+           : ALL_REG_BYTES == 512 ? 2
+                                  : 1
 };
 _Static_assert(LANES == (int)BATON_KV_BLOCK_TOKENS, "a lane is a slot of a block");
 

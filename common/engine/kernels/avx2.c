@@ -6,6 +6,7 @@
 #define DENSE_MIN_ROWS 32
 #define FASTEST        BATON_Q8
 #define REG_BYTES      32
+#define N_REGISTERS    16
 #define TILE_OUTS      2
 #define TILE_ROWS      2
 #include "common/engine/kernels/body.h"

@@ -6,6 +6,7 @@
 #define DENSE_MIN_ROWS 128
 #define FASTEST        BATON_Q8
 #define REG_BYTES      64
+#define N_REGISTERS    32
 #define TILE_OUTS      4
 #define TILE_ROWS      4
 #include "common/engine/kernels/body.h"

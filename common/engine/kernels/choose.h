@@ -105,6 +105,16 @@ INLINE unsigned bits_of(ivec mask)
         __m256 part[2];
     } a = {mask};
     return (unsigned)_mm256_movemask_ps(a.part[0]) | (unsigned)_mm256_movemask_ps(a.part[1]) << 8;
+#elif defined(USES_NEON)
+    const uint32x4_t ones = {1, 2, 4, 8};
+    union {
+        ivec whole;
+        uint32x4_t part[REGS];
+    } a = {mask};
+    unsigned bits = 0;
+    for (int i = 0; i < REGS; i++)
+        bits |= vaddvq_u32(vandq_u32(a.part[i], ones)) << i * REG_LANES;
+    return bits;
 #else
     unsigned bits = 0;
     for (int i = 0; i < LANES; i++)

@@ -5,6 +5,8 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 #include "common/engine/kernels/variants.h"
@@ -64,6 +66,21 @@ static bool runs_amx(void)
 {
     return runs_avx512vnni() && has_amx() && may_use_tiles();
 }
+#elif defined(__aarch64__)
+static bool runs_neon(void)
+{
+    return getauxval(AT_HWCAP) & HWCAP_ASIMD;
+}
+
+static bool runs_dotprod(void)
+{
+    return runs_neon() && getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+}
+
+static bool runs_i8mm(void)
+{
+    return runs_dotprod() && getauxval(AT_HWCAP2) & HWCAP2_I8MM;
+}
 #endif
 
 static const struct {
@@ -76,19 +93,24 @@ static const struct {
     {&baton_kernels_avx512vnni, &baton_row_kernels_avx512vnni, runs_avx512vnni},
     {&baton_kernels_avx512, &baton_row_kernels_avx512, runs_avx512},
     {&baton_kernels_avx2, &baton_row_kernels_avx2, runs_avx2},
+#elif defined(__aarch64__)
+    {&baton_kernels_i8mm, &baton_row_kernels_i8mm, runs_i8mm},
+    {&baton_kernels_dotprod, &baton_row_kernels_dotprod, runs_dotprod},
+    {&baton_kernels_neon, &baton_row_kernels_neon, runs_neon},
 #endif
     {&baton_kernels_portable, &baton_row_kernels_portable, runs_portable},
 };
 
 enum { N_VARIANTS = sizeof variants / sizeof variants[0] };
 
-static struct baton_kernels amx, openblas; /* variations of another */
+static struct baton_kernels openblas; /* a variation of another */
 static const struct baton_kernels *usable[N_VARIANTS + 1];
 static int n_usable;
 
 static void use_amx(void)
 {
 #if defined(__x86_64__)
+    static struct baton_kernels amx; /* likewise */
     if (!runs_amx())
         return;
     baton_amx_fill(&amx);

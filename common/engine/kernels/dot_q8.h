@@ -82,6 +82,31 @@ INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
     __m256i pairs = _mm256_maddubs_epi16(words.magnitudes, in);
     return sum + (q8_sum)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
+#elif defined(USES_NEON)
+typedef ireg q8_sum;
+struct q8_words {
+    int8x16_t bytes;
+};
+
+INLINE struct q8_words ready_q8(reg bytes)
+{
+    return (struct q8_words){veorq_s8((int8x16_t)bytes, vdupq_n_s8(-128))};
+}
+
+/* Without SDOT: no pair of products exceeds 2 * 128 * 127, which 16 bits hold. */
+INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
+{
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    int8x16_t in = vreinterpretq_s8_s32(vdupq_n_s32(four));
+#if defined(__ARM_FEATURE_DOTPROD)
+    return (q8_sum)vdotq_s32((int32x4_t)sum, words.bytes, in);
+#else
+    int16x8_t low = vmull_s8(vget_low_s8(words.bytes), vget_low_s8(in));
+    int16x8_t high = vmull_high_s8(words.bytes, in);
+    return (q8_sum)vpadalq_s16((int32x4_t)sum, vpaddq_s16(low, high));
+#endif
+}
 #else
 /* f32 holds a group's sum exactly: it stays below 2^24. */
 typedef reg q8_sum;

@@ -3,8 +3,9 @@
  *
  * Row invariance: every element of a result is one chain of operations whose order depends only on
  * the lengths of the vectors (and, for attention, on absolute positions), never on how many rows
- * are computed together or by how many threads. AVX2 and AVX-512 give the same bits; the portable
- * build rounds products before adding them, AMX adds them in an order of its own (q8: the same).
+ * are computed together or by how many threads. AVX2 and AVX-512 give the same bits; on x86 the
+ * portable build rounds products before adding them, AMX adds them in an order of its own (q8: the
+ * same). On arm64 all sets give the same bits.
  *
  * Ownership: nothing; arguments are borrowed for the call.
  * Threading: pure functions; callers split the outputs.
@@ -102,7 +103,7 @@ struct baton_dtype_kernels {
 };
 
 struct baton_kernels {
-    const char *name;         /* "amx", "avx512vnni", "avx512", "avx2", "portable", "openblas" */
+    const char *name;         /* as --kernels takes it: "amx", "i8mm", "portable", ... */
     enum baton_layout layout; /* of the weights that linear reads */
     struct baton_dtype_kernels dtypes[BATON_N_DTYPES];
     enum baton_dtype fastest; /* of these, all of which hold the bounds on accuracy */

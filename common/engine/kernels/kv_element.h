@@ -32,6 +32,18 @@ INLINE void store_f16(uint16_t *p, reg v)
     _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 }
 
+#elif defined(USES_NEON)
+
+INLINE reg load_f16(const uint16_t *p)
+{
+    return (reg)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
+
+INLINE void store_f16(uint16_t *p, reg v)
+{
+    vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)v)));
+}
+
 #else
 
 typedef uint16_t shorts __attribute__((vector_size(REG_BYTES / 2), aligned(2), may_alias));

@@ -13,9 +13,9 @@
 #include "common/engine/kernels/epilogue.h"
 #include "common/engine/kernels/kv_element.h"
 
-#if REG_BYTES == 64
+#if ALL_REG_BYTES == 2048
 enum { F32_PANELS = 4, F32_ROWS = 6, F32_BLOCK = 64 };
-#elif REG_BYTES == 32
+#elif ALL_REG_BYTES == 512
 enum { F32_PANELS = 2, F32_ROWS = 3, F32_BLOCK = 96 };
 #else
 enum { F32_PANELS = 1, F32_ROWS = 2, F32_BLOCK = 128 };

@@ -21,6 +21,7 @@
 #ifndef BATON_KERNELS_LINEAR_NATIVE_H
 #define BATON_KERNELS_LINEAR_NATIVE_H
 
+#include "common/engine/kernels/dot_pairs.h"
 #include "common/engine/kernels/dot_q8.h"
 #include "common/engine/kernels/native_chunk.h"
 #include "common/engine/kernels/quantize_native.h"
@@ -28,14 +29,14 @@
 
 /* Few rows are up to FEW_TILES tiles of FEW_ROWS rows (measured: then unpacking in registers takes
  * less time than filling chunks). Portable code is too slow to wait for memory. */
-#if REG_BYTES == 64
+#if ALL_REG_BYTES == 2048
 enum { FEW_ROWS = 16, FEW_TILES = 2 };
-#elif REG_BYTES == 32
+#elif ALL_REG_BYTES == 512
 enum { FEW_ROWS = 2, FEW_TILES = 1 };
 #else
 enum { FEW_ROWS = 1, FEW_TILES = 0 };
 #endif
-#if REG_BYTES > 16
+#if ALL_REG_BYTES > 256
 #define UNROLL_WORDS _Pragma("GCC unroll 8") /* all of a group */
 #else
 #define UNROLL_WORDS _Pragma("GCC unroll 1")
@@ -43,7 +44,7 @@ enum { FEW_ROWS = 1, FEW_TILES = 0 };
 
 /* Two panels share what is read of rows, where there are registers for it. */
 enum {
-    CHUNK_PANELS = REG_BYTES == 64 ? 2 : 1,
+    CHUNK_PANELS = ALL_REG_BYTES == 2048 ? 2 : 1,
     CHUNK_ROWS = MOST_ROWS / CHUNK_PANELS,
     CHUNK_REGS = CHUNK_PANELS * REGS
 };
@@ -152,6 +153,13 @@ INLINE void sum_group_native(struct baton_native native, bool is_chunk,
                              struct row_cursor *x, const struct row_cursor *groups, int n_rows)
 {
     const int first = g * native.group / 4, end = first + native.group / 4;
+#if MULTIPLIES_PAIRS
+    if (is_chunk && n_rows > 1) { /* of one panel: CHUNK_REGS is REGS */
+        sum_pairs(sums, unit->chunks->words[unit->number][first], native.group, x, n_rows);
+        advance(x, (size_t)native.group, n_rows);
+        return;
+    }
+#endif
     UNROLL
     for (int r = 0; r < n_rows; r++) {
         q8_sum start = start_native(native, is_chunk, (const void *)row_of(groups, r), g);
@@ -449,7 +457,7 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
 
 /* ---- every format's own ---- */
 
-#if REG_BYTES == 64
+#if ALL_REG_BYTES == 2048
 #define CHUNK_TILES(X, name) TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12)
 #else
 #define CHUNK_TILES(X, name) TILES(X, name)
@@ -488,14 +496,14 @@ INLINE native_tile_fn *const *chunk_tiles(struct baton_native native)
     return native.has_min ? tile_of_32_mins : tile_of_32s;
 }
 
-#if REG_BYTES == 64
+#if ALL_REG_BYTES == 2048
 #define FEW_ROW_TILES(X, name)                                                                     \
     TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12) X(name, 16)
 #else
 #define FEW_ROW_TILES(X, name) TILES_1_2(X, name)
 #endif
 
-#if REG_BYTES > 16
+#if ALL_REG_BYTES > 256
 #define FEW_TILE_TABLE(name)                                                                       \
     INLINE void tile_##name(const struct native_tile *tile, int n_rows)                            \
     {                                                                                              \

@@ -8,6 +8,7 @@
 #ifndef BATON_KERNELS_LINEAR_Q8_H
 #define BATON_KERNELS_LINEAR_Q8_H
 
+#include "common/engine/kernels/dot_pairs.h"
 #include "common/engine/kernels/dot_q8.h"
 #include "common/engine/kernels/tiles.h"
 
@@ -34,6 +35,13 @@ INLINE void sum_group_q8(q8_sum sums[][REGS], const char *words, struct row_curs
                          const struct row_cursor *groups, int n_rows)
 {
     const bool few_rows = n_rows <= 4;
+#if MULTIPLIES_PAIRS
+    if (n_rows > 1) {
+        sum_pairs(sums, words, BATON_Q8_GROUP, x, n_rows);
+        advance(x, BATON_Q8_GROUP, n_rows);
+        return;
+    }
+#endif
     UNROLL
     for (int r = 0; r < n_rows; r++) {
         const struct baton_q8_row_group *group = (const void *)row_of(groups, r);

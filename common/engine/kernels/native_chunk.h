@@ -34,6 +34,8 @@ INLINE reg fma_reg(reg a, reg b, reg c)
     return (reg)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif defined(__FMA__)
     return (reg)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__aarch64__) /* in all sets: which product is rounded is not left to the compiler */
+    return (reg)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
     return a * b + c;
 #endif

@@ -6,6 +6,7 @@
 #define DENSE_MIN_ROWS 16
 #define FASTEST        BATON_BF16
 #define REG_BYTES      16
+#define N_REGISTERS    16
 #define TILE_OUTS      1
 #define TILE_ROWS      2
 #include "common/engine/kernels/body.h"

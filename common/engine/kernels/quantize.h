@@ -84,6 +84,8 @@ INLINE ireg max_bits(ireg a, ireg b)
 {
 #if defined(__AVX512F__)
     return (ireg)_mm512_max_epi32((__m512i)a, (__m512i)b); /* GCC 12 takes three for the other */
+#elif defined(USES_NEON)
+    return (ireg)vmaxq_s32((int32x4_t)a, (int32x4_t)b);
 #else
     ireg greater = a > b;
     return (a & greater) | (b & ~greater);
@@ -132,6 +134,10 @@ INLINE void store_bytes(int8_t *to, ureg v)
             high = _mm256_extracti128_si256((__m256i)v, 1);
     __m128i words = _mm_packs_epi32(low, high);
     _mm_storel_epi64((__m128i *)(void *)to, _mm_packs_epi16(words, words));
+#elif defined(USES_NEON)
+    int16x4_t words = vmovn_s32((int32x4_t)v);
+    int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+    memcpy(to, &bytes, REG_LANES);
 #else
     for (int i = 0; i < REG_LANES; i++)
         to[i] = (int8_t)v[i];

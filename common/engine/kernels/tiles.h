@@ -12,9 +12,11 @@
 #include "common/engine/kernels/epilogue.h"
 #include "common/engine/kernels/quantize.h"
 
-#if REG_BYTES == 64
+#if ALL_REG_BYTES == 2048
 enum { MOST_ROWS = 24 };
-#elif REG_BYTES == 32
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+enum { MOST_ROWS = 6 }; /* pairs of rows: dot_pairs.h */
+#elif ALL_REG_BYTES == 512
 enum { MOST_ROWS = 5 };
 #else
 enum { MOST_ROWS = 2 };
@@ -53,12 +55,14 @@ typedef void tile_fn(const struct tile *tile);
 #define TILES_6_11(X, name)  X(name, 6) X(name, 7) X(name, 8) X(name, 9) X(name, 10) X(name, 11)
 #define TILES_12_17(X, name) X(name, 12) X(name, 13) X(name, 14) X(name, 15) X(name, 16) X(name, 17)
 #define TILES_18_23(X, name) X(name, 18) X(name, 19) X(name, 20) X(name, 21) X(name, 22) X(name, 23)
-#if REG_BYTES == 64
+#if ALL_REG_BYTES == 2048
 #define TILES(X, name)                                                                             \
     TILES_1_2(X, name)                                                                             \
     TILES_3_5(X, name)                                                                             \
     TILES_6_11(X, name) TILES_12_17(X, name) TILES_18_23(X, name) X(name, 24)
-#elif REG_BYTES == 32
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+#define TILES(X, name) TILES_1_2(X, name) TILES_3_5(X, name) X(name, 6)
+#elif ALL_REG_BYTES == 512
 #define TILES(X, name) TILES_1_2(X, name) TILES_3_5(X, name)
 #else
 #define TILES(X, name) TILES_1_2(X, name)

@@ -33,6 +33,8 @@ INLINE native_bits look_up(const uint8_t *levels, native_bits codes)
     __m256i table =
         _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)levels));
     return (native_bits)_mm256_shuffle_epi8(table, (__m256i)codes);
+#elif defined(USES_NEON)
+    return (native_bits)vqtbl1q_u8(vld1q_u8(levels), (uint8x16_t)codes);
 #else
     native_bytes bytes = (native_bytes)codes;
     for (int i = 0; i < REG_BYTES; i++)
@@ -90,6 +92,10 @@ INLINE ireg widen_bytes(const void *p)
     return (ireg)_mm512_cvtepu8_epi32(_mm_loadu_si128(p));
 #elif defined(__AVX2__)
     return (ireg)_mm256_cvtepu8_epi32(_mm_loadl_epi64(p));
+#elif defined(USES_NEON)
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    return (ireg)vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four))));
 #else
     ireg v;
     for (int i = 0; i < REG_LANES; i++)

@@ -15,6 +15,10 @@ extern const struct baton_kernels baton_kernels_avx2, baton_kernels_avx512,
     baton_kernels_avx512vnni;
 extern const struct baton_row_kernels baton_row_kernels_avx2, baton_row_kernels_avx512,
     baton_row_kernels_avx512vnni;
+#elif defined(__aarch64__)
+extern const struct baton_kernels baton_kernels_neon, baton_kernels_dotprod, baton_kernels_i8mm;
+extern const struct baton_row_kernels baton_row_kernels_neon, baton_row_kernels_dotprod,
+    baton_row_kernels_i8mm;
 #endif
 
 #if defined(__x86_64__)

@@ -12,11 +12,15 @@
 #include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include "common/engine/kernels/kernels.h"
 
 enum { LANES = 16 };
+
+#define ALL_REG_BYTES (N_REGISTERS * REG_BYTES) /* what a tile's sums must fit */
 
 typedef float vec __attribute__((vector_size(64)));
 typedef float half __attribute__((vector_size(32)));

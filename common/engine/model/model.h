@@ -37,8 +37,8 @@ struct baton_model_options {
                             holds the bounds on accuracy (tests/golden), "q4": q4_dtypes.h, or
                             "native": each matrix as a GGUF file has it;
                             NULL: baton_model_default_dtype */
-    const char *kernels; /* "auto", "amx", "avx512vnni", "avx512", "avx2", "portable", "openblas";
-                            NULL: auto */
+    const char *kernels; /* "auto", "amx", "avx512vnni", "avx512", "avx2", "i8mm", "dotprod",
+                            "neon", "portable", "openblas"; NULL: auto */
     const struct baton_cache_dirs *cache; /* where packed weights are shared with other processes,
                                              as a file; NULL: nowhere, and nothing
                                              is said about it */

@@ -71,16 +71,6 @@ static bool has_same_class(const struct outcome *a, const struct outcome *b)
     return !strcmp(a->numeric_class.hex, b->numeric_class.hex);
 }
 
-/* Vectors of AVX2 and AVX-512 are used alike, except by VDPBF16PS. */
-static bool are_alike(const struct outcome *a, const struct outcome *b, enum baton_dtype dtype)
-{
-    const char *const names[] = {"avx2", "avx512", "avx512vnni"};
-    int n_alike = 0, n_names = dtype == BATON_BF16 ? 2 : 3;
-    for (int i = 0; i < n_names; i++)
-        n_alike += !strcmp(a->kernels->name, names[i]) || !strcmp(b->kernels->name, names[i]);
-    return n_alike == 2;
-}
-
 static void assert_pair(const char *form, enum baton_dtype dtype, const struct outcome *a,
                         const struct outcome *b)
 {
@@ -88,7 +78,8 @@ static void assert_pair(const char *form, enum baton_dtype dtype, const struct o
     bool same_bits = !memcmp(a->logits, b->logits, sizeof a->logits);
     if (has_same_class(a, b) && !same_bits)
         wrong = "one class and other bits";
-    else if (!has_same_class(a, b) && are_alike(a, b, dtype))
+    else if (!has_same_class(a, b) &&
+             kernel_sets_are_alike(a->kernels->name, b->kernels->name, dtype))
         wrong = "two classes, although they compute alike";
     if (wrong)
         fail_msg("%s in %s: %s and %s have %s", form, baton_dtype_name(dtype), a->kernels->name,

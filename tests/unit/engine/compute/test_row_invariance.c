@@ -208,14 +208,14 @@ static bool is_native_form(const char *form)
 
 static const struct extent *native_extent_of(const struct baton_kernels *set)
 {
-    if (kernel_sets_is_emulated(set))
+    if (kernel_sets_is_slow(set))
         return &form_emulated;
     return set == baton_kernels_best() ? &native_chosen : &native_others;
 }
 
 static const struct extent *extent_of(const struct baton_kernels *set, int form)
 {
-    if (kernel_sets_is_emulated(set))
+    if (kernel_sets_is_slow(set))
         return form ? &form_emulated : &emulated;
     if (set == baton_kernels_best())
         return form ? &form_chosen : &chosen;

@@ -171,7 +171,7 @@ static void assert_gated(const struct product *p, int n_ff, int gate, const floa
 static void check_gates(const struct baton_kernels *kernels, int dtype)
 {
     static const int rows[] = {1, 2, 5, 16, 17, 33, 130, 300}, ffs[] = {1, 16, 21, 64, 150};
-    const int step = kernel_sets_is_emulated(kernels) ? 3 : 1;
+    const int step = kernel_sets_is_slow(kernels) ? 3 : 1;
     for (int i = 0; i < 8 * 5; i += step) {
         struct product p;
         int n_rows = rows[i % 8], n_ff = ffs[i / 8], border = baton_gated_n_out(n_ff) / 64 * 32;

@@ -1,5 +1,9 @@
 #include "tests/unit/engine/unit.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include "common/engine/kernels/kernels.h"
 #include "common/engine/kv/kv.h"
 
@@ -106,6 +110,30 @@ TEST(keeping_gathers_in_order_even_in_place)
         }
 }
 
+/* ---- which sets there are ---- */
+
+#if defined(__aarch64__)
+TEST(sets_follow_what_the_cpu_has)
+{
+    bool has_dotprod = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+    bool has_i8mm = has_dotprod && getauxval(AT_HWCAP2) & HWCAP2_I8MM;
+    assert_true(!baton_kernels_find("dotprod") == !has_dotprod);
+    assert_true(!baton_kernels_find("i8mm") == !has_i8mm);
+    assert_non_null(baton_kernels_find("neon"));
+    assert_non_null(baton_kernels_find("portable"));
+    assert_null(baton_kernels_find("avx2"));
+    assert_string_equal(baton_kernels_best()->name, has_i8mm      ? "i8mm"
+                                                    : has_dotprod ? "dotprod"
+                                                                  : "neon");
+}
+#else
+TEST(sets_follow_what_the_cpu_has)
+{
+    assert_null(baton_kernels_find("neon"));
+    assert_non_null(baton_kernels_find("portable"));
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +141,7 @@ int main(void)
         cmocka_unit_test(weights_sum_up_over_any_length),
         cmocka_unit_test(maxima_skip_nan),
         cmocka_unit_test(keeping_gathers_in_order_even_in_place),
+        cmocka_unit_test(sets_follow_what_the_cpu_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static double gelu_new(double x)
 static bool is_a_chain_of_fma(const struct product *p)
 {
     bool keeps_rows = p->packed.dtype == BATON_F32 || p->packed.dtype == BATON_F16;
-    return keeps_rows && strncmp(p->kernels->name, "avx", 3) == 0;
+    return keeps_rows && kernel_sets_are_alike(p->kernels->name, p->kernels->name, p->packed.dtype);
 }
 
 static void assert_output_matches(const struct product *p, const struct baton_linear *job, int row,
@@ -105,7 +105,7 @@ static void assert_product_matches(const struct product *p)
 /* Native dtypes are many, and their products few. */
 static bool is_slow(const struct baton_kernels *kernels, int dtype)
 {
-    return kernel_sets_is_emulated(kernels) || baton_dtype_has_blocks((enum baton_dtype)dtype);
+    return kernel_sets_is_slow(kernels) || baton_dtype_has_blocks((enum baton_dtype)dtype);
 }
 
 static void check_odd_shapes(const struct baton_kernels *kernels, int dtype)
@@ -247,16 +247,13 @@ static void assert_same_bits(const char *a_name, const char *b_name, int dtype)
     product_fini(&b);
 }
 
-/* bf16 sums up pairs where the CPU does. */
-TEST(avx2_and_avx512_give_the_same_bits)
+TEST(sets_that_compute_alike_give_the_same_bits)
 {
-    if (!baton_kernels_find("avx2") || !baton_kernels_find("avx512"))
-        skip();
-    for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++) {
-        assert_same_bits("avx512", "avx2", dtype);
-        if (dtype != BATON_BF16 && baton_kernels_find("avx512vnni"))
-            assert_same_bits("avx512vnni", "avx2", dtype);
-    }
+    const char *a, *b;
+    for (int i = 0; kernel_sets_alike_at(i, &a, &b); i++)
+        for (int dtype = 0; dtype < BATON_N_DTYPES; dtype++)
+            if (kernel_sets_are_alike(a, b, dtype))
+                assert_same_bits(a, b, dtype);
 }
 
 /* Of types whose groups have integers: blocks of the greatest products, whose sum over four groups
@@ -333,7 +330,7 @@ int main(void)
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_any_others),
         cmocka_unit_test(listed_rows_have_the_bits_they_have_in_order),
         cmocka_unit_test(rows_are_prepared_to_the_same_bits_in_any_parts),
-        cmocka_unit_test(avx2_and_avx512_give_the_same_bits),
+        cmocka_unit_test(sets_that_compute_alike_give_the_same_bits),
         cmocka_unit_test(four_groups_with_the_greatest_integers_are_rounded_once),
         cmocka_unit_test(q8_activations_are_rounded_to_the_nearest_step),
     };
