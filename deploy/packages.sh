@@ -35,6 +35,8 @@ declare -A sets=(
     # tests/run --containers: an engine, where there is none (its daemon is unpacked, not installed)
     [containers]="debootstrap debian-archive-keyring slirp4netns runc iptables
         libdevmapper1.02.1 libsystemd0 iproute2 python3"
+    # tests/run --arm64
+    [arm64]="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user debian-archive-keyring"
     # tests/run --bare, --package
     [bare]="git debootstrap debian-archive-keyring python3 iproute2 systemd"
 )
