@@ -123,6 +123,10 @@ static int most_drafts(const struct dc_context *context)
     return n < BATON_MAX_DRAFTS ? (int)n : BATON_MAX_DRAFTS;
 }
 
+/* Rounds take cores from other processes besides, the gateway among them; so what a draft costs is
+ * thought to be a little more than it was measured to. */
+static const double cost_margin = 1.25;
+
 /* What a draft of the model's costs in this step, whose rounds are shared by those that draft. */
 static double model_cost(const struct dc_scheduler *scheduler)
 {
@@ -132,8 +136,9 @@ static double model_cost(const struct dc_scheduler *scheduler)
         n_drafting += step->contexts[i]->speculation.has_model;
     if (!n_drafting)
         return 0;
-    return baton_draft_cost(scheduler->base_s, scheduler->row_s, step->n_sequences,
-                            scheduler->draft.base_s, scheduler->draft.row_s, n_drafting);
+    return cost_margin * baton_draft_cost(scheduler->base_s, scheduler->row_s, step->n_sequences,
+                                          scheduler->draft.base_s, scheduler->draft.row_s,
+                                          n_drafting);
 }
 
 static void add_drafts(struct dc_scheduler *scheduler)

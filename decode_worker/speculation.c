@@ -128,8 +128,10 @@ void dc_speculation_draft(struct dc_speculation *speculation, double least, int 
 
 /* One sequence of the worker tries at a time: its row may cost all others. What it catches up for
  * that may take several steps. */
-static bool may_try(struct dc_speculation *speculation, struct dc_draft_state *state)
+static bool may_try(struct dc_speculation *speculation, struct dc_draft_state *state, double cost)
 {
+    if (cost >= 1) /* not even a draft that is sure to be right would pay */
+        return false;
     speculation->n_waited++;
     if (!speculation->tries && speculation->n_waited >= speculation->patience &&
         state->n_since_try >= LEAST_PATIENCE) {
@@ -151,7 +153,7 @@ static int wanted_drafts(struct dc_speculation *speculation, struct dc_draft_sta
         speculation->tries = false;
     if (n || n_most < 1)
         return n;
-    return may_try(speculation, state);
+    return may_try(speculation, state, cost);
 }
 
 static bool knows_all(const struct dc_speculation *speculation, int first, int n)

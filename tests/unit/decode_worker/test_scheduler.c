@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "common/worker/rate.h"
+#include "decode_worker/draft_model.h"
 #include "decode_worker/scheduler.h"
+#include "tests/support/random_gpt2.h"
 
 enum { N = 6, MAX_BATCH = 3, CHUNK = 10 };
 
@@ -172,6 +174,123 @@ TEST(drafts_join_a_step_as_far_as_credit_and_output_go)
         dc_speculation_fini(&contexts[i].speculation);
 }
 
+/* ---- sequences with a draft model ---- */
+
+static struct dc_draft_model draft;
+
+static void open_draft(void)
+{
+    const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = 1, .n_vocab = 50,
+                                           .n_context = 512};
+    assert_int_equal(random_gpt2(&sizes, 1, NULL, &draft.model), BATON_OK);
+    draft.n_vocab = sizes.n_vocab;
+    draft.n_context = sizes.n_context;
+    assert_int_equal(dc_draft_model_reserve(&draft, "f32", 64, NULL), BATON_OK);
+}
+
+static void add_with_model(int i, uint32_t n_new)
+{
+    uint32_t text[] = {7, 7, 7};
+    Baton__V1__Speculation wanted = BATON__V1__SPECULATION__INIT;
+    Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
+    wanted.mode = BATON__V1__SPECULATION__MODE__DRAFT_MODEL;
+    wanted.max_tokens = 8;
+    start.speculation = &wanted;
+    start.prompt = text;
+    start.n_prompt = 3;
+    start.first_token = 7;
+    start.max_new_tokens = n_new;
+    assert_int_equal(dc_speculation_init(&contexts[i].speculation, &start, &draft), BATON_OK);
+    assert_true(contexts[i].speculation.has_model);
+    contexts[i].n_output_max = n_new;
+    add_sequence(i, n_new);
+}
+
+static void close_draft(int n_sequences)
+{
+    for (int i = 0; i < n_sequences; i++)
+        dc_speculation_fini(&contexts[i].speculation);
+    assert_int_equal(baton_kv_n_free(draft.kv), baton_kv_n_blocks(draft.kv));
+    dc_draft_model_close(&draft);
+}
+
+/* Fills steps whose drafts all fall. Returns how many had one, at most one each. */
+static int count_tries(int n_steps)
+{
+    int n_tries = 0, last = 0;
+    for (int step = 1; step <= n_steps; step++) {
+        (void)dc_scheduler_fill(&scheduler, 1);
+        assert_true(scheduler.step.n_logits <= scheduler.step.n_sequences + 1);
+        for (int i = 0; i < scheduler.step.n_sequences; i++) {
+            struct dc_speculation *speculation = &contexts[i].speculation;
+            const uint32_t made = 8;
+            if (!speculation->n_drafts)
+                continue;
+            assert_true(!last || step - last >= 32);
+            last = step;
+            n_tries++;
+            dc_speculation_note(speculation, &made, 1);
+        }
+    }
+    return n_tries;
+}
+
+TEST(drafts_that_do_not_pay_are_tried_by_one_sequence_at_a_time)
+{
+    open_draft();
+    for (int i = 0; i < 3; i++)
+        add_with_model(i, 200);
+    scheduler.base_s = 10;
+    scheduler.row_s = 1;
+    scheduler.draft = (struct dc_draft_state){.base_s = 3, .row_s = 0.1, .p = 0.01};
+    int n_tries = count_tries(3000);
+    assert_true(n_tries >= 3 * 5 && n_tries <= 3 * 10); /* each waits twice as long as before */
+    close_draft(3);
+}
+
+TEST(drafts_that_cost_more_than_a_token_are_never_tried)
+{
+    open_draft();
+    for (int i = 0; i < 3; i++)
+        add_with_model(i, 200);
+    scheduler.base_s = 10;
+    scheduler.row_s = 1;
+    scheduler.draft = (struct dc_draft_state){.base_s = 9, .row_s = 1, .p = 1};
+    assert_int_equal(count_tries(3000), 0);
+    close_draft(3);
+}
+
+/* Beside others a sequence's prompt is computed by and by, and drafts come after it. */
+TEST(a_draft_model_catches_up_in_parts)
+{
+    static uint32_t words[200];
+    Baton__V1__Speculation wanted = BATON__V1__SPECULATION__INIT;
+    Baton__V1__DecodeStart start = BATON__V1__DECODE_START__INIT;
+    open_draft();
+    add_with_model(0, 50);
+    wanted.mode = BATON__V1__SPECULATION__MODE__DRAFT_MODEL;
+    wanted.max_tokens = 8;
+    start.speculation = &wanted;
+    start.prompt = words;
+    start.n_prompt = 200;
+    start.max_new_tokens = 50;
+    assert_int_equal(dc_speculation_init(&contexts[1].speculation, &start, &draft), BATON_OK);
+    contexts[1].n_output_max = 50;
+    add_sequence(1, 50);
+    int n_fed = 0, n_steps = 0;
+    do {
+        (void)dc_scheduler_fill(&scheduler, 1);
+        for (int i = 0; i < 2; i++)
+            contexts[i].speculation.draft.n_tokens += contexts[i].speculation.n_fed;
+        assert_true(contexts[1].speculation.n_fed <= DC_CATCH_UP);
+        n_fed += contexts[1].speculation.n_fed;
+        n_steps++;
+    } while (!contexts[1].speculation.n_drafts);
+    assert_int_equal(n_fed, 201);
+    assert_int_equal(n_steps, 4);
+    close_draft(2);
+}
+
 TEST(the_canceled_are_taken_out)
 {
     add_sequence(0, 9);
@@ -214,8 +333,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_is_never_larger_than_its_engine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(drafts_join_a_step_as_far_as_credit_and_output_go, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(drafts_join_a_step_as_far_as_credit_and_output_go, set_up,
+        cmocka_unit_test_setup_teardown(drafts_that_do_not_pay_are_tried_by_one_sequence_at_a_time,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(drafts_that_cost_more_than_a_token_are_never_tried, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_draft_model_catches_up_in_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_canceled_are_taken_out, set_up, tear_down),
         cmocka_unit_test(a_rate_is_that_of_the_last_seconds_of_work),
     };
