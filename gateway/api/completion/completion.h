@@ -45,7 +45,7 @@ struct gw_choice {
 struct gw_totals {
     uint64_t prompt_tokens; /* each prompt once, however many choices it has */
     uint64_t run_tokens, cached_tokens, output_tokens; /* of all choices */
-    uint64_t disk_tokens; /* of cached_tokens */
+    uint64_t disk_tokens;                              /* of cached_tokens */
     double prompt_s, output_s;                         /* prefill compute; first token to end */
     double stages_s[BATON_N_STAGES], e2el_s;           /* what they add up to */
     uint64_t migrations, hand_overs;
