@@ -42,7 +42,7 @@ def restart(fleet, name="prefill-0", **how):
     process = fleet.workers[name]
     if process.popen.poll() is None:
         assert process.stop() == 0
-    wait_for(lambda: not fleet.worker(name) or fleet.worker(name)["state"] != "ready", "the worker to be gone")
+    wait_for(lambda: (fleet.worker(name) or {}).get("state") != "ready", "the worker to be gone")
     fleet.start_worker("prefill", name, **how)
     wait_for(lambda: (fleet.worker(name) or {}).get("state") == "ready", "the worker to be ready")
 
